@@ -1,7 +1,7 @@
 """Speed of a conformance run: executed cases per second, batched and with one case per shader.
 
-Both ways judge the same cases on the same device in the same run, in alternation; the ratio is what batching
-gives. The rate of the whole suite is in each run's summary.json; this tells where it comes from.
+Both methods run the same cases on the same device in alternation; the ratio is the gain from batching. The
+rate of the whole suite is in the summary.json of each run; this script shows the effect of batching on it.
 
     python bench/conformance_speed.py --device swiftshader --jobs 2 --json FILE
 """
@@ -31,7 +31,7 @@ from vkgroup.runner.pool import Pool
 
 @contextmanager
 def cold_cache() -> Iterator[None]:
-    """Let vkgroup's cache be empty but for the drivers, and Mesa's unused: every shader is compiled anew."""
+    """Use a vkgroup cache with only the drivers, and disable Mesa's cache: every shader is compiled."""
     real = drivers.cache_folder()
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "drivers").symlink_to(real / "drivers", target_is_directory=True)
@@ -47,7 +47,7 @@ def cold_cache() -> Iterator[None]:
 def seconds(
     device: DeviceInfo, capabilities: Capabilities, cases: Sequence[AnyCase], jobs: int, batch: int | None
 ) -> float:
-    """Judge cases once with fresh workers and a cold cache; return wall-clock seconds."""
+    """Run cases once with new workers and a cold cache, and return the wall-clock seconds."""
     judged: list[Result] = []
     start = time.perf_counter()
     with cold_cache():
@@ -59,7 +59,7 @@ def seconds(
 
 
 def main() -> int:
-    """Measure and print; write JSON where asked."""
+    """Measure and print the result, and write JSON if requested."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())

@@ -1,8 +1,8 @@
 """Speed of a history of a million results: writing, listing, comparing, reporting, exporting and reading.
 
-Makes a database of synthetic runs with the names of the suite's own cases, statuses in about the shares that
-a GPU has, texts as long as real ones, and one result in 200 changed from run to run; then times the commands
-on it, each in a process of its own, start of Python included.
+The script creates a database of synthetic runs. They have the names of the suite's cases, a typical
+distribution of statuses on a GPU, and texts of realistic length; one result in 200 changes between runs. Then
+it times the commands on this database, each in a separate process, including the start of Python.
 
     python bench/history_speed.py --json bench/results/history.json
 """
@@ -32,7 +32,7 @@ from vkgroup.results.history import Kind, RunInfo
 from vkgroup.results.run import versions
 
 BATCH = 64
-"""Results a transaction, as a run writes them."""
+"""Results per transaction, as in a real run."""
 
 _SHARES = {Status.PASS: 633, Status.FAIL: 10, Status.UNDEFINED: 26, Status.NOT_SUPPORTED: 331}
 _CHANGED = 200
@@ -40,7 +40,7 @@ _REASONS = [f"needs a subgroup size of {1 << n} and feature number {k}" for n in
 
 
 def result(case: str, dice: random.Random) -> Result:
-    """Make up a result of a case."""
+    """Return a synthetic result of a case."""
     (status,) = dice.choices(list(_SHARES), list(_SHARES.values()))
     if status == Status.NOT_SUPPORTED:
         return Result(case, status, detail=dice.choice(_REASONS))
@@ -52,11 +52,11 @@ def result(case: str, dice: random.Random) -> Result:
 
 
 def fill(path: Path, runs: int, results: int, seed: int = 0) -> None:
-    """Make a database of so many runs with so many results altogether.
+    """Create a database with a number of runs and a total number of results.
 
     Parameters
     ----------
-    runs : each has results / runs of them, at most as many as the suite has cases.
+    runs : number of runs; each has results / runs results, at most the number of cases of the suite.
     """
     dice = random.Random(seed)
     names = [case.name for case in select(())][: results // runs]
@@ -74,14 +74,14 @@ def fill(path: Path, runs: int, results: int, seed: int = 0) -> None:
 
 @dataclass
 class Timing:
-    """Wall-clock and processor seconds; the second says more on a busy machine."""
+    """Wall-clock and CPU seconds; CPU seconds are more reliable on a busy machine."""
 
     seconds: float
     processor_seconds: float
 
 
 def timed(work: Callable[[], object], who: int) -> Timing:
-    """Time some work of this process (``RUSAGE_SELF``) or of its children (``RUSAGE_CHILDREN``)."""
+    """Time the work of this process (``RUSAGE_SELF``) or of its children (``RUSAGE_CHILDREN``)."""
     before, start = resource.getrusage(who), time.perf_counter()
     work()
     seconds, after = time.perf_counter() - start, resource.getrusage(who)
@@ -90,7 +90,7 @@ def timed(work: Callable[[], object], who: int) -> Timing:
 
 
 def command(*words: str) -> Timing:
-    """Time a command of vkgroup's."""
+    """Time a vkgroup command."""
 
     def run() -> None:
         done = subprocess.run([sys.executable, "-m", "vkgroup", *words], capture_output=True, text=True)
@@ -101,7 +101,7 @@ def command(*words: str) -> Timing:
 
 
 def measure(folder: Path, runs: int, results: int) -> dict[str, Any]:
-    """Fill a database and time what is done with one."""
+    """Fill a database and time the commands that use it."""
     path = folder / "runs.db"
     written = timed(lambda: fill(path, runs, results), resource.RUSAGE_SELF)
     with history.open(path) as database:
@@ -139,7 +139,7 @@ def measure(folder: Path, runs: int, results: int) -> dict[str, Any]:
 
 
 def main() -> int:
-    """Measure, print and write; returns the exit code."""
+    """Measure, print and write the results; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--results", metavar="N", type=int, default=1_000_000)
     parser.add_argument("--runs", metavar="N", type=int, default=2)

@@ -1,12 +1,12 @@
-"""Scaling of twice as many processes: the bound on the gain from a second GPU in a conformance run.
+"""Scaling of CPU work with twice as many processes, which limits the gain from a second GPU.
 
-Such a run is mostly the driver's compiler, on the processors. Where 32 busy processes do less than twice the
-work of 16, no second GPU makes a run twice as fast. Three kinds of work, each by so many processes at once,
-which all begin when the last is ready:
+A conformance run mostly executes the driver's compiler on the CPU. If 32 processes do less than twice the
+work of 16, a second GPU cannot double the speed of a run. The script measures three kinds of work, each with
+several processes that start together:
 
-- arithmetic: hashes of 8 KiB, which stay in the first cache and need no memory;
-- front: GLSL to SPIR-V, by glslang in the process, of the suite's shaders;
-- pipelines: the driver's compiler on the same shaders, on one device or spread over all of its model.
+- arithmetic: hashes of 8 KiB, which stay in the L1 cache;
+- front: compilation of the suite's shaders from GLSL to SPIR-V by glslang, in the process;
+- pipelines: compilation of the same shaders by the driver, on one device or on all devices of the same model.
 
     python bench/processor_scaling.py --out FILE --processes 16 32 --seconds 8
 """
@@ -41,21 +41,21 @@ from vkgroup.results.run import versions
 from vkgroup.runner import multi_device
 
 CASES = "arithmetic.compute.*.exact"
-"""The cases whose shaders are compiled."""
+"""Pattern of the cases whose shaders are compiled."""
 
 MOST_A_SECOND = 60
-"""Pipelines that a process makes in a second at most."""
+"""Maximum number of pipelines that a process creates per second."""
 
 READY_SECONDS = 240.0
-"""Seconds that all processes may take to open their devices and prepare their shaders."""
+"""Timeout in seconds for all processes to open their devices and prepare their shaders."""
 
 Unit = Callable[[], bool]
-"""Does one unit of work; False where there is none left."""
+"""Function that does one unit of work; returns False if none is left."""
 
 
 @dataclass(frozen=True)
 class Work:
-    """What the processes do: a kind of work, on which devices, by how many, for how many seconds."""
+    """Parameters of a measurement: kind of work, devices, number of processes, and seconds."""
 
     kind: str
     devices: tuple[DeviceInfo, ...]
@@ -69,8 +69,8 @@ class Measured:
 
     Attributes
     ----------
-    units_per_second : of all processes together.
-    cpu_per_unit : processor seconds of a unit.
+    units_per_second : rate of all processes together.
+    cpu_per_unit : CPU seconds per unit.
     """
 
     kind: str
@@ -81,7 +81,7 @@ class Measured:
 
 
 def arithmetic(work: Work, number: int) -> Iterator[Unit]:
-    """Yield a unit: 64 hashes of 8 KiB."""
+    """Yield the arithmetic work, whose unit is 64 hashes of 8 KiB."""
     block = bytes(8192)
 
     def unit() -> bool:
@@ -93,7 +93,7 @@ def arithmetic(work: Work, number: int) -> Iterator[Unit]:
 
 
 def front(work: Work, number: int) -> Iterator[Unit]:
-    """Yield a unit: one of the process's shaders, by glslang; none comes twice."""
+    """Yield the glslang work, whose unit is one shader of the process; no shader is repeated."""
     with open_device(work.devices[0]) as device:
         executor = Executor(device, seed=0)
         sources = [program.source for program in _programs(executor, work, number)]
@@ -109,7 +109,7 @@ def front(work: Work, number: int) -> Iterator[Unit]:
 
 
 def pipelines(work: Work, number: int) -> Iterator[Unit]:
-    """Yield a unit: a pipeline of the next of the process's modules, none of which comes twice."""
+    """Yield the driver work, whose unit is one pipeline of the process; no module is repeated."""
     with open_device(work.devices[number % len(work.devices)], robust=False) as device:
         executor = Executor(device, seed=0)
         programs = _programs(executor, work, number)
@@ -134,7 +134,7 @@ KINDS: dict[str, Callable[[Work, int], Iterator[Unit]]] = {
 
 
 def _programs(executor: Executor, work: Work, number: int) -> list[Program]:
-    """Return the process's own programs, as many as it can need; those of process 0 are always the same."""
+    """Return enough programs for a process, which no other process gets; process 0 always gets the same."""
     capabilities = executor.capabilities
     cases = [case for case in select((CASES,)) if not family_of(case).missing(case, capabilities)]
     batches = list(plan.batches(cases, capabilities))[number :: os.cpu_count() or 1]
@@ -149,7 +149,7 @@ def _programs(executor: Executor, work: Work, number: int) -> list[Program]:
 
 
 def _process(work: Work, number: int, ready: Any, answers: Any) -> None:
-    """Be one of the processes: prepare, wait for the others, work, and tell how much was done."""
+    """Run one worker process: prepare, wait for the others, work, and report the amount of work."""
     for unit in KINDS[work.kind](work, number):
         ready.wait(READY_SECONDS)
         start, cpu, done = time.perf_counter(), time.process_time(), 0
@@ -159,7 +159,7 @@ def _process(work: Work, number: int, ready: Any, answers: Any) -> None:
 
 
 def measure(work: Work) -> Measured:
-    """Let so many processes work side by side, with cold caches."""
+    """Run several processes concurrently, with cold caches."""
     spawn = multiprocessing.get_context("spawn")
     ready, answers = spawn.Barrier(work.processes), spawn.Queue()
     processes = [
@@ -181,14 +181,14 @@ def measure(work: Work) -> Measured:
 
 
 def scaling(runs: list[Measured]) -> dict[str, float]:
-    """Return, for each kind, how many times the rate of the first run the last one has."""
+    """Return, for each kind, the rate of the last run divided by that of the first."""
     kinds = dict.fromkeys(run.kind for run in runs)
     rates = {kind: [run.units_per_second for run in runs if run.kind == kind] for kind in kinds}
     return {kind: round(its[-1] / its[0], 3) for kind, its in rates.items()}
 
 
 def main() -> int:
-    """Measure, print and write."""
+    """Measure, print and write the results."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     cores = os.cpu_count() or 2
     parser.add_argument("--out", type=Path, required=True, help="JSON file, written after each measurement")
@@ -204,7 +204,7 @@ def main() -> int:
     fewer, more = arguments.processes
     runs: list[Measured] = []
     for kind in arguments.kinds:
-        # The last of a kind is what two devices would do; before it, where it matters, one with all.
+        # The last run of a kind uses both devices; a previous one uses one device with all processes.
         plans = [(devices[:1], fewer), (devices[:1], more), (devices, more)]
         for its, processes in plans if kind == "pipelines" else [plans[0], plans[2]]:
             runs.append(measure(Work(kind, its, processes, arguments.seconds)))

@@ -2,11 +2,12 @@
 
     python bench/reference_speed.py [--out FILE.json]
 
-* arithmetic: multiplications and additions of float32 in a loop, 2^20 invocations; the shader's own float
-  instructions alone are counted (loads, stores and the loop's own work take time, and are not).
-* reduction: 2^20 float32 in two passes with shared memory and subgroupAdd; also while races are looked for.
-* growth: the same arithmetic on 2^14 to 2^22 invocations, and with 1 to 64 times the instructions.
-* memory: the most that NumPy held at once, over invocations times the live values of the shader.
+* arithmetic: multiplications and additions of float32 in a loop, 2^20 invocations. Only float instructions
+* are
+  counted; loads, stores and loop control take time but are not counted.
+* reduction: 2^20 float32 in two passes with shared memory and subgroupAdd, with and without race detection.
+* growth: the same arithmetic on 2^14 to 2^22 invocations, and with 1 to 64 times the instructions. memory:
+* NumPy's peak memory divided by the number of invocations times the live values of the shader.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def memory(array: np.ndarray[Any, Any], name: str) -> Memory:
 
 
 def median_seconds(run: Any) -> float:
-    """Run something a few times and return the median of its seconds."""
+    """Run a function several times and return its median time in seconds."""
     seconds = []
     for _ in range(REPEATS):
         start = time.perf_counter()
@@ -120,7 +121,7 @@ def reduction(size: int, races: bool) -> dict[str, float | bool]:
 
 
 def memory_of_values(invocations: int) -> dict[str, float]:
-    """Measure what a dispatch holds at most, for each invocation and live value."""
+    """Measure the peak memory of a dispatch per invocation and live value."""
     live = 24
     names = [f"v{k}" for k in range(live)]
     body = " ".join(f"float {name} = data[i] * {k + 1}.0;" for k, name in enumerate(names))
@@ -143,7 +144,7 @@ def memory_of_values(invocations: int) -> dict[str, float]:
 
 
 def main() -> None:
-    """Measure, print, and write a file if asked to."""
+    """Measure, print the results, and write a file if requested."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--out", type=Path, help="a JSON file to write")
     arguments = parser.parse_args()

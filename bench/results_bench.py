@@ -1,4 +1,4 @@
-"""Print the table of recorded benchmarks beside torch and CuPy: ``python bench/results_bench.py``."""
+"""Table of recorded benchmarks compared with PyTorch and CuPy: ``python bench/results_bench.py``."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ COLUMNS = ("", "subgroups", "shared memory", "torch", "CuPy", "wanted", "")
 
 @dataclass(frozen=True)
 class Line:
-    """A line of the table.
+    """One line of the table.
 
     Attributes
     ----------
-    title : what was measured.
-    file : of the run, without ``bench_`` and ``.json``.
-    benchmarks : whose numbers stand beside each other in a cell.
-    peer : that the target is about.
-    ratio : the peer's time, divided by ours, that is wanted.
-    share : of the copy's rate that is wanted besides; 0 for none.
-    keys : whether the rate is in elements and not in bytes.
+    title : the measured work.
+    file : file of the run, without ``bench_`` and ``.json``.
+    benchmarks : benchmarks whose numbers share a cell.
+    peer : the peer of the target.
+    ratio : target of the peer's time divided by vkgroup's time.
+    share : additional target, as a share of the copy's rate; 0 for none.
+    keys : whether the rate counts elements instead of bytes.
     """
 
     title: str
@@ -79,7 +79,7 @@ LINES = (
 
 @cache
 def medians(file: str) -> dict[str, dict[str, dict[str, Any]]]:
-    """Return the medians of a run: benchmark to contender to what was recorded; it has one size of each."""
+    """Return the recorded medians of a run by benchmark and contender; each benchmark has one size."""
     found: dict[str, dict[str, dict[str, Any]]] = {}
     for row in json.loads((RECORDED / f"bench_{file}.json").read_text())["benchmarks"]:
         benchmark, *rest = row.get("run_name", "").split("/")
@@ -98,7 +98,7 @@ def _ratio(row: dict[str, Any]) -> str:
 
 
 def _cell(line: Line, contender: str) -> str:
-    """Return rates, with the unit behind the last one, and what they are of the copy or in our time."""
+    """Return the text of rates with their unit, and their shares of the copy or their time ratios."""
     rows = [medians(line.file)[name].get(contender) for name in line.benchmarks]
     given = [row for row in rows if row is not None]
     if len(given) < len(rows):
@@ -110,7 +110,7 @@ def _cell(line: Line, contender: str) -> str:
 
 
 def _verdict(line: Line) -> str:
-    """Return whether all benchmarks of a line have what is wanted."""
+    """Return whether all benchmarks of a line meet their targets."""
     missed = 0
     for name in line.benchmarks:
         entries = medians(line.file)[name]

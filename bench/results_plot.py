@@ -17,7 +17,7 @@ RECORDED = HERE / "results" / "nvidia-h200"
 PICTURE = HERE.parent / "docs" / "images" / "bench-h200.png"
 
 # Okabe and Ito's palette, as in `vkgroup bench --plot`.
-COLOURS = {"subgroup": "#0072B2", "shared": "#D55E00", "torch": "#999999", "cupy": "#009E73"}
+COLORS = {"subgroup": "#0072B2", "shared": "#D55E00", "torch": "#999999", "cupy": "#009E73"}
 MARKERS = {"subgroup": "o", "shared": "s"}
 BARS = {
     "reduce.sum.float32": "sum\nfloat32",
@@ -37,7 +37,7 @@ Rates = dict[str, dict[int, dict[str, float]]]
 
 
 def rates(*names: str) -> tuple[Rates, float]:
-    """Return GB/s by benchmark, size and contender, and those of the copy."""
+    """Return GB/s by benchmark, size and contender, and GB/s of the copy."""
     found: Rates = defaultdict(lambda: defaultdict(dict))
     copy = 0.0
     for name in names:
@@ -53,25 +53,25 @@ def rates(*names: str) -> tuple[Rates, float]:
 
 
 def bars(axes: Any) -> None:
-    """Draw what was recorded at 2^28, contenders of one run beside each other."""
+    """Plot the results at 2^28 as bars, grouped by run."""
     found, copy = rates("bench_reduce_scan_compact.json", "bench_histogram.json")
     for place, benchmark in enumerate(BARS):
         entries = found[benchmark][2**28]
-        for number, (name, colour) in enumerate(COLOURS.items()):
+        for number, (name, color) in enumerate(COLORS.items()):
             at = place + 0.21 * (number - 1.5)
-            axes.bar(at, entries[name], 0.2, color=colour, label=name if not place else None)
+            axes.bar(at, entries[name], 0.2, color=color, label=name if not place else None)
             axes.text(at, entries[name] + 40, f"{entries[name]:.0f}", ha="center", fontsize=5.5)
     axes.axhline(copy, color="#777777", linestyle="--", linewidth=1)
     axes.text(len(BARS) - 0.45, copy + 60, "copy", ha="right", fontsize=7, color="#777777")
     axes.set_xticks(range(len(BARS)), BARS.values(), fontsize=8)
     axes.set_ylim(0, 5300)
     axes.set_ylabel("GB/s read and written")
-    axes.set_title("2^28 elements, neighbours in one run")
+    axes.set_title("2^28 elements, neighboring bars from one run")
     axes.legend(loc="upper center", ncol=4, fontsize=8)
 
 
 def lines(axes: Any) -> None:
-    """Draw how the rate grows with size."""
+    """Plot the rate over the size."""
     found, copy = rates("bench_sizes_scan_sort.json", "bench_sizes_compact_histogram.json")
     for benchmark, style in zip(LINES, STYLES, strict=True):
         for name in ("subgroup", "shared"):
@@ -79,7 +79,7 @@ def lines(axes: Any) -> None:
             axes.plot(
                 *zip(*points, strict=True),
                 style,
-                color=COLOURS[name],
+                color=COLORS[name],
                 marker=MARKERS[name],
                 markersize=3.5,
                 linewidth=1.2,
@@ -95,7 +95,7 @@ def lines(axes: Any) -> None:
 
 
 def main() -> None:
-    """Draw the picture."""
+    """Write the plot."""
     plt.rcParams.update({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False})
     plt.rcParams.update({"axes.grid": True, "axes.axisbelow": True, "grid.color": "#dddddd"})
     plt.rcParams.update({"legend.frameon": False, "axes.titlesize": 10})

@@ -9,7 +9,7 @@ RESULTS = Path(__file__).parent / "results"
 STATUSES = ("Pass", "Fail", "Undefined", "NotSupported")
 COLUMNS = ("device", "driver", "subgroup", "cases", "executed", *STATUSES, "seconds", "a second")
 
-#: What a run judged, by the name of its file.
+#: Description of a run's device, by the name of its file.
 PARTS = {
     "summary": "all",
     "summary-compute": "the subgroup operations in compute shaders",
@@ -19,9 +19,9 @@ PARTS = {
 
 
 def row(path: Path) -> str:
-    """Return a run's row: cases by status, and how long it took with how many workers.
+    """Return a run's row: cases by status, duration, and number of workers.
 
-    A run that was resumed says no time: its seconds are those of its last session.
+    A resumed run has no duration, since its recorded seconds are only those of its last session.
     """
     summary = json.loads(path.read_text())
     totals = summary["totals"]
@@ -43,7 +43,7 @@ def row(path: Path) -> str:
 
 
 def main() -> None:
-    """Print one row a recorded run."""
+    """Print one row per recorded run."""
     print(f"| {' | '.join(COLUMNS)} |")
     print("|" + "---|" * len(COLUMNS))
     for path in sorted(RESULTS.glob("*/summary*.json"), reverse=True):

@@ -2,8 +2,8 @@
 
     python bench/startup.py --json FILE
 
-Beside each stands a Python that does nothing, timed in the same rounds: what no command can undercut.
-Processor time says what a command costs where others keep the machine busy.
+Each command is compared with a Python process that does nothing, timed in the same rounds, which is a lower
+bound. CPU time shows the cost of a command on a busy machine.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from pathlib import Path
 from vkgroup.cli.main import COMMANDS
 
 LIMIT = 0.15
-"""Seconds within which ``vkgroup --help`` is to answer."""
+"""Time limit of ``vkgroup --help`` in seconds."""
 
 NOTHING = "python -c pass"
 
 
 def commands() -> dict[str, list[str]]:
-    """Return what is timed: words for people, and the command."""
+    """Return the timed commands by title."""
     vkgroup = [sys.executable, "-m", "vkgroup"]
     asked = [["--help"], ["--version"], *([name, "--help"] for name in COMMANDS), ["completion", "bash"]]
     return {NOTHING: [sys.executable, "-c", "pass"]} | {
@@ -36,7 +36,7 @@ def commands() -> dict[str, list[str]]:
 
 
 def seconds(command: list[str]) -> tuple[float, float]:
-    """Run a command once; return wall-clock seconds, and seconds of a processor."""
+    """Run a command once, and return wall-clock seconds and CPU seconds."""
     start = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     _, status, used = os.wait4(process.pid, 0)
@@ -48,23 +48,27 @@ def seconds(command: list[str]) -> tuple[float, float]:
 
 
 def _row(times: list[tuple[float, float]]) -> dict[str, float]:
-    """Return a command's milliseconds: median, least and most by the clock, and the median of a processor."""
+    """Return a command's milliseconds: median, minimum and maximum wall-clock time, and median CPU time."""
     elapsed, used = ([1e3 * time for time in column] for column in zip(*times, strict=True))
     numbers = (statistics.median(elapsed), min(elapsed), max(elapsed), statistics.median(used))
     return dict(
-        zip(("median", "least", "most", "processor"), (round(one, 1) for one in numbers), strict=True)
+        zip(
+            ("median", "least", "most", "processor"),
+            (round(milliseconds, 1) for milliseconds in numbers),
+            strict=True,
+        )
     )
 
 
 def main() -> int:
-    """Measure in turns and print; write JSON where asked. 1 where help takes longer than it may."""
+    """Measure in alternation, print, and write JSON if requested; return 1 if help exceeds its time limit."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=25)
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     asked = commands()
     for command in asked.values():
-        seconds(command)  # files are in the cache, and bytecode is written, from here on
+        seconds(command)  # After this first run, files are in the cache and bytecode is written.
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in asked}
     for _ in range(arguments.rounds):
         for name, command in asked.items():

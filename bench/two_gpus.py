@@ -1,11 +1,12 @@
 """Speed of a conformance run on two devices of one model compared with one of them.
 
-Rounds of runs in one session: one device, both; then both, the other device; and so on. Every run has fresh
-worker processes and cold caches, judges the same cases and should come to the same verdicts. Each round gives
-a ratio; their median is printed with its bootstrap interval. The file is written after each round.
+One session consists of rounds: one device, then both; both, then the other device; and so on. Every run has
+new worker processes and cold caches, runs the same cases and should have the same verdicts. Each round gives
+a ratio. The script prints the median ratio with its bootstrap interval, and writes the file after each round.
 
-Much of a run is the driver's compiler, so one device is faster where it has the processors of two. With
-``--halves`` one device has half of the host's cores, as if the other half belonged to the other.
+The driver's compiler takes much of a run's time, so a single device is faster if it can use all CPU cores of
+the host. With ``--halves`` a single device uses half of the cores, as if the other half were reserved for the
+other device.
 
     python bench/two_gpus.py --out FILE --cases 'arithmetic.compute.*' --rounds 5
 """
@@ -40,7 +41,7 @@ from vkgroup.runner.scheduler import LocalScheduler
 CONTROL = "one device with the workers of both"
 
 LEAVE_SECONDS = 30.0
-"""Seconds that workers may take to end, before the next run begins."""
+"""Timeout in seconds for workers to exit before the next run begins."""
 
 
 @dataclass(frozen=True)
@@ -49,13 +50,12 @@ class Measured:
 
     Attributes
     ----------
-    round, who : the round, and which devices.
-    seconds : wall-clock, from the start of the run to its last result.
-    first : of these, seconds until the first verdict: planning and starting, which no second device makes
-        faster.
-    processors : how many the workers could run on.
-    own_cpu, workers_cpu, workers_kernel : processor seconds of the measuring process, of all workers, and of
-        these in the kernel.
+    round, who : the round, and the devices of the run.
+    seconds : wall-clock seconds from the start of the run to its last result.
+    first : seconds until the first verdict, for planning and starting; a second device does not reduce them.
+    processors : number of CPU cores that the workers can use.
+    own_cpu, workers_cpu, workers_kernel : CPU seconds of the measuring process, of all workers, and of the
+        workers in the kernel.
     """
 
     round: int
@@ -73,18 +73,20 @@ class Measured:
 
 
 def pair(choice: str) -> tuple[DeviceInfo, DeviceInfo]:
-    """Return the first two devices of a choice that are one model; a device may be named twice."""
+    """Return the first two selected devices of the same model; a device may be named twice."""
     groups: dict[str, list[DeviceInfo]] = {}
     for device in multi_device.choose(choice):
         group = groups.setdefault(model_of(read_capabilities(device)), [])
         group.append(device)
         if len(group) == 2:
             return group[0], group[1]
-    raise SystemExit(f"--device {choice}: no two devices of one model; the same may be named twice (A,A)")
+    raise SystemExit(
+        f"--device {choice}: there are no two devices of the same model; name one device twice (A,A)"
+    )
 
 
 def half_of_the_cores() -> set[int]:
-    """Return the processors of half of the cores that this process may run on; siblings stay together."""
+    """Return half of the CPUs that this process may use; both threads of a core are included or excluded."""
     mine = os.sched_getaffinity(0)
     cores: dict[str, set[int]] = {}
     for processor in sorted(mine):
@@ -96,13 +98,13 @@ def half_of_the_cores() -> set[int]:
 
 
 class Measuring:
-    """Runs of the same cases on one device or two.
+    """Runs of the same cases on one device or on two devices.
 
     Parameters
     ----------
-    devices : the two.
-    each : worker processes of each.
-    halves : whether one device has half of the host's cores.
+    devices : the two devices.
+    each : worker processes per device.
+    halves : whether a single device uses half of the host's cores.
     """
 
     def __init__(
@@ -123,19 +125,20 @@ class Measuring:
         self.different: set[str] = set()
 
     def warm_up(self) -> None:
-        """Load drivers and libraries once, on both."""
+        """Load drivers and libraries once on both devices."""
         self._judge(self._devices, self._each, self._cases[: 8 * self._each])
 
     def one(self, number: int, which: int) -> Measured:
-        """Measure one of the devices."""
+        """Measure a run on one device."""
         return self._measure(number, f"device {which}", self._devices[which : which + 1], self._each)
 
     def both(self, number: int) -> Measured:
-        """Measure both together."""
+        """Measure a run on both devices."""
         return self._measure(number, "both", self._devices, self._each)
 
     def control(self, number: int) -> Measured:
-        """Measure the first with as many workers as both have: is it the device, or are it the workers?"""
+        """Measure the first device with the workers of both, to separate the effects of devices and
+        workers."""
         return self._measure(number, CONTROL, self._devices[:1], 2 * self._each)
 
     def _measure(self, number: int, who: str, devices: Sequence[DeviceInfo], each: int) -> Measured:
@@ -190,27 +193,27 @@ class Measuring:
         return found, verdicts[0] - start if verdicts else 0.0
 
     def _compare(self, found: Run) -> None:
-        """Keep which cases have come to another verdict than before."""
+        """Record the cases whose verdict differs from an earlier run."""
         for result in found.results:
             if self._verdicts.setdefault(result.case, result.status.value) != result.status.value:
                 self.different.add(result.case)
 
 
 def _wait_for_workers(threads: int) -> None:
-    """Wait until no more than so many threads are left: one waits for each worker that has not ended yet."""
+    """Wait until at most `threads` threads remain; one thread waits for each worker that is still running."""
     end = time.monotonic() + LEAVE_SECONDS
     while threading.active_count() > threads and time.monotonic() < end:
         time.sleep(0.05)
 
 
 def _children() -> tuple[float, float]:
-    """Return the processor seconds of all processes that have ended, and those in the kernel."""
+    """Return the CPU seconds of all ended processes: total, and in the kernel."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime, used.ru_stime
 
 
 def results(rounds: Sequence[tuple[Measured, Measured]], controls: Sequence[Measured]) -> dict[str, Any]:
-    """Return ratios and all that was measured."""
+    """Return the ratios and all measurements."""
     ratio = ratio_interval([one.seconds for one, _ in rounds], [both.seconds for _, both in rounds])
     return {
         "speedup": round(ratio.median, 3),
@@ -224,7 +227,7 @@ def results(rounds: Sequence[tuple[Measured, Measured]], controls: Sequence[Meas
 
 
 def _arguments() -> argparse.Namespace:
-    """Read the options."""
+    """Parse the options."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--out", type=Path, required=True, help="JSON file, written after each round")
     parser.add_argument("--cases", action="append", default=[], help="glob; may be repeated (default: all)")
@@ -248,7 +251,7 @@ def _arguments() -> argparse.Namespace:
 def _head(
     arguments: argparse.Namespace, devices: Sequence[DeviceInfo], each: int, cases: int
 ) -> dict[str, Any]:
-    """Return what is measured, and where."""
+    """Return the description of the measurement and its machine."""
     return {
         "devices": [
             {"name": d.name, "driver": f"{d.driver_name} {d.driver_info}", "uuid": d.uuid} for d in devices
@@ -266,7 +269,7 @@ def _head(
 
 
 def _rounds(measuring: Measuring, count: int, seconds: float | None) -> Iterator[tuple[Measured, Measured]]:
-    """Yield rounds, one device and both, until the next would end later than so many seconds from now."""
+    """Yield rounds of one device and both, as long as the next round should end within the time limit."""
     start, longest = time.monotonic(), 0.0
     for number in range(1, count + 1):
         began = time.monotonic()
@@ -281,15 +284,17 @@ def _rounds(measuring: Measuring, count: int, seconds: float | None) -> Iterator
 
 
 def main() -> int:
-    """Measure, print and write."""
+    """Measure, print and write the results."""
     arguments = _arguments()
     start = time.monotonic()
     each = arguments.jobs or max(1, min(MOST_JOBS, (os.cpu_count() or 2) // 2))
     devices = pair(arguments.device)
     cases = select(tuple(arguments.cases))[:: arguments.every]
     if not cases:
-        raise SystemExit("no case matches --cases")
-    os.environ["__GL_SHADER_DISK_CACHE"] = "0"  # NVIDIA's, which would keep the pipelines of the first run
+        raise SystemExit("no case matches --cases; see `vkgroup list` for names")
+    os.environ["__GL_SHADER_DISK_CACHE"] = (
+        "0"  # Disable NVIDIA's cache, which would reuse the pipelines of the first run.
+    )
     measuring = Measuring(devices, cases, each, arguments.timeout, arguments.halves)
     head = _head(arguments, devices, each, len(cases))
     measuring.warm_up()

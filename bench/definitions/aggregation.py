@@ -1,4 +1,4 @@
-"""Benchmarks of atomic aggregation: one atomic operation a subgroup, a workgroup, or an invocation."""
+"""Benchmarks of atomic aggregation: one atomic operation per subgroup, workgroup or invocation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from vkgroup.kernels.aggregation import EACH, plan_aggregation
 _VARIANTS = ("subgroup", "shared", EACH)
 _HALF = 0.5
 _VALUES = 1 << 16
-"""Different elements where their order is free, so few that it can be counted how often each is there."""
+"""Number of distinct values in data of unordered results, which are verified by counting each value."""
 
 
 _SWEEPS: dict[str, tuple[Any, ...]] = {
@@ -28,13 +28,13 @@ _SWEEPS: dict[str, tuple[Any, ...]] = {
 
 
 def _contended(tuning: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the tuning: unless there is a sweep, one vector for each invocation, so that operations meet."""
+    """Return the tuning: without a sweep, one vector per invocation, so that atomic operations collide."""
     return {"items": 1, "groups": 1 << 22, **tuning}
 
 
 def _maximum(device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
     def data(rng: np.random.Generator) -> Data:
-        # Below 2^31: torch has no maximum of uint32, and sees the same numbers as int32.
+        # Numbers are below 2^31, since torch has no maximum of uint32 and reads the same numbers as int32.
         x = host.drawn(rng, size, np.uint32, lambda rng, count: rng.integers(0, 2**31, count, np.uint32))
         highest = max(host.each(lambda span: x[span].max(), host.spans(size)))
         return Data({"x": x}, expected={"value": np.array(highest)})
@@ -82,7 +82,7 @@ def _count(device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
 
 
 def _numbers(values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """Return the numbers of values below the limit, and -1 for what is none of them."""
+    """Return the indices of values below the limit, and -1 for all other values."""
     numbers = values * np.float32(_VALUES)
     known = (values >= 0) & (values < _HALF) & (numbers == np.floor(numbers))
     return np.where(known, numbers, np.float32(-1))
@@ -96,7 +96,7 @@ def _append(device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
         count = int(counts.sum())
 
         def verify(found: Arrays) -> str | None:
-            """Count how often each value was kept: what is kept in any order is right where that is."""
+            """Count the occurrences of each kept value, which verifies a result in any order."""
             if int(found["count"]) != count:
                 return f"count is {found['count']} instead of {count}"
             got = found["kept"][:count]

@@ -1,4 +1,4 @@
-"""The ceilings: how fast memory, shared memory and arithmetic go on the device, measured in the same run."""
+"""Ceilings: rates of memory, shared memory and arithmetic on the device, measured in the same run."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from vkgroup.resources import bench
 _WORKGROUPS = (64, 128, 256, 512, 1024)
 _ITEMS = (1, 2, 4, 8, 16)
 _MOST_READERS, _FEW_READERS = 4096, 16
-"""Workgroups that read, each adding one word to what is written: enough to fill any GPU, or CPU."""
+"""Number of workgroups that read, each of which writes one word: enough to occupy any GPU or CPU."""
 
 _SHARED_READS, _ARITHMETIC_UNROLL = 8, 16
-"""As in the shaders: reads and steps of one round."""
+"""Reads and steps of one round, as in the shaders."""
 
 _CHAINS = 8
 
@@ -32,7 +32,7 @@ def _kernel(name: str) -> str:
 
 
 def _groups(device: Device, count: int, tuning: Tuning, most: int | None = None) -> int:
-    """Return how many workgroups share `count` words: one for each block, but for the device's limit."""
+    """Return the number of workgroups for `count` words: one per block, up to the device's limit."""
     block = int(tuning.get("workgroup", _workgroup(device)) * tuning.get("items", 4) * 4)
     limit = int(device.capabilities.limits["maxComputeWorkGroupCount"][0])
     wanted = int(tuning.get("groups", most or limit))
@@ -120,14 +120,14 @@ def _write(device: Device, count: int, tuning: Tuning) -> Case:
 
 
 def _fill_groups(device: Device, tuning: Tuning) -> int:
-    """Return how many workgroups keep every processor of a device busy, and end at nearly the same time."""
+    """Return a number of workgroups that keeps all processors busy and lets them end almost together."""
     return int(tuning.get("groups", 8192 if device.capabilities.is_gpu else 16))
 
 
 def _shared(device: Device, rounds: int, tuning: Tuning) -> Case:
     workgroup, groups = tuning.get("workgroup", _workgroup(device)), _fill_groups(device, tuning)
     if workgroup & (workgroup - 1):
-        raise Unsupported(f"The workgroup has {workgroup} invocations; a power of two is needed.", [])
+        raise Unsupported(f"The workgroup has {workgroup} invocations; use a power of two.", [])
     seed = 0x51ED
 
     def plan() -> Plan:
@@ -140,7 +140,7 @@ def _shared(device: Device, rounds: int, tuning: Tuning) -> Case:
     def data(generator: np.random.Generator) -> Data:
         place = np.arange(workgroup, dtype=np.uint32)[:, None]
         memory = place * np.uint32(0x9E3779B9) + np.uint32(seed) + np.arange(4, dtype=np.uint32)
-        # Places past the end begin again at the first, so reads in a row go round the memory.
+        # Indices past the end wrap around, so consecutive reads cycle through the memory.
         reads = (place + np.arange(_SHARED_READS, dtype=np.uint32)) % np.uint32(workgroup)
         window = memory[reads].sum(axis=1, dtype=np.uint32)
         sums = np.zeros_like(memory)
@@ -152,7 +152,7 @@ def _shared(device: Device, rounds: int, tuning: Tuning) -> Case:
     return Case({"shared": plan}, data, bytes=amount, items=rounds, needs={}, pair=("shared", "shared"))
 
 
-#: NumPy's name of the type, the shader's KIND, and how many of them one instruction of the shader works on.
+#: NumPy's name of the type, the shader's KIND, and the number of components per instruction of the shader.
 _TYPES = {"float32": (0, 1), "float16": (1, 2), "int32": (2, 1), "float64": (3, 1)}
 
 
@@ -178,7 +178,7 @@ def _arithmetic(type_: str) -> Callable[[Device, int, Tuning], Case]:
 
         def data(generator: np.random.Generator) -> Data:
             first = (np.arange(workgroup)[:, None] + np.arange(chains)) % 16
-            # An odd number of steps x → 21 - x, in whole numbers that every type has.
+            # An odd number of steps x → 21 - x, with integers that every type can represent.
             sums = (summand - first).sum(axis=1).astype(np.float32)
             expected = np.broadcast_to(sums[:, None], (groups, workgroup, components))
             return Data({}, {"sums": expected})

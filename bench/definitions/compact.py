@@ -1,4 +1,4 @@
-"""Benchmarks of stable compaction: by a comparison in the kernel, by a mask, indices, and partition."""
+"""Benchmarks of stable compaction: by a comparison in the kernel or by a mask, indices, and partition."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _RANGE = 2**31
 
 
 def _verify(wanted: Any) -> Callable[[Mapping[str, Any]], str | None]:
-    """Return a check of what was kept; ours says how much of its buffer that is, peers give no more."""
+    """Return a check of the kept elements; vkgroup also returns their number, and peers only the elements."""
 
     def check(found: Mapping[str, Any]) -> str | None:
         kept = np.asarray(found["kept"]).reshape(-1)
@@ -45,12 +45,12 @@ def _variants(plan: Callable[..., Any]) -> dict[str, Callable[[], Any]]:
 
 
 def _whole(rng: np.random.Generator, count: int) -> npt.NDArray[np.uint32]:
-    """Return numbers below 2^31, so that peers without uint32 compare the same ones as int32."""
+    """Return numbers below 2^31, which peers without uint32 can compare as int32."""
     return rng.integers(0, _RANGE, count, np.uint32)
 
 
 def _compared(dtype: str, share: float, device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
-    """Elements below a limit, of which a share of the elements is."""
+    """Return the case of elements below a limit that selects a share of the elements."""
     limit: Any = int(share * _RANGE) if dtype == "uint32" else share
     draw = _whole if dtype == "uint32" else lambda rng, count: rng.random(count, np.float32)
 
@@ -77,7 +77,7 @@ def _compared(dtype: str, share: float, device: Device, size: int, tuning: Mappi
 
 
 def _masked(output: str, device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
-    """Elements, or indices, where half of a mask of bytes is set."""
+    """Return the case of elements, or indices, with a byte mask of which half is set."""
     words = -(-size // 4)
     moved = {"values": 4 * size + 2 * size, "indices": 2 * size, "partition": 8 * size}[output]
 
@@ -117,7 +117,7 @@ def _masked(output: str, device: Device, size: int, tuning: Mapping[str, Any]) -
 
 
 def _ways(device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
-    """How elements get to their places in the shared version."""
+    """Return the case that compares how the shared version writes the elements."""
     case = _compared("uint32", 0.5, device, size, tuning)
 
     def plan(staged: int) -> Any:

@@ -1,4 +1,4 @@
-"""Cost of small work: one dispatch, or many in one submission, from submission to completion."""
+"""Benchmarks of submission overhead: one or many dispatches per submission, until completion."""
 
 from __future__ import annotations
 
@@ -46,21 +46,21 @@ def _many(device: Device, dispatches: int, tuning: Mapping[str, Any]) -> Case:
 DEFINITIONS = [
     Definition(
         "dispatch.overhead",
-        "one dispatch of 64 invocations, submitted and waited for; mean of so many calls",
+        "one dispatch of 64 invocations, submitted and waited for; mean over `size` calls",
         _overhead((_DISPATCH, _SEQUENCE)),
         sizes=(_CALLS,),
         smoke=(_FEW_CALLS,),
     ),
     Definition(
         "dispatch.recorded",
-        "the same, beside one dispatch that was recorded before; mean of so many calls",
+        "the same, compared with a dispatch recorded in advance; mean over `size` calls",
         _overhead((_SEQUENCE, _DISPATCH)),
         sizes=(_CALLS,),
         smoke=(_FEW_CALLS,),
     ),
     Definition(
         "dispatch.sequence",
-        "so many dispatches of 64 invocations, each after the one before, recorded and submitted at once",
+        "`size` dependent dispatches of 64 invocations, recorded and submitted at once",
         _many,
         sizes=(1, 4, 16, 64, 256),
         smoke=(3,),

@@ -1,4 +1,4 @@
-"""Benchmarks of histograms: few and many bins, friendly and hostile keys, and ways to match lanes."""
+"""Benchmarks of histograms: few and many bins, best-case and worst-case keys, and methods to match lanes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _equal(rng: np.random.Generator, size: int, bins: int) -> tuple[Words, Words
 
 def _alternating(rng: np.random.Generator, size: int, bins: int) -> tuple[Words, Words]:
     first, second = (int(key) for key in rng.choice(bins, 2, replace=False))
-    # Blocks begin at even places.
+    # Blocks begin at even indices.
     both = np.resize(np.array([first, second], np.uint32), host.BLOCK)
     keys = host.made(size, np.uint32, lambda span: both[: span.stop - span.start])
     counts = np.zeros(bins, np.uint32)
@@ -72,12 +72,12 @@ _SWEEPS: dict[str, tuple[Any, ...]] = {
 
 
 def _float_case(pattern: str, device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
-    """256 bins of floats in [0, 1), each key somewhere in its bin, also on the bin's edge."""
+    """Return the case of 256 bins of floats in [0, 1); keys lie inside bins and on their edges."""
     bins = 256
 
     def data(rng: np.random.Generator) -> Data:
         keys, counts = _PATTERNS[pattern](rng, size, bins)
-        # Multiples of 2^-10 below 1: added and divided without rounding.
+        # Multiples of 2^-10 below 1 are added and divided without rounding.
         inside = rng.integers(0, 1 << 10, min(size, host.BLOCK)) / (1 << 10)
         x = host.made(size, np.float32, lambda span: (keys[span] + inside[: span.stop - span.start]) / bins)
         return Data({"x": x}, expected={"counts": counts})
@@ -120,7 +120,7 @@ def _key_case(pattern: str, bins: int, device: Device, size: int, tuning: Mappin
 
 
 def _match_case(pattern: str, device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
-    """One copy of 256 bins in shared memory, in which lanes meet; and what each way to match them saves."""
+    """Return the case of 256 bins in one shared-memory copy, to compare methods to match lanes."""
     bins = 256
     alone = {"copies": 1, **tuning}
 

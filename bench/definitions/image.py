@@ -1,4 +1,4 @@
-"""Benchmarks of pictures: mip chains, the box filter, and halving a picture while it is drawn."""
+"""Benchmarks of images: mip chains, the box filter, and a mip level computed while drawing."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from vkgroup.kernels.quad_mip import VERSIONS, draw_quad_mip
 Array = npt.NDArray[Any]
 
 _SMALL, _EXACT = 16, 10
-"""Texels are whole numbers of four bits; so means are exact up to the tenth level, where they have 24."""
+"""Texels are 4-bit integers, so means are exact up to the tenth level, where they have 24 bits."""
 
 _SMOKE = (16, 1021, 40_009)
 
 
-def _picture(rng: np.random.Generator, size: int, components: int) -> Array:
-    """A picture of about as many texels, nearly square."""
+def _image(rng: np.random.Generator, size: int, components: int) -> Array:
+    """Return the shape of a nearly square image of approximately a number of texels."""
     shape = _shape(size, components)
     return host.drawn(rng, shape, np.float32, lambda rng, count: rng.integers(0, _SMALL, count, np.uint8))
 
@@ -39,13 +39,13 @@ def _shape(size: int, components: int) -> tuple[int, ...]:
 
 
 def _mean_of_fours(x: Array) -> Array:
-    """The next level: rows and columns beyond an even size are left out, a single one counts twice."""
+    """Return the next level; the last row or column of an odd size is ignored, a single one is used twice."""
     even = x[: len(x) // 2 * 2] if len(x) > 1 else x.repeat(2, 0)
     return host.by_rows(_mean_of_pairs, even.reshape(-1, 2, *x.shape[1:]))
 
 
 def _mean_of_pairs(pairs: Array) -> Array:
-    """Return half as many columns of rows that stand in pairs."""
+    """Return rows of half as many columns from pairs of rows."""
     columns = pairs.shape[2]
     even = pairs[:, :, : columns // 2 * 2] if columns > 1 else pairs.repeat(2, 2)
     left, right = even[:, :, ::2], even[:, :, 1::2]
@@ -57,7 +57,7 @@ def _mip_chain(components: int, device: Device, size: int, tuning: Mapping[str, 
     shape = _shape(size, components)
 
     def data(rng: np.random.Generator) -> Data:
-        x = _picture(rng, size, components)
+        x = _image(rng, size, components)
         levels = []
         level = x
         for _ in level_shapes(shape):
@@ -65,7 +65,7 @@ def _mip_chain(components: int, device: Device, size: int, tuning: Mapping[str, 
             levels.append(level)
 
         def verify(found: Arrays) -> str | None:
-            """Compare levels; three operations of each further one are rounded."""
+            """Compare levels; each level adds three rounded operations."""
             for number, (start, room) in enumerate(level_places(shape), 1):
                 part = found["levels"][start : start + np.prod(room)]
                 bound = 3 * max(0, number - _EXACT) * 2.0**-23 * levels[number - 1]
@@ -94,11 +94,12 @@ def _box_filter(components: int, radius: int, device: Device, size: int, tuning:
     scale = np.float32(1 / (2 * radius + 1) ** 2)
 
     def data(rng: np.random.Generator) -> Data:
-        x = _picture(rng, size, components)
+        x = _image(rng, size, components)
         means = np.empty_like(x)
 
         def filter_rows(rows: slice) -> None:
-            """Whole sums are exact; only their product with the scale is rounded, by one unit at most."""
+            """Compute the means of some rows; sums are exact, and only the product with the scale is
+            rounded."""
             near = np.clip(np.arange(rows.start - radius, rows.stop + radius), 0, len(x) - 1)
             down = _sums(x[near], radius, 0)[radius:-radius]
             means[rows] = _sums(down, radius, 1) * np.float64(scale)
@@ -128,7 +129,7 @@ def _box_filter(components: int, radius: int, device: Device, size: int, tuning:
 
 
 def _sums(x: Array, radius: int, axis: int) -> Array:
-    """Sums of 2 radius + 1 neighbours along an axis, by differences of running sums, which are whole."""
+    """Return sums of 2 radius + 1 neighbors along an axis, as differences of integer running sums."""
     edges = [(radius + 1, radius) if other == axis else (0, 0) for other in range(x.ndim)]
     running = np.cumsum(np.pad(x, edges, mode="edge"), axis, np.float64)
     begin, end = np.split(running, [-2 * radius - 1], axis)[0], np.split(running, [2 * radius + 1], axis)[1]
@@ -136,7 +137,7 @@ def _sums(x: Array, radius: int, axis: int) -> Array:
 
 
 class _Drawing:
-    """Draws by one of the versions, timed by the device."""
+    """Draws with one of the versions, timed by the device."""
 
     clock = "GPU timestamps around the draw; the host's clock where there are none"
 
@@ -144,22 +145,22 @@ class _Drawing:
         self.device, self.version = device, version
 
     def prepare(self, data: Data) -> _Drawn:
-        """Put the picture in place."""
+        """Prepare the drawing of the image."""
         return _Drawn(self, data)
 
 
 class _Drawn:
-    """A picture that is drawn again and again, into new images each time."""
+    """An image that is drawn many times, each time into new images."""
 
     def __init__(self, drawing: _Drawing, data: Data) -> None:
         self.drawing, self.picture = drawing, data.inputs["picture"]
         self.found: dict[str, Array] = {}
 
     def poison(self) -> None:
-        """Do nothing: each draw makes new images."""
+        """Do nothing, since each draw creates new images."""
 
     def time(self) -> float:
-        """Draw once, and return the seconds."""
+        """Draw once and return the time in seconds."""
         start = time.perf_counter()
         found = draw_quad_mip(self.drawing.device, self.picture, self.drawing.version)
         whole = time.perf_counter() - start
@@ -167,18 +168,18 @@ class _Drawn:
         return whole if found.seconds is None else found.seconds
 
     def outputs(self) -> Arrays:
-        """Return what the last draw made."""
+        """Return the images of the last draw."""
         return self.found
 
     def close(self) -> None:
-        """Do nothing: nothing is kept."""
+        """Do nothing, since there is nothing to free."""
 
 
 def _quad_mip(device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
     shape = _shape(size, 4)
 
     def data(rng: np.random.Generator) -> Data:
-        x = _picture(rng, size, 4)
+        x = _image(rng, size, 4)
         return Data({"picture": x}, {"color": x, "smaller": _mean_of_fours(x)})
 
     def contender(version: str) -> Contender:
@@ -200,7 +201,7 @@ DEFINITIONS = [
     *(
         Definition(
             name=f"mip_chain.{name}",
-            title=f"all smaller levels of a picture of {what} in one dispatch; size in pixels",
+            title=f"all smaller levels of an image of {what} in one dispatch; size in pixels",
             make=partial(_mip_chain, components),
             sizes=powers_of_two(10, 28 if components == 1 else 26, 2),
             smoke=_SMOKE,
@@ -222,7 +223,7 @@ DEFINITIONS = [
     ),
     Definition(
         name="quad_mip.draw",
-        title="a picture drawn and halved in one pass; size in pixels",
+        title="an image drawn and halved in one pass; size in pixels",
         make=_quad_mip,
         sizes=powers_of_two(10, 24, 2),
         smoke=_SMOKE,

@@ -1,4 +1,4 @@
-"""Benchmarks of products of square matrices."""
+"""Benchmarks of square matrix products."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from vkgroup.kernels.grid import of_version
 from vkgroup.kernels.matmul import cooperative_shape, plan_matmul
 
 _WHOLE = {"f2": 1, "f4": 4, "i4": 4}
-"""Elements are whole numbers up to this. Sums of their products are exact up to a side of 4096: singles hold
-24 bits, and of halves a sum of 2048, up to which they are exact, is tens of standard deviations away."""
+"""Elements are integers up to this magnitude. Sums of their products are exact for sizes up to 4096: float32
+holds integers of 24 bits. float16 holds integers up to 2048, and sums beyond this are tens of standard
+deviations away."""
 
 
 def _make(dtype: npt.DTypeLike, device: Device, size: int, tuning: Mapping[str, Any]) -> Case:

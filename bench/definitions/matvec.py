@@ -1,4 +1,4 @@
-"""Benchmarks of matrix times vector: square, tall and wide."""
+"""Benchmarks of matrix-vector products: square, tall and wide matrices."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _case(
     rows, columns = shaped(size)
 
     def data(rng: np.random.Generator) -> Data:
-        # Products are -1, 0 and 1, of which sums are exact in float32 and in every order.
+        # Products are -1, 0 and 1, whose sums are exact in float32 in every order.
         matrix, vector = (host.drawn(rng, shape, np.float32, _signs) for shape in ((rows, columns), columns))
         return Data({"matrix": matrix, "vector": vector}, expected={"result": matrix @ vector})
 

@@ -33,7 +33,7 @@ def _pooled(x: NDArray[Any]) -> NDArray[Any]:
 
 
 def _make(dtype: Any, device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
-    """An image as square as a power of two of columns lets it be."""
+    """Return the case of a nearly square image whose number of columns is a power of two."""
     columns = max(4, 1 << (math.isqrt(size).bit_length() - 1))
     shape = (max(4, size // columns), columns)
 

@@ -1,4 +1,4 @@
-"""Cost of synchronization: barriers alone, exchanges that need them, and reads of the clock."""
+"""Microbenchmarks of synchronization: barriers, exchanges that need them, and clock reads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from vkgroup.errors import Unsupported
 from vkgroup.kernels.pipelines import subgroup_size
 
 _UNROLL = 8
-"""As in the shader: steps of one round."""
+"""Steps of one round, as in the shader."""
 
 _STEPPED_ROUNDS = 2
 _WORKGROUPS = (32, 64, 128, 256, 512, 1024)
@@ -47,7 +47,7 @@ def _difference(name: str, found: Any, right: Any) -> str | None:
 
 
 def _counted(workgroup: int) -> Any:
-    """Return what a chain of ``x = base ^ (x + 1)`` must give."""
+    """Return the expected result of a chain of ``x = base ^ (x + 1)``."""
 
     def verify(found: Arrays) -> str | None:
         base = _base(workgroup)
@@ -60,7 +60,7 @@ def _counted(workgroup: int) -> Any:
 
 
 def _exchanged(workgroup: int, size: int) -> Any:
-    """Return what a chain of ``x = base ^ partner's x`` must give: what the last exchange brought."""
+    """Return the expected result of a chain of ``x = base ^ partner's x``, after its last exchange."""
 
     def verify(found: Arrays) -> str | None:
         base, place = _base(workgroup), np.arange(workgroup)
@@ -77,7 +77,7 @@ def _exchanged(workgroup: int, size: int) -> Any:
 
 
 def _read(found: Arrays) -> str | None:
-    """Say whether a chain ended with its base; what the clock shows nobody knows."""
+    """Verify only that a chain ended with its base, since clock values cannot be predicted."""
     return _difference("results", found["results"], _base(len(found["results"])))
 
 
@@ -126,19 +126,19 @@ def _definition(name: str, title: str, variants: Mapping[str, int], pair: tuple[
 DEFINITIONS = [
     _definition(
         "alone",
-        "each barrier, one after the other, in a workgroup of so many invocations",
+        "consecutive barriers of each kind; size in invocations of the workgroup",
         _BARRIERS,
         ("subgroupBarrier", "barrier"),
     ),
     _definition(
         "exchange",
-        "exchange within subgroups of a workgroup of so many invocations: shuffle, or memory and a barrier",
+        "exchange within subgroups by shuffle, or by memory and a barrier; size in invocations",
         _EXCHANGES,
         ("shuffle", "barrier"),
     ),
     _definition(
         "clock",
-        "reading the clock and adding it up, in a workgroup of so many invocations; no time has it in it",
+        "clock reads and their sum, which no other time includes; size in invocations",
         _CLOCK,
         ("clock", "clock"),
     ),

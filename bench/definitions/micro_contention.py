@@ -1,4 +1,4 @@
-"""Contention of atomics: one for each invocation, and one for a whole subgroup."""
+"""Microbenchmarks of contended atomics: one per invocation, and one per subgroup."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Words = NDArray[np.uint32]
 
 
 def _places(spread: str, count: int, counters: int, size: int) -> Words:
-    """Return the counter of each invocation: one for all, one a subgroup, or neighbours for neighbours."""
+    """Return each invocation's counter: one for all, one per subgroup, or adjacent ones for neighbors."""
     invocation = np.arange(count, dtype=np.uint32)
     if spread == "same":
         return np.zeros(count, np.uint32)
@@ -31,16 +31,16 @@ def _places(spread: str, count: int, counters: int, size: int) -> Words:
 
 
 def _sum_below(taken: NDArray[np.int64]) -> int:
-    """Return the sum of the numbers that counters gave away, modulo 2^32."""
+    """Return the sum of the numbers that the counters returned, modulo 2^32."""
     return int(sum(int(n) * (int(n) - 1) // 2 for n in taken) & 0xFFFFFFFF)
 
 
 def _verifier(places: Words, counters: int, workgroup: int | None) -> Any:
-    """Return the function that says whether each number was given away once, for `Data.verify`.
+    """Return the function that verifies that each number was returned exactly once, for `Data.verify`.
 
     Parameters
     ----------
-    workgroup : of counters of a workgroup's own; None where all share them.
+    workgroup : size of a workgroup if each workgroup has its own counters; None if all workgroups share them.
     """
     taken = np.bincount(places, minlength=counters).astype(np.int64) * _ROUNDS
     if workgroup is None:
@@ -67,7 +67,8 @@ def _definition(memory: str, spread: str) -> Definition:
         counters = _SHARED_COUNTERS if memory == "shared" else _COUNTERS
         own_memory = {"SHARED": 1} if memory == "shared" else {}
         size = subgroup_size(device)
-        # More workgroups than a dispatch may have: each invocation of fewer could not take part.
+        # A dispatch cannot have this many workgroups, and with fewer of them not every invocation would take
+        # part.
         count = min(count, workgroup * int(limits["maxComputeWorkGroupCount"][0]))
 
         def plan(aggregated: bool) -> Any:
@@ -114,7 +115,7 @@ def _definition(memory: str, spread: str) -> Definition:
     where = {
         "same": "one counter",
         "subgroup": "a counter for each subgroup",
-        "spread": "neighbouring counters for neighbours",
+        "spread": "neighboring counters for neighbors",
     }[spread]
     return Definition(
         f"micro.contention.{memory}.{spread}",

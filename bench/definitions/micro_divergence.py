@@ -1,4 +1,4 @@
-"""Cost of divergence in a subgroup: branches, and loops with different iteration counts."""
+"""Microbenchmarks of divergence in a subgroup: branches, and loops of different lengths."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from vkgroup.errors import Unsupported
 from vkgroup.kernels.pipelines import subgroup_size
 
 _STEPS = 32
-"""As in the shader: of one way."""
+"""Steps of one branch, as in the shader."""
 
 _STEPPED_ROUNDS = 2
 _FORMS = {"if": 0, "switch": 1, "loop": 2}
@@ -26,14 +26,14 @@ Words = NDArray[np.uint32]
 
 
 def _go(x: Words, way: Words) -> Words:
-    """Return where a way leads to: the shader's GO."""
+    """Return the result of one branch: the shader's GO."""
     for _ in range(_STEPS):
         x = (x * (2 * way + np.uint32(3)) ^ (x >> (way % np.uint32(7) + np.uint32(1)))) + way
     return x
 
 
 def _pass(x: Words, way: Words, form: str) -> Words:
-    """Return where a pass leads to: the shader's pass()."""
+    """Return the result of one pass: the shader's pass()."""
     if form != "loop":
         return _go(x, way)
     for number in range(int(way.max())):
@@ -42,7 +42,7 @@ def _pass(x: Words, way: Words, form: str) -> Words:
 
 
 def _verifier(form: str) -> Any:
-    """Return the function that follows each lane's way, for `Data.verify`."""
+    """Return the function that computes each lane's expected result, for `Data.verify`."""
 
     def verify(found: Arrays) -> str | None:
         way = np.asarray(found["inputs"])
@@ -61,7 +61,7 @@ def _verifier(form: str) -> Any:
 
 
 def _ways(form: str, ways: int, lanes: int) -> dict[str, Words]:
-    """Return each lane's way where lanes agree and where they do not; loops are as long on average."""
+    """Return each lane's branch for uniform and divergent lanes; loops have the same average length."""
     of_lane = np.arange(lanes, dtype=np.uint32) % np.uint32(ways)
     if form == "loop":
         return {"uniform": np.full(lanes, ways, np.uint32), "divergent": 2 * of_lane + np.uint32(1)}
@@ -73,7 +73,7 @@ def _definition(form: str) -> Definition:
         lanes = subgroup_size(device)
         if ways > lanes:
             raise Unsupported(
-                f"A subgroup of {device.name} has {lanes} lanes, which cannot go {ways} ways.",
+                f"A subgroup of {device.name} has {lanes} lanes, which are too few for {ways} branches.",
                 [f"a subgroup size of at least {ways} (it is {lanes})"],
             )
         of_variant = _ways(form, ways, lanes)
@@ -95,10 +95,10 @@ def _definition(form: str) -> Definition:
             unit=unit(device),
         )
 
-    what = "passes of a loop" if form == "loop" else f"ways of {form}"
+    what = "passes of a loop" if form == "loop" else f"branches of {form}"
     return Definition(
         f"micro.divergence.{form}",
-        f"a subgroup whose lanes go so many {what}, beside one whose lanes agree",
+        f"a subgroup with `size` different {what}, compared with a uniform one",
         make,
         sizes=(1, 2, 4, 8, 16, 32),
         smoke=(3,),

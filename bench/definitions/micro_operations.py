@@ -1,4 +1,4 @@
-"""Every subgroup function by type: how long one takes, and how often one can be had."""
+"""Microbenchmarks of every subgroup function by type: latency and throughput."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Benchmarks of reductions: whole arrays, rows, columns; values and places."""
+"""Benchmarks of reductions: whole arrays, rows and columns; values and indices."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from vkgroup.kernels.reduce import plan_reduce
 Array = npt.NDArray[Any]
 
 _GREATEST = 100
-"""Far above all that a normal distribution gives."""
+"""A value far above all samples of a normal distribution."""
 
 _SMOKE = (1, 1021, 40_009)
 _SWEEPS: dict[str, tuple[Any, ...]] = {
@@ -32,7 +32,7 @@ _SWEEPS: dict[str, tuple[Any, ...]] = {
 
 
 def _signs(rng: np.random.Generator, count: int) -> Array:
-    """Return -1, 0 and 1 at random: sums of 2^28 of them stay so far below 2^24 that all are exact."""
+    """Return random -1, 0 and 1; sums of 2^28 of them stay far below 2^24 and are exact."""
     return rng.integers(-1, 2, count, np.int8)
 
 
@@ -45,7 +45,7 @@ def _normal(rng: np.random.Generator, count: int) -> Array:
 
 
 def _reduced(operation: np.ufunc, x: Array, axis: int | None, dtype: npt.DTypeLike) -> Array:
-    """Reduce blocks of rows in a dtype that adds them up exactly; whole numbers are wrapped around last."""
+    """Reduce blocks of rows in a dtype with exact sums; integers wrap around at the end."""
 
     def part(rows: slice) -> Array:
         return np.asarray(operation.reduce(x[rows], axis, dtype))
@@ -59,7 +59,7 @@ _UFUNCS: dict[str, np.ufunc] = {"sum": np.add, "max": np.maximum, "xor": np.bitw
 
 
 def _peers(name: str, axis: int | None, dtype: np.dtype[Any]) -> dict[str, Any]:
-    """Return the same in other packages, as far as they have it for the type."""
+    """Return the same reduction in other packages, if they support the type."""
     keyword = {} if axis is None else {"axis": axis}
     dim = {} if axis is None else {"dim": axis}
     if name == "sum":
@@ -96,7 +96,7 @@ def _case(
     def data(rng: np.random.Generator) -> Data:
         x = host.drawn(rng, shape, dtype, draw)
         if name == "argmax":
-            # One greatest element: not all packages promise to find the first of several.
+            # There is only one greatest element, since not all packages guarantee the first of several.
             place = rng.integers(x.size)
             x[place] = _GREATEST
             return Data({"x": x}, expected={"result": np.asarray(place)})

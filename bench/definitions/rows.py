@@ -17,12 +17,12 @@ from vkgroup.kernels.rows import plan_layer_norm, plan_softmax
 Array = npt.NDArray[Any]
 
 _KINDS = 61
-"""Different rows: so many are made and judged in float64, and each row of the input is one of them."""
+"""Number of distinct rows, whose results are computed in float64; each input row is one of them."""
 
 _UNIT = 2.0**-23
 _STEPS = 2000
-"""More than the operations that any element or sum takes part in, also where 64 invocations add up 65,536
-elements one by one; error bounds are those of so many."""
+"""Upper bound of the operations that any element or sum takes part in, even if 64 invocations add 65,536
+elements one by one; error bounds use this number."""
 
 _SWEEPS: dict[str, tuple[Any, ...]] = {
     "workgroup": (32, 64, 128, 256, 512, 1024),
@@ -34,7 +34,7 @@ _SWEEPS: dict[str, tuple[Any, ...]] = {
 
 
 def _softmax(x: Array) -> tuple[Array, Array]:
-    """Return softmax and its bounds: exp is right within 3 + 2·|x| units in the last place (Vulkan)."""
+    """Return softmax and its bounds; the error of exp is at most 3 + 2·|x| ULP (Vulkan)."""
     high = x.astype(np.float64)
     terms = np.exp(high - high.max(-1, keepdims=True))
     right = terms / terms.sum(-1, keepdims=True)
@@ -43,7 +43,7 @@ def _softmax(x: Array) -> tuple[Array, Array]:
 
 
 def _layer_norm(x: Array, weight: Array, bias: Array) -> tuple[Array, Array]:
-    """Return layer norm and its bounds: those of the mean and the variance, each a sum of all elements."""
+    """Return layer norm and its bounds, derived from the bounds of the mean and the variance."""
     high = x.astype(np.float64)
     deviation = np.sqrt(high.var(-1, keepdims=True) + 1e-5)
     apart = (high - high.mean(-1, keepdims=True)) / deviation
@@ -56,7 +56,7 @@ def _layer_norm(x: Array, weight: Array, bias: Array) -> tuple[Array, Array]:
 
 
 def _verify(right: Array, bound: Array, kinds: Array, found: Arrays) -> str | None:
-    """Compare row by row with what its kind has to give."""
+    """Compare each row with the expected result of its distinct row."""
     rows = found["result"].reshape(len(kinds), -1)
 
     def within(span: slice) -> str | None:

@@ -1,4 +1,4 @@
-"""Benchmarks of scans in one pass over memory, whole and by rows, and of how tiles publish their states."""
+"""Benchmarks of one-pass scans of arrays and rows, and of methods to publish the states of tiles."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _NUMPY = {"add": "cumsum", "mul": "cumprod"}
 
 
 def _elements(rng: np.random.Generator, operation: str, dtype: str, size: int) -> Any:
-    """Make elements whose scan is the same in every order of additions."""
+    """Return elements whose scan is exact in every order of additions."""
     if operation == "max":
         return host.drawn(rng, size, dtype, lambda rng, count: rng.integers(0, 2**31, count, np.int32))
     if dtype.startswith("float"):
-        # Whole numbers of which no run of neighbours comes to more than a float32 holds exactly.
+        # Integers for which the sum of any consecutive elements is exact in float32.
         return host.drawn(rng, size, dtype, lambda rng, count: rng.integers(-8, 9, count, np.int8))
     return host.drawn(rng, size, dtype, lambda rng, count: rng.integers(0, 2**32, count, np.uint32))
 
@@ -45,7 +45,7 @@ def _expected(x: Any, operation: str, exclusive: bool) -> Any:
     if x.dtype.kind == "f":
         highest = host.each(lambda span: np.abs(found[span]).max(), host.spans(x.size))
         if max(highest) >= _EXACT:
-            raise ValueError("The prefix sums of the data left what float32 holds exactly.")
+            raise ValueError("The prefix sums of the data are not exact in float32; choose smaller elements.")
     return found
 
 
@@ -53,7 +53,7 @@ def _torch(operation: str, dtype: str) -> Any:
     if operation == "max":
         return lambda torch, x: {"scanned": torch.cummax(x, 0).values}
     if dtype == "uint32":
-        # torch adds no uint32; the sums of int32 have the same bits.
+        # torch does not add uint32; sums of int32 have the same bits.
         return lambda torch, x: {"scanned": torch.cumsum(x.view(torch.int32), 0, dtype=torch.int32)}
     return lambda torch, x: {"scanned": torch.cumsum(x, 0, dtype=x.dtype)}
 
@@ -91,7 +91,7 @@ def _case(
 
 
 def _rows_case(width: int, device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
-    """Sums along rows; a size that is no multiple of the width is cut down to one."""
+    """Return the case of sums along rows; the size is rounded down to a multiple of the width."""
     shape = (max(1, size // width), min(width, size))
 
     def data(rng: np.random.Generator) -> Data:
@@ -118,7 +118,7 @@ def _rows_case(width: int, device: Device, size: int, tuning: Mapping[str, Any])
 
 
 def _states_case(device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
-    """The same scan with states in one atomic of 64 bits, and in two of 32 bits; by ticket and by number."""
+    """Return the case of states in one 64-bit or two 32-bit atomics, and of tiles by ticket or by number."""
 
     def data(rng: np.random.Generator) -> Data:
         x = _elements(rng, "add", "uint32", size)

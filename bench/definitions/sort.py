@@ -38,7 +38,7 @@ _SWEEPS: dict[str, tuple[Any, ...]] = {
 
 
 def _uniform(rng: np.random.Generator, size: int, dtype: np.dtype[Any]) -> Array:
-    """All numbers of the dtype; floats uniform in [0, 1), whose digits are uneven as those of floats are."""
+    """Return uniform integers of the dtype, or uniform floats in [0, 1), whose digits are not uniform."""
     return host.drawn(rng, size, dtype, partial(_uniform_block, dtype))
 
 
@@ -50,7 +50,7 @@ def _uniform_block(dtype: np.dtype[Any], rng: np.random.Generator, count: int) -
 
 
 def _narrow(rng: np.random.Generator, size: int, dtype: np.dtype[Any]) -> Array:
-    """Numbers below 2^16: half of the digits are the same in all keys of 32 bits."""
+    """Return numbers below 2^16, so that half of the digits of 32-bit keys are the same in all keys."""
     return host.drawn(rng, size, dtype, lambda rng, count: rng.integers(0, 1 << 16, count, np.uint16))
 
 
@@ -60,7 +60,7 @@ def _equal(rng: np.random.Generator, size: int, dtype: np.dtype[Any]) -> Array:
 
 
 def _skewed(rng: np.random.Generator, size: int, dtype: np.dtype[Any]) -> Array:
-    """Nine keys of ten are the same number."""
+    """Return keys of which nine in ten are the same number."""
 
     def draw(rng: np.random.Generator, count: int) -> Array:
         keys = _uniform_block(dtype, rng, count)
@@ -90,7 +90,7 @@ def _keys(pattern: str, dtype: np.dtype[Any], device: Device, size: int, tuning:
         "cupy": lambda cupy, keys: {"sorted_keys": cupy.sort(keys)},
         "numpy": lambda numpy, keys: {"sorted_keys": numpy.sort(keys)},
     }
-    if dtype.kind != "u":  # torch sorts no unsigned numbers
+    if dtype.kind != "u":  # torch does not sort unsigned integers.
         peers["torch"] = lambda torch, keys: {"sorted_keys": torch.sort(keys)[0]}
     return Case(
         variants={name: partial(plan, name) for name in ("subgroup", "shared")},
@@ -102,15 +102,15 @@ def _keys(pattern: str, dtype: np.dtype[Any], device: Device, size: int, tuning:
 
 
 def _stable(keys: Array, order: Array, found: Array | None) -> str | None:
-    """Say what is wrong with indices that should sort stably, and with the keys in their order.
+    """Return the first error in the indices of a stable sort and in the keys in their order, or None.
 
-    Ascending keys, and ascending indices where keys are equal: then no index is there twice, so all are.
+    Keys must ascend, and indices of equal keys must ascend. Then no index occurs twice, so all indices occur.
     """
     if order.shape != keys.shape:
         return f"there are {order.size} indices for {keys.size} keys"
 
     def within(span: slice) -> str | None:
-        """Look at a block, and at what stands before it."""
+        """Check a block and the element before it."""
         part = slice(max(0, span.start - 1), span.stop)
         index = order[part].astype(np.int64)
         if index.min() < 0 or index.max() >= keys.size:
@@ -127,7 +127,7 @@ def _stable(keys: Array, order: Array, found: Array | None) -> str | None:
 
 
 def _pairs(dtype: np.dtype[Any], device: Device, size: int, tuning: Tuning) -> Case:
-    """Values are the numbers of their keys, since torch sorts no others along."""
+    """Return the case of keys with values; the values are indices, since torch sorts no other values."""
 
     def data(rng: np.random.Generator) -> Data:
         keys = _uniform(rng, size, dtype)
@@ -146,7 +146,7 @@ def _pairs(dtype: np.dtype[Any], device: Device, size: int, tuning: Tuning) -> C
         return {"sorted_keys": found, "sorted_values": order}
 
     def cupy_sort(cupy: Any, keys: Any, values: Any) -> dict[str, Any]:
-        # CuPy sorts nothing along with keys: they are fetched by their indices.
+        # CuPy has no sort by key, so values are gathered by the sorted indices.
         order = cupy.argsort(keys)
         return {"sorted_keys": cupy.take(keys, order), "sorted_values": order}
 

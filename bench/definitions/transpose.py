@@ -1,4 +1,4 @@
-"""Benchmarks of transposing square matrices, or nearly square ones whose rows are no multiple of 16 bytes."""
+"""Benchmarks of transposition: square matrices, and matrices whose rows are not a multiple of 16 bytes."""
 
 from __future__ import annotations
 

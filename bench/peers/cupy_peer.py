@@ -1,4 +1,4 @@
-"""CuPy as a peer, on the same NVIDIA GPU; its reductions, scans and sorts are those of CUB."""
+"""CuPy as a peer on the same NVIDIA GPU; its reductions, scans and sorts use CUB."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from vkgroup.bench.array_peers import ArrayPlace, CudaPeer
 
 
 class _Cuda(ArrayPlace):
-    """A GPU; events are on its current stream, on which the operations run."""
+    """A GPU of CuPy, timed by events on its current stream, which runs the operations."""
 
     def __init__(self, cupy: Any, ordinal: int) -> None:
         self._cupy, self._device = cupy, cupy.cuda.Device(ordinal)
@@ -33,7 +33,7 @@ class _Cuda(ArrayPlace):
             results = call()
             end.record()
             end.synchronize()
-            # In milliseconds.
+            # The result is in milliseconds.
             return results, float(cuda.get_elapsed_time(start, end)) * 1e-3
 
 

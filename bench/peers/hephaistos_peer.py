@@ -1,4 +1,4 @@
-"""hephaistos as a peer in submitting work: `execute` of commands, or of a subroutine recorded before."""
+"""hephaistos as a peer for submission overhead: `execute` of commands, or of a recorded subroutine."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class _Prepared:
         module = compile_source(GLSL, stage="compute", target=Target.VULKAN_1_1)
         self._program = hephaistos.Program(module.to_bytes())
         self._program.bindParams(self._tensor)
-        # Its commands run side by side unless told otherwise; here each is to see what the one before wrote.
+        # Its commands run concurrently by default; here each one must see the writes of the previous one.
         commands = [self._program.dispatch(1)]
         for _ in range(work.dispatches - 1):
             commands += [hephaistos.flushMemory(), self._program.dispatch(1)]
@@ -51,7 +51,7 @@ class _Prepared:
         return {"numbers": np.array(self._buffer.numpy())}
 
     def close(self) -> None:
-        # What the package holds on its device goes with the last reference.
+        # The package frees its device objects with the last reference.
         del self._call, self._program, self._tensor, self._buffer
 
 
@@ -62,7 +62,7 @@ class _Hephaistos:
         self._selected = ("", -1)
 
     def available(self, device: Device) -> str | None:
-        """Return why it cannot run on the device: it looks for drivers once in a process."""
+        """Return why the package cannot run on the device, or None; it finds drivers once per process."""
         if importlib.util.find_spec(self.name) is None:
             return "hephaistos is not installed (pip install 'vkgroup[peers]')."
         if device.info.is_reference:
@@ -83,7 +83,7 @@ class _Hephaistos:
         return version(self.name)
 
     def prepare(self, device: Device, function: Work, data: Data) -> Prepared:
-        """Make its program, and record what is to be recorded."""
+        """Create the program, and record the commands if requested."""
         with only_driver(device):
             return _Prepared(importlib.import_module(self.name), function)
 

@@ -1,4 +1,4 @@
-"""NumPy as a peer, on devices that are the host's CPU."""
+"""NumPy as a peer on devices that are the host's CPU."""
 
 from __future__ import annotations
 

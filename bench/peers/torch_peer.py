@@ -1,4 +1,4 @@
-"""PyTorch as a peer, on the same NVIDIA GPU."""
+"""PyTorch as a peer on the same NVIDIA GPU."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from vkgroup.bench.array_peers import ArrayPlace, CudaPeer, writable
 
 
 class _Cuda(ArrayPlace):
-    """A GPU; events are on its current stream, on which the operations run."""
+    """A GPU of PyTorch, timed by events on its current stream, which runs the operations."""
 
     def __init__(self, torch: Any, ordinal: int) -> None:
         self._torch, self._ordinal = torch, ordinal

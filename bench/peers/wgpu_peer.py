@@ -1,4 +1,4 @@
-"""wgpu-py as a peer in submitting work: an encoder each call, since WebGPU's command buffers run once."""
+"""wgpu-py as a peer for submission overhead, with one encoder per call: command buffers run only once."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class _Prepared:
         self._wait = self._waiting()
 
     def _waiting(self) -> Any:
-        """Return what waits for the work: the standard's way, or wgpu-py's own where that does not work.
+        """Return a function that waits for the work: WebGPU's, or wgpu-py's own if that does not work.
 
-        In version 0.32 `on_submitted_work_done_sync` raises for its own callback's type.
+        In version 0.32 `on_submitted_work_done_sync` raises an error about the type of its own callback.
         """
         wait = self._device.queue.on_submitted_work_done_sync
         try:
@@ -71,7 +71,7 @@ class _Wgpu:
     name, clock = "wgpu", "wall clock"
 
     def available(self, device: Device) -> str | None:
-        """Return why it cannot run on the device."""
+        """Return why the package cannot run on the device, or None."""
         if importlib.util.find_spec(self.name) is None:
             return "wgpu is not installed (pip install 'vkgroup[peers]')."
         if device.info.is_reference:
@@ -93,7 +93,7 @@ class _Wgpu:
         return str(importlib.import_module(self.name).__version__)
 
     def prepare(self, device: Device, function: Work, data: Data) -> Prepared:
-        """Make its pipeline; nothing can be recorded."""
+        """Create the pipeline; nothing can be recorded."""
         return _Prepared(importlib.import_module(self.name), self._adapter(device), function)
 
 

@@ -1,10 +1,11 @@
 #version 460
 #extension GL_EXT_control_flow_attributes : require
-// Multiplies and adds as fast as it goes: CHAINS independent chains an invocation, x = x * factor + summand.
+// Maximum rate of multiplications and additions: CHAINS independent chains per invocation, x = x * factor +
+// summand.
 //
-// factor and summand come from push constants. With -1 and a whole number the chain swings between two values,
-// exact in every type: what each invocation must end with is known, and the compiler cannot know.
-// binding 0 has the sum of each invocation's chains, of each component.
+// factor and summand are push constants. With -1 and an integer, a chain alternates between two values,
+// exactly in every type. So the expected result is known, but the compiler does not know it. binding 0: the
+// sum of each invocation's chains, for each component.
 //
 // KIND: 0 float, 1 a pair of float16_t (which hardware has in one instruction), 2 int, 3 double
 #ifndef KIND
@@ -47,7 +48,7 @@ void main() {
             [[unroll]] for (uint k = 0u; k < CHAINS; ++k) x[k] = MULTIPLY_ADD(x[k], factor, summand);
         }
     }
-    // One more, so that their number is odd and the last state is not the first.
+    // One more step, so that the number of steps is odd and the last state differs from the first.
     [[unroll]] for (uint k = 0u; k < CHAINS; ++k) x[k] = MULTIPLY_ADD(x[k], factor, summand);
     [[unroll]] for (uint c = 0u; c < COMPONENTS; ++c) {
         float sum = 0.0;

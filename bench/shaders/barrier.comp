@@ -1,6 +1,7 @@
 #version 460
 #extension GL_KHR_shader_subgroup_basic : require
-// What waiting costs, in workgroups of any size: barriers alone, and exchanges within a subgroup that need them.
+// Cost of synchronization in workgroups of any size: barriers alone, and exchanges within a subgroup that
+// need them.
 //
 // which: 0 barrier, 1 subgroupBarrier, 2 to 5 subgroup's memory barriers, 6 nothing;
 //        10 an exchange through shared memory and barrier, 11 one with subgroupBarrier, 12 a shuffle;
@@ -24,11 +25,11 @@ layout(local_size_x = 128, local_size_x_id = 0) in;
 layout(std430, binding = 0) readonly buffer Inputs { uint inputs[]; };
 layout(std430, binding = 1) writeonly buffer Outputs { uint outputs[]; };
 layout(std430, binding = 2) writeonly buffer Clocks { uvec4 clocks[]; };
-// zero is 0 where time is taken; the compiler cannot know.
+// zero is 0 in timed runs, which the compiler does not know.
 layout(push_constant) uniform Push { uint which; uint rounds; uint samples; uvec2 zero; } push;
 shared uint memory[2u * gl_WorkGroupSize.x];
 
-// An even number of steps: exchanges use the two halves of the memory in turns, see step(half_).
+// The number of steps is even, since exchanges alternate between two halves of the memory; see step(half_).
 #define TIMES(step) step(0u) step(1u) step(0u) step(1u) step(0u) step(1u) step(0u) step(1u)
 #define AFTER(statement) { statement; x = base ^ ((x + 1u) & push.zero.x); }
 #define EXCHANGE(half_, wait) { \
@@ -58,7 +59,7 @@ shared uint memory[2u * gl_WorkGroupSize.x];
 
 void main() {
     const uint size = gl_SubgroupSize, lane = gl_SubgroupInvocationID, place = gl_SubgroupID * size + lane;
-    // 5 is odd and the size a power of two, so that every lane is the partner of one.
+    // 5 is odd and the size is a power of two, so every lane is the partner of exactly one lane.
     const uint source = (lane * 5u + 3u) % size, partner = place - lane + source;
     const uint base = place * 0x9e3779b9u + 1u;
     uint x = base, r = 0u;

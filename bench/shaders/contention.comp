@@ -1,17 +1,17 @@
 #version 460
 #extension GL_KHR_shader_subgroup_basic : require
-// How atomics get into each other's way: every invocation takes a number from a counter, several times.
+// Contention of atomics: every invocation takes a number from a counter several times.
 //
-// AGGREGATED: the lanes of a subgroup take theirs with one atomic. Lanes of one subgroup then must have one counter.
-// SHARED: the counters are in shared memory, each workgroup having its own, and are added to the others at the end.
-// binding 0, Places    the counter of each invocation; from memory, so that no compiler finds out that they are one
-// binding 1, Counters  zero at first
-// binding 2, Sums      the sum of the numbers that each invocation took
+// AGGREGATED: the lanes of a subgroup take their numbers with one atomic. All lanes of a subgroup must then
+// use the same counter. SHARED: each workgroup has its own counters in shared memory, which are added to the
+// global ones at the end. binding 0, Places    the counter of each invocation; from memory, so that the
+// compiler does not know that they are equal binding 1, Counters  zero at first binding 2, Sums      the sum
+// of the numbers that each invocation took
 #ifdef AGGREGATED
 #extension GL_KHR_shader_subgroup_ballot : require
 #endif
 layout(local_size_x = 256, local_size_x_id = 0) in;
-layout(constant_id = 10) const uint COUNTERS = 256u;  // of a workgroup, where they are in shared memory
+layout(constant_id = 10) const uint COUNTERS = 256u;  // of a workgroup, if they are in shared memory
 layout(std430, binding = 0) readonly buffer Places { uint places[]; };
 layout(std430, binding = 1) buffer Counters { uint counters[]; };
 layout(std430, binding = 2) writeonly buffer Sums { uint sums[]; };
@@ -25,7 +25,7 @@ shared uint memory[COUNTERS];
 
 uint take(uint place) {
 #ifdef AGGREGATED
-    // The first active lane takes numbers for all of them, and the lanes share them out in their order.
+    // The first active lane takes numbers for all lanes, which are assigned in the order of the lanes.
     const uvec4 takers = subgroupBallot(true);
     uint first = 0u;
     if (subgroupElect()) first = ADD(place, subgroupBallotBitCount(takers));

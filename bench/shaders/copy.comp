@@ -1,11 +1,11 @@
 #version 460
 #extension GL_EXT_control_flow_attributes : require
-// Copies memory as fast as loads and stores of 16 bytes go: the ceiling of everything that reads and writes as much.
+// Copies memory with loads and stores of 16 bytes: the ceiling of work that reads and writes the same amount.
 //
-// A workgroup copies blocks of WORKGROUP * ITEMS vectors, every gl_NumWorkGroups-th one, so that neighbours in a
-// workgroup touch neighbours in memory; ITEMS loads of an invocation are under way before its first store.
-// binding 0, 1  source and target as vectors of 16 bytes
-// binding 2, 3  the same memory as words, for the up to three behind the last whole vector
+// A workgroup copies every gl_NumWorkGroups-th block of WORKGROUP * ITEMS vectors. Adjacent invocations
+// access adjacent vectors, and an invocation does ITEMS loads before its first store. binding 0, 1  source
+// and target as vectors of 16 bytes binding 2, 3  the same memory as words, for up to three words after the
+// last whole vector
 layout(local_size_x = 256, local_size_x_id = 0) in;
 layout(constant_id = 1) const uint ITEMS = 4u;  // vectors of one invocation in one block
 layout(std430, binding = 0) readonly buffer Source { uvec4 source[]; };

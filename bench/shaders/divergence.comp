@@ -1,11 +1,10 @@
 #version 460
-// What it costs that the lanes of a subgroup go different ways: one subgroup, timed by its clock.
+// Cost of divergence: one subgroup whose lanes take different branches, timed by the shader clock.
 //
-// Each lane has its way in the inputs. All ways are as long, and none is short enough to be computed by all lanes
-// and chosen from afterwards. FORM: 0 if and else, 1 switch, 2 a loop of which the way is the number of passes.
-// binding 0, Inputs   the way of each lane
-// binding 1, Outputs  the number that each lane ends with
-// binding 2, Clocks   (samples) begin and end
+// The inputs contain the branch of each lane. All branches are equally long, and too long for the compiler to
+// compute them all and select a result. FORM: 0 if and else, 1 switch, 2 a loop; the branch is then the
+// number of iterations. binding 0, Inputs   the way of each lane binding 1, Outputs  the number that each
+// lane ends with binding 2, Clocks   (samples) begin and end
 #ifdef CLOCK
 #extension GL_ARB_shader_clock : require
 #define NOW() clock2x32ARB()
@@ -16,14 +15,14 @@
 #define FORM 0
 #endif
 layout(local_size_x = 128, local_size_x_id = 0) in;
-const uint STEPS = 32u;  // of a way
+const uint STEPS = 32u;  // of a branch
 layout(std430, binding = 0) readonly buffer Inputs { uint inputs[]; };
 layout(std430, binding = 1) writeonly buffer Outputs { uint outputs[]; };
 layout(std430, binding = 2) writeonly buffer Clocks { uvec4 clocks[]; };
-// zero is 0 where time is taken; the compiler cannot know.
+// zero is 0 in timed runs, which the compiler does not know.
 layout(push_constant) uniform Push { uint which; uint rounds; uint samples; uvec2 zero; } push;
 
-// One way of many: no two have their factor, shift and summand in common.
+// One of several branches; no two branches have the same factor, shift and summand.
 #define GO(way) for (uint i = 0u; i < STEPS; ++i) x = (x * (2u * (way) + 3u) ^ (x >> ((way) % 7u + 1u))) + (way);
 #define IF(way, lane_way) if (lane_way == way) { GO(way) } else
 #define CASE(way) case way: GO(way) break;

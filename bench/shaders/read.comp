@@ -1,9 +1,9 @@
 #version 460
 #extension GL_EXT_control_flow_attributes : require
-// Reads memory as fast as loads of 16 bytes go, and keeps the exclusive-or of all of it: one word a workgroup.
+// Reads memory with loads of 16 bytes, and writes the exclusive-or of all words: one word per workgroup.
 //
-// Blocks are taken as in copy.comp. binding 0 and 1 are the same memory as vectors and as words, binding 2 has a
-// word for each workgroup.
+// Blocks are assigned as in copy.comp. Bindings 0 and 1 are the same memory as vectors and as words; binding
+// 2 has one word per workgroup.
 layout(local_size_x = 256, local_size_x_id = 0) in;
 layout(constant_id = 1) const uint ITEMS = 4u;  // vectors of one invocation in one block
 layout(std430, binding = 0) readonly buffer Source { uvec4 source[]; };
@@ -29,7 +29,7 @@ void main() {
     }
     const uint rest = vectors * 4u + local;
     if (gl_WorkGroupID.x == 0u && rest < push.count) found.x ^= source_words[rest];
-    // Once for each invocation, however much it has read.
+    // Once per invocation, for any number of reads.
     atomicXor(all, found.x ^ found.y ^ found.z ^ found.w);
     barrier();
     if (local == 0u) result[gl_WorkGroupID.x] = all;

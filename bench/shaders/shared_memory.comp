@@ -1,9 +1,10 @@
 #version 460
 #extension GL_EXT_control_flow_attributes : require
-// Reads shared memory as fast as it goes: vectors of 16 bytes, neighbours reading neighbours, so without conflicts.
+// Maximum rate of shared-memory reads: vectors of 16 bytes; adjacent invocations read adjacent vectors,
+// without conflicts.
 //
-// Each round an invocation reads 8 vectors from a place that moves on, and adds them up. The memory has every
-// vector twice, so that no place has to wrap around. binding 0 has the sums of each invocation.
+// In each round an invocation reads 8 vectors from a moving position, and adds them. The memory holds every
+// vector twice, so that positions need not wrap around. binding 0: the sums of each invocation.
 layout(local_size_x = 256, local_size_x_id = 0) in;
 const uint READS = 8u;  // of one round, at fixed distances
 layout(std430, binding = 0) writeonly buffer Sums { uvec4 sums[]; };

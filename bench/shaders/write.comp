@@ -1,6 +1,6 @@
 #version 460
 #extension GL_EXT_control_flow_attributes : require
-// Writes memory as fast as stores of 16 bytes go: word i becomes i + first. Blocks are taken as in copy.comp.
+// Writes memory with stores of 16 bytes: word i becomes i + first. Blocks are assigned as in copy.comp.
 //
 // binding 0 and 1 are the same memory as vectors and as words.
 layout(local_size_x = 256, local_size_x_id = 0) in;

@@ -1,16 +1,16 @@
-// What all versions share: each invocation folds its elements in registers, by grid-stride over vectors of 16
-// bytes.
+// Common part of all versions: each invocation folds its elements in registers, in a grid-stride loop over
+// vectors of 16 bytes.
 //
-// How the subgroup, or the workgroup, brings together what its invocations have is the including file's:
-// hand_in() for the folds, hand_out() for the places of elements that are kept.
+// The including file defines how a subgroup or workgroup combines the values of its invocations: hand_in()
+// for the folds, hand_out() for the slots of kept elements.
 //
-// vectors, scalars: the same memory, as whole vectors of 16 bytes and as elements. result: one number, 0
-// before. kept (APPEND): the elements that are kept, in any order; room for all.
+// vectors, scalars: the same memory, as whole vectors of 16 bytes and as elements. result: one number,
+// initially 0. kept (APPEND): the kept elements in any order, with room for all elements.
 #ifndef AGGREGATION_GLSL
 #define AGGREGATION_GLSL
 
-// OPERATION: the greatest or least key (NaNs beyond all others, and the least key as its complement, so that
-// both are maxima that begin at 0), how many keys lie in a range, or these themselves.
+// OPERATION: the greatest or the least key, the number of keys in a range, or these keys themselves. NaNs
+// have the greatest keys. The least key is computed as the maximum of complements, so both maxima begin at 0.
 #define MAXIMUM 0
 #define MINIMUM 1
 #define COUNT 2
@@ -28,14 +28,15 @@ layout(std430, binding = 3) writeonly buffer Kept { Scalar kept[]; };
 
 layout(push_constant) uniform Push {
     uint count;    // elements
-    uint outside;  // 1: what lies outside of low to high is counted, or kept
+    uint outside;  // 1: elements outside of low to high are counted, or kept
     Key low;
     Key high;
 };
 
-// Brings one invocation's fold into the result. Called once, by all invocations of the workgroup.
+// Combines one invocation's fold with the result. Called once by all invocations of the workgroup.
 void hand_in(uint mine);
-// Gives `mine` places of the result to this invocation, and returns the first one. Called by all together.
+// Allocates `mine` slots of the result for this invocation, and returns the first one. Called by all
+// invocations together.
 uint hand_out(uint mine);
 
 bool wanted(Raw raw) {
@@ -57,7 +58,7 @@ uint fold(uint before, Raw raw) {
 #endif
 
 #if OPERATION == APPEND
-// A tile after the other: the places of one vector's elements in each round.
+// One tile after the other; each round allocates the slots for the elements of one vector.
 void append(uint i, uint total) {
     bool valid = i < total;
     uvec4 data = vectors[min(i, total - 1u)];
@@ -92,7 +93,7 @@ void main() {
     }
 #else
     uint mine = 0u;
-    // ITEMS vectors are under way at once.
+    // ITEMS vectors are loaded at once.
     for (uint first = gl_GlobalInvocationID.x; first < total; first += ITEMS * step) {
         uvec4 data[ITEMS];
         [[unroll]] for (uint j = 0u; j < ITEMS; ++j)

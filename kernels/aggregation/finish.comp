@@ -1,17 +1,16 @@
 #version 460
-// Turns the greatest key back into the element that has it. key: as aggregation.glsl leaves it. value: one
-// element.
+// Converts the greatest key to its element. key: the result of aggregation.glsl. value: one element.
 #include "../include/elements.glsl"
 #include "../include/kernel.glsl"
 
 #ifndef COMPLEMENT
-#define COMPLEMENT 0  // 1 for the least key, which came as its complement
+#define COMPLEMENT 0  // 1 for the least key, which is stored as its complement
 #endif
 
 layout(std430, binding = 0) readonly buffer Greatest { uint key; };
 layout(std430, binding = 1) writeonly buffer Value { Scalar value; };
 
-// All bits set in a key stand for a NaN in both directions; their own complement would be one as well.
+// A key with all bits set means NaN for both the maximum and the minimum, so it is not complemented.
 void main() {
     if (gl_GlobalInvocationID.x == 0u) {
 #if KIND == FLOATING

@@ -1,6 +1,6 @@
 #version 460
-// Without subgroup operations: atomic operations of each invocation, on a word in shared memory from which one
-// operation a workgroup goes to the device's memory, or (THROUGH_SHARED false) on the device's memory itself.
+// Without subgroup operations: each invocation does an atomic operation on a word in shared memory, and each
+// workgroup one in device memory; or (THROUGH_SHARED false) each invocation does one in device memory.
 // Operations and bindings: aggregation.glsl.
 #include "../include/elements.glsl"
 #include "../include/kernel.glsl"

@@ -1,5 +1,5 @@
 #version 460
-// One atomic operation a subgroup: its lanes' folds are brought together by subgroup operations before.
+// One atomic operation per subgroup, after subgroup operations have combined the folds of its lanes.
 // Operations and bindings: aggregation.glsl.
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_ballot : require
@@ -21,8 +21,8 @@ void hand_in(uint mine) {
 #endif
 }
 
-// The highest lane knows how many places all lanes want. It takes them, and the others have theirs below its
-// own.
+// The highest lane knows the number of slots that all lanes need and allocates them. The slots of the other
+// lanes lie below its own.
 uint hand_out(uint mine) {
     uint through = subgroupInclusiveAdd(mine);
     uint highest = subgroupBallotFindMSB(subgroupBallot(true));

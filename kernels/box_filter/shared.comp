@@ -1,11 +1,11 @@
-// Box filter; the sums of columns are added up across in shared memory.
+// Box filter; the sums of columns are added horizontally in shared memory.
 //
-// For each row of the result every invocation puts its sum there, and after a barrier reads those around it.
-// Packets that all its windows have are read as totals; where there are many, each invocation adds up four
-// totals first, and every fourth of these sums is read. Two sets of memory take turns, so that nobody writes
-// what others still read.
+// For each row of the result, every invocation writes its sum to shared memory, and after a barrier reads the
+// sums around it. Packets that belong to all its windows are read as totals. If there are many of them, each
+// invocation first adds four totals, and then every fourth of these sums is read. Rows alternate between two
+// sets of memory, so no invocation overwrites values that others still read.
 //
-// image: the picture. filtered: the means, of the same size. See window.glsl; a team is a workgroup.
+// image: the input. filtered: the means, of the same size. See window.glsl; a team is a workgroup.
 #version 460
 #include "../include/kernel.glsl"
 #include "window.glsl"
@@ -16,9 +16,9 @@ shared vec4 packets_of_row[2u * WORKGROUP];
 shared TOTAL totals[2u * WORKGROUP];
 shared TOTAL fours[2u * WORKGROUP];
 
-uint turn = 0u; // which of the two sets
+uint turn = 0u; // index of the current set
 
-// An invocation at a distance ; some of the team where there is none, for windows that do not count.
+// The index of an invocation at a distance; any invocation of the team if there is none, for invalid windows.
 uint other(int distance) {
     int at = clamp(int(gl_LocalInvocationIndex) + distance, 0, int(WORKGROUP) - 1);
     return turn * WORKGROUP + uint(at);

@@ -1,20 +1,21 @@
-// Box filter; the sums of columns are added up across with shuffles. No shared memory, no barrier.
+// Box filter; the sums of columns are added horizontally with shuffles, without shared memory or barriers.
 //
-// image: the picture. filtered: the means, of the same size. See window.glsl; a team is a subgroup.
+// image: the input. filtered: the means, of the same size. See window.glsl; a team is a subgroup.
 #version 460
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_shuffle : require
 #include "../include/kernel.glsl"
 #include "window.glsl"
 
-// A lane at a distance. Lanes whose windows count find those of the subgroup; others may get anything.
+// The value of a lane at a distance. Lanes with valid windows read lanes of the subgroup; other lanes may get
+// any value.
 uint other(int distance) {
     return uint(int(gl_SubgroupInvocationID) + distance) & (gl_SubgroupSize - 1u);
 }
 
 vec4 window(vec4 column) {
-    // The middle, by doubling: `part` is the total of `reach` packets from this lane on. As many packets as
-    // MIDDLE has bits set are a sum of such parts, one behind the other.
+    // The sum of the middle packets, by doubling: `part` is the total of `reach` packets from this lane on.
+    // Each bit set in MIDDLE adds one such part, and the parts are adjacent.
     TOTAL part = total(column), middle = TOTAL(0.0);
     int from = FIRST;
     [[unroll]] for (uint left = MIDDLE, reach = 1u; left > 0u; left /= 2u, reach *= 2u) {

@@ -1,23 +1,23 @@
-// Means over squares: what both versions of the box filter share.
+// Means over squares: the common part of both versions of the box filter.
 //
-// result(x, y) is the sum of the (2 RADIUS + 1)² pixels around (x, y), times `scale`; beyond its edges the
-// picture goes on as at its edge.
+// result(x, y) is the sum of the (2 RADIUS + 1)² pixels around (x, y), times `scale`; pixels outside the
+// image have the value of the nearest edge pixel.
 //
 // A packet is a vec4: one pixel of four components (PIXELS 1), or four adjacent pixels of one (PIXELS 4). An
-// invocation has a column of packets, and adds up its pixels downwards, which needs no other. Then the sums
-// of columns next to each other are added up across; that is what the versions do in different ways
-// (`window`). Invocations that exchange are a team: `lanes` of them, of which HALO at either end only serve
+// invocation has a column of packets and adds its pixels vertically, without other invocations. Then the sums
+// of adjacent columns are added horizontally; the versions do this in different ways (`window`). A team is a
+// group of `lanes` invocations that exchange sums; the HALO invocations at both ends only provide sums for
 // the others.
 //
-// Downwards, ROWS windows that lie one below the other have all rows in common but ROWS - 1 at either end.
-// Let n = 2 RADIUS + 1, and rows be numbered from the first one of the first window:
+// Vertically, ROWS adjacent windows share all rows except ROWS - 1 at both ends. Let n = 2 RADIUS + 1, and
+// rows be numbered from the first one of the first window:
 //
 //     window i  =  (i … ROWS - 2)  +  (ROWS - 1 … n - 1)  +  (n … n + i - 1)
 //
-// The first part is a sum from behind over the rows that were kept in registers, the second one is the same
-// for all, the third one grows by a row each time. So every row is loaded once, a window costs two or three
-// additions beyond its share of the common ones, and nothing is ever subtracted: sums that grow and shrink
-// would collect errors.
+// The first part is a suffix sum of rows that were kept in registers. The second part is the same for all
+// windows. The third part grows by one row per window. So every row is loaded once, and a window needs two or
+// three additions in addition to the common ones. Nothing is subtracted, since sums that grow and shrink
+// would accumulate rounding errors.
 //
 // VECTOR: 1 if PIXELS is 4 and the width a multiple of four.
 
@@ -39,7 +39,8 @@
 #endif
 
 layout(constant_id = 10) const int RADIUS = 2;
-// Windows of an invocation that are summed together, at most 2 RADIUS + 2; and how many times that many it has.
+// ROWS: windows of an invocation that are summed together, at most 2 RADIUS + 2. BLOCKS: number of such
+// groups.
 layout(constant_id = 11) const int ROWS = 4;
 layout(constant_id = 12) const int BLOCKS = 1;
 
@@ -55,11 +56,11 @@ layout(push_constant) uniform Push {
     float scale; // 1 / (2 RADIUS + 1)²
 };
 
-// Packets on either side in which a window may end.
+// Packets on each side in which a window may end.
 const int HALO = (RADIUS + PIXELS - 1) / PIXELS;
-// All windows of a packet's pixels have all of the MIDDLE packets from distance FIRST on, and of those at the
-// distances -HALO … FIRST - 1 and AFTER … HALO one, or a part of one. With fewer than three neighbours there
-// is no middle.
+// The windows of all pixels of a packet contain all MIDDLE packets from distance FIRST on. Of the packets at
+// the distances -HALO … FIRST - 1 and AFTER … HALO they contain a part or nothing. With fewer than three
+// neighbors there is no middle.
 #if PIXELS == 4
 const bool NARROW = RADIUS < 3;
 const int FIRST = NARROW ? 1 : -((RADIUS - 3) / 4);
@@ -74,7 +75,7 @@ const uint MIDDLE = uint(AFTER - FIRST);
 // Packets in a row.
 int packets() { return (width + PIXELS - 1) / PIXELS; }
 
-// A packet; beyond the edges the pixels at the edge.
+// Loads a packet; pixels outside the image have the value of the edge pixel.
 vec4 load(int row, int at) {
     row = clamp(row, 0, height - 1);
 #if PIXELS == 1
@@ -101,7 +102,7 @@ void store(int row, int at, vec4 sum) {
 #endif
 }
 
-// Adds to four windows what they have of a packet at this distance.
+// Adds to four windows their parts of a packet at this distance.
 void add_part(inout vec4 sums, vec4 packet, int distance) {
 #if PIXELS == 4
     [[unroll]] for (int i = 0; i < 4; ++i)
@@ -113,10 +114,11 @@ void add_part(inout vec4 sums, vec4 packet, int distance) {
 #endif
 }
 
-// Adds up columns across: the windows around this invocation's column. All of the team call it together.
+// Adds columns horizontally: the windows around this invocation's column. Called by all invocations of a team
+// together.
 vec4 window(vec4 column);
 
-// The same for a team that is too small for the radius: each invocation adds up everything on its own.
+// The same for a team that is too small for the radius: each invocation adds all pixels itself.
 vec4 window_alone(int row, int at) {
     vec4 sums = vec4(0.0);
     for (int y = row - RADIUS; y <= row + RADIUS; ++y)
@@ -155,7 +157,7 @@ void filter_block(int top, int at, bool serves, bool alone) {
     }
 }
 
-// Filters all tiles of one of `teams` teams. A tile is as wide as a team without those that only serve.
+// Filters all tiles of one of `teams` teams. A tile is as wide as a team without its two halos.
 void filter_tiles(uint team, uint teams, int lanes, int lane) {
     bool alone = 2 * HALO >= lanes;
     int halo = alone ? 0 : HALO, columns = lanes - 2 * halo, rows = ROWS * BLOCKS;

@@ -2,19 +2,19 @@
 // Stable compaction in one pass over memory: decoupled look-back, without subgroup operations.
 // values, mask, kept, total, look_back: as in subgroup.comp.
 //
-// The workgroup reads its tile in vectors, neighbouring invocations neighbouring vectors. How many elements
-// each invocation keeps of each of its vectors is scanned in shared memory, two counts in a word.
+// The workgroup reads its tile in vectors; adjacent invocations read adjacent vectors. The number of kept
+// elements of each vector is scanned in shared memory, with two counts per word.
 //
-// STAGED: 1: the kept elements go to their places among those of the tile in shared memory, and from there to
-// memory in one piece; 0: straight from registers to memory, where the elements of a vector are neighbours.
+// STAGED: 1: the kept elements of the tile are gathered in shared memory and then written to memory in one
+// contiguous block. 0: they are written directly from registers to memory; the elements of a vector are
+// adjacent.
 #include "tile.glsl"
 
 #ifndef STAGED
 #define STAGED 1
 #endif
 
-// Counts go two and two into words: no more than 65,535 elements can be kept of one vector of each
-// invocation.
+// Two counts share a word: one vector of each invocation cannot have more than 65,535 kept elements in total.
 const uint WORDS = (VECTORS + 1u) / 2u;
 shared uint ladder[2u * WORKGROUP * WORDS];
 
@@ -53,9 +53,9 @@ void main() {
 #define PAYLOAD 30
 #include "../include/look_back_shared.glsl"
 
-// Scan the words of all invocations. `own` becomes what is before this invocation; `all`: the sums. Each
-// round makes sums of four times as many invocations, reading one half of the ladder and writing the other,
-// so it needs one barrier.
+// Scan the words of all invocations. `own` becomes the sum before this invocation, `all` the total. Each
+// round computes sums over four times as many invocations. It reads one half of the ladder and writes the
+// other half, so it needs one barrier.
 void scan_words(inout uint own[WORDS], out uint all[WORDS]) {
     uint t = gl_LocalInvocationIndex;
     uint from = 0u;
@@ -79,7 +79,8 @@ void scan_words(inout uint own[WORDS], out uint all[WORDS]) {
     }
 }
 
-// For each vector how many elements are kept in the tile before it; returns how many are in all of it.
+// Compute, for each vector, the number of kept elements before it in the tile; return the number in the whole
+// tile.
 uint rank_vectors(uint flags[VECTORS], out uint before[VECTORS]) {
     uint counts[WORDS];
     [[unroll]] for (uint w = 0u; w < WORDS; ++w)
@@ -100,9 +101,9 @@ uint rank_vectors(uint flags[VECTORS], out uint before[VECTORS]) {
 #if STAGED
 shared Moved staged[TILE];
 
-// Put the elements of a vector, the first of which is element `place` of its tile, to where they are to be
-// among the elements of the tile: the kept ones, and with PARTITION behind all of these, `kept_here`, the
-// others. `before` are kept in the tile before this vector.
+// Store the elements of a vector at their new positions in the tile: the kept elements first, and with
+// PARTITION the others after all `kept_here` kept elements. `place` is the index of the vector's first
+// element in the tile. `before` elements are kept in the tile before this vector.
 void stage_vector(uint tile, uint place, Element x[WIDTH], uint flags, uint before, uint kept_here) {
     [[unroll]] for (uint i = 0u; i < WIDTH; ++i) {
 #if OUTPUT == INDICES
@@ -119,9 +120,9 @@ void stage_vector(uint tile, uint place, Element x[WIDTH], uint flags, uint befo
     }
 }
 
-// Write `n` of the staged elements, from `from` on, to `target` and what follows. The invocations begin at a
-// multiple of 32 elements, so that those of a subgroup write whole lines of memory; each reads several
-// elements from shared memory before it writes the first.
+// Write `n` staged elements, from `from` on, to `target` and the following elements. The invocations begin at
+// a multiple of 32 elements, so that a subgroup writes whole lines of memory. Each invocation reads several
+// elements from shared memory before it writes the first one.
 void write_run(uint from, uint target, uint n) {
     uint skew = target % 32u;
     for (uint first = gl_LocalInvocationIndex; first < n + skew; first += 4u * WORKGROUP) {
@@ -139,7 +140,7 @@ void write_run(uint from, uint target, uint n) {
     }
 }
 
-// Write what is staged, after a barrier. `before` elements are kept before this tile.
+// Write the staged elements, after a barrier. `before` elements are kept before this tile.
 void write_staged(uint tile, uint before, uint kept_here) {
     write_run(0u, before, kept_here);
 #if OUTPUT == PARTITION
@@ -173,7 +174,7 @@ Known recompute(uint tile) {
     uint flags[VECTORS];
     read_tile(tile, x, flags);
     uint before[VECTORS];
-    barrier();    // the ladder may still be read
+    barrier();    // other invocations may still read the ladder
     return Known(PRESENT, rank_vectors(flags, before));
 }
 

@@ -1,18 +1,18 @@
 #version 460
-// Stable compaction in one pass over memory: decoupled look-back, with subgroup operations.
-// values: count elements. mask: a byte for each, where the macros say so. kept: the kept elements or their
-// indices. total: how many. look_back: zeros before. COUNT: only total, zero before; PARTITION reads it.
+// Stable compaction in one pass over memory: decoupled look-back, with subgroup operations. values: count
+// elements. mask: one byte per element (macro WHERE). kept: the kept elements or their indices. total: their
+// number. look_back: initially zeros. COUNT writes only total, initially zero; PARTITION reads it.
 //
-// Each subgroup has a stretch of its tile, and reads it in rows, an element in each lane. A ballot over a row
-// says where its kept elements go: side by side, so that a subgroup writes them to memory as they are, from
-// registers.
+// Each subgroup has a segment of the tile, and reads it in rows with one element per lane. A ballot over a
+// row gives the positions of its kept elements, which are adjacent. A subgroup writes them from registers to
+// memory.
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_ballot : require
 #extension GL_KHR_shader_subgroup_shuffle : require
 #extension GL_KHR_shader_subgroup_arithmetic : require
 #include "tile.glsl"
 
-// Where only counting is to be done, tiles are read in vectors.
+// If elements are only counted, tiles are read in vectors.
 uint place_of(uint k) {
     return (gl_SubgroupID * VECTORS + k) * gl_SubgroupSize + gl_SubgroupInvocationID;
 }
@@ -35,22 +35,22 @@ void main() {
 #define PAYLOAD 30
 #include "../include/look_back_subgroup.glsl"
 
-// How many elements each subgroup keeps: of this workgroup's tile, and behind that of one that is computed in
-// another's stead.
+// Number of elements that each subgroup keeps: first for this workgroup's tile, then for a tile that is
+// computed instead of another workgroup.
 shared uint parts[2u * SUBGROUPS];
 
-// The subgroup's stretch of the tile: elements from this one on.
+// The first element of the subgroup's segment of the tile.
 uint stretch() {
     return gl_SubgroupID * gl_SubgroupSize * ITEMS;
 }
 
-// Row k of the subgroup's stretch, an element in each lane.
+// Index of this lane's element in row k of the subgroup's segment.
 uint element_of(uint tile, uint k) {
     return tile * TILE + stretch() + k * gl_SubgroupSize + gl_SubgroupInvocationID;
 }
 
-// Read an element of each row, and tell in bit k whether that of row k is kept. Everything is loaded before the
-// first element is looked at.
+// Read an element of each row; bit k of the result tells whether the element of row k is kept. All loads come
+// before the first use of an element.
 uint read_rows(uint tile, out Element x[ITEMS]) {
     bool whole = (tile + 1u) * TILE <= count;
     uint bytes[ITEMS];
@@ -72,7 +72,7 @@ uint read_rows(uint tile, out Element x[ITEMS]) {
     return flags;
 }
 
-// Write the elements of the rows to where they belong; `at` are kept before the stretch.
+// Write the elements of the rows; `at` elements are kept before the segment.
 void write_rows(uint tile, Element x[ITEMS], uint flags, uint at) {
     [[unroll]] for (uint k = 0u; k < ITEMS; ++k) {
         bool keep = (flags >> k & 1u) != 0u;
@@ -124,7 +124,7 @@ void main() {
         if (subgroupElect())
             publish(tile, own);
     }
-    uint offset = sum_parts(0u, gl_SubgroupID);    // kept in the tile before the subgroup's stretch
+    uint offset = sum_parts(0u, gl_SubgroupID);    // kept in the tile before the subgroup's segment
     uint before = find_before(tile, own);
     write_rows(tile, x, flags, before + offset);
 #if OUTPUT != PARTITION

@@ -1,4 +1,4 @@
-// The tiles of a compaction: which elements are kept, and how they come to their new places.
+// Tiles of a compaction: selection of the kept elements, and their new positions.
 //
 // A tile is ITEMS elements of each invocation of a workgroup. Elements are moved as bits, whatever their
 // type.
@@ -47,7 +47,7 @@
 const uint VECTORS = ITEMS / WIDTH;
 #define TILE (WORKGROUP * ITEMS)
 
-// Whether anybody asks for the elements themselves.
+// Whether the elements are read.
 #define READS_VALUES (WHERE != MASK || OUTPUT == VALUES || OUTPUT == PARTITION)
 
 #if BITS == 16
@@ -62,7 +62,7 @@ const uint VECTORS = ITEMS / WIDTH;
 layout(std430, binding = 0) readonly buffer Values { Vector values[]; };
 layout(std430, binding = 0) readonly buffer ValuesOneByOne { Stored value_at[]; };
 #endif
-// What is moved, in shared memory and in the result: elements, or their indices.
+// Type of the moved values, in shared memory and in the result: elements, or their indices.
 #if OUTPUT == INDICES
 #define Moved uint
 #define Result uint
@@ -76,7 +76,7 @@ layout(std430, binding = 1) writeonly buffer Kept { Result kept[]; };
 #if WHERE == MASK
 layout(std430, binding = 3) readonly buffer Mask { uint mask[]; };    // four bytes in each
 #endif
-layout(std430, binding = 4) buffer Total { uint total; };    // how many are kept; PARTITION reads it
+layout(std430, binding = 4) buffer Total { uint total; };    // number of kept elements; PARTITION reads it
 
 layout(push_constant) uniform Parameters {
     uint count;    // elements
@@ -88,7 +88,8 @@ uint tiles() {
     return (count + TILE - 1u) / TILE;
 }
 
-// --- which elements are kept ------------------------------------------------------------------------------
+// --- selection of the kept elements
+// ------------------------------------------------------------------------------
 
 float half_from(uint bits) { return unpackHalf2x16(bits).x; }
 #if T_BITS == 64 && !T_FLOAT
@@ -108,14 +109,14 @@ bool is_kept(Element x) {
 #endif
 }
 
-// The kernel's own: where in its tile the vectors of this invocation are.
+// Defined by the kernel: positions of this invocation's vectors in its tile.
 uint place_of(uint k);
 
 uint vector_of(uint tile, uint k) {
     return tile * (TILE / WIDTH) + place_of(k);
 }
 
-// Read a vector whose elements are all there.
+// Read a vector that is completely inside the array.
 void read_whole(uint vector, out Element x[WIDTH]) {
 #if READS_VALUES
     Vector all = values[vector];
@@ -132,7 +133,7 @@ void read_whole(uint vector, out Element x[WIDTH]) {
 #endif
 }
 
-// Read a vector; elements that are not there are zeros.
+// Read a vector; elements outside the array are zeros.
 void read_part(uint vector, out Element x[WIDTH]) {
     [[unroll]] for (uint i = 0u; i < WIDTH; ++i) {
         x[i] = Element(0u);
@@ -143,7 +144,7 @@ void read_part(uint vector, out Element x[WIDTH]) {
     }
 }
 
-// The bytes of the mask that belong to a vector, in the low bits; of others than MASK nothing.
+// The mask bytes of a vector, in the low bits; 0 unless WHERE is MASK.
 uint mask_of(uint vector, bool whole) {
 #if WHERE == MASK
     if (whole || vector * WIDTH < count)
@@ -152,7 +153,7 @@ uint mask_of(uint vector, bool whole) {
     return 0u;
 }
 
-// Read an element, and the byte of the mask that belongs to it.
+// Read an element and its mask byte.
 void read_one(uint index, out Element x, out uint byte) {
     x = Element(0u);
     byte = 0u;
@@ -164,7 +165,7 @@ void read_one(uint index, out Element x, out uint byte) {
 #endif
 }
 
-// Whether an element is kept, whose byte of the mask is `byte`.
+// Whether an element with the mask byte `byte` is kept.
 bool keeps(Element x, uint byte) {
 #if WHERE == MASK
     return byte != 0u;
@@ -173,7 +174,7 @@ bool keeps(Element x, uint byte) {
 #endif
 }
 
-// Which elements of a vector are kept: bit i of element i.
+// The kept elements of a vector: bit i stands for element i.
 uint flags_of(uint vector, bool whole, Element x[WIDTH], uint bytes) {
     uint flags = 0u;
     [[unroll]] for (uint i = 0u; i < WIDTH; ++i) {
@@ -183,8 +184,8 @@ uint flags_of(uint vector, bool whole, Element x[WIDTH], uint bytes) {
     return flags;
 }
 
-// Read the vectors of this invocation and tell which elements are kept. Everything is loaded before the first
-// element is looked at, and nothing but loads stands between the loads.
+// Read the vectors of this invocation and find the kept elements. All loads come before the first use of an
+// element, without other instructions between them.
 void read_tile(uint tile, out Element x[VECTORS][WIDTH], out uint flags[VECTORS]) {
     bool whole = (tile + 1u) * TILE <= count;
     uint bytes[VECTORS];
@@ -203,7 +204,8 @@ void read_tile(uint tile, out Element x[VECTORS][WIDTH], out uint flags[VECTORS]
         flags[k] = flags_of(vector_of(tile, k), whole, x[k], bytes[k]);
 }
 
-// How many elements this invocation keeps of a tile; for tiles whose elements are not moved here.
+// The number of elements of a tile that this invocation keeps, for tiles whose elements are not moved by this
+// workgroup.
 uint count_kept(uint tile) {
     Element x[VECTORS][WIDTH];
     uint flags[VECTORS];

@@ -1,16 +1,15 @@
-// What both histograms share: from vectors of 16 bytes to numbers of bins, and over all elements by
-// grid-stride.
+// Common part of both histograms: bin indices of elements in vectors of 16 bytes, in a grid-stride loop.
 //
-// Counting is the including file's: begin(), count_vector(), count_one() and finish(). It includes
+// The including file defines the counting: begin(), count_vector(), count_one() and finish(). It includes
 // elements.glsl and kernel.glsl before this.
 //
-// vectors, scalars: the same memory, as whole vectors of 16 bytes and as elements. counts: one of each bin; is
-// added to. edges (BINNING EDGES): the least key of each bin, ascending.
+// vectors, scalars: the same memory, as whole vectors of 16 bytes and as elements. counts: one count per bin,
+// which the shader increments. edges (BINNING EDGES): the least key of each bin, ascending.
 #ifndef HISTOGRAM_GLSL
 #define HISTOGRAM_GLSL
 
-// BINNING: DIRECT, a bin for each whole number from `low` on; EDGES, bins between edges; EXACT, equal bins of
-// which the device's arithmetic gives the right ones without looking at edges.
+// BINNING: DIRECT, one bin per integer from `low` on; EDGES, bins between edges; EXACT, bins of equal width
+// that float32 arithmetic determines exactly, without edges.
 #define DIRECT 0
 #define EDGES 1
 #define EXACT 2
@@ -27,19 +26,19 @@ layout(std430, binding = 3) readonly buffer Edges { Key edges[]; };
 
 layout(push_constant) uniform Push {
     uint count;    // elements
-    uint bins;     // at most BINS where the table is in shared memory
+    uint bins;     // at most BINS if the table is in shared memory
     Key low;       // the key of the least element that is in a bin
 #if BINNING != DIRECT
     Key high;      // and of the greatest one
     uint last;     // the greatest bin that a key can be in
-    float origin;  // where the bins begin
-    float scale;   // bins for a unit of the elements
-    float bias;    // position of the least element, where elements are whole numbers
-    float margin;  // how far from a whole number a position tells the bin
+    float origin;  // lower edge of the first bin
+    float scale;   // bins per unit of the elements
+    float bias;    // position of the least element, if elements are integers
+    float margin;  // distance from an integer beyond which a position determines the bin
 #endif
 };
 
-// What is in no bin.
+// The index for elements in no bin.
 const uint DROPPED = 0xffffffffu;
 
 void begin();
@@ -48,7 +47,7 @@ void count_one(uint found);
 void finish();
 
 #if BINNING != DIRECT && BITS < 64
-// Where rounded arithmetic puts an element among equal bins: bin k from k to k + 1.
+// The position of an element among bins of equal width, with rounding: bin k reaches from k to k + 1.
 float position_of(Raw raw, Key key) {
 #if KIND != FLOATING
     return float(key - low) * scale + bias;
@@ -61,7 +60,7 @@ float position_of(Raw raw, Key key) {
 #endif
 
 #if BINNING == EDGES
-// The last bin whose edge is not above the key, for keys not below edges[0].
+// The last bin whose lower edge is not above the key, for keys not below edges[0].
 uint search(Key key) {
     uint found = 0u;
     uint above = last + 1u;
@@ -75,10 +74,10 @@ uint search(Key key) {
     return found;
 }
 
-// The result is exactly that of comparing with all edges. `margin` bounds the error of the position, together
-// with the edges' own distances from where equal bins would have them. A position farther than that from any
-// whole number is in its bin. A nearer one lies beside one edge, and is compared with it. A margin of 1 says
-// that positions tell nothing: then the bin is searched for.
+// The result is the same as that of comparisons with all edges. `margin` bounds the error of the position
+// plus the rounding errors of the edges. A position farther than this from every integer determines the bin.
+// A nearer position lies beside one edge, and the key is compared with this edge. A margin of 1 means that
+// positions cannot be used; then the bin is searched.
 uint bin_of(Raw raw) {
     Key key = key_of(raw);
     if (!between(key, low, high))
@@ -113,8 +112,8 @@ uint bin_of(Raw raw) {
 }
 #endif
 
-// One tile: ITEMS vectors of each invocation, all loads before the first use. Each invocation of the workgroup
-// gets to count_vector() as often as any other, with nothing in its hands where the vectors are at their end.
+// One tile: ITEMS vectors per invocation, all loads before the first use. All invocations of the workgroup
+// call count_vector() equally often, with empty vectors past the end.
 void count_tile(uint first, uint total, bool whole) {
     uvec4 data[ITEMS];
     [[unroll]] for (uint j = 0u; j < ITEMS; ++j) {
@@ -140,7 +139,7 @@ void main() {
         else
             count_tile(first, total, false);
     }
-    // Fewer than PER elements are behind the last whole vector.
+    // Fewer than PER elements follow the last whole vector.
     if (gl_WorkGroupID.x == 0u && gl_LocalInvocationIndex < count - total * PER)
         count_one(bin_of(TO_RAW(scalars[total * PER + gl_LocalInvocationIndex])));
     finish();

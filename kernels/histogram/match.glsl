@@ -1,19 +1,20 @@
-// Which lanes of the subgroup hold the same value: ways to let one lane act for all of them.
+// Methods to find the lanes of a subgroup with the same value, so that one lane acts for all of them.
 //
-// Each function gives the number of lanes for which this one acts, 0 where another one does. Over the lanes
-// that hold a value these numbers add up to how many there are, at every subgroup size and whichever lanes are
-// active.
+// Each function returns the number of lanes that this lane acts for, or 0 if another lane acts for it. The
+// sum of these numbers over the lanes with one value is the number of these lanes, for every subgroup size
+// and every set of active lanes.
 #ifndef MATCH_GLSL
 #define MATCH_GLSL
 
-#define EACH 0         // nobody is asked: each lane acts for itself
+#define EACH 0         // no test: each lane acts for itself
 #define NEIGHBOURS 1   // shuffles: the first lane of a run of equal neighbours acts for the run
 #define ROUNDS 2       // while lanes are left, broadcastFirst and a ballot
 #define BALLOTS 3      // a ballot for each bit of the value
 #define PARTITIONED 4  // subgroupPartitionNV; needs the macro PARTITION
 
-// A lane begins a run where it is the lowest one, where the lane below is not active, or holds another value.
-// The run goes to the next beginning. Ranks among the active lanes, not their numbers, tell how many that are.
+// A lane begins a run if it is the lowest lane, or if the lane below is inactive or has another value. The
+// run extends to the next beginning. Its length is the difference of ranks among the active lanes, not of
+// lane indices.
 uint match_neighbours(uint value) {
     uvec4 active_lanes = subgroupBallot(true);
     uint rank = subgroupBallotExclusiveBitCount(active_lanes);
@@ -30,8 +31,8 @@ uint match_neighbours(uint value) {
     return first ? end - rank : 0u;
 }
 
-// As many rounds as there are values. Lanes that act or are acted for wait for the others, and are not counted
-// again: what counts is who is active within the branches.
+// One round per distinct value. Lanes that are finished wait for the others, and are not counted again, since
+// only lanes that are active in the branch are counted.
 uint match_rounds(uint value) {
     uint lanes = 0u;
     bool left = true;

@@ -1,16 +1,17 @@
 #version 460
 // Counts of each bin, without subgroup operations. Binnings and bindings: histogram.glsl.
 //
-// Bins that fit into shared memory are counted there, in several copies (table.glsl). With IN_MEMORY 1 they are
-// counted in the device's memory, and shared memory keeps the counts of a few: each slot belongs to the first
-// bin that comes to it, so bins that come often (all keys equal, two keys alternating, sorted keys) rarely
-// leave the workgroup.
+// Bins that fit into shared memory are counted there, in several copies (table.glsl). With IN_MEMORY 1 bins
+// are counted in device memory, and shared memory caches the counts of a few bins. Each slot belongs to the
+// first bin that uses it, so frequent bins (all keys equal, two alternating keys, sorted keys) rarely need
+// atomics in device memory.
 #include "../include/elements.glsl"
 #include "../include/kernel.glsl"
 #include "histogram.glsl"
 #include "table.glsl"
 
-// Whether an invocation looks first if all elements of its vector are in one bin, and adds them at once.
+// Whether an invocation first tests if all elements of its vector are in one bin, and then counts them at
+// once.
 layout(constant_id = 13) const bool RUNS = false;
 // Slots for bins in memory, a power of two.
 layout(constant_id = 14) const uint SLOTS = 1024u;

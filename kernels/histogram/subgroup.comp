@@ -1,11 +1,11 @@
 #version 460
-// Counts of each bin, with one atomic operation for all lanes that are in the same bin. Binnings and bindings:
+// Counts of each bin, with one atomic operation for all lanes with the same bin. Binnings and bindings:
 // histogram.glsl.
 //
-// VOTE asks first whether all elements of a vector, in all lanes, are in one bin: then one lane adds them all.
-// Otherwise MATCH finds for each element the lanes that are in the same bin (match.glsl). Both keep atomic
-// operations on one address from waiting for each other; copies of the table (table.glsl) do so without asking.
-// With IN_MEMORY 1 bins are counted in the device's memory, where there are no copies.
+// VOTE first tests whether all elements of a vector, in all lanes, are in one bin; if so, one lane counts all
+// of them. Otherwise MATCH finds, for each element, the lanes with the same bin (match.glsl). Both avoid
+// conflicts of atomic operations on one address; copies of the table (table.glsl) do this without a test.
+// With IN_MEMORY 1 bins are counted in device memory, which has no copies.
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_vote : require
 #extension GL_KHR_shader_subgroup_ballot : require
@@ -51,7 +51,7 @@ void count_one(uint found) {
         add(found, 1u);
 }
 
-// Lanes in no bin match each other in `bins`, the first number that is no bin's.
+// Lanes without a bin use the index `bins`, and match each other.
 uint matched(uint found) {
     if (MATCH == NEIGHBOURS)
         return match_neighbours(found);
@@ -64,7 +64,7 @@ uint matched(uint found) {
     return match_ballots(min(found, bins), uint(findMSB(bins)) + 1u);
 }
 
-// Called by all invocations of the workgroup together, so that nobody's lanes are missing.
+// Called by all invocations of the workgroup together, so that all lanes take part.
 void count_vector(uint found[PER]) {
     if (VOTE) {
         uint first = subgroupBroadcastFirst(found[0]);

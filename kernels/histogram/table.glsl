@@ -1,11 +1,10 @@
-// Where a workgroup counts: in shared memory, in several copies of all bins, or directly in the device's
-// memory.
+// Table of counts of a workgroup: several copies of all bins in shared memory, or the bins in device memory.
 //
-// IN_MEMORY: 1 where the bins do not fit into shared memory.
-// Copies keep invocations from waiting for each other. Interleaved, copy c of bin b is at COPIES b + c, and an
-// invocation uses the copy of its number modulo COPIES: with as many copies as there are banks, neighbours use
-// different banks and different addresses whatever the data. One behind the other, padded by one, they suit
-// copies by subgroup: there, the same bin of two subgroups is in different banks.
+// IN_MEMORY: 1 if the bins do not fit into shared memory. Copies reduce conflicts between invocations.
+// Interleaved copies: copy c of bin b is at COPIES b + c, and an invocation uses the copy with its index
+// modulo COPIES. With as many copies as banks, neighbors use different banks and addresses for all data.
+// Consecutive copies, padded by one, are better for one copy per subgroup: the same bin of two subgroups is
+// then in different banks.
 #ifndef TABLE_GLSL
 #define TABLE_GLSL
 
@@ -13,7 +12,7 @@
 #define IN_MEMORY 0
 #endif
 
-layout(constant_id = 10) const uint BINS = 256u;  // room for bins in a copy
+layout(constant_id = 10) const uint BINS = 256u;  // size of a copy, in bins
 layout(constant_id = 11) const uint COPIES = 8u;
 layout(constant_id = 12) const bool INTERLEAVED = true;
 
@@ -32,8 +31,8 @@ void table_clear() {
     barrier();
 }
 
-// Adds up the copies of each bin, beginning with another one in each invocation so that they read from
-// different banks, and adds what is there to the device's memory: one atomic operation a bin and workgroup.
+// Adds the copies of each bin, and adds the sums to device memory: one atomic operation per bin and
+// workgroup. Each invocation begins with a different copy, so that invocations read from different banks.
 void table_merge() {
     barrier();
     for (uint bin = gl_LocalInvocationIndex; bin < bins; bin += WORKGROUP) {

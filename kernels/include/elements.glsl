@@ -1,9 +1,9 @@
-// Elements of 8, 16, 32 or 64 bits out of vectors of 16 bytes, and their keys: unsigned numbers in the order of
-// the values. Nothing here needs the device to compute with those types: elements are cut out of words of 32
-// bits.
+// Elements of 8, 16, 32 or 64 bits from vectors of 16 bytes, and their keys: unsigned integers in the order
+// of the values. The device does not need to support these types, since elements are extracted from 32-bit
+// words.
 //
-// BITS: of an element. KIND: UNSIGNED, SIGNED or FLOATING. A Raw is an element's bits, and so is its Key, which
-// orders as the values do: -0 just below +0, NaNs below -infinity or above +infinity.
+// BITS: of an element. KIND: UNSIGNED, SIGNED or FLOATING. A Raw is an element's bits, and so is its Key,
+// which orders as the values do: -0 just below +0, NaNs below -infinity or above +infinity.
 #ifndef ELEMENTS_GLSL
 #define ELEMENTS_GLSL
 
@@ -18,7 +18,7 @@
 #define KIND UNSIGNED
 #endif
 
-// Scalar: what one element is in memory; only the few behind the last whole vector are read as such.
+// Scalar: the type of one element in memory; only the elements after the last whole vector are read with it.
 #if BITS == 8
 #extension GL_EXT_shader_8bit_storage : require
 #define Scalar uint8_t
@@ -43,7 +43,8 @@
 // Elements of one vector of 16 bytes.
 #define PER (128 / BITS)
 
-// The bits of one element of a vector; those of 8 and 16 bits stand in the low bits of the word, zeros above.
+// The bits of one element of a vector; elements of 8 and 16 bits are in the low bits of the word, with zeros
+// above.
 Raw element(uvec4 vector, uint i) {
 #if BITS == 64
     return i == 0u ? vector.xy : vector.zw;
@@ -55,9 +56,9 @@ Raw element(uvec4 vector, uint i) {
 #endif
 }
 
-// Two's complement orders as unsigned numbers do once its sign bit is turned over. Floats are a sign and a
-// magnitude: turning over all bits of the negative ones, and the sign of the others, orders them (IEEE 754
-// totalOrder). Whole numbers of 8 and 16 bits have the keys that they have as 32 bits.
+// With an inverted sign bit, two's complement integers are ordered like unsigned integers. Floats have a sign
+// and a magnitude: inverting all bits of negative floats, and the sign of the others, gives the order of IEEE
+// 754 totalOrder. Integers of 8 and 16 bits have the same keys as 32-bit integers of equal value.
 Key key_of(Raw raw) {
 #if KIND == UNSIGNED
     return raw;
@@ -73,7 +74,7 @@ Key key_of(Raw raw) {
 #endif
 }
 
-// The element that has a key.
+// The element of a key.
 Raw raw_of(Key key) {
 #if KIND == UNSIGNED
     return key;
@@ -117,7 +118,7 @@ bool is_nan(Raw raw) {
 #endif
 }
 
-// The key that makes a NaN of either sign greater than everything, as NumPy's maximum has it.
+// The key with NaNs of both signs greater than all numbers, as in NumPy's maximum.
 Key key_nan_last(Raw raw) {
     return is_nan(raw) ? Key(0xffffffffu) : key_of(raw);
 }
@@ -127,7 +128,7 @@ bool between(Key key, Key low, Key high) {
 #if BITS == 64
     return !less(key, low) && !less(high, key);
 #else
-    return key - low <= high - low;  // below low the difference wraps to something greater
+    return key - low <= high - low;  // a key below low wraps around to a greater difference
 #endif
 }
 

@@ -1,9 +1,9 @@
-// What every kernel has: its size, the number of items of an invocation, and the type of its elements.
+// Common part of all kernels: workgroup size, number of items per invocation, and type of the elements.
 //
-// Macros, all with defaults so that each kernel compiles as it stands:
-//   T       type of the elements; 8, 16 and 64 bits bring the extensions that they need by T_BITS and T_FLOAT
-//   T_BITS  how many bits an element has
-//   T_FLOAT 1 where T is a floating-point type
+// Macros, all with defaults so that each kernel compiles without definitions:
+//   T       type of the elements; T_BITS and T_FLOAT enable the extensions for 8, 16 and 64 bits
+//   T_BITS  number of bits of an element
+//   T_FLOAT 1 if T is a floating-point type
 #ifndef KERNEL_GLSL
 #define KERNEL_GLSL
 
@@ -35,7 +35,7 @@
 
 layout(local_size_x = 128, local_size_x_id = 0) in;
 #define WORKGROUP gl_WorkGroupSize.x                    // invocations of a workgroup
-layout(constant_id = 1) const uint ITEMS = 4u;          // of one invocation; what an item is, a kernel says
-layout(constant_id = 2) const uint SUBGROUPS = 128u;    // at least as many as a workgroup has subgroups
+layout(constant_id = 1) const uint ITEMS = 4u;          // items per invocation; each kernel defines an item
+layout(constant_id = 2) const uint SUBGROUPS = 128u;    // at least the number of subgroups of a workgroup
 
 #endif

@@ -1,19 +1,20 @@
-// What the tiles of a one-pass algorithm publish for those after them: values with a status, seen together.
+// States that the tiles of a one-pass algorithm publish for later tiles: values with a status, in one atomic
+// unit.
 //
-// A tile publishes its aggregate: what its own elements come to. Its prefix is what all elements up to its end
-// come to; the leader of its group publishes that, for all tiles of the group at once. What comes before a tile
-// is the prefix of the tile before it: usually a workgroup waits for one word, which nobody else waits for.
-// Waiting means reading again and again, which keeps others from reading and writing; so the fewer words are
-// waited for, and by the fewer, the better.
+// A tile publishes its aggregate: the combination of its own elements. Its prefix is the combination of all
+// elements up to its end. The leader of a group publishes the prefixes of all tiles of the group at once. A
+// workgroup needs the prefix of the previous tile, so it usually waits for one word, which no other workgroup
+// waits for. A waiting workgroup reads repeatedly, which slows down other accesses. So few words should be
+// waited for, each by few workgroups.
 //
-// Tiles are added up by rows (look_back_*.glsl says what those are), in a fixed order: the prefix of a tile is
-// the prefix of the row before plus what the row comes to, from its beginning to the tile. Whoever computes it,
-// and whenever, does the same additions: sums of floats come out the same every time.
+// Tiles are combined by rows (defined in look_back_*.glsl) in a fixed order: the prefix of a tile is the
+// prefix of the previous row plus the combination of its row from the beginning to the tile. Every workgroup
+// that computes a prefix does the same additions, so sums of floats are always the same.
 //
-// Value and status travel in the same atomic unit, or, where the value is too long for that, in several units,
-// each with the status: a state counts only if all units have the same status, and since a unit is only ever
-// written from ABSENT to one other status, the parts then belong together. So relaxed atomics suffice: no other
-// memory is read on the strength of what they say.
+// Value and status share an atomic unit. A value that is too long uses several units, each with the status. A
+// state is valid only if all its units have the same status. A unit changes only once, from ABSENT to another
+// status, so the parts of a valid state belong together. Relaxed atomics are sufficient, since no other
+// memory is read because of a status.
 //
 // Macros:
 //   CARRIED       the type of the values
@@ -21,9 +22,9 @@
 //   PAYLOAD       bits of a value in one unit. 32: 64-bit atomics; 16 and 30: 32-bit atomics. The value must
 //                 fit into 30 bits where that is chosen
 //   HEADS         1: tiles may be HEADED
-//   SPINS         (specialization constant 10) reads in vain before a workgroup stops waiting
-//   SILENT        (specialization constant 11) for tests: every so manieth tile publishes nothing; 0: none
-//   MUTE          (specialization constant 12) for tests: 1 leaves out aggregates, 2 prefixes
+//   SPINS         (specialization constant 10) unsuccessful reads before a workgroup stops waiting
+//   SILENT        (specialization constant 11) for tests: every SILENT-th tile publishes nothing; 0: none
+//   MUTE          (specialization constant 12) for tests: 1 omits aggregates, 2 prefixes
 #ifndef LOOK_BACK_GLSL
 #define LOOK_BACK_GLSL
 
@@ -56,40 +57,40 @@ layout(constant_id = 10) const uint SPINS = 256u;
 layout(constant_id = 11) const uint SILENT = 0u;
 layout(constant_id = 12) const uint MUTE = 0u;
 
-// Statuses. HEADED is of scans by segments: a segment begins in the tile, so that its prefix depends on nothing
-// before it and is what the aggregate says.
+// Statuses. HEADED is used by scans of segments: a segment begins in the tile, so the tile's prefix equals
+// its aggregate and does not depend on earlier tiles.
 const uint ABSENT = 0u;
 const uint PRESENT = 1u;
 const uint HEADED = 2u;
 
 const uint NO_TILE = ~0u;
 
-// What is known of a tile: PRESENT or HEADED, and what it comes to.
+// A known state of a tile: PRESENT or HEADED, and the value.
 struct Known {
     uint status;
     CARRIED value;
 };
 
-// The algorithm's own: compute what a tile comes to, in its workgroup's stead, called by all of the
-// workgroup, and with a barrier in it. It must be the same to the bit. With subgroups the lanes of the first
-// one need the result, else every invocation.
+// Defined by the algorithm: computes the aggregate of another workgroup's tile, with identical bits. Called
+// by all invocations of the workgroup; contains a barrier. In the subgroup version, only the lanes of the
+// first subgroup need the result; otherwise every invocation does.
 Known recompute(uint tile);
 
-// Zero before the dispatch.
+// Initially zero.
 layout(std430, binding = 2) buffer LookBack {
     uint started;    // workgroups that have taken a tile
     uint unused;
     Unit states[];   // UNITS for each tile's aggregate, then UNITS for each tile's prefix
 };
 
-// The algorithm's own: how many tiles there are.
+// Defined by the algorithm: the number of tiles.
 uint tiles();
 
 shared uint shared_tile;
 
-// Take the next tile. Tiles go by the order in which workgroups start, so those before it are at work or
-// done. With ORDER 0 the number of the workgroup is the tile: no device promises to start them in that order,
-// but many do, and right it is in any order.
+// Take the next tile. Tiles are assigned in the order in which workgroups start, so all earlier tiles are
+// running or finished. With ORDER 0 the tile is the workgroup's number. Devices do not guarantee that
+// workgroups start in this order, although many do; the result is correct in any order.
 #ifndef ORDER
 #define ORDER 1
 #endif
@@ -166,26 +167,26 @@ bool is_silent(uint tile) {
     return SILENT != 0u && tile % SILENT == SILENT - 1u;
 }
 
-// Publish what a tile comes to. One invocation does so.
+// Publish the aggregate of a tile. Called by one invocation.
 void publish(uint tile, Known own) {
     if (!is_silent(tile) && (MUTE & 1u) == 0u)
         put_state(tile, own.status, own.value);
 }
 
-// Publish what all elements up to a tile's end come to.
+// Publish the prefix of a tile.
 void publish_prefix(uint tile, CARRIED value) {
     if (!is_silent(tile) && (MUTE & 2u) == 0u)
         put_state(tiles() + tile, PRESENT, value);
 }
 
-// Read what a tile comes to.
+// Read the aggregate of a tile.
 Known read_aggregate(uint tile) {
     Known found;
     found.status = get_state(tile, found.value);
     return found;
 }
 
-// Read what all elements up to a tile's end come to, if it is known.
+// Read the prefix of a tile, if it is known.
 bool read_prefix(uint tile, out CARRIED value) {
     if (get_state(tiles() + tile, value) != ABSENT)
         return true;
@@ -196,7 +197,7 @@ bool read_prefix(uint tile, out CARRIED value) {
 #endif
 }
 
-// The same, with patience. One invocation does so.
+// Wait for the prefix of a tile, up to the limit of reads. Called by one invocation.
 bool await_prefix(uint tile, out CARRIED value) {
     for (uint spins = SPINS; !read_prefix(tile, value); --spins)
         if (spins == 0u)

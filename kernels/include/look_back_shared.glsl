@@ -18,7 +18,8 @@ shared uint shared_row;
 shared uint shared_missing;
 shared CARRIED shared_before;
 
-// The tiles of a row, and then their prefixes; twice, since a scan's rounds read one half and write the other.
+// The tiles of a row, and then their prefixes; twice, since a scan's rounds read one half and write the
+// other.
 shared uint row_status[2u * GROUP];
 shared CARRIED row_value[2u * GROUP];
 
@@ -27,14 +28,14 @@ bool leads(uint tile) {
     return tile % GROUP == GROUP - 1u || tile == tiles() - 1u;
 }
 
-// Forget what was read of the last row.
+// Discard the states of the last row.
 void clear_row() {
     for (uint i = gl_LocalInvocationIndex; i < GROUP; i += WORKGROUP)
         row_status[i] = ABSENT;
 }
 
-// Read those tiles of a row that are not there yet, with patience. Tiles behind `last` are nothing. Each
-// invocation has its own; a barrier has to follow.
+// Wait for the missing tiles of a row, up to the limit of reads. Tiles after `last` are neutral. Each
+// invocation reads its own tile; a barrier must follow.
 void read_row(uint row, uint last, Known own) {
     for (uint i = gl_LocalInvocationIndex; i < GROUP; i += WORKGROUP) {
         uint tile = row * GROUP + i;
@@ -56,8 +57,8 @@ void read_row(uint row, uint last, Known own) {
 }
 
 // Scan the row, in rounds of doubling distance. Afterwards a HEADED tile is one behind the beginning of a
-// segment, to which nothing is to be added. Returns where in row_status and row_value the result is. Begins and
-// ends with a barrier.
+// segment, to which nothing is to be added. Returns where in row_status and row_value the result is. Begins
+// and ends with a barrier.
 uint scan_row_of_tiles() {
     uint from = 0u;
     barrier();
@@ -84,7 +85,8 @@ CARRIED prefix_at(uint at, uint i, CARRIED before) {
     return row_status[at + i] == HEADED ? row_value[at + i] : COMBINE(before, row_value[at + i]);
 }
 
-// Find the nearest row before `row` whose prefix is there. Returns the row behind it and that prefix, or row 0.
+// Find the nearest row before `row` whose prefix is there. Returns the row behind it and that prefix, or row
+// 0.
 uint nearest_row(uint row, out CARRIED before) {
     for (; row != 0u; --row)
         if (read_prefix(row * GROUP - 1u, before))
@@ -93,9 +95,9 @@ uint nearest_row(uint row, out CARRIED before) {
     return 0u;
 }
 
-// Wait for the tiles of the row that `tile` leads and for the prefix of the row before, and publish the row's
-// prefixes; false if patience came to its end. `before`: the prefix of the tile before. All of the workgroup
-// calls it.
+// Wait for the tiles of the row that `tile` leads and for the prefix of the previous row, and publish the
+// row's prefixes. Returns false if the limit of reads was reached. `before`: the prefix of the previous tile.
+// Called by all invocations of the workgroup.
 bool lead(uint tile, Known own, out CARRIED before) {
     uint row = tile / GROUP;
     clear_row();
@@ -108,7 +110,7 @@ bool lead(uint tile, Known own, out CARRIED before) {
         before = IDENTITY;
         shared_found = shared_missing == NO_TILE && (row == 0u || await_prefix(row * GROUP - 1u, before));
         shared_before = before;
-        // The next row waits for this one, and everybody behind.
+        // The next row, and all later rows, wait for this prefix.
         if (shared_found)
             publish_prefix(tile, prefix_at(at, tile - row * GROUP, before));
     }
@@ -121,10 +123,10 @@ bool lead(uint tile, Known own, out CARRIED before) {
     return shared_found;
 }
 
-// Find what comes before a tile, whatever others do: from the nearest known prefix on row by row, and what is
-// missing, and stays so, is computed here. All of the workgroup calls it.
+// Compute the prefix before a tile without depending on other workgroups: row by row from the nearest known
+// prefix; states that remain missing are computed here. Called by all invocations of the workgroup.
 CARRIED work_out(uint tile, Known own) {
-    barrier();    // what is shared has been read by all
+    barrier();    // all have read the shared values
     uint last = tile / GROUP;
     if (gl_LocalInvocationIndex == 0u) {
         CARRIED nearest;
@@ -136,7 +138,7 @@ CARRIED work_out(uint tile, Known own) {
     for (uint row = shared_row;; ++row) {
         clear_row();
         for (uint missing = 0u; missing != NO_TILE;) {
-            barrier();    // shared_missing has been read by all
+            barrier();    // all have read shared_missing
             if (gl_LocalInvocationIndex == 0u)
                 shared_missing = NO_TILE;
             barrier();
@@ -158,12 +160,12 @@ CARRIED work_out(uint tile, Known own) {
             return tile == row * GROUP ? before : prefix_at(at, tile - row * GROUP - 1u, before);
         }
         before = prefix_at(at, GROUP - 1u, before);
-        barrier();    // the row's end has been read by all
+        barrier();    // all have read the row's end
     }
 }
 
-// Return what comes before a tile, to all of the workgroup; `own` is what the tile comes to. Contains a
-// barrier.
+// Return the prefix before a tile to all invocations of the workgroup; `own` is the tile's aggregate.
+// Contains a barrier.
 CARRIED find_before(uint tile, Known own) {
     CARRIED before = IDENTITY;
     bool found;

@@ -1,10 +1,11 @@
 // The look-back of one tile by the lanes of a subgroup.
 //
-// A row is as many tiles as a subgroup has lanes, from a multiple of that number on; DEPTH rows, from a
-// multiple of DEPTH on, are a group, whose last tile leads it. The leader waits for the aggregates of the group
-// and scans them, row by row; then for the prefix of the group before, to which all is added. From one group's
-// prefix to the next it is one trip to memory, whose latency nothing hides, so nothing else is done between: a
-// long array takes at least that trip for each group.
+// A row has one tile per lane of a subgroup, and begins at a multiple of the subgroup size. DEPTH rows are a
+// group, which begins at a multiple of DEPTH rows; its last tile is the leader. The leader waits for the
+// aggregates of the group and scans them row by row. Then it waits for the prefix of the previous group, and
+// adds it to all tiles. From one group's prefix to the next there is one memory round trip whose latency
+// cannot be hidden, so nothing else is done in between. A long array needs at least one such round trip per
+// group.
 //
 // Macros: COMBINE(a, b), IDENTITY, SUBGROUP_SCAN(x), the inclusive scan of the lanes, for CARRIED, and
 //   DEPTH  rows of a group
@@ -37,7 +38,7 @@ bool leads(uint tile) {
     return (tile + 1u) % (gl_SubgroupSize * DEPTH) == 0u || tile == tiles() - 1u;
 }
 
-// Read the tile that this lane has of a row, unless that has been done. Tiles behind `last` are nothing.
+// Read this lane's tile of a row, unless it is known. Tiles after `last` are neutral.
 void read_tile_of(uint row, uint last, Known own, inout Known known) {
     uint tile = tile_of(row);
     if (tile > last)
@@ -48,13 +49,13 @@ void read_tile_of(uint row, uint last, Known own, inout Known known) {
         known = read_aggregate(tile);
 }
 
-// What the tiles of a row come to from its beginning on.
+// The combination of a row's tiles from its beginning.
 struct RowSum {
     CARRIED sum;
-    bool open;    // no segment begins among them, so what comes before has to be added
+    bool open;    // no segment begins among them, so the prefix before the row must be added
 };
 
-// Scan the tiles of a row, one in each lane.
+// Scan the tiles of a row, one per lane.
 RowSum scan_row_of_tiles(Known known) {
 #if HEADS
     // In steps of doubling distance, none of which crosses the head that is nearest before.
@@ -103,8 +104,8 @@ bool await_rows(uint first, uint tile, Known own, out Known known[DEPTH]) {
     }
 }
 
-// Publish the prefixes of all tiles of the group that `tile` leads, if all that takes is there before patience
-// is at an end. `before`: the prefix of the tile before. All lanes of one subgroup call it.
+// Publish the prefixes of all tiles of the group that `tile` leads, if all required states arrive before the
+// limit of reads. `before`: the prefix of the previous tile. Called by all lanes of one subgroup.
 bool lead(uint tile, Known own, out CARRIED before) {
     uint row = tile / gl_SubgroupSize, lane = tile % gl_SubgroupSize, first = row - row % DEPTH;
     Known known[DEPTH];
@@ -117,8 +118,7 @@ bool lead(uint tile, Known own, out CARRIED before) {
         if (first + k == row)
             mine = scanned_in(scanned[k], lane);
     }
-    // The next group waits for this tile's prefix, and everybody behind: who sees the prefix before at once
-    // adds to it.
+    // The next group, and all later groups, wait for this tile's prefix.
     CARRIED base = IDENTITY;
     bool found = first == 0u;
     if (subgroupElect()) {
@@ -145,8 +145,8 @@ bool lead(uint tile, Known own, out CARRIED before) {
     return true;
 }
 
-// Find the nearest row before `row` whose prefix is there. Returns the row behind it and that prefix, or row 0.
-// All lanes of one subgroup call it.
+// Find the nearest row before `row` whose prefix is there. Returns the row behind it and that prefix, or row
+// 0. All lanes of one subgroup call it.
 uint nearest_row(uint row, out CARRIED before) {
     for (uint first = 0u; first < row; first += gl_SubgroupSize) {
         uint back = first + gl_SubgroupInvocationID;
@@ -163,8 +163,8 @@ uint nearest_row(uint row, out CARRIED before) {
     return 0u;
 }
 
-// Find what comes before a tile, whatever others do: from the nearest known prefix on row by row, and what is
-// missing, and stays so, is computed here. All of the workgroup calls it.
+// Compute the prefix before a tile without depending on other workgroups: row by row from the nearest known
+// prefix; states that remain missing are computed here. Called by all invocations of the workgroup.
 CARRIED work_out(uint tile, Known own) {
     uint last = tile / gl_SubgroupSize, row = 0u, spins = SPINS;
     Known known = Known(ABSENT, IDENTITY);
@@ -205,14 +205,14 @@ CARRIED work_out(uint tile, Known own) {
         uint missing = shared_missing;
         if (missing == NO_TILE)
             return shared_before;
-        Known found = recompute(missing);    // has a barrier, so shared_missing has been read by all
+        Known found = recompute(missing);    // has a barrier, so all have read shared_missing
         if (gl_SubgroupID == 0u && tile_of(row) == missing)
             known = found;
     }
 }
 
-// Return what comes before a tile, to all of the workgroup; `own`, what the tile comes to, matters in the
-// first subgroup only. Contains a barrier.
+// Return the prefix before a tile to all invocations of the workgroup; `own`, the tile's aggregate, is used
+// only in the first subgroup. Contains a barrier.
 CARRIED find_before(uint tile, Known own) {
     if (gl_SubgroupID == 0u) {
         CARRIED before = IDENTITY;

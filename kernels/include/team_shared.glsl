@@ -1,13 +1,13 @@
-// A team of invocations that reduces one thing, through shared memory and without subgroup operations.
+// Teams of invocations that combine their states through shared memory, without subgroup operations.
 //
-// TEAM = 0: the whole workgroup. Otherwise TEAM invocations that follow each other in the workgroup: a power
-// of two that divides its size.
+// TEAM = 0: the whole workgroup. Otherwise TEAM consecutive invocations of the workgroup: a power of two that
+// divides its size.
 //
-// Before this file there must be: the type State, and combine(a, b), commutative and associative but for
+// Required before this file: the type State, and combine(a, b), commutative and associative except for
 // rounding.
 
 layout(constant_id = 10) const uint TEAM = 0;
-layout(constant_id = 11) const uint RADIX = 4;    // states that become one in each round of the tree
+layout(constant_id = 11) const uint RADIX = 4;    // states that are combined into one in each round
 
 shared State slots[WORKGROUP];
 
@@ -27,7 +27,7 @@ uint team() {
     return gl_LocalInvocationIndex / team_lanes();
 }
 
-// To be called by all before team_combine() is called again: slots may still be read.
+// All invocations must call this before the next team_combine(), since slots may still be read.
 void team_barrier() {
     if (TEAM != 1u)
         barrier();
@@ -41,9 +41,9 @@ State team_combine(State s) {
     uint base = gl_LocalInvocationIndex - lane;
     slots[gl_LocalInvocationIndex] = s;
     barrier();
-    // In each round the first `next` lanes take what the lanes a multiple of `next` above them have:
-    // neighbours read neighbours, so no bank of shared memory is asked twice, and what a round reads lies
-    // above all that it writes, so a round needs one barrier. A radix above two makes fewer rounds.
+    // In each round, each of the first `next` lanes combines the states of lanes at multiples of `next` above
+    // it. Neighbors read adjacent slots, so there are no bank conflicts. A round reads only slots above those
+    // that it writes, so it needs one barrier. A greater radix needs fewer rounds.
     for (uint left = team_lanes(); left > 1u;) {
         uint next = (left + RADIX - 1u) / RADIX;
         if (lane < next) {

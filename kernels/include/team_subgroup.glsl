@@ -1,11 +1,11 @@
-// A team of invocations that reduces one thing, by subgroup operations.
+// Teams of invocations that combine their states with subgroup operations.
 //
-// TEAM = 0: the whole workgroup. Otherwise TEAM invocations of one subgroup, a power of two; subgroups that
-// are smaller make smaller teams, so the size of a team is known at run time only: team_lanes().
+// TEAM = 0: the whole workgroup. Otherwise TEAM invocations of one subgroup, a power of two. Smaller
+// subgroups have smaller teams, so the size of a team is known only at run time: team_lanes().
 //
-// Before this file there must be: the type State; identity(); combine(a, b), commutative and associative but
-// for rounding; subgroup_combine(s), which combines the states of all active invocations of the subgroup;
-// and exchange(s, mask), the state of the lane whose number differs by `mask`.
+// Required before this file: the type State; identity(); combine(a, b), commutative and associative except
+// for rounding; subgroup_combine(s), which combines the states of all active invocations of the subgroup; and
+// exchange(s, mask), the state of the lane with the index XOR `mask`.
 
 #extension GL_KHR_shader_subgroup_basic : require
 
@@ -31,7 +31,7 @@ uint team() {
     return gl_SubgroupID * (gl_SubgroupSize / team_lanes()) + gl_SubgroupInvocationID / team_lanes();
 }
 
-// To be called by all before team_combine() is called again: slots may still be read.
+// All invocations must call this before the next team_combine(), since slots may still be read.
 void team_barrier() {
     if (TEAM == 0u)
         barrier();
@@ -40,8 +40,8 @@ void team_barrier() {
 // Combine the states of a team; each of its invocations gets the result.
 State team_combine(State s) {
     if (TEAM != 0u && team_lanes() < gl_SubgroupSize) {
-        // Teams that share a subgroup: lanes exchange with the one whose number differs in one bit, for each
-        // bit of a place in the team, so none looks at another team. All lanes are active here.
+        // Teams that share a subgroup: each lane exchanges with the lane whose index differs in one bit, for
+        // each bit of an index in the team, so teams stay separate. All lanes are active here.
         for (uint mask = team_lanes() / 2u; mask > 0u; mask /= 2u)
             s = combine(s, exchange(s, mask));
         return s;
@@ -49,9 +49,8 @@ State team_combine(State s) {
     s = subgroup_combine(s);
     if (TEAM != 0u || gl_NumSubgroups == 1u)
         return s;
-    // One state of each subgroup is left. Every subgroup combines all of them again, instead of one that
-    // would have to tell the others through a second barrier. There may be more of them than a subgroup has
-    // lanes (even of one lane each), hence the loop.
+    // One state per subgroup remains. Every subgroup combines all of these, which avoids a second barrier to
+    // distribute the result. A loop is needed, since there may be more subgroups than lanes in a subgroup.
     if (subgroupElect())
         slots[gl_SubgroupID] = s;
     barrier();

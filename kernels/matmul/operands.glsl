@@ -62,7 +62,7 @@ SUM4 load_b(uint k, uint column) {
 #endif
 }
 
-// Stores four elements of a row of the product, as far as there are such.
+// Stores four elements of a row of the product; elements past the end of the row are ignored.
 void store(uint row, uint column, SUM4 values) {
 #if VECTOR
     if (row < rows && column < columns)

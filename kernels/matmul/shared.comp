@@ -1,18 +1,19 @@
 // Matrix product with tiles in shared memory.
 //
-// A workgroup computes a tile of the product. It goes along `inner` in steps of DEPTH: the DEPTH columns of
-// its rows of `a`, and the DEPTH rows of its columns of `b`, are put into shared memory, and every invocation
-// adds up the products that belong to its own ROWS × 4 QUADS elements, which it holds in registers. For each
-// ROWS + 4 QUADS numbers that it reads there, it multiplies ROWS × 4 QUADS times.
+// A workgroup computes a tile of the product, in steps of DEPTH along `inner`. In each step it loads DEPTH
+// columns of its rows of `a`, and DEPTH rows of its columns of `b`, into shared memory. Every invocation adds
+// the products for its ROWS × 4 QUADS elements, which it holds in registers. It does ROWS × 4 QUADS
+// multiplications for each ROWS + 4 QUADS numbers that it reads from shared memory.
 //
-// There are two tiles of each, in turns: the next one is loaded into registers before the products of this
-// one, so that it is on its way meanwhile, and stored afterwards where nobody reads any more. So one barrier
-// a step is enough: whoever passes it has read the one tile, and sees all of the other.
+// Steps alternate between two tiles of each matrix. The next tile is loaded into registers before the
+// products of the current one, which hides the latency, and then stored where no invocation reads any more.
+// One barrier per step is sufficient: after it, all invocations have read the old tile, and see the whole new
+// tile.
 //
-// `a`'s tile lies transposed, so that four rows of one column are one vector. A row of it is one vector
-// longer than it needs be, which keeps apart the banks to which invocations side by side write. Of rows and
-// columns an invocation has every DOWN-th and ACROSS-th group of four: invocations side by side read adjacent
-// vectors. Each 32 of them stand 8 × 4, which reads fewer different vectors than a row of 32.
+// The tile of `a` is transposed, so that four rows of one column are one vector. Its rows have one vector of
+// padding, which avoids bank conflicts of writes. An invocation computes every DOWN-th group of four rows and
+// every ACROSS-th group of four columns, so adjacent invocations read adjacent vectors. Every 32 invocations
+// are arranged as 8 × 4, which reads fewer different vectors than a row of 32.
 #version 460
 #include "../include/kernel.glsl"
 #include "operands.glsl"
@@ -24,10 +25,10 @@
 #define QUADS 1 // groups of four columns that an invocation has
 #endif
 
-layout(constant_id = 10) const uint ACROSS = 8u; // invocations beside each other: a multiple of 8
+layout(constant_id = 10) const uint ACROSS = 8u; // invocations in a row: a multiple of 8
 layout(constant_id = 11) const uint DEPTH = 8u;  // a multiple of four
 
-const uint DOWN = WORKGROUP / ACROSS;            // invocations below each other: a multiple of four
+const uint DOWN = WORKGROUP / ACROSS;            // invocations in a column: a multiple of four
 const uint FOURS = ROWS / 4;
 const uint A_ROW = DOWN * FOURS + 1u, B_ROW = ACROSS * QUADS;
 const uint A_PIECES = DOWN * ROWS * DEPTH / 4u, B_PIECES = DEPTH * B_ROW;

@@ -1,10 +1,10 @@
-// Matrix product with shuffles: lanes tell each other their numbers of `a`. No shared memory, no barrier.
+// Matrix product with shuffles, by which lanes exchange elements of `a`, without shared memory or barriers.
 //
-// Each lane computes ROWS × 4 QUADS elements of the product in registers. The lanes of a subgroup stand in
-// rows of `width`; those of one row have the same ROWS rows of the product, and need the same numbers of `a`.
-// So each of them loads four columns of these rows, all together 4 × `width`, and then every lane in its turn
-// gives its numbers to its row: one shuffle for 4 QUADS multiplications. The numbers of `b` are used by one
-// lane of a row each, and are loaded where they are needed, `width` adjacent vectors at a time.
+// Each lane computes ROWS × 4 QUADS elements of the product in registers. The lanes of a subgroup are
+// arranged in rows of `width`. The lanes of one row compute the same ROWS rows of the product, and need the
+// same elements of `a`. Each of them loads four columns of these rows, together 4 × `width` columns. Then
+// each lane in turn sends its elements to its row: one shuffle for 4 QUADS multiplications. Elements of `b`
+// are used by only one lane of a row, which loads them; a row loads `width` adjacent vectors at a time.
 //
 // A workgroup has ACROSS × (WORKGROUP / ACROSS) lanes over the product, whatever the subgroup size is.
 #version 460
@@ -23,10 +23,10 @@
 #define QUADS 1 // groups of four columns that a lane has
 #endif
 
-layout(constant_id = 10) const uint ACROSS = 8u; // lanes beside each other: a power of two, at most WORKGROUP
+layout(constant_id = 10) const uint ACROSS = 8u; // lanes in a row: a power of two, at most WORKGROUP
 
 void main() {
-    // Subgroups narrower than ACROSS stand beside each other, then below.
+    // Subgroups narrower than ACROSS are placed side by side first, then below each other.
     uint width = min(ACROSS, gl_SubgroupSize), height = gl_SubgroupSize / width, beside = ACROSS / width;
     uint right = gl_SubgroupInvocationID % width, below = gl_SubgroupInvocationID / width;
     uint x = gl_SubgroupID % beside * width + right, y = gl_SubgroupID / beside * height + below;

@@ -1,7 +1,7 @@
-// The rest of matrix times vector. Before this file: products.glsl, and one of team_*.glsl.
+// Main part of matrix-vector products. Required before this file: products.glsl, and one of team_*.glsl.
 
-// Whether rows are a multiple of four, so that they begin at whole vectors. Otherwise an item is four elements
-// that lie a team apart: neighbours still read neighbouring elements.
+// Whether rows are a multiple of four, so that they begin at whole vectors. Otherwise an item is four
+// elements that lie a team apart: neighbours still read neighbouring elements.
 layout(constant_id = 12) const bool ALIGNED = false;
 layout(constant_id = 13) const uint ROWS = 4u;    // that a team reads together: 1 to 4
 
@@ -20,7 +20,7 @@ layout(push_constant) uniform Push {
     uint length;    // elements of a row
     uint rows;
 #if FINISH == SECOND
-    uint parts;     // of each row; each has every so many-th tile
+    uint parts;     // of each row; each has every `parts`-th tile
 #endif
 };
 
@@ -50,8 +50,8 @@ State products(uint row, uint part) {
     A4 sums[4] = A4[4](A4(0), A4(0), A4(0), A4(0));
     uint size = 4u * ITEMS * team_lanes();
     for (uint tile = part * size; tile < length; tile += parts * size) {
-        // Columns and rows behind the end are replaced by the last ones. Their products are not added: not even
-        // times zero, for an infinity among them would give a NaN.
+        // Columns and rows behind the end are replaced by the last ones. Their products are not added: not
+        // even times zero, for an infinity among them would give a NaN.
         A4 loaded[ITEMS * 4u];
         A4 factor[ITEMS];
         [[unroll]] for (uint k = 0u; k < ITEMS; ++k) {
@@ -79,8 +79,8 @@ State products(uint row, uint part) {
 void main() {
     uint jobs = (rows + ROWS - 1u) / ROWS * parts;
     for (uint start = gl_WorkGroupID.x * teams(); start < jobs; start += gl_NumWorkGroups.x * teams()) {
-        // Teams without a job do as the last one does and write nothing: all take part in exchanges and
-        // barriers.
+        // Teams without a job repeat the last job and write nothing, since all must take part in exchanges
+        // and barriers.
         bool is_job = start + team() < jobs;
         uint job = min(start + team(), jobs - 1u);
         uint row = job / parts * ROWS, part = job % parts;

@@ -1,9 +1,9 @@
-// Matrix times vector: what a team does. It reads some rows of the matrix together, so that each element of the
-// vector is loaded once for all of them; of long rows it may read a part only.
+// Matrix-vector product of a team. A team reads several rows of the matrix together, so each element of the
+// vector is loaded once for all of them. It may read only a part of long rows.
 //
 // Macros: T, T4 the elements in memory and four of them; A, A4, A_BITS what is computed with: T, or float for
-// halves; R what the results are stored as; FINISH: DIRECT, where a row is one part, or SECOND, where the sums
-// of parts are written for reduce/finish_*.comp.
+// halves; R what the results are stored as; FINISH: DIRECT, where a row is one part, or SECOND, where the
+// sums of parts are written for reduce/finish_*.comp.
 
 #define DIRECT 0
 #define SECOND 1

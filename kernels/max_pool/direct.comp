@@ -1,5 +1,5 @@
 #version 460
-// 4 x 4 max pooling where each invocation loads its own windows, one row at a time: nothing is exchanged.
+// 4 x 4 max pooling in which each invocation loads its own windows, one row at a time, without communication.
 // Bindings: pool.glsl.
 #include "../include/elements.glsl"
 #include "../include/kernel.glsl"

@@ -1,9 +1,9 @@
-// What all versions share: where windows of 4 x 4 elements lie, and the maximum of one row of a window.
+// Common part of all versions: positions of 4 x 4 windows, and the maximum of one row of a window.
 //
-// The image is planes of height x width elements, one behind the other; so are the maxima. A window at the
-// right or lower border may have fewer elements, at least one.
-// rows: the image as pieces of 4 elements (used where width is a multiple of 4, so that pieces begin with
-// rows). scalars: the same memory as elements. maxima: one element a window.
+// The image consists of consecutive planes of height x width elements, and so do the maxima. A window at the
+// right or lower border may have fewer elements, at least one. rows: the image as pieces of 4 elements (used
+// where width is a multiple of 4, so that pieces begin with rows). scalars: the same memory as elements.
+// maxima: one element a window.
 #ifndef POOL_GLSL
 #define POOL_GLSL
 
@@ -65,7 +65,7 @@ Corner corner_of(uint window) {
                   plane * columns * lines);
 }
 
-// The greatest key of one of a window's four rows: LEAST where the image has no such row.
+// The greatest key of one of a window's four rows, or LEAST if the row is outside the image.
 Key row_of(Corner corner, uint row) {
     uint line = corner.line + row;
     if (line >= lines)
@@ -79,7 +79,7 @@ Key row_of(Corner corner, uint row) {
     return found;
 }
 
-// One element of a window, in reading order: LEAST where the image has none.
+// One element of a window in row-major order, or LEAST if it is outside the image.
 Key element_of(Corner corner, uint i) {
     uint line = corner.line + i / 4u;
     uint column = corner.column + i % 4u;
@@ -92,7 +92,7 @@ void write_maximum(uint window, Key key) {
     maxima[window] = Scalar(raw_of(key));
 }
 
-// A whole window by one invocation: its rows are as many loads, none of which waits for another.
+// A whole window by one invocation, with one independent load per row.
 void pool_alone(uint window) {
     Corner corner = corner_of(window);
     Key found = LEAST;

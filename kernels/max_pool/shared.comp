@@ -1,6 +1,6 @@
 #version 460
-// 4 x 4 max pooling through shared memory: each invocation brings the maxima of single rows, and then takes
-// together the four rows of whole windows. Bindings: pool.glsl. The workgroup's size is a multiple of 4.
+// 4 x 4 max pooling through shared memory: each invocation computes maxima of single rows, and then combines
+// the four rows of whole windows. Bindings: pool.glsl. The workgroup's size is a multiple of 4.
 #include "../include/elements.glsl"
 #include "../include/kernel.glsl"
 #include "pool.glsl"
@@ -28,7 +28,7 @@ void main() {
                 write_maximum(first + w, later(later(part[at], part[at + across]),
                                                later(part[at + 2u * across], part[at + 3u * across])));
         }
-        // Nobody overwrites what others still read.
+        // No invocation overwrites values that others still read.
         barrier();
     }
 }

@@ -3,9 +3,8 @@
 // Bindings: pool.glsl.
 //
 // METHOD: SHUFFLE, subgroupShuffleXor in 2 or 4 steps; QUAD, swaps within quads (4 lanes); CLUSTERED, the
-// clustered maximum (32 bits or fewer).
-// Where subgroups have fewer lanes than a cluster, or the workgroup is not made of full ones, each invocation
-// takes whole windows.
+// clustered maximum (32 bits or fewer). If subgroups have fewer lanes than a cluster, or are not full, each
+// invocation processes whole windows.
 #define SHUFFLE 0
 #define QUAD 1
 #define CLUSTERED 2
@@ -49,8 +48,8 @@ void main() {
             pool_alone(window);
         return;
     }
-    // Clusters are numbered by lanes, and not by invocations: which of them share a subgroup, nothing else
-    // tells.
+    // Clusters are numbered by lanes, not by invocations, since only lane indices tell which invocations
+    // share a subgroup.
     uint across = WORKGROUP / CLUSTER;
     uint tile = ITEMS * across;
     uint lane = gl_SubgroupInvocationID % CLUSTER;
@@ -68,7 +67,7 @@ void main() {
 #endif
             }
         }
-        // All lanes are here again, those of windows behind the last one with the least key.
+        // All lanes are active again; lanes of windows past the last one have the least key.
         [[unroll]] for (uint j = 0u; j < ITEMS; ++j) {
             uint window = first + j * across + mine;
             Key all = greatest(found[j]);

@@ -1,18 +1,18 @@
-// The levels of a picture: where they lie, how a texel comes about, and what is common to both versions.
+// Levels of an image: their layout, the formula of a texel, and the common part of both versions.
 //
 // Level n + 1 has half the width and height of level n, rounded down, but at least 1 (Vulkan 1.4, "Image
-// Miplevel Sizing"). Its texel (x, y) is the mean of the texels (2x, 2y) to (2x + 1, 2y + 1). Where the size
-// is odd nobody asks for the last column or row; where it is 1, the one column or row there is stands for
-// both. So a texel of level n is made of a square of 2ⁿ × 2ⁿ texels of the picture, and squares have nothing
-// to do with each other.
+// Miplevel Sizing"). Its texel (x, y) is the mean of the texels (2x, 2y) to (2x + 1, 2y + 1). If a size is
+// odd, the last column or row is not used. If a size is 1, the single column or row is used twice. So a texel
+// of level n depends only on a square of 2ⁿ × 2ⁿ texels of the image, and squares are independent.
 //
-// A workgroup makes all the levels of a tile, down to one texel. One texel from each tile makes the picture
-// of the next stage: of the workgroups whose texels lie in the same tile of that, the last one to finish goes
-// on with it. Each adds 1 to the tile's counter when its texel is there, which releases the texel; who finds
-// that all others have done so before has acquired theirs. Nobody waits.
+// A workgroup computes all levels of a tile, down to one texel. The texels of all tiles form the image of the
+// next stage. Several workgroups contribute to one tile of the next stage, and the last one that finishes
+// continues with it. Each workgroup increments the tile's counter after it has stored its texel, which
+// releases the texel. The workgroup that finds all others counted has acquired their texels. No workgroup
+// waits.
 //
 // TEXEL: float or vec4. BLOCK: texels in a row and a column of an invocation, 2 or 4. VECTOR: 1 if TEXEL is
-// float, BLOCK is 4, and the picture's width a multiple of four: then four texels are loaded at once.
+// float, BLOCK is 4, and the image's width a multiple of four: then four texels are loaded at once.
 
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_KHR_memory_scope_semantics : require
@@ -39,12 +39,12 @@ layout(std430, binding = 0) readonly buffer Image { vec4 image[]; };
 #else
 layout(std430, binding = 0) readonly buffer Image { TEXEL image[]; };
 #endif
-// The levels one behind the other, each from a multiple of ALIGNMENT on.
+// The levels in sequence, each at a multiple of ALIGNMENT.
 layout(std430, binding = 1) coherent buffer Levels { TEXEL texels[]; };
-// For each tile of the second and later stages: how many texels of it are there. Zero at first.
+// The number of stored texels of each tile of the second and later stages. Initially zero.
 layout(std430, binding = 2) buffer Counters { uint present[]; };
 layout(push_constant) uniform Push {
-    uint width, height, levels; // of the picture, and how many levels there are besides
+    uint width, height, levels; // of the image, and number of smaller levels
 };
 
 shared bool comes_last;
@@ -53,10 +53,10 @@ uvec2 tile;        // this workgroup's, in its stage
 uvec2 size;        // of the last level that was made
 uint source;       // where that lies in `texels`
 uint next;         // where the next one goes
-uint made;         // how many levels were made
+uint made;         // number of computed levels
 
-// The place in its square of the invocation or value number `i`: bits in turns for x and y (Z order), so that
-// 4, 16, 64 … numbers in a row are a square.
+// The position of index `i` in its square: the bits of x and y alternate (Z order), so 4, 16, 64 …
+// consecutive indices are a square.
 uvec2 place(uint i) {
     uvec2 bits = uvec2(i, i >> 1) & 0x55555555u;
     bits = (bits | bits >> 1) & 0x33333333u;
@@ -73,7 +73,7 @@ TEXEL mean(TEXEL a, TEXEL b, TEXEL c, TEXEL d) {
     return ((a + b) + (size.y == 1u ? a + b : c + d)) * 0.25;
 }
 
-// Begins the next level: afterwards `size` is its, and the last one's is returned.
+// Begins the next level: sets `size` to its size, and returns the size of the previous level.
 void begin_level() {
     source = next;
     size = max(size / 2u, uvec2(1u));
@@ -81,13 +81,13 @@ void begin_level() {
     ++made;
 }
 
-// Stores a texel of the level that was begun last.
+// Stores a texel of the current level.
 void store(uvec2 at, TEXEL value) {
     if (at.x < size.x && at.y < size.y)
         texels[source + at.y * size.x + at.x] = value;
 }
 
-// A texel of the last level; the nearest one where there is none, which no texel that is stored depends on.
+// A texel of the last level. Outside the level it is the nearest texel, which no stored texel depends on.
 TEXEL texel(uvec2 at) {
     at = min(at, size - 1u);
 #if !VECTOR
@@ -97,7 +97,7 @@ TEXEL texel(uvec2 at) {
     return texels[source + at.y * size.x + at.x];
 }
 
-// Makes the levels that one invocation can make of its block, down to one texel, which is returned.
+// Computes the levels of this invocation's block, down to one texel, which is returned.
 TEXEL reduce_block(uvec2 block) {
     TEXEL held[BLOCK * BLOCK];
 #if VECTOR
@@ -131,10 +131,10 @@ TEXEL reduce_block(uvec2 block) {
     return held[0];
 }
 
-// Makes the levels of a tile from the texels that its blocks became; stores end with a texel by `index` 0.
+// Computes the levels of a tile from the texels of its blocks; the last texel is stored by `index` 0.
 void reduce_tile(TEXEL value, uint index);
 
-// All stages. `index`: this invocation's number, under which it has values in Z order.
+// All stages. `index`: the index of this invocation in Z order.
 void make_levels(uint index) {
     uvec2 tiles = (uvec2(width, height) + TILE - 1u) / TILE;
     uint number = gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
@@ -160,7 +160,7 @@ void make_levels(uint index) {
                        gl_StorageSemanticsBuffer | gl_StorageSemanticsShared, gl_SemanticsAcquireRelease);
         if (!comes_last)
             return;
-        barrier(); // all have read it, before a later stage writes it
+        barrier(); // all have read it before a later stage writes it
         counter += after.x * after.y;
         tiles = after;
         tile = parent;

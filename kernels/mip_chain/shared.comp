@@ -1,11 +1,11 @@
-// All levels of a picture in one dispatch, with shared memory.
+// All levels of an image in one dispatch, with shared memory.
 //
-// For each level, four times as many invocations as it has texels put theirs into shared memory, and after a
-// barrier each fourth of them reads four. In Z order these four have numbers that follow each other; they are
-// put into four planes, whose distance lets neither the writes nor the reads of neighbours meet in one bank.
-// Two sets of planes take turns, so that one barrier a level is enough.
+// For each level, four invocations per texel write their texels to shared memory, and after a barrier one of
+// the four reads all of them. In Z order these four invocations are consecutive. Their texels are written to
+// four planes, whose distance avoids bank conflicts of both writes and reads. Levels alternate between two
+// sets of planes, so one barrier per level is sufficient.
 //
-// image: the picture. texels: its levels. See pyramid.glsl.
+// image: the input. texels: its levels. See pyramid.glsl.
 #version 460
 #include "pyramid.glsl"
 

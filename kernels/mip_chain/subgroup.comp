@@ -1,11 +1,11 @@
-// All levels of a picture in one dispatch, with operations of quads and shuffles.
+// All levels of an image in one dispatch, with quad operations and shuffles.
 //
-// Four neighbours in Z order are a quad, 16 are four quads, and so on: a level costs two exchanges within the
-// subgroup. When the texels that belong together lie in different subgroups, those that are left are packed
-// through shared memory into the first lanes, and it goes on there. (A device with quads has subgroups of
-// four at least.)
+// Four neighbors in Z order are a quad, 16 are four quads, and so on, so a level needs two exchanges within
+// the subgroup. When texels of one square lie in different subgroups, the remaining texels are packed through
+// shared memory into the first lanes, which continue. (A device with quads has subgroups of at least four
+// lanes.)
 //
-// image: the picture. texels: its levels. See pyramid.glsl.
+// image: the input. texels: its levels. See pyramid.glsl.
 #version 460
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_shuffle : require
@@ -15,7 +15,7 @@
 shared TEXEL packed[WORKGROUP];
 
 void reduce_tile(TEXEL value, uint index) {
-    uint side = SIDE / 2u, held = 1u; // every held-th invocation has a texel that counts
+    uint side = SIDE / 2u, held = 1u; // every held-th invocation has a valid texel
     for (uint count = WORKGROUP / 4u; count > 0u && made < levels; count /= 4u) {
         if (held * 4u > gl_SubgroupSize) {
             if (index % held == 0u)
@@ -25,7 +25,7 @@ void reduce_tile(TEXEL value, uint index) {
             barrier();
             held = 1u;
         }
-        // As in mean(): a single column, or row, stands for both.
+        // As in mean(): a single column or row is used twice.
         TEXEL beside = held == 1u ? subgroupQuadSwapHorizontal(value) : subgroupShuffleXor(value, held);
         value += size.x == 1u ? value : beside;
         TEXEL below = held == 1u ? subgroupQuadSwapVertical(value) : subgroupShuffleXor(value, 2u * held);

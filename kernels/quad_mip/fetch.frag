@@ -1,9 +1,9 @@
-// Draws a picture, and in the same pass the one of half its size, without operations of quads.
+// Draws an image and computes its next mip level in the same pass, without quad operations.
 //
-// The fragment with even coordinates fetches the three other texels of its quad itself. (Derivatives would do
-// as well, but differences are rounded, and would have to be added to the texel again.)
+// The fragment with even coordinates fetches the three other texels of its quad itself. (Derivatives would
+// also work, but they are rounded differences, which would have to be added to the texel again.)
 //
-// picture: what is drawn. color: the same. smaller: its next level, of half the size, rounded down, but at
+// picture: the input. color: the drawn image. smaller: the next level, of half the size, rounded down, but at
 // least 1.
 #version 460
 

@@ -1,10 +1,10 @@
-// Draws a picture, and in the same pass the one of half its size, with operations of quads.
+// Draws an image and computes its next mip level in the same pass, with quad operations.
 //
-// Every fragment fetches its own texel. A quad's four are added up by two swaps, and the fragment with even
-// coordinates stores their mean. At the edges of a picture of odd size the others of a quad are helper
-// invocations, which take part in the swaps; they see the texel at the edge.
+// Every fragment fetches its own texel. Two swaps add the four texels of a quad, and the fragment with even
+// coordinates stores their mean. At the edges of an image of odd size, the other fragments of a quad are
+// helper invocations, which take part in the swaps and fetch the texel at the edge.
 //
-// picture: what is drawn. color: the same. smaller: its next level, of half the size, rounded down, but at
+// picture: the input. color: the drawn image. smaller: the next level, of half the size, rounded down, but at
 // least 1.
 #version 460
 #extension GL_KHR_shader_subgroup_basic : require

@@ -1,5 +1,5 @@
-// What both histogram kernels are made of: how many keys have which digit, for the digits of all passes in
-// one go over memory.
+// Common part of both histogram kernels: counts of keys by digit, for the digits of all passes, in one pass
+// over memory.
 //
 // Keys: the keys, count of them; Quads: the same memory, four words at a time; Work: see work.glsl.
 

@@ -1,4 +1,4 @@
-// What is sorted: keys of one or two 32-bit words, their order, and the values that go with them.
+// Sorted data: keys of one or two 32-bit words, their order, and the values of the keys.
 //
 // Keys are moved as they are, and put in order by ordered(), which maps them to unsigned numbers. Nothing is
 // encoded in memory, since the map is not one to one: -0 and 0 have one place in the order, and so have all

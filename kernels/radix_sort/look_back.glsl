@@ -1,15 +1,14 @@
-// Decoupled look-back: where each digit's keys of this tile go, from what the tiles before it published.
+// Decoupled look-back: target positions of this tile's keys by digit, from the states of earlier tiles.
 //
-// A tile has one word for each digit: two bits that say what it is, and thirty bits of a count. SUM is the
-// number of keys in that tile alone, PREFIX the place behind the last of them in the result. Both parts are
-// one word, written by one atomic store, so relaxed atomics are enough: no other memory is read because of
-// what a word says.
+// A tile has one word per digit: a status of two bits and a count of thirty bits. SUM is the number of keys
+// in that tile alone, PREFIX the position after the last of them in the result. One atomic store writes both
+// parts of a word, so relaxed atomics are sufficient: no other memory is read because of a status.
 //
-// Vulkan promises no workgroup that another one makes progress. So nobody waits for ever: after SPINS looks
-// at a word that is still EMPTY, the workgroup counts that tile's keys itself (the source of a pass does not
-// change), which needs nobody.
+// Vulkan does not guarantee that other workgroups make progress, so no workgroup waits without limit. After
+// SPINS reads of a word that is still EMPTY, the workgroup counts that tile's keys itself (the source of a
+// pass does not change).
 
-layout(constant_id = 20) const uint SPINS = 256u;   // looks in vain before a workgroup helps itself
+layout(constant_id = 20) const uint SPINS = 256u;   // unsuccessful reads before a workgroup counts itself
 layout(constant_id = 21) const uint LOOK = 4u;      // words that are read at once, at least 1
 layout(constant_id = 22) const uint MUTE = 0u;      // for tests: every MUTE-th tile never publishes anything
 layout(constant_id = 23) const bool TICKETS = true; // tiles in the order of starting, not of gl_WorkGroupID
@@ -23,7 +22,7 @@ const uint COUNT = (1u << 30) - 1u;
 const uint DIGITS = (RADIX + WORKGROUP - 1u) / WORKGROUP;
 
 shared uint tile_number;
-shared uint stuck;              // tiles up to that one which somebody waits for in vain; 0 if nobody does
+shared uint stuck;              // number of tiles up to one that never arrives; 0 if none
 shared uint missing[RADIX];     // that tile's counts
 shared uint target[RADIX];      // where the digit's keys go, less their place in the sorted tile
 
@@ -52,7 +51,7 @@ void take_tile(uint place) {
     }
 }
 
-// Says how many keys of a digit this tile has.
+// Publishes the number of this tile's keys with a digit.
 void announce(uint route, uint tile, uint digit, uint total) {
     if (tile == 0u)
         publish(route, 0u, digit, PREFIX, work.base[push.pass * RADIX + digit] + total);
@@ -148,7 +147,7 @@ void look_back(uint route, uint tile, uint place, uint total[DIGITS], uint start
         barrier();
         wanted = stuck;
         if (wanted > 0u) {
-            // Somebody waits in vain for tile wanted - 1. Those that wait for an earlier one come later.
+            // Some invocation waits in vain for tile wanted - 1. Waits for an earlier tile are handled later.
             count_missing(route, wanted - 1u, place);
             if (place == 0u)
                 stuck = 0u;

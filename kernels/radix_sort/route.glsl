@@ -1,5 +1,4 @@
-// What both scan kernels are made of: from counts to places, and which passes have anything to do. One
-// workgroup.
+// Common part of both scan kernels: positions from counts, and the passes that move keys. One workgroup.
 //
 // Work: see work.glsl.
 
@@ -41,8 +40,8 @@ void store_places(uint pass, uint place, uint before, uint counts[DIGITS]) {
     }
 }
 
-// Passes that run take turns between the spare buffer and the result, so that the last one writes the result.
-// One of them always runs, since nobody else copies the input. One invocation calls it.
+// Passes that run alternate between the spare buffer and the result, so that the last one writes the result.
+// At least one pass runs, since it copies the input. Called by one invocation.
 void store_routes() {
     uint runs = 0u;
     for (uint p = 0u; p < PASSES; ++p)

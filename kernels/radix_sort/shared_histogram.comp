@@ -1,8 +1,8 @@
-// How many keys have which digit, of all passes at once: the first step of the radix sort, without subgroup
-// operations.
+// First step of the radix sort, without subgroup operations: counts of keys by digit, for all passes at once.
 //
-// Each workgroup counts in shared memory, tile after tile, and adds to the counts of all in the end. Where an
-// invocation's keys all have the same digit, as the high digits of small numbers do, it counts them at once.
+// Each workgroup counts in shared memory, tile after tile, and adds its counts to the total counts at the
+// end. If all keys of an invocation have the same digit, as the high digits of small numbers, it counts them
+// at once.
 #version 460
 
 #include "../include/kernel.glsl"

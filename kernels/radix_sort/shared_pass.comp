@@ -1,13 +1,13 @@
 // One pass of the radix sort as in subgroup_pass.comp, without subgroup operations.
 //
 // The tile is sorted by the digit with stable splits of four bits each. An invocation has ITEMS consecutive
-// keys and counters of its own for the sixteen values of four bits, two to a word and each invocation's in a
-// column of its own, so that counting has no bank conflicts (with an odd number of items, nor has reading the
-// keys). An exclusive scan over all counters, ordered by value and then by invocation, says where each key
-// goes.
+// keys and separate counters for the sixteen values of four bits, two to a word. The counters of an
+// invocation are in one column, so counting has no bank conflicts; with an odd number of items, reading the
+// keys has none either. An exclusive scan over all counters, ordered by value and then by invocation, gives
+// the position of each key.
 //
-// What is split is the key itself, or where more belongs to it, its digit and its place in the tile as it was
-// loaded.
+// The split data is the key itself or, if the key has a value or two words, its digit and its index in the
+// loaded tile.
 //
 // Input, Spare, Result: keys, count each; Work: see work.glsl; States: RADIX words a tile, zero before the
 // first pass.
@@ -39,7 +39,7 @@ shared uint end_of[RADIX];
 shared CELL cell[TILE];             // keys, and then values, as they were loaded
 #endif
 
-// The sum of what invocations before this one have, and of what all have. All of the workgroup calls it.
+// The sum over all earlier invocations, and over all invocations. Called by all invocations of the workgroup.
 uint sum_before(uint value, uint place, out uint total) {
     uint block = place / BLOCK, mine = place + block;
     sums[mine] = value;
@@ -76,8 +76,8 @@ uvec4 prefixes(uvec4 counts, inout uint before) {
     return result;
 }
 
-// Sorts `word` by four bits of the digits, from `bit` on; the others keep their order. All of the workgroup
-// calls it.
+// Sorts `word` by four bits of the digits, from `bit` on; equal ones keep their order. Called by all
+// invocations of the workgroup.
 void split(uint bit, uint shift, uint place) {
     UNROLLED for (uint r = 0u; r < ROWS; ++r)
         counter[(r * WORKGROUP + place) / 4u][place % 4u] = 0u;
@@ -127,7 +127,7 @@ void main() {
         return;
     uint held = min(TILE, push.count - begin);
 
-    // Rows of keys; in the last tile those that are missing come after all others.
+    // Rows of keys; missing keys of the last tile are ordered after all others.
     KEY key[ITEMS];
     LOAD_TILE(key, key, place, WORKGROUP, last_key())
     UNROLLED for (uint i = 0u; i < ITEMS; ++i) {
@@ -141,7 +141,7 @@ void main() {
     UNROLLED for (uint bit = 0u; bit < RADIX_BITS; bit += 4u)
         split(bit, shift, place);
 
-    // A digit begins where the one before it is another.
+    // A digit begins where the previous key has another digit.
     uint sorted[ITEMS];
     UNROLLED for (uint i = 0u; i < ITEMS; ++i) {
         uint p = i * WORKGROUP + place;
@@ -177,7 +177,7 @@ void main() {
 #endif
     look_back(route, tile, place, total, start);
 
-    // Neighbours in the tile with the same digit are neighbours in the result, so runs of keys are written at
+    // Keys with the same digit are adjacent in the tile and in the result, so runs of keys are written at
     // once.
     uint goal[ITEMS];
     UNROLLED for (uint i = 0u; i < ITEMS; ++i) {

@@ -1,5 +1,5 @@
-// Where the keys of each digit begin in the result of each pass, and which passes there are: the second step
-// of the radix sort. One workgroup, which scans in shared memory without subgroup operations.
+// Second step of the radix sort: the first position of each digit's keys in the result of each pass, and the
+// passes to run. One workgroup, which scans in shared memory without subgroup operations.
 #version 460
 
 #include "../include/kernel.glsl"
@@ -15,7 +15,8 @@ void main() {
     for (uint p = 0u; p < PASSES; ++p) {
         uint counts[DIGITS];
         uint sum = load_counts(p, place, counts);
-        // Each step adds the sum of as many again; two halves take turns, so one barrier a step is enough.
+        // Each step doubles the number of summed elements. Steps alternate between two halves of memory, so
+        // one barrier per step is sufficient.
         uint half_begin = 0u;
         sums[place] = sum;
         barrier();

@@ -1,8 +1,8 @@
-// How many keys have which digit, of all passes at once: the first step of the radix sort.
+// First step of the radix sort: counts of keys by digit, for all passes at once.
 //
-// Each workgroup counts in shared memory, tile after tile, and adds to the counts of all in the end. Where a
-// subgroup's keys all have the same digit, as the high digits of small numbers do, one lane counts for all of
-// them.
+// Each workgroup counts in shared memory, tile after tile, and adds its counts to the total counts at the
+// end. If all keys of a subgroup have the same digit, as the high digits of small numbers, one lane counts
+// all of them.
 #version 460
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_ballot : require

@@ -1,13 +1,13 @@
-// One pass of a least-significant-digit radix sort in one go over memory ("Onesweep", Adinets and Merrill
-// 2022): each workgroup takes a tile of keys, sorts it by one digit in shared memory, finds by look-back how
-// many keys of each digit the tiles before it have, and writes its keys where they belong. The sort is
-// stable, so after the pass of the highest digit all is sorted.
+// One pass of a least-significant-digit radix sort, with one pass over memory ("Onesweep", Adinets and
+// Merrill 2022). Each workgroup sorts a tile of keys by one digit in shared memory, finds the number of keys
+// of each digit in earlier tiles by look-back, and writes its keys to their target positions. The sort is
+// stable, so all keys are sorted after the pass of the highest digit.
 //
-// A subgroup owns ITEMS rows of consecutive keys, a row being one key for each lane. Lanes of a row that have
-// the same digit find each other (MATCH), so a key's rank is the number of such lanes before it, and the
-// number of keys of that digit in the rows before, which the subgroup keeps for each digit in shared memory.
-// All of it goes by gl_SubgroupID and the lane's number, so any subgroup size does, and it does not matter
-// which invocation is which lane. Subgroups are full.
+// A subgroup has ITEMS rows of consecutive keys, with one key per lane in a row. MATCH finds the lanes of a
+// row with the same digit. A key's rank is the number of such lanes before it plus the number of keys of that
+// digit in the previous rows, which the subgroup counts in shared memory. The shader uses only gl_SubgroupID
+// and lane indices, so it works with every subgroup size and every assignment of invocations to lanes.
+// Subgroups are full.
 //
 // Input, Spare, Result: keys, count each; Work: see work.glsl; States: RADIX words a tile, zero before the
 // first pass.
@@ -22,9 +22,9 @@
 #include "pass.glsl"
 #include "look_back.glsl"
 
-layout(constant_id = 10) const bool EARLY = false;  // count digits first, so that other tiles know sooner
+layout(constant_id = 10) const bool EARLY = false;  // count digits first, to publish them sooner
 
-// How lanes with the same digit find each other.
+// Methods to find lanes with the same digit.
 #define MATCH_BALLOT 0      // a ballot for each bit of the digit
 #define MATCH_SHARED 1      // each sets its bit in a word of shared memory that belongs to the digit
 #define MATCH_PARTITION 2   // GL_NV_shader_subgroup_partitioned
@@ -35,7 +35,7 @@ layout(constant_id = 10) const bool EARLY = false;  // count digits first, so th
 #extension GL_NV_shader_subgroup_partitioned : require
 #endif
 
-// How a key gets its number among the subgroup's keys with its digit.
+// Methods to rank a key among the subgroup's keys with its digit.
 #define CLAIM_WRITE 0       // all lanes read the count, and the last one with a digit writes the new one
 #define CLAIM_ADD 1         // the last lane with a digit adds atomically and tells the others
 #ifndef CLAIM
@@ -45,8 +45,8 @@ layout(constant_id = 10) const bool EARLY = false;  // count digits first, so th
 #extension GL_KHR_shader_subgroup_shuffle : require
 #endif
 
-// 1: a workgroup has SUBGROUPS subgroups, not fewer. Then loops over them have a length that the driver's
-// compiler knows.
+// 1: a workgroup has exactly SUBGROUPS subgroups. The driver's compiler then knows the length of loops over
+// them.
 #ifndef EXACT
 #define EXACT 0
 #endif
@@ -92,12 +92,12 @@ shared uint lanes_of[SUBGROUPS * RADIX * MASK_WORDS];
 shared uint partial[SUBGROUPS];
 shared CELL cell[TILE];                     // the tile's keys in the order of their digits, then its values
 
-// What one lane did in shared memory, the others of the subgroup see.
+// Makes a lane's shared-memory writes visible to the other lanes of the subgroup.
 void meet() {
     controlBarrier(gl_ScopeSubgroup, gl_ScopeSubgroup, gl_StorageSemanticsShared, gl_SemanticsAcquireRelease);
 }
 
-// The lanes that are at the same place of `counter` as this one: those with its digit. All lanes call it.
+// The lanes with the same index of `counter` as this one: those with its digit. Called by all lanes.
 MASK match(uint at, uint digit) {
 #if MATCH == MATCH_BALLOT
     MASK same = LANES(subgroupBallot(true));
@@ -119,8 +119,8 @@ MASK match(uint at, uint digit) {
 #endif
 }
 
-// Counts the key of each lane at its place of `counter`, and returns what was there before the key. All lanes
-// call it.
+// Counts the key of each lane at its index of `counter`, and returns the count before the key. Called by all
+// lanes.
 uint claim(uint at, uint digit) {
     MASK same = match(at, digit);
     uint rank = size_of(same & LANES(gl_SubgroupLtMask));
@@ -149,7 +149,7 @@ uint claim(uint at, uint digit) {
     return rank;
 }
 
-// The sum of what invocations with smaller `place` have. All of the workgroup calls it.
+// The sum over all invocations with a smaller `place`. Called by all invocations of the workgroup.
 uint sum_before(uint value) {
     uint within = subgroupExclusiveAdd(value);
     if (gl_SubgroupInvocationID == gl_SubgroupSize - 1u)
@@ -183,7 +183,7 @@ void main() {
         return;
     uint held = min(TILE, push.count - begin);
 
-    // Rows of keys; in the last tile those that are missing come after all others.
+    // Rows of keys; missing keys of the last tile are ordered after all others.
     uint row = gl_SubgroupID * size * ITEMS + lane;
     KEY key[ITEMS];
     LOAD_TILE(key, key, row, size, last_key())
@@ -243,7 +243,7 @@ void main() {
 #endif
     look_back(route, tile, place, total, start);
 
-    // Neighbours in the tile with the same digit are neighbours in the result, so runs of keys are written at
+    // Keys with the same digit are adjacent in the tile and in the result, so runs of keys are written at
     // once.
     uint goal[ITEMS];
     UNROLLED for (uint i = 0u; i < ITEMS; ++i) {

@@ -1,5 +1,5 @@
-// Where the keys of each digit begin in the result of each pass, and which passes there are: the second step
-// of the radix sort. One workgroup, which scans with subgroup operations. Subgroups are full.
+// Second step of the radix sort: the first position of each digit's keys in the result of each pass, and the
+// passes to run. One workgroup, which scans with subgroup operations. Subgroups are full.
 #version 460
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_arithmetic : require

@@ -1,4 +1,4 @@
-// What the kernels of one sort tell each other, in one buffer that begins as zeros.
+// Data that the kernels of one sort share, in one buffer that is initially zero.
 //
 // pass[p].ticket  how many workgroups have begun pass p: tiles are given out in the order of starting
 // pass[p].route   what pass p has to do: bits of ROUTE_*, or 0 where the digit is the same in all keys

@@ -1,13 +1,13 @@
-// Reduce an array along an axis that is not the last: each invocation owns one column, or four that follow each
-// other, and goes down its rows.
+// Reduce an array along an axis that is not the last: each invocation owns one column, or four that follow
+// each other, and goes down its rows.
 //
-// Neighbours read neighbouring columns, so every load of a subgroup is one piece of memory, and nobody has to
-// exchange anything: this needs neither subgroup operations nor shared memory, so there is only one of it. Tall
-// arrays are reduced in parts, whose states finish_*.comp reduces.
+// Adjacent invocations read adjacent columns, so every load of a subgroup is contiguous. Invocations do not
+// communicate, so the shader needs neither subgroup operations nor shared memory, and has only one version.
+// Tall arrays are reduced in parts, whose states finish_*.comp reduces.
 //
-// Seen by the shader the array is (slices, rows, columns). Few columns would leave most invocations without
-// work: then `columns` is a multiple of the real number, which is `inner`, so that several rows lie side by
-// side. The last row may be shorter then; `length` is how many elements a slice has.
+// The shader treats the array as (slices, rows, columns). If there are few columns, most invocations would
+// have no work. Then `columns` is a multiple of the real number of columns, `inner`, so that several rows are
+// side by side. The last row may then be shorter; `length` is the number of elements of a slice.
 //
 // Bindings: 0 the elements; 1 (and 2 with ARG) the states of parts; 3 the results. FINISH is DIRECT, where
 // there is one part and `columns` is `inner`, or SECOND.
@@ -27,7 +27,7 @@ layout(push_constant) uniform Push {
     uint slices;
 #if FINISH != DIRECT
     uint inner;
-    uint parts;     // of the rows; each has every so many-th
+    uint parts;     // of the rows; each has every `parts`-th row
 #endif
 };
 

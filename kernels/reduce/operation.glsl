@@ -1,4 +1,5 @@
-// What is reduced: the type of the elements, how one becomes a state, and how two states become one.
+// Operation of a reduction: type of the elements, conversion of an element to a state, and combination of two
+// states.
 //
 // Macros (all have defaults):
 //   T, T4        the elements in memory, and four of them
@@ -51,12 +52,12 @@
 // --- elements to numbers to compute with ------------------------------------------------------------------
 
 #if KEY_BITS != 0
-// The bits of floats are in the order of sign and magnitude. To compare them as integers turns the order of the
-// negative ones (all bits but the sign are inverted where the sign is set); then the key of the least
-// float, minus infinity, is subtracted. As unsigned integers these keys begin with 0 for minus infinity and end
-// with RANGE for infinity, and every NaN is above: the positive ones follow infinity, the negative ones, which
-// are below minus infinity, have wrapped around to the top. So the greatest key is a NaN if there is one, as
-// NumPy wants it, and no float operation was used, which might treat NaN and denormals as it likes.
+// The bits of floats are in the order of sign and magnitude. To compare them as integers turns the order of
+// the negative ones (all bits but the sign are inverted where the sign is set); then the key of the least
+// float, minus infinity, is subtracted. As unsigned integers these keys begin with 0 for minus infinity and
+// end with RANGE for infinity, and every NaN is above: the positive ones follow infinity, the negative ones,
+// which are below minus infinity, have wrapped around to the top. So the greatest key is a NaN if there is
+// one, as NumPy wants it, and no float operation was used, which might treat NaN and denormals as it likes.
 // REVERSE subtracts from the key of infinity instead, which turns the order and leaves NaN at the top.
 const S MAGNITUDE = (S(1) << (KEY_BITS - 1)) - S(1);
 #if KEY_BITS == 16
@@ -116,9 +117,9 @@ A neutral() {
 // --- states -----------------------------------------------------------------------------------------------
 
 #if ARG
-// The greatest element and its first place. The neutral state may stay as it is although elements were taken,
-// as none was greater than the least number there is. If it is the result, all elements are that number, and
-// the first of all is the answer: therefore the neutral state has the place 0.
+// The greatest element and its first index. The neutral state remains if no element is greater than the least
+// number. If it is the result, all elements equal that number, and the first index is the answer; therefore
+// the neutral state has the index 0.
 struct State {
     A value;
     uint place;
@@ -137,7 +138,7 @@ State combine(State a, State b) {
     return State(second ? b.value : a.value, second ? b.place : a.place);
 }
 
-// Take four elements. Their places must rise from call to call, for an equal element is not taken.
+// Take four elements. Their indices must ascend from call to call, since an equal element is not taken.
 void take(inout State4 s, A4 value, uvec4 place) {
     bvec4 better = greaterThan(value, s.value);
     s.value = mix(s.value, value, better);

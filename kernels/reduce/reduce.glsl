@@ -1,8 +1,8 @@
-// The reduction of rows, which subgroup.comp and shared.comp have in common: all but how a team's states
-// become one.
+// Reduction of rows: the common part of subgroup.comp and shared.comp, except the combination of a team's
+// states.
 //
-// Each row is reduced in `parts` parts, each by a team. A grid of any size does: teams go on until all parts of
-// all rows are done.
+// Each row is reduced in `parts` parts, each by a team. The grid may have any size: teams loop until all
+// parts of all rows are done.
 
 #extension GL_KHR_memory_scope_semantics : require
 
@@ -26,8 +26,8 @@ shared bool comes_last;
 
 // Count a part of a row as written, and if it was the last, reduce the parts: TEAM is 0.
 //
-// The release and acquire of the atomic order the parts that were written before it, by whichever workgroup,
-// before what is read behind it. Nobody waits, so nothing depends on other workgroups making progress.
+// The release and acquire of the atomic order all earlier writes of parts, by any workgroup, before the reads
+// that follow it. No workgroup waits, so the result does not depend on the progress of other workgroups.
 void finish_row(uint row) {
     if (gl_LocalInvocationIndex == 0u) {
         uint written = atomicAdd(tickets[row], 1u, gl_ScopeDevice, gl_StorageSemanticsBuffer,

@@ -1,4 +1,4 @@
-// Where states and results go. FINISH says what becomes of the parts of a row:
+// Storage of states and results. FINISH selects how the parts of a row are combined:
 //   DIRECT  a row is one part, whose state is the result
 //   SECOND  the states are written, and another dispatch (finish_*.comp) reads them
 //   TICKET  the states are written, and the workgroup that comes last reads them

@@ -12,7 +12,7 @@
 #endif
 
 // Whether the length of rows is a multiple of four, so that rows begin at whole vectors. Otherwise an item is
-// four elements that lie a team apart: neighbours still read neighbouring elements.
+// four elements that lie a team apart: adjacent invocations still read adjacent elements.
 layout(constant_id = 12) const bool ALIGNED = false;
 
 // The same memory twice: as elements, and as vectors of four.

@@ -1,12 +1,13 @@
-// What is done with rows: a team finds the state of each, then writes it, every element changed by that state.
+// Processing of rows: a team computes the state of each row, and then writes every element changed by this
+// state.
 //
-// A row that the team can hold is read once; of a longer one each chunk is read again for writing. Before this
-// file: row.glsl, and State, identity(), absorb(), which adds a chunk to a state, and changed().
+// A row that the team can hold is read once; of a longer one each chunk is read again for writing. Before
+// this file: row.glsl, and State, identity(), absorb(), which adds a chunk to a state, and changed().
 
 void main() {
     for (uint start = gl_WorkGroupID.x * teams(); start < rows; start += gl_NumWorkGroups.x * teams()) {
-        // Teams without a row do as the last one does and write nothing: all take part in exchanges and
-        // barriers.
+        // Teams without a row repeat the last row and write nothing, since all must take part in exchanges
+        // and barriers.
         bool is_row = start + team() < rows;
         uint row = min(start + team(), rows - 1u);
         vec4 x[ITEMS];

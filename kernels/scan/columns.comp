@@ -3,8 +3,8 @@
 // values: (slices, length, inner) elements, of which the middle axis is scanned. scanned: the results.
 //
 // Neighbouring invocations have neighbouring columns, so each row is read and written in whole lines of
-// memory. The rows of a column are loaded before the first is used. Nobody waits for anybody, so there is no
-// other version of this.
+// memory. Several rows of a column are loaded before the first one is used. Invocations do not communicate,
+// so there is only one version.
 #include "operation.glsl"
 
 #ifndef REVERSE

@@ -1,4 +1,4 @@
-// What a scan computes with: its type, how two values become one, and the keys of floats for MIN and MAX.
+// Operation of a scan: its type, the combination of two values, and the keys of floats for MIN and MAX.
 //
 // Macros (beside those of kernel.glsl; all have defaults):
 //   T          what is computed with: a type of 32 or 64 bits, integers for all but ADD and MUL

@@ -2,10 +2,9 @@
 // Scan in one pass over memory: decoupled look-back, without subgroup operations.
 // values: count elements. scanned: the results. look_back: zeros before. heads: see tile.glsl.
 //
-// The workgroup reads its tile in vectors, neighbouring invocations neighbouring vectors, and each invocation
-// scans each of its vectors by itself. Only what the vectors come to goes through shared memory: turned round
-// there, so that an invocation gets those of vectors that follow each other, sums them, and the workgroup
-// scans these sums.
+// The workgroup reads its tile in vectors; adjacent invocations read adjacent vectors, and each invocation
+// scans its vectors. Only the sums of vectors go through shared memory. They are transposed there, so each
+// invocation gets the sums of consecutive vectors and adds them; then the workgroup scans these sums.
 #include "operation.glsl"
 
 #define CARRIED T
@@ -16,18 +15,18 @@
 #endif
 #include "../include/look_back_shared.glsl"
 
-// A place is left free after every 32, so that invocations which read VECTORS places each find them in
-// different banks.
+// One word of padding after every 32 words, so that invocations that read VECTORS words each use different
+// banks.
 #define PADDED(place) ((place) + (place) / 32u)
 const uint SUMS = WORKGROUP * VECTORS;
-shared T sums[SUMS + SUMS / 32u];        // what the vectors come to, then what comes before them in the tile
+shared T sums[SUMS + SUMS / 32u];        // sums of the vectors, then their prefixes in the tile
 shared T ladder[2u * WORKGROUP];
 #if SEGMENTS != NONE
 shared bool headed[SUMS + SUMS / 32u];
 shared bool ladder_headed[2u * WORKGROUP];
 #endif
 
-// Something to be scanned: a sum since the last head, and whether there was one.
+// A value to scan: the sum since the last head, and whether there was a head.
 struct Sum {
     T value;
     bool headed;
@@ -71,8 +70,9 @@ Sum get_step(uint place) {
 #endif
 }
 
-// What the invocations before this one come to; `all`: what the workgroup does. Each round makes sums of four
-// times as many invocations, reading one half of the ladder and writing the other, so it needs one barrier.
+// The combination of all earlier invocations; `all`: that of the whole workgroup. Each round computes sums
+// over four times as many invocations. It reads one half of the ladder and writes the other half, so it needs
+// one barrier.
 Sum scan_invocations(Sum own, out Sum all) {
     uint t = gl_LocalInvocationIndex;
     uint from = 0u;
@@ -93,8 +93,8 @@ Sum scan_invocations(Sum own, out Sum all) {
     return before;
 }
 
-// Replace what each vector of a tile comes to by what comes before it in the tile; returns what the tile
-// comes to. Begins and ends with a barrier.
+// Replace the sum of each vector of a tile by its prefix in the tile; return the sum of the tile. Begins and
+// ends with a barrier.
 Known scan_sums() {
     barrier();
     uint first = gl_LocalInvocationIndex * VECTORS;
@@ -112,7 +112,7 @@ Known scan_sums() {
     return Known(all.headed ? HEADED : PRESENT, all.value);
 }
 
-// A tile in its workgroup's stead: the same additions, so the same bits.
+// Recompute the tile of another workgroup, with the same additions and so the same bits.
 Known recompute(uint tile) {
     bool whole = is_whole(tile);
     for (uint k = 0u; k < VECTORS; ++k) {

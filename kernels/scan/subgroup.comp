@@ -2,10 +2,9 @@
 // Scan in one pass over memory: decoupled look-back, with subgroup operations.
 // values: count elements. scanned: the results. look_back: zeros before. heads: see tile.glsl.
 //
-// Each subgroup has a stretch of its tile, which it reads in vectors, neighbouring lanes neighbouring
-// vectors. A lane scans each vector by itself, the subgroup scans the lanes' sums, and what one row of
-// vectors comes to is carried to the next. The elements stay in registers while the first subgroup looks
-// back.
+// Each subgroup has a segment of the tile, which it reads in vectors; adjacent lanes read adjacent vectors. A
+// lane scans each vector, the subgroup scans the sums of the lanes, and the total of a row of vectors is
+// carried to the next row. The elements stay in registers while the first subgroup looks back.
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_ballot : require
 #extension GL_KHR_shader_subgroup_shuffle : require
@@ -47,14 +46,14 @@
 #endif
 #include "../include/look_back_subgroup.glsl"
 
-// What the subgroups come to, and from then on what comes before each in its tile: of this workgroup's tile,
-// and behind that of a tile that is computed in another's stead.
+// The sums of the subgroups, later the prefix of each subgroup in its tile: first for this workgroup's tile,
+// then for a tile that is computed instead of another workgroup.
 shared T parts[2u * SUBGROUPS];
 #if SEGMENTS != NONE
 shared bool headed[2u * SUBGROUPS];
 #endif
 
-// Something to be scanned by lanes: a sum since the last head, and whether there was one.
+// A value to scan: the sum since the last head, and whether there was a head.
 struct Sum {
     T value;
     bool headed;
@@ -64,7 +63,7 @@ Sum add(Sum a, Sum b) {
     return Sum(SEGMENTS != NONE && b.headed ? b.value : COMBINE(a.value, b.value), a.headed || b.headed);
 }
 
-// What the lanes before this one come to; `all`: what the subgroup does.
+// The combination of all earlier lanes; `all`: that of the whole subgroup.
 Sum scan_lanes(Sum own, out Sum all) {
     uint last = gl_SubgroupSize - 1u;
 #if SEGMENTS == NONE
@@ -72,7 +71,7 @@ Sum scan_lanes(Sum own, out Sum all) {
     all = Sum(subgroupShuffle(COMBINE(before, own.value), last), false);
     return Sum(before, false);
 #else
-    // In steps of doubling distance, none of which crosses the head that is nearest before.
+    // Steps of doubling distance; no step crosses the nearest earlier head.
     uvec4 heads_ballot = subgroupBallot(own.headed);
     uvec4 at_or_before = heads_ballot & gl_SubgroupLeMask;
     bool any = subgroupBallotBitCount(at_or_before) != 0u;
@@ -91,12 +90,12 @@ Sum scan_lanes(Sum own, out Sum all) {
 #endif
 }
 
-// A lane's vectors follow each other a subgroup's width apart.
+// A lane's vectors are one subgroup size apart.
 uint place_of(uint k) {
     return (gl_SubgroupID * VECTORS + k) * gl_SubgroupSize + gl_SubgroupInvocationID;
 }
 
-// Scan one row of vectors, one in each lane; `carry` is what the rows before come to.
+// Scan one row of vectors, one per lane; `carry` is the total of the previous rows.
 void scan_row(inout T x[WIDTH], uint head_bits, inout Sum carry, out uint open) {
     T sum = scan_vector(x, head_bits, open);
     Sum all;
@@ -120,7 +119,7 @@ Sum get_sum(uint place) {
 #endif
 }
 
-// Scan what the subgroups come to, by the first of them; returns what the tile comes to.
+// Scan the sums of the subgroups in the first subgroup; returns the sum of the tile.
 Known scan_parts(uint offset) {
     Sum carry = Sum(IDENTITY, false);
     for (uint first = 0u; first < gl_NumSubgroups; first += gl_SubgroupSize) {
@@ -137,14 +136,14 @@ Known scan_parts(uint offset) {
     return Known(carry.headed ? HEADED : PRESENT, carry.value);
 }
 
-// Leave what this subgroup comes to for scan_parts.
+// Store the sum of this subgroup for scan_parts.
 void put_part(uint offset, Sum sum) {
     if (subgroupElect())
         put_sum(offset + gl_SubgroupID, sum);
     barrier();
 }
 
-// A tile in its workgroup's stead: the same additions, so the same bits.
+// Recompute the tile of another workgroup, with the same additions and so the same bits.
 Known recompute(uint tile) {
     bool whole = is_whole(tile);
     Sum carry = Sum(IDENTITY, false);

@@ -1,7 +1,7 @@
 // The tiles of a scan: reading elements and heads, and writing results.
 //
 // A tile is ITEMS elements of each invocation of a workgroup. Elements are numbered in the order of the scan:
-// with REVERSE tile 0 is at the end of memory, and every vector is turned round.
+// with REVERSE tile 0 is at the end of memory, and every vector is reversed.
 //
 // Macros:
 //   REVERSE    1: the scan runs from the last element to the first
@@ -47,7 +47,7 @@ uint tiles() {
     return (count + TILE - 1u) / TILE;
 }
 
-// The kernel's own: where in its tile, in the order of the scan, the vectors of this invocation are.
+// Defined by the kernel: positions of this invocation's vectors in its tile, in the order of the scan.
 uint place_of(uint k);
 
 // Vector k of this invocation, in memory.
@@ -56,7 +56,7 @@ uint vector_of(uint tile, uint k) {
     return REVERSE != 0 ? (tiles() - tile) * (TILE / WIDTH) - 1u - place : tile * (TILE / WIDTH) + place;
 }
 
-// Whether all elements of a tile are there.
+// Whether a tile is completely inside the array.
 bool is_whole(uint tile) {
     return (REVERSE != 0 ? tiles() - tile : tile + 1u) * TILE <= count;
 }
@@ -65,7 +65,7 @@ uint component(uint i) {
     return REVERSE != 0 ? uint(WIDTH) - 1u - i : i;
 }
 
-// Read a vector; elements that are not there are the identity.
+// Read a vector; elements outside the array are the identity.
 void read_vector(uint vector, bool whole, out T x[WIDTH]) {
     if (whole) {
         Vector packed = values[vector];
@@ -107,7 +107,7 @@ void write_vector(uint vector, bool whole, T x[WIDTH]) {
     }
 }
 
-// Read the vectors of this invocation, with nothing but loads between the loads.
+// Read the vectors of this invocation, without other instructions between the loads.
 void read_tile(uint tile, bool whole, out T x[VECTORS][WIDTH]) {
     if (whole) {
         [[unroll]] for (uint k = 0u; k < VECTORS; ++k)
@@ -118,8 +118,8 @@ void read_tile(uint tile, bool whole, out T x[VECTORS][WIDTH]) {
     }
 }
 
-// Which elements of a vector begin a segment, in the order of the scan: bit i of element i. Read backwards, a
-// segment begins with the element whose successor in memory begins one.
+// The elements of a vector that begin a segment, in the order of the scan: bit i stands for element i. In
+// reverse order, a segment begins with an element whose successor in memory has a head.
 uint heads_of(uint vector) {
     uint found = 0u;
 #if SEGMENTS != NONE
@@ -142,8 +142,8 @@ uint heads_of(uint vector) {
     return found;
 }
 
-// Scan the elements of a vector by themselves. `open`: bit i says that no segment begins in element i or
-// before. Returns what they come to, since the last head.
+// Scan the elements of one vector. `open`: bit i is set if no segment begins at element i or before. Returns
+// the sum since the last head.
 T scan_vector(inout T x[WIDTH], uint head_bits, out uint open) {
     T sum = x[0];
     open = 0u;
@@ -161,9 +161,9 @@ T scan_vector(inout T x[WIDTH], uint head_bits, out uint open) {
     return sum;
 }
 
-// Add what the vectors before this one come to, since the last head; `unfinished`: whether that lacks what
-// comes before the subgroup or workgroup. What is then left to be added to is open. Done before the look-back,
-// so that nothing but the elements has to be kept in registers meanwhile.
+// Add the sum of the previous vectors since the last head. `unfinished`: whether this sum lacks the prefix of
+// the subgroup or workgroup; the elements that still need this prefix remain open. This is done before the
+// look-back, so that only the elements need registers during the look-back.
 void settle_vector(inout T x[WIDTH], inout uint open, T before, bool unfinished) {
     [[unroll]] for (uint i = 0u; i < WIDTH; ++i)
         if (SEGMENTS == NONE || (open >> i & 1u) != 0u)
@@ -172,7 +172,7 @@ void settle_vector(inout T x[WIDTH], inout uint open, T before, bool unfinished)
         open = 0u;
 }
 
-// Write a vector, now that it is known what comes before: `prefix`.
+// Write a vector with its final prefix `prefix`.
 void finish_vector(uint vector, bool whole, T x[WIDTH], uint open, T prefix) {
     [[unroll]] for (uint i = 0u; i < WIDTH; ++i)
         if (SEGMENTS == NONE || (open >> i & 1u) != 0u)

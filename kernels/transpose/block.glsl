@@ -1,4 +1,4 @@
-// Blocks of a matrix, and how a block is transposed in registers.
+// Blocks of a matrix, and the transposition of a block in registers.
 //
 // ELEMENT: bytes of an element, 1, 2, 4 or 8; only its bits matter.
 // WORDS: words of 32 bits in a packet, the piece of a row that is loaded and stored at once; 0: single
@@ -53,7 +53,7 @@ struct Block {
 uint blocks_down() { return rows / SIDE; }
 uint blocks_across() { return columns / SIDE; }
 
-// Loads a block; zeros where there is none.
+// Loads a block; zeros outside the matrix.
 Block load_block(uint down, uint across) {
     Block block;
     bool inside = down < blocks_down() && across < blocks_across();
@@ -103,7 +103,7 @@ Block transpose_block(Block block) {
             result.row[i][j] = block.row[j][i];
     return result;
 #else
-    // Squares of words trade places, and each square of 4 / ELEMENT words is transposed.
+    // Squares of words are exchanged, and each square of 4 / ELEMENT words is transposed.
     const uint SQUARE = 4 / ELEMENT;
     Block result;
     [[unroll]] for (uint i = 0u; i < WORDS; ++i)

@@ -1,15 +1,14 @@
-// Transposes a matrix; blocks are transposed in registers, and change places in shared memory.
+// Transposes a matrix: blocks are transposed in registers and exchanged through shared memory.
 //
 // matrix: rows × columns. transposed: columns × rows.
 //
-// A workgroup loads a tile of TILE × TILE blocks with rows of adjacent packets, puts the transposed blocks
-// where they belong in the transposed tile, and after a barrier stores rows of adjacent packets of that.
+// A workgroup loads a tile of TILE × TILE blocks with rows of adjacent packets, puts the transposed blocks at
+// their positions in the transposed tile, and after a barrier stores rows of adjacent packets of this tile.
 //
-// In shared memory a row of the transposed tile has TILE packets, and packet `p` of row `r` lies at place
-// p XOR (r / SIDE) of its row. Without that, invocations side by side would write to the same banks, since
-// their blocks lie SIDE × TILE packets apart. With it, `TILE` invocations side by side write to TILE
-// different places modulo TILE, and read from such as well: no bank has to serve two, and no space is lost
-// to padding.
+// In shared memory a row of the transposed tile has TILE packets, and packet `p` of row `r` lies at place p
+// XOR (r / SIDE) of its row. Without this, adjacent invocations would write to the same banks, since their
+// blocks are SIDE × TILE packets apart. With it, `TILE` adjacent invocations write to, and read from, TILE
+// different positions modulo TILE. So there are no bank conflicts, and no memory is needed for padding.
 #version 460
 #include "../include/kernel.glsl"
 #include "block.glsl"

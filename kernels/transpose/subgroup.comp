@@ -1,14 +1,14 @@
-// Transposes a matrix; blocks are transposed in registers, and change places by shuffles. No shared memory.
+// Transposes a matrix: blocks are transposed in registers and exchanged by shuffles, without shared memory.
 //
 // matrix: rows × columns. transposed: columns × rows.
 //
-// The lanes of a subgroup stand in rows of `width` and columns of `height` over the matrix's blocks. Each
+// The lanes of a subgroup are arranged in rows of `width` and columns of `height` blocks of the matrix. Each
 // lane loads ITEMS blocks (a power of two), one below the other, so that a row of lanes loads `width`
-// adjacent packets. Stored as they are, the packets of a lane's blocks would lie one below the other as well,
-// and only `height` lanes would store adjacent ones. Therefore neighbours exchange blocks first: the lowest
-// bits of a lane's place in its row change places with those of the number of the block. Each bit takes one
-// step of a butterfly, in which every lane keeps half of its blocks, and gives the other half away.
-// Afterwards `height` × ITEMS lanes store adjacent packets.
+// adjacent packets. Without an exchange, the packets of a lane's blocks would be stored one below the other
+// too, and only `height` lanes would store adjacent packets. Therefore lanes exchange blocks first: the
+// lowest bits of a lane's index in its row are swapped with those of the block index. Each bit needs one
+// butterfly step, in which every lane keeps half of its blocks and sends the other half. Afterwards `height`
+// × ITEMS lanes store adjacent packets.
 //
 // A workgroup has WORKGROUP × ITEMS blocks, WIDTH of them in a row, whatever the subgroup size is.
 #version 460
@@ -28,7 +28,7 @@ void main() {
     if (down >= blocks_down())
         return;
 
-    // Subgroups narrower than WIDTH stand beside each other, then below.
+    // Subgroups narrower than WIDTH are placed side by side first, then below each other.
     uint width = min(WIDTH, gl_SubgroupSize), height = gl_SubgroupSize / width;
     uint right = gl_SubgroupInvocationID % width, below = gl_SubgroupInvocationID / width;
     uint beside = WIDTH / width;
@@ -42,7 +42,8 @@ void main() {
             held[i * SIDE + k] = block.row[k];
     }
 
-    // A lane whose bit is set gives its blocks without that bit, and takes for them what the other gives.
+    // A lane whose bit is set sends its blocks without that bit, and receives the other lane's blocks in
+    // exchange.
     [[unroll]] for (uint bit = 1u; bit < ITEMS; bit *= 2u) {
         if (bit >= width)
             break;
@@ -61,7 +62,7 @@ void main() {
         }
     }
 
-    uint exchanged = min(ITEMS, width) - 1u; // the bits that have changed places
+    uint exchanged = min(ITEMS, width) - 1u; // the exchanged bits
     [[unroll]] for (uint i = 0u; i < ITEMS; ++i) {
         uint column = across + ((right & ~exchanged) | (i & exchanged));
         uint row = down + ((i & ~exchanged) | (right & exchanged));

@@ -128,20 +128,26 @@ def test_what_is_no_result_is_refused_by_name(tmp_path: Path, text: str) -> None
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"benchmarks": ' + "[" * 100_000 + "]" * 100_000 + "}", "is no JSON"),
-        ('{"benchmarks": [], "context": [1]}', "context is no table"),
+        ('{"benchmarks": ' + "[" * 100_000 + "]" * 100_000 + "}", "is not valid JSON"),
+        ('{"benchmarks": [], "context": [1]}', "context is not a JSON object"),
         (
             '{"benchmarks": [{"name": "x", "run_name": null}]}',
-            "run_name of a benchmark is a text",
+            "run_name of a benchmark must be a string",
         ),
-        ('{"benchmarks": [{"name": ["x"], "error_occurred": true}]}', "name of a benchmark is a text"),
-        ('{"benchmarks": [{"name": "x", "unit": []}]}', "unit of a benchmark is a text"),
-        ('{"benchmarks": [{"name": "x", "time_unit": "ns", "real_time": NaN}]}', "nan where a finite number"),
+        ('{"benchmarks": [{"name": ["x"], "error_occurred": true}]}', "name of a benchmark must be a string"),
+        ('{"benchmarks": [{"name": "x", "unit": []}]}', "unit of a benchmark must be a string"),
+        (
+            '{"benchmarks": [{"name": "x", "time_unit": "ns", "real_time": NaN}]}',
+            "nan instead of a finite number",
+        ),
         (
             '{"benchmarks": [{"name": "x", "time_unit": "ns", "real_time": 1%s}]}' % ("0" * 400),
             "finite number",
         ),
-        ('{"benchmarks": [{"name": "x", "time_unit": "ns", "real_time": "5"}]}', "'5' where a finite number"),
+        (
+            '{"benchmarks": [{"name": "x", "time_unit": "ns", "real_time": "5"}]}',
+            "'5' instead of a finite number",
+        ),
     ],
     ids=[
         "depth",

@@ -134,7 +134,7 @@ def test_nothing_to_count_needs_no_device() -> None:
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: kernels.count(np.ones(3), "=<", 1), "condition is one of"),
+        (lambda: kernels.count(np.ones(3), "=<", 1), "condition must be one of"),
         (lambda: kernels.count(np.ones(3), "<", "1"), "real number"),
         (lambda: kernels.count(np.ones(3, int), "<", 1j), "real number"),
         (lambda: kernels.count(np.ones(3, int), "<", [1, 2]), "one real number"),
@@ -149,12 +149,12 @@ def test_conditions_that_make_no_sense_are_refused(call: Callable[[], Any], word
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ((10, np.uint32, "sum"), "operation is one of"),
-        ((10, np.uint32, "count"), "condition is one of"),
+        ((10, np.uint32, "sum"), "operation must be one of"),
+        ((10, np.uint32, "count"), "condition must be one of"),
         ((10, np.uint32, "maximum", ("<", 1)), "takes no condition"),
         ((10, np.float64, "maximum"), "kernels.max"),
         ((0, np.uint32, "maximum"), "1 to 2"),
-        ((10, np.uint32, "maximum", None, "fastest"), "implementation is one of"),
+        ((10, np.uint32, "maximum", None, "fastest"), "implementation must be one of"),
     ],
 )
 def test_plans_that_make_no_sense_are_refused(

@@ -23,27 +23,30 @@ REFUSED: dict[str, tuple[Callable[[Device], Any], str]] = {
     "ragged nonzero": (lambda d: kernels.nonzero(RAGGED, device=d), "x is no array"),
     "ragged picture": (lambda d: kernels.quad_mip(RAGGED, device=d), "picture is no array"),
     "ragged limit": (lambda d: kernels.count(FLOATS, "<", RAGGED, device=d), "one real number"),  # type: ignore[arg-type]
-    "name of a device": (lambda d: kernels.sum(FLOATS, device="swiftshader"), "what vkgroup.open gives"),  # type: ignore[arg-type]
-    "device of a sort": (lambda d: kernels.sort(FLOATS, device=3), "what vkgroup.open gives"),  # type: ignore[arg-type]
-    "axis as text": (lambda d: kernels.cumsum(FLOATS, axis="0", device=d), "axis '0' is none"),  # type: ignore[arg-type]
-    "axes of a scan": (lambda d: kernels.cumsum(FLOATS, axis=(0, 1), device=d), "is none"),  # type: ignore[arg-type]
-    "list of axes": (lambda d: kernels.maximum_accumulate(FLOATS, [0], device=d), "is none"),  # type: ignore[arg-type]
-    "levels as a float": (lambda d: kernels.mip_chain(FLOATS, levels=1.0, device=d), "not 1.0"),  # type: ignore[arg-type]
-    "minlength as text": (lambda d: kernels.bincount([1], "3", device=d), "minlength is a whole number"),  # type: ignore[arg-type]
-    "minlength of nothing": (lambda d: kernels.bincount([], 2.5, device=d), "minlength is a whole number"),  # type: ignore[arg-type]
+    "name of a device": (lambda d: kernels.sum(FLOATS, device="swiftshader"), "result of vkgroup.open"),  # type: ignore[arg-type]
+    "device of a sort": (lambda d: kernels.sort(FLOATS, device=3), "result of vkgroup.open"),  # type: ignore[arg-type]
+    "axis as text": (lambda d: kernels.cumsum(FLOATS, axis="0", device=d), "axis '0' does not exist"),  # type: ignore[arg-type]
+    "axes of a scan": (lambda d: kernels.cumsum(FLOATS, axis=(0, 1), device=d), "does not exist"),  # type: ignore[arg-type]
+    "list of axes": (lambda d: kernels.maximum_accumulate(FLOATS, [0], device=d), "does not exist"),  # type: ignore[arg-type]
+    "levels as a float": (lambda d: kernels.mip_chain(FLOATS, levels=1.0, device=d), "1.0 were requested"),  # type: ignore[arg-type]
+    "minlength as text": (lambda d: kernels.bincount([1], "3", device=d), "minlength must be a whole number"),  # type: ignore[arg-type]
+    "minlength of nothing": (
+        lambda d: kernels.bincount([], 2.5, device=d),
+        "minlength must be a whole number",
+    ),  # type: ignore[arg-type]
     "window as an array": (lambda d: kernels.max_pool(FLOATS, FLOATS, device=d), "4 x 4 elements"),  # type: ignore[arg-type]
     "text as a limit": (lambda d: kernels.compact(FLOATS, "<", "2", device=d), "compared with a number"),
     "no limit": (lambda d: kernels.compact(FLOATS, "<", None, device=d), "compared with a number"),
     "complex limit": (lambda d: kernels.compact(FLOATS, "<", 1 + 2j, device=d), "compared with a number"),
     "no dtype": (lambda d: kernels.matmul(FLOATS, FLOATS.T, dtype="float31", device=d), "float31"),
     "no common dtype": (lambda d: kernels.matmul(FLOATS, np.zeros((3, 2), "M8[s]"), device=d), "common"),
-    "dtype of a plan": (lambda d: kernels.plan_reduce(d, 3, "floaty", "add"), "dtype is one of NumPy's"),
+    "dtype of a plan": (lambda d: kernels.plan_reduce(d, 3, "floaty", "add"), "must be a NumPy dtype"),
     "negative shape": (lambda d: kernels.plan_scan(d, "add", "u4", (-3, -3)), "not negative"),
     "shape as text": (lambda d: kernels.plan_aggregation(d, "3", "u4", "maximum"), "not negative"),  # type: ignore[arg-type]
     "shape of floats": (lambda d: kernels.plan_max_pool(d, (8.0, 8.0), "u4"), "not negative"),  # type: ignore[arg-type]
     "size as a float": (lambda d: kernels.plan_radix_sort(d, 8.0, "u4"), "must be a key"),  # type: ignore[arg-type]
     "no matrix": (lambda d: kernels.plan_matvec(d, (3,), "f4"), "no elements"),  # type: ignore[arg-type]
-    "bins as text": (lambda d: kernels.plan_bincount(d, 3, "u4", "3"), "must be a bin"),  # type: ignore[arg-type]
+    "bins as text": (lambda d: kernels.plan_bincount(d, 3, "u4", "3"), "bins must be a positive integer"),  # type: ignore[arg-type]
 }
 
 

@@ -222,7 +222,7 @@ def test_what_numpy_refuses_is_refused(call: Callable[[], Any], words: str) -> N
 @pytest.mark.parametrize(
     ("tuning", "words"),
     [
-        ({"match": "all"}, "match is one of"),
+        ({"match": "all"}, "match must be one of"),
         ({"copies": 3}, "power of two"),
         ({"items": 0}, "at least 1"),
         ({"workgroup": 8}, "at least 16"),

@@ -338,7 +338,7 @@ def test_buffers_stay_buffers(driver: Device) -> None:
     [
         ("sum", np.zeros(3, np.float32), 1, "axis 1"),
         ("sum", np.zeros((2, 2, 2), np.float32), (0, 2), "next to each other"),
-        ("sum", np.zeros((2, 2), np.float32), (0, 0), "the same"),
+        ("sum", np.zeros((2, 2), np.float32), (0, 0), "are repeated"),
         ("sum", np.zeros(3, np.complex64), None, "complex64"),
         ("min", np.zeros(3, np.bool_), None, "bool"),
         ("sum", np.zeros(3, np.float32), 0.5, "axis 0.5"),

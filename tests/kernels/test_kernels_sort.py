@@ -265,7 +265,7 @@ def test_nothing_to_sort_needs_no_device(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda d: kernels.sort(np.zeros(3, complex), device=d), "not complex"),
+        (lambda d: kernels.sort(np.zeros(3, complex), device=d), "real numbers"),
         (lambda d: kernels.sort(np.zeros(3), 1, device=d), "no axis 1"),
         (lambda d: kernels.sort(np.float32(3), device=d), "no axis -1"),
         (lambda d: kernels.sort(d.buffer(np.zeros((2, 2), np.float32))), "one dimension"),
@@ -288,7 +288,7 @@ def test_nothing_to_sort_needs_no_device(monkeypatch: pytest.MonkeyPatch) -> Non
         (lambda d: kernels.sort(np.zeros(3), device=d, items=2000), "fewer than 65536"),
         (lambda d: plan_radix_sort(d, 0, "u4"), "a key to sort"),
         (lambda d: plan_radix_sort(d, 3, "u4", values="u2"), "4 or 8 bytes"),
-        (lambda d: plan_radix_sort(d, 3, "u4", values="u4", indices=True), "one or the other"),
+        (lambda d: plan_radix_sort(d, 3, "u4", values="u4", indices=True), "either values or indices"),
     ],
 )
 def test_bad_arguments(swift: Device, call: Callable[[Device], Any], message: str) -> None:

@@ -1,4 +1,4 @@
-"""Is it worth it? Subgroup operations timed beside their shared-memory alternatives and other packages."""
+"""Benchmarks: subgroup operations compared with shared-memory alternatives and other packages."""
 
 from vkgroup.bench.definition import (
     Case,

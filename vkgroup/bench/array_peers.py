@@ -1,4 +1,4 @@
-"""Common part of the array packages as peers: a function of theirs, on their arrays, timed by their clock."""
+"""Peers that are array packages: functions on the package's arrays, timed by the package's clock."""
 
 from __future__ import annotations
 
@@ -16,61 +16,62 @@ from vkgroup.device.cuda import find_device
 from vkgroup.dispatch import Device
 
 Function = Callable[..., Mapping[str, Any]]
-"""Called with the package's module and its arrays by name; returns results by the names of our outputs."""
+"""Function of the package's module and its arrays by name; returns results by the names of vkgroup's
+outputs."""
 
 NVIDIA = 0x10DE
-"""NVIDIA's number among the makers of PCI devices, `VkPhysicalDeviceProperties.vendorID`."""
+"""NVIDIA's PCI vendor id, as in `VkPhysicalDeviceProperties.vendorID`."""
 
 
 class ArrayPeer(ABC):
-    """A peer that is a package of arrays; see `vkgroup.bench.definition.Peer`.
+    """A peer that is an array package; see `vkgroup.bench.definition.Peer`.
 
     Attributes
     ----------
-    name : of the peer, and of the module to import.
-    clock : what it measures with.
+    name : name of the peer and of the module to import.
+    clock : the clock that measures it.
     """
 
     name: str
     clock: str
 
     def available(self, device: Device) -> str | None:
-        """Return why it cannot run on the same device, in one sentence; None where it can."""
+        """Return why the peer cannot run on the same device, in one sentence, or None if it can."""
         if importlib.util.find_spec(self.name) is None:
             return f"{self.name} is not installed (pip install 'vkgroup[peers]')."
         return self.refusal(device)
 
     @abstractmethod
     def refusal(self, device: Device) -> str | None:
-        """Return why the package, which is installed, cannot run on the device; None where it can."""
+        """Return why the installed package cannot run on the device, or None if it can."""
 
     def version(self) -> str:
         """Return the package's version."""
         return str(self.module().__version__)
 
     def module(self) -> Any:
-        """Return the package, imported."""
+        """Import and return the package."""
         return importlib.import_module(self.name)
 
     @abstractmethod
     def place(self, device: Device) -> ArrayPlace:
-        """Return where the package's arrays go to be on the same device."""
+        """Return the package's own name or object for the same device."""
 
     def prepare(self, device: Device, function: Function, data: Data) -> Prepared:
-        """Put a set of inputs on the device, ready for `function`."""
+        """Copy a set of inputs to the device, ready for `function`."""
         return PreparedArrays(self.module(), self.place(device), function, data)
 
 
 class CudaPeer(ArrayPeer):
-    """A package of arrays for CUDA, on the NVIDIA GPU that is the device.
+    """An array package for CUDA, on the same NVIDIA GPU as the Vulkan device.
 
-    CUDA's driver is asked which of its devices that is, not the package, whose numbers are the same: CuPy 14
-    did not give the UUID of one H200 that the driver gave.
+    The CUDA driver determines the number of that device, and the package uses the same numbers. The package
+    itself is not queried, since CuPy 14 did not return the UUID of an H200, although the driver did.
 
     Attributes
     ----------
-    title : how the package writes its own name.
-    no_cuda : what to say where it finds no CUDA.
+    title : name of the package in messages.
+    no_cuda : the message if the package finds no CUDA.
     """
 
     clock = "CUDA events"
@@ -78,10 +79,10 @@ class CudaPeer(ArrayPeer):
     no_cuda: str
 
     def refusal(self, device: Device) -> str | None:
-        """Return why the package, which is installed, cannot run on the device; None where it can."""
+        """Return why the installed package cannot run on the device, or None if it can."""
         capabilities = device.capabilities
         if capabilities.vendor_id != NVIDIA or not capabilities.is_gpu:
-            return f"{self.title} runs on NVIDIA's GPUs here, and {device.name} is none."
+            return f"{self.title} runs only on NVIDIA GPUs here, and {device.name} is none."
         if not self.module().cuda.is_available():
             return self.no_cuda
         if find_device(capabilities.uuid) is None:
@@ -89,18 +90,18 @@ class CudaPeer(ArrayPeer):
         return None
 
     def place(self, device: Device) -> ArrayPlace:
-        """Return where the package's arrays go to be on the same device."""
-        found = find_device(device.capabilities.uuid)
-        assert found is not None, "asked only where it is available"
-        return self.on(self.module(), found.ordinal)
+        """Return the package's own name or object for the same device."""
+        cuda_device = find_device(device.capabilities.uuid)
+        assert cuda_device is not None, "the peer is available"
+        return self.on(self.module(), cuda_device.ordinal)
 
     @abstractmethod
     def on(self, module: Any, ordinal: int) -> ArrayPlace:
-        """Return CUDA's device of that number as the package sees it."""
+        """Return the package's object for the CUDA device of that number."""
 
 
 class ArrayPlace(ABC):
-    """A device as a package of arrays sees it."""
+    """A device of an array package."""
 
     @abstractmethod
     def put(self, array: npt.NDArray[Any]) -> Any:
@@ -112,11 +113,11 @@ class ArrayPlace(ABC):
 
     @abstractmethod
     def timed(self, call: Callable[[], Mapping[str, Any]]) -> tuple[Mapping[str, Any], float]:
-        """Call, wait until all is done, and return the results and the seconds."""
+        """Call a function, wait until its work is done, and return the results and the time in seconds."""
 
 
 class PreparedArrays:
-    """A function with its inputs in place; see `vkgroup.bench.definition.Prepared`."""
+    """A function with its inputs on the device; see `vkgroup.bench.definition.Prepared`."""
 
     def __init__(self, module: Any, place: ArrayPlace, function: Function, data: Data) -> None:
         self._module, self._place, self._function = module, place, function
@@ -124,25 +125,25 @@ class PreparedArrays:
         self._results: Mapping[str, Any] = {}
 
     def poison(self) -> None:
-        """Forget the last results: every call makes new ones."""
+        """Release the last results, since every call creates new ones."""
         self._results = {}
 
     def time(self) -> float:
-        """Call it once; seconds."""
-        # First, so that the package can use their memory again.
+        """Call the function once and return the time in seconds."""
+        # Release the last results first, so that the package can reuse their memory.
         self._results = {}
         self._results, seconds = self._place.timed(lambda: self._function(self._module, **self._inputs))
         return seconds
 
     def outputs(self) -> Arrays:
-        """Return what the last call gave, as NumPy arrays."""
+        """Return the results of the last call as NumPy arrays."""
         return {name: self._place.get(result) for name, result in self._results.items()}
 
     def close(self) -> None:
-        """Let go of the arrays."""
+        """Release the arrays."""
         self._inputs, self._results = {}, {}
 
 
 def writable(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return the array, or a copy where it must not be written to: packages share memory with NumPy."""
+    """Return the array, or a copy of a read-only array, since packages share memory with NumPy."""
     return np.require(array, requirements=["C", "W"])

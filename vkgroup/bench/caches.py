@@ -1,4 +1,4 @@
-"""The last cache before memory: how large it is, and reading past it so that no run finds its data there."""
+"""Last-level cache: its size, and reads that evict its contents before a run is timed."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from vkgroup.dispatch import Device
 from vkgroup.resources import bench
 
 TIMES = 4
-"""How many times the cache the data of the runs of one round must be, for every run to come from memory."""
+"""Ratio of the data of one round to the cache size from which every run reads from memory."""
 
 _MIB = 1 << 20
 
-# By part of the device's name, the first that fits. Sizes are the makers'; for a family, its largest.
+# Sizes by part of the device's name; the first match is used. Sizes are the vendors' figures, for a family
+# its largest.
 _KNOWN: tuple[tuple[str, int, str], ...] = (
     ("H200", 60, "the whole GH100 die, NVIDIA H100 architecture"),
     ("H100", 60, "the whole GH100 die, NVIDIA H100 architecture"),
@@ -46,12 +47,12 @@ _SYSFS = Path("/sys/devices/system/cpu/cpu0/cache")
 
 @dataclass(frozen=True)
 class Cache:
-    """The last cache before memory.
+    """The last-level cache.
 
     Attributes
     ----------
-    nbytes : its size.
-    source : where the size is known from, in words; says so where it is assumed.
+    nbytes : size in bytes.
+    source : source of the size, in words; says whether the size is assumed.
     """
 
     nbytes: int
@@ -59,12 +60,12 @@ class Cache:
 
     @property
     def past(self) -> int:
-        """Bytes of data that are too many for the cache to hold any of them until they are used again."""
+        """Number of bytes of data after which the cache no longer holds earlier data."""
         return TIMES * self.nbytes
 
 
 def last_level_cache(capabilities: Capabilities) -> Cache:
-    """Return a device's last-level cache: Vulkan does not tell it, so from a table, or of the host's CPU."""
+    """Return a device's last-level cache from a table, or from the host's CPU; Vulkan does not report it."""
     if not capabilities.is_gpu or capabilities.type == "integrated_gpu":
         return _of_host()
     for part, size, source in _KNOWN:
@@ -74,7 +75,7 @@ def last_level_cache(capabilities: Capabilities) -> Cache:
 
 
 def host_caches() -> list[dict[str, str | int]]:
-    """Return the CPU's caches as Google Benchmark's context has them: type, level, size, num_sharing."""
+    """Return the CPU's caches in Google Benchmark's format: type, level, size, num_sharing."""
     caches: list[dict[str, str | int]] = []
     for folder in sorted(_SYSFS.glob("index*")):
         try:
@@ -96,27 +97,27 @@ def _of_host() -> Cache:
 
 
 def _count(cpus: str) -> int:
-    """Return how many CPUs a list such as ``0-3,8`` names."""
+    """Return the number of CPUs in a list such as ``0-3,8``."""
     ends = [part.split("-") for part in cpus.split(",")]
     return sum(int(part[-1]) - int(part[0]) + 1 for part in ends)
 
 
 class Eviction(Closing):
-    """Reads more memory than the cache holds; it only reads, so that nothing has to be written back later."""
+    """Reads more memory than the cache holds. Reads leave no modified lines to write back later."""
 
     @abstractmethod
     def run(self) -> None:
-        """Read it all, and wait."""
+        """Read all the memory and wait until this is done."""
 
 
 class HostEviction(Eviction):
-    """Reads the host's memory: for devices on the CPU."""
+    """Reads host memory, for devices on the CPU."""
 
     def __init__(self, cache: Cache) -> None:
         self._memory = np.ones(cache.past // 8, np.uint64)
 
     def run(self) -> None:
-        """Read it all."""
+        """Read all the memory."""
         self._memory.sum()
 
     def close(self) -> None:
@@ -125,7 +126,7 @@ class HostEviction(Eviction):
 
 
 class DeviceEviction(Eviction):
-    """Reads the device's memory, by a shader."""
+    """Reads device memory in a shader."""
 
     def __init__(self, device: Device, cache: Cache) -> None:
         most = int(device.capabilities.limits["maxStorageBufferRange"])
@@ -137,7 +138,7 @@ class DeviceEviction(Eviction):
             self._stack = stack.pop_all()
 
     def run(self) -> None:
-        """Read it all, and wait."""
+        """Read all the memory and wait until this is done."""
         self._bound.dispatch(_GROUPS)
 
     def close(self) -> None:
@@ -146,5 +147,5 @@ class DeviceEviction(Eviction):
 
 
 def eviction(device: Device, cache: Cache) -> Eviction:
-    """Return what empties the cache of a device."""
+    """Return the object that evicts the contents of a device's cache."""
     return DeviceEviction(device, cache) if device.capabilities.is_gpu else HostEviction(cache)

@@ -15,34 +15,34 @@ from vkgroup.errors import InvalidInput
 from vkgroup.resources import bench
 
 CEILING = "ceiling."
-"""Begins the names of the ceilings; a case's `needs` leave it out."""
+"""Prefix of the names of ceilings; a case's `needs` use the names without it."""
 
 MICRO = "micro."
-"""Begins the names of the microbenchmarks."""
+"""Prefix of the names of microbenchmarks."""
 
 _SEPARATE = (CEILING, MICRO)
 
 
 def load(folder: Path) -> tuple[Definition, ...]:
-    """Load the definitions of all files of a folder, by name; files that begin with ``_`` are not loaded.
+    """Load the definitions of all files of a folder, by name, except files whose names begin with ``_``.
 
     Raises
     ------
     InvalidInput
-        A file has no list `DEFINITIONS`, or two definitions have one name.
+        A file has no list `DEFINITIONS`, or two definitions have the same name.
     """
-    found: dict[str, Definition] = {}
+    definitions: dict[str, Definition] = {}
     for path in sorted(folder.glob("*.py")):
         if path.name.startswith("_"):
             continue
         module = _module("definitions", path)
         if not hasattr(module, "DEFINITIONS"):
-            raise InvalidInput(f"{path} has no list DEFINITIONS; see docs/bench.md.")
+            raise InvalidInput(f"{path} has no list DEFINITIONS; add it as described in docs/bench.md.")
         for definition in module.DEFINITIONS:
-            if definition.name in found:
-                raise InvalidInput(f"{path}: there are two benchmarks {definition.name}.")
-            found[definition.name] = definition
-    return tuple(found[name] for name in sorted(found))
+            if definition.name in definitions:
+                raise InvalidInput(f"{path}: there are two benchmarks {definition.name}; rename one of them.")
+            definitions[definition.name] = definition
+    return tuple(definitions[name] for name in sorted(definitions))
 
 
 @cache
@@ -52,26 +52,30 @@ def definitions() -> tuple[Definition, ...]:
 
 
 def choose(patterns: Sequence[str] = (), among: Iterable[Definition] | None = None) -> tuple[Definition, ...]:
-    """Return the benchmarks that are meant.
+    """Return the benchmarks that match patterns.
 
     Parameters
     ----------
-    patterns : globs over whole names, or beginnings of names up to a dot (``"reduce"``).
-        None means all but ceilings (which are measured with all that needs them) and microbenchmarks.
-    among : of which to choose; None takes vkgroup's own.
+    patterns : globs for whole names, or parts of names before a dot (``"reduce"``). None means all except
+        microbenchmarks and ceilings; ceilings are measured with the benchmarks that need them.
+    among : the benchmarks to choose from; None means vkgroup's own.
 
     Raises
     ------
     InvalidInput
-        A pattern fits none.
+        A pattern matches no benchmark.
     """
     everything = tuple(definitions() if among is None else among)
     if not patterns:
-        return tuple(one for one in everything if not one.name.startswith(_SEPARATE))
+        return tuple(definition for definition in everything if not definition.name.startswith(_SEPARATE))
     for pattern in patterns:
-        if not any(_fits(one.name, pattern) for one in everything):
-            raise InvalidInput(f"No benchmark is called {pattern!r}; `vkgroup bench --list` has them all.")
-    return tuple(one for one in everything if any(_fits(one.name, pattern) for pattern in patterns))
+        if not any(_fits(definition.name, pattern) for definition in everything):
+            raise InvalidInput(f"No benchmark is called {pattern!r}; `vkgroup bench --list` shows all names.")
+    return tuple(
+        definition
+        for definition in everything
+        if any(_fits(definition.name, pattern) for pattern in patterns)
+    )
 
 
 def _fits(name: str, pattern: str) -> bool:
@@ -80,7 +84,7 @@ def _fits(name: str, pattern: str) -> bool:
 
 @cache
 def peers() -> dict[str, Peer]:
-    """Return the peers by name, without asking whether their packages are there."""
+    """Return the peers by name, without testing whether their packages are installed."""
     found = {}
     for path in sorted(bench("peers").glob("*.py")):
         if not path.name.startswith("_"):
@@ -90,14 +94,14 @@ def peers() -> dict[str, Peer]:
 
 
 def _module(kind: str, path: Path) -> ModuleType:
-    """Import a file under a name of its own: in a clone these folders are in no package."""
-    # By its whole path: two folders may have files of one name.
+    """Import a file under a unique module name, since these folders are not packages in a clone."""
+    # Use the whole path, since two folders may have files of the same name.
     name = f"vkgroup_bench_{kind}_{path.stem}_{abs(hash(path)):x}"
     specification = importlib.util.spec_from_file_location(name, path)
     assert specification is not None
     assert specification.loader is not None
     module = importlib.util.module_from_spec(specification)
-    # Dataclasses look their module up there.
+    # Dataclasses look up their module in sys.modules.
     sys.modules[name] = module
     specification.loader.exec_module(module)
     return module

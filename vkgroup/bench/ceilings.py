@@ -1,4 +1,4 @@
-"""Limits of the device, measured in the same rounds as the results that are compared with them."""
+"""Ceilings: limits of the device, measured in the same rounds as the results compared with them."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from vkgroup.dispatch import Device
 from vkgroup.errors import Unsupported
 
 _CPU_SECONDS = 0.02
-"""A ceiling's run on a device on the CPU takes about that long, or longer where memory must be filled."""
+"""Approximate duration of a ceiling's run on a CPU device; longer if memory must be filled."""
 
 _CHOICE_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
 class Ceiling:
-    """A ceiling ready to be timed.
+    """A ceiling that is ready to be timed.
 
     Attributes
     ----------
     name : without ``"ceiling."``.
-    amount : bytes or operations of one run, as `counts` says.
-    lane : what races; it has data of its own.
+    amount : bytes or operations of one run; `counts` is the unit.
+    lane : the contender to time, which has its own data.
     """
 
     name: str
@@ -42,11 +42,11 @@ class Ceiling:
 
 
 class Ceilings(Closing):
-    """The ceilings of a run, each prepared when a row first needs it and kept until the end.
+    """The ceilings of a run, each prepared when a row first needs it, and then kept until the end.
 
     Attributes
     ----------
-    notes : what was left out, and why.
+    notes : omitted ceilings, with the reasons.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Ceilings(Closing):
         self.notes: list[str] = []
 
     def get(self, name: str) -> Ceiling | None:
-        """Return a ceiling; None where it cannot be measured, which the notes explain once."""
+        """Return a ceiling, or None if it cannot be measured; a note then explains the reason once."""
         if name not in self._ready:
             self._ready[name] = self._prepare(name)
         return self._ready[name]
@@ -76,7 +76,9 @@ class Ceilings(Closing):
     def _prepare(self, name: str) -> Ceiling | None:
         definition = self._definitions.get(name)
         if definition is None:
-            self.notes.append(f"There is no benchmark {CEILING}{name}: no share of it is given.")
+            self.notes.append(
+                f"There is no benchmark {CEILING}{name}; results have no share of this ceiling."
+            )
             return None
         try:
             size = self._size(definition)
@@ -88,7 +90,9 @@ class Ceilings(Closing):
         self._open.append(entrants)
         entrants.enter()
         self.notes += [f"{CEILING}{name}: {note}" for note in entrants.notes]
-        self.notes += [f"{CEILING}{name}: {one} is wrong: {what}" for one, what in entrants.wrong.items()]
+        self.notes += [
+            f"{CEILING}{name}: {entrant} is wrong: {what}" for entrant, what in entrants.wrong.items()
+        ]
         fastest = _fastest(entrants)
         if fastest is None:
             return None
@@ -96,7 +100,7 @@ class Ceilings(Closing):
         return Ceiling(name, case.amount, case.rate, size, lane)
 
     def _size(self, definition: Definition) -> int:
-        """Return its largest size on a GPU; on a CPU one that takes a moment and is larger than the cache."""
+        """Return the largest size on a GPU; on a CPU a size that runs briefly and exceeds the cache."""
         if self._device.capabilities.is_gpu:
             return largest_in_memory(definition, self._device)
 

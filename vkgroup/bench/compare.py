@@ -1,4 +1,4 @@
-"""Two recorded runs beside each other: what became slower, what faster, and what cannot be told."""
+"""Comparison of two recorded runs: rows that became slower or faster, with intervals."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from vkgroup.bench.statistics import Estimate, median_interval
 from vkgroup.errors import InvalidInput
 
 THRESHOLD = choices.BENCH_THRESHOLD
-"""A row counts as slower or faster from this change on, where the intervals do not overlap."""
+"""Minimum change of a row that counts as slower or faster, if the intervals do not overlap."""
 
 _UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 _CONTEXT = ("device", "driver_name", "driver_info", "driver_version", "vkgroup_version", "host_name", "clock")
@@ -27,8 +27,8 @@ class Change:
 
     Attributes
     ----------
-    name : of the row.
-    old, new : times, in seconds unless `unit` says otherwise.
+    name : name of the row.
+    old, new : times in the unit `unit`.
     unit : ``"s"``, ``"cycles"``, ….
     """
 
@@ -39,16 +39,16 @@ class Change:
 
     @property
     def ratio(self) -> float:
-        """New time divided by the old one: above 1 is slower."""
+        """New time divided by the old time; above 1 is slower."""
         return self.new.median / self.old.median if self.old.median else math.inf
 
     @property
     def overlap(self) -> bool:
-        """Whether the two intervals share a point."""
+        """Whether the two intervals overlap."""
         return self.old.overlaps(self.new)
 
     def verdict(self, threshold: float) -> str:
-        """Return ``"slower"`` or ``"faster"`` where the intervals are apart, and else ``"same"``."""
+        """Return ``"slower"`` or ``"faster"`` if the intervals do not overlap, otherwise ``"same"``."""
         if self.overlap or abs(self.ratio - 1) <= threshold:
             return "same"
         return "slower" if self.ratio > 1 else "faster"
@@ -56,16 +56,16 @@ class Change:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two runs.
+    """Comparison of two runs.
 
     Attributes
     ----------
-    changes : rows in both, in the order of the old run.
-    missing, added : rows in the old run alone, in the new one alone.
-    wrong : rows of the new run whose results were wrong, with what was.
-    context : what differs of what the runs were measured on: name to (old, new).
+    changes : rows in both runs, in the order of the old run.
+    missing, added : rows only in the old run, and only in the new run.
+    wrong : rows of the new run with wrong results, with the errors.
+    context : different fields of the contexts: name to (old, new).
     threshold : as `THRESHOLD`.
-    newly_wrong : those of `wrong` whose results the old run did not find wrong.
+    newly_wrong : rows of `wrong` whose results were not wrong in the old run.
     """
 
     changes: tuple[Change, ...]
@@ -83,17 +83,17 @@ class Comparison:
 
 
 def compare(old: Path, new: Path, threshold: float = THRESHOLD) -> Comparison:
-    """Compare two files that `vkgroup bench --json` wrote, or another writer of Google Benchmark's format.
+    """Compare two files written by `vkgroup bench --json` or another program, in Google Benchmark's format.
 
     Parameters
     ----------
     old, new : the files.
-    threshold : part by which the median has to change for a row to count as slower or faster.
+    threshold : minimum relative change of the median of a row that counts as slower or faster.
 
     Raises
     ------
     InvalidInput
-        A file cannot be read or is no such result.
+        A file cannot be read or does not have this format.
     """
     return between(_load(old), _load(new), threshold, names=(str(old), str(new)))
 
@@ -109,14 +109,14 @@ def between(
 
     Parameters
     ----------
-    before, after : as `vkgroup.bench.google.to_json` gives them.
+    before, after : results of `vkgroup.bench.google.to_json`.
     threshold : as in `compare`.
-    names : of the two, for errors.
+    names : names of the two runs, for error messages.
 
     Raises
     ------
     InvalidInput
-        One of them is no such result.
+        One of them does not have this format.
     """
     _check(before, names[0])
     _check(after, names[1])
@@ -141,7 +141,7 @@ def between(
 
 
 def _wrong(data: Mapping[str, Any]) -> dict[str, str]:
-    """Return the rows whose results were wrong, with what was."""
+    """Return the rows with wrong results, with the errors."""
     return {
         entry["run_name"]: str(entry.get("error_message", ""))
         for entry in data["benchmarks"]
@@ -155,24 +155,28 @@ def _load(path: Path) -> Any:
     except OSError as error:
         raise InvalidInput(f"{path} cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
-        raise InvalidInput(f"{path} is no JSON: {error}") from error
+        raise InvalidInput(f"{path} is not valid JSON: {error}") from error
 
 
 def _check(data: Any, path: str) -> None:
-    """Refuse data that is no list of benchmarks with their context."""
+    """Raise `InvalidInput` unless the data is a list of benchmarks with their context."""
     entries = data.get("benchmarks") if isinstance(data, dict) else None
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        raise InvalidInput(f"{path} has no list of benchmarks; give what `vkgroup bench --json` wrote.")
+        raise InvalidInput(
+            f"{path} has no list of benchmarks; pass a file written by `vkgroup bench --json`."
+        )
     if not isinstance(data.get("context") or {}, dict):
-        raise InvalidInput(f"{path}: the context is no table of names and values.")
+        raise InvalidInput(f"{path}: the context is not a JSON object.")
     for entry in entries:
         for field in ("name", "run_name", "unit", "time_unit", "run_type"):
             if not isinstance(entry.get(field, ""), str):
-                raise InvalidInput(f"{path}: {field} of a benchmark is a text; it is {entry[field]!r}.")
+                raise InvalidInput(
+                    f"{path}: {field} of a benchmark must be a string; it is {entry[field]!r}."
+                )
 
 
 def _units(data: Mapping[str, Any]) -> defaultdict[str, str]:
-    """Return the units of rows that say one: seconds are what a row has that says none."""
+    """Return the units of rows that have one; rows without a unit are in seconds."""
     units = defaultdict(lambda: "s")
     for entry in data["benchmarks"]:
         if isinstance(entry.get("unit"), str):
@@ -185,19 +189,19 @@ def _name(entry: Mapping[str, Any]) -> str:
     return str(entry.get("run_name", entry.get("name", "")))
 
 
-def _number(given: Any) -> float:
-    """Return a number of a file; `ValueError` where it is none, or none that a measurement can give."""
+def _number(value: Any) -> float:
+    """Return a number of a file; raise `ValueError` if it is not a possible measurement."""
     try:
-        found = float(given) if isinstance(given, int | float) else math.nan
+        number = float(value) if isinstance(value, int | float) else math.nan
     except OverflowError:
-        found = math.inf
-    if isinstance(given, bool) or not math.isfinite(found):
-        raise ValueError(f"a benchmark has {repr(given)[:40]} where a finite number should be")
-    return found
+        number = math.inf
+    if isinstance(value, bool) or not math.isfinite(number):
+        raise ValueError(f"a benchmark has {repr(value)[:40]} instead of a finite number")
+    return number
 
 
 def _times(data: Mapping[str, Any], units: Mapping[str, str], path: str) -> dict[str, Estimate]:
-    """Return the time of each row: our interval where there is one, else that of its repetitions."""
+    """Return each row's time: vkgroup's interval if the file has it, or that of the repetitions."""
     repetitions: dict[str, list[float]] = {}
     found: dict[str, Estimate] = {}
     try:

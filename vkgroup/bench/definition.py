@@ -15,25 +15,26 @@ if TYPE_CHECKING:
     from vkgroup.dispatch import Device
 
 Arrays = Mapping[str, npt.NDArray[Any]]
-"""Arrays by the names that the plan gives its buffers."""
+"""Arrays by the names of the plan's buffers."""
 
 PAIR = ("subgroup", "shared")
-"""The two versions of which every row gives the ratio, unless its case names others."""
+"""The two versions whose ratio every row reports, unless its case names others."""
 
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """One set of fresh inputs, and what is right for it.
+    """One set of inputs with its expected outputs.
 
     Attributes
     ----------
     inputs : arrays by the names of the plan's inputs. No run may change them.
-    expected : what every variant and peer has to give, by the names of the outputs: the same values, and NaN
-        where NaN is expected; of the dtype of `expected`, to which a peer's results are converted.
-    bounds : for outputs of `expected` that need not be the same: the largest absolute error allowed, one
-        number or one for each element, derived and not guessed.
-    verify : called with the outputs instead, or as well; returns what is wrong with them in one line, or
-        None. For results whose size depends on the data, orders that are not unique, and the like.
+    expected : expected outputs of every variant and peer, by name. Values must be equal, and NaN where NaN is
+        expected. A peer's results are converted to the dtype of `expected`.
+    bounds : maximum absolute errors of outputs that may differ from `expected`: one number, or one per
+        element. Bounds must be derived, not guessed.
+    verify : function that checks the outputs, in addition to `expected` or instead of it. It returns an error
+        in one line, or None. It is used, for example, if the size of a result depends on the data, or an
+        order is not unique.
     """
 
     inputs: Arrays
@@ -43,46 +44,46 @@ class Data:
 
 
 class Recorded(Protocol):
-    """A plan recorded on buffers, as `vkgroup.kernels.plan.Plan.record` gives it."""
+    """A plan recorded on buffers, as returned by `vkgroup.kernels.plan.Plan.record`."""
 
     @property
     def buffers(self) -> Mapping[str, Any]:
-        """Every buffer by its name."""
+        """All buffers by name."""
 
     def run(self) -> None:
-        """Run once and wait."""
+        """Run once and wait until the work is done."""
 
     def timed(self, *, repeat: int = 1) -> float | None:
-        """Run; seconds of one run by the device's timestamps, None where it has none."""
+        """Run, and return the seconds per run from the device's timestamps, or None if it has none."""
 
 
 @runtime_checkable
 class Recordable(Protocol):
-    """What can be recorded and run on a device: `vkgroup.kernels.plan.Plan`."""
+    """Work that can be recorded and run on a device, such as `vkgroup.kernels.plan.Plan`."""
 
     @property
     def inputs(self) -> Mapping[str, Any]:
-        """What it reads: name to something with `dtype` and `shape`."""
+        """Inputs: name to an object with `dtype` and `shape`."""
 
     @property
     def outputs(self) -> Mapping[str, Any]:
-        """What it writes: name to something with `dtype` and `shape`."""
+        """Outputs: name to an object with `dtype` and `shape`."""
 
     def record(self, **buffers: Any) -> AbstractContextManager[Any]:
-        """Record it on buffers; those left out are made."""
+        """Record the work on buffers; buffers that are not passed are created."""
 
 
 class Prepared(Protocol):
-    """A contender with one set of inputs in place, ready to run again and again."""
+    """A contender with one set of inputs on the device, ready to run many times."""
 
     def poison(self) -> None:
-        """Overwrite what an earlier run left in the outputs, where the next run does not make new ones."""
+        """Overwrite the outputs of an earlier run, unless the next run creates new outputs."""
 
     def time(self) -> float:
-        """Run once, wait until it is done, and return the seconds (or the unit of the case)."""
+        """Run once, wait until the work is done, and return the time in seconds (or the case's unit)."""
 
     def outputs(self) -> Arrays:
-        """Return what the last run computed, by the names of the plan's outputs; valid until the next run."""
+        """Return the last run's results by the names of the outputs; they are valid until the next run."""
 
     def close(self) -> None:
         """Free everything."""
@@ -90,45 +91,45 @@ class Prepared(Protocol):
 
 @runtime_checkable
 class Contender(Protocol):
-    """Something else than a plan that can be timed: its own clock, its own way to run.
+    """Work other than a plan that can be timed, with its own clock and its own way to run.
 
     Attributes
     ----------
-    clock : what it measures with, in words for the output (``"shader clock"``).
+    clock : name of the clock, for the output (``"shader clock"``).
     """
 
     clock: str
 
     def prepare(self, data: Data) -> Prepared:
-        """Put a set of inputs in place; raises `Unsupported` where the device cannot do it."""
+        """Prepare a run on a set of inputs; raise `Unsupported` if the device cannot run it."""
 
 
 class Peer(Protocol):
-    """Another package that is timed beside ours: ``bench/peers/NAME.py`` has one as ``PEER``.
+    """Another package that is timed for comparison: ``PEER`` in ``bench/peers/NAME.py``.
 
-    The package is imported by `available`, not before.
+    The method `available` imports the package.
 
     Attributes
     ----------
-    name : as in the keys of `Case.peers`.
-    clock : what it measures with, in words (``"CUDA events"``).
+    name : name, as in the keys of `Case.peers`.
+    clock : name of the clock (``"CUDA events"``).
     """
 
     name: str
     clock: str
 
     def available(self, device: Device) -> str | None:
-        """Return why it cannot run on the same device, in one sentence; None where it can."""
+        """Return why the peer cannot run on the same device, in one sentence, or None if it can."""
 
     def version(self) -> str:
-        """Return the package's version; asked only where it is available."""
+        """Return the package's version; called only if the package is available."""
 
     def prepare(self, device: Device, function: Any, data: Data) -> Prepared:
-        """Put a set of inputs in place and make ready what `function` describes.
+        """Prepare a run of `function` on a set of inputs.
 
         Parameters
         ----------
-        device : ours; the peer runs on the same one.
+        device : vkgroup's device; the peer runs on the same one.
         function : the case's value for this peer. torch, CuPy and NumPy call it as
             ``function(module, **inputs)`` with their own module and arrays; it returns the outputs by name.
         """
@@ -136,24 +137,26 @@ class Peer(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A benchmark on one device at one size: what is run on which data, and how much work that is.
+    """A benchmark on one device at one size: work, data, and amount of work.
 
     Attributes
     ----------
-    variants : name (``"subgroup"``, ``"shared"``, further ones) to a function that makes the plan, or a
-        `Contender`. One that raises `Unsupported` is left out, and the output says why.
-    data : makes a set of inputs from a generator; called several times where one set would stay in a cache.
-    bytes : that have to move between memory and the device at the least: inputs read once, outputs written
-        once. 0 where memory is not what matters.
-    items : elements, keys or rows that one run handles, for items a second.
+    variants : name (``"subgroup"``, ``"shared"``, or others) to a function that returns the plan, or a
+        `Contender`. A variant that raises `Unsupported` is omitted, and the output gives the reason.
+    data : function that creates a set of inputs from a generator. It is called several times if one set would
+        stay in a cache.
+    bytes : minimum number of bytes that move between memory and the device: inputs read once, outputs written
+        once. 0 if memory is not the limit.
+    items : elements, keys or rows that one run processes, for items per second.
     operations : arithmetic or subgroup operations of one run, by the definition of the algorithm.
-    rate : which of the two the row shows as its rate: GB/s or Gop/s.
-    needs : ceiling to how much of what it measures one run needs at the least: ``{"copy": bytes}`` (also the
-        default where there are bytes), ``{"shared": bytes through shared memory}``,
-        ``{"arithmetic.float32": operations}``. With several, the row's share is the largest.
-    peers : name of a peer (``"torch"``, or with a remark: ``"torch compiled"``) to what it is given.
+    rate : the rate that the row shows, of bytes (GB/s) or operations (Gop/s).
+    needs : for each ceiling, the minimum amount that one run needs: ``{"copy": bytes}`` (the default if there
+        are bytes), ``{"shared": bytes through shared memory}``, ``{"arithmetic.float32": operations}``. With
+        several ceilings, the row's share is the largest one.
+    peers : name of a peer (``"torch"``, or with a remark: ``"torch compiled"``) to the argument `function` of
+        its `prepare`.
     pair : two variants; the row's ratio is the second's time divided by the first's.
-    unit : ``"s"``, or what the variants' `Prepared.time` returns instead: ``"cycles"``.
+    unit : unit of the times that `Prepared.time` returns: ``"s"``, ``"cycles"``, ….
     """
 
     variants: Mapping[str, Callable[[], Recordable | Contender]]
@@ -169,40 +172,41 @@ class Case:
 
     @property
     def ceilings(self) -> Mapping[str, float]:
-        """`needs`, or what stands for it."""
+        """`needs`, or its default."""
         if self.needs is not None:
             return self.needs
         return {"copy": self.bytes} if self.bytes else {}
 
     @property
     def amount(self) -> float:
-        """What the row's rate counts, for one run."""
+        """Bytes or operations of one run, for the row's rate."""
         return self.bytes if self.rate == "bytes" else self.operations
 
 
 Make = Callable[["Device", int, Mapping[str, Any]], Case]
-"""Makes a case from device, size and tuning; raises `Unsupported` where the device cannot do any of it."""
+"""Function that makes a case from device, size and tuning; raises `Unsupported` if no variant can run."""
 
 
 def powers_of_two(first: int, last: int, step: int = 1) -> tuple[int, ...]:
-    """Return ``2**first``, … ``2**last``, by steps of the exponent."""
+    """Return ``2**first``, … ``2**last``, with a step of the exponent."""
     return tuple(2**exponent for exponent in range(first, last + 1, step))
 
 
 @dataclass(frozen=True, eq=False)
 class Definition:
-    """A benchmark: ``bench/definitions/*.py`` each have a list of them, ``DEFINITIONS``.
+    """A benchmark, listed in ``DEFINITIONS`` of a file in ``bench/definitions``.
 
     Attributes
     ----------
-    name : algorithm, operation and type with dots between (``"reduce.sum.float32"``); chosen by globs.
-    title : what is measured, in one line.
+    name : algorithm, operation and type, separated by dots (``"reduce.sum.float32"``).
+    title : the measured work, in one line.
     make : see `Make`.
-    sizes : those of a sweep over size, ascending; a GPU's default is the last. What a size counts is for the
-        definition to say in its title, usually elements.
-    smoke : sizes that show that it is right, in a moment also on the reference device: no powers of two.
-    tuning : tuning parameter (``"workgroup"``, ``"items"``, …) to the values of a sweep over it. `make` gets
-        what was chosen, ``{}`` unless there is a sweep, and hands it on to the plan.
+    sizes : the sizes of a sweep, ascending; a GPU's default is the last. The unit is usually elements;
+        otherwise the title states it.
+    smoke : small sizes for a correctness check, which is fast even on the reference device; not powers of
+        two.
+    tuning : tuning parameter (``"workgroup"``, ``"items"``, …) to the values of a sweep over it. `make`
+        receives the chosen values (``{}`` without a sweep) and passes them to the plan.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Entrants of a row: its variants and peers, each prepared and verified on every data set."""
+"""Contenders of a row: its variants and peers, each prepared and verified on every data set."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class _Preparing(Protocol):
 
 @dataclass(frozen=True)
 class PeerContender:
-    """A peer as a contender: what it is to do on which device."""
+    """A peer as a contender, with its function and device."""
 
     peer: Peer
     device: Device
@@ -41,25 +41,25 @@ class PeerContender:
 
     @property
     def clock(self) -> str:
-        """What the peer measures with."""
+        """The peer's clock."""
         return self.peer.clock
 
     def prepare(self, data: Data) -> Prepared:
-        """Let the peer put a set of inputs in place."""
+        """Prepare the peer on a set of inputs."""
         return self.peer.prepare(self.device, self.function, data)
 
 
 @dataclass(eq=False)
 class Entrants:
-    """The contenders of a case that are still in the race.
+    """The contenders of a case that can still be timed.
 
     Attributes
     ----------
-    lanes : by name, variants first.
-    peers : the packages that may take part.
-    tuned : whether a sweep chose tuning values, which a kernel may refuse.
-    wrong : those whose results were wrong, with what was.
-    notes : those that could not run, with why.
+    lanes : the contenders by name, variants first.
+    peers : the available packages.
+    tuned : whether a sweep chose the tuning values; a kernel may reject them.
+    wrong : contenders with wrong results, with the errors.
+    notes : contenders that could not run, with the reasons.
     """
 
     device: Device
@@ -78,7 +78,7 @@ class Entrants:
         self._data: list[Data] = []
 
     def enter(self) -> None:
-        """Make every variant and peer, and verify it on one set of data."""
+        """Create every variant and peer, and verify each on one set of data."""
         self._data.append(self.case.data(self.rng))
         for name, make in self.case.variants.items():
             self._guard(name, partial(self._start, name, partial(self._variant, make)))
@@ -89,24 +89,24 @@ class Entrants:
                 self._guard(name, partial(self._start, name, partial(_itself, contender)))
 
     def add_set(self) -> None:
-        """Make one more set of data, and verify all contenders on it."""
+        """Create one more set of data, and verify all contenders on it."""
         data = self.case.data(self.rng)
         self._data.append(data)
         for name in list(self.lanes):
             self._guard(name, partial(self._prepare, name, data))
 
     def verify_again(self) -> None:
-        """Verify all contenders on all sets; who is wrong now leaves the race."""
+        """Verify all contenders on all sets, and remove those with wrong results."""
         for name in list(self.lanes):
             self._guard(name, partial(self._verify, name))
 
     @property
     def input_bytes(self) -> int:
-        """Bytes of the inputs of one set."""
+        """Size of the inputs of one set in bytes."""
         return sum(array.nbytes for array in self._data[0].inputs.values())
 
     def is_peer(self, name: str) -> bool:
-        """Whether a lane is a peer's."""
+        """Return whether a contender is a peer."""
         return name in self.case.peers
 
     def close(self) -> None:
@@ -124,7 +124,7 @@ class Entrants:
         self._prepare(name, self._data[0])
 
     def _prepare(self, name: str, data: Data) -> None:
-        """Prepare a contender on a set of data, and verify it there."""
+        """Prepare a contender on a set of data, and verify it on this set."""
         prepared = self._contenders[name].prepare(data)
         self._stack.callback(prepared.close)
         self._judge(name, verify(Lane(name, "", [prepared], [data])))
@@ -141,7 +141,7 @@ class Entrants:
             self.lanes.pop(name, None)
 
     def _guard(self, name: str, work: Callable[[], None]) -> None:
-        """Do something for a contender; where it cannot be done, the contender leaves and it is said why."""
+        """Do some work for a contender; if the work fails, remove the contender and record the reason."""
         try:
             work()
         except (DeviceLost, DispatchTimeout):
@@ -156,7 +156,7 @@ class Entrants:
         except VkgroupError as error:
             self._judge(name, f"{type(error).__name__}: {_first_line(error)}")
         except Exception as error:
-            # Whatever another package raises is its own affair; ours must be seen.
+            # Errors of another package only remove that peer; vkgroup's own errors must be visible.
             if not self.is_peer(name):
                 raise
             self._leave(name, f"{type(error).__name__}: {_first_line(error)}")

@@ -1,8 +1,8 @@
-"""Results as Google Benchmark writes them (JSON), so that its tools and those of others read them.
+"""Results in Google Benchmark's JSON format, for its tools and other tools that read the format.
 
 The format is that of Google Benchmark's docs/user_guide.md, "Output Formats", and src/json_reporter.cc: a
-context and a list of benchmarks, of which those of `run_type` ``"iteration"`` are single repetitions and
-those of ``"aggregate"`` are statistics over them.
+context and a list of benchmarks. Entries with `run_type` ``"iteration"`` are single repetitions; entries with
+``"aggregate"`` are statistics over them.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from vkgroup.bench.run import Result
 from vkgroup.bench.statistics import Estimate, median_interval
 
 REPETITIONS = 10
-"""Into so many repetitions the rounds are put: enough for the U test of compare.py, which wants 9."""
+"""Number of repetitions of a row, which divide its rounds; the U test of compare.py needs at least 9."""
 
 _NANOSECONDS = 1e9
 
 
 def to_json(result: Result, context: Mapping[str, object]) -> dict[str, Any]:
-    """Return a run as data for `json.dump`.
+    """Return the data of a run for `json.dump`.
 
     Parameters
     ----------
-    result : of the run.
-    context : of `vkgroup.bench.machine.context`.
+    result : result of the run.
+    context : result of `vkgroup.bench.machine.context`.
     """
     peers = {f"peer_{name}_version": text for name, text in result.peers.items()}
     entries = [*_rows(result), *_ceilings(result)]
@@ -44,13 +44,14 @@ def _rows(result: Result) -> Iterator[dict[str, Any]]:
         for name, message in row.wrong.items():
             yield _without_time(f"{row.label}/{name}", "error", place, message)
         if not row.timed and not row.wrong:
-            # Verified only, or nothing could run: still a line, for what was looked at.
+            # Nothing was timed: the row was only verified, or nothing could run. Write an entry without a
+            # time.
             text = f"right: {', '.join(row.right)}" if row.right else "; ".join(row.notes)
             yield _without_time(row.label, "skipped", place, text)
 
 
 def _ceilings(result: Result) -> Iterator[dict[str, Any]]:
-    """Yield each ceiling once, over the rounds of all rows that raced against it."""
+    """Yield each ceiling once, with the rounds of all rows that were timed with it."""
     samples: dict[str, list[Timed]] = {}
     for row in result.rows:
         for name, timed in row.ceilings.items():
@@ -66,12 +67,12 @@ def _ceilings(result: Result) -> Iterator[dict[str, Any]]:
         yield from _entries(row.name, entry, row, place)
 
 
-def _entries(name: str, entry: Timed, row: Row, place: Mapping[str, int]) -> Iterator[dict[str, Any]]:
+def _entries(name: str, entry: Timed, row: Row, indices: Mapping[str, int]) -> Iterator[dict[str, Any]]:
     """Yield the repetitions of one contender and the statistics over them."""
     blocks = np.array_split(entry.samples, min(REPETITIONS, len(entry.samples)))
-    # Of each repetition the median round, so that one disturbed round does not spoil it.
+    # Use the median round of each repetition, so that one disturbed round does not affect it.
     values = np.array([np.median(block) for block in blocks])
-    common = {**place, "run_name": name, "repetitions": len(blocks), "threads": 1}
+    common = {**indices, "run_name": name, "repetitions": len(blocks), "threads": 1}
     for index, (block, value) in enumerate(zip(blocks, values, strict=True)):
         yield {
             "name": name,
@@ -89,11 +90,15 @@ def _entries(name: str, entry: Timed, row: Row, place: Mapping[str, int]) -> Ite
         "stddev": float(np.std(values, ddof=1)) if len(values) > 1 else 0.0,
     }
     for aggregate, value in statistics.items():
-        found = _aggregate(name, aggregate, "time", common, entry)
-        yield {**found, **_times(value, row), **(_details(row, entry) if aggregate == "median" else {})}
+        aggregate_entry = _aggregate(name, aggregate, "time", common, entry)
+        yield {
+            **aggregate_entry,
+            **_times(value, row),
+            **(_details(row, entry) if aggregate == "median" else {}),
+        }
     deviation = statistics["stddev"] / statistics["mean"] if statistics["mean"] else 0.0
-    found = _aggregate(name, "cv", "percentage", common, entry)
-    yield {**found, "real_time": deviation, "cpu_time": deviation, "time_unit": "ns"}
+    aggregate_entry = _aggregate(name, "cv", "percentage", common, entry)
+    yield {**aggregate_entry, "real_time": deviation, "cpu_time": deviation, "time_unit": "ns"}
 
 
 def _aggregate(
@@ -110,9 +115,9 @@ def _aggregate(
 
 
 def _times(value: float, row: Row) -> dict[str, Any]:
-    """The fields of a time; what is not in seconds is written as it is, and the label says what it is."""
+    """Return the fields of a time; only seconds are converted, and the label names other units."""
     number = value * _NANOSECONDS if row.unit == "s" else value
-    # The host only waits: there is no time of its own to tell, and readers want the field.
+    # The host only waits, so it has no CPU time of its own, but readers of the format require the field.
     return {"real_time": number, "cpu_time": number, "time_unit": "ns"}
 
 
@@ -133,9 +138,9 @@ def _label(row: Row, entry: Timed) -> str:
 
 
 def _details(row: Row, entry: Timed) -> dict[str, Any]:
-    """What Google's format has no field for, as counters beside the median."""
+    """Return values that have no field in Google's format, as counters of the median's entry."""
     factor = _NANOSECONDS if row.unit == "s" else 1.0
-    found: dict[str, Any] = {
+    details: dict[str, Any] = {
         "label": _label(row, entry),
         "unit": row.unit,
         "time_low": entry.time.low * factor,
@@ -144,15 +149,15 @@ def _details(row: Row, entry: Timed) -> dict[str, Any]:
         **_rates(entry.time.median, row, entry),
     }
     if entry.name == row.pair[0] and row.ratio is not None:
-        found |= _ratio(f"{row.pair[1]}_ratio", row.ratio)
+        details |= _ratio(f"{row.pair[1]}_ratio", row.ratio)
     if entry.name in row.ratios:
-        found |= _ratio(f"ratio_to_{row.pair[0]}", row.ratios[entry.name])
+        details |= _ratio(f"ratio_to_{row.pair[0]}", row.ratios[entry.name])
     share: Share | None = row.shares.get(entry.name)
     if share is not None:
-        found |= {"ceiling": share.ceiling, **_ratio("ceiling_share", share.part)}
+        details |= {"ceiling": share.ceiling, **_ratio("ceiling_share", share.part)}
     if row.rounds:
-        found |= {"rounds": row.rounds, "warm_up_rounds": row.warm_up, "data_sets": row.sets}
-    return found
+        details |= {"rounds": row.rounds, "warm_up_rounds": row.warm_up, "data_sets": row.sets}
+    return details
 
 
 def _ratio(name: str, estimate: Estimate) -> dict[str, float]:
@@ -160,7 +165,7 @@ def _ratio(name: str, estimate: Estimate) -> dict[str, float]:
 
 
 def _without_time(name: str, kind: str, place: Mapping[str, int], message: str) -> dict[str, Any]:
-    """A line that has no time, which no reader may take for one: an aggregate that compares with nothing."""
+    """Return an entry without a time: an aggregate, which readers do not compare with times."""
     words = {"error": {"error_occurred": True, "error_message": message}}
     return {
         "name": f"{name}_{kind}",

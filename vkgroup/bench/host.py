@@ -1,8 +1,8 @@
-"""The host's work on large arrays, in blocks on all cores: making data, what is right for it, comparing.
+"""Host work on large arrays, in blocks on all cores: random data, expected results, comparisons.
 
-NumPy lets other threads run while it is in its loops. Blocks have a fixed size, and each that is drawn has a
-generator of its own; so results depend on the data and the seed alone, not on how many cores there are. What
-fits into one block is handled at once, without threads.
+NumPy releases the GIL in its loops. Blocks have a fixed size, and each random block has its own generator, so
+results depend only on the data and the seed, not on the number of cores. An array that fits into one block is
+processed without threads.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
 BLOCK = 1 << 18
-"""Elements of a block: what NumPy makes on the way fits into a core's own cache."""
+"""Elements of a block: NumPy's temporary arrays fit into a core's cache."""
 
 _MOST_THREADS = 32
-"""More only wait for memory."""
+"""Maximum number of threads; more threads would only wait for memory."""
 
 _RUN, _MOST_PIVOTS, _SAMPLES = 4 * BLOCK, 128, 256
-"""Sorting: elements of a run, numbers that part the runs, and how many of each run these are chosen from."""
+"""Sorting: elements of a run, number of pivots, and samples per run from which pivots are chosen."""
 
 
 def spans(count: int, step: int = BLOCK) -> list[slice]:
-    """Return the blocks of so many elements, as slices of `step` elements or what is left."""
+    """Return the blocks of an array as slices of `step` elements; the last may be shorter."""
     return [slice(start, min(start + step, count)) for start in range(0, count, step)]
 
 
 def row_spans(x: Array) -> list[slice]:
-    """Return slices of whole rows (along the first axis) that are about a block each."""
+    """Return slices of whole rows (along the first axis), each of about the size of a block."""
     return spans(len(x), max(1, BLOCK * len(x) // max(x.size, 1)))
 
 
 def each(function: Callable[[_Item], _Result], items: Iterable[_Item]) -> list[_Result]:
-    """Return what a function gives for each item, in their order; several items are handled at once."""
+    """Return a function's results for all items, in order; several items are processed at once."""
     todo = list(items)
     threads = min(_cores(), _MOST_THREADS, len(todo))
     if threads <= 1:
@@ -50,21 +50,21 @@ def each(function: Callable[[_Item], _Result], items: Iterable[_Item]) -> list[_
 
 
 def _cores() -> int:
-    """Return how many cores this process may use."""
+    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def made(count: int, dtype: npt.DTypeLike, make: Callable[[slice], npt.ArrayLike]) -> Array:
-    """Return an array of which `make` gives the elements of a slice, or one number for all of them."""
-    found = np.empty(count, dtype)
+    """Return an array that `make` fills slice by slice, with elements or one number for all of them."""
+    array = np.empty(count, dtype)
 
     def fill(span: slice) -> None:
-        found[span] = make(span)
+        array[span] = make(span)
 
     each(fill, spans(count))
-    return found
+    return array
 
 
 def drawn(
@@ -77,12 +77,13 @@ def drawn(
 
     Parameters
     ----------
-    rng : begins the generators of the blocks.
-    shape, dtype : of the result.
-    draw : gives so many elements from a generator, of any dtype that the result's can hold.
+    rng : generator that seeds the generators of the blocks.
+    shape, dtype : shape and dtype of the result.
+    draw : function that returns a number of elements from a generator, of any dtype that can be converted to
+        `dtype`.
     """
-    found = np.empty(shape, dtype)
-    flat = found.reshape(-1)
+    array = np.empty(shape, dtype)
+    flat = array.reshape(-1)
 
     def fill(part: tuple[slice, np.random.Generator]) -> None:
         span, generator = part
@@ -90,66 +91,66 @@ def drawn(
 
     blocks = spans(flat.size)
     each(fill, zip(blocks, rng.spawn(len(blocks)), strict=True))
-    return found
+    return array
 
 
 def selected(x: Array, keep: Callable[[slice], npt.NDArray[np.bool_]], out: Array | None = None) -> Array:
-    """Return the elements of a vector of which `keep`, called with slices, says so, in their order.
+    """Return the elements of a vector that `keep` selects, in order; `keep` is called with slices.
 
     Parameters
     ----------
-    out : gets them as its first elements; None makes an array.
+    out : array for the result, which becomes its first elements; None allocates an array.
     """
     blocks = spans(x.size)
     ends = np.cumsum([0, *each(lambda span: np.count_nonzero(keep(span)), blocks)]).tolist()
-    found = np.empty(ends[-1], x.dtype) if out is None else out[: ends[-1]]
+    array = np.empty(ends[-1], x.dtype) if out is None else out[: ends[-1]]
 
     def fill(number: int) -> None:
         span = blocks[number]
-        found[ends[number] : ends[number + 1]] = x[span][keep(span)]
+        array[ends[number] : ends[number + 1]] = x[span][keep(span)]
 
     each(fill, range(len(blocks)))
-    return found
+    return array
 
 
 def by_rows(function: Callable[[Array], Array], x: Array) -> Array:
-    """Return what a function gives for blocks of whole rows, which is a row or an element for each row."""
+    """Return a function's results for blocks of whole rows: one row or one element per row."""
     first, *others = row_spans(x)
     part = function(x[first])
     if not others:
         return part
-    found = np.empty((len(x), *part.shape[1:]), part.dtype)
-    found[first] = part
+    result = np.empty((len(x), *part.shape[1:]), part.dtype)
+    result[first] = part
 
     def fill(rows: slice) -> None:
-        found[rows] = function(x[rows])
+        result[rows] = function(x[rows])
 
     each(fill, others)
-    return found
+    return result
 
 
 def accumulated(operation: np.ufunc, x: Array, out: Array | None = None) -> Array:
-    """Return ``operation.accumulate(x)`` of a vector, in the dtype of `x`, or of `out` where that is given.
+    """Return ``operation.accumulate(x)`` of a vector, in the dtype of `out` or, without `out`, of `x`.
 
-    The operation must give the same in any order: sums of floats have to be exact.
+    The operation must give the same result in any order, so sums of floats must be exact.
     """
-    found = np.empty_like(x) if out is None else out
+    result = np.empty_like(x) if out is None else out
     blocks = spans(x.size)
-    each(lambda span: operation.accumulate(x[span], dtype=found.dtype, out=found[span]), blocks)
-    before = operation.accumulate([found[span.stop - 1] for span in blocks], dtype=found.dtype)
+    each(lambda span: operation.accumulate(x[span], dtype=result.dtype, out=result[span]), blocks)
+    before = operation.accumulate([result[span.stop - 1] for span in blocks], dtype=result.dtype)
 
     def carry(number: int) -> None:
-        part = found[blocks[number]]
+        part = result[blocks[number]]
         operation(part, before[number - 1], out=part)
 
     each(carry, range(1, len(blocks)))
-    return found
+    return result
 
 
 def counted(keys: Array, bins: int) -> Array:
-    """Return how often each number below `bins` is among the keys, as `numpy.bincount` does."""
+    """Return the number of occurrences of each number below `bins` in the keys, as `numpy.bincount`."""
     counts = np.zeros(bins, np.int64)
-    # Beside the counts, which are added up as often, blocks are large.
+    # Blocks are large compared with the counts, which are added once per block.
     blocks = spans(keys.size, BLOCK + 4 * bins)
     for part in each(lambda span: np.bincount(keys[span], minlength=bins), blocks):
         counts += part
@@ -157,11 +158,11 @@ def counted(keys: Array, bins: int) -> Array:
 
 
 def ordered(x: Array) -> Array:
-    """Return a vector sorted, as `numpy.sort` does; it has no NaN.
+    """Return a sorted copy of a vector without NaN, as `numpy.sort`.
 
-    Sorts runs of it, cuts them at the same numbers, chosen from samples, and sorts the pieces that belong
-    together. A number at which is cut has a part of its own, which is in order as it stands: so numbers that
-    are there very often keep no core longer than others.
+    The function sorts runs, splits them at the same pivots, which are chosen from samples, and sorts the
+    pieces between two pivots together. Elements that equal a pivot form a separate piece, which needs no
+    sorting. A number that occurs very often therefore does not keep one core busy longer than the others.
     """
     if x.size <= _RUN:
         return np.sort(x)
@@ -199,7 +200,7 @@ def ordered(x: Array) -> Array:
 
 
 def first_difference(x: Array, y: Array) -> int | None:
-    """Return the first place at which two vectors of the same length differ; None where they do not."""
+    """Return the first index at which two vectors of the same length differ, or None if they are equal."""
 
     def within(span: slice) -> int | None:
         same = x[span] == y[span]

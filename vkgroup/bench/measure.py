@@ -1,4 +1,4 @@
-"""One row: enter, verify, race, verify again, and say what the times mean."""
+"""Measurement of one row: prepare, verify, time, verify again, and evaluate the times."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _MOST_SETS = 16
 
 @dataclass(frozen=True)
 class Course:
-    """What all rows of a run share.
+    """Settings and resources that all rows of a run share.
 
     Attributes
     ----------
-    device, cache, eviction, heat, ceilings, peers : see their types; peers are those that are available.
-    seed : of all data and resampling.
-    seconds : for the rounds of one row.
+    device, cache, eviction, heat, ceilings, peers : see their types; `peers` has only available peers.
+    seed : seed of all data and of resampling.
+    seconds : duration of the timed rounds of one row.
     smoke : whether results are only verified, and nothing is timed.
     """
 
@@ -47,12 +47,12 @@ class Course:
 
 
 def measure(course: Course, definition: Definition, size: int, tuning: Mapping[str, Any]) -> Row:
-    """Measure one definition at one size, and return its row; a contender whose result is wrong has no time.
+    """Measure one definition at one size and return its row; a contender with wrong results has no time.
 
     Raises
     ------
     DeviceLost, DispatchTimeout
-        The device is of no more use.
+        The device can no longer be used.
     """
     row = Row(definition.name, definition.title, size, dict(tuning))
     try:
@@ -72,7 +72,7 @@ def measure(course: Course, definition: Definition, size: int, tuning: Mapping[s
         counts=case.rate,
         pair=case.pair,
     )
-    # The same data for the same row, whatever else is in the run.
+    # The data of a row does not depend on the other rows of the run.
     rng = np.random.default_rng([course.seed, zlib.crc32(definition.name.encode()), size])
     entrants = Entrants(course.device, case, rng, course.peers, bool(tuning))
     try:
@@ -85,7 +85,7 @@ def measure(course: Course, definition: Definition, size: int, tuning: Mapping[s
 
 
 def _timed(course: Course, row: Row, entrants: Entrants) -> Row:
-    """Race the contenders, verify them once more, and complete the row."""
+    """Time the contenders, verify them again, and complete the row."""
     nbytes = entrants.input_bytes if entrants.case.bytes else 0
     sets, evict = sets_needed(nbytes, course.cache.past, len(entrants.lanes), _MOST_SETS)
     for _ in range(sets - 1):
@@ -108,15 +108,15 @@ def _verified(row: Row, entrants: Entrants) -> Row:
 
 
 def _ceilings(course: Course, case: Case) -> list[Ceiling]:
-    """Return the ceilings that hold a case, and can be measured."""
+    """Return the ceilings of a case that can be measured."""
     if case.unit != "s":
         return []
-    found = (course.ceilings.get(name) for name in case.ceilings)
-    return [ceiling for ceiling in found if ceiling is not None]
+    ceilings = (course.ceilings.get(name) for name in case.ceilings)
+    return [ceiling for ceiling in ceilings if ceiling is not None]
 
 
 def _judged(row: Row, entrants: Entrants, ceilings: list[Ceiling], result: Race, seed: int) -> Row:
-    """Give the row its times, ratios and shares."""
+    """Return the row with times, ratios and shares."""
     case = entrants.case
     timed = {
         name: _one(lane, result, case.amount if case.unit == "s" else 0, case.rate, name)
@@ -153,7 +153,7 @@ def _one(lane: Lane, result: Race, amount: float, counts: str, name: str) -> Tim
 def _share(
     case: Case, ceilings: list[Ceiling], tops: Mapping[str, Timed], samples: Samples, seed: int
 ) -> Share | None:
-    """Return the share of the ceiling that a contender comes nearest to."""
+    """Return the largest of a contender's shares of its ceilings."""
     shares = []
     for ceiling in ceilings:
         factor = case.ceilings[ceiling.name] / ceiling.amount

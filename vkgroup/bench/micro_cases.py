@@ -1,6 +1,6 @@
-"""Cases of the subgroup microbenchmarks: one for each function, type and operand.
+"""Cases of the subgroup microbenchmarks: one per function, type and operand.
 
-The cases are the rows of the tables of operations; nothing is listed here twice.
+The cases are derived from the tables of operations.
 """
 
 from __future__ import annotations
@@ -20,22 +20,23 @@ from vkgroup.spec.types import TYPES, GlslType
 Lanes = NDArray[np.uint32]
 
 SUBSETS = 4
-"""Subsets of the partition that the partitioned functions get: lane modulo this."""
+"""Number of subsets of the partition for the partitioned functions; a lane's subset is lane modulo it."""
 
 CLUSTERS = (4, 16)
-"""Cluster sizes that are measured, where the subgroup has them."""
+"""Measured cluster sizes, if the subgroup is large enough."""
 
 
 @dataclass(frozen=True)
 class Argument:
-    """One operand after the first.
+    """An operand of a function other than the first.
 
     Attributes
     ----------
-    name : its part of the case's name; empty where a function has one choice only.
-    glsl : subgroup size → GLSL, over ``lane``.
-    values : subgroup size → (size, …) uint32, the same in NumPy; or an integer, of a cluster size.
-    least_size : the smallest subgroup that has a use for it.
+    name : its part of the case's name; empty if there is only one choice.
+    glsl : function from the subgroup size to a GLSL expression of ``lane``.
+    values : function from the subgroup size to the same values in NumPy, (size, …) uint32, or to an integer
+        for a cluster size.
+    least_size : the smallest subgroup size that it can be used with.
     """
 
     name: str
@@ -55,7 +56,7 @@ def _lane(size: int) -> Lanes:
 
 
 def _partition(size: int) -> Lanes:
-    """Return each lane's subset as a ballot, (size, 4)."""
+    """Return each lane's subset of the partition as a ballot, (size, 4)."""
     same = _lane(size)[:, None] % SUBSETS == _lane(128)[None, :] % SUBSETS
     same[:, size:] = False
     return np.packbits(same, axis=1, bitorder="little").view(np.uint32)
@@ -71,14 +72,14 @@ def _cluster(cluster: int) -> Argument:
 
 _MIDDLE = _constant(lambda size: size // 2)
 _ONE = _constant(lambda size: 1, least_size=2)
-# 5 is odd, so that every lane is read once, and no hardware has a shorter way for such a permutation.
+# 5 is odd, so every lane is read exactly once. Hardware has no fast path for such a permutation.
 _PERMUTED = Argument("", lambda size: f"((lane * 5u + 3u) & {size - 1}u)", _permuted)
 
-#: Choices by what the operand means.
+#: Choices of an operand by its meaning.
 _CHOICES: dict[OperandKind, tuple[Argument, ...]] = {
     OperandKind.ID: (_PERMUTED,),
     OperandKind.INDEX: (Argument("", lambda size: "lane", _lane),),
-    # Neighbours have short ways in some hardware that lanes further apart do not have.
+    # Some hardware has fast paths between neighboring lanes, but not between distant lanes.
     OperandKind.MASK: (
         _constant(lambda size: 1, "1", 2),
         _constant(lambda size: size // 2, "half", 4),
@@ -88,7 +89,7 @@ _CHOICES: dict[OperandKind, tuple[Argument, ...]] = {
     OperandKind.CLUSTER_SIZE: tuple(_cluster(cluster) for cluster in CLUSTERS),
 }
 
-#: Choices of functions whose operand asks for more than its meaning says: constants, one value for all lanes.
+#: Choices for functions with additional requirements: constants, or one value for all lanes.
 _CHOICES_OF = {
     "subgroupBroadcast": (_MIDDLE,),
     "subgroupQuadBroadcast": (_constant(lambda size: 2, least_size=4),),
@@ -102,9 +103,9 @@ class Case:
 
     Attributes
     ----------
-    operation : the function's row.
-    type : of its first operand.
-    arguments : its other operands.
+    operation : the function's row in the table of operations.
+    type : type of the first operand.
+    arguments : the other operands.
     """
 
     operation: Operation
@@ -113,25 +114,25 @@ class Case:
 
     @property
     def name(self) -> str:
-        """Function, type and choice with dots between: ``"subgroupClusteredAdd.float.4"``."""
+        """Function, type and choice, separated by dots: ``"subgroupClusteredAdd.float.4"``."""
         parts = (self.operation.name, self.type.name, *(argument.name for argument in self.arguments))
         return ".".join(part for part in parts if part)
 
     @property
     def result(self) -> GlslType:
-        """The type of its result."""
+        """The type of the result."""
         result = self.operation.result_type(self.type)
         assert result is not None, "barriers give nothing, and are measured elsewhere"
         return result
 
     @property
     def least_size(self) -> int:
-        """The smallest subgroup size at which it means anything."""
+        """The smallest subgroup size that the case can be run with."""
         quads = self.operation.category in (Category.QUAD, ExtendedCategory.QUAD_CONTROL)
         return max((argument.least_size for argument in self.arguments), default=4 if quads else 1)
 
     def with_components(self, components: int) -> Case:
-        """Return the case with as many components of the same scalar; itself where its type is fixed."""
+        """Return the case with a number of components of its scalar, or itself if its type is fixed."""
         name = self.type.scalar.name
         if components > 1:
             name = f"{self.type.scalar.vector_prefix}{components}"
@@ -146,9 +147,9 @@ def _choices(operation: Operation, operand: Operand) -> tuple[Argument, ...]:
 def _cases(operation: Operation) -> Iterator[Case]:
     types = [type_ for type_ in operation.types if type_.components == 1 or len(operation.types) == 1]
     if operation.category is ExtendedCategory.ARB_BALLOT:
-        # SPV_KHR_shader_ballot: values of OpSubgroupReadInvocationKHR and its like have 32 bits.
+        # SPV_KHR_shader_ballot: values of OpSubgroupReadInvocationKHR and similar instructions have 32 bits.
         types = [type_ for type_ in types if type_.scalar.bits == 32]
-    # Of subgroupClusteredRotate the distance has one choice and the cluster two.
+    # For subgroupClusteredRotate, the distance has one choice and the cluster size two.
     choices: list[tuple[Argument, ...]] = [()]
     for operand in operation.operands[1:]:
         choices = [(*before, one) for before in choices for one in _choices(operation, operand)]
@@ -158,6 +159,6 @@ def _cases(operation: Operation) -> Iterator[Case]:
 
 @cache
 def all_cases() -> tuple[Case, ...]:
-    """Return every function that gives something, with every scalar type that it takes."""
+    """Return every function with a result, for every scalar type that it accepts."""
     rows = (*OPERATIONS.values(), *EXTENDED_OPERATIONS.values())
     return tuple(case for row in rows if row.result is not None for case in _cases(row))

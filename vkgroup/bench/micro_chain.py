@@ -1,6 +1,6 @@
-"""Latency and throughput of one subgroup function, and of the same exchange through shared memory.
+"""Latency and throughput of a subgroup function, and of the same exchange through shared memory.
 
-On a GPU functions of one type and kind share a shader, compiled when the first of them is measured.
+On a GPU, functions of one type and kind share a shader, which is compiled when the first one is measured.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from vkgroup.kernels.pipelines import full_subgroups, subgroup_size
 from vkgroup.reference.semantics.lanes import Lanes
 
 _MOST_SUBGROUPS = 32
-"""Subgroups of the workgroup in which throughput is measured, where the device has room for them."""
+"""Number of subgroups of the workgroup that measures throughput, if the device's limits allow it."""
 
 _STEPPED_ROUNDS = 2
 _FEED_TIMES = 5
@@ -33,14 +33,14 @@ _FEED_TIMES = 5
 
 @dataclass(frozen=True)
 class Options:
-    """What of a chain can be tuned.
+    """Tuning values of a chain.
 
     Attributes
     ----------
     shape : see `Shape`.
-    subgroups : of the workgroup in which throughput is measured, at most.
-    samples : taken in one dispatch.
-    together : whether alike functions share a shader.
+    subgroups : maximum number of subgroups of the workgroup that measures throughput.
+    samples : number of samples of one dispatch.
+    together : whether similar functions share a shader.
     """
 
     shape: Shape = field(default_factory=Shape)
@@ -50,49 +50,51 @@ class Options:
 
     @classmethod
     def of(cls, device: Device, tuning: Mapping[str, Any]) -> Options:
-        """Return what suits a device, changed by the names of the attributes and those of `Shape`.
+        """Return the options for a device; `tuning` sets attributes of this class and of `Shape`.
 
-        A software driver runs the subgroups of a workgroup one after the other and takes milliseconds to
-        compile each call: there, little is unrolled, and no function waits for others to be compiled.
+        A CPU driver runs the subgroups of a workgroup in sequence and needs milliseconds to compile each
+        call. On such a device, loops are unrolled less, and each function has its own shader.
         """
         small = not device.capabilities.is_gpu
         shape = {"unroll": 2, "chains": 2, "throughput_unroll": 2} if small else {}
         shape |= {name: tuning[name] for name in Shape.__dataclass_fields__ if name in tuning}
         if shape.get("unroll", 2) % 2 or shape.get("throughput_unroll", 2) % 2:
-            raise InvalidDispatch("unroll and throughput_unroll are even: see vkgroup.bench.micro_shader.")
+            raise InvalidDispatch(
+                "unroll and throughput_unroll must be even; see vkgroup.bench.micro_shader."
+            )
         most = tuning.get("subgroups", 4 if small else _MOST_SUBGROUPS)
         return cls(Shape(**shape), most, tuning.get("samples", 4 if small else 8), not small)
 
 
 @dataclass(frozen=True, eq=False)
 class Seeded(Data):
-    """Data that are made again from their seed: a shader has the operands of many functions."""
+    """Data that is recomputed from its seed, since a shader has the operands of many functions."""
 
     seed: int = 0
 
 
 @dataclass(frozen=True)
 class Batch:
-    """The functions that share a shader, of one type."""
+    """Functions of one type that share a shader."""
 
     entries: tuple[Entry, ...]
     words: NDArray[np.uint32]
     operands: Mapping[str, NDArray[Any]]
 
     def place(self, case: Case, kind: str) -> int:
-        """Return the number of an entry in the shader."""
+        """Return the index of an entry in the shader."""
         return [(entry.case.name, entry.kind) for entry in self.entries].index((case.name, kind))
 
 
 def _alike(case: Case) -> tuple[object, ...]:
-    """Return what cases must have in common for a device to have all of them or none."""
+    """Return the requirements of a case; a device supports all cases with equal requirements, or none."""
     operation = case.operation
     name = operation.name if "Rotate" in operation.name else ""
     return operation.category, operation.group_operation, name, case.type.scalar
 
 
 def _cases_alike(case: Case, size: int) -> list[Case]:
-    """Return the cases of one type that a device has if it has this one, itself among them."""
+    """Return the cases of the same type with equal requirements, including the case itself."""
     components = case.type.components if len(case.operation.types) > 1 else 1
     alike = (
         one.with_components(components)
@@ -121,31 +123,32 @@ _PIPELINES: WeakKeyDictionary[Device, dict[Any, Pipeline]] = WeakKeyDictionary()
 
 
 def _pipeline(device: Device, batch: Batch, size: int, shape: Shape, workgroup: int, many: bool) -> Pipeline:
-    """Return the pipeline of a batch, made once for each device."""
+    """Return the pipeline of a batch, created once per device."""
     text = source(batch.entries, size, shape, clock=has_clock(device.capabilities))
-    kept = _PIPELINES.setdefault(device, {})
+    cache = _PIPELINES.setdefault(device, {})
     key = text, workgroup, many
-    if key not in kept or kept[key].closed:
-        kept[key] = device.pipeline(
+    if key not in cache or cache[key].closed:
+        cache[key] = device.pipeline(
             device.compile(text),
             specialization={"WORKGROUP": workgroup, "THROUGHPUT": many},
             subgroup_size=required_size(device),
             full_subgroups=full_subgroups(device),
         )
-    return kept[key]
+    return cache[key]
 
 
 class Chain:
-    """A contender: chains of a function, or of its alternative.
+    """Contender: chains of a function, or of its alternative.
 
     Parameters
     ----------
     device : an open device.
     case : function, type and operand.
     kind : ``"subgroup"`` or ``"shared"``.
-    many : measure throughput, several chains in many subgroups, and not the latency of one chain in one.
-    steps : of the only chain; about as many of each of several.
-    options : see there.
+    many : whether to measure throughput (several chains in many subgroups) instead of latency (one chain in
+        one subgroup).
+    steps : number of steps of the chain, or approximately of each of several chains.
+    options : see `Options`.
     """
 
     def __init__(
@@ -156,7 +159,7 @@ class Chain:
         self.clock = clock_name(device)
 
     def prepare(self, data: Data) -> Prepared:
-        """Compile the batch, and make the program of the case ready."""
+        """Compile the batch and prepare the program of the case."""
         assert isinstance(data, Seeded), "the data of this case"
         prepared = Rounds(self._device, self._run(self._kind, data.seed), _STEPPED_ROUNDS)
         if not self._many:
@@ -187,7 +190,7 @@ class Chain:
 def workgroup_of(device: Device, case: Case, most: int) -> int:
     """Return the invocations of a workgroup for throughput: full subgroups, at most `most` of them."""
     size, limits = subgroup_size(device), device.capabilities.limits
-    # The memory of exchanges of the type and of ballots (three of four words for each subgroup).
+    # Shared memory of exchanges of the type, and of ballots (three ballots of four words per subgroup).
     each = micro_shared.bytes_an_invocation(case.type) * size + 3 * 4 * 4
     room = int(limits["maxComputeSharedMemorySize"]) // each
     fitting = min(int(limits["maxComputeWorkGroupInvocations"]), int(limits["maxComputeWorkGroupSize"][0]))
@@ -195,25 +198,24 @@ def workgroup_of(device: Device, case: Case, most: int) -> int:
 
 
 def _problem(case: Case, words: NDArray[np.uint32], chains: int, size: int, expected: Lanes) -> str | None:
-    """Say what is wrong with the results of all subgroups."""
+    """Return the first error in the results of all subgroups, or None."""
     result = case.result
-    held = words.reshape(chains, planes(result), -1).transpose(1, 0, 2)
-    values, sound = from_planes(np.ascontiguousarray(held).reshape(planes(result), -1), result)
-    # (subgroups, chains, size, components): each subgroup has the same operands.
+    results = words.reshape(chains, planes(result), -1).transpose(1, 0, 2)
+    values, sound = from_planes(np.ascontiguousarray(results).reshape(planes(result), -1), result)
+    # (subgroups, chains, size, components); all subgroups have the same operands.
     shape = (chains, -1, size, result.components)
     got, legal = (np.ascontiguousarray(a.reshape(shape).swapaxes(0, 1)) for a in (values, sound))
     bad = micro_expected.wrong(case, got, legal, Lanes(expected.value[:chains], expected.defined[:chains]))
     if not bad.any():
         return None
-    at = tuple(int(place[0]) for place in np.nonzero(bad))
-    place = f"subgroup {at[0]}, chain {at[1]}, lane {at[2]}"
-    return (
-        f"{place} is {got[at]} instead of {expected.value[at[1:]]} ({int(bad.sum())} of {bad.size} are wrong)"
-    )
+    at = tuple(int(indices[0]) for indices in np.nonzero(bad))
+    location = f"subgroup {at[0]}, chain {at[1]}, lane {at[2]}"
+    count = int(bad.sum())
+    return f"{location} is {got[at]} instead of {expected.value[at[1:]]} ({count} of {bad.size} are wrong)"
 
 
 def _verifier(case: Case, size: int, options: Options, seed: int, many: bool) -> Any:
-    """Return the function that says what is wrong with the outputs of a chain, for `Data.verify`."""
+    """Return the function that verifies the outputs of a chain, for `Data.verify`."""
     shape = options.shape
     chains = shape.chains if many else 1
     operands = make_batch(case, size, options, seed).operands[case.name]
@@ -241,15 +243,14 @@ def make_case(
     Parameters
     ----------
     device : an open device.
-    case : function, type and operand; of its type only the scalar counts where `tuning` has
-        ``"components"``.
+    case : function, type and operand; ``"components"`` in `tuning` overrides the components of its type.
     many, steps : see `Chain`.
-    tuning : ``"components"`` of the type, and what `Options` has.
+    tuning : ``"components"`` of the type, and attributes of `Options` and `Shape`.
 
     Raises
     ------
     Unsupported
-        The subgroups are too small. What else a device may lack is found when it is prepared.
+        The subgroups are too small. Other missing features are found when the chain is prepared.
     """
     case = case.with_components(tuning.get("components", case.type.components))
     size, options = subgroup_size(device), Options.of(device, tuning)

@@ -1,9 +1,9 @@
-"""Timing rounds of a shader from within: by the device's shader clock, or by differences of whole dispatches.
+"""Timing of rounds inside a shader, with the shader clock or with differences of whole dispatches.
 
-A shader of these has the buffers `Inputs`, `Outputs` and `Clocks` and the push constants `which`, `rounds`,
-`samples` and `zero` (see `vkgroup.bench.micro_shader`). It is run with some rounds and with twice as many:
-the difference is what the additional rounds cost, and what happens once a dispatch or once a sample, the
-reading of the clock included, is not in it. Without a shader clock the two are timed by timestamps.
+Such a shader has the buffers `Inputs`, `Outputs` and `Clocks` and the push constants `which`, `rounds`,
+`samples` and `zero` (see `vkgroup.bench.micro_shader`). It runs with a number of rounds and with twice that
+number. The difference of the times is the cost of the additional rounds. It excludes costs per dispatch and
+per sample, such as reading the clock. Without a shader clock, both dispatches are measured with timestamps.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ from vkgroup.kernels.pipelines import subgroup_size
 ALL_BITS = 0xFFFFFFFF
 
 _TIMEOUT = 60.0
-"""Software drivers compile a shader when it first runs."""
+"""Timeout in seconds of a first run, since CPU drivers compile a shader when it first runs."""
 
 _LEAST_SECONDS = 100e-6
-"""Without a clock, rounds are doubled until a dispatch takes this long: submitting alone takes part of it."""
+"""Minimum seconds of a dispatch without a shader clock, to make the cost of submission small."""
 _MOST_ROUNDS = 1 << 22
 _TURNS = 3
-"""Without a clock, how many times both numbers of rounds are run for one time; the least of each counts."""
+"""Number of runs with each number of rounds for one time, without a shader clock; the minimum is used."""
 
 
 def has_clock(capabilities: Capabilities) -> bool:
-    """Whether shaders can read a clock of their subgroup."""
+    """Return whether shaders can read a subgroup clock."""
     return "shaderSubgroupClock" in capabilities.features
 
 
 def unit(device: Device) -> str:
-    """Return what `Rounds.time` gives: ``"cycles"`` where shaders have a clock, else ``"ns"``."""
+    """Return the unit of `Rounds.time`: ``"cycles"`` with a shader clock, otherwise ``"ns"``."""
     return "cycles" if has_clock(device.capabilities) else "ns"
 
 
 def clock_name(device: Device) -> str:
-    """Return what is measured with, in words."""
+    """Return the name of the clock that measures the rounds."""
     if has_clock(device.capabilities):
         return "shader clock"
     stamped = bool(device.capabilities.timestamps.valid_bits)
@@ -52,7 +52,7 @@ def clock_name(device: Device) -> str:
 
 
 def required_size(device: Device) -> int | None:
-    """Return the subgroup size to require of pipelines; None where the device has no choice."""
+    """Return the required subgroup size of pipelines, or None if the device cannot control it."""
     return subgroup_size(device) if device.capabilities.size_control.supported else None
 
 
@@ -62,14 +62,14 @@ class Run:
 
     Attributes
     ----------
-    pipeline : with the interface that the module's docstring describes.
+    pipeline : pipeline with the interface that the module's docstring describes.
     inputs : words of binding 0.
-    output_words : of binding 1.
-    subgroups : that note their clocks.
-    steps : of one round; the time of a round is divided by it.
+    output_words : number of words of binding 1.
+    subgroups : number of subgroups that write their clocks.
+    steps : number of steps of one round; the time of a round is divided by it.
     which : the push constant.
-    rounds : to begin with; twice as many are timed too.
-    samples : that are taken in one dispatch.
+    rounds : initial number of rounds; twice this number is also timed.
+    samples : number of samples of one dispatch.
     """
 
     pipeline: Pipeline
@@ -83,14 +83,14 @@ class Run:
 
 
 class Rounds:
-    """A program on a device with its buffers, ready to be timed; see `vkgroup.bench.definition.Prepared`.
+    """A program with its buffers on a device, ready to be timed; see `vkgroup.bench.definition.Prepared`.
 
     Parameters
     ----------
     device : an open device.
-    run : what is timed.
-    stepped_rounds : rounds of a run with all bits of `zero` set, whose outputs `outputs` gives too; 0 for
-        none.
+    run : the program to time.
+    stepped_rounds : number of rounds of an additional run with all bits of `zero` set, whose outputs are part
+        of `outputs`; 0: no such run.
     """
 
     def __init__(self, device: Device, run: Run, stepped_rounds: int = 0) -> None:
@@ -107,11 +107,11 @@ class Rounds:
         self._ready = False
 
     def subtract(self, overhead: float) -> None:
-        """Subtract a time of one step from every later `time`."""
+        """Subtract a constant time per step from the results of all later calls of `time`."""
         self._overhead = overhead
 
     def poison(self) -> None:
-        """Overwrite what an earlier run left in the outputs."""
+        """Overwrite the outputs of an earlier run."""
         self._outputs.write(np.full(max(self._run.output_words, 1), 0xDEADBEEF, np.uint32))
 
     def _push(self, rounds: int, zero: int = 0, samples: int | None = None) -> Mapping[str, Any]:
@@ -123,7 +123,7 @@ class Rounds:
         }
 
     def _once(self, rounds: int) -> float:
-        """Run, and return the ticks that `rounds` took at the least, or nanoseconds that they took."""
+        """Run and return the time of `rounds`: the minimum in clock ticks, or the time in nanoseconds."""
         push = self._push(rounds)
         if not self._clocked:
             start = time.perf_counter()
@@ -136,7 +136,7 @@ class Rounds:
         return float(elapsed.min())
 
     def _settle(self) -> None:
-        """Find how many rounds take long enough to be timed from outside."""
+        """Find a number of rounds that takes long enough to be timed by the host or by timestamps."""
         self._ready = True
         if self._clocked:
             return
@@ -146,7 +146,7 @@ class Rounds:
             self._rounds *= 2
 
     def time(self) -> float:
-        """Return what one step took, in the unit of `unit`; never less than a tick of all rounds together."""
+        """Return the time of one step, in the unit of `unit`; at least one tick for all rounds together."""
         if not self._ready:
             self._settle()
         turns = range(1 if self._clocked else _TURNS)
@@ -156,17 +156,17 @@ class Rounds:
         return float(max((long - short) / steps - self._overhead, 1.0 / steps))
 
     def least(self, times: int) -> float:
-        """Return the least of several times."""
+        """Return the minimum of several times."""
         return min(self.time() for _ in range(times))
 
     def outputs(self) -> Arrays:
-        """Return the words of ``inputs``, of the last run's ``results``, and of a ``stepped`` run's."""
-        found = {"inputs": self._inputs.read(), "results": self._outputs.read()}
+        """Return the words of ``inputs``, of the last run's ``results``, and of the ``stepped`` run."""
+        words = {"inputs": self._inputs.read(), "results": self._outputs.read()}
         if self._stepped:
             self.poison()
             self._bound.dispatch(1, self._push(self._stepped, ALL_BITS, 1), _TIMEOUT)
-            found["stepped"] = self._outputs.read()
-        return found
+            words["stepped"] = self._outputs.read()
+        return words
 
     def close(self) -> None:
         """Free the buffers."""

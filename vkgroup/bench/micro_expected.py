@@ -1,4 +1,4 @@
-"""Initial values of the microbenchmark chains, and their expected results by `vkgroup.reference`."""
+"""Initial values of the microbenchmark chains, and expected results computed by `vkgroup.reference`."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from vkgroup.spec.operations import OperandKind
 Array = NDArray[Any]
 
 _LEAST_INVOCATIONS = 16
-"""The recipes of data are made for workgroups of at least so many."""
+"""Minimum workgroup size of the data recipes."""
 
 _UNDEFINED_ENDS = ("subgroupShuffleUp", "subgroupShuffleDown")
-"""Functions that leave a lane undefined, which would spread along a chain."""
+"""Functions with an undefined lane, which would make further lanes undefined along a chain."""
 
 
 def operands(case: Case, size: int, chains: int, generator: np.random.Generator) -> Array:
-    """Make the operands of a case: data whose sums and products are exact in any order.
+    """Return the operands of a case: data whose sums and products are exact in any order.
 
     Returns
     -------
-    (chains, size, components) in the type's dtype; another set for each chain.
+    (chains, size, components) in the type's dtype; each chain has different data.
     """
     operation, type_ = case.operation, case.type
     shape = (chains, size, type_.components)
@@ -43,13 +43,13 @@ def operands(case: Case, size: int, chains: int, generator: np.random.Generator)
     request = Request(type_, max(size, _LEAST_INVOCATIONS))
     values = np.empty(shape, dtype_of(type_.scalar))
     for chain in range(chains):
-        # Of the recipe's four workgroups each has data of another kind.
+        # Each of the recipe's four workgroups has data of another kind.
         values[chain] = recipe(generator, request)[0][(chain + 2) % 4, :size]
     return values
 
 
 def input_words(case: Case, values: Array) -> NDArray[np.uint32]:
-    """Return the words of a case's place in the inputs: the planes of its operands and its identity."""
+    """Return the input words of a case: the planes of its operands, and its identity."""
     name = "And" if case.operation.name == "subgroupQuadAll" else case.operation.operator or "Or"
     operator = OPERATORS[name]
     dtype = dtype_of(case.type.scalar)
@@ -84,20 +84,20 @@ def applied(case: Case, values: Array) -> Lanes:
 
 
 def can_step(case: Case) -> bool:
-    """Whether `stepped` says what every device must give."""
+    """Return whether `stepped` determines the results of every device."""
     operation = case.operation
     fixed = operation.name in _UNDEFINED_ENDS or operation.name == "subgroupInverseBallot"
     return (
         not fixed
         and bool(operation.operands)
         and micro_feed.can_step(case.type, case.result)
-        # Clusters and partitions of any operands are defined; the rest of an operand that is a ballot is not.
+        # Clusters and partitions are defined for all operands; the unused bits of a ballot operand are not.
         and operation.operands[0].kind is not OperandKind.BALLOT
     )
 
 
 def stepped(case: Case, values: Array, steps: int) -> Lanes:
-    """Apply a case's function `steps` times, each operand being `micro_feed.step` of the result before."""
+    """Apply a case's function `steps` times; each operand is `micro_feed.step` of the previous result."""
     operand = values
     result = applied(case, operand)
     for _ in range(steps - 1):
@@ -107,11 +107,12 @@ def stepped(case: Case, values: Array, steps: int) -> Lanes:
 
 
 def wrong(case: Case, got: Array, sound: Array, expected: Lanes) -> Array:
-    """Return where results differ from what is right; floats of operators are compared as numbers.
+    """Return a mask of wrong results; float results of operators are compared as numbers.
 
     Parameters
     ----------
-    got, sound : (…, chains, size, components) what a device gave, and whether it is a value of its type.
+    got, sound : (…, chains, size, components) results of a device, and whether each is a valid value of its
+        type.
     """
     value, defined = expected
     if got.dtype.kind != "f":

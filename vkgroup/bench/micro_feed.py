@@ -1,10 +1,10 @@
-"""Feedback in a chain: a result becomes the next operand, in GLSL and in NumPy.
+"""Feedback of a chain: the next operand computed from a result, in GLSL and in NumPy.
 
-Each operand of a chain is ``base ^ (result & zero)`` in bits, where `zero` comes from memory and is 0: the
-compiler cannot know, so every step waits for the one before, and yet every step works on the same operands,
-whatever the function does to them. The end of the chain is then known from one application of the function.
-The same shader run with all bits set in `zero` makes every step depend on the values of all before it, which
-shows that none was left out.
+Each operand of a chain is ``base ^ (result & zero)`` in bits, where `zero` is loaded from memory and is 0.
+The compiler does not know this value, so every step depends on the previous one. All steps have the same
+operands, so one application of the function gives the expected result of the whole chain. In a second run of
+the same shader, all bits of `zero` are set. Then every step depends on the values of all previous steps,
+which proves that no step was skipped.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SIGNED = {8: "int8_t", 16: "int16_t", 32: "int", 64: "int64_t"}
 
 
 def _component(type_: GlslType, base: str, result: str) -> str:
-    """Return the next operand of one component."""
+    """Return the GLSL of the next operand of one component."""
     scalar = type_.scalar
     if scalar.kind == "bool":
         return f"({base} != ({result} && zero != 0u))"
@@ -40,7 +40,7 @@ def _component(type_: GlslType, base: str, result: str) -> str:
 
 
 def _each(type_: GlslType, part: Any) -> str:
-    """Return a value of the type from GLSL for each component's suffix."""
+    """Return the GLSL of a value of the type; `part` returns the GLSL of a component by its suffix."""
     if type_.components == 1:
         return str(part(""))
     return f"{type_.name}({', '.join(part('.' + name) for name in _COMPONENTS[: type_.components])})"
@@ -54,7 +54,7 @@ def feed(type_: GlslType) -> str:
 
 
 def feed_word(type_: GlslType) -> str:
-    """Return ``T feed_word(T base, uint word, uint zero)`` for results of another type than the operand's."""
+    """Return ``T feed_word(T base, uint word, uint zero)`` for results of a type other than the operand's."""
     at = ".x" if type_.components > 1 else ""
     scalar = type_.scalar
     if scalar.kind == "bool":
@@ -72,14 +72,14 @@ def feed_word(type_: GlslType) -> str:
 
 
 def extensions(type_: GlslType) -> tuple[str, ...]:
-    """Return the GLSL extensions that feeding a type needs beside the type's own."""
+    """Return the GLSL extensions that feedback of a type needs in addition to the type's own."""
     if type_.scalar.name == "float16_t":
         return ("GL_EXT_shader_explicit_arithmetic_types_int16",)
     return ()
 
 
 def word(result: GlslType, value: str) -> str:
-    """Return a uint of a result that is no operand of its function: a ballot, a count, a Boolean."""
+    """Return the GLSL of a uint from a result that cannot be an operand: a ballot, a count, a Boolean."""
     first = f"{value}.x" if result.components > 1 else value
     return first if result.scalar.name == "uint" else f"uint({first})"
 
@@ -92,7 +92,7 @@ def next_operand(operand: GlslType, result: GlslType, base: str, value: str, zer
 
 
 def stand_in(operand: GlslType, result: GlslType, value: str) -> str:
-    """Return the GLSL that takes a function's place in the chain that measures what feeding costs."""
+    """Return the GLSL that replaces a function in the chain that measures the cost of feedback."""
     if operand == result:
         return value
     first = f"{value}.x" if operand.components > 1 else value
@@ -102,9 +102,9 @@ def stand_in(operand: GlslType, result: GlslType, value: str) -> str:
 
 
 def can_step(operand: GlslType, result: GlslType) -> bool:
-    """Whether a chain with all bits of `zero` set stays among values that every device agrees on.
+    """Return whether a chain with all bits of `zero` set has the same values on every device.
 
-    Bits of floats would become NaN and denormals, which a device may change on the way.
+    Floats would become NaN and denormal numbers, which a device may change.
     """
     return operand.scalar.kind != "float" and (operand == result or result.scalar.name in ("uint", "bool"))
 

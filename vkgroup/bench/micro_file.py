@@ -1,4 +1,4 @@
-"""Shaders of ``bench/shaders`` that are timed from within, as `vkgroup.bench.micro_clock` describes them."""
+"""Shaders of ``bench/shaders`` that time themselves; see `vkgroup.bench.micro_clock`."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _FEWER = 4
 
 @dataclass(frozen=True)
 class Shader:
-    """Which shader, and how it is run.
+    """A shader file and the parameters of its runs.
 
     Attributes
     ----------
-    file : in ``bench/shaders``.
-    workgroup : invocations, of the only workgroup.
-    steps : by which the time of one round is divided.
-    which, rounds, samples : as in `Run`; software drivers take a fraction of the rounds and samples.
+    file : name in ``bench/shaders``.
+    workgroup : invocations of the single workgroup.
+    steps : divisor of the time of one round.
+    which, rounds, samples : as in `Run`; CPU drivers use a fraction of the rounds and samples.
     defines : macros by name.
     stepped_rounds : as for `Rounds`.
     """
@@ -43,12 +43,12 @@ class Shader:
 
 
 class Shaded:
-    """A contender: a shader that times itself, on the words ``inputs`` of the data or on none.
+    """Contender: a shader that times itself, with or without the words ``inputs`` of the data.
 
     Parameters
     ----------
     device : an open device.
-    shader : what is run.
+    shader : the shader and its parameters.
     inputs : the words that it reads.
     """
 
@@ -58,7 +58,7 @@ class Shaded:
         self.clock = clock_name(device)
 
     def prepare(self, data: Data) -> Prepared:
-        """Compile it, and make it ready."""
+        """Compile the shader and prepare its run."""
         device, shader = self._device, self._shader
         defines: dict[str, Any] = dict(shader.defines)
         if has_clock(device.capabilities):
@@ -70,7 +70,7 @@ class Shaded:
             subgroup_size=required_size(device),
             full_subgroups=full,
         )
-        # There, a step costs so much more than reading the clock that a few will do.
+        # On a CPU a step costs much more than reading the clock, so few rounds are sufficient.
         fewer = 1 if device.capabilities.is_gpu else _FEWER
         run = Run(
             pipeline,

@@ -1,14 +1,14 @@
-"""The GLSL of a batch of microbenchmarks: chains of a function, of its alternative, and of feeding alone.
+"""GLSL of a batch of microbenchmarks: chains of a function, of its alternative, and of feedback only.
 
 Buffers
 -------
-binding 0, inputs : words. For each case planes of ``CHAINS × SIZE + 1`` words: the operands of each chain by
+binding 0, inputs : words. Each case has planes of ``CHAINS × SIZE + 1`` words: the operands of each chain by
     lane, then the identity of the case's operator.
-binding 1, outputs : words. For each chain the planes of its last result, of all invocations.
-binding 2, clocks : (samples, subgroups) of begin and end, 64 bits each.
+binding 1, outputs : words. Each chain has the planes of its last result, for all invocations.
+binding 2, clocks : (samples, subgroups) begin and end times, 64 bits each.
 
-A chain is timed alone in one subgroup (latency), or several of them side by side in many subgroups
-(throughput): the constant `THROUGHPUT` says which.
+The constant `THROUGHPUT` selects the measurement: one chain in one subgroup (latency), or several chains at
+once in many subgroups (throughput).
 """
 
 from __future__ import annotations
@@ -26,18 +26,19 @@ from vkgroup.spec.operations import OperandKind
 from vkgroup.spec.types import GlslType
 
 KINDS = ("subgroup", "shared", "feed")
-"""What a chain applies: the function, its alternative through shared memory, nothing."""
+"""Kinds of chains: the function, its alternative through shared memory, or feedback only."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """How much of a chain is written out.
+    """Numbers of unrolled steps and of chains.
 
     Attributes
     ----------
-    unroll : steps of the only chain in a round; even, so that the halves of memory are known to the compiler.
-    chains : chains side by side where throughput is measured.
-    throughput_unroll : their steps in a round.
+    unroll : steps of a single chain per round; even, so that the compiler knows which half of the memory is
+        used.
+    chains : number of chains for throughput.
+    throughput_unroll : steps of these chains per round.
     """
 
     unroll: int = 8
@@ -47,12 +48,12 @@ class Shape:
 
 @dataclass(frozen=True)
 class Entry:
-    """One function of the shader: a case, and what its chain applies.
+    """One function of the shader: a case and the kind of its chain.
 
     Attributes
     ----------
     kind : one of `KINDS`.
-    at : the first word of the case in the inputs.
+    at : index of the first word of the case in the inputs.
     """
 
     case: Case
@@ -140,10 +141,10 @@ def _instruction(case: Case) -> str:
 
 
 def _call(case: Case, size: int) -> str:
-    """Return the function applied to ``x``."""
+    """Return the GLSL of the function applied to ``x``."""
     arguments = [argument.glsl(size) for argument in case.arguments]
     if not case.operation.operands:
-        # What depends on nothing cannot be part of a chain, unless a chain decides whether it happens.
+        # A function without operands becomes part of a chain only if the chain decides whether it is called.
         return f"x && {case.operation.name}()"
     name, arguments = case.operation.name, ["x", *arguments]
     intrinsic = intrinsic_of(name)
@@ -223,7 +224,7 @@ def _lines(depth: int, lines: Iterable[str]) -> str:
 
 
 def _declarations(entries: Sequence[Entry]) -> str:
-    """Return what the functions share, each once."""
+    """Return the declarations that the functions share, each once."""
     type_ = entries[0].case.type
     shared = [entry.case for entry in entries if entry.kind == "shared"]
     results = dict.fromkeys(entry.case.result for entry in entries)
@@ -264,9 +265,9 @@ def source(entries: Sequence[Entry], size: int, shape: Shape, *, clock: bool) ->
 
     Parameters
     ----------
-    entries : what it has, chosen by their index; all of one type.
+    entries : the functions of the shader, selected by index; all of one type.
     size : the subgroup size.
-    clock : whether the device has a clock for shaders; without, nothing is written there.
+    clock : whether the device has a shader clock; otherwise no times are written.
     """
     functions = [_function(entry, number, size, shape) for number, entry in enumerate(entries)]
     cases = [f"    case {number}u: run_{number}(); break;" for number in range(len(entries))]

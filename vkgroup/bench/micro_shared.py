@@ -1,8 +1,9 @@
-"""The same exchanges through shared memory: GLSL without any subgroup function.
+"""Shared-memory alternatives of subgroup functions: GLSL without any subgroup function.
 
-An exchange writes each invocation's value, waits at a barrier, and reads another's. Two halves of memory take
-turns, so one barrier an exchange is enough: who writes a half again has passed the barrier after which the
-other half was read. Ballots take turns with three words, one being cleared while another is filled.
+An exchange writes each invocation's value, waits at a barrier, and reads another invocation's value.
+Exchanges alternate between two halves of memory, so one barrier per exchange is sufficient: an invocation
+that writes a half again has passed the barrier of the exchange in between, and all reads of that half come
+before this barrier. Ballots alternate between three words; one word is cleared while another is filled.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from string import Template
 from vkgroup.bench.micro_cases import Case
 from vkgroup.spec.types import GlslType
 
-#: Where a lane reads from, over ``lane``, ``SIZE`` and the arguments {0} and {1}.
+#: The lane to read from, as an expression of ``lane``, ``SIZE`` and the arguments {0} and {1}.
 _SOURCES: Mapping[str, str] = {
     "subgroupBroadcast": "{0}",
     "subgroupBroadcastFirst": "0u",
@@ -31,7 +32,7 @@ _SOURCES: Mapping[str, str] = {
     "readFirstInvocationARB": "0u",
 }
 
-#: The votes, over ``x``: `gathered` gives the ballot of its argument.
+#: The votes, as expressions of ``x``; `gathered` returns the ballot of its argument.
 _VOTES: Mapping[str, str] = {
     "subgroupAll": "gathered(!x) == uvec4(0)",
     "subgroupAny": "gathered(x) != uvec4(0)",
@@ -73,7 +74,7 @@ void clear_votes() {
     barrier();
 }"""
 
-# The neighbours at 1, 2, 4, … lanes: after each exchange a lane has the result of twice as many.
+# Exchanges at distances of 1, 2, 4, … lanes; each one doubles the number of lanes in a lane's result.
 _REDUCE = Template("""
     for (uint m = 1u; m < $cluster; m <<= 1u) x = $combine(x, exchanged(x, lane ^ m));
     return x;""")
@@ -88,10 +89,11 @@ _SHIFT = Template("""
 
 
 def has_alternative(case: Case) -> bool:
-    """Whether shared memory is another way to the same result.
+    """Return whether a case has an alternative through shared memory.
 
-    It is not where no value goes from one lane to another (subgroupElect, the functions of a ballot's bits),
-    and for partitions, whose alternative is an algorithm and no exchange.
+    Functions that exchange no values between lanes (subgroupElect, functions of a ballot's bits) have none.
+    Partitioned functions have none either, since their alternative would be an algorithm instead of an
+    exchange.
     """
     name, group = case.operation.name, case.operation.group_operation
     if case.type.name == "uvec4" and len(case.operation.types) == 1:
@@ -102,7 +104,7 @@ def has_alternative(case: Case) -> bool:
 
 
 def has_votes(case: Case) -> bool:
-    """Whether the alternative of a case gathers ballots."""
+    """Return whether the alternative of a case gathers ballots."""
     return case.operation.name in _VOTES or case.operation.name in _EQUALITIES
 
 
@@ -112,7 +114,7 @@ def combine_name(operator: str, type_: GlslType) -> str:
 
 
 def combine(operator: str, type_: GlslType) -> str:
-    """Return that function."""
+    """Return the GLSL of the function that applies an operator to two values of a type."""
     name = type_.name
     if operator in _OPERATORS:
         value = _OPERATORS[operator]
@@ -129,30 +131,30 @@ def combine(operator: str, type_: GlslType) -> str:
 
 
 def operators(case: Case) -> tuple[str, ...]:
-    """Return the operators that the alternative of a case applies itself."""
+    """Return the operators that the alternative of a case applies."""
     if case.operation.name in _QUADS:
         return (_QUADS[case.operation.name],)
     return (case.operation.operator,) if case.operation.operator is not None else ()
 
 
 def memory(type_: GlslType) -> str:
-    """Return the declarations of the memory of exchanges of a type, and of ballots."""
+    """Return the declarations of the shared memory for exchanges of a type, and for ballots."""
     return _EXCHANGE.substitute(T=type_.name)
 
 
 def votes() -> str:
-    """Return the declarations of the memory of ballots."""
+    """Return the declarations of the shared memory for ballots."""
     return _GATHER
 
 
 def bytes_an_invocation(type_: GlslType) -> int:
-    """Return the shared memory that one invocation's exchanges take."""
+    """Return the bytes of shared memory that one invocation's exchanges use."""
     components = 4 if type_.components == 3 else type_.components
     return 2 * components * (4 if type_.scalar.kind == "bool" else type_.scalar.bits // 8)
 
 
 def body(case: Case, arguments: list[str]) -> str:
-    """Return the GLSL after ``R alternative(T x) {`` up to the ``}``."""
+    """Return the GLSL of the body of ``R alternative(T x)``."""
     name = case.operation.name
     if name in _SOURCES:
         source = _SOURCES[name].format(*arguments)

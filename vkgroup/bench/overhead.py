@@ -1,4 +1,4 @@
-"""Cost of small work: submission and waiting, in a loop of calls."""
+"""Submission overhead: time of submitting small work and waiting for it, in a loop of calls."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from vkgroup.device import vk
 from vkgroup.dispatch import Device, Dispatch
 
 COUNT = 64
-"""Numbers that one dispatch adds 1 to, in one workgroup: as little work as a dispatch can have."""
+"""Number of integers that one dispatch increments in one workgroup: a minimal amount of work."""
 
 _GROUPS = (1, 1, 1)
 
@@ -36,13 +36,13 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {{ numbers[id.x] += 1u; }}
 
 @dataclass(frozen=True)
 class Work:
-    """What a contender does in one call.
+    """The work of a contender in one call.
 
     Attributes
     ----------
-    dispatches : one after the other in one submission, each seeing what the one before wrote.
-    calls : over which a time is averaged; each waits until its work is done.
-    recorded : whether what can be recorded is recorded before; else it is put together in each call.
+    dispatches : number of dispatches of one submission; each sees the writes of the previous one.
+    calls : number of calls over which a time is averaged; each call waits until its work is done.
+    recorded : whether the commands are recorded once in advance; otherwise each call records them.
     """
 
     dispatches: int
@@ -51,15 +51,15 @@ class Work:
 
     @property
     def expected(self) -> Arrays:
-        """What the numbers are after one time: `seconds_of` calls once more than it times."""
+        """Expected integers after one time; `seconds_of` makes one untimed call."""
         return {"numbers": np.full(COUNT, self.dispatches * (self.calls + 1), np.uint32)}
 
 
 def seconds_of(call: Callable[[], None], work: Work) -> float:
-    """Return the seconds of one call of a loop of `work.calls`, by the host's clock.
+    """Return the average seconds per call of `work.calls` calls, by the host's clock.
 
-    A call before that is not timed: on a GPU that others of this process have just worked on, the first
-    submission waits for the switch from their contexts to this one.
+    The first call is not timed: if other contexts of this process have just used the GPU, the first
+    submission waits for the context switch.
     """
     call()
     start = time.perf_counter()
@@ -70,11 +70,11 @@ def seconds_of(call: Callable[[], None], work: Work) -> float:
 
 @contextmanager
 def only_driver(device: Device) -> Iterator[None]:
-    """Let other packages see our Vulkan loader and the device's driver alone, while they look for devices."""
+    """Restrict other packages to this Vulkan loader and the device's driver while they look for devices."""
     names = ("VK_DRIVER_FILES", "VK_ICD_FILENAMES")
     before = {name: os.environ.get(name) for name in names}
     os.environ.update(dict.fromkeys(names, device.info.manifest))
-    # They ask for libvulkan by its soname, which a loader that was loaded before answers to.
+    # They load libvulkan by its soname, which resolves to a loader that is already loaded.
     ctypes.CDLL(vk.load(), ctypes.RTLD_GLOBAL)
     try:
         yield
@@ -87,7 +87,7 @@ def only_driver(device: Device) -> Iterator[None]:
 
 
 class Submitting:
-    """A contender: a dispatch each call, or a sequence of them that was recorded once.
+    """Contender: one dispatch per call, or a sequence of dispatches that is recorded once.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class Submitting:
         self._device, self._work = device, work
 
     def prepare(self, data: Data) -> PreparedSubmitting:
-        """Make pipeline and buffer, and record what is to be recorded."""
+        """Create the pipeline and the buffer, and record the commands if `recorded` is set."""
         return PreparedSubmitting(self._device, self._work)
 
 
@@ -122,15 +122,15 @@ class PreparedSubmitting(Closing):
             bound.dispatch(_GROUPS)
 
     def poison(self) -> None:
-        """Begin to count anew."""
+        """Set the integers to 0."""
         self._numbers.write(np.zeros(COUNT, np.uint32))
 
     def time(self) -> float:
-        """Return the seconds of one call."""
+        """Return the average seconds of one call."""
         return seconds_of(self._call, self._work)
 
     def outputs(self) -> Arrays:
-        """Return the numbers."""
+        """Return the integers."""
         return {"numbers": self._numbers.read()}
 
     def close(self) -> None:

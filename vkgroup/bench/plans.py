@@ -1,4 +1,4 @@
-"""Plans as contenders: inputs and the way back are shared by all variants, and recorded once for each set."""
+"""Plans as contenders, recorded once per set of data; all variants share inputs and host memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from vkgroup.dispatch import Buffer, Device, Fill
 from vkgroup.errors import InvalidInput
 
 POISON = 0xA5
-"""The byte that outputs are filled with before a run whose results are looked at."""
+"""Byte value that fills outputs before a run whose results are verified."""
 
 WALL_CLOCK = "wall clock"
 
@@ -24,26 +24,27 @@ _TIMEOUT = 120.0
 
 
 class Inputs(Closing):
-    """The sets of inputs on the device, each array once for all plans.
+    """The sets of inputs on the device; all plans share one buffer per array.
 
     Attributes
     ----------
-    landing : where the outputs of all plans come to the host.
+    landing : host memory for the outputs of all plans.
     """
 
     def __init__(self, device: Device) -> None:
         self._device = device
         self.landing = Landing(device)
-        # The sets are kept with their buffers: the id of one that is gone could be another's.
+        # Each set is kept with its buffers, since a freed set's id could be reused.
         self._buffers: dict[tuple[int, str], tuple[Data, Buffer]] = {}
 
     def buffer(self, data: Data, name: str) -> Buffer:
-        """Return the buffer of one input of a set, made where it is not yet there."""
+        """Return the buffer of one input of a set, and create it if necessary."""
         key = (id(data), name)
         if key not in self._buffers:
             if name not in data.inputs:
                 raise InvalidInput(
-                    f"The plan reads {name}, and the data of the definition has no such input."
+                    f"The plan reads {name}, but the definition's data has no such input; add it in its"
+                    " function data."
                 )
             self._buffers[key] = (data, self._device.buffer(data.inputs[name]))
         return self._buffers[key][1]
@@ -57,7 +58,7 @@ class Inputs(Closing):
 
 
 class PlanContender:
-    """A plan that is timed by the device's timestamps, or by the host's clock where it has none."""
+    """A plan that is timed by the device's timestamps, or by the host's clock if the device has none."""
 
     def __init__(self, device: Device, plan: Recordable, inputs: Inputs) -> None:
         self._device, self._plan, self._inputs = device, plan, inputs
@@ -69,8 +70,8 @@ class PlanContender:
         in_place = sorted(self._plan.inputs.keys() & self._plan.outputs.keys())
         if in_place:
             raise InvalidInput(
-                f"The plan changes {', '.join(in_place)} in place, and its second run would meet other data:"
-                " benchmark one that writes elsewhere."
+                f"The plan changes {', '.join(in_place)} in place, so its second run would read other"
+                " data; benchmark a plan with separate outputs."
             )
         buffers = {name: self._inputs.buffer(data, name) for name in self._plan.inputs}
         return PreparedPlan(self._device, self._plan, buffers, self.clock, self._inputs.landing)
@@ -94,7 +95,7 @@ class PreparedPlan(Closing):
             self._stack = stack.pop_all()
 
     def poison(self) -> None:
-        """Fill the outputs with bytes that no run writes."""
+        """Fill the outputs with a byte pattern."""
         self._fill.run()
         for name in self._names:
             buffer = self._work.buffers[name]
@@ -102,7 +103,7 @@ class PreparedPlan(Closing):
                 buffer.write(np.full(rest, POISON, np.uint8), buffer.nbytes - rest)
 
     def time(self) -> float:
-        """Run it once; seconds."""
+        """Run the plan once and return the time in seconds."""
         if self._stamped:
             return float(self._work.timed(timeout=_TIMEOUT))
         start = time.perf_counter()
@@ -110,9 +111,9 @@ class PreparedPlan(Closing):
         return time.perf_counter() - start
 
     def outputs(self) -> Arrays:
-        """Return what the last run wrote, until the next run."""
+        """Return the outputs of the last run; they are valid until the next run."""
         return self._landing.fetch({name: self._work.buffers[name] for name in self._names})
 
     def close(self) -> None:
-        """Free what was recorded and what it made; the inputs stay."""
+        """Free the recording and its buffers; the inputs remain."""
         self._stack.close()

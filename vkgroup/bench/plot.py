@@ -1,4 +1,4 @@
-"""Results as pictures: how cost grows with size or with a tuning parameter, or all rows beside each other."""
+"""Plots of results: lines over size or a tuning parameter, or bars for all rows."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from vkgroup.bench.row import Row, Timed
 from vkgroup.bench.sizes import power_text
 from vkgroup.errors import InvalidInput, Unsupported
 
-# Okabe and Ito's palette, which the colour-blind can tell apart; versions keep their colour in all pictures.
-_COLOURS = {"subgroup": "#0072B2", "shared": "#D55E00", "cooperative": "#009E73"}
+# Okabe and Ito's color-blind safe palette; a version has the same color in all plots.
+_COLORS = {"subgroup": "#0072B2", "shared": "#D55E00", "cooperative": "#009E73"}
 _OTHERS = ("#CC79A7", "#E69F00", "#56B4E9", "#999999", "#000000")
 _MARKERS = {"subgroup": "o", "shared": "s", "cooperative": "D"}
 _OTHER_MARKERS = "^vPX*"
@@ -36,14 +36,15 @@ _STYLE = {
 
 
 def plot(rows: Sequence[Row], path: Path, title: str, sweep: str | None = None) -> None:
-    """Draw rows into a file.
+    """Plot rows into a file.
 
     Parameters
     ----------
-    rows : of a run; those without any time are left out.
-    path : of the picture; its ending chooses the format (``.png``, ``.svg``, ``.pdf``).
-    title : what it was measured on, in one line.
-    sweep : ``"size"`` or the tuning parameter that the rows differ in: a line for each version. None: bars.
+    rows : rows of a run; rows without times are omitted.
+    path : path of the image; its suffix selects the format (``.png``, ``.svg``, ``.pdf``).
+    title : the measured machine, in one line.
+    sweep : ``"size"`` or the tuning parameter that varies between the rows, for one line per version; None
+        for bars.
 
     Raises
     ------
@@ -55,7 +56,7 @@ def plot(rows: Sequence[Row], path: Path, title: str, sweep: str | None = None) 
     library = _matplotlib()
     timed = [row for row in rows if row.timed]
     if not timed:
-        raise InvalidInput("There is nothing to draw: no row has a time.")
+        raise InvalidInput("There is nothing to draw: no row has a time. Run the benchmarks without --smoke.")
     with library.rc_context(_STYLE):
         figure = _bars(library, timed, title) if sweep is None else _lines(library, timed, title, sweep)
         try:
@@ -67,18 +68,18 @@ def plot(rows: Sequence[Row], path: Path, title: str, sweep: str | None = None) 
 
 
 def require_drawable(path: Path) -> None:
-    """Refuse what cannot be drawn before an hour is spent on measuring.
+    """Check that a plot can be written, before a long measurement starts.
 
     Raises
     ------
     Unsupported
         matplotlib is not installed.
     InvalidInput
-        There is no such folder, or no such format.
+        The folder does not exist, or the format is not supported.
     """
     formats = _matplotlib().figure().canvas.get_supported_filetypes()
     if path.suffix.removeprefix(".") not in formats:
-        raise InvalidInput(f"{path}: pictures are .png, .svg or .pdf.")
+        raise InvalidInput(f"{path}: the suffix of a plot must be .png, .svg or .pdf.")
     if not path.absolute().parent.is_dir():
         raise InvalidInput(f"{path} cannot be written: there is no folder {path.parent}.")
 
@@ -91,25 +92,25 @@ def _matplotlib() -> ModuleType:
         from matplotlib import pyplot
     except ImportError as error:
         raise Unsupported(
-            "Drawing needs matplotlib: pip install 'vkgroup[plot]', or leave --plot out.", ["matplotlib"]
+            "Plots need matplotlib: run pip install 'vkgroup[plot]', or omit --plot.", ["matplotlib"]
         ) from error
     return pyplot
 
 
-def _colours(names: Sequence[str]) -> dict[str, str]:
+def _colors(names: Sequence[str]) -> dict[str, str]:
     others = iter(_OTHERS * (1 + len(names)))
-    return {name: _COLOURS.get(name) or next(others) for name in names}
+    return {name: _COLORS.get(name) or next(others) for name in names}
 
 
 def _names(rows: Sequence[Row]) -> list[str]:
-    """Every version of the rows: subgroup, shared, further variants, then peers."""
+    """Return all versions of the rows: subgroup, shared, other variants, then peers."""
     found = dict.fromkeys(name for row in rows for name in row.variants)
     found |= dict.fromkeys(name for row in rows for name in row.peers)
     return list(found)
 
 
 def _lines(library: Any, rows: Sequence[Row], title: str, sweep: str) -> Any:
-    """Draw a panel for each definition, with a line for each version."""
+    """Plot one panel per definition, with one line per version."""
     families = list(dict.fromkeys(row.name for row in rows))
     columns = min(3, math.ceil(math.sqrt(len(families))))
     height = math.ceil(len(families) / columns)
@@ -120,30 +121,30 @@ def _lines(library: Any, rows: Sequence[Row], title: str, sweep: str) -> Any:
         squeeze=False,
         layout="constrained",
     )
-    colours = _colours(_names(rows))
+    colors = _colors(_names(rows))
     for place, family in zip(axes.flat, families, strict=False):
-        _panel(place, [row for row in rows if row.name == family], sweep, colours)
+        _panel(place, [row for row in rows if row.name == family], sweep, colors)
     for place in list(axes.flat)[len(families) :]:
         place.set_visible(False)
     _finish(figure, axes, title)
     return figure
 
 
-def _panel(axes: Any, rows: Sequence[Row], sweep: str, colours: dict[str, str]) -> None:
-    """Draw one definition: each version's rate, with its interval, and the ceiling."""
+def _panel(axes: Any, rows: Sequence[Row], sweep: str, colors: dict[str, str]) -> None:
+    """Plot one definition: each version's rate with its interval, and the ceiling."""
     position: Callable[[Row], float] = (
         (lambda row: row.size) if sweep == "size" else (lambda row: float(row.tuning[sweep]))
     )
     scale, unit = _unit(rows)
-    markers = dict(zip([name for name in colours if name not in _MARKERS], cycle(_OTHER_MARKERS)))
+    markers = dict(zip([name for name in colors if name not in _MARKERS], cycle(_OTHER_MARKERS)))
     for name in _names(rows):
         found = [(position(row), row.timed[name], row) for row in rows if name in row.timed]
         xs = [x for x, _, _ in found]
         middle, low, high = ([_height(row, entry, end) / scale for _, entry, row in found] for end in _ENDS)
         axes.plot(
-            xs, middle, marker={**markers, **_MARKERS}[name], markersize=3.5, label=name, color=colours[name]
+            xs, middle, marker={**markers, **_MARKERS}[name], markersize=3.5, label=name, color=colors[name]
         )
-        axes.fill_between(xs, low, high, color=colours[name], alpha=0.2, linewidth=0)
+        axes.fill_between(xs, low, high, color=colors[name], alpha=0.2, linewidth=0)
     for index, (name, level) in enumerate(_levels(rows).items()):
         style = ("--", ":", "-.")[index % 3]
         axes.axhline(level / scale, color=_CEILING, linestyle=style, linewidth=1.1, label=f"{name} ceiling")
@@ -166,21 +167,21 @@ _ENDS = ("median", "high", "low")
 
 
 def _height(row: Row, entry: Timed, end: str) -> float:
-    """Return what is drawn: the rate where there is one, else the time. A long time is a low rate."""
+    """Return the value to plot, with its interval: the rate if there is one, otherwise the time."""
     if not entry.rate:
         return float(getattr(entry.time, end))
     return entry.rate * entry.time.median / float(getattr(entry.time, end))
 
 
 def _unit(rows: Sequence[Row]) -> tuple[float, str]:
-    """Return by what heights are divided, and what they are then."""
+    """Return the divisor of the heights, and the label of the axis."""
     if not any(entry.rate for row in rows for entry in row.timed.values()):
         return (1e-6, "µs") if rows[0].unit == "s" else (1.0, rows[0].unit)
     return 1e9, "GB/s" if rows[0].counts == "bytes" else "Gop/s"
 
 
 def _levels(rows: Sequence[Row]) -> dict[str, float]:
-    """Return the ceilings that count what the rows count, each at its median over the rows."""
+    """Return the ceilings in the unit of the rows' rates, each with its median over the rows."""
     found: dict[str, list[float]] = {}
     for row in rows:
         for name, entry in row.ceilings.items():
@@ -195,13 +196,13 @@ def _parameter(rows: Sequence[Row], sweep: str) -> str:
 
 
 def _bars(library: Any, rows: Sequence[Row], title: str) -> Any:
-    """Draw a group of bars for each row; what has a ceiling as its share, the rest by unit."""
+    """Plot a group of bars per row: shares of a ceiling, or values grouped by unit."""
     panels: dict[str, list[Row]] = {}
     for row in rows:
         held = len(row.shares) == len(row.timed)
         panels.setdefault("% of the ceiling" if held else _unit([row])[1], []).append(row)
     names = _names(rows)
-    colours = _colours(names)
+    colors = _colors(names)
     counts = [sum(len(row.timed) + 0.8 for row in found) for found in panels.values()]
     figure, axes = library.subplots(
         len(panels),
@@ -212,26 +213,26 @@ def _bars(library: Any, rows: Sequence[Row], title: str) -> Any:
         layout="constrained",
     )
     for place, (unit, found) in zip(axes.flat, panels.items(), strict=True):
-        _bar_panel(place, found, unit, colours)
-    handles = [library.Rectangle((0, 0), 1, 1, color=colours[name]) for name in names]
+        _bar_panel(place, found, unit, colors)
+    handles = [library.Rectangle((0, 0), 1, 1, color=colors[name]) for name in names]
     figure.legend(handles, names, loc="outside lower center", ncols=min(6, len(names)))
     figure.suptitle(title, fontsize=10)
     return figure
 
 
-def _bar_panel(axes: Any, rows: Sequence[Row], unit: str, colours: dict[str, str]) -> None:
-    """Draw the bars of rows that have one unit."""
+def _bar_panel(axes: Any, rows: Sequence[Row], unit: str, colors: dict[str, str]) -> None:
+    """Plot the bars of rows with the same unit."""
     middles, bottom, longest = [], 0.0, 0.0
     shares = unit.startswith("%")
     for row in rows:
-        entries = [(name, row.timed[name]) for name in colours if name in row.timed]
+        entries = [(name, row.timed[name]) for name in colors if name in row.timed]
         middles.append(bottom + (len(entries) - 1) / 2)
         for offset, (name, entry) in enumerate(entries):
-            longest = max(longest, _bar(axes, bottom + offset, row, entry, colours[name], shares))
+            longest = max(longest, _bar(axes, bottom + offset, row, entry, colors[name], shares))
         bottom += len(entries) + 0.8
     axes.set_yticks(middles, [f"{row.name}\n{_where(row)}" for row in rows])
     axes.set_ylim(bottom - 1.1, -0.7)
-    # Room for the words beside the longest bar.
+    # Leave room for the text next to the longest bar.
     axes.set_xlim(0, 1.28 * max(longest, 100 if shares else 0))
     axes.grid(axis="y", visible=False)
     axes.set_xlabel(unit)
@@ -248,8 +249,8 @@ def _size(row: Row) -> str:
     return f"$2^{{{size[2:]}}}$" if size.startswith("2^") else size
 
 
-def _bar(axes: Any, height: float, row: Row, entry: Timed, colour: str, shares: bool) -> float:
-    """Draw one bar with its interval, and write the rate beside it; returns where it ends."""
+def _bar(axes: Any, height: float, row: Row, entry: Timed, color: str, shares: bool) -> float:
+    """Plot one bar with its interval and the rate next to it, and return its end."""
     scale, word = _unit([row])
     value = _height(row, entry, "median") / scale
     text = f"{value:,.0f} {word}" if value >= 100 else f"{value:.3g} {word}"
@@ -259,19 +260,19 @@ def _bar(axes: Any, height: float, row: Row, entry: Timed, colour: str, shares: 
         part = row.shares[entry.name].part
         length, low, high = 100 * part.median, 100 * part.low, 100 * part.high
         text += f", {length:.1f} % of {row.shares[entry.name].ceiling}"
-    axes.barh(height, length, height=0.86, color=colour)
+    axes.barh(height, length, height=0.86, color=color)
     error = [[max(0, length - low)], [max(0, high - length)]]
     axes.errorbar(length, height, xerr=error, color="black", linewidth=0.9, capsize=1.5)
     end = max(length, high)
     style = {"xytext": (4, 0), "textcoords": "offset points", "va": "center", "fontsize": 7.5}
-    # On white: the ceiling's line must not go through the words.
+    # Use a white background, so that the ceiling's line does not cross the text.
     box = {"facecolor": "white", "edgecolor": "none", "pad": 0.8, "alpha": 0.85}
     axes.annotate(text, (end, height), bbox=box, **style)
     return end
 
 
 def _finish(figure: Any, axes: Any, title: str) -> None:
-    """Give all panels one legend and a title."""
+    """Add a common legend and a title."""
     entries: dict[str, Any] = {}
     for place in axes.flat:
         for handle, label in zip(*place.get_legend_handles_labels(), strict=True):

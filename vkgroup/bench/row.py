@@ -1,4 +1,4 @@
-"""Results of a benchmark as data: one row for each definition, size and tuning."""
+"""Results of a benchmark as data: one row per definition, size and tuning."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Any
 from vkgroup.bench.statistics import Estimate, Samples
 
 TIMESTAMPS = "GPU timestamps"
-"""The clock of what a device measures itself."""
+"""Name of the clock of times that the device measures."""
 
 
 @dataclass(frozen=True)
 class Timed:
-    """One contender of a row: its times, and what follows from them.
+    """One contender of a row: its times and the values derived from them.
 
     Attributes
     ----------
-    name : of the variant, peer or ceiling.
-    clock : what it was measured with.
-    samples : one a round, in the row's unit.
-    time : their median.
-    rate : bytes or operations a second, at the median; 0 where the row counts none or has no seconds.
-    counts : which of the two: ``"bytes"`` or ``"operations"``.
+    name : name of the variant, peer or ceiling.
+    clock : the clock that measured it.
+    samples : one time per round, in the row's unit.
+    time : the median of the samples, with its interval.
+    rate : bytes or operations per second at the median; 0 if the row counts none or its unit is not seconds.
+    counts : unit of the rate: ``"bytes"`` or ``"operations"``.
     """
 
     name: str
@@ -36,12 +36,12 @@ class Timed:
 
 @dataclass(frozen=True)
 class Share:
-    """How near a contender comes to the ceiling that holds it.
+    """A contender's share of a ceiling.
 
     Attributes
     ----------
-    ceiling : its name, such as ``"copy"``.
-    part : 1 is the ceiling; of paired rounds.
+    ceiling : name of the ceiling, such as ``"copy"``.
+    part : the share, from paired rounds; 1 is the ceiling.
     """
 
     ceiling: str
@@ -54,22 +54,22 @@ class Row:
 
     Attributes
     ----------
-    name, title : of the definition.
-    size : as the definition counts it.
-    tuning : what a sweep chose; empty elsewhere.
-    unit : of all times: ``"s"`` or ``"cycles"``.
-    bytes, items, operations : counted by definition, for one run.
-    counts : which of them the rates count: ``"bytes"`` or ``"operations"``.
-    pair : the two variants whose ratio the row states.
-    variants, peers, ceilings : what has a time, by name.
-    ratios : time of every other contender divided by that of the pair's first, of paired rounds.
-    shares : of each variant and peer.
-    right : names of the contenders whose results were right.
-    wrong : contender to what is wrong with its results: it has no time.
-    notes : what was left out and why, and what was not as it should be.
-    rounds, warm_up, steady : as in `vkgroup.bench.timing.Race`; rounds is 0 where nothing was timed.
-    sets : sets of data that the runs went round.
-    evicted : whether the cache was emptied before each run.
+    name, title : name and title of the definition.
+    size : size in the definition's unit.
+    tuning : the tuning values of a sweep; empty without one.
+    unit : unit of all times: ``"s"`` or ``"cycles"``.
+    bytes, items, operations : amount of work of one run, from the definition.
+    counts : unit of the rates: ``"bytes"`` or ``"operations"``.
+    pair : the two variants whose ratio the row reports.
+    variants, peers, ceilings : contenders with a time, by name.
+    ratios : time of every other contender divided by that of the pair's first, from paired rounds.
+    shares : shares of the ceilings, by variant and peer.
+    right : names of the contenders with correct results.
+    wrong : errors of contenders with wrong results, which have no time.
+    notes : omitted contenders with the reasons, and other remarks.
+    rounds, warm_up, steady : as in `vkgroup.bench.timing.Race`; rounds is 0 if nothing was timed.
+    sets : number of sets of data that the runs alternate between.
+    evicted : whether the cache was evicted before each run.
     """
 
     name: str
@@ -105,10 +105,10 @@ class Row:
 
     @property
     def ratio(self) -> Estimate | None:
-        """Time of the pair's second divided by that of its first; None where one has no time."""
+        """Time of the pair's second divided by that of its first, or None if one has no time."""
         return self.ratios.get(self.pair[1])
 
     @property
     def timed(self) -> Mapping[str, Timed]:
-        """Variants and peers that have a time."""
+        """Variants and peers with a time."""
         return {**self.variants, **self.peers}

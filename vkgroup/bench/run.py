@@ -1,4 +1,4 @@
-"""A run: every chosen benchmark at its sizes, on one device, with one seed."""
+"""Benchmark runs: all selected benchmarks at their sizes, on one device, with one seed."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ from vkgroup.dispatch import Device
 from vkgroup.errors import InvalidInput, OutOfMemory, Unsupported
 
 SECONDS = choices.BENCH_SECONDS
-"""For the rounds of one row, unless told otherwise."""
+"""Default duration of the timed rounds of one row, in seconds."""
 
 _RUNS = 40
-"""How many runs of its first variant a row on the CPU shall have time for."""
+"""Number of runs of its first variant that must fit into a row's duration on a CPU device."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """How to run.
+    """Options of a run.
 
     Attributes
     ----------
-    seed : of all data.
-    seconds : for the rounds of one row; the warm-up takes up to half as long besides.
-    sizes : instead of each definition's own; empty: its own.
-    sweep : ``"size"`` or a tuning parameter: a row for each of its values. None: no sweep.
-    smoke : verify at the smallest sizes, and time nothing.
-    peers : names of the peers to run; None: all that are there.
+    seed : seed of all data.
+    seconds : duration of the timed rounds of one row; the warm-up takes up to half as long in addition.
+    sizes : sizes that replace each definition's own; empty: no replacement.
+    sweep : ``"size"`` or a tuning parameter, for one row per value; None: no sweep.
+    smoke : whether to verify at the smallest sizes without timing.
+    peers : names of the peers to run; None: all available peers.
     """
 
     seed: int
@@ -54,15 +54,15 @@ class Options:
 
 @dataclass(frozen=True)
 class Result:
-    """What a run found.
+    """Results of a run.
 
     Attributes
     ----------
-    rows : in the order in which they were measured.
-    cache : the last-level cache that data was made larger than.
-    peers : version of each peer that took part.
-    absent : peers that did not, with why.
-    notes : what concerns all rows.
+    rows : the rows in the order of measurement.
+    cache : the last-level cache; data is larger than it.
+    peers : version of each peer that was run.
+    absent : peers that were not run, with the reasons.
+    notes : remarks that concern all rows.
     """
 
     rows: tuple[Row, ...]
@@ -73,7 +73,7 @@ class Result:
 
     @property
     def wrong(self) -> bool:
-        """Whether any result was wrong."""
+        """Whether any result is wrong."""
         return any(row.wrong for row in self.rows)
 
 
@@ -90,19 +90,19 @@ def run(
 
     Parameters
     ----------
-    device : where.
-    definitions : which; `vkgroup.bench.catalogue.choose` finds them by name.
-    options : how.
-    ceilings : among which to look for ceilings; None takes vkgroup's own.
-    peers : by name; None takes vkgroup's own.
-    on_row : called after each row with everything so far and the number of rows that there will be at most.
+    device : the device to measure.
+    definitions : the benchmarks; `vkgroup.bench.catalogue.choose` finds them by name.
+    options : options of the run.
+    ceilings : definitions of ceilings; None means vkgroup's own.
+    peers : peers by name; None means vkgroup's own.
+    on_row : function that is called after each row with all results so far and the maximum number of rows.
 
     Raises
     ------
     InvalidInput
-        No definition has what is to be swept.
+        No definition has the parameter to sweep, or a peer does not exist.
     DeviceLost, DispatchTimeout
-        The device is of no more use; `on_row` got what was found until then.
+        The device can no longer be used; `on_row` received all earlier results.
     """
     tops = catalogue.definitions() if ceilings is None else ceilings
     cache = last_level_cache(device.capabilities)
@@ -137,7 +137,7 @@ def run(
 def _present(
     device: Device, definitions: Sequence[Definition], options: Options, known: Mapping[str, Peer]
 ) -> tuple[dict[str, Peer], dict[str, str]]:
-    """Return the peers that can run here, and why others cannot."""
+    """Return the available peers, and the reasons why others are not available."""
     wanted = tuple(known) if options.peers is None else options.peers
     unknown = [name for name in wanted if name not in known]
     if unknown:
@@ -156,13 +156,13 @@ def _present(
 def _heats(
     device: Device, definitions: Sequence[Definition], options: Options
 ) -> Iterator[tuple[Definition, Callable[[], tuple[int, ...]]]]:
-    """Yield each definition with what finds its sizes, which may have to try some out."""
+    """Yield each definition with a function that finds its sizes, which may run some of them."""
     swept = options.sweep not in (None, "size")
     able = [one for one in definitions if not swept or options.sweep in one.tuning]
     if not able:
         known = sorted({name for one in definitions for name in one.tuning})
         raise InvalidInput(
-            f"None of these benchmarks can be swept over {options.sweep!r}; they can over"
+            f"None of these benchmarks can be swept over {options.sweep!r}; they can be swept over"
             f" {', '.join(['size', *known])}."
         )
     for definition in able:
@@ -170,11 +170,13 @@ def _heats(
 
 
 def _not_swept(definitions: Sequence[Definition], options: Options) -> tuple[str, ...]:
-    """Say which benchmarks a sweep leaves out."""
+    """Return a note on the benchmarks that a sweep omits."""
     if options.sweep in (None, "size"):
         return ()
     names = [one.name for one in definitions if options.sweep not in one.tuning]
-    return (f"Left out, having no {options.sweep} to sweep over: {', '.join(names)}.",) if names else ()
+    return (
+        (f"Omitted, since they have no {options.sweep} to sweep over: {', '.join(names)}.",) if names else ()
+    )
 
 
 def _sizes(device: Device, definition: Definition, options: Options) -> tuple[int, ...]:
@@ -189,7 +191,7 @@ def _sizes(device: Device, definition: Definition, options: Options) -> tuple[in
 
 
 def _default_size(device: Device, definition: Definition, options: Options) -> int:
-    """Return the largest size there is memory for, and on a CPU time."""
+    """Return the largest size that fits into memory and, on a CPU device, into the available time."""
     try:
         if device.capabilities.is_gpu:
             return largest_in_memory(definition, device)
@@ -198,12 +200,12 @@ def _default_size(device: Device, definition: Definition, options: Options) -> i
             definition.sizes, options.seconds / _RUNS, lambda size: _spent(device, definition, size, rng)
         )
     except (Unsupported, OutOfMemory):
-        # The row will say why.
+        # The row will report the error.
         return definition.sizes[0]
 
 
 def _spent(device: Device, definition: Definition, size: int, rng: np.random.Generator) -> float:
-    """Return the seconds that a run of the slowest variant takes; none but ours are tried."""
+    """Return the seconds of a run of the slowest variant; peers are not run."""
     entrants = Entrants(device, definition.make(device, size, {}), rng, {})
     try:
         entrants.enter()
@@ -215,7 +217,7 @@ def _spent(device: Device, definition: Definition, size: int, rng: np.random.Gen
 def _points(
     definition: Definition, sizes: Sequence[int], options: Options
 ) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Yield size and tuning of each row."""
+    """Yield the size and the tuning of each row."""
     for size in sizes:
         if options.sweep in (None, "size"):
             yield size, {}

@@ -20,35 +20,35 @@ _MOST_AT_ONCE = 1 << 6
 _SUFFIXES = {"k": 10, "K": 10, "M": 20, "G": 30}
 
 MOST_OF_MEMORY = 0.25
-"""Part of the device's memory that one set of a case may take: all variants and peers have outputs."""
+"""Fraction of device memory that one set of data may use, since all variants and peers have outputs."""
 
 
 def parse_size(text: str) -> int:
-    """Return a size: ``"1000003"``, ``"2^20"``, ``"2**20"``, ``"64k"`` or ``"1Mi"`` (powers of 1024).
+    """Parse a size: ``"1000003"``, ``"2^20"``, ``"2**20"``, ``"64k"`` or ``"1Mi"`` (powers of 1024).
 
     Raises
     ------
     InvalidInput
-        It is none of these, or 0.
+        The text is not a size, or the size is out of range.
     """
     match = _SIZE.fullmatch(text.strip())
     if match is None:
-        raise InvalidInput(f"{text!r} is no size; write 1000003, 2^20, 64k or 1M.")
+        raise InvalidInput(f"{text!r} is not a size; write 1000003, 2^20, 64k or 1M.")
     base, power, exponent, suffix = match.groups()
     size = int(base) ** min(int(exponent), 64) if power else int(base)
     size <<= _SUFFIXES[suffix] if suffix else 0
     if not 0 < size <= 1 << 40:
-        raise InvalidInput(f"{text!r}: sizes are from 1 to 2^40.")
+        raise InvalidInput(f"{text!r}: a size must be in the range from 1 to 2^40.")
     return size
 
 
 def power_text(size: int) -> str:
-    """Return a size for people: ``"2^20"`` where it is a power of two from 2^10 on, else its digits."""
+    """Return a size as text: ``"2^20"`` for a power of two of at least 2^10, otherwise in decimal."""
     return f"2^{size.bit_length() - 1}" if size >= 1024 and not size & (size - 1) else f"{size}"
 
 
 def largest_in_memory(definition: Definition, device: Device) -> int:
-    """Return the largest size of a definition whose case has room in the device's memory."""
+    """Return the largest size of a definition whose case fits into the device's memory."""
     heaps = [nbytes for nbytes, flags in device.capabilities.memory_heaps if "device_local" in flags]
     room = max(heaps, default=1 << 32) * MOST_OF_MEMORY
     fitting = [size for size in definition.sizes if definition.make(device, size, {}).bytes <= room]
@@ -56,16 +56,16 @@ def largest_in_memory(definition: Definition, device: Device) -> int:
 
 
 def climb(sizes: Sequence[int], seconds: float, spent: Callable[[int], float]) -> int:
-    """Return about the largest size that takes no longer than it may.
+    """Return approximately the largest size that takes no longer than `seconds`.
 
-    Goes up as if time grew in proportion to size, by at most 2^6 at once; where a size took too long, the
-    growth between it and the last one that did not tells the size between.
+    The search assumes that time is proportional to size, and increases the size by a factor of at most 2^6.
+    If a size takes too long, the result is interpolated between it and the previous size.
 
     Parameters
     ----------
-    sizes : ascending, at least one.
-    seconds : that one run may take.
-    spent : runs a size and returns its seconds.
+    sizes : ascending sizes, at least one.
+    seconds : maximum duration of one run.
+    spent : function that runs a size and returns its seconds.
     """
     index, taken = 0, spent(sizes[0])
     while taken <= seconds and index < len(sizes) - 1:
@@ -85,7 +85,7 @@ def _last_within(sizes: Sequence[int], most: float) -> int:
 
 
 def time_once(run: Callable[[], object]) -> float:
-    """Return the seconds that a call takes."""
+    """Return the duration of a call in seconds."""
     start = time.perf_counter()
     run()
     return time.perf_counter() - start

@@ -1,4 +1,4 @@
-"""Medians with intervals: what a series of times says, and what it does not."""
+"""Medians and ratios of series of times, with confidence intervals."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 CONFIDENCE = 0.95
-"""The least confidence of an interval, where there are enough samples for it (6 for a median)."""
+"""Minimum confidence of an interval, if there are enough samples (6 for a median)."""
 
 _RESAMPLES = 2000
 
@@ -18,13 +18,13 @@ Samples = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Estimate:
-    """A median and an interval that has the true one in it with some confidence.
+    """A median with a confidence interval.
 
     Attributes
     ----------
-    median, low, high : in the unit of the samples.
+    median, low, high : the median and the ends of the interval, in the unit of the samples.
     confidence : probability that the interval of such a series contains the true median.
-    count : samples.
+    count : number of samples.
     """
 
     median: float
@@ -35,21 +35,21 @@ class Estimate:
 
     @property
     def spread(self) -> float:
-        """Half the interval's length, as a part of the median."""
+        """Half of the interval's length divided by the median."""
         return (self.high - self.low) / 2 / self.median if self.median else 0.0
 
     def overlaps(self, other: Estimate) -> bool:
-        """Whether the two intervals share a point."""
+        """Return whether the two intervals overlap."""
         return self.low <= other.high and other.low <= self.high
 
 
 def _binomial_tail(count: int, rank: int) -> float:
-    """Return P(fewer than `rank` of `count` tosses of a fair coin are heads), exactly rounded."""
+    """Return the probability of fewer than `rank` heads in `count` fair coin tosses, correctly rounded."""
     return sum(math.comb(count, heads) for heads in range(rank)) / (1 << count)
 
 
 def interval_ranks(count: int, confidence: float = CONFIDENCE) -> tuple[int, float]:
-    """Return which order statistics enclose the median, for any continuous distribution.
+    """Return the order statistics that enclose the median, for any continuous distribution.
 
     The number of samples below the true median is binomial with probability 1/2. So the `rank`-th smallest
     and the `rank`-th largest of n samples enclose it with probability 1 − 2 P(B(n, 1/2) < rank) (H. A. David,
@@ -57,13 +57,13 @@ def interval_ranks(count: int, confidence: float = CONFIDENCE) -> tuple[int, flo
 
     Parameters
     ----------
-    count : samples, at least 1.
-    confidence : wanted at the least.
+    count : number of samples, at least 1.
+    confidence : required minimum confidence.
 
     Returns
     -------
-    The largest rank (from 1 on) whose interval has that confidence, and the confidence that it has. Where
-    even the smallest and largest samples have less, rank 1 and what they have.
+    The largest rank (from 1) whose interval has the required confidence, and the actual confidence. If the
+    interval of the smallest and the largest sample has less, rank 1 and its confidence.
     """
     rank = 1
     while rank < (count + 1) // 2 and 1 - 2 * _binomial_tail(count, rank + 1) >= confidence:
@@ -72,12 +72,12 @@ def interval_ranks(count: int, confidence: float = CONFIDENCE) -> tuple[int, flo
 
 
 def median_interval(samples: npt.ArrayLike, confidence: float = CONFIDENCE) -> Estimate:
-    """Return the median of samples with its interval of order statistics.
+    """Return the median of samples with a confidence interval from order statistics.
 
     Parameters
     ----------
     samples : at least one number.
-    confidence : wanted at the least; see `interval_ranks`.
+    confidence : required minimum confidence; see `interval_ranks`.
     """
     ordered = np.sort(np.asarray(samples, np.float64))
     rank, reached = interval_ranks(len(ordered), confidence)
@@ -89,13 +89,13 @@ def median_interval(samples: npt.ArrayLike, confidence: float = CONFIDENCE) -> E
 def ratio_interval(above: npt.ArrayLike, below: npt.ArrayLike, seed: int = 0) -> Estimate:
     """Return the median ratio of paired samples, with a bootstrap interval (percentiles, 2000 resamples).
 
-    Each round gives one ratio, so that what slows a whole round down cancels out of it; rounds are resampled
-    whole.
+    Each round gives one ratio, so a disturbance of the whole round cancels out. The bootstrap resamples whole
+    rounds.
 
     Parameters
     ----------
-    above, below : samples of the same rounds, at least one.
-    seed : of the resampling.
+    above, below : numerators and denominators from the same rounds, at least one.
+    seed : seed of the resampling.
     """
     ratios = np.asarray(above, np.float64) / np.asarray(below, np.float64)
     generator = np.random.default_rng(seed)
@@ -106,13 +106,13 @@ def ratio_interval(above: npt.ArrayLike, below: npt.ArrayLike, seed: int = 0) ->
 
 
 def is_steady(samples: npt.ArrayLike, block: int, blocks: int, tolerance: float) -> bool:
-    """Whether the last blocks of samples have the same median, but for the tolerance.
+    """Return whether the medians of the last blocks of samples are equal within a tolerance.
 
     Parameters
     ----------
-    samples : in the order in which they were taken.
-    block, blocks : samples of a block, and how many of the last blocks are looked at.
-    tolerance : by which part of the smallest of their medians the largest may be above it.
+    samples : samples in the order of measurement.
+    block, blocks : samples per block, and number of last blocks to compare.
+    tolerance : maximum relative difference between the largest and the smallest median.
     """
     last = np.asarray(samples, np.float64)[-block * blocks :]
     if len(last) < block * blocks:

@@ -1,4 +1,4 @@
-"""Timing contenders in turns: warmed up until steady, each on data that no cache still holds."""
+"""Timing of contenders in alternation, after a warm-up, on data that is not in a cache."""
 
 from __future__ import annotations
 
@@ -16,26 +16,27 @@ from vkgroup.bench.statistics import Samples, is_steady
 from vkgroup.bench.verify import wrong
 
 STEADY_BLOCK, STEADY_BLOCKS, STEADY_TOLERANCE = 5, 3, 0.02
-"""Steady: for every contender, the medians of the last 3 blocks of 5 rounds are within 2 % of each other."""
+"""Definition of steady: each contender's medians of the last 3 blocks of 5 rounds are within 2 %."""
 
 WARM_UP_SHARE = 0.5
-"""The warm-up ends after this part of the seconds at the latest, steady or not."""
+"""Maximum duration of the warm-up, as a fraction of the duration of the timed rounds."""
 
 LEAST_ROUNDS, MOST_ROUNDS = 11, 500
 
 
 @dataclass(eq=False)
 class Lane:
-    """One contender in a race.
+    """One contender of a measurement.
 
     Attributes
     ----------
-    name : as the row calls it.
-    clock : what it measures with.
-    prepared : the contender on each of its sets of data.
-    data : those sets, in the same order.
-    rotating : whether it goes round the sets with all others, to find none of them in a cache.
-    samples : what it took, one a round.
+    name : name in the row.
+    clock : the clock that measures it.
+    prepared : the contender prepared on each of its sets of data.
+    data : these sets, in the same order.
+    rotating : whether it alternates between the sets together with the other contenders, so that no set is in
+        a cache.
+    samples : its times, one per round.
     """
 
     name: str
@@ -48,13 +49,13 @@ class Lane:
 
 @dataclass(frozen=True)
 class Race:
-    """How the rounds went.
+    """Results of the timed rounds.
 
     Attributes
     ----------
-    samples : of each lane by name, one a round; pairs of the same round stand at the same place.
-    rounds, warm_up : rounds that counted, and those before them.
-    steady : whether the warm-up ended because all were steady.
+    samples : times of each lane by name; times of the same round have the same index.
+    rounds, warm_up : number of timed rounds, and of warm-up rounds.
+    steady : whether the warm-up ended because all lanes were steady.
     """
 
     samples: dict[str, Samples]
@@ -64,7 +65,7 @@ class Race:
 
 
 def verify(lane: Lane) -> str | None:
-    """Run a contender once on each set, over poisoned outputs; say what is wrong, None where nothing is."""
+    """Run a contender once on each set with overwritten outputs; return the first error, or None."""
     for prepared, data in zip(lane.prepared, lane.data, strict=True):
         prepared.poison()
         prepared.time()
@@ -75,19 +76,19 @@ def verify(lane: Lane) -> str | None:
 
 
 def sets_needed(nbytes: int, past: int, lanes: int, most: int) -> tuple[int, bool]:
-    """Return how many sets of data the lanes go round, and whether the cache must be emptied before each run.
+    """Return the number of sets of data, and whether the cache must be evicted before each run.
 
-    A set is used again after all others were, by whichever lane: with sets that together are `past` bytes
-    (4 times the cache), none of it is left there. Rounds are run forwards and backwards in turns, so
-    the order repeats every ``2 * lanes`` runs; the number of sets has no divisor with that in common, and
-    every lane meets every set.
+    All lanes together cycle through the sets, so a set is reused only after all others were used. If the sets
+    have at least `past` bytes together (4 times the cache), none of a set's data is still in the cache. The
+    order of lanes alternates between forward and backward, so it repeats every ``2 * lanes`` runs. The number
+    of sets is coprime to this period, so every lane uses every set.
 
     Parameters
     ----------
-    nbytes : inputs of one set; 0: nothing is read that could lie in a cache.
-    past : bytes that are too many for the cache.
-    lanes : contenders that share the sets.
-    most : sets; where they would not do, a few are used, and the cache is emptied.
+    nbytes : bytes of the inputs of one set; 0: nothing is read that could be in a cache.
+    past : number of bytes after which the cache no longer holds earlier data.
+    lanes : number of contenders that share the sets.
+    most : maximum number of sets. If more would be needed, a few sets are used and the cache is evicted.
     """
     if nbytes == 0 or nbytes >= past:
         return 1, False
@@ -104,13 +105,13 @@ def _coprime(count: int, other: int) -> int:
 
 
 class Rounds:
-    """Runs rounds of all lanes, forwards and backwards in turns.
+    """Runs rounds of all lanes, alternately in forward and backward order.
 
     Parameters
     ----------
-    lanes : those that race.
-    eviction : what empties the cache before each run; None where the sets do that.
-    heat : what keeps a GPU busy before each run; None for devices without clocks of their own.
+    lanes : the lanes to time.
+    eviction : evicts the cache before each run; None if the number of sets is sufficient.
+    heat : keeps a GPU busy before each run; None for devices without separate clocks.
     """
 
     def __init__(
@@ -122,7 +123,7 @@ class Rounds:
         self._round = self._turn = 0
 
     def run(self) -> None:
-        """Run each lane once and keep its time."""
+        """Run each lane once and record its time."""
         order = self._lanes if self._round % 2 == 0 else self._lanes[::-1]
         self._round += 1
         for lane in order:
@@ -140,13 +141,13 @@ class Rounds:
 def race(
     lanes: Sequence[Lane], seconds: float, eviction: Eviction | None = None, heat: Heat | None = None
 ) -> Race:
-    """Warm up until steady, then time rounds until the seconds are over.
+    """Warm up until all lanes are steady, then time rounds for a number of seconds.
 
     Parameters
     ----------
-    lanes : at least one; their samples are replaced.
-    seconds : for the rounds that count, which are at least 11 and at most 500; half as long at the most
-        for the warm-up, which has at least 3 rounds.
+    lanes : at least one lane; their samples are replaced.
+    seconds : duration of the timed rounds, of which there are at least 11 and at most 500. The warm-up has at
+        least 3 rounds and takes at most half of this time.
     eviction, heat : as for `Rounds`. The warm-up begins with `Heat.settle`.
     """
     for lane in lanes:
@@ -166,7 +167,7 @@ def race(
 
 
 def _warm_up(rounds: Rounds, lanes: Sequence[Lane], seconds: float) -> tuple[int, bool]:
-    """Run rounds until all lanes are steady or the seconds are over; gives their number and which it was."""
+    """Run rounds until all lanes are steady or the time is over; return their number, and whether steady."""
     start, count = time.perf_counter(), 0
     while count < 3 or time.perf_counter() - start < seconds:
         rounds.run()

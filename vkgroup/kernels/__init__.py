@@ -1,10 +1,10 @@
-"""Algorithms for GPUs under NumPy's names, each with subgroup operations and with shared memory.
+"""GPU algorithms with NumPy's names, each in a subgroup version and a shared-memory version.
 
-Every function takes arrays and returns arrays, or takes `Buffer` objects (and arrays that a GPU has in shared
-memory) and returns buffers, on their device. `device` says where arrays go (None: the best device);
-`implementation` is ``"subgroup"``, ``"shared"``, or ``"auto"``: the subgroup version where the device has
-what it needs. Errors are those of `vkgroup.errors`. Each function says which dtypes it takes, and where its
-result differs from NumPy's.
+Every function accepts arrays and returns arrays, or accepts `Buffer` objects (and GPU arrays of other
+libraries) and returns buffers on the same device. `device` selects the device for arrays (None: the best
+device). `implementation` is ``"subgroup"``, ``"shared"``, or ``"auto"``: the subgroup version if the device
+supports it, otherwise the shared version. Errors are those of `vkgroup.errors`. Each function documents its
+dtypes and the differences from NumPy's results.
 
 >>> from vkgroup import kernels
 >>> kernels.cumsum(np.arange(5, dtype=np.uint32))
@@ -13,8 +13,8 @@ array([ 0,  1,  3,  6, 10], dtype=uint32)
 Reductions
     `sum`, `prod`, `min`, `max`, `bitwise_and`, `bitwise_or`, `bitwise_xor`, `argmin`, `argmax`
 Scans
-    `cumsum`, `cumprod`, `maximum_accumulate`, `minimum_accumulate`; `scan` by any operation, exclusive, in
-    reverse, by segments
+    `cumsum`, `cumprod`, `maximum_accumulate`, `minimum_accumulate`; `scan` with any operation, also
+    exclusive, reversed or segmented
 Compaction, stable
     `compress` by a mask, `compact` by a comparison, `flatnonzero`, `nonzero`, `partition_by`
 Counting
@@ -26,8 +26,8 @@ Rows and matrices
 Images
     `max_pool`, `mip_chain`, `box_filter`; `quad_mip` in the fragment stage
 
-A *plan* is the same work made ready for one device, shape and dtype, with every tuning value as an argument;
-recorded on buffers it is submitted as often as wanted:
+A *plan* is the same work prepared for one device, shape and dtype. Every tuning value is an argument of the
+plan. A plan that is recorded on buffers can be submitted many times:
 
 >>> plan = kernels.plan_reduce(device, 1 << 20, np.float32, "add")
 >>> with plan.record(x=buffer) as work:

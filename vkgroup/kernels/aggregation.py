@@ -1,4 +1,4 @@
-"""Atomic aggregation: one atomic operation a subgroup, or a workgroup, and not one an invocation."""
+"""Atomic aggregation: one atomic operation per subgroup or workgroup instead of one per invocation."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from vkgroup.kernels.tuning import TABLES, check_whole, tuned
 from vkgroup.kernels.types import dtype_of, sizes_of
 
 OPERATIONS = ("maximum", "minimum", "count", "append")
-"""What is brought together: see `plan_aggregation`."""
+"""Aggregations that `plan_aggregation` supports."""
 
 COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
-"""Conditions of `count`, and of what is appended."""
+"""Comparisons that the conditions of ``"count"`` and ``"append"`` use."""
 
 EACH = "each"
-"""The version in which each invocation's atomic operation goes to the device's memory."""
+"""The version in which each invocation does its own atomic operation in device memory."""
 
 TABLES["aggregation"] = {
     "any": {"workgroup": 256, "items": 4, "groups": 1056},
@@ -46,28 +46,29 @@ def plan_aggregation(
     implementation: str = "auto",
     **tuning: Any,
 ) -> Plan:
-    """Plan an aggregation through atomic operations.
+    """Plan an aggregation with atomic operations.
 
     Parameters
     ----------
-    shape, dtype : of the array `x`: at least one element, of any dtype that kernels have (of fewer than
-        64 bits for ``"maximum"`` and ``"minimum"``).
-    operation : ``"maximum"`` or ``"minimum"`` (output `value`, of `dtype`; NaN where there is one),
-        ``"count"`` (output `count`, uint32: elements that fulfil the condition) or ``"append"`` (these
-        elements, in any order, at the beginning of the output `kept`; `count` says how many they are).
-    condition : one of `COMPARISONS` and a number; needed by the last two.
-    implementation : ``"subgroup"``: one atomic operation a subgroup, on the device's memory. ``"shared"``:
-        one an invocation on shared memory, and one a workgroup on the device's. ``"each"``: one an
-        invocation on the device's memory.
-    **tuning : `workgroup`, `items` (vectors of 16 bytes an invocation loads at once), `groups` (workgroups at
-        most).
+    shape, dtype : of the array `x`: at least one element, of any dtype that the kernels support
+        (``"maximum"`` and ``"minimum"``: fewer than 64 bits).
+    operation : ``"maximum"`` or ``"minimum"`` (output `value`, of `dtype`; NaN if any element is NaN),
+        ``"count"`` (output `count`, uint32: the number of elements that satisfy the condition) or
+        ``"append"`` (those elements, in any order, at the beginning of the output `kept`; the output `count`
+        is their number).
+    condition : one of `COMPARISONS` and a number; required for ``"count"`` and ``"append"``.
+    implementation : ``"subgroup"``: one atomic operation per subgroup, in device memory. ``"shared"``: one
+        per invocation in shared memory, and one per workgroup in device memory. ``"each"``: one per
+        invocation in device memory.
+    **tuning : `workgroup`, `items` (16-byte vectors that an invocation loads at once), `groups` (the maximum
+        number of workgroups).
 
     Raises
     ------
     InvalidDispatch
-        An argument makes no sense.
+        An argument is invalid.
     Unsupported
-        The device lacks what this needs; elements of 8 and 16 bits need storage of their type.
+        The device lacks a required feature. Elements of 8 and 16 bits require storage of their type.
     """
     dtype, sizes = dtype_of(dtype), sizes_of(shape)
     _check(dtype, operation, condition, tuning)
@@ -76,7 +77,7 @@ def plan_aggregation(
     planner.input("x", dtype, shape)
     count = math.prod(sizes)
     if not 0 < count < 2**32:
-        raise InvalidDispatch(f"A plan is for 1 to 2**32 - 1 elements; {count} were given.")
+        raise InvalidDispatch(f"A plan takes 1 to 2**32 - 1 elements; {count} were given.")
     bindings = {"Vectors": "x", "Scalars": "x", "Result": _result(planner, operation, dtype)}
     if operation == "append":
         bindings["Kept"] = planner.output("kept", dtype, count)
@@ -113,24 +114,30 @@ def _check(
     dtype: np.dtype[Any], operation: str, condition: tuple[str, float] | None, tuning: dict[str, Any]
 ) -> None:
     if operation not in OPERATIONS:
-        raise InvalidDispatch(f"operation is one of {OPERATIONS}; {operation!r} was given.")
+        raise InvalidDispatch(f"operation must be one of {OPERATIONS}; {operation!r} was given.")
     if operation in ("maximum", "minimum"):
         if condition is not None:
             raise InvalidDispatch(f"The {operation} of all elements takes no condition.")
         if dtype.itemsize == 8:
-            raise InvalidDispatch(f"There are no atomic operations on {dtype} here; use kernels.max or min.")
+            raise InvalidDispatch(
+                f"Aggregation has no atomic operations on {dtype}; use kernels.max or kernels.min instead."
+            )
     elif condition is None or len(condition) != 2 or condition[0] not in COMPARISONS:
-        raise InvalidDispatch(f"condition is one of {COMPARISONS} and a number; {condition!r} was given.")
+        raise InvalidDispatch(
+            f"condition must be one of {COMPARISONS} and a number; {condition!r} was given."
+        )
     known = TABLES["aggregation"]["any"].keys()
     if unknown := tuning.keys() - known:
-        raise InvalidDispatch(f"An aggregation has no tuning {sorted(unknown)}; it has {sorted(known)}.")
+        raise InvalidDispatch(
+            f"An aggregation has no tuning values {sorted(unknown)}; it has {sorted(known)}."
+        )
     for name, value in tuning.items():
         if value is not None:
             check_whole(name, value, _VECTOR if name == "workgroup" else 1)
 
 
 def _result(planner: Planner, operation: str, dtype: np.dtype[Any]) -> str:
-    """Declare the word that atomic operations are for: an output where no key has to be turned back."""
+    """Declare the buffer of the atomic operations: an output, or scratch memory for a key."""
     if operation in ("count", "append"):
         return planner.output("count", np.uint32, ())
     if operation == "maximum" and dtype == np.uint32:
@@ -139,10 +146,10 @@ def _result(planner: Planner, operation: str, dtype: np.dtype[Any]) -> str:
 
 
 def _range(dtype: np.dtype[Any], condition: tuple[str, float] | None) -> dict[str, Any]:
-    """Return the keys from which to which elements fulfil the condition, and whether it is the others.
+    """Return the push constants of a condition: a range of keys, and whether keys outside it meet it.
 
-    Exactly: `x < v` holds for the elements below the least one that is not below v, and so on; no rounding of
-    v to the elements' type can change that.
+    The range is exact. For example, `x < v` is true for all elements below the least element that is not
+    below v; rounding v to the elements' type cannot change this.
     """
     pushed = {"outside": 0, "low": 0, "high": 0}
     if condition is not None:
@@ -156,9 +163,9 @@ def _range(dtype: np.dtype[Any], condition: tuple[str, float] | None) -> dict[st
 
 
 def _interval(dtype: np.dtype[Any], comparison: str, value: float) -> tuple[bool, int, int]:
-    """Return whether what is outside counts, and the least and greatest key of an interval.
+    """Return whether keys outside an interval meet the condition, and the interval's least and greatest key.
 
-    Where nothing is in the interval, everything is in the one that is returned, for the other answer.
+    An empty interval is returned as the interval of all keys with the opposite meaning.
     """
     negated = comparison == "!="
     nothing = (not negated, 0, 2 ** (64 if dtype.itemsize == 8 else 32) - 1)
@@ -167,17 +174,17 @@ def _interval(dtype: np.dtype[Any], comparison: str, value: float) -> tuple[bool
     except ValueError:
         number = np.empty(0)
     if number.ndim or number.dtype.kind not in "iuf":
-        raise InvalidDispatch(f"Elements are compared with one real number; {value!r} was given.")
-    # As in NumPy, Python's own numbers become elements before they are compared with floats.
+        raise InvalidDispatch(f"The condition needs one real number; {value!r} was given.")
+    # As in NumPy, Python numbers are converted to the elements' type before a comparison with floats.
     if dtype.kind == "f" and not isinstance(value, np.generic):
         with np.errstate(over="ignore"):
             number = number.astype(dtype)
     if np.isnan(number):
         return nothing
     first, last = _ends(dtype)
-    at_least, found = least_not_below(dtype, number[None])
+    at_least, reachable = least_not_below(dtype, number[None])
     at_most = greatest_not_above(dtype, number)
-    from_value = int(keys_of(at_least)[0]) if found else last + 1
+    from_value = int(keys_of(at_least)[0]) if reachable else last + 1
     to_value = int(keys_of(at_most)[0]) if len(at_most) else first - 1
     bounds = {
         "<": (first, from_value - 1),
@@ -192,7 +199,7 @@ def _interval(dtype: np.dtype[Any], comparison: str, value: float) -> tuple[bool
 
 
 def _ends(dtype: np.dtype[Any]) -> tuple[int, int]:
-    """Return the keys of the least and greatest element, which are no NaNs."""
+    """Return the keys of the least and the greatest element that are not NaN."""
     if dtype.kind == "f":
         ends = np.array([-np.inf, np.inf], dtype)
     else:
@@ -209,23 +216,23 @@ def count(
     device: Device | None = None,
     implementation: str = "auto",
 ) -> int:
-    """Count the elements that fulfil a condition: ``numpy.count_nonzero(x < value)``, as culling does.
+    """Count the elements that meet a condition, as ``numpy.count_nonzero(x < value)``.
 
     Parameters
     ----------
     x : array or `Buffer` of any shape.
     comparison : one of `COMPARISONS`.
-    value : a number. As in NumPy, a Python number is converted to the type of floats that it is compared
-        with; whole numbers are compared exactly.
-    device : where to run arrays; default the best one.
+    value : a number. As in NumPy, a Python number is converted to the dtype of floating-point elements;
+        integers are compared exactly.
+    device : the device for arrays; None selects the best one.
     implementation : as for `plan_aggregation`.
 
     Raises
     ------
     InvalidDispatch
-        There is no such comparison, or the dtype is none that kernels have.
+        The comparison does not exist, or kernels do not support the dtype.
     Unsupported
-        The device lacks what this needs.
+        The device lacks a required feature.
     """
     arguments = Arguments(device, x=x)
     given = arguments["x"]
@@ -236,30 +243,30 @@ def count(
     plan = plan_aggregation(
         arguments.device, given.shape, given.dtype, "count", (comparison, value), implementation
     )
-    (found,) = arguments.run(plan, "count")
-    return int(found.read() if isinstance(found, Buffer) else found)
+    (result,) = arguments.run(plan, "count")
+    return int(result.read() if isinstance(result, Buffer) else result)
 
 
 def extremes(arguments: Arguments) -> tuple[Any, Any]:
-    """Return the least and greatest element of an argument `x` that has elements, as NumPy scalars.
+    """Return the least and the greatest element of the nonempty argument `x`, as NumPy scalars.
 
-    Arrays are read where they are, buffers on their device. Of floats, both are NaN where there is a NaN.
+    Arrays are evaluated on the host, buffers on their device. Both results are NaN if any element is NaN.
     """
     given = arguments["x"]
     if not isinstance(given, Buffer):
         return given.min(), given.max()
     if given.dtype.itemsize == 8:
         return _number(reduce_min(given)), _number(reduce_max(given))
-    found = []
+    values = []
     for operation in ("minimum", "maximum"):
         plan = plan_aggregation(arguments.device, given.shape, given.dtype, operation)
         (value,) = arguments.run(plan, "value")
-        found.append(_number(value))
-    return found[0], found[1]
+        values.append(_number(value))
+    return values[0], values[1]
 
 
 def _number(result: Result) -> Any:
-    """Return the only element of a buffer, which goes."""
-    assert isinstance(result, Buffer), "buffers give buffers"
+    """Return the only element of a buffer, and close the buffer."""
+    assert isinstance(result, Buffer), "the results of buffers are buffers"
     with result:
         return result.read()[()]

@@ -1,4 +1,4 @@
-"""Places of the least and the greatest elements, as in NumPy: argmin and argmax."""
+"""Indices of the least and the greatest elements, as in NumPy: argmin and argmax."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ def argmin(
     device: Device | None = None,
     implementation: str = "auto",
 ) -> Result:
-    """Find where the least elements of an array are; as `numpy.argmin`.
+    """Return the indices of the least elements of an array, as `numpy.argmin`.
 
     Parameters
     ----------
     x : array or buffer of float32, float64, float16, or integers of 32 or 64 bits; not empty.
-    axis : an axis; None takes the array as flat.
+    axis : an axis; None flattens the array.
     keepdims, device, implementation : as for `vkgroup.kernels.sum`.
 
     Returns
     -------
-    int64: the first place of each least element. A NaN is less than everything, so the first NaN is found;
-    zeros of both signs are equal.
+    int64: the first index of each least element. NaN orders before every number, so the result is the index
+    of the first NaN, if any. Zeros of both signs are equal.
 
     Raises
     ------
     InvalidDispatch
-        There is no such axis, no elements, or no argmin of that dtype.
+        The axis does not exist, there are no elements, or argmin does not support the dtype.
     Unsupported
-        The device lacks the type, or what the implementation needs.
+        The device lacks the type, or a feature that the implementation requires.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def argmax(
     device: Device | None = None,
     implementation: str = "auto",
 ) -> Result:
-    """Find where the greatest elements of an array are; as `numpy.argmax`, and as `argmin` says."""
+    """Return the indices of the greatest elements of an array, as `numpy.argmax`; see `argmin`."""
     return reduced("argmax", x, _checked_axis(axis), keepdims, device, implementation)
 
 
@@ -73,7 +73,7 @@ def plan_arg_reduce(
     implementation: str = "auto",
     **tuning: Any,
 ) -> Plan:
-    """Plan an argmin or argmax: the input ``x``, the output ``result`` of int64.
+    """Plan an argmin or argmax with the input ``x`` and the output ``result``, int64.
 
     Parameters
     ----------
@@ -83,10 +83,10 @@ def plan_arg_reduce(
     Raises
     ------
     InvalidDispatch, Unsupported
-        As there.
+        As `vkgroup.kernels.reduce_plan.plan_reduce`.
     """
     if operation not in ARG_OPERATIONS:
-        raise InvalidDispatch(f"The operation is 'argmin' or 'argmax'; {operation!r} was given.")
+        raise InvalidDispatch(f"operation must be 'argmin' or 'argmax'; {operation!r} was given.")
     return plan_reduce(
         device, shape, dtype, operation, _checked_axis(axis), implementation=implementation, **tuning
     )

@@ -1,4 +1,4 @@
-"""Arguments of kernels: arrays or buffers in, the same out."""
+"""Arguments of kernels: NumPy arrays or buffers, and results of the same kind."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ _default: list[Device] = []
 
 
 def default_device() -> Device:
-    """Return the device that kernels run on unless told otherwise: the best one, opened at the first use."""
+    """Return the default device of the kernels: the best one, opened on first use."""
     if not _default or _default[0].closed:
         _default[:] = [open_device()]
     return _default[0]
 
 
 class Arguments:
-    """The arrays that a kernel was given: all NumPy's, or all buffers of one device.
+    """The arguments of a kernel: all NumPy arrays, or all buffers of one device.
 
-    Other libraries' arrays in the host's memory are taken for NumPy's, those in a GPU's for buffers, in place
-    where the memory is shared (`Device.from_dlpack`).
+    Arrays of other libraries become NumPy arrays if they are in host memory, and buffers if they are in GPU
+    memory. Shared memory is used in place (`Device.from_dlpack`).
 
     Attributes
     ----------
-    given : by name, as arrays or buffers.
-    device : where the kernel is to run; only asked for when it is needed, since it may be opened for that.
-    buffers : whether buffers were given, and are to be returned.
+    given : the arguments by name, as arrays or buffers.
+    device : the device that the kernel will run on. Reading this property may open the default device.
+    buffers : whether the arguments are buffers; the results are then buffers too.
     """
 
     def __init__(self, device: Device | None, **given: Any) -> None:
@@ -44,18 +44,18 @@ class Arguments:
         self.given: dict[str, npt.NDArray[Any] | Buffer] = {
             name: _taken(name, value, device) for name, value in given.items()
         }
-        found = [value for value in self.given.values() if isinstance(value, Buffer)]
-        self.buffers = bool(found)
-        if self.buffers and len(found) != len(self.given):
+        buffers = [value for value in self.given.values() if isinstance(value, Buffer)]
+        self.buffers = bool(buffers)
+        if self.buffers and len(buffers) != len(self.given):
             names = ", ".join(name for name, value in self.given.items() if not isinstance(value, Buffer))
             raise InvalidDispatch(f"Give all arguments as arrays or all as buffers; {names} is an array.")
         self._device = device
-        if found:
-            self._device = _device_of(found, device)
+        if buffers:
+            self._device = _device_of(buffers, device)
 
     @property
     def device(self) -> Device:
-        """Where the kernel is to run."""
+        """The device that the kernel will run on."""
         if self._device is None:
             self._device = default_device()
         return self._device
@@ -63,8 +63,8 @@ class Arguments:
     def __getitem__(self, name: str) -> npt.NDArray[Any] | Buffer:
         return self.given[name]
 
-    def run(self, plan: Plan, *results: str, **more: Any) -> tuple[Any, ...]:
-        """Run a plan on what was given, and return some of its outputs.
+    def run(self, plan: Plan, *results: str, **extra: Any) -> tuple[Any, ...]:
+        """Run a plan on the arguments and return some of its outputs.
 
         Parameters
         ----------
@@ -73,14 +73,14 @@ class Arguments:
 
         Returns
         -------
-        Arrays, or buffers where buffers were given, with the plan's dtypes and shapes; buffers that CUDA sees
-        where it sees one of the given.
+        Arrays, or buffers if the arguments are buffers, with the plan's dtypes and shapes. The buffers are
+        shared with CUDA if any argument is.
         """
         inputs: dict[str, Buffer] = {}
         made: list[Buffer] = []
-        kept: dict[str, Buffer] = {}
+        outputs: dict[str, Buffer] = {}
         try:
-            for name, value in (*self.given.items(), *more.items()):
+            for name, value in (*self.given.items(), *extra.items()):
                 if isinstance(value, Buffer):
                     inputs[name] = value
                 else:
@@ -91,11 +91,11 @@ class Arguments:
                 shared = any(isinstance(value, Buffer) and value.shared for value in self.given.values())
                 for name in results:
                     array = plan.outputs[name]
-                    kept[name] = plan.device.empty(array.shape, array.dtype, shared=shared)
-            with plan.record(**inputs, **kept) as work:
+                    outputs[name] = plan.device.empty(array.shape, array.dtype, shared=shared)
+            with plan.record(**inputs, **outputs) as work:
                 work.run(timeout=None)
                 if self.buffers:
-                    return tuple(kept[name] for name in results)
+                    return tuple(outputs[name] for name in results)
                 return tuple(work.buffers[name].read() for name in results)
         finally:
             for buffer in made:
@@ -117,38 +117,43 @@ def as_array(value: Any, name: str) -> npt.NDArray[Any]:
     Raises
     ------
     InvalidDispatch
-        It has rows of different lengths, or is another library's array that NumPy cannot take.
+        It has rows of different lengths, or is an array of another library that NumPy cannot convert.
     """
     try:
         return np.asarray(as_host(value, name))
     except (ValueError, OverflowError) as error:
-        raise InvalidDispatch(f"{name} is no array, and cannot be made one: {error}") from error
+        raise InvalidDispatch(f"{name} is no array, and cannot be converted to one: {error}") from error
 
 
 def check_device(device: Device | None) -> None:
-    """Raise `InvalidDispatch` where `device` is no device."""
+    """Raise `InvalidDispatch` if `device` is neither None nor a `Device`."""
     if device is not None and not isinstance(device, Device):
-        raise InvalidDispatch(f"device is what vkgroup.open gives, or None; {device!r} was given.")
+        raise InvalidDispatch(f"device must be a result of vkgroup.open, or None; {device!r} was given.")
 
 
 def _check_fits(device: Device, name: str, nbytes: int) -> None:
-    """Raise `Unsupported` before an array is copied that no buffer of the device could hold.
+    """Raise `Unsupported` if no buffer of the device can hold an array of this size.
 
-    Its elements need not take that much memory: `numpy.broadcast_to` makes such arrays.
+    This check comes before the array is copied: an array of `numpy.broadcast_to` may have far more elements
+    than its memory holds.
     """
     most = int(device.capabilities.limits["maxStorageBufferRange"])
     if nbytes > most:
         raise Unsupported(
-            f"{name} has {nbytes} bytes, and {device.name} binds {most} at most; give parts of it.",
+            f"{name} has {nbytes} bytes, and {device.name} binds {most} at most; split it into parts.",
             [f"maxStorageBufferRange of {nbytes} (it is {most})"],
         )
 
 
 def _device_of(buffers: list[Buffer], device: Device | None) -> Device:
-    """Return the one device that all buffers belong to."""
-    found = device or Device.of(buffers[0])
-    if found is None:
-        raise InvalidDispatch("The buffer's device is held by nobody any more; keep what vkgroup.open gave.")
-    if not all(found.owns(buffer) for buffer in buffers):
-        raise InvalidDispatch("The buffers belong to different devices, or to another than `device`.")
-    return found
+    """Return the device that all buffers belong to."""
+    owner = device or Device.of(buffers[0])
+    if owner is None:
+        raise InvalidDispatch(
+            "The buffer's device no longer exists; keep a reference to the result of vkgroup.open."
+        )
+    if not all(owner.owns(buffer) for buffer in buffers):
+        raise InvalidDispatch(
+            "The buffers belong to different devices, or not to `device`; pass buffers of one device."
+        )
+    return owner

@@ -1,7 +1,7 @@
-"""Box filter: means over squares of a picture.
+"""Box filter: means over squares of an image.
 
-Tuning values: `workgroup`; `rows`: rows of the result that are summed together, at most 2 radius + 2;
-`blocks`: how many times that many rows an invocation has.
+Tuning values: `workgroup`; `rows`: rows of the result that an invocation computes together, at most 2 radius
++ 2; `blocks`: number of such blocks of rows per invocation.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from vkgroup.dispatch import Device
 from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.arguments import Arguments, Given, Result
 from vkgroup.kernels.grid import choose_full, chosen, line, parts, require_full
-from vkgroup.kernels.image import picture_of
+from vkgroup.kernels.image import image_extent
 from vkgroup.kernels.pipelines import subgroup_size
 from vkgroup.kernels.plan import Plan, Planner
 from vkgroup.kernels.tuning import TABLES
@@ -42,60 +42,62 @@ def plan_box_filter(
     implementation: str = "auto",
     **tuning: Any,
 ) -> Plan:
-    """Plan the means of ``"image"`` over squares of 2 radius + 1 pixels, into ``"filtered"``.
+    """Plan the means of the input ``image`` over squares of side 2 radius + 1, into the output ``filtered``.
 
     Parameters
     ----------
     dtype : float32.
     shape : (height, width) or (height, width, 1 or 4), not zero.
-    radius : 0 to 32767. One that reaches over a whole workgroup still works, but every pixel is then summed
-        alone.
-    implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``, which takes the former as long as at least
-        half of a subgroup's lanes make results of their own.
+    radius : 0 to 32767. If the radius exceeds a whole workgroup, every pixel is summed separately, which is
+        slow.
+    implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``. ``"auto"`` selects the subgroup version if at
+        least half of the lanes of a subgroup produce results.
     **tuning : see the module.
 
     Raises
     ------
     InvalidDispatch
-        dtype, shape, radius or a tuning value make no sense.
+        dtype, shape, radius or a tuning value is invalid.
     Unsupported
         The device lacks shuffles (``"subgroup"``).
     """
-    picture = picture_of(dtype, shape)
+    extent = image_extent(dtype, shape)
     if 0 in shape:
-        raise InvalidDispatch(f"A plan needs a picture that is not empty; {tuple(shape)} was given.")
+        raise InvalidDispatch(f"A plan needs a nonempty image; the shape {tuple(shape)} was given.")
     if not isinstance(radius, int | np.integer) or not 0 <= radius <= _MOST_RADIUS - 1:
-        raise InvalidDispatch(f"radius is an integer from 0 to {_MOST_RADIUS - 1}; {radius!r} was given.")
+        raise InvalidDispatch(
+            f"radius must be an integer from 0 to {_MOST_RADIUS - 1}; {radius!r} was given."
+        )
     radius = int(radius)
-    pixels = _PACKET if picture.components == 1 else 1
+    pixels = _PACKET if extent.components == 1 else 1
     halo = parts(radius, pixels)
-    found = choose_full(device, implementation, "shuffle")
+    version = choose_full(device, implementation, "shuffle")
     if implementation == "auto" and 4 * halo > subgroup_size(device):
-        found = "shared"
-    values = chosen(device, "box_filter", found, tuning)
+        version = "shared"
+    values = chosen(device, "box_filter", version, tuning)
     workgroup, blocks = values["workgroup"], values["blocks"]
     rows = min(values["rows"], 2 * radius + 2)
-    require_full(device, found, workgroup)
-    planner = Planner(device, "box_filter", found)
+    require_full(device, version, workgroup)
+    planner = Planner(device, "box_filter", version)
     image = planner.input("image", np.float32, shape)
     filtered = planner.output("filtered", np.float32, shape)
     kernel = planner.kernel(
-        f"box_filter/{found}.comp",
-        macros={"PIXELS": pixels, "VECTOR": int(picture.width % pixels == 0)},
+        f"box_filter/{version}.comp",
+        macros={"PIXELS": pixels, "VECTOR": int(extent.width % pixels == 0)},
         workgroup=workgroup,
         specialization={"RADIUS": radius, "ROWS": rows, "BLOCKS": blocks},
     )
-    team = workgroup if found == "shared" else subgroup_size(device)
+    team = workgroup if version == "shared" else subgroup_size(device)
     columns = team - 2 * halo if team > 2 * halo else team
-    across = parts(parts(picture.width, pixels), columns)
-    tiles = across * parts(picture.height, rows * blocks)
+    across = parts(parts(extent.width, pixels), columns)
+    tiles = across * parts(extent.height, rows * blocks)
     planner.dispatch(
         kernel,
         line(device, parts(tiles, workgroup // team)),
         {"Image": image, "Filtered": filtered},
         {
-            "width": picture.width,
-            "height": picture.height,
+            "width": extent.width,
+            "height": extent.height,
             "scale": np.float32(1.0 / (2 * radius + 1) ** 2),
         },
     )
@@ -107,21 +109,22 @@ def box_filter(
 ) -> Result:
     """Replace each pixel by the mean of the (2 radius + 1)² pixels around it.
 
-    Beyond its edges the picture goes on as at its edge, as with a sampler that clamps, or
+    Pixels outside the image have the value of the nearest edge pixel, as with a clamp-to-edge sampler or
     `scipy.ndimage.uniform_filter` with ``mode="nearest"``.
 
     Parameters
     ----------
     image : float32 array or `Buffer` of shape (height, width) or (height, width, 1 or 4).
     radius : 0 to 32767.
-    device : where; None takes the buffer's, or the best one.
+    device : None selects the buffer's device, or the best one.
     implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``.
 
     Returns
     -------
-    The same shape and dtype; a `Buffer` where one was given. With n = (2 radius + 1)², a mean differs from
-    the exact one by at most (n + 1) u / (1 - (n + 1) u) times the mean of the pixels' magnitudes, where
-    u = 2**-23: all are added, in some order, and multiplied by 1 / n, which is rounded too.
+    The same shape and dtype; a `Buffer` if the argument is one. Let n = (2 radius + 1)² and u = 2**-23. A
+    mean differs from the exact one by at most (n + 1) u / (1 - (n + 1) u) times the mean of the pixels'
+    magnitudes: all pixels are added in an unspecified order, and the sum is multiplied by the rounded value
+    of 1 / n.
 
     Raises
     ------
@@ -130,7 +133,7 @@ def box_filter(
     """
     arguments = Arguments(device, image=image)
     given = arguments["image"]
-    picture_of(given.dtype, given.shape)
+    image_extent(given.dtype, given.shape)
     if 0 in given.shape:
         return np.empty(given.shape, np.float32)
     plan = plan_box_filter(arguments.device, given.dtype, given.shape, radius, implementation)

@@ -1,4 +1,4 @@
-"""Stable compaction: compress, nonzero and flatnonzero as in NumPy, partition_by, and by comparison."""
+"""Stable compaction: NumPy's compress, nonzero and flatnonzero, compact by a comparison, partition_by."""
 
 from __future__ import annotations
 
@@ -17,27 +17,28 @@ from vkgroup.kernels.scan import words_of_bytes
 
 
 def compress(mask: Given, x: Given, *, device: Device | None = None, implementation: str = "auto") -> Result:
-    """Return the elements where a mask is set, in their order; as `numpy.compress` without an axis.
+    """Return the elements selected by a mask, in their order, as `numpy.compress` without an axis.
 
     Parameters
     ----------
-    mask : bools, or bytes of which those that are not 0 keep their element, one for each element of `x`. A
-        buffer of them must have a multiple of four.
+    mask : one bool or byte for each element of `x`; a nonzero byte selects its element. The size of a mask
+        buffer must be a multiple of four bytes.
     x : array or buffer of elements of 2, 4 or 8 bytes, in C order.
-    device : where to run; None takes the buffers', or the best device.
+    device : None selects the buffers' device, or the best one.
     implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``.
 
     Returns
     -------
-    An array of one dimension. For buffers a buffer: a view of one with room for all elements. Where nothing
-    is kept it is an empty array in any case, since Vulkan has no empty buffers.
+    A one-dimensional array. For buffers a one-dimensional buffer: a view of a larger one that has room for
+    all elements. If no element is selected, the result is always an empty array, since Vulkan has no empty
+    buffers.
 
     Raises
     ------
     InvalidDispatch
-        The mask does not fit, or there is no compaction of that dtype.
+        The mask does not match `x`, or compaction does not support the dtype.
     Unsupported
-        The device lacks what the implementation needs.
+        The device lacks a feature that the implementation requires.
 
     Examples
     --------
@@ -58,14 +59,13 @@ def compress(mask: Given, x: Given, *, device: Device | None = None, implementat
 def compact(
     x: Given, relation: str, limit: Any, *, device: Device | None = None, implementation: str = "auto"
 ) -> Result:
-    """Return the elements in a relation to a number, in their order: ``x[x < 0.5]`` in one pass.
+    """Return the elements that satisfy a comparison, in their order, as ``x[x < 0.5]``.
 
     Parameters
     ----------
     x : array or buffer of float32, float64, float16, or integers of 32 or 64 bits.
     relation : ``"<"``, ``"<="``, ``">"``, ``">="``, ``"=="`` or ``"!="``.
-    limit : a number of the dtype of `x`. A comparison of floats is the device's, which may take denormal
-        numbers for zeros.
+    limit : a number of the dtype of `x`. The device compares floats, and may treat denormal numbers as zeros.
     device, implementation : as for `compress`.
 
     Returns
@@ -75,9 +75,9 @@ def compact(
     Raises
     ------
     InvalidDispatch
-        There is no such relation, or none for that dtype; the limit is no number of that dtype.
+        The relation does not exist or does not support the dtype, or the limit is not a number of that dtype.
     Unsupported
-        The device lacks the type, or what the implementation needs.
+        The device lacks the type, or a feature that the implementation requires.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def compact(
     array = arguments["x"]
     where_of(relation, limit, array.dtype)
     if relation in ("mask", "nonzero"):
-        raise InvalidDispatch(f"A relation is one like '<'; {relation!r} was given.")
+        raise InvalidDispatch(f"relation must be a comparison such as '<'; {relation!r} was given.")
     if math.prod(array.shape) == 0:
         return np.empty(0, array.dtype)
     plan = plan_compact(
@@ -98,25 +98,25 @@ def compact(
 
 
 def flatnonzero(x: Given, *, device: Device | None = None, implementation: str = "auto") -> Result:
-    """Return the indices, in C order, of the elements that are not zero; as `numpy.flatnonzero`.
+    """Return the indices, in C order, of the nonzero elements, as `numpy.flatnonzero`.
 
     Parameters
     ----------
-    x : array or buffer of bools, integers or floats, of 1, 2, 4 or 8 bytes; a buffer of bytes must have a
-        multiple of four.
+    x : array or buffer of bools, integers or floats, of 1, 2, 4 or 8 bytes. The size of a buffer of 1-byte
+        elements must be a multiple of four.
     device, implementation : as for `compress`.
 
     Returns
     -------
-    int64 in an array, as NumPy's; uint32 in a buffer where one was given (see `compress` for when there is
-    none).
+    An int64 array, as NumPy's; for a buffer a uint32 buffer (an array if there are no indices, see
+    `compress`).
 
     Raises
     ------
     InvalidDispatch
-        There are no zeros of that dtype.
+        The dtype is neither bool, integer nor float.
     Unsupported
-        The device lacks what the implementation needs.
+        The device lacks a feature that the implementation requires.
     """
     arguments = Arguments(device, x=x)
     array = arguments["x"]
@@ -136,43 +136,43 @@ def flatnonzero(x: Given, *, device: Device | None = None, implementation: str =
         output="indices",
         implementation=implementation,
     )
-    found = _kept(arguments, plan)
-    return found if isinstance(found, Buffer) else found.astype(np.int64)
+    indices = _kept(arguments, plan)
+    return indices if isinstance(indices, Buffer) else indices.astype(np.int64)
 
 
 def nonzero(x: Given, *, device: Device | None = None, implementation: str = "auto") -> tuple[Result, ...]:
-    """Return the indices of the elements that are not zero, an array for each axis; as `numpy.nonzero`.
+    """Return the indices of the nonzero elements, one array per axis, as `numpy.nonzero`.
 
-    Parameters, results and errors are those of `flatnonzero`; buffers of one dimension only.
+    Parameters, results and errors are those of `flatnonzero`. Buffers must have one dimension.
 
     Raises
     ------
     InvalidDispatch
-        Also for an array without axes, and a buffer of several.
+        Also if an array has no axes, or a buffer has several.
     """
     shape = x.shape if isinstance(x, Buffer) else as_array(x, "x").shape
     if shape == () or (isinstance(x, Buffer) and len(shape) != 1):
         raise InvalidDispatch(
-            f"nonzero takes arrays of at least one axis and buffers of one, not of shape {shape};"
-            " flatnonzero gives indices in C order of anything."
+            f"nonzero takes arrays of at least one axis and buffers of one axis; the shape {shape} was"
+            " given. Use flatnonzero, which returns indices in C order for every shape."
         )
-    found = flatnonzero(x, device=device, implementation=implementation)
-    if isinstance(found, Buffer):
-        return (found,)
-    return tuple(np.unravel_index(found, shape))
+    indices = flatnonzero(x, device=device, implementation=implementation)
+    if isinstance(indices, Buffer):
+        return (indices,)
+    return tuple(np.unravel_index(indices, shape))
 
 
 def partition_by(
     mask: Given, x: Given, *, device: Device | None = None, implementation: str = "auto"
 ) -> tuple[Result, int]:
-    """Put the elements where a mask is set first and the others behind them, both in their order.
+    """Return the elements selected by a mask, followed by all other elements, both in their order.
 
-    Parameters and errors are those of `compress`. Where the others begin is known only when all of the mask
-    has been read: the mask is read twice, the elements once.
+    Parameters and errors are those of `compress`. The mask is read twice, since the other elements begin at
+    an index that depends on the whole mask. The elements are read once.
 
     Returns
     -------
-    All elements in one dimension, as an array or a buffer, and how many of them the mask kept.
+    All elements in one dimension, as an array or a buffer, and the number of elements that the mask selects.
 
     Examples
     --------
@@ -195,19 +195,19 @@ def _number(total: npt.NDArray[Any] | Buffer) -> int:
     """Return a count, and close its buffer."""
     if not isinstance(total, Buffer):
         return int(total)
-    found = int(total.read())
+    count = int(total.read())
     total.close()
-    return found
+    return count
 
 
 def _kept(arguments: Arguments, plan: Plan) -> Result:
-    """Run a plan, and return as much of its result as was kept."""
-    kept, total = arguments.run(plan, "kept", "total")
+    """Run a plan and return the part of its result that holds selected elements."""
+    elements, total = arguments.run(plan, "kept", "total")
     count = _number(total)
-    if not isinstance(kept, Buffer):
-        result: Result = kept[:count].copy()
+    if not isinstance(elements, Buffer):
+        result: Result = elements[:count].copy()
         return result
     if count == 0:
-        kept.close()
-        return np.empty(0, kept.dtype)
-    return kept.view(shape=count)
+        elements.close()
+        return np.empty(0, elements.dtype)
+    return elements.view(shape=count)

@@ -20,11 +20,11 @@ from vkgroup.kernels.tuning import TABLES, tuned
 from vkgroup.kernels.types import dtype_of, sizes_of
 
 _LOOK_BACK = {name: value for name, value in look_back_defaults().items() if name != "payload"}
-"""A count and its status go into one word of 32 bits, whatever the device has."""
+"""Tuning values of the look-back; without `payload`, since a count and its status always share one word."""
 
 TABLES["compact"] = {
     "any": {"workgroup": 256, "items": 16, "staged": 1, **_LOOK_BACK},
-    # Workgroups run one after the other there, more or less: whoever waits for a later one waits in vain.
+    # CPU drivers run workgroups almost in sequence, so waiting for a later workgroup does not help.
     "cpu": {"workgroup": 128, "items": 8, "depth": 1, "group": 1, "spins": 4},
 }
 TABLES["compact.subgroup"] = {"nvidia": {"workgroup": 128, "items": 24, "depth": 2, "order": 0}}
@@ -35,10 +35,10 @@ OUTPUTS = ("values", "indices", "partition", "count")
 
 _MOST = 2**COUNTS - 1
 _OTHERS = 1024
-"""Bytes of shared memory for all but what grows with the tile and the group."""
+"""Bytes of shared memory that do not depend on the tile or the group."""
 
 _EACH_OF_GROUP = 16
-"""Bytes of shared memory for each tile of a group: a status and a count, twice."""
+"""Bytes of shared memory per tile of a group: a status and a count, twice."""
 
 _NUMBERS = {
     "float16": ("half_from", "float", 32),
@@ -49,18 +49,18 @@ _NUMBERS = {
     "uint64": ("packUint2x32", "uint64_t", 64),
     "int64": ("int64_from", "int64_t", 64),
 }
-"""Of a dtype: the kernel's macro `AS`, the type that it gives, and the bits of that."""
+"""For each dtype: the kernel's macro `AS`, the GLSL type of its result, and the bits of that type."""
 
 
 @dataclass(frozen=True)
 class Where:
-    """Which elements are kept.
+    """The condition that selects the elements to keep.
 
     Attributes
     ----------
-    macros : those of ``kernels/compact/tile.glsl`` that say so.
-    limit : what elements are compared with, as bits.
-    mask : whether a mask says it.
+    macros : the macros of ``kernels/compact/tile.glsl`` for the condition.
+    limit : bits of the number that elements are compared with.
+    mask : whether a mask selects the elements.
     """
 
     macros: Mapping[str, Any]
@@ -74,24 +74,27 @@ class Where:
 
 
 def where_of(where: str, limit: Any, dtype: np.dtype[Any]) -> Where:
-    """Return which elements are kept, as `plan_compact` describes it.
+    """Return the condition for the argument `where` of `plan_compact`.
 
     Raises
     ------
     InvalidDispatch
-        There is no such condition, or none for that dtype; the limit is no number of that dtype.
+        The condition does not exist or does not support the dtype, or the limit is not a number of that
+        dtype.
     """
     if where == "mask":
         return Where({"WHERE": "MASK"}, mask=True)
     if where == "nonzero":
         if dtype.kind not in "iuf":
-            raise InvalidDispatch(f"Zeros are found among integers and floats; {dtype} was given.")
+            raise InvalidDispatch(f"'nonzero' takes integers and floats; {dtype} was given.")
         bits = 8 * dtype.itemsize
         return Where({"WHERE": "ANY"}, (1 << bits - int(dtype.kind == "f")) - 1)
     if where not in RELATIONS:
-        raise InvalidDispatch(f"where is 'mask', 'nonzero' or one of {RELATIONS}; {where!r} was given.")
+        raise InvalidDispatch(f"where must be 'mask', 'nonzero' or one of {RELATIONS}; {where!r} was given.")
     if dtype.name not in _NUMBERS:
-        raise InvalidDispatch(f"Kernels compare {', '.join(_NUMBERS)}; {dtype} was given.")
+        raise InvalidDispatch(
+            f"Kernels can compare {', '.join(_NUMBERS)}; {dtype} was given. Convert it with .astype."
+        )
     name, kind, bits = _NUMBERS[dtype.name]
     macros: dict[str, Any] = {"WHERE": "COMPARED", "RELATION": where, "AS": name}
     macros |= {"T": kind, "T_BITS": bits, "T_FLOAT": int(dtype.kind == "f")}
@@ -99,17 +102,19 @@ def where_of(where: str, limit: Any, dtype: np.dtype[Any]) -> Where:
 
 
 def _bits(limit: Any, dtype: np.dtype[Any]) -> int:
-    """Return a number of a dtype as bits."""
+    """Return the bits of a number of a dtype."""
     try:
-        given = np.asarray(limit)
-        exact = given.shape == () and given.dtype.kind in "biuf"
+        array = np.asarray(limit)
+        exact = array.shape == () and array.dtype.kind in "biuf"
         with np.errstate(over="ignore"):
-            number = given.astype(dtype) if exact else np.zeros((), dtype)
+            number = array.astype(dtype) if exact else np.zeros((), dtype)
         exact = exact and bool(dtype.kind == "f" or number == limit)
     except (TypeError, ValueError, OverflowError):
         exact = False
     if not exact:
-        raise InvalidDispatch(f"Elements of {dtype} are compared with a number of that type; not {limit!r}.")
+        raise InvalidDispatch(
+            f"Elements of {dtype} are compared with a number of that type; {limit!r} was given."
+        )
     return int(number.view(f"u{dtype.itemsize}"))
 
 
@@ -126,55 +131,56 @@ def plan_compact(
 ) -> Plan:
     """Plan a stable compaction.
 
-    Its inputs are ``x``, unless only a mask matters, and ``mask`` where one does: a byte for each element, in
-    words of four. Its outputs are ``kept``, of which only the first ``total`` elements are written unless it
-    is a partition, and ``total``, uint32.
+    The inputs are ``x``, unless the result depends only on the mask, and ``mask`` if `where` is ``"mask"``:
+    one byte for each element, four to a word. The outputs are ``kept`` and ``total``, uint32. Only the first
+    ``total`` elements of ``kept`` are written, except for a partition.
 
     Parameters
     ----------
-    dtype, shape : of `x`, fewer than 2**30 elements of 2, 4 or 8 bytes; for a mask alone of anything.
-    where : which elements are kept. ``"mask"``: those whose byte in the mask is not 0; ``"nonzero"``: those
-        that are not 0; ``"<"``, ``"<="``, ``">"``, ``">="``, ``"=="``, ``"!="``: those in that relation to
-        `limit`.
+    dtype, shape : of `x`: fewer than 2**30 elements of 2, 4 or 8 bytes. If only the mask is read, the dtype
+        does not matter.
+    where : the elements to keep. ``"mask"``: those with a nonzero byte in the mask; ``"nonzero"``: those that
+        are not 0; ``"<"``, ``"<="``, ``">"``, ``">="``, ``"=="``, ``"!="``: those for which this comparison
+        with `limit` is true.
     limit : a number of that dtype.
     output : ``"values"``, the kept elements; ``"indices"``, their indices in C order, uint32;
-        ``"partition"``, the kept elements and then the others, both in their order; ``"count"``, none.
+        ``"partition"``, the kept elements and then all others, both in their order; ``"count"``, only
+        ``total``.
     implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``.
-    **tuning : ``workgroup`` (a multiple of the subgroup size in the subgroup version), ``items`` of an
-        invocation (a multiple of 4, at most 32; in the shared version fewer are taken where shared memory is
-        short), ``staged`` (in the shared version 1 brings the kept elements together before they are
-        written), and those of `look_back_defaults` but for ``payload``.
+    **tuning : ``workgroup`` (a multiple of the subgroup size in the subgroup version), ``items`` per
+        invocation (a multiple of 4, at most 32; the shared version reduces them if shared memory is short),
+        ``staged`` (1: the shared version gathers the kept elements in shared memory before it writes them),
+        and those of `look_back_defaults` except ``payload``.
 
     Raises
     ------
     InvalidDispatch
-        There is nothing to compact, too much, or no such condition, output or dtype; a tuning value makes no
-        sense.
+        The number of elements, the condition, the output, the dtype or a tuning value is invalid.
     Unsupported
         The device lacks the subgroup operations, the type, or grids of that size.
     """
     kind, count = dtype_of(dtype), math.prod(sizes_of(shape))
-    found = where_of(where, limit, kind)
+    condition = where_of(where, limit, kind)
     if output not in OUTPUTS:
-        raise InvalidDispatch(f"output is one of {OUTPUTS}; {output!r} was given.")
+        raise InvalidDispatch(f"output must be one of {OUTPUTS}; {output!r} was given.")
     if not 0 < count <= _MOST:
-        raise InvalidDispatch(f"A compaction is of 1 to {_MOST} elements; {count} were given.")
-    reads = not found.mask or output in ("values", "partition")
+        raise InvalidDispatch(f"A compaction takes 1 to {_MOST} elements; {count} were given.")
+    reads = not condition.mask or output in ("values", "partition")
     if reads and kind.itemsize not in (2, 4, 8):
-        raise InvalidDispatch(f"Elements of 2, 4 or 8 bytes are moved; {kind} was given.")
-    chosen = choose_full(device, implementation, *OPERATIONS)
+        raise InvalidDispatch(f"A compaction can move elements of 2, 4 or 8 bytes; {kind} was given.")
+    version = choose_full(device, implementation, *OPERATIONS)
     checked(TABLES["compact"]["any"], tuning)
-    values = tuned(device, "compact", chosen, **tuning)
-    planner = Planner(device, "compact", chosen)
+    values = tuned(device, "compact", version, **tuning)
+    planner = Planner(device, "compact", version)
     if reads:
         planner.input("x", kind, shape)
-    if found.mask:
+    if condition.mask:
         planner.input("mask", np.uint32, parts(count, 4))
     if output != "count":
         planner.output("kept", np.uint32 if output == "indices" else kind, count)
     planner.output("total", np.uint32, ())
-    macros = {**found.macros, "BITS": 8 * kind.itemsize if reads else 32}
-    job = _Job(planner, macros, found, count, reads, _fitting(planner, count, values, macros["BITS"]))
+    macros = {**condition.macros, "BITS": 8 * kind.itemsize if reads else 32}
+    job = _Job(planner, macros, condition, count, reads, _fitting(planner, count, values, macros["BITS"]))
     if output in ("partition", "count"):
         planner.fill("total", 0)
         job.dispatch("count")
@@ -184,7 +190,7 @@ def plan_compact(
 
 
 def _fitting(planner: Planner, count: int, values: Mapping[str, Any], bits: int) -> Tiling:
-    """Cut the elements into tiles that fit into shared memory."""
+    """Divide the elements into tiles that fit into shared memory."""
     device = planner.device
     width, each = (2, 8) if bits == 64 else (4, 4)
     tiling = tile(device, planner.implementation, count, values, bits=32, width=width, payload=COUNTS)
@@ -193,7 +199,7 @@ def _fitting(planner: Planner, count: int, values: Mapping[str, Any], bits: int)
     room = int(device.capabilities.limits["maxComputeSharedMemorySize"]) - _OTHERS
     room -= _EACH_OF_GROUP * int(values["group"])
     staged, items = each * int(values["staged"]), tiling.items
-    # Beside the elements, where they are staged: two counts in each word, twice.
+    # In addition to staged elements: two counts in each word, twice.
     while items > width and tiling.workgroup * (items * staged + 8 * parts(items, 2 * width)) > room:
         items -= width
     return dataclasses.replace(tiling, items=items, tiles=parts(count, tiling.workgroup * items))
@@ -211,7 +217,7 @@ class _Job:
     tiling: Tiling
 
     def dispatch(self, output: str) -> None:
-        """Add the dispatch that makes one output."""
+        """Add the dispatch that computes one output."""
         planner, tiling, counting = self.planner, self.tiling, output == "count"
         bindings = {4: "total"} | ({0: "x"} if self.reads else {}) | ({3: "mask"} if self.where.mask else {})
         constants: dict[int | str, Any] = {"ITEMS": tiling.items}
@@ -219,7 +225,7 @@ class _Job:
         if planner.implementation == "shared":
             macros["STAGED"] = tiling.tuning["staged"]
         if counting:
-            # A count of what a mask keeps does not look at the elements.
+            # A count of mask bytes does not read the elements.
             bindings = {slot: name for slot, name in bindings.items() if slot or not self.where.mask}
         else:
             bindings |= {1: "kept", 2: tiling.clear(planner)}

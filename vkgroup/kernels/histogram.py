@@ -1,4 +1,4 @@
-"""Histograms: how many elements are in each bin, counted in shared memory or directly in the device's."""
+"""Histograms: number of elements in each bin, counted in shared memory or directly in device memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from vkgroup.kernels.tuning import TABLES, check_whole, tuned
 from vkgroup.kernels.types import dtype_of, sizes_of
 
 MATCHES = ("each", "neighbours", "rounds", "ballots", "partitioned")
-"""How lanes in the same bin are found, in the order of ``kernels/histogram/match.glsl``."""
+"""Methods to find lanes with the same bin, in the order of ``kernels/histogram/match.glsl``."""
 
 TABLES["histogram"] = {
     "any": {
@@ -58,30 +58,31 @@ def plan_bincount(
     implementation: str = "auto",
     **tuning: Any,
 ) -> Plan:
-    """Plan to count the elements 0, 1, … `bins` - 1 of an array of whole numbers; others are dropped.
+    """Plan the counts of the values 0, 1, … `bins` - 1 in an array of integers; other values are ignored.
 
     Parameters
     ----------
-    shape, dtype : of the array `x`: at least one element; any whole numbers of 8 to 64 bits.
-    bins : of the counts, uint32: the output `counts`.
-    **tuning : `workgroup`, `items` (vectors of 16 bytes an invocation loads at once), `groups` (workgroups at
-        most), `in_memory` (count in the device's memory, not in shared memory), `copies` and `interleaved`
-        (of the table in shared memory). Of the subgroup version `vote` (ask first whether all lanes are in
-        one bin) and `match`, one of `MATCHES`; of the shared one `runs` (whether a vector's elements are all
-        in one bin) and `slots` (bins of which shared memory keeps the counts, with `in_memory`).
+    shape, dtype : of the array `x`: at least one element; any integers of 8 to 64 bits.
+    bins : length of the output `counts`, uint32.
+    **tuning : `workgroup`, `items` (16-byte vectors that an invocation loads at once), `groups` (the maximum
+        number of workgroups), `in_memory` (count in device memory, not in shared memory), `copies` (tables in
+        shared memory) and `interleaved` (whether these tables are interleaved). Only the subgroup version has
+        `vote` (first test whether all lanes have the same bin) and `match`, one of `MATCHES`. Only the shared
+        version has `runs` (first test whether all elements of a vector have the same bin) and `slots` (with
+        `in_memory`: number of bins whose counts are cached in shared memory).
 
     Raises
     ------
     InvalidDispatch
-        The dtype has no whole numbers, a value makes no sense, or the table does not fit.
+        The dtype is not an integer, a value is invalid, or the table does not fit into shared memory.
     Unsupported
-        The device lacks what this needs; elements of 8 and 16 bits need storage of their type.
+        The device lacks a required feature. Elements of 8 and 16 bits require storage of their type.
     """
     dtype = dtype_of(dtype)
     if dtype.kind not in "iu":
         raise InvalidDispatch(f"Only whole numbers can be counted by their values; {dtype} was given.")
     if not isinstance(bins, int | np.integer) or bins < 1:
-        raise InvalidDispatch(f"There must be a bin to count in; bins is {bins!r}.")
+        raise InvalidDispatch(f"bins must be a positive integer; {bins!r} was given.")
     work = _Work(device, "bincount", shape, dtype, bins, implementation, tuning)
     return work.plan({"BINNING": "DIRECT"}, {"low": _pushed(dtype, int(keys_of(np.zeros(1, dtype))[0]))})
 
@@ -99,23 +100,25 @@ def plan_histogram(
 
     Parameters
     ----------
-    shape, dtype : of the array `x`: at least one element, of any dtype that kernels have.
-    bins : how many equal bins, or their edges, ascending.
-    range : of equal bins: the lower edge of the first and the upper edge of the last one.
+    shape, dtype : of the array `x`: at least one element, of any dtype that the kernels support.
+    bins : the number of bins of equal width, or ascending edges.
+    range : the lower edge of the first and the upper edge of the last bin, for bins of equal width.
     **tuning : as for `plan_bincount`.
 
     Returns
     -------
-    A plan with the output `counts`, uint32. Where the device's arithmetic alone does not tell the bins, it
+    A plan with the output `counts`, uint32. If float32 arithmetic alone cannot determine the bins, the plan
     has the input `edges`: `vkgroup.kernels.histogram_bins.Bins.keys`.
 
     Raises
     ------
     InvalidDispatch, Unsupported
-        As `plan_bincount`, and for bins that NumPy refuses.
+        As `plan_bincount`; also if NumPy rejects the bins.
     """
     if range is None and np.ndim(bins) == 0:
-        raise InvalidDispatch("A plan of equal bins needs the range, since it does not see the elements.")
+        raise InvalidDispatch(
+            "A plan of equal bins needs the argument range, since a plan does not read the elements."
+        )
     dtype = dtype_of(dtype)
     return _plan(device, shape, dtype, bins_of(dtype, bins, range), implementation, tuning)
 
@@ -147,12 +150,12 @@ def _plan(
 
 
 def _pushed(dtype: np.dtype[Any], key: int) -> Any:
-    """Return a key as the push constants have it: those of 64 bits as two words."""
+    """Return a key as push constants: one word, or two words for 64 bits."""
     return [key & 0xFFFFFFFF, key >> 32] if dtype.itemsize == 8 else key
 
 
 class _Work:
-    """What the plans of all histograms have in common: one dispatch over all elements, with its tuning."""
+    """The common part of all histogram plans: one dispatch over all elements, with its tuning."""
 
     def __init__(
         self,
@@ -173,26 +176,28 @@ class _Work:
         self._planner.output("counts", np.uint32, bins)
         self._count = math.prod(sizes_of(shape))
         if not 0 < self._count < 2**32:
-            raise InvalidDispatch(f"A plan is for 1 to 2**32 - 1 elements; {self._count} were given.")
+            raise InvalidDispatch(f"A plan takes 1 to 2**32 - 1 elements; {self._count} were given.")
         room = int(device.capabilities.limits["maxComputeSharedMemorySize"]) // _WORD
         small = bins + 1 <= room
         in_memory = tuning.get("in_memory")
         self._in_memory = not small if in_memory is None else bool(in_memory)
         if not self._in_memory and not small:
-            raise InvalidDispatch(f"{bins} bins do not fit into the {_WORD * room} bytes of shared memory.")
+            raise InvalidDispatch(
+                f"{bins} bins do not fit into the {_WORD * room} bytes of shared memory; use in_memory=True."
+            )
         entry = "histogram.memory" if self._in_memory else "histogram"
         self._tuning = _checked(tuned(device, entry, implementation, **tuning), tuning)
         self._room = room
 
     def empty(self) -> Plan:
-        """Return a plan that finds nothing: no element can be in any bin."""
+        """Return a plan that counts nothing, for bins that no element can be in."""
         self._planner.fill("counts", 0)
         return self._planner.plan()
 
     def plan(
         self, binning: dict[str, Any], push: dict[str, Any], edges: npt.NDArray[Any] | None = None
     ) -> Plan:
-        """Return the plan of one way to find an element's bin."""
+        """Return the plan for one method of finding an element's bin."""
         planner, tuning = self._planner, self._tuning
         bindings = {"Vectors": "x", "Scalars": "x", "Counts": "counts"}
         if edges is not None:
@@ -225,7 +230,7 @@ class _Work:
         return planner.plan()
 
     def _table(self) -> dict[int | str, Any]:
-        """Return the constants of the table in shared memory: as many copies as asked for, or as fit."""
+        """Return the constants of the table in shared memory, with as many of the requested copies as fit."""
         if self._in_memory:
             return {}
         fitting = self._room // (self._bins + 1)
@@ -234,12 +239,12 @@ class _Work:
 
 
 def _checked(values: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-    """Return the tuning values, of which the caller's must be known and make sense."""
+    """Return the tuning values after checking those of the caller."""
     known = {*TABLES["histogram"]["any"], "in_memory"}
     if unknown := given.keys() - known:
-        raise InvalidDispatch(f"A histogram has no tuning {sorted(unknown)}; it has {sorted(known)}.")
+        raise InvalidDispatch(f"A histogram has no tuning values {sorted(unknown)}; it has {sorted(known)}.")
     if values["match"] not in MATCHES:
-        raise InvalidDispatch(f"match is one of {MATCHES}; {values['match']!r} was given.")
+        raise InvalidDispatch(f"match must be one of {MATCHES}; {values['match']!r} was given.")
     for name in ("workgroup", "items", "groups", "copies", "slots"):
         check_whole(name, values[name], _VECTOR if name == "workgroup" else 1)
     for name in ("interleaved", "vote", "runs", "in_memory"):
@@ -247,46 +252,49 @@ def _checked(values: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
             raise InvalidDispatch(f"{name} is True or False; {values[name]!r} was given.")
     for name in ("copies", "slots"):
         if values[name] & (values[name] - 1):
-            raise InvalidDispatch(f"{name} is a power of two; {values[name]} was given.")
+            raise InvalidDispatch(f"{name} must be a power of two; {values[name]} was given.")
     return values
 
 
 def bincount(
     x: Given, minlength: int = 0, *, device: Device | None = None, implementation: str = "auto"
 ) -> Result:
-    """Count how often each whole number occurs: `numpy.bincount` without weights.
+    """Count the occurrences of each integer, as `numpy.bincount` without weights.
 
     Parameters
     ----------
-    x : one-dimensional array or `Buffer` of whole numbers that are not negative.
-    minlength : of the result at least.
-    device : where to run arrays; default the best one.
+    x : one-dimensional array or `Buffer` of nonnegative integers.
+    minlength : the minimum length of the result.
+    device : the device for arrays; None selects the best one.
     implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``.
 
     Returns
     -------
-    The counts of 0, 1, … the greatest number, int64 as NumPy's; uint32 in a `Buffer` where one was given.
+    The counts of 0, 1, … up to the greatest number: int64 as NumPy's, or a uint32 `Buffer` if `x` is a
+    `Buffer`.
 
     Raises
     ------
     InvalidDispatch
-        A number is negative, or `x` has another dtype or more dimensions.
+        A number is negative, or `x` is not one-dimensional or not of integers.
     Unsupported
-        The device lacks what this needs.
+        The device lacks a required feature.
     """
     arguments = Arguments(device, x=x)
     given = arguments["x"]
     if len(given.shape) != 1 or (given.dtype.kind not in "iu" and given.shape != (0,)):
         raise InvalidDispatch(
-            f"x is one-dimensional, of whole numbers; it is {given.dtype} of shape {given.shape}."
+            f"x must be one-dimensional, of whole numbers; it is {given.dtype} of shape {given.shape}."
         )
     if not isinstance(minlength, int | np.integer) or minlength < 0:
-        raise InvalidDispatch(f"minlength is a whole number that is not negative; {minlength!r} was given.")
+        raise InvalidDispatch(
+            f"minlength must be a whole number that is not negative; {minlength!r} was given."
+        )
     if given.shape[0] == 0:
         return np.zeros(minlength, np.int64)
     least, greatest = extremes(arguments)
     if least < 0:
-        raise InvalidDispatch(f"Only numbers that are not negative can be counted; {least} is in x.")
+        raise InvalidDispatch(f"Only numbers that are not negative can be counted; x contains {least}.")
     bins = max(int(greatest) + 1, minlength)
     plan = plan_bincount(arguments.device, given.shape, given.dtype, bins, implementation)
     (counts,) = arguments.run(plan, "counts")
@@ -301,33 +309,33 @@ def histogram(
     device: Device | None = None,
     implementation: str = "auto",
 ) -> tuple[Result, npt.NDArray[Any]]:
-    """Count the elements in each bin: `numpy.histogram` without weights and density.
+    """Count the elements in each bin, as `numpy.histogram` without weights and density.
 
-    The edges are NumPy's, and each element is counted where an exact comparison with the edges puts it: in
-    bin k if edges[k] <= x < edges[k + 1], the last bin being closed; NaNs and what lies outside are dropped.
-    NumPy gives the same unless it contradicts its own edges: where bins are hardly wider than the rounding of
-    the edges, and for whole numbers of 64 bits beyond 2**53, which it rounds first
-    (`vkgroup.kernels.histogram_bins` derives the bounds).
+    The edges are NumPy's. An exact comparison determines the bin of an element x: bin k if edges[k] <= x <
+    edges[k + 1]; the last bin includes its upper edge. NaN and elements outside all bins are ignored. NumPy's
+    counts can differ in two cases: for bins that are not much wider than the rounding error of the edges, and
+    for 64-bit integers beyond 2**53, which NumPy rounds first (`vkgroup.kernels.histogram_bins` derives the
+    bounds).
 
     Parameters
     ----------
     x : array or `Buffer` of any shape.
-    bins : how many equal bins, or their edges, ascending.
-    range : of equal bins: the first and the last edge; default the least and greatest element.
-    device : where to run arrays; default the best one.
+    bins : the number of bins of equal width, or ascending edges.
+    range : the first and the last edge, for bins of equal width; default the least and the greatest element.
+    device : the device for arrays; None selects the best one.
     implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``.
 
     Returns
     -------
-    counts : int64 as NumPy's; uint32 in a `Buffer` where one was given.
-    edges : as `numpy.histogram_bin_edges` gives them, an array.
+    counts : int64 as NumPy's, or a uint32 `Buffer` if `x` is a `Buffer`.
+    edges : the array that `numpy.histogram_bin_edges` returns.
 
     Raises
     ------
     InvalidDispatch
-        NumPy would raise ValueError, or the dtype is none that kernels have.
+        NumPy would raise ValueError, or the kernels do not support the dtype.
     Unsupported
-        The device lacks what this needs.
+        The device lacks a required feature.
     """
     arguments = Arguments(device, x=x)
     given = arguments["x"]
@@ -335,10 +343,10 @@ def histogram(
     count = math.prod(given.shape)
     if range is None and np.ndim(bins) == 0:
         range = extremes(arguments) if count else (0, 1)
-    made = bins_of(given.dtype, bins, range)
+    histogram_bins = bins_of(given.dtype, bins, range)
     if not count:
-        return np.zeros(len(made.edges) - 1, np.int64), made.edges
-    plan = _plan(arguments.device, given.shape, given.dtype, made, implementation, {})
-    more = {"edges": made.keys} if "edges" in plan.inputs else {}
-    (counts,) = arguments.run(plan, "counts", **more)
-    return counts if isinstance(counts, Buffer) else counts.astype(np.int64), made.edges
+        return np.zeros(len(histogram_bins.edges) - 1, np.int64), histogram_bins.edges
+    plan = _plan(arguments.device, given.shape, given.dtype, histogram_bins, implementation, {})
+    edge_keys = {"edges": histogram_bins.keys} if "edges" in plan.inputs else {}
+    (counts,) = arguments.run(plan, "counts", **edge_keys)
+    return counts if isinstance(counts, Buffer) else counts.astype(np.int64), histogram_bins.edges

@@ -1,34 +1,36 @@
-"""Bins of a histogram, as the kernel wants them: edges as keys, and how far positions can be trusted.
+"""Bins of a histogram for the kernel: edges as keys, and error bounds of computed positions.
 
-An element x is in bin k if edges[k] <= x < edges[k + 1], the last bin being closed: compared exactly. The
-edges are NumPy's (`numpy.histogram_bin_edges`). Among equal bins the kernel computes the position
+An element x is in bin k if edges[k] <= x < edges[k + 1], compared exactly; the last bin includes its upper
+edge. The edges are NumPy's (`numpy.histogram_bin_edges`). For bins of equal width the kernel computes the
+position
 
-    p = (x - origin) * scale,    or of whole numbers    p = float(x - low) * scale + bias,
+    p = (x - origin) * scale,    or for integers    p = float(x - low) * scale + bias,
 
-in float32, which is wrong by rounding, and trusts it farther than `margin` from any whole number.
+in float32. Because of rounding, the kernel relies on p only if p is farther than `margin` from every integer.
 
-The margin. Let F(x) = (x - lo) n / (hi - lo), exactly, for n bins from lo to hi, and u = 2**-23: a correctly
-rounded result of Vulkan is within u of the exact one, relatively, whichever way it is rounded, but may be
-flushed to zero below the least normal number m. With d = x - origin, and e = |origin - lo|:
+The margin is derived as follows. Let F(x) = (x - lo) n / (hi - lo), exactly, for n bins from lo to hi, and u
+= 2**-23. The relative error of a correctly rounded result in Vulkan is at most u in every rounding mode, but
+results below the least normal number m may be flushed to zero. Let e = |origin - lo|.
 
-- floats: the rounding of origin changes F by e * scale; subtraction, multiplication and the rounding of
-  scale change it by at most (1 + u)**3 - 1 < 4 u of n + e * scale; flushed operands and results by
-  2 m * scale.
-- whole numbers: x - low is exact; conversion, multiplication, scale, bias (its own rounding) and the sum
-  change F by less than 6 u of n.
+- floats: the rounding of origin changes F by e * scale. Subtraction, multiplication and the rounding of scale
+  change it by at most ((1 + u)**3 - 1) (n + e * scale) < 4 u (n + e * scale). Flushed operands and results
+  change it by at most 2 m * scale.
+- integers: x - low is exact. The conversion, the multiplication, the sum, and the rounding of scale and bias
+  change F by less than 6 u n.
 
-So |p - F(x)| <= error. The edges themselves are rounded: edges[k] is at F = k + s, |s| <= `stray`. If p is
-farther than error + stray above k and below k + 1, F(x) is farther than stray from both, and x is in bin k.
-Else p is near one whole number k; where error + stray < 1 / 2, x is between edges[k - 1] and edges[k + 1],
-and the kernel compares it with edges[k]. Else the margin is 1, and the kernel searches. The fraction of p is
-computed with an error of at most u, which is added with as much again for the margin's own rounding.
+So |p - F(x)| <= error. The edges themselves are rounded: F(edges[k]) = k + s with |s| <= `stray`. If p is
+more than error + stray above k and below k + 1, then F(x) is more than stray away from both, and x is in bin
+k. Otherwise p is near one integer k. If error + stray < 1 / 2, then x is between edges[k - 1] and edges[k +
+1], and the kernel compares x with edges[k]. Otherwise the margin is 1, and the kernel does a binary search.
+The fraction of p is computed with an error of at most u; the margin adds 2 u for this error and for its own
+rounding.
 
-NumPy's own result is the same wherever its estimate of k is wrong by one at most. Its estimate is
-((x - lo) / (hi - lo)) * n in the type of the edges, or a wider one. With that type's v (2**-23 or 2**-52),
-its rounding is less than 4 v n, and that of lo and hi to edges shifts it by v n (|lo| + |hi|) / (hi - lo), so
-the results agree if both together with stray are less than 1; `Bins.as_numpy` says whether they must. NumPy
-also converts whole numbers to the type of the edges first; where that is not float64, or the numbers have 64
-bits, values may change, and `as_numpy` is false.
+NumPy's result is the same if its estimate of k is wrong by at most one. Its estimate is ((x - lo) / (hi -
+lo)) * n in the type of the edges, or in a wider type. Let v be the machine epsilon of that type (2**-23 or
+2**-52). The rounding error of the estimate is less than 4 v n, and the rounding of lo and hi to edges shifts
+it by at most v n (|lo| + |hi|) / (hi - lo). If the sum of both and stray is less than 1, the results must
+agree, and `Bins.as_numpy` is true. NumPy also converts integers to the type of the edges first. If that type
+is not float64, or the integers have 64 bits, values may change, and `as_numpy` is false.
 """
 
 from __future__ import annotations
@@ -50,12 +52,12 @@ _NONE = -1.0
 
 @dataclass(frozen=True)
 class Position:
-    """How the kernel computes positions among equal bins; see the module.
+    """Parameters of the kernel's position formula for bins of equal width; see the module.
 
     Attributes
     ----------
     origin, scale, bias : float32 numbers.
-    margin : 1 where positions tell nothing, below 0 where they are exact.
+    margin : 1 if positions cannot be used, below 0 if they are exact.
     """
 
     origin: float
@@ -70,12 +72,12 @@ class Bins:
 
     Attributes
     ----------
-    edges : as NumPy has them, one more than bins.
-    keys : of the least element of each bin that an element can be in, of the dtype of keys in memory; none
-        where no element can be in any.
-    low, high : keys of the least and greatest elements that are in a bin.
+    edges : NumPy's edges, one more than bins.
+    keys : the key of the least element of each bin that elements can be in, with the dtype of keys in memory;
+        empty if no element can be in any bin.
+    low, high : keys of the least and the greatest element that are in a bin.
     position : see `Position`.
-    as_numpy : whether `numpy.histogram` must give the same for every element.
+    as_numpy : whether `numpy.histogram` is guaranteed to give the same counts.
     """
 
     edges: npt.NDArray[Any]
@@ -87,7 +89,7 @@ class Bins:
 
     @property
     def exact(self) -> bool:
-        """Whether the kernel need not look at edges at all."""
+        """Whether the kernel does not need to read edges."""
         return self.position.margin < 0
 
 
@@ -98,23 +100,23 @@ def bins_of(
 
     Parameters
     ----------
-    bins : number of equal bins, or ascending edges.
-    limits : of equal bins: the first and last edge.
+    bins : the number of bins of equal width, or ascending edges.
+    limits : the first and the last edge, for bins of equal width.
 
     Raises
     ------
     InvalidDispatch
-        They are what `numpy.histogram` refuses, or a name of a rule, which is not supported.
+        `numpy.histogram` rejects the bins, or `bins` is the name of a rule, which is not supported.
     """
     if isinstance(bins, str):
-        raise InvalidDispatch(f"bins is a number or edges; use numpy.histogram_bin_edges for {bins!r}.")
+        raise InvalidDispatch(f"bins must be a number or edges; use numpy.histogram_bin_edges for {bins!r}.")
     equal = np.ndim(bins) == 0
     try:
         edges = np.histogram_bin_edges(np.empty(0, dtype), bins, limits)
     except (TypeError, ValueError) as error:
-        raise InvalidDispatch(f"No histogram has these bins: {error}") from error
+        raise InvalidDispatch(f"These bins are invalid: {error}") from error
     if len(edges) < 2 or edges.dtype.kind not in "iuf" or np.isnan(edges).any():
-        raise InvalidDispatch(f"bins are at least two edges, ascending real numbers; {bins!r} was given.")
+        raise InvalidDispatch(f"bins must be at least two edges, ascending real numbers; {bins!r} was given.")
     return _bins(dtype, edges, equal)
 
 
@@ -130,13 +132,13 @@ def _bins(dtype: np.dtype[Any], edges: npt.NDArray[Any], equal: bool) -> Bins:
         stray = _stray(edges)
         if dtype.itemsize < 8:
             position = _position(dtype, edges, least, high - low, stray)
-    kept = dtype.kind == "f" or (dtype.itemsize < 8 and edges.dtype == np.float64)
-    as_numpy = kept and (not equal or _estimate_error(edges) + stray < 1)
+    exact_conversion = dtype.kind == "f" or (dtype.itemsize < 8 and edges.dtype == np.float64)
+    as_numpy = exact_conversion and (not equal or _estimate_error(edges) + stray < 1)
     return Bins(edges, keys.astype(key_type(dtype)), low, high, position, as_numpy)
 
 
 def _estimate_error(edges: npt.NDArray[Any]) -> float:
-    """Return by how many bins NumPy's first estimate may be wrong, besides what the edges stray."""
+    """Return the maximum error of NumPy's first estimate, in bins, without the rounding of the edges."""
     lo, hi = float(edges[0]), float(edges[-1])
     if hi - lo > float(np.finfo(edges.dtype).max):
         return float("inf")
@@ -145,19 +147,19 @@ def _estimate_error(edges: npt.NDArray[Any]) -> float:
 
 
 def _stray(edges: npt.NDArray[Any]) -> float:
-    """Return how far edges are from where equal bins have them, in bins, rounded up."""
+    """Return the maximum distance of the edges from exactly equal bins, in bins, rounded up."""
     exact = edges.astype(np.longdouble)
     width = exact[-1] - exact[0]
-    place = (exact - exact[0]) / width * (len(edges) - 1)
-    off = np.abs(place - np.arange(len(edges))).max()
-    # Three roundings of this computation itself, of numbers up to len(edges).
-    return float(off + 4 * np.finfo(np.longdouble).eps * len(edges)) if off else 0.0
+    positions = (exact - exact[0]) / width * (len(edges) - 1)
+    distance = np.abs(positions - np.arange(len(edges))).max()
+    # The second term bounds three roundings of this computation, of numbers up to len(edges).
+    return float(distance + 4 * np.finfo(np.longdouble).eps * len(edges)) if distance else 0.0
 
 
 def _position(
     dtype: np.dtype[Any], edges: npt.NDArray[Any], least: npt.NDArray[Any], span: int, stray: float
 ) -> Position:
-    """Return how positions are computed for elements of fewer than 64 bits."""
+    """Return the parameters of the position formula for elements of fewer than 64 bits."""
     bins, lo, width = len(edges) - 1, float(edges[0]), float(edges[-1]) - float(edges[0])
     with np.errstate(all="ignore"):
         wanted = float(np.float64(bins) / width)
@@ -175,7 +177,7 @@ def _position(
         exact = power and lo == 0 and flushed < 1 and np.array_equal(edges, steps)
     else:
         error = 6 * _U * bins
-        # Multiples of 2**-19 below 2**33: float64 holds them, and their sums, as they are.
+        # Multiples of 2**-19 below 2**33: float64 represents them and their sums exactly.
         small = abs(lo) < 2**32 and width < 2**32 and scale <= 2**19
         exact = power and small and float(least[0]) == lo and span < 2**24
         exact = exact and np.array_equal(edges, lo + steps)

@@ -1,4 +1,4 @@
-"""Keys: unsigned numbers in the order of elements, as ``kernels/include/elements.glsl`` makes them."""
+"""Keys: unsigned integers in the same order as elements; see ``kernels/include/elements.glsl``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def macros(dtype: np.dtype[Any]) -> dict[str, Any]:
     Raises
     ------
     InvalidDispatch
-        Kernels do not work on that dtype.
+        Kernels do not support the dtype.
     """
     if dtype not in GLSL:
         known = ", ".join(str(kind) for kind in GLSL)
@@ -37,8 +37,8 @@ def key_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
 def keys_of(elements: npt.NDArray[Any]) -> Keys:
     """Return the keys of elements, as uint64.
 
-    Whole numbers of fewer than 32 bits have the keys that they have as 32 bits; floats of 16 bits have keys
-    of 16 bits.
+    Integers of fewer than 32 bits have the same keys as 32-bit integers of equal value; 16-bit floats have
+    16-bit keys.
     """
     dtype = elements.dtype
     if dtype.kind == "u":
@@ -55,7 +55,7 @@ def keys_of(elements: npt.NDArray[Any]) -> Keys:
 
 
 def least_not_below(dtype: np.dtype[Any], bounds: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], int]:
-    """Return for each bound the least element of a dtype that is not below it.
+    """Return, for each bound, the least value of a dtype that is not below the bound.
 
     Parameters
     ----------
@@ -63,8 +63,8 @@ def least_not_below(dtype: np.dtype[Any], bounds: npt.NDArray[Any]) -> tuple[npt
 
     Returns
     -------
-    The elements, and how many of the bounds have one: those that are above all elements are behind the
-    others.
+    The values, and the number of bounds that have one. Bounds above all values of the dtype have none; they
+    are at the end.
     """
     if dtype.kind != "f":
         limits = np.iinfo(dtype)
@@ -75,13 +75,13 @@ def least_not_below(dtype: np.dtype[Any], bounds: npt.NDArray[Any]) -> tuple[npt
         reachable = int(np.searchsorted(whole >= _beyond(dtype), True))
         return np.maximum(whole[:reachable], float(limits.min)).astype(dtype), reachable
     with np.errstate(over="ignore"):
-        found = bounds.astype(dtype)
-        found = np.where(found < bounds, np.nextafter(found, dtype.type(np.inf)), found)
-    return np.where(found == 0, dtype.type(-0.0), found).astype(dtype), len(bounds)
+        elements = bounds.astype(dtype)
+        elements = np.where(elements < bounds, np.nextafter(elements, dtype.type(np.inf)), elements)
+    return np.where(elements == 0, dtype.type(-0.0), elements).astype(dtype), len(bounds)
 
 
 def greatest_not_above(dtype: np.dtype[Any], bound: Any) -> npt.NDArray[Any]:
-    """Return the greatest element of a dtype that is not above a bound, as an array of one, or of none."""
+    """Return the greatest value of a dtype that is not above a bound, as an array of one or no element."""
     bounds = np.array([bound])
     if dtype.kind != "f":
         limits = np.iinfo(dtype)
@@ -91,11 +91,11 @@ def greatest_not_above(dtype: np.dtype[Any], bound: Any) -> npt.NDArray[Any]:
             return np.array([limits.max], dtype)
         return np.array([number] if number >= limits.min else [], dtype)
     with np.errstate(over="ignore"):
-        found = bounds.astype(dtype)
-        found = np.where(found > bounds, np.nextafter(found, dtype.type(-np.inf)), found)
-    return np.where(found == 0, dtype.type(0.0), found).astype(dtype)
+        elements = bounds.astype(dtype)
+        elements = np.where(elements > bounds, np.nextafter(elements, dtype.type(-np.inf)), elements)
+    return np.where(elements == 0, dtype.type(0.0), elements).astype(dtype)
 
 
 def _beyond(dtype: np.dtype[Any]) -> float:
-    """Return the number after a dtype's greatest: a power of two, which is exact as a float."""
+    """Return the greatest value of an integer dtype plus one: a power of two, which is exact as a float."""
     return float(int(np.iinfo(dtype).max) + 1)

@@ -1,4 +1,4 @@
-"""Functions shared by the image kernels: recognition of arrays that are images."""
+"""Size and texels of arrays that the image kernels use as images."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from vkgroup.kernels.types import dtype_of
 
 
 @dataclass(frozen=True)
-class Picture:
-    """A picture's size and texels.
+class ImageExtent:
+    """The size and texel format of an image.
 
     Attributes
     ----------
@@ -31,19 +31,23 @@ class Picture:
         return "float" if self.components == 1 else "vec4"
 
 
-def picture_of(dtype: npt.DTypeLike, shape: tuple[int, ...]) -> Picture:
-    """Return what an array is as a picture.
+def image_extent(dtype: npt.DTypeLike, shape: tuple[int, ...]) -> ImageExtent:
+    """Return the size and texel format of an image array.
 
     Raises
     ------
     InvalidDispatch
-        It is not float32, or its shape is neither (height, width), (height, width, 1) nor (height, width, 4).
+        The dtype is not float32, or the shape is neither (height, width), (height, width, 1) nor (height,
+        width, 4).
     """
     kind = dtype_of(dtype)
     if kind != np.float32:
-        raise InvalidDispatch(f"Pictures are float32; {kind} was given. Convert it with .astype(np.float32).")
+        raise InvalidDispatch(
+            f"Images must be float32; {kind} was given. Convert it with .astype(np.float32)."
+        )
     if len(shape) not in (2, 3) or (len(shape) == 3 and shape[2] not in (1, 4)):
         raise InvalidDispatch(
-            f"A picture has the shape (height, width), or (height, width, 1 or 4); {tuple(shape)} was given."
+            f"An image must have the shape (height, width), or (height, width, 1 or 4); {tuple(shape)}"
+            " was given."
         )
-    return Picture(int(shape[0]), int(shape[1]), int(shape[2]) if len(shape) == 3 else 1)
+    return ImageExtent(int(shape[0]), int(shape[1]), int(shape[2]) if len(shape) == 3 else 1)

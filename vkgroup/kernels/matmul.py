@@ -1,9 +1,10 @@
 """Matrix products: register-blocked with shared memory, with shuffles, and with cooperative matrices.
 
-Tuning values of ``"shared"`` and ``"subgroup"``: `workgroup`; `rows` and `quads`: how many rows, and groups
-of four columns, an invocation has; `across`: invocations beside each other; ``"shared"`` also `depth`: how
-far a tile goes along the inner axis. Of ``"cooperative"``: `down` and `along`: cooperative matrices of a
-subgroup; `parts_down` and `parts_along`: subgroups of a workgroup; `depth`.
+Tuning values of ``"shared"`` and ``"subgroup"``: `workgroup`; `rows` and `quads`: rows, and groups of four
+columns, per invocation; `across`: invocations in a row of a workgroup. ``"shared"`` also has `depth`: the
+size of a tile along the inner axis. Tuning values of ``"cooperative"``: `down` and `along`: cooperative
+matrices per subgroup in each direction; `parts_down` and `parts_along`: subgroups per workgroup in each
+direction; `depth`.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ _VECTORS = {
 }
 
 _BUSY = 128
-"""Workgroups that keep a large GPU busy; products with fewer large tiles get small ones."""
+"""Number of workgroups that keep a large GPU busy; a product with fewer large tiles uses small tiles."""
 
 _HALF, _SINGLE = np.dtype(np.float16), np.dtype(np.float32)
 
@@ -65,31 +66,30 @@ def plan_matmul(
     result: npt.DTypeLike | None = None,
     **tuning: Any,
 ) -> Plan:
-    """Plan the product of ``"a"`` and ``"b"`` into ``"product"``.
+    """Plan the product of the inputs ``a`` and ``b``, with the output ``product``.
 
     Parameters
     ----------
-    dtype : of both: float16, float32, float64, or integers. float16 is summed in float32, integers of fewer
-        than 32 bits in 32; all wrap around as NumPy's do.
-    left, right : shapes (rows, inner) and (inner, columns), nowhere zero.
+    dtype : of both inputs: float16, float32, float64, or integers. float16 is summed in float32, integers of
+        fewer than 32 bits in 32 bits. Integers wrap around as NumPy's do.
+    left, right : shapes (rows, inner) and (inner, columns), without zeros.
     implementation : ``"subgroup"``, ``"shared"``, ``"cooperative"`` (float16 only) or ``"auto"``.
-    result : dtype of the product: None takes `dtype`; float32 is allowed for float16.
+    result : dtype of the product; None means `dtype`. float16 inputs may have a float32 product.
     **tuning : see the module.
 
     Raises
     ------
     InvalidDispatch
-        Shapes, types or tuning values make no sense.
+        A shape, a dtype or a tuning value is invalid.
     Unsupported
-        The device lacks shuffles, the type, or cooperative matrices of float16 that are summed in float32.
+        The device lacks shuffles, the type, or cooperative matrices of float16 with float32 accumulation.
     """
     kind = dtype_of(dtype)
     to = kind if result is None else dtype_of(result)
     rows, columns, inner = _sizes(sizes_of(left), sizes_of(right))
     if kind not in GLSL or (to != kind and (kind, to) != (_HALF, _SINGLE)):
         raise InvalidDispatch(
-            f"There is no product of {kind} to {to}: floats and integers give their own type, float16 also"
-            " float32."
+            f"There is no product of {kind} to {to}; use a result of {kind}, or of float32 for float16."
         )
     implementation = _implementation(device, implementation, kind)
     values = chosen(device, "matmul", implementation, tuning)
@@ -115,27 +115,27 @@ def matmul(
     device: Device | None = None,
     implementation: str = "auto",
 ) -> Result:
-    """Multiply two matrices, as `numpy.matmul` does with two axes each.
+    """Multiply two matrices, as `numpy.matmul` with two-dimensional arguments.
 
     Parameters
     ----------
     a, b : arrays or `Buffer`s of one dtype, of shapes (rows, inner) and (inner, columns). Arrays of different
-        dtypes are converted to their common one.
-    dtype : of the result; None takes that of the arguments. float32 is allowed for float16, whose
-        products are summed in float32 anyway.
-    device : where; None takes the buffers', or the best one.
+        dtypes are converted to their common dtype.
+    dtype : of the result; None means that of the arguments. float16 arguments may have a float32 result,
+        since products are summed in float32.
+    device : None selects the buffers' device, or the best one.
     implementation : ``"subgroup"``, ``"shared"``, ``"cooperative"`` or ``"auto"``.
 
     Returns
     -------
-    Shape (rows, columns); a `Buffer` where buffers were given. Floats are added up in another order than
-    NumPy's: with n the inner length, an element differs from the exact one by at most
-    (n + 1) u / (1 - (n + 1) u) times the sum of the products' magnitudes, where u is 2**-23 for float32.
+    The product, of shape (rows, columns); a `Buffer` if the arguments are buffers. Floats are not added in
+    NumPy's order. Let n be the inner length, and u = 2**-23 for float32. An element differs from the exact
+    one by at most (n + 1) u / (1 - (n + 1) u) times the sum of the products' magnitudes.
 
     Raises
     ------
     InvalidDispatch, Unsupported
-        As `plan_matmul`; arguments with one axis belong to `matvec`.
+        As `plan_matmul`. Use `matvec` for a one-dimensional argument.
     """
     arguments = Arguments(device, a=a, b=b)
     if not arguments.buffers:
@@ -143,7 +143,9 @@ def matmul(
         arguments = Arguments(device, a=np.asarray(a, common), b=np.asarray(b, common))
     left, right = arguments["a"], arguments["b"]
     if left.dtype != right.dtype:
-        raise InvalidDispatch(f"Both matrices must have one dtype; they have {left.dtype} and {right.dtype}.")
+        raise InvalidDispatch(
+            f"Both matrices must have the same dtype; they have {left.dtype} and {right.dtype}."
+        )
     if not arguments.buffers and _is_empty(left.shape, right.shape):
         return np.zeros((left.shape[0], right.shape[1]), left.dtype if dtype is None else dtype)
     plan = plan_matmul(
@@ -159,8 +161,8 @@ def matmul(
 
 
 def cooperative_shape(device: Device) -> CooperativeMatrix | None:
-    """Return the largest cooperative matrices of float16, summed in float32, that a device has; or None."""
-    found = [
+    """Return the device's largest cooperative matrices of float16 with float32 accumulation, or None."""
+    shapes = [
         shape
         for shape in device.capabilities.cooperative_matrices
         if (shape.a_type, shape.b_type, shape.c_type, shape.result_type)
@@ -169,7 +171,7 @@ def cooperative_shape(device: Device) -> CooperativeMatrix | None:
         and shape.k % 8 == 0
         and shape.n % 8 == 0
     ]
-    return max(found, key=lambda shape: shape.m * shape.n * shape.k, default=None)
+    return max(shapes, key=lambda shape: shape.m * shape.n * shape.k, default=None)
 
 
 def _common(left: np.dtype[Any], right: np.dtype[Any]) -> np.dtype[Any]:
@@ -177,7 +179,7 @@ def _common(left: np.dtype[Any], right: np.dtype[Any]) -> np.dtype[Any]:
         return np.result_type(left, right)
     except TypeError as error:
         raise InvalidDispatch(
-            f"There is no product of {left} and {right}: they have no common type."
+            f"{left} and {right} cannot be multiplied: they have no common dtype. Convert one with .astype."
         ) from error
 
 
@@ -189,15 +191,15 @@ def _is_empty(left: tuple[int, ...], right: tuple[int, ...]) -> bool:
 def _sizes(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, int, int]:
     if len(left) != 2 or len(right) != 2:
         raise InvalidDispatch(
-            f"A product of matrices takes two axes each; the shapes {tuple(left)} and {tuple(right)} were"
-            " given. Use matvec for a vector."
+            f"Both matrices must have two axes; the shapes {tuple(left)} and {tuple(right)} were given."
+            " Use matvec for a vector."
         )
     if left[1] != right[0]:
         raise InvalidDispatch(
             f"The inner axes differ: {tuple(left)} has {left[1]} columns, {tuple(right)} has {right[0]} rows."
         )
     if 0 in (*left, *right):
-        raise InvalidDispatch("A plan needs matrices that are not empty.")
+        raise InvalidDispatch("A plan needs nonempty matrices; kernels.matmul handles empty ones.")
     return int(left[0]), int(right[1]), int(left[1])
 
 
@@ -210,7 +212,7 @@ def _implementation(device: Device, implementation: str, kind: np.dtype[Any]) ->
 
 
 def _sum_type(kind: np.dtype[Any]) -> str:
-    """Return GLSL's name of the type in which products are summed."""
+    """Return the GLSL type in which products are summed."""
     if kind.itemsize >= 4:
         return GLSL[kind]
     return {"f": "float", "i": "int", "u": "uint"}[kind.kind]
@@ -223,7 +225,7 @@ def _add_blocked(
     sizes: tuple[int, int, int],
     values: dict[str, Any],
 ) -> tuple[Any, int, int]:
-    """Make the kernel with or without shared memory; returns it with the rows and columns of its tiles."""
+    """Return the shared or subgroup kernel, and the numbers of rows and columns of its tiles."""
     rows, columns, inner = sizes
     sums = _sum_type(kind)
     across, workgroup = values["across"] or 16, values["workgroup"]
@@ -268,12 +270,12 @@ def _add_cooperative(
     sizes: tuple[int, int, int],
     values: dict[str, Any],
 ) -> tuple[Any, int, int]:
-    """The same with cooperative matrices."""
+    """Return the kernel with cooperative matrices, and the numbers of rows and columns of its tiles."""
     _, columns, inner = sizes
     shape = cooperative_shape(planner.device)
     if shape is None:
         raise Unsupported(
-            f"{planner.device.name} has no cooperative matrices of float16 summed in float32; use"
+            f"{planner.device.name} has no cooperative matrices of float16 with float32 accumulation; use"
             " implementation='shared'.",
             ["cooperativeMatrix (FLOAT16 × FLOAT16 + FLOAT32)"],
         )

@@ -1,4 +1,4 @@
-"""Matrix times vector."""
+"""Matrix-vector products."""
 
 from __future__ import annotations
 
@@ -24,34 +24,34 @@ _MOST_ROWS = 4
 def matvec(
     matrix: Given, vector: Given, *, device: Device | None = None, implementation: str = "auto"
 ) -> Result:
-    """Multiply a matrix with a vector; as `numpy.matvec`, or ``matrix @ vector``.
+    """Multiply a matrix by a vector, as `numpy.matvec` or ``matrix @ vector``.
 
     Parameters
     ----------
     matrix : array or buffer of the shape (rows, columns), in C order; float32, float64, float16, or integers
         of 32 or 64 bits.
     vector : of the shape (columns,) and the same dtype.
-    device : where to run; None takes the buffers', or the best device.
+    device : None selects the buffers' device, or the best one.
     implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``.
 
     Returns
     -------
-    An array, or a buffer where buffers were given, of the shape (rows,) and the same dtype; integers wrap
-    around. Halves are multiplied and added as float32. No atomic operations are used: on one device the same
-    call gives the same bits each time.
+    An array, or a buffer if the arguments are buffers, of the shape (rows,) and the same dtype. Integers wrap
+    around. float16 is multiplied and added in float32. No atomic operations are used, so on one device the
+    same call always returns the same bits.
 
     Raises
     ------
     InvalidDispatch
-        The shapes or dtypes do not fit.
+        The shapes or dtypes do not match, or the dtype is not supported.
     Unsupported
-        The device lacks the type, or what the implementation needs.
+        The device lacks the type, or a feature that the implementation requires.
     """
     arguments = Arguments(device, matrix=matrix, vector=vector)
     a, x = arguments["matrix"], arguments["vector"]
     if len(a.shape) != 2 or tuple(x.shape) != tuple(a.shape[1:]) or a.dtype != x.dtype:
         raise InvalidDispatch(
-            "A matrix of the shape (rows, columns) takes a vector of the shape (columns,) and the same dtype;"
+            "A matrix of shape (rows, columns) needs a vector of shape (columns,) and the same dtype;"
             f" {a.dtype} of {tuple(a.shape)} and {x.dtype} of {tuple(x.shape)} were given."
         )
     rows, columns = a.shape
@@ -59,8 +59,8 @@ def matvec(
     if rows == 0 or columns == 0:
         return np.zeros(rows, dtype)
     plan = plan_matvec(arguments.device, (rows, columns), dtype, implementation=implementation)
-    found: Result = arguments.run(plan, "result")[0]
-    return found
+    result: Result = arguments.run(plan, "result")[0]
+    return result
 
 
 def plan_matvec(
@@ -71,29 +71,31 @@ def plan_matvec(
     implementation: str = "auto",
     **tuning: Any,
 ) -> Plan:
-    """Plan a product of matrix and vector: the inputs ``matrix`` and ``vector``, the output ``result``.
+    """Plan a matrix-vector product with the inputs ``matrix`` and ``vector`` and the output ``result``.
 
     Parameters
     ----------
-    shape : of the matrix: rows and columns, at least one.
-    dtype : of all three.
+    shape : rows and columns of the matrix, at least one each.
+    dtype : of the inputs and the output.
     implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``.
     **tuning : defaults are in `vkgroup.kernels.reduce_tuning`.
 
-        - `workgroup`, `items`: invocations of a workgroup; vectors of four elements of each row that each
-          loads before it uses the first.
-        - `rows`: of the matrix that a team reads together, 1 to 4.
-        - `groups`: about how many workgroups share the work: long rows are read in parts where there are
-          few; without it, `groups_each` for each multiprocessor where the device tells how many it has.
-        - `finish_workgroup`: invocations of a workgroup that adds up parts.
-        - `team`: invocations that share rows (a power of two; of a subgroup at most all), 0 for a whole
-          workgroup. Without it, rows of up to `team_columns` elements get a small team.
-        - `radix`: states that become one in each round of the shared version's tree.
+        - `workgroup`: invocations per workgroup.
+        - `items`: vectors of four elements of each row that an invocation loads before it uses the first one.
+        - `rows`: rows of the matrix that a team reads together, 1 to 4.
+        - `groups`: the approximate number of workgroups. If there are few rows, long rows are divided into
+          parts to reach this number. Default: `groups_each` times the number of multiprocessors.
+        - `groups_each`: workgroups per multiprocessor; if the device does not report the number of
+          multiprocessors, a fixed one is assumed.
+        - `finish_workgroup`: invocations per workgroup of the dispatch that adds the parts.
+        - `team`: invocations that share rows (a power of two, at most the subgroup size in the subgroup
+          version); 0: a whole workgroup. By default, rows of at most `team_columns` elements use small teams.
+        - `radix`: states that the shared version combines into one in each round of its tree.
 
     Raises
     ------
     InvalidDispatch
-        There are no elements, no such dtype, or a tuning value makes no sense.
+        There are no elements, or the dtype or a tuning value is invalid.
     Unsupported
         The device lacks the subgroup operations, or the type.
     """
@@ -102,9 +104,9 @@ def plan_matvec(
     if len(sizes) != 2 or 0 in sizes:
         raise InvalidDispatch(f"A matrix of the shape {shape} has no elements; kernels.matvec handles that.")
     rows, length = sizes
-    chosen = chosen_version(device, implementation, "add", kind)
-    values = chosen_tuning(device, "matvec", chosen, tuning)
-    planner = Planner(device, "matvec", chosen)
+    version = chosen_version(device, implementation, "add", kind)
+    values = chosen_tuning(device, "matvec", version, tuning)
+    planner = Planner(device, "matvec", version)
     planner.input("matrix", kind, (rows, length))
     planner.input("vector", kind, length)
     planner.output("result", kind, rows)
@@ -113,14 +115,14 @@ def plan_matvec(
 
 
 class _Job:
-    """Adds the dispatches to a plan."""
+    """Adds the dispatches of a matrix-vector product to a plan."""
 
     def __init__(self, planner: Planner, dtype: np.dtype[Any], values: dict[str, Any]) -> None:
         self.planner, self.dtype, self.values = planner, dtype, values
         self.macros = macros_of("add", dtype)
 
     def add(self, rows: int, length: int) -> None:
-        """Add one dispatch, or two where long rows are read in parts."""
+        """Add one dispatch, or two if long rows are divided into parts."""
         workgroup, items = self.values["workgroup"], self.values["items"]
         together = min(self.values["rows"] or _MOST_ROWS, rows, _MOST_ROWS)
         team, vectors = self.values["team"], -(-length // VECTOR)
@@ -185,6 +187,6 @@ class _Job:
         )
 
     def _groups(self, invocations: int, workgroup: int) -> int:
-        """Return how many workgroups have so many invocations; the kernels go on where these are too few."""
+        """Return the number of workgroups, limited by the device; kernels loop over the remaining work."""
         limit = int(self.planner.device.capabilities.limits["maxComputeWorkGroupCount"][0])
         return max(1, min(math.ceil(invocations / workgroup), limit))

@@ -1,4 +1,4 @@
-"""Max pooling: the greatest element of each window of 4 x 4."""
+"""Max pooling: the greatest element of each 4 × 4 window."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from vkgroup.kernels.tuning import TABLES, check_whole, tuned
 from vkgroup.kernels.types import dtype_of, sizes_of
 
 METHODS = ("shuffle", "quad", "clustered")
-"""How lanes bring a window together, as ``kernels/max_pool/subgroup.comp`` says."""
+"""Methods to combine the lanes of a window; see ``kernels/max_pool/subgroup.comp``."""
 
 DIRECT = "direct"
-"""The version in which each invocation loads whole windows, and nothing is exchanged."""
+"""The version in which each invocation loads whole windows, without communication."""
 
 WINDOW = 4
-"""Elements of a window side by side, and one below the other."""
+"""Width and height of a window, in elements."""
 
 TABLES["max_pool"] = {
     "any": {
@@ -50,17 +50,20 @@ def plan_max_pool(
     ceil_mode: bool = False,
     **tuning: Any,
 ) -> Plan:
-    """Plan the maxima of windows of 4 x 4 elements, side by side in the last two dimensions.
+    """Plan the maxima of adjacent windows of 4 × 4 elements in the last two dimensions.
 
     Parameters
     ----------
-    shape, dtype : of the array `x`: at least two dimensions and one window; any dtype that kernels have.
-    implementation : ``"subgroup"``: 4 or 16 lanes share a window. ``"shared"``: its rows meet in shared
-        memory. ``"direct"``: each invocation loads whole windows. ``"auto"``: what tuning says is fastest.
-    ceil_mode : whether windows that only partly lie in the array count.
-    **tuning : `workgroup`, `items` (windows of a cluster, or rows of an invocation, under way at once),
-        `groups` (workgroups at most), `method` (one of `METHODS`) and `cluster` (4 lanes with a row each, or
-        16 with an element each) of the subgroup version, `version` that ``"auto"`` takes.
+    shape, dtype : of the array `x`: at least two dimensions and one window; any dtype that the kernels
+        support.
+    implementation : ``"subgroup"``: 4 or 16 lanes share a window. ``"shared"``: the rows of a window are
+        combined in shared memory. ``"direct"``: each invocation loads whole windows. ``"auto"``: the fastest
+        version according to the tuning table.
+    ceil_mode : whether to include windows that are only partly inside the array.
+    **tuning : `workgroup`, `items` (windows of a cluster, or rows of an invocation, that are loaded at once),
+        `groups` (the maximum number of workgroups), `version` (the implementation that ``"auto"`` selects).
+        The subgroup version also has `method` (one of `METHODS`) and `cluster` (4 lanes with one row each, or
+        16 lanes with one element each).
 
     Returns
     -------
@@ -69,9 +72,9 @@ def plan_max_pool(
     Raises
     ------
     InvalidDispatch
-        An argument makes no sense.
+        An argument is invalid.
     Unsupported
-        The device lacks what this needs; elements of 8 and 16 bits need storage of their type.
+        The device lacks a required feature. Elements of 8 and 16 bits require storage of their type.
     """
     dtype, shape = dtype_of(dtype), sizes_of(shape)
     values = _checked(dtype, tuned(device, "max_pool", **tuning), tuning)
@@ -82,7 +85,9 @@ def plan_max_pool(
     result = pooled_shape(shape, ceil_mode)
     count, elements = math.prod(result), math.prod(shape)
     if count == 0 or elements >= 2**32:
-        raise InvalidDispatch(f"A plan is for one window or more of 2**32 - 1 elements at most; got {shape}.")
+        raise InvalidDispatch(
+            f"A plan needs at least one window, and at most 2**32 - 1 elements; the shape {shape} was given."
+        )
     planner = Planner(device, "max_pool", implementation)
     planner.input("x", dtype, shape)
     planner.output("maxima", dtype, result)
@@ -124,10 +129,10 @@ def pooled_shape(shape: tuple[int, ...], ceil_mode: bool = False) -> tuple[int, 
     Raises
     ------
     InvalidDispatch
-        It has fewer than two dimensions.
+        The array has fewer than two dimensions.
     """
     if len(shape) < 2:
-        raise InvalidDispatch(f"Windows need two dimensions at least; the array's shape is {shape}.")
+        raise InvalidDispatch(f"Windows need at least two dimensions; the array's shape is {shape}.")
     more = WINDOW - 1 if ceil_mode else 0
     return (*shape[:-2], *((size + more) // WINDOW for size in shape[-2:]))
 
@@ -135,17 +140,19 @@ def pooled_shape(shape: tuple[int, ...], ceil_mode: bool = False) -> tuple[int, 
 def _checked(dtype: np.dtype[Any], values: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     known = TABLES["max_pool"]["any"].keys()
     if unknown := given.keys() - known:
-        raise InvalidDispatch(f"Max pooling has no tuning {sorted(unknown)}; it has {sorted(known)}.")
+        raise InvalidDispatch(f"Max pooling has no tuning values {sorted(unknown)}; it has {sorted(known)}.")
     if values["method"] not in METHODS or values["cluster"] not in (WINDOW, _LARGE_CLUSTER):
-        raise InvalidDispatch(f"method is one of {METHODS} and cluster 4 or 16; got {given}.")
+        raise InvalidDispatch(f"method must be one of {METHODS} and cluster 4 or 16; {given} was given.")
     if values["method"] == "quad" and values["cluster"] != WINDOW:
         raise InvalidDispatch("A quad has 4 lanes; use cluster=4, or another method.")
     if values["method"] == "clustered" and dtype.itemsize == 8:
-        raise InvalidDispatch(f"Clustered maxima of {dtype} are not made; use method='shuffle' or 'quad'.")
+        raise InvalidDispatch(
+            f"The method 'clustered' does not support {dtype}; use method='shuffle' or 'quad'."
+        )
     for name, least in (("workgroup", _LARGE_CLUSTER), ("items", 1), ("groups", 1)):
         check_whole(name, values[name], least)
     if values["workgroup"] % WINDOW:
-        raise InvalidDispatch(f"workgroup is a multiple of 4; {values['workgroup']} was given.")
+        raise InvalidDispatch(f"workgroup must be a multiple of 4; {values['workgroup']} was given.")
     return values
 
 
@@ -157,30 +164,31 @@ def max_pool(
     device: Device | None = None,
     implementation: str = "auto",
 ) -> Result:
-    """Take the greatest element of each window of 4 x 4, the windows side by side.
+    """Return the greatest element of each 4 × 4 window, for adjacent windows.
 
     Parameters
     ----------
-    x : array or `Buffer` of two dimensions or more, of any dtype that kernels have; the last two are pooled.
-    window : 4; there are no others.
-    ceil_mode : whether windows that only partly lie in `x` count, as in PyTorch; else what is left over at
-        the right and at the bottom is left out.
-    device : where to run arrays; default the best one.
+    x : array or `Buffer` of two dimensions or more, of any dtype that the kernels support. The windows lie in
+        the last two dimensions.
+    window : must be 4.
+    ceil_mode : whether to include windows that are only partly inside `x`, as in PyTorch; otherwise the
+        elements of incomplete windows at the right and at the bottom are ignored.
+    device : the device for arrays; None selects the best one.
     implementation : ``"subgroup"``, ``"shared"``, ``"direct"`` or ``"auto"``; see `plan_max_pool`.
 
     Returns
     -------
-    The maxima, of the same dtype; NaN where a window has one, as `numpy.max` has it.
+    The maxima, of the same dtype. The maximum of a window with a NaN is NaN, as in `numpy.max`.
 
     Raises
     ------
     InvalidDispatch
-        There are fewer than two dimensions, the dtype is none that kernels have, or the window is another.
+        `x` has fewer than two dimensions, kernels do not support the dtype, or `window` is not 4.
     Unsupported
-        The device lacks what this needs.
+        The device lacks a required feature.
     """
     if not isinstance(window, int | np.integer) or window != WINDOW:
-        raise InvalidDispatch(f"Windows are of 4 x 4 elements; {window!r} was given.")
+        raise InvalidDispatch(f"window must be 4 (windows have 4 x 4 elements); {window!r} was given.")
     arguments = Arguments(device, x=x)
     given = arguments["x"]
     macros(given.dtype)
@@ -189,5 +197,5 @@ def max_pool(
         return np.empty(result, given.dtype)
     plan = plan_max_pool(arguments.device, given.shape, given.dtype, implementation, ceil_mode=ceil_mode)
     (maxima,) = arguments.run(plan, "maxima")
-    found: Result = maxima
-    return found
+    pooled: Result = maxima
+    return pooled

@@ -1,6 +1,7 @@
-"""All the smaller levels of a picture, made in one dispatch.
+"""Mip chain: all smaller levels of an image, computed in one dispatch.
 
-Tuning values: `workgroup`, a power of four; `block`: texels in a row and a column of an invocation, 2 or 4.
+Tuning values: `workgroup`, a power of four; `block`: side of the square of texels that an invocation loads, 2
+or 4.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from vkgroup.dispatch import Buffer, Device
 from vkgroup.errors import InvalidDispatch, Unsupported
 from vkgroup.kernels.arguments import Arguments, Given
 from vkgroup.kernels.grid import choose_full, chosen, line, parts, require_full
-from vkgroup.kernels.image import Picture, picture_of
+from vkgroup.kernels.image import ImageExtent, image_extent
 from vkgroup.kernels.pipelines import subgroup_size
 from vkgroup.kernels.plan import Plan, Planner
 from vkgroup.kernels.tuning import TABLES
@@ -26,30 +27,32 @@ TABLES["mip_chain.subgroup"] = {"any": _DEFAULTS["any"]}
 TABLES["mip_chain.shared"] = dict(_DEFAULTS)
 
 _ALIGNMENT = 64
-"""Texels to a multiple of which levels begin: 256 bytes at least, as much as any device asks of a view."""
+"""Levels begin at multiples of this number of texels: at least 256 bytes, the largest required alignment."""
 
 _QUAD = 4
 
 
 def level_shapes(shape: tuple[int, ...], levels: int | None = None) -> list[tuple[int, ...]]:
-    """Return the shapes of the smaller levels of a picture, from the largest to 1 × 1.
+    """Return the shapes of the smaller levels of an image, from the largest to 1 × 1.
 
     Sizes are halved and rounded down, but at least 1 (Vulkan 1.4, "Image Miplevel Sizing").
 
     Parameters
     ----------
-    shape : of the picture: (height, width, …).
-    levels : how many; None: all.
+    shape : of the image: (height, width, …).
+    levels : the number of levels; None: all.
 
     Raises
     ------
     InvalidDispatch
-        There are not as many.
+        The image has fewer levels.
     """
     most = max(shape[:2]).bit_length() - 1
     count = most if levels is None else levels
     if not isinstance(count, int | np.integer) or not 0 <= count <= most:
-        raise InvalidDispatch(f"A picture of {shape[:2]} pixels has {most} smaller levels, not {levels!r}.")
+        raise InvalidDispatch(
+            f"An image of {shape[:2]} pixels has {most} smaller levels; {levels!r} were requested."
+        )
     return [
         (max(1, shape[0] >> level), max(1, shape[1] >> level), *shape[2:]) for level in range(1, count + 1)
     ]
@@ -64,48 +67,48 @@ def plan_mip_chain(
     levels: int | None = None,
     **tuning: Any,
 ) -> Plan:
-    """Plan the smaller levels of ``"image"``, one behind the other in ``"levels"``.
+    """Plan the smaller levels of the input ``image``, stored in sequence in the output ``levels``.
 
-    A texel is the mean of four of the level before; see `mip_chain`. Each level begins at a multiple of 64
-    texels of ``"levels"``, whose elements between are undefined; `level_places` says where.
+    A texel is the mean of four texels of the previous level; see `mip_chain`. Each level begins at a multiple
+    of 64 texels (see `level_places`). Elements of ``levels`` between two levels are undefined.
 
     Parameters
     ----------
     dtype : float32.
     shape : (height, width) or (height, width, 1 or 4), not zero and not 1 × 1.
     implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``.
-    levels : how many; None: all.
+    levels : the number of levels; None: all.
     **tuning : see the module.
 
     Raises
     ------
     InvalidDispatch
-        dtype, shape or a tuning value make no sense, or there is no smaller level.
+        dtype, shape or a tuning value is invalid, or there is no smaller level.
     Unsupported
-        The device lacks operations of quads or shuffles (``"subgroup"``).
+        The device lacks quad operations or shuffles (``"subgroup"``).
     """
-    picture = picture_of(dtype, shape)
+    extent = image_extent(dtype, shape)
     if 0 in shape:
-        raise InvalidDispatch(f"A plan needs a picture that is not empty; {tuple(shape)} was given.")
+        raise InvalidDispatch(f"A plan needs a nonempty image; the shape {tuple(shape)} was given.")
     shapes = level_shapes(shape, levels)
     if not shapes:
-        raise InvalidDispatch("A plan needs a level to make; a picture of 1 × 1 has no smaller one.")
+        raise InvalidDispatch("A plan needs at least one smaller level; an image of 1 × 1 has none.")
     implementation = _implementation(device, implementation)
     values = chosen(device, "mip_chain", implementation, tuning)
-    side, block = _checked_sizes(values, picture)
+    side, block = _checked_sizes(values, extent)
     require_full(device, implementation, side * side)
     planner = Planner(device, "mip_chain", implementation)
     image = planner.input("image", np.float32, shape)
-    size = sum(_room(one) for one in shapes) * picture.components
+    size = sum(_room(level_shape) for level_shape in shapes) * extent.components
     texels = planner.output("levels", np.float32, size)
-    first, later = _tiles(picture, side * block)
+    first, later = _tiles(extent, side * block)
     counters = planner.scratch("counters", 4 * later)
     kernel = planner.kernel(
         f"mip_chain/{implementation}.comp",
         macros={
-            "TEXEL": picture.texel,
+            "TEXEL": extent.texel,
             "BLOCK": block,
-            "VECTOR": int(picture.components == 1 and block == 4 and picture.width % 4 == 0),
+            "VECTOR": int(extent.components == 1 and block == 4 and extent.width % 4 == 0),
         },
         workgroup=side * side,
         specialization={"SIDE": side},
@@ -115,7 +118,7 @@ def plan_mip_chain(
         kernel,
         line(device, first),
         {"Image": image, "Levels": texels, "Counters": counters},
-        {"width": picture.width, "height": picture.height, "levels": len(shapes)},
+        {"width": extent.width, "height": extent.height, "levels": len(shapes)},
     )
     return planner.plan()
 
@@ -127,24 +130,24 @@ def mip_chain(
     device: Device | None = None,
     implementation: str = "auto",
 ) -> list[Any]:
-    """Make the smaller levels of a picture, each half the size of the one before.
+    """Compute the smaller levels of an image, each half the size of the previous one.
 
-    Sizes are halved and rounded down, but at least 1, as Vulkan's are. Texel (x, y) of a level is the mean of
-    the texels (2x, 2y), (2x + 1, 2y), (2x, 2y + 1) and (2x + 1, 2y + 1) of the level before:
-    ``((a + b) + (c + d)) * 0.25`` in float32. The last column or row of an odd size above 1 is left out; a
-    size of 1 stays, and its one column or row counts twice.
+    Sizes are halved and rounded down, but at least 1, as in Vulkan. Texel (x, y) of a level is the mean of
+    the texels (2x, 2y), (2x + 1, 2y), (2x, 2y + 1) and (2x + 1, 2y + 1) of the previous level: ``((a + b) +
+    (c + d)) * 0.25`` in float32. If a size is odd and above 1, the last column or row is ignored. If a size
+    is 1, it stays 1, and its single column or row is used twice.
 
     Parameters
     ----------
     image : float32 array or `Buffer` of shape (height, width) or (height, width, 1 or 4).
-    levels : how many smaller levels; None: all, down to 1 × 1.
-    device : where; None takes the buffer's, or the best one.
+    levels : the number of smaller levels; None: all, down to 1 × 1.
+    device : None selects the buffer's device, or the best one.
     implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``.
 
     Returns
     -------
-    The smaller levels, the largest first: arrays, or where a `Buffer` was given views of one buffer.
-    ``device.image(image, levels=mip_chain(image))`` makes an image of them.
+    The smaller levels, the largest first: arrays, or views of one buffer if `image` is a `Buffer`.
+    ``device.image(image, levels=mip_chain(image))`` creates an image with these levels.
 
     Raises
     ------
@@ -154,60 +157,60 @@ def mip_chain(
     arguments = Arguments(device, image=image)
     given = arguments["image"]
     shape = given.shape
-    picture_of(given.dtype, shape)
+    image_extent(given.dtype, shape)
     if 0 in shape:
-        raise InvalidDispatch(f"An empty picture has no levels; the shape {shape} was given.")
+        raise InvalidDispatch(f"An empty image has no levels; the shape {shape} was given.")
     if not level_shapes(shape, levels):
         return []
     plan = plan_mip_chain(arguments.device, given.dtype, shape, implementation, levels=levels)
     texels = arguments.run(plan, "levels")[0]
     places = level_places(shape, levels)
     if isinstance(texels, Buffer):
-        return [texels.view(np.float32, one, offset=4 * start) for start, one in places]
-    return [texels[start : start + prod(one)].reshape(one) for start, one in places]
+        return [texels.view(np.float32, level_shape, offset=4 * start) for start, level_shape in places]
+    return [texels[start : start + prod(level_shape)].reshape(level_shape) for start, level_shape in places]
 
 
 def level_places(shape: tuple[int, ...], levels: int | None = None) -> list[tuple[int, tuple[int, ...]]]:
-    """Return for each level the element of ``"levels"`` with which it begins, and its shape."""
+    """Return, for each level, the index of its first element in ``levels``, and its shape."""
     places, start = [], 0
     components = prod(shape[2:])
-    for one in level_shapes(shape, levels):
-        places.append((start, one))
-        start += _room(one) * components
+    for level_shape in level_shapes(shape, levels):
+        places.append((start, level_shape))
+        start += _room(level_shape) * components
     return places
 
 
 def _room(shape: tuple[int, ...]) -> int:
-    """Texels that a level takes, with those up to where the next one begins."""
+    """Return the number of texels of a level, with the padding up to the next level."""
     return parts(shape[0] * shape[1], _ALIGNMENT) * _ALIGNMENT
 
 
 def _implementation(device: Device, implementation: str) -> str:
-    found = choose_full(device, implementation, "shuffle", "quad")
-    if found == "subgroup" and subgroup_size(device) < _QUAD:
+    version = choose_full(device, implementation, "shuffle", "quad")
+    if version == "subgroup" and subgroup_size(device) < _QUAD:
         if implementation == "auto":
             return "shared"
         raise Unsupported(
-            f"Subgroups of {subgroup_size(device)} have no quads; use implementation='shared'.", ["quad"]
+            f"Subgroups of size {subgroup_size(device)} have no quads; use implementation='shared'.", ["quad"]
         )
-    return found
+    return version
 
 
-def _checked_sizes(values: dict[str, Any], picture: Picture) -> tuple[int, int]:
-    """Return the invocations in a row of a tile, and the texels in a row of an invocation."""
+def _checked_sizes(values: dict[str, Any], extent: ImageExtent) -> tuple[int, int]:
+    """Return the number of invocations in a row of a tile, and of texels in a row of an invocation."""
     workgroup = values["workgroup"]
-    block = values["block"] or (4 if picture.components == 1 else 2)
+    block = values["block"] or (4 if extent.components == 1 else 2)
     side = isqrt(workgroup)
     if side * side != workgroup or side < 2 or side & (side - 1):
-        raise InvalidDispatch(f"workgroup must be a power of four, 4 at least; it is {workgroup}.")
+        raise InvalidDispatch(f"workgroup must be a power of four, at least 4; it is {workgroup}.")
     if block not in (2, 4):
         raise InvalidDispatch(f"block must be 2 or 4; it is {block}.")
     return side, block
 
 
-def _tiles(picture: Picture, tile: int) -> tuple[int, int]:
-    """Return the number of tiles in the first stage, and in all later ones."""
-    across, down = parts(picture.width, tile), parts(picture.height, tile)
+def _tiles(extent: ImageExtent, tile: int) -> tuple[int, int]:
+    """Return the number of tiles in the first stage, and in all later stages together."""
+    across, down = parts(extent.width, tile), parts(extent.height, tile)
     first, later = across * down, 0
     while across * down > 1:
         across, down = parts(across, tile), parts(down, tile)

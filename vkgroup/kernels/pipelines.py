@@ -1,4 +1,4 @@
-"""The pipelines of kernels, compiled once for each device, set of macros and constants."""
+"""Cache of kernel pipelines, by device, macros and specialization constants."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from vkgroup.kernels.types import GLSL
 from vkgroup.spirv import Module
 
 _MOST = 256
-"""Pipelines kept for a device; the one that was not used for longest goes first."""
+"""Maximum number of cached pipelines per device; the least recently used pipeline is removed first."""
 
 _WORKGROUP, _SUBGROUPS = 0, 2
-"""Specialization constants of all kernels: invocations of a workgroup, and the most subgroups of one."""
+"""Specialization constants of all kernels: invocations and maximum number of subgroups per workgroup."""
 
 
 class Pipelines:
-    """The pipelines of one device.
+    """The cached pipelines of one device.
 
-    All run at one subgroup size where the device lets that be chosen, with full subgroups where it can
-    promise them: a kernel then knows at most how many subgroups a workgroup has.
+    If the device supports subgroup size control, all pipelines use one subgroup size. If it supports full
+    subgroups, they use these. A kernel then knows the maximum number of subgroups per workgroup.
     """
 
     def __init__(self, device: Device) -> None:
@@ -36,7 +36,7 @@ class Pipelines:
 
     @classmethod
     def of(cls, device: Device) -> Pipelines:
-        """Return those of a device."""
+        """Return the pipelines of a device."""
         if device not in _all:
             _all[device] = cls(device)
         return _all[device]
@@ -44,7 +44,7 @@ class Pipelines:
     @property
     def _device(self) -> Device:
         device = self._user()
-        assert device is not None, "whoever asks for a pipeline holds the device"
+        assert device is not None, "the caller holds the device"
         return device
 
     def get(
@@ -58,15 +58,15 @@ class Pipelines:
         defines = tuple(sorted((name, str(value)) for name, value in macros.items()))
         values = tuple((name, np.asarray(value).item()) for name, value in specialization.items())
         key = (path, defines, workgroup, values)
-        kept = self._kept
-        found = kept.pop(key, None)
-        if found is None or found.closed:
+        cache = self._kept
+        pipeline = cache.pop(key, None)
+        if pipeline is None or pipeline.closed:
             module = self._module(path, defines)
-            found = self._make(module, workgroup, dict(values))
-        kept[key] = found
-        if len(kept) > _MOST:
-            kept.popitem(last=False)
-        return found
+            pipeline = self._make(module, workgroup, dict(values))
+        cache[key] = pipeline
+        if len(cache) > _MOST:
+            cache.popitem(last=False)
+        return pipeline
 
     def _module(self, path: str, defines: tuple[tuple[str, str], ...]) -> Module:
         modules = self._modules
@@ -101,38 +101,38 @@ def subgroup_size(device: Device) -> int:
 
 
 def full_subgroups(device: Device) -> bool:
-    """Whether the device promises full subgroups to workgroups that are a multiple of their size."""
+    """Return whether the device supports full subgroups for workgroups that are a multiple of their size."""
     control = device.capabilities.size_control
     return control.supported and control.compute_full_subgroups
 
 
 def choose(device: Device, implementation: str, *operations: str, kinds: tuple[str, ...] = ()) -> str:
-    """Resolve ``"auto"``: the subgroup version where the device has what it needs, else the shared one.
+    """Resolve ``"auto"`` to the subgroup version if the device supports it, otherwise to the shared version.
 
     Parameters
     ----------
     implementation : ``"auto"``, ``"subgroup"``, ``"shared"``, or one of `kinds`.
-    operations : categories of subgroup operations that the subgroup version needs in compute shaders, by
-        names of VkSubgroupFeatureFlagBits in lower case: ``"arithmetic"``, ``"ballot"``, ….
-    kinds : further versions that the algorithm has.
+    operations : categories of subgroup operations that the subgroup version needs in compute shaders, as
+        lower-case names of VkSubgroupFeatureFlagBits: ``"arithmetic"``, ``"ballot"``, ….
+    kinds : other versions of the algorithm.
 
     Raises
     ------
     InvalidDispatch
-        There is no such version.
+        The version does not exist.
     Unsupported
-        The subgroup version was asked for and the device lacks an operation.
+        The subgroup version was requested and the device lacks an operation.
     """
     if implementation not in ("auto", "subgroup", "shared", *kinds):
         names = ", ".join(repr(name) for name in ("auto", "subgroup", "shared", *kinds))
-        raise InvalidDispatch(f"implementation is one of {names}; {implementation!r} was given.")
+        raise InvalidDispatch(f"implementation must be one of {names}; {implementation!r} was given.")
     subgroup = device.capabilities.subgroup
     lacking = [name for name in operations if name not in subgroup.supported_operations]
     if "compute" not in subgroup.supported_stages:
         lacking.append("subgroup operations in compute shaders")
     if implementation == "subgroup" and lacking:
         raise Unsupported(
-            f"{device.name} lacks: {', '.join(lacking)}. Use implementation='shared', or 'auto'.", lacking
+            f"{device.name} lacks: {', '.join(lacking)}. Use implementation='shared' or 'auto'.", lacking
         )
     if implementation != "auto":
         return implementation
@@ -145,7 +145,7 @@ def type_macros(dtype: np.dtype[Any]) -> dict[str, Any]:
     Raises
     ------
     InvalidDispatch
-        GLSL has no such type.
+        Kernels do not support the dtype.
     """
     if dtype not in GLSL:
         known = ", ".join(str(kind) for kind in GLSL)

@@ -1,4 +1,4 @@
-"""Plans: a kernel's passes made ready for one device, shape and dtype, and recorded on buffers."""
+"""Plans: the passes of a kernel for one device, shape and dtype, and their recordings on buffers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Array:
 
     Attributes
     ----------
-    dtype, shape : of its elements; at least one.
+    dtype, shape : type of the elements, and sizes of the axes; at least one element.
     """
 
     dtype: np.dtype[Any]
@@ -44,7 +44,7 @@ class Array:
 
 @dataclass(frozen=True)
 class Pass:
-    """One dispatch of a plan: which buffers, by their names in the plan, go to which bindings."""
+    """One dispatch of a plan, with the names of the plan's buffers for its bindings."""
 
     pipeline: Pipeline
     groups: tuple[int, int, int]
@@ -76,16 +76,16 @@ PlanStep = Pass | Clear | Move
 
 @dataclass(frozen=True)
 class Plan:
-    """What a kernel does for one shape and dtype on one device; a `Planner` makes it.
+    """The steps of a kernel for one shape and dtype on one device, created by a `Planner`.
 
     Attributes
     ----------
-    device : where it runs.
-    name : of the algorithm.
-    implementation : ``"subgroup"``, ``"shared"``, or another of the algorithm's.
-    inputs, outputs : the arrays it reads and writes, by name. An array in both is changed in place.
-    scratch : sizes in bytes of what it needs besides, by name.
-    steps : what it does; those of a tuple run side by side.
+    device : the device that the plan runs on.
+    name : name of the algorithm.
+    implementation : ``"subgroup"``, ``"shared"``, or another version of the algorithm.
+    inputs, outputs : the arrays that are read and written, by name. An array in both is changed in place.
+    scratch : sizes in bytes of additional buffers, by name.
+    steps : the steps in order; the steps of a tuple may run concurrently.
     """
 
     device: Device
@@ -101,28 +101,28 @@ class Plan:
 
         Parameters
         ----------
-        **buffers : by the names of inputs, outputs and scratch memory, of the plan's device and large
-            enough. What is left out is made, and belongs to the recording.
+        **buffers : buffers of the plan's device, by the names of inputs, outputs and scratch memory, and
+            large enough. The recording creates and owns all other buffers.
 
         Raises
         ------
         InvalidDispatch
-            A name is none of the plan's, or a buffer is too small or another device's; what the plan writes
-            overlaps another of its buffers.
+            A name is unknown, a buffer is too small or belongs to another device, or a buffer that the plan
+            writes overlaps another one.
         OutOfMemory, Unsupported
-            There is no memory for what is made; a buffer is larger than the device can bind.
+            There is no memory for the new buffers, or a buffer is larger than the device can bind.
         """
         return Recording(self, buffers)
 
 
 class Recording(Closing):
-    """A plan on buffers, recorded once to be run many times; a context manager.
+    """A plan recorded on buffers, which can run many times; a context manager.
 
     Attributes
     ----------
-    plan : what was recorded.
-    buffers : every buffer by its name in the plan, the given and the made.
-    sequence : what runs.
+    plan : the recorded plan.
+    buffers : all buffers by their names in the plan, both the caller's and the recording's.
+    sequence : the recorded command sequence.
     """
 
     def __init__(self, plan: Plan, given: Mapping[str, Buffer]) -> None:
@@ -138,7 +138,7 @@ class Recording(Closing):
             for name in sizes.keys() - given.keys():
                 self._make(name)
             self.sequence: Sequence = plan.device.sequence(
-                tuple(self._step(one) for one in step) if isinstance(step, tuple) else self._step(step)
+                tuple(self._step(part) for part in step) if isinstance(step, tuple) else self._step(step)
                 for step in plan.steps
             )
         except BaseException:
@@ -149,11 +149,11 @@ class Recording(Closing):
         array = self.plan.inputs.get(name) or self.plan.outputs.get(name)
         device = self.plan.device
         if array is None:
-            found = device.buffer(self.plan.scratch[name])
+            buffer = device.buffer(self.plan.scratch[name])
         else:
-            found = device.empty(array.shape, array.dtype)
-        self.buffers[name] = found
-        self._made.append(found)
+            buffer = device.empty(array.shape, array.dtype)
+        self.buffers[name] = buffer
+        self._made.append(buffer)
 
     def _step(self, step: PlanStep) -> Step:
         if isinstance(step, Clear):
@@ -165,19 +165,19 @@ class Recording(Closing):
         return Dispatch(bound, step.groups, step.push)
 
     def run(self, timeout: float | None = 10.0) -> None:
-        """Run the plan once and wait for it; as `Sequence.run`."""
+        """Run the plan once and wait until it ends, as `Sequence.run`."""
         self.sequence.run(timeout)
 
     def timed(self, *, repeat: int = 1, timeout: float | None = 10.0) -> float | None:
-        """Run the plan and measure it on the GPU; as `Sequence.timed`."""
+        """Run the plan and measure its time on the GPU, as `Sequence.timed`."""
         return self.sequence.timed(repeat=repeat, timeout=timeout)
 
     def close(self) -> None:
-        """Free what was recorded and the buffers that were made; the caller's stay."""
+        """Free the recorded commands and the recording's own buffers; the caller's buffers remain."""
         sequence = getattr(self, "sequence", None)
-        for held in (sequence, *self._bounds, *self._made):
-            if held is not None:
-                held.close()
+        for resource in (sequence, *self._bounds, *self._made):
+            if resource is not None:
+                resource.close()
         self._holding = False
 
 
@@ -188,31 +188,31 @@ def _check(plan: Plan, sizes: Mapping[str, int], given: Mapping[str, Buffer]) ->
             raise InvalidDispatch(f"The {plan.name} has no buffer {name!r}; it has {known}.")
         if not isinstance(buffer, Buffer) or not plan.device.owns(buffer):
             raise InvalidDispatch(
-                f"{name!r} must be a Buffer of the plan's device, as Device.buffer makes;"
-                f" {buffer!r} was given."
+                f"{name!r} must be a Buffer of the plan's device, created by Device.buffer; {buffer!r}"
+                " was given."
             )
         if buffer.nbytes < sizes[name]:
             raise InvalidDispatch(
                 f"{name!r} needs {sizes[name]} bytes; the buffer given has {buffer.nbytes}."
             )
     for name, other in combinations(given, 2):
-        only_read = all(one in plan.inputs and one not in plan.outputs for one in (name, other))
+        only_read = all(key in plan.inputs and key not in plan.outputs for key in (name, other))
         if not only_read and given[name].overlaps(given[other]):
             raise InvalidDispatch(
-                f"{name!r} and {other!r} are given the same memory, and the {plan.name} writes to it; give"
+                f"{name!r} and {other!r} use the same memory, and the {plan.name} writes to it; use"
                 " buffers that do not overlap."
             )
 
 
 @dataclass
 class Planner:
-    """Puts a plan together.
+    """Builds a plan step by step.
 
     Attributes
     ----------
-    device : where it will run.
-    name : of the algorithm.
-    implementation : which of its versions.
+    device : the device that the plan will run on.
+    name : name of the algorithm.
+    implementation : version of the algorithm.
     """
 
     device: Device
@@ -224,17 +224,17 @@ class Planner:
     _steps: list[PlanStep | tuple[PlanStep, ...]] = field(default_factory=list)
 
     def input(self, name: str, dtype: npt.DTypeLike, shape: int | tuple[int, ...]) -> str:
-        """Declare an array that is read; returns its name."""
+        """Declare an array that the plan reads, and return its name."""
         self._inputs[name] = _array(dtype, shape)
         return name
 
     def output(self, name: str, dtype: npt.DTypeLike, shape: int | tuple[int, ...]) -> str:
-        """Declare an array that is written; returns its name."""
+        """Declare an array that the plan writes, and return its name."""
         self._outputs[name] = _array(dtype, shape)
         return name
 
     def scratch(self, name: str, nbytes: int) -> str:
-        """Declare memory of at least `nbytes` bytes, undefined at first; returns its name."""
+        """Declare scratch memory of at least `nbytes` bytes, initially undefined, and return its name."""
         self._scratch[name] = max(4, -(-int(nbytes) // 4) * 4)
         return name
 
@@ -246,20 +246,20 @@ class Planner:
         workgroup: int | None = None,
         specialization: Mapping[int | str, Any] | None = None,
     ) -> Pipeline:
-        """Make one of the kernels ready, or find it made.
+        """Return the pipeline of a kernel, from the cache if possible.
 
         Parameters
         ----------
-        path : in the folder ``kernels``: ``"reduce/subgroup.comp"``.
-        macros : by name; numbers and texts.
-        workgroup : invocations of a workgroup, specialization constant 0; None leaves the kernel's own.
-        specialization : other constants, by name or id. `SUBGROUPS` (id 2), where the kernel has it, is set
-            to the most subgroups that the workgroup can have on this device.
+        path : path in the folder ``kernels``, such as ``"reduce/subgroup.comp"``.
+        macros : values of macros by name: numbers and strings.
+        workgroup : invocations per workgroup, specialization constant 0; None uses the kernel's default.
+        specialization : other constants, by name or id. If the kernel has `SUBGROUPS` (id 2), it is set to
+            the maximum number of subgroups that the workgroup can have on this device.
 
         Raises
         ------
         Unsupported
-            The device lacks what the kernel needs; `missing` has Vulkan's names.
+            The device lacks a feature that the kernel requires; `missing` holds Vulkan's names.
         """
         return Pipelines.of(self.device).get(path, macros or {}, workgroup, specialization or {})
 
@@ -270,12 +270,12 @@ class Planner:
         bindings: Mapping[Any, str],
         push: Any = None,
     ) -> None:
-        """Add a dispatch that sees what all before it wrote.
+        """Add a dispatch that sees the writes of all previous steps.
 
         Parameters
         ----------
         groups : number of workgroups in x, or in up to three dimensions.
-        bindings : names of the plan's buffers by the kernel's bindings.
+        bindings : names of the plan's buffers, by binding of the kernel.
         push : push constants.
         """
         counts = (groups,) if isinstance(groups, int | np.integer) else groups
@@ -291,14 +291,14 @@ class Planner:
         self._steps.append(Move(source, target, nbytes))
 
     def together(self, first: int) -> None:
-        """Let all steps from number `first` on run side by side: none may touch what another writes."""
+        """Allow all steps from number `first` on to run concurrently; none may access what another writes."""
         tail = self._steps[first:]
-        flat = [one for step in tail for one in (step if isinstance(step, tuple) else (step,))]
+        flat = [single for step in tail for single in (step if isinstance(step, tuple) else (step,))]
         self._steps[first:] = [tuple(flat)]
 
     @property
     def steps(self) -> int:
-        """How many steps there are."""
+        """Number of steps."""
         return len(self._steps)
 
     def plan(self) -> Plan:

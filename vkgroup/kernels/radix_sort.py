@@ -1,4 +1,4 @@
-"""The plan of a radix sort: histogram, scan, and one pass over memory for each digit."""
+"""Plan of a radix sort: a histogram, a scan, and one pass over memory per digit."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from vkgroup.kernels.radix_sort_tuning import CLAIMS, MATCHES, SortTuning, mask_
 from vkgroup.kernels.types import dtype_of
 
 MOST_KEYS = (1 << 30) - 1
-"""Keys of one sort: a word of the look-back has thirty bits for a count."""
+"""Maximum number of keys: a word of the look-back has 30 bits for a count."""
 
 KEY_DTYPES = tuple(np.dtype(kind) for kind in ("u4", "i4", "f4", "u8", "i8", "f8"))
-"""What the kernels sort by. Keys of 64 bits are two words: no device needs 64-bit integers for them."""
+"""Dtypes of keys. A 64-bit key is stored as two words, so the device does not need 64-bit integers."""
 
 _KINDS = "uif"
 _WORD = 4
 _HEAD = 32
-"""Words of ``kernels/radix_sort/work.glsl`` before the counts: ticket and route of sixteen passes."""
+"""Words of ``kernels/radix_sort/work.glsl`` before the counts: tickets and routes of 16 passes."""
 
 
 def plan_radix_sort(
@@ -44,68 +44,73 @@ def plan_radix_sort(
     Parameters
     ----------
     size, dtype : of the array `keys`: 1 to `MOST_KEYS` elements, one of `KEY_DTYPES`.
-    values : dtype of as many `values`, of 4 or 8 bytes each, which are put in the order of their keys; None
-        for none.
-    indices : find the indices that sort instead: the plan's only output is then `indices`, uint32.
-    descending : the greatest first. Equal keys keep their order in either direction, and NaN are last.
-    implementation : ``"subgroup"``, ``"shared"``, or ``"auto"`` for the subgroup version where the device has
-        its operations and promises full subgroups.
-    **tuning : as the attributes of `vkgroup.kernels.radix_sort_tuning.SortTuning`.
+    values : dtype of the array `values`, of 4 or 8 bytes, with one value per key. Values are reordered with
+        their keys. None: no values.
+    indices : compute the indices that sort the keys; the plan's only output is then `indices`, uint32.
+    descending : sort the greatest keys first. Equal keys keep their order in both directions, and NaNs are
+        last.
+    implementation : ``"subgroup"``, ``"shared"``, or ``"auto"``: the subgroup version if the device has its
+        operations and guarantees full subgroups.
+    **tuning : the attributes of `vkgroup.kernels.radix_sort_tuning.SortTuning`.
 
     Returns
     -------
-    A plan with inputs `keys` and, where asked for, `values`; outputs `sorted_keys` and `sorted_values`, or
-    `indices`. Inputs stay as they are.
+    A plan with the input `keys` and optionally `values`, and the outputs `sorted_keys` and `sorted_values`,
+    or `indices`. The inputs are not modified.
 
     Raises
     ------
     InvalidDispatch
-        There is nothing to sort, no sort of that dtype, or a tuning value makes no sense.
+        There are no keys, or a dtype or a tuning value is invalid.
     Unsupported
-        There are too many keys, or the device lacks what the version needs.
+        There are too many keys, or the device lacks a feature that the version requires.
     """
     key, value = dtype_of(dtype), _value_dtype(values, indices)
     if key not in KEY_DTYPES:
         known = ", ".join(str(kind) for kind in KEY_DTYPES)
-        raise InvalidDispatch(f"Keys are {known}; {key} was given. Convert them with .astype.")
+        raise InvalidDispatch(f"Keys must be {known}; {key} was given. Convert them with .astype.")
     if not isinstance(size, int | np.integer) or size < 1:
-        raise InvalidDispatch(f"There must be a key to sort; the size is {size!r}.")
+        raise InvalidDispatch(
+            f"There must be a key to sort; size must be a positive integer, and {size!r} was given."
+        )
     if size > MOST_KEYS:
         raise Unsupported(
-            f"A sort has at most {MOST_KEYS} keys, since a word of its look-back has 30 bits for a count;"
-            f" {size} were given. Sort parts and merge them.",
+            f"A sort takes at most {MOST_KEYS} keys, since its look-back counts keys in 30 bits; {size}"
+            " were given. Sort parts and merge them.",
             [f"a count of {size} keys in 30 bits"],
         )
     implementation = choose(device, _needed(device, implementation), "basic", "ballot", "arithmetic")
     key_words, value_words = key.itemsize // _WORD, value.itemsize // _WORD if value else 0
-    chosen = sort_tuning(device, implementation, key_words, value_words, tuning)
+    sort_values = sort_tuning(device, implementation, key_words, value_words, tuning)
     if implementation == "subgroup":
-        more = ("partitioned_nv",) if chosen.match == "partition" else ()
-        choose(device, implementation, *more, *(("shuffle",) if chosen.claim == "add" else ()))
+        extra = ("partitioned_nv",) if sort_values.match == "partition" else ()
+        choose(device, implementation, *extra, *(("shuffle",) if sort_values.claim == "add" else ()))
     planner = Planner(device, "radix sort", implementation)
-    return _Sort(planner, size, key, value, indices, descending, chosen).plan()
+    return _Sort(planner, size, key, value, indices, descending, sort_values).plan()
 
 
 def _value_dtype(values: npt.DTypeLike | None, indices: bool) -> np.dtype[Any] | None:
     if indices:
         if values is not None:
-            raise InvalidDispatch("Indices are the values of a sort that finds them; give one or the other.")
+            raise InvalidDispatch(
+                "A sort that computes indices takes no values; pass either values or indices=True."
+            )
         return np.dtype(np.uint32)
     if values is None:
         return None
     dtype = np.dtype(values)
     if dtype.itemsize not in (4, 8) or dtype.kind not in "iufc":
-        raise InvalidDispatch(f"Values are numbers of 4 or 8 bytes; {dtype} was given.")
+        raise InvalidDispatch(f"Values must be numbers of 4 or 8 bytes; {dtype} was given.")
     return dtype
 
 
 def _needed(device: Device, implementation: str) -> str:
-    """Resolve the version as far as full subgroups decide it."""
+    """Resolve ``"auto"`` to the shared version if the device does not guarantee full subgroups."""
     if implementation not in ("auto", "subgroup") or full_subgroups(device):
         return implementation
     if implementation == "subgroup":
         raise Unsupported(
-            f"{device.name} lacks: computeFullSubgroups. Use implementation='shared', or 'auto'.",
+            f"{device.name} lacks: computeFullSubgroups. Use implementation='shared' or 'auto'.",
             ["computeFullSubgroups"],
         )
     return "shared"
@@ -113,7 +118,7 @@ def _needed(device: Device, implementation: str) -> str:
 
 @dataclass(frozen=True)
 class _Sort:
-    """One sort, with everything decided."""
+    """One sort, with all its parameters."""
 
     planner: Planner
     size: int
@@ -124,7 +129,7 @@ class _Sort:
     tuning: SortTuning
 
     def plan(self) -> Plan:
-        """Return its plan."""
+        """Return the plan of this sort."""
         tuning, planner = self.tuning, self.planner
         passes = parts(self.key.itemsize * 8, tuning.radix_bits)
         tiles = parts(self.size, tuning.tile)
@@ -151,7 +156,7 @@ class _Sort:
         return planner.plan()
 
     def _buffers(self, planner: Planner) -> dict[str, str]:
-        """Declare keys and values, and return which of them goes to which binding of a pass."""
+        """Declare keys and values, and return their names by binding of a pass."""
         nbytes = self.size * self.key.itemsize
         names = {
             "Input": planner.input("keys", self.key, self.size),
@@ -165,7 +170,7 @@ class _Sort:
             return names
         names["SpareValues"] = planner.scratch("spare_values", self.size * self.value.itemsize)
         if self.indices:
-            # The first pass makes the indices; nobody reads an input of them.
+            # The first pass creates the indices and does not read this binding.
             names["InputValues"] = names["SpareValues"]
             names["ResultValues"] = planner.output("indices", self.value, self.size)
         else:
@@ -210,7 +215,7 @@ class _Sort:
             "TICKETS": tuning.tickets,
         }
         if self.planner.implementation == "subgroup":
-            # Subgroups are full, and of one size.
+            # All subgroups are full and have the same size.
             macros["EXACT"] = 1
             macros["MATCH"] = MATCHES.index(tuning.match)
             macros["CLAIM"] = CLAIMS.index(tuning.claim)

@@ -1,4 +1,4 @@
-"""Tuning values of the radix sort: defaults by kind of device, what may be given, and what fits a device."""
+"""Tuning values of the radix sort: defaults by kind of device, valid values, and device limits."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from vkgroup.kernels.pipelines import subgroup_size
 from vkgroup.kernels.tuning import TABLES, check_whole, tuned
 
 MATCHES = ("ballot", "shared", "partition")
-"""How lanes with the same digit find each other, as ``kernels/radix_sort/subgroup_pass.comp`` numbers it."""
+"""Methods to find lanes with the same digit, in the order of ``kernels/radix_sort/subgroup_pass.comp``."""
 
 CLAIMS = ("write", "add")
-"""How a key gets its number among the subgroup's keys with its digit, as that file numbers it."""
+"""Methods to rank a key among the subgroup's keys with its digit, in the order of that file."""
 
 _SHARED_ITEMS = {1: 15, 2: 11, 3: 9, 4: 7}
 _SUBGROUP_ITEMS = {1: 18, 2: 16, 3: 10, 4: 8}
@@ -75,23 +75,26 @@ _WORD = 4
 
 @dataclass(frozen=True)
 class SortTuning:
-    """The values that a sort runs with.
+    """The tuning values of a sort.
 
     Attributes
     ----------
-    workgroup, items : invocations of a pass's workgroup, and keys of each; a tile is their product.
-    radix_bits : of a digit, 4 to 8: more bits are fewer passes.
-    match, claim : one of `MATCHES`, and of `CLAIMS` (subgroup version).
-    early : count a tile's digits before the keys are ranked, so that others know sooner (subgroup version).
-    spins : looks in vain at another tile's count before a workgroup counts that tile itself.
+    workgroup, items : invocations per workgroup of a pass, and keys per invocation; a tile has as many keys
+        as their product.
+    radix_bits : bits of a digit, 4 to 8; more bits mean fewer passes.
+    match, claim : one of `MATCHES`, and one of `CLAIMS` (subgroup version).
+    early : count the digits of a tile before ranking its keys, so that the counts are published sooner
+        (subgroup version).
+    spins : number of unsuccessful polls of another tile's count before a workgroup counts that tile itself.
     look : counts that the look-back reads at once.
-    tickets : give out tiles in the order of starting; else by the workgroup's number.
-    skip : leave out passes whose digit is the same in all keys.
-    clear : clear the look-back's words before each pass, not once.
-    unroll : ask the driver to unroll loops; its compiler takes many times as long on CPUs.
-    mute : every `mute`-th tile publishes nothing, which is for tests; 0 for none.
-    histogram_workgroup, histogram_items, histogram_groups, histogram_copies : of the histogram: invocations
-        of a workgroup, keys that one loads at once, workgroups at most, and tables of counts in each.
+    tickets : assign tiles to workgroups in the order in which they start; otherwise by workgroup number.
+    skip : skip passes whose digit is the same in all keys.
+    clear : clear the words of the look-back before each pass instead of once.
+    unroll : ask the driver to unroll loops; on CPUs this makes compilation many times slower.
+    mute : every `mute`-th tile publishes nothing, for tests; 0: all tiles publish.
+    histogram_workgroup, histogram_items, histogram_groups, histogram_copies : values of the histogram:
+    invocations per workgroup, keys that an invocation loads at once, maximum number of workgroups, and tables
+    of counts per workgroup.
     """
 
     workgroup: int
@@ -114,34 +117,34 @@ class SortTuning:
 
     @property
     def radix(self) -> int:
-        """How many values a digit has."""
+        """Number of values of a digit."""
         return 1 << self.radix_bits
 
     @property
     def tile(self) -> int:
-        """Keys that a workgroup sorts at once."""
+        """Number of keys of a tile."""
         return self.workgroup * self.items
 
 
 def sort_tuning(
     device: Device, implementation: str, key_words: int, value_words: int, given: dict[str, Any]
 ) -> SortTuning:
-    """Return the tuning values of a sort on a device, the given ones checked.
+    """Return the tuning values of a sort on a device, after checking the caller's values.
 
-    Workgroups and items that are not given are made to fit the device's shared memory.
+    Default workgroups and items are reduced to fit the device's shared memory.
 
     Parameters
     ----------
     implementation : ``"subgroup"`` or ``"shared"``.
     key_words, value_words : 32-bit words of a key, and of its value or 0.
-    given : as the attributes of `SortTuning`; None counts as not given.
+    given : the caller's values, by attribute of `SortTuning`; None means the default.
 
     Raises
     ------
     InvalidDispatch
-        There is no such value, or what is given makes no sense.
+        A name is unknown, or a value is invalid.
     Unsupported
-        What is given does not fit into the device's shared memory.
+        The values do not fit into the device's shared memory.
     """
     for name, value in given.items():
         _check(name, value)
@@ -156,30 +159,30 @@ def sort_tuning(
         if name not in given:
             values[name] = max(size, min(values[name], most) // size * size)
     if implementation == "subgroup" and "workgroup" not in given:
-        # Each subgroup has its own counters, so small ones take few to a workgroup.
+        # Each subgroup has its own counters, so workgroups of small subgroups must have few subgroups.
         subgroups = _MOST_COUNTERS // (_WORD << values["radix_bits"])
         values["workgroup"] = size * max(1, min(values["workgroup"] // size, subgroups))
     if values["items"] is None:
         table = _SUBGROUP_ITEMS if implementation == "subgroup" else _SHARED_ITEMS
         values["items"] = table[key_words + value_words]
-    found = SortTuning(**values)
+    chosen = SortTuning(**values)
     memory = int(limits["maxComputeSharedMemorySize"])
-    needed = shared_bytes(found, implementation, size, key_words, value_words)
-    while needed > memory and "items" not in given and found.items > 1:
-        found = replace(found, items=found.items - 1)
-        needed = shared_bytes(found, implementation, size, key_words, value_words)
-    _check_together(found, implementation, size)
+    needed = shared_bytes(chosen, implementation, size, key_words, value_words)
+    while needed > memory and "items" not in given and chosen.items > 1:
+        chosen = replace(chosen, items=chosen.items - 1)
+        needed = shared_bytes(chosen, implementation, size, key_words, value_words)
+    _check_together(chosen, implementation, size)
     if needed > memory:
         raise Unsupported(
-            f"{device.name} has {memory} bytes of shared memory, and these values need {needed}. Give a"
+            f"{device.name} has {memory} bytes of shared memory, and these values need {needed}. Use a"
             " smaller workgroup, fewer items or a smaller radix_bits.",
             [f"maxComputeSharedMemorySize of {needed} (it is {memory})"],
         )
-    return found
+    return chosen
 
 
 def shared_bytes(values: SortTuning, implementation: str, size: int, key_words: int, value_words: int) -> int:
-    """Return the bytes of shared memory of a pass, rounded up a little; `size` is that of a subgroup."""
+    """Return an upper bound of the shared memory of a pass in bytes; `size` is the subgroup size."""
     cell = max(key_words, value_words) * _WORD
     tables = 2 * values.radix * _WORD + 64
     if implementation == "subgroup":
@@ -194,7 +197,7 @@ def shared_bytes(values: SortTuning, implementation: str, size: int, key_words: 
 
 
 def mask_words(size: int) -> int:
-    """Return how many words hold one bit for each lane of a subgroup, as the kernels have them."""
+    """Return the number of words in which the kernels store one bit per lane of a subgroup."""
     return 1 if size <= 32 else 2 if size <= 64 else 4
 
 
@@ -212,20 +215,23 @@ def _check(name: str, value: Any) -> None:
         if not isinstance(value, bool | np.bool_):
             raise InvalidDispatch(f"{name} is True or False; {value!r} was given.")
     else:
-        # How many items are too many is for the tile to say.
+        # The size of the tile limits the items; see `_check_together`.
         check_whole(name, value, _WHOLE[name], _MOST_KEYS if name == "items" else None)
 
 
 def _check_together(values: SortTuning, implementation: str, size: int) -> None:
     if values.histogram_items % 4:
-        raise InvalidDispatch(f"histogram_items is a multiple of 4; {values.histogram_items} was given.")
+        raise InvalidDispatch(f"histogram_items must be a multiple of 4; {values.histogram_items} was given.")
     if values.tile > _MOST_KEYS:
-        raise InvalidDispatch(f"A tile has fewer than 65536 keys; workgroup × items is {values.tile}.")
+        raise InvalidDispatch(f"A tile must have fewer than 65536 keys; workgroup × items is {values.tile}.")
     if implementation == "shared" and values.workgroup % 16:
-        raise InvalidDispatch(f"The shared sort's workgroup is a multiple of 16; it is {values.workgroup}.")
+        raise InvalidDispatch(
+            f"The workgroup of the shared version must be a multiple of 16; it is {values.workgroup}."
+        )
     if implementation == "subgroup":
         for name in ("workgroup", "histogram_workgroup"):
             if getattr(values, name) % size:
                 raise InvalidDispatch(
-                    f"{name} is a multiple of the subgroup size, {size}; {getattr(values, name)} was given."
+                    f"{name} must be a multiple of the subgroup size, {size}; {getattr(values, name)}"
+                    " was given."
                 )

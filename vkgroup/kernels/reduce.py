@@ -1,4 +1,4 @@
-"""Reductions as in NumPy: sum, prod, min, max, and the bitwise ones."""
+"""Reductions as in NumPy: sum, prod, min, max, and bitwise reductions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from vkgroup.dispatch import Buffer, Device
 from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.arguments import Arguments, Given, Result
 from vkgroup.kernels.reduce_elements import checked_dtype
-from vkgroup.kernels.reduce_plan import Axis, plan_reduce, sight_of
+from vkgroup.kernels.reduce_plan import Axis, plan_reduce, reduction_view
 
 __all__ = ["bitwise_and", "bitwise_or", "bitwise_xor", "max", "min", "plan_reduce", "prod", "reduced", "sum"]
 
@@ -26,30 +26,30 @@ def sum(
     device: Device | None = None,
     implementation: str = "auto",
 ) -> Result:
-    """Add up the elements of an array; as `numpy.sum`.
+    """Add the elements of an array, as `numpy.sum`.
 
     Parameters
     ----------
     x : array or buffer of float32, float64, float16, or integers of 32 or 64 bits.
-    axis : an axis, axes next to each other, or None for all.
-    keepdims : whether the axes that went stay, with length 1.
-    device : where to run; None takes the buffer's, or the best device.
+    axis : an axis, adjacent axes, or None for all.
+    keepdims : whether the result keeps the reduced axes with length 1.
+    device : None selects the buffer's device, or the best one.
     implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``.
 
     Returns
     -------
-    An array (a number where no axis is left), or a buffer where `x` is one. The dtype is that of `x`: unlike
-    NumPy's, sums of uint32 and int32 wrap around at 32 bits. Halves are added as float32 and rounded once.
+    An array (a scalar if no axis remains), or a buffer if `x` is one. The dtype is that of `x`: unlike
+    NumPy's, sums of uint32 and int32 wrap around at 32 bits. float16 is added in float32 and rounded once.
 
-    No atomic operations are used on floats: on one device the same call gives the same bits each time. The
-    order of additions is another than NumPy's, and depends on the device's subgroup size and the tuning.
+    No atomic operations are used on floats, so on one device the same call always returns the same bits. The
+    order of additions differs from NumPy's, and depends on the device's subgroup size and the tuning.
 
     Raises
     ------
     InvalidDispatch
-        There is no such axis, or no reduction of that dtype.
+        The axis does not exist, or the reduction does not support the dtype.
     Unsupported
-        The device lacks the type, or what the implementation needs.
+        The device lacks the type, or a feature that the implementation requires.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def prod(
     device: Device | None = None,
     implementation: str = "auto",
 ) -> Result:
-    """Multiply the elements of an array; as `numpy.prod`, but for what `sum` says."""
+    """Multiply the elements of an array, as `numpy.prod`; `sum` describes the differences."""
     return reduced("mul", x, axis, keepdims, device, implementation)
 
 
@@ -79,15 +79,15 @@ def min(
     device: Device | None = None,
     implementation: str = "auto",
 ) -> Result:
-    """Find the least elements of an array; as `numpy.min`. Parameters are those of `sum`.
+    """Return the least elements of an array, as `numpy.min`. Parameters are those of `sum`.
 
-    The result is a NaN where any element is one (the quiet NaN with an empty payload, whichever was found),
-    denormal numbers count, and -0 is below 0.
+    If any element is NaN, the result is always the quiet NaN with an empty payload. Denormal numbers are not
+    treated as zeros, and -0 is less than 0.
 
     Raises
     ------
     InvalidDispatch
-        Also where there are no elements, as in NumPy.
+        Also if there are no elements, as in NumPy.
     """
     return reduced("min", x, axis, keepdims, device, implementation)
 
@@ -100,17 +100,17 @@ def max(
     device: Device | None = None,
     implementation: str = "auto",
 ) -> Result:
-    """Find the greatest elements of an array; as `numpy.max`, and as `min` says."""
+    """Return the greatest elements of an array, as `numpy.max`; see `min` for NaN and zeros."""
     return reduced("max", x, axis, keepdims, device, implementation)
 
 
 @dataclass(frozen=True)
 class Bitwise:
-    """A bitwise operation on integers, of which there is the reduction.
+    """A bitwise operation on integers, with its reduction.
 
     Attributes
     ----------
-    operation : as `plan_reduce` calls it.
+    operation : name of the operation in `plan_reduce`.
     """
 
     operation: str
@@ -124,7 +124,7 @@ class Bitwise:
         device: Device | None = None,
         implementation: str = "auto",
     ) -> Result:
-        """Combine the elements along an axis (by default the first); as `numpy.bitwise_and.reduce`.
+        """Combine the elements along an axis (by default the first), as `numpy.bitwise_and.reduce`.
 
         Parameters and errors are those of `sum`; integers of 32 or 64 bits only.
         """
@@ -144,16 +144,18 @@ def reduced(
     device: Device | None,
     implementation: str,
 ) -> Result:
-    """Run a reduction; what is empty needs no device."""
+    """Run a reduction; empty arrays are reduced on the host."""
     arguments = Arguments(device, x=x)
     given = arguments["x"]
     dtype = checked_dtype(operation, given.dtype)
     shape = tuple(given.shape)
-    sight = sight_of(shape, axis)
+    view = reduction_view(shape, axis)
     if math.prod(shape) == 0:
-        result = sight.kept if keepdims else sight.result
+        result = view.kept if keepdims else view.result
         if math.prod(result) and operation not in _IDENTITIES:
-            raise InvalidDispatch(f"No elements have no {operation}; give an array that is not empty.")
+            raise InvalidDispatch(
+                f"The reduction {operation!r} of no elements is undefined; pass an array that is not empty."
+            )
         empty: Result = np.full(result, _IDENTITIES.get(operation, 0)).astype(dtype)[()]
         return empty
     plan = plan_reduce(
@@ -165,5 +167,5 @@ def reduced(
         implementation=implementation,
         keepdims=keepdims,
     )
-    found: Result = arguments.run(plan, "result")[0]
-    return found if isinstance(found, Buffer) else found[()]
+    value: Result = arguments.run(plan, "result")[0]
+    return value if isinstance(value, Buffer) else value[()]

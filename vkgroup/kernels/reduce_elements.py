@@ -9,10 +9,10 @@ import numpy as np
 from vkgroup.kernels.types import GLSL, OPERATIONS, check_operation
 
 ARG_OPERATIONS = ("argmin", "argmax")
-"""Operations that leave a place."""
+"""Operations whose result is an index."""
 
 INDEX = np.dtype(np.int64)
-"""What argmin and argmax give, as in NumPy."""
+"""Result type of argmin and argmax, as in NumPy."""
 
 _VECTORS = {
     "float": "vec4",
@@ -27,27 +27,27 @@ _VECTORS = {
 
 
 def checked_dtype(operation: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the dtype of what an operation gives; refuse what there is no kernel for.
+    """Return the dtype of an operation's result, after checking that a kernel supports the operation.
 
     Raises
     ------
     InvalidDispatch
-        No such operation, or none for that dtype.
+        The operation does not exist, or does not support the dtype.
     """
     check_operation("reduction", operation, dtype, (*OPERATIONS, *ARG_OPERATIONS))
     return INDEX if operation in ARG_OPERATIONS else dtype
 
 
 def vectors(glsl: str) -> str:
-    """Return GLSL's name of four elements of a type."""
+    """Return the GLSL type of a vector of four elements."""
     return _VECTORS[glsl]
 
 
 def macros_of(operation: str, dtype: np.dtype[Any]) -> dict[str, Any]:
     """Return the macros of ``kernels/reduce/operation.glsl``.
 
-    Floats are compared by keys made of their bits: NaN, denormals and zeros are then what NumPy makes of
-    them, whatever the device's float instructions do.
+    Floats are compared by integer keys made of their bits. NaNs, denormal numbers and zeros are then handled
+    as in NumPy, independently of the device's float instructions.
     """
     arg = operation in ARG_OPERATIONS
     compared = arg or operation in ("min", "max")
@@ -68,7 +68,7 @@ def macros_of(operation: str, dtype: np.dtype[Any]) -> dict[str, Any]:
             "ARG": int(arg),
         }
     name = GLSL[dtype]
-    # Halves are added up and multiplied as float32, and rounded once, at the end.
+    # float16 is added and multiplied in float32, and rounded once at the end.
     computed = "float" if name == "float16_t" else name
     return {
         **_element(name, dtype.itemsize * 8, dtype.kind == "f"),
@@ -81,7 +81,7 @@ def macros_of(operation: str, dtype: np.dtype[Any]) -> dict[str, Any]:
 
 
 def state_bytes(operation: str, dtype: np.dtype[Any]) -> int:
-    """Return the bytes of the value of a state: what is stored of a part."""
+    """Return the size in bytes of the state that a part of a row stores."""
     return 8 if dtype.itemsize == 8 else 4
 
 

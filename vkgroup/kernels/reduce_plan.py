@@ -1,8 +1,8 @@
-"""Plans of reductions: which of the kernels in ``kernels/reduce`` run, and in how many parts.
+"""Plans of reductions: choice of the kernels in ``kernels/reduce``, and of the number of parts.
 
-An array is seen as (slices, n, inner), of which the middle axis is reduced. Where the inner one is 1 a row
-is one piece of memory, and teams of invocations read rows, or parts of them; otherwise each invocation goes
-down a column. Either way each element is read once.
+An array is treated as an array of shape (slices, n, inner), and its middle axis is reduced. If inner is 1,
+rows are contiguous in memory, and teams of invocations read rows, or parts of rows. Otherwise each invocation
+reads a column. In both cases each element is read once.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _FEW_ROWS = 8
 
 
 @dataclass(frozen=True)
-class Sight:
-    """An array as (slices, n, inner), reduced along n.
+class ReductionView:
+    """An array as an array of shape (slices, n, inner), reduced along n.
 
     Attributes
     ----------
-    result : the shape of what is left.
-    kept : the same with the axes that went, as ones.
+    result : shape of the result.
+    kept : shape of the result with the reduced axes as ones.
     """
 
     slices: int
@@ -45,27 +45,27 @@ class Sight:
     kept: tuple[int, ...]
 
 
-def sight_of(shape: tuple[int, ...], axis: Axis) -> Sight:
-    """Return how a reduction along an axis, or axes next to each other, sees an array.
+def reduction_view(shape: tuple[int, ...], axis: Axis) -> ReductionView:
+    """Return the three-axis form of an array for a reduction along an axis, or along adjacent axes.
 
     Raises
     ------
     InvalidDispatch
-        There is no such axis; axes are named twice, or are not next to each other.
+        An axis does not exist or is repeated, or the axes are not adjacent.
     """
     rank = len(shape)
     axes = tuple(range(rank)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-    found = []
-    for one in axes:
-        if not isinstance(one, int | np.integer) or not -rank <= one < rank:
-            raise InvalidDispatch(f"axis {one!r} is none of an array of {rank} axes.")
-        found.append(int(one) % rank)
-    first, last = (min(found), max(found)) if found else (rank, rank - 1)
-    if sorted(found) != list(range(first, last + 1)):
+    positions = []
+    for number in axes:
+        if not isinstance(number, int | np.integer) or not -rank <= number < rank:
+            raise InvalidDispatch(f"axis {number!r} does not exist in an array of {rank} axes.")
+        positions.append(int(number) % rank)
+    first, last = (min(positions), max(positions)) if positions else (rank, rank - 1)
+    if sorted(positions) != list(range(first, last + 1)):
         raise InvalidDispatch(
-            f"The axes {axes} are not next to each other, or some are the same; reduce them one by one."
+            f"The axes {axes} are not next to each other, or some are repeated; reduce them one by one."
         )
-    return Sight(
+    return ReductionView(
         math.prod(shape[:first]),
         math.prod(shape[first : last + 1]),
         math.prod(shape[last + 1 :]),
@@ -85,57 +85,63 @@ def plan_reduce(
     keepdims: bool = False,
     **tuning: Any,
 ) -> Plan:
-    """Plan a reduction: the input ``x``, the output ``result``.
+    """Plan a reduction with the input ``x`` and the output ``result``.
 
     Parameters
     ----------
     shape, dtype : of `x`, in C order, at least one element.
     operation : ``"add"``, ``"mul"``, ``"min"``, ``"max"``, ``"and"``, ``"or"``, ``"xor"``, ``"argmin"`` or
         ``"argmax"``.
-    axis : an axis, axes next to each other, or None for all.
-    implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``. Along another axis than the last both are the
-        same kernel, which needs neither.
-    keepdims : whether the axes that went stay, with length 1.
+    axis : an axis, adjacent axes, or None for all.
+    implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``. For an axis other than the last, both
+        versions are the same kernel, which uses neither subgroup operations nor shared memory.
+    keepdims : whether the result keeps the reduced axes with length 1.
     **tuning : defaults are in `vkgroup.kernels.reduce_tuning`.
 
-        - `workgroup`, `items`: invocations of a workgroup; vectors of four elements (rows of a column) that
-          each loads before it uses the first.
-        - `groups`: about how many workgroups share the work; without it, `groups_each` for each
-          multiprocessor where the device tells how many it has.
-        - `finish`: how parts of a row become its result: ``"second"``, by a second dispatch, of workgroups of
-          `finish_workgroup`; ``"ticket"``, by the workgroup that comes last in the same dispatch.
-        - `contiguous`: whether a part is one piece of the row, instead of every so many-th tile.
-        - `team`: invocations that share a row (a power of two; of a subgroup at most all), 0 for a whole
-          workgroup. Without it, rows of up to `team_columns` elements get a small team.
-        - `radix`: states that become one in each round of the shared version's tree.
+        - `workgroup`: invocations per workgroup.
+        - `items`: vectors of four elements (or rows of a column) that an invocation loads before it uses the
+          first one.
+        - `groups`: the approximate number of workgroups. Default: `groups_each` times the number of
+          multiprocessors.
+        - `groups_each`: workgroups per multiprocessor; if the device does not report the number of
+          multiprocessors, a fixed one is assumed.
+        - `finish`: how the parts of a row are combined. ``"second"``: by a second dispatch, with workgroups
+          of `finish_workgroup`. ``"ticket"``: in the same dispatch, by the last workgroup that finishes.
+        - `contiguous`: whether a part is contiguous in its row; otherwise the tiles of the parts are
+          interleaved.
+        - `team`: invocations that share a row (a power of two, at most the subgroup size in the subgroup
+          version); 0: a whole workgroup. By default, rows of at most `team_columns` elements use small teams.
+        - `radix`: states that the shared version combines into one in each round of its tree.
 
     Raises
     ------
     InvalidDispatch
-        There is nothing to reduce, no such operation, dtype or axis, or a tuning value makes no sense.
+        There are no elements, or the operation, the dtype, an axis or a tuning value is invalid.
     Unsupported
         The device lacks the subgroup operations, or the type.
     """
     kind, sizes = dtype_of(dtype), sizes_of(shape)
     checked_dtype(operation, kind)
-    sight = sight_of(sizes, axis)
+    view = reduction_view(sizes, axis)
     if math.prod(sizes) == 0:
-        raise InvalidDispatch("There are no elements to reduce; kernels.sum and the like handle that.")
-    chosen = chosen_version(device, implementation, operation, kind)
-    values = chosen_tuning(device, "reduce", chosen, tuning)
-    planner = Planner(device, "reduce", chosen)
+        raise InvalidDispatch(
+            "There are no elements to reduce; kernels.sum and the other functions handle empty arrays."
+        )
+    version = chosen_version(device, implementation, operation, kind)
+    values = chosen_tuning(device, "reduce", version, tuning)
+    planner = Planner(device, "reduce", version)
     planner.input("x", kind, sizes)
-    planner.output("result", checked_dtype(operation, kind), sight.kept if keepdims else sight.result)
+    planner.output("result", checked_dtype(operation, kind), view.kept if keepdims else view.result)
     job = _Job(planner, operation, kind, values)
-    if sight.inner == 1:
-        job.rows(sight.slices, sight.n)
+    if view.inner == 1:
+        job.rows(view.slices, view.n)
     else:
-        job.columns(sight.slices, sight.n, sight.inner)
+        job.columns(view.slices, view.n, view.inner)
     return planner.plan()
 
 
 def chosen_version(device: Device, implementation: str, operation: str, dtype: np.dtype[Any]) -> str:
-    """Choose a version: where subgroups cannot combine 64-bit integers, the shared one for those."""
+    """Choose a version; 64-bit integers use the shared one if subgroup operations do not support them."""
     combined = str(macros_of(operation, dtype)["A"])
     extended = "shaderSubgroupExtendedTypes" in device.capabilities.features
     if implementation == "auto" and combined.endswith("int64_t") and not extended:
@@ -158,7 +164,7 @@ class _Job:
     # --- along the last axis --------------------------------------------------------------------------
 
     def rows(self, rows: int, length: int) -> None:
-        """Reduce rows that are one piece of memory each."""
+        """Reduce rows that are contiguous in memory."""
         team = self.tuning["team"]
         vectors = -(-length // VECTOR)
         if team is None:
@@ -194,12 +200,14 @@ class _Job:
         )
 
     def _grid(self, jobs: int, team: int, workgroup: int) -> int:
-        """Return how many workgroups do so many jobs; the kernels go on where these are too few."""
+        """Return the number of workgroups for the jobs, limited by the device; kernels loop over the rest."""
         lanes = min(team, subgroup_size(self.device)) if self.planner.implementation == "subgroup" else team
         each = max(1, workgroup // lanes) if team else 1
         return max(1, min(-(-jobs // each), self.most_groups))
 
-    def _main(self, finish: str, rows: int, length: int, parts: int, team: int, more: dict[str, str]) -> None:
+    def _main(
+        self, finish: str, rows: int, length: int, parts: int, team: int, bindings: dict[str, str]
+    ) -> None:
         items = self.tuning["items"]
         if team:
             items = min(2 * items, power_of_two(-(-length // (VECTOR * team))))
@@ -208,7 +216,7 @@ class _Job:
         self.planner.dispatch(
             self._kernel("", {"FINISH": finish}, team, workgroup, items),
             self._grid(rows * parts, team, workgroup),
-            {"values": "x", **more},
+            {"values": "x", **bindings},
             push,
         )
 
@@ -216,12 +224,12 @@ class _Job:
         self._main("DIRECT", rows, length, 1, team, {"results": "result"})
 
     def _states(self, states: int) -> dict[str, str]:
-        """Declare memory for the states of parts."""
+        """Declare scratch memory for the states of parts."""
         nbytes = state_bytes(self.operation, self.dtype)
-        found = {"partials": self.planner.scratch("partials", states * nbytes)}
+        bindings = {"partials": self.planner.scratch("partials", states * nbytes)}
         if self.arg:
-            found["places"] = self.planner.scratch("places", states * 4)
-        return found
+            bindings["places"] = self.planner.scratch("places", states * 4)
+        return bindings
 
     def _second(self, rows: int, length: int, parts: int) -> None:
         states = self._states(rows * parts)
@@ -247,10 +255,10 @@ class _Job:
     # --- along another axis ---------------------------------------------------------------------------
 
     def columns(self, slices: int, n: int, inner: int) -> None:
-        """Reduce columns, in parts where there are few of them."""
+        """Reduce columns; a few columns are divided into parts."""
         workgroup, items = self.tuning["workgroup"], self.tuning["items"]
-        # So many rows lie side by side that even few columns occupy a workgroup. States are worth their
-        # memory only if there are far fewer of them than of elements.
+        # `side` rows are read side by side, so that even a few columns occupy a workgroup. States must be far
+        # fewer than elements; otherwise they take too much memory.
         most = max(1, n // (4 * items))
         side = min(most, -(-workgroup // inner))
         parts = max(1, min(most // side, self.tuning["groups"] * workgroup // (slices * side * inner)))

@@ -1,4 +1,4 @@
-"""Softmax and layer norm of rows, along the last axis."""
+"""Row normalization: softmax and layer norm along the last axis."""
 
 from __future__ import annotations
 
@@ -26,46 +26,47 @@ from vkgroup.kernels.reduce_tuning import (
 from vkgroup.kernels.types import dtype_of, sizes_of
 
 DTYPES = (np.dtype(np.float32), np.dtype(np.float16))
-"""Types of elements; all computing is in float32."""
+"""Types of elements; all computation is in float32."""
 
 _MOST_TEAM = 32
 _TEAM_WORKGROUP = 256
 _LONG_ITEMS = 4
 _LARGE = 256
-"""Invocations of a workgroup from which on it is better to hold more in each than to have more."""
+"""Workgroup size from which more items per invocation are faster than more invocations."""
 
 _WORKGROUPS = (64, 128, 256, 512, 1024)
 
 
 def softmax(x: Given, *, device: Device | None = None, implementation: str = "auto") -> Result:
-    """Divide the exponentials of each row's elements by their sum; as `scipy.special.softmax` with axis -1.
+    """Divide the exponentials of each row's elements by their sum, as `scipy.special.softmax` with axis -1.
 
     Parameters
     ----------
-    x : array or buffer of float32 or float16, of one axis at least; rows are along the last.
-    device : where to run; None takes the buffer's, or the best device.
+    x : array or buffer of float32 or float16, with at least one axis; rows are along the last axis.
+    device : None selects the buffer's device, or the best one.
     implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``.
 
     Returns
     -------
-    An array, or a buffer where `x` is one, of the dtype and shape of `x`. The greatest element of a row is
-    subtracted first, so nothing overflows. A row that has a NaN, an infinity, or nothing but minus infinity
-    becomes NaN, as far as the device's float32 arithmetic keeps these (``shaderSignedZeroInfNanPreserve``).
+    An array, or a buffer if `x` is one, of the dtype and shape of `x`. The greatest element of a row is
+    subtracted first, so the exponentials cannot overflow. If a row contains NaN or infinity, or only minus
+    infinity, all its results are NaN. This requires a device that preserves NaN and infinity in float32
+    arithmetic (``shaderSignedZeroInfNanPreserveFloat32``).
 
     Raises
     ------
     InvalidDispatch
-        The array has no axis or another dtype.
+        The array has no axis, or its dtype is not supported.
     Unsupported
-        The device lacks the type, or what the implementation needs.
+        The device lacks the type, or a feature that the implementation requires.
     """
     arguments = Arguments(device, x=x)
     dtype, shape = _checked(arguments["x"])
     if math.prod(shape) == 0:
         return np.empty(shape, dtype)
     plan = plan_softmax(arguments.device, shape, dtype, implementation=implementation)
-    found: Result = arguments.run(plan, "result")[0]
-    return found
+    result: Result = arguments.run(plan, "result")[0]
+    return result
 
 
 def layer_norm(
@@ -77,37 +78,36 @@ def layer_norm(
     device: Device | None = None,
     implementation: str = "auto",
 ) -> Result:
-    """Give each row the mean 0 and the variance 1; as torch's layer_norm over the last axis.
+    """Normalize each row to mean 0 and variance 1, as PyTorch's layer_norm over the last axis.
 
     Parameters
     ----------
-    x : array or buffer of float32 or float16, of one axis at least; rows are along the last.
-    weight, bias : for each column, of the dtype of `x`: factors and summands of the result; None leaves them
-        out.
-    epsilon : is added to the variance.
+    x : array or buffer of float32 or float16, with at least one axis; rows are along the last axis.
+    weight, bias : one factor and one summand per column, of the dtype of `x`; None omits them.
+    epsilon : added to the variance.
     device, implementation : as for `softmax`.
 
     Returns
     -------
-    ``(x - mean) / sqrt(variance + epsilon) * weight + bias``, as an array or a buffer; the variance is that
-    of the row itself (divided by its length).
+    ``(x - mean) / sqrt(variance + epsilon) * weight + bias``, as an array or a buffer; the variance is the
+    population variance (the sum of squares divided by the length of the row).
 
     Raises
     ------
     InvalidDispatch
-        The array has no axis or another dtype, or weights and biases do not fit.
+        The array has no axis, its dtype is not supported, or weight or bias does not match.
     Unsupported
-        The device lacks the type, or what the implementation needs.
+        The device lacks the type, or a feature that the implementation requires.
     """
     given = {name: value for name, value in (("weight", weight), ("bias", bias)) if value is not None}
     arguments = Arguments(device, x=x, **given)
     dtype, shape = _checked(arguments["x"])
     for name in given:
-        of_columns = arguments[name]
-        if of_columns.dtype != dtype or tuple(of_columns.shape) != shape[-1:]:
+        column_values = arguments[name]
+        if column_values.dtype != dtype or tuple(column_values.shape) != shape[-1:]:
             raise InvalidDispatch(
                 f"{name} must have the shape {shape[-1:]} and the dtype {dtype}, one number for each column;"
-                f" it has {tuple(of_columns.shape)} and {of_columns.dtype}."
+                f" it has {tuple(column_values.shape)} and {column_values.dtype}."
             )
     if math.prod(shape) == 0:
         return np.empty(shape, dtype)
@@ -120,8 +120,8 @@ def layer_norm(
         epsilon=epsilon,
         implementation=implementation,
     )
-    found: Result = arguments.run(plan, "result")[0]
-    return found
+    result: Result = arguments.run(plan, "result")[0]
+    return result
 
 
 def plan_softmax(
@@ -132,27 +132,28 @@ def plan_softmax(
     implementation: str = "auto",
     **tuning: Any,
 ) -> Plan:
-    """Plan a softmax: the input ``x``, the output ``result``.
+    """Plan a softmax with the input ``x`` and the output ``result``.
 
     Parameters
     ----------
-    shape, dtype : of both, in C order; rows are along the last axis.
+    shape, dtype : of input and output, in C order; rows are along the last axis.
     implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``.
-    **tuning : defaults are in `vkgroup.kernels.reduce_tuning`, and follow from the length of rows.
+    **tuning : defaults depend on `vkgroup.kernels.reduce_tuning` and the length of rows.
 
-        - `workgroup`: invocations of a workgroup.
-        - `team`: invocations that share a row (a power of two; of a subgroup at most all), 0 for a whole
-          workgroup.
-        - `items`: vectors of four elements that each invocation holds. A row that is longer than its team
-          holds is read twice.
-        - `most_items`: rows that a small team of invocations can hold with so many get one.
-        - `groups`: at most so many workgroups, each of which goes on with further rows.
-        - `radix`: states that become one in each round of the shared version's tree.
+        - `workgroup`: invocations per workgroup.
+        - `team`: invocations that share a row (a power of two, at most the subgroup size in the subgroup
+          version); 0: a whole workgroup.
+        - `items`: vectors of four elements that each invocation holds in registers. A row that does not fit
+          is read twice.
+        - `most_items`: maximum of `items` by default; rows that fit into a small team with this maximum use a
+          small team.
+        - `groups`: maximum number of workgroups; a workgroup loops over rows.
+        - `radix`: states that the shared version combines into one in each round of its tree.
 
     Raises
     ------
     InvalidDispatch
-        There are no elements, the dtype is another, or a tuning value makes no sense.
+        There are no elements, the dtype is not supported, or a tuning value is invalid.
     Unsupported
         The device lacks the subgroup operations, or the type.
     """
@@ -170,18 +171,18 @@ def plan_layer_norm(
     implementation: str = "auto",
     **tuning: Any,
 ) -> Plan:
-    """Plan a layer norm: the inputs ``x`` and, where there are any, ``weight`` and ``bias``; ``result``.
+    """Plan a layer norm with the inputs ``x``, ``weight`` and ``bias`` and the output ``result``.
 
     Parameters
     ----------
-    weight, bias : whether there are factors and summands of the columns.
-    epsilon : is added to the variance.
+    weight, bias : whether the plan has these inputs: one factor and one summand per column.
+    epsilon : added to the variance.
     shape, dtype, implementation, **tuning : as for `plan_softmax`.
 
     Raises
     ------
     InvalidDispatch, Unsupported
-        As there.
+        As `plan_softmax`.
     """
     columns = {"weight": "weights"} if weight else {}
     if bias:
@@ -192,10 +193,10 @@ def plan_layer_norm(
 
 
 def _checked(x: Any) -> tuple[np.dtype[Any], tuple[int, ...]]:
-    """Return dtype and shape of an array of rows."""
+    """Return the dtype and shape of an array of rows, after checking them."""
     if x.dtype not in DTYPES or not len(x.shape):
         raise InvalidDispatch(
-            f"Rows are arrays of float32 or float16 with one axis at least; {x.dtype} of the shape"
+            f"Rows must be float32 or float16 arrays with at least one axis; {x.dtype} of shape"
             f" {tuple(x.shape)} was given."
         )
     return x.dtype, tuple(x.shape)
@@ -213,30 +214,32 @@ def _plan(
 ) -> Plan:
     sizes = sizes_of(shape)
     if dtype not in DTYPES or math.prod(sizes) == 0 or not sizes:
-        raise InvalidDispatch(f"Rows of float32 or float16 are planned, not {dtype} of the shape {sizes}.")
+        raise InvalidDispatch(
+            f"A plan needs nonempty rows of float32 or float16; {dtype} of shape {sizes} was given."
+        )
     length, rows = sizes[-1], math.prod(sizes[:-1])
-    chosen = choose_full(device, implementation, "basic", "arithmetic", "shuffle")
-    values = chosen_tuning(device, "rows", chosen, tuning)
-    workgroup, team, items = _sizes(device, chosen, length, values)
-    planner = Planner(device, name, chosen)
+    version = choose_full(device, implementation, "basic", "arithmetic", "shuffle")
+    values = chosen_tuning(device, "rows", version, tuning)
+    workgroup, team, items = _sizes(device, version, length, values)
+    planner = Planner(device, name, version)
     bindings = {"values": planner.input("x", dtype, sizes)}
     for given, binding in columns.items():
         bindings[binding] = planner.input(given, dtype, length)
     bindings["results"] = planner.output("result", dtype, sizes)
     constants: dict[int | str, Any] = {"ITEMS": items, "TEAM": team, "ALIGNED": length % VECTOR == 0}
-    if chosen == "shared":
+    if version == "shared":
         constants["RADIX"] = values["radix"]
     macros = type_macros(dtype)
     macros["T4"] = vectors(macros["T"])
     if name == "layer_norm":
         macros |= {"WEIGHT": int("weight" in columns), "BIAS": int("bias" in columns)}
     kernel = planner.kernel(
-        f"row_normalization/{name}_{chosen}.comp",
+        f"row_normalization/{name}_{version}.comp",
         macros=macros,
         workgroup=workgroup,
         specialization=constants,
     )
-    lanes = min(team, subgroup_size(device)) if chosen == "subgroup" else team
+    lanes = min(team, subgroup_size(device)) if version == "subgroup" else team
     groups = -(-rows // max(1, workgroup // lanes)) if team else rows
     limit = int(device.capabilities.limits["maxComputeWorkGroupCount"][0])
     planner.dispatch(
@@ -246,15 +249,15 @@ def _plan(
 
 
 def _items_in(workgroup: int) -> int:
-    """Return how many vectors an invocation of a workgroup of that size is to hold of a long row."""
+    """Return the number of vectors of a long row that an invocation holds, by workgroup size."""
     return _LONG_ITEMS if workgroup < _LARGE else 2 * _LONG_ITEMS
 
 
 def _sizes(device: Device, implementation: str, length: int, values: dict[str, Any]) -> tuple[int, int, int]:
-    """Choose invocations of a workgroup and of a team, and vectors of each, by the length of rows.
+    """Return the sizes of workgroups and teams, and the vectors per invocation, for a length of rows.
 
-    Short rows get a team within a subgroup, which needs no barrier. Of the workgroups that can hold a longer
-    row with few vectors for each invocation, the smallest: the more are under way, the fewer wait.
+    Short rows use a team within a subgroup, which needs no barrier. Longer rows use the smallest workgroup
+    that holds a row with few vectors per invocation: more workgroups then run at once, and hide latency.
     """
     size = subgroup_size(device) if implementation == "subgroup" else _MOST_TEAM
     most = most_invocations(device)

@@ -1,4 +1,4 @@
-"""Scans as in NumPy: cumsum, cumprod, maximum.accumulate and minimum.accumulate, and the general scan."""
+"""Scans as in NumPy (cumsum, cumprod, maximum.accumulate, minimum.accumulate), and the general scan."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ from vkgroup.kernels.types import check_operation
 def cumsum(
     x: Given, axis: int | None = None, *, device: Device | None = None, implementation: str = "auto"
 ) -> Result:
-    """Add up the elements up to each one; as `numpy.cumsum`.
+    """Return the cumulative sums of the elements, as `numpy.cumsum`.
 
     Parameters
     ----------
     x : array or buffer of float32, float64, float16, or integers of 32 or 64 bits.
     axis : an axis, or None for all elements in C order.
-    device : where to run; None takes the buffer's, or the best device.
+    device : None selects the buffer's device, or the best one.
     implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``.
 
     Returns
     -------
-    An array of the shape of `x` (of one dimension without `axis`), or a buffer where `x` is one. The dtype is
-    that of `x`: unlike NumPy's, sums of uint32 and int32 wrap around at 32 bits. Halves are added as float32,
+    An array of the shape of `x` (one-dimensional if `axis` is None), or a buffer if `x` is one. The dtype is
+    that of `x`: unlike NumPy's, sums of uint32 and int32 wrap around at 32 bits. float16 is added in float32,
     and each result is rounded once.
 
-    On one device, with one tuning, the same call gives the same bits each time: which tile finds which prefix
-    first changes no addition. The order is another than NumPy's: ``docs/kernels-scan.md`` bounds the
-    difference.
+    On one device, with one tuning, the same call always returns the same bits: the order in which tiles
+    publish their prefixes does not change the additions. The order of additions differs from NumPy's;
+    ``docs/kernels-scan.md`` bounds the difference.
 
     Raises
     ------
     InvalidDispatch
-        There is no such axis, or no scan of that dtype.
+        The axis does not exist, or scans do not support the dtype.
     Unsupported
-        The device lacks the type, or what the implementation needs.
+        The device lacks the type, or a feature that the implementation requires.
 
     Examples
     --------
@@ -56,17 +56,17 @@ def cumsum(
 def cumprod(
     x: Given, axis: int | None = None, *, device: Device | None = None, implementation: str = "auto"
 ) -> Result:
-    """Multiply the elements up to each one; as `numpy.cumprod`, but for what `cumsum` says."""
+    """Return the cumulative products, as `numpy.cumprod`; `cumsum` describes the differences."""
     return scan(x, "mul", axis=axis, device=device, implementation=implementation)
 
 
 def maximum_accumulate(
     x: Given, axis: int | None = 0, *, device: Device | None = None, implementation: str = "auto"
 ) -> Result:
-    """Find the greatest of the elements up to each one; as `numpy.maximum.accumulate`.
+    """Return the cumulative maxima, as `numpy.maximum.accumulate`.
 
-    Parameters and errors are those of `cumsum`. From the first NaN on the results are NaN (the quiet NaN with
-    all bits of its payload, whichever it was), denormal numbers count, and -0 is below 0.
+    Parameters and errors are those of `cumsum`. From the first NaN on, all results are the quiet NaN with all
+    bits of its payload set. Denormal numbers are not treated as zeros, and -0 is less than 0.
     """
     return scan(x, "max", axis=axis, device=device, implementation=implementation)
 
@@ -74,7 +74,7 @@ def maximum_accumulate(
 def minimum_accumulate(
     x: Given, axis: int | None = 0, *, device: Device | None = None, implementation: str = "auto"
 ) -> Result:
-    """Find the least of the elements up to each one; as `numpy.minimum.accumulate`.
+    """Return the cumulative minima, as `numpy.minimum.accumulate`.
 
     Parameters, results and errors are those of `maximum_accumulate`.
     """
@@ -92,18 +92,18 @@ def scan(
     device: Device | None = None,
     implementation: str = "auto",
 ) -> Result:
-    """Combine the elements up to each one by an operation.
+    """Combine all elements up to each element by an operation.
 
     Parameters
     ----------
     x : array or buffer of float32, float64, float16, or integers of 32 or 64 bits.
     operation : ``"add"``, ``"mul"``, ``"min"``, ``"max"``; for integers also ``"and"``, ``"or"``, ``"xor"``.
-    exclusive : whether each result leaves its own element out: the first is the operation's identity (for
-        ``"min"`` and ``"max"`` of floats infinity and minus infinity).
+    exclusive : whether each result excludes its own element. The first result is then the operation's
+        identity (infinity for ``"min"`` and minus infinity for ``"max"`` of floats).
     reverse : whether to begin with the last element.
-    segments : where the scan begins anew: bools, or bytes of which those that are not 0 begin a segment, one
-        for each element. With `reverse` it begins anew at the ends of the same segments. A buffer of such
-        bytes must have a multiple of four.
+    segments : one bool or byte per element; the scan restarts at each nonzero one, which begins a segment.
+        With `reverse` the segments are the same, and the scan restarts at their ends. The size of a buffer
+        must be a multiple of four bytes.
     axis : an axis, or None for all elements in C order; not together with `segments`.
     device, implementation : as for `cumsum`.
 
@@ -114,9 +114,9 @@ def scan(
     Raises
     ------
     InvalidDispatch
-        No such operation, axis or dtype; the segments do not fit.
+        The operation, the axis or the dtype is invalid, or the segments do not match `x`.
     Unsupported
-        The device lacks the type, or what the implementation needs.
+        The device lacks the type, or a feature that the implementation requires.
 
     Examples
     --------
@@ -148,29 +148,29 @@ def scan(
     return _result(scanned)
 
 
-def _result(found: Any) -> Result:
-    result: Result = found
+def _result(array: Any) -> Result:
+    result: Result = array
     return result
 
 
 def words_of_bytes(given: npt.NDArray[Any] | Buffer, count: int, what: str) -> npt.NDArray[Any] | Buffer:
-    """Return a byte for each of `count` elements as words of four, filled up with zeros; buffers as they are.
+    """Return one byte per element as words of four bytes, padded with zeros; buffers are not changed.
 
     Raises
     ------
     InvalidDispatch
-        There is not one byte for each element; a buffer's bytes are no multiple of four.
+        There is not one byte per element, or a buffer's size is not a multiple of four bytes.
     """
     if given.dtype.itemsize != 1 or math.prod(given.shape) != count:
         raise InvalidDispatch(
-            f"{what} has a bool or a byte for each of the {count} elements;"
-            f" {given.dtype} of shape {tuple(given.shape)} was given."
+            f"{what} must have one bool or byte for each of the {count} elements; {given.dtype} of shape"
+            f" {tuple(given.shape)} was given."
         )
     if isinstance(given, Buffer):
         if given.nbytes % 4:
             raise InvalidDispatch(
-                f"A buffer for {what} is read in words of four bytes; it has {given.nbytes}. Make it larger,"
-                " and give the rest of it as a view, or give arrays."
+                f"A buffer for {what} is read in words of four bytes; it has {given.nbytes} bytes. Pass"
+                " a view of a larger buffer, or pass arrays."
             )
         return given
     padded = np.zeros(4 * parts(count, 4), np.uint8)

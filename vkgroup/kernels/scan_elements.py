@@ -19,9 +19,9 @@ _TYPES = {
 def macros_of(operation: str, dtype: np.dtype[Any]) -> dict[str, Any]:
     """Return the macros of ``kernels/scan/operation.glsl``.
 
-    Floats are compared by keys made of their bits: NaN, denormals and zeros are then what NumPy makes of
-    them, whatever the device's float instructions do. Halves are added and multiplied as float32, and every
-    result is rounded once.
+    Floats are compared by integer keys made of their bits. NaNs, denormal numbers and zeros are then handled
+    as in NumPy, independently of the device's float instructions. float16 is added and multiplied in float32,
+    and every result is rounded once.
     """
     computed, half, keys = dtype, dtype == np.float16, False
     if dtype.kind == "f" and operation in ("min", "max"):
@@ -41,5 +41,5 @@ def macros_of(operation: str, dtype: np.dtype[Any]) -> dict[str, Any]:
 
 
 def width_of(dtype: np.dtype[Any]) -> int:
-    """Return how many elements a vector has."""
+    """Return the number of elements of a vector."""
     return 2 if dtype.itemsize == 8 else 4

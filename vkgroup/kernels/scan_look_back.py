@@ -1,4 +1,4 @@
-"""The decoupled look-back of one-pass kernels: memory for the tiles' states, macros and constants."""
+"""Decoupled look-back of one-pass kernels: memory for the states of tiles, macros and constants."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from vkgroup.kernels.plan import Planner
 from vkgroup.kernels.tuning import check_whole
 
 LOOK_BACK = "look_back"
-"""The name of the scratch memory."""
+"""Name of the scratch memory."""
 
 OPERATIONS = ("basic", "vote", "ballot", "shuffle", "shuffle_relative", "arithmetic")
 """Categories of subgroup operations that the subgroup versions need."""
 
 COUNTS = 30
-"""Payload of numbers below 2**30: they fit into one word of 32 bits with their status."""
+"""Payload bits of numbers below 2**30, which fit into one 32-bit word together with their status."""
 
 _COUNTERS = 16
 _LARGEST = {"spins": 2**32 - 1, "silent": 2**32 - 1, "mute": 3, "order": 1, "staged": 1}
-"""Tuning values that may be 0, with the greatest that makes sense."""
+"""Tuning values that may be 0, with their maxima."""
 
 
 @dataclass(frozen=True)
 class Tiling:
-    """How an array is cut into tiles, and how they find out what comes before them.
+    """Division of an array into tiles, and the parameters of their look-back.
 
     Attributes
     ----------
-    workgroup, items : invocations of a workgroup, and elements of each.
-    tiles : how many there are.
-    bits : of the value that a tile publishes: 32 or 64.
-    payload : of these bits, how many go into one atomic unit: 32, 16 or `COUNTS`.
-    tuning : the values of `look_back_defaults`, and what else the algorithm has.
+    workgroup, items : invocations per workgroup, and elements per invocation.
+    tiles : the number of tiles.
+    bits : bits of the value that a tile publishes: 32 or 64.
+    payload : bits of this value in one atomic unit: 32, 16 or `COUNTS`.
+    tuning : the values of `look_back_defaults`, and other values of the algorithm.
     """
 
     workgroup: int
@@ -49,7 +49,7 @@ class Tiling:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the counter, and of the aggregates and prefixes of all tiles."""
+        """Size in bytes of the counter and of the aggregates and prefixes of all tiles."""
         units = 1 if self.payload == COUNTS else self.bits // self.payload
         return _COUNTERS + 2 * self.tiles * units * (8 if self.payload == 32 else 4)
 
@@ -59,32 +59,32 @@ class Tiling:
 
     def constants(self, implementation: str) -> dict[int | str, Any]:
         """Return the specialization constants of the kernel."""
-        found: dict[int | str, Any] = {"ITEMS": self.items}
-        found |= {name.upper(): self.tuning[name] for name in ("spins", "silent", "mute")}
+        constants: dict[int | str, Any] = {"ITEMS": self.items}
+        constants |= {name.upper(): self.tuning[name] for name in ("spins", "silent", "mute")}
         if implementation == "shared":
-            found["GROUP"] = self.tuning["group"]
-        return found
+            constants["GROUP"] = self.tuning["group"]
+        return constants
 
     def grid(self, device: Device) -> tuple[int, int]:
-        """Return how many workgroups are started, in two dimensions."""
+        """Return the two-dimensional grid of workgroups."""
         return line(device, self.tiles)
 
     def clear(self, planner: Planner) -> str:
-        """Declare the memory, and add a fill that makes it what the kernel expects."""
+        """Declare the memory and add a fill that clears it; return its name."""
         planner.scratch(LOOK_BACK, self.nbytes)
         planner.fill(LOOK_BACK, 0)
         return LOOK_BACK
 
 
 def look_back_defaults() -> dict[str, Any]:
-    """Return the tuning values of every look-back, with their defaults.
+    """Return the default tuning values of every look-back.
 
-    ``depth``: in the subgroup version the leader of a group publishes the prefixes of so many times as many
-    tiles as a subgroup has lanes. ``group``: tiles of a group in the shared version. ``spins``: polls before
-    a workgroup stops waiting, and computes what others should have. ``order``: 1 takes tiles in the order in
-    which workgroups start, 0 in the order of their numbers. ``payload``: 32 for atomics of 64 bits, 16 for
-    atomics of 32 bits, None for the first where the device has it. ``silent`` and ``mute`` are for tests:
-    they leave out what tiles should publish.
+    ``depth``: tiles per group divided by the subgroup size, in the subgroup version; the leader of a group
+    publishes the prefixes of its tiles. ``group``: tiles per group in the shared version. ``spins``: polls
+    before a workgroup stops waiting and computes the missing values itself. ``order``: 1 assigns tiles in the
+    order in which workgroups start, 0 in the order of workgroup numbers. ``payload``: 32 uses 64-bit atomics,
+    16 uses 32-bit atomics, None uses 64-bit atomics if the device has them. ``silent`` and ``mute`` are for
+    tests: they suppress values that tiles should publish.
     """
     return {
         "depth": 2,
@@ -98,10 +98,10 @@ def look_back_defaults() -> dict[str, Any]:
 
 
 def checked(known: Mapping[str, Any], given: Mapping[str, Any]) -> None:
-    """Raise `InvalidDispatch` where a tuning value is not known or makes no sense."""
+    """Raise `InvalidDispatch` if a tuning value has an unknown name or is invalid."""
     for name, value in given.items():
         if name not in known:
-            raise InvalidDispatch(f"There is no value {name!r} to tune; there are {', '.join(known)}.")
+            raise InvalidDispatch(f"There is no tuning value {name!r}; there are {', '.join(known)}.")
         if value is None:
             continue
         check_whole(name, value, int(name not in _LARGEST), _LARGEST.get(name))
@@ -117,22 +117,23 @@ def tile(
     width: int,
     payload: int | None = None,
 ) -> Tiling:
-    """Cut `count` elements into tiles.
+    """Divide `count` elements into tiles.
 
     Parameters
     ----------
-    implementation : in the subgroup version a workgroup consists of full subgroups.
-    tuning : checked values; ``items`` counts elements of 32 bits, of 64 bits half as many are taken.
-    bits : of the published value.
-    width : elements of a vector; the items of an invocation are a multiple of it, 32 at most.
-    payload : None takes that of the tuning, or the widest that the device has atomics for.
+    implementation : version of the algorithm; a workgroup of the subgroup version consists of full subgroups.
+    tuning : checked values; ``items`` counts 32-bit elements, and is halved for 64-bit elements.
+    bits : bits of the published value.
+    width : elements per vector; the items of an invocation are a multiple of it, at most 32.
+    payload : None selects that of the tuning, or the widest that the device has atomics for.
 
     Raises
     ------
     InvalidDispatch
-        The items are no multiple of the width, or more than 32; the workgroup is none of the subgroup size.
+        The items are not a multiple of the width or exceed 32, or the workgroup is not a multiple of the
+        subgroup size.
     Unsupported
-        The device has no grid of so many tiles.
+        The device does not support a grid of that many tiles.
     """
     limits = device.capabilities.limits
     workgroup = min(int(tuning["workgroup"]), int(limits["maxComputeWorkGroupInvocations"]))
@@ -143,7 +144,7 @@ def tile(
     if width == 2:
         items = max(width, items // 2)
     if items % width or items > 32:
-        raise InvalidDispatch(f"items is a multiple of 4, and 32 at most; {tuning['items']} was given.")
+        raise InvalidDispatch(f"items must be a multiple of 4, at most 32; {tuning['items']} was given.")
     if payload is None:
         payload = _payload(device, tuning["payload"])
     return Tiling(workgroup, items, parts(count, workgroup * items), bits, payload, tuning)
@@ -151,7 +152,7 @@ def tile(
 
 def _payload(device: Device, given: int | None) -> int:
     if given not in (None, 16, 32):
-        raise InvalidDispatch(f"payload is 16 or 32; {given} was given.")
+        raise InvalidDispatch(f"payload must be 16 or 32; {given} was given.")
     if given is not None:
         return given
     wide = {"shaderInt64", "shaderBufferInt64Atomics"} <= device.capabilities.features

@@ -1,4 +1,4 @@
-"""Plans of scans: which of the kernels in ``kernels/scan`` run, on how many tiles."""
+"""Plans of scans: choice of the kernels in ``kernels/scan``, and of the number of tiles."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from vkgroup.kernels.types import check_operation, dtype_of, sizes_of
 
 TABLES["scan"] = {
     "any": {"workgroup": 256, "items": 16, **look_back_defaults()},
-    # Workgroups run one after the other there, more or less: whoever waits for a later one waits in vain.
+    # CPU drivers run workgroups almost in sequence, so waiting for a later workgroup does not help.
     "cpu": {"workgroup": 128, "items": 8, "depth": 1, "group": 1, "spins": 4},
 }
 TABLES["scan.subgroup"] = {"nvidia": {"workgroup": 384, "items": 32, "depth": 1, "order": 0}}
@@ -39,27 +39,27 @@ def plan_scan(
     implementation: str = "auto",
     **tuning: Any,
 ) -> Plan:
-    """Plan a scan: the input ``x``, with `segments` also ``heads``, and the output ``scanned``.
+    """Plan a scan with the input ``x``, with `segments` also ``heads``, and the output ``scanned``.
 
     Parameters
     ----------
     operation : ``"add"``, ``"mul"``, ``"min"``, ``"max"``, ``"and"``, ``"or"`` or ``"xor"``.
     dtype, shape : of `x`, in C order, at least one element.
-    axis : along which to scan; None: all elements in C order, and ``scanned`` has one dimension.
-    exclusive : whether each result leaves its own element out.
+    axis : the axis to scan along; None scans all elements in C order, and ``scanned`` has one dimension.
+    exclusive : whether each result excludes its own element.
     reverse : whether the scan runs from the last element to the first.
-    segments : whether ``heads``, one byte for each element and up to three more, says by a byte that is not 0
-        where a segment begins, in which the scan begins anew. With `reverse` it begins anew at the ends of
-        the same segments.
-    implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``. Along another axis than the last both are the
-        same kernel, which needs neither.
-    **tuning : ``workgroup`` (a multiple of the subgroup size in the subgroup version), ``items`` of an
+    segments : whether the scan restarts at segments. The input ``heads`` has one byte per element, padded to
+        whole words; a nonzero byte begins a segment. With `reverse` the segments are the same, and the scan
+        restarts at their ends.
+    implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``. For an axis other than the last, both
+        versions are the same kernel, which uses neither subgroup operations nor shared memory.
+    **tuning : ``workgroup`` (a multiple of the subgroup size in the subgroup version), ``items`` per
         invocation (a multiple of 4, at most 32), and those of `look_back_defaults`.
 
     Raises
     ------
     InvalidDispatch
-        There is nothing to scan, no such operation, dtype or axis, or a tuning value makes no sense.
+        There are no elements, or the operation, the dtype, the axis or a tuning value is invalid.
     Unsupported
         The device lacks the subgroup operations, the type, or grids of that size.
     """
@@ -67,14 +67,14 @@ def plan_scan(
     check_operation("scan", operation, kind)
     count = math.prod(sizes)
     if not 0 < count < 2**32:
-        raise InvalidDispatch(f"A plan is for 1 to 2**32 - 1 elements; {count} were given.")
+        raise InvalidDispatch(f"A plan takes 1 to 2**32 - 1 elements; {count} were given.")
     if segments and axis is not None:
-        raise InvalidDispatch("Give segments or an axis, not both: an axis makes segments of its own.")
+        raise InvalidDispatch("Pass either segments or an axis: with an axis, the segments are its rows.")
     n, inner = _along(sizes, axis)
-    chosen = choose_full(device, implementation, *OPERATIONS)
+    version = choose_full(device, implementation, *OPERATIONS)
     checked(TABLES["scan"]["any"], tuning)
-    values = tuned(device, "scan", chosen, **tuning)
-    planner = Planner(device, "scan", chosen)
+    values = tuned(device, "scan", version, **tuning)
+    planner = Planner(device, "scan", version)
     planner.input("x", kind, sizes)
     if segments:
         planner.input("heads", np.uint32, parts(count, 4))
@@ -88,7 +88,7 @@ def plan_scan(
 
 
 def _along(sizes: tuple[int, ...], axis: int | None) -> tuple[int, int]:
-    """Return the length of the axis, and the product of those after it."""
+    """Return the length of the axis, and the product of the lengths of the axes after it."""
     if axis is None:
         return math.prod(sizes), 1
     check_axis(axis, len(sizes))
@@ -96,9 +96,9 @@ def _along(sizes: tuple[int, ...], axis: int | None) -> tuple[int, int]:
 
 
 def check_axis(axis: int | None, rank: int) -> None:
-    """Raise `InvalidDispatch` where an array of `rank` axes has no such axis."""
+    """Raise `InvalidDispatch` if an array of `rank` axes does not have the axis."""
     if axis is not None and not (isinstance(axis, int | np.integer) and -rank <= axis < rank):
-        raise InvalidDispatch(f"axis {axis!r} is none of an array of {rank} axes.")
+        raise InvalidDispatch(f"axis {axis!r} does not exist in an array of {rank} axes.")
 
 
 def _tiles(
@@ -108,10 +108,11 @@ def _tiles(
     sizes: tuple[int, int, int],
     segments: bool,
 ) -> None:
-    """Scan all elements, or rows that are one piece of memory each."""
+    """Scan all elements, or rows that are contiguous in memory."""
     count, row, width = sizes
     tiling = tile(planner.device, planner.implementation, count, values, bits=macros["T_BITS"], width=width)
-    # By numbers: two of the kernel's blocks, one of vectors and one of elements, share each of 0 and 1.
+    # Bindings have numbers, since two blocks of the kernel, of vectors and of elements, share 0, and two
+    # share 1.
     bindings = {0: "x", 1: "scanned", 2: tiling.clear(planner)} | ({3: "heads"} if segments else {})
     macros["SEGMENTS"] = "FLAGS" if segments else "NONE" if row == count else "ROWS"
     kernel = planner.kernel(
@@ -126,7 +127,7 @@ def _tiles(
 def _columns(
     planner: Planner, macros: dict[str, Any], values: dict[str, Any], sizes: tuple[int, int, int]
 ) -> None:
-    """Scan along an axis that is not the last: each invocation goes down a column."""
+    """Scan along an axis that is not the last: each invocation scans a column."""
     slices, n, inner = sizes
     workgroup = min(values["workgroup"], planner.device.capabilities.limits["maxComputeWorkGroupInvocations"])
     kernel = planner.kernel(

@@ -1,4 +1,4 @@
-"""Sorting by radix: `sort`, `argsort` and `sort_by_key`, all stable."""
+"""Stable radix sorts: `sort`, `argsort` and `sort_by_key`."""
 
 from __future__ import annotations
 
@@ -31,23 +31,25 @@ def sort(
 
     Parameters
     ----------
-    x : an array of numbers that are not complex, or a one-dimensional buffer of 32- or 64-bit numbers.
-    axis : along which an array is sorted, one line after the other; None flattens it first. Buffers have one.
-    descending : the greatest first. Equal elements (-0 and 0 are) keep their order in either direction, and
-        NaN are last.
-    device : where it runs; a buffer's is its own, an array's default is the best device.
+    x : an array of real numbers, or a one-dimensional buffer of 32- or 64-bit numbers.
+    axis : the axis to sort along; None flattens the array first. Lines along the axis are sorted one after
+        the other.
+    descending : sort the greatest elements first. Equal elements (such as -0 and 0) keep their order in both
+        directions, and NaNs are last.
+    device : None selects the buffer's device, or the best one.
     implementation, **tuning : as for `vkgroup.kernels.radix_sort.plan_radix_sort`.
 
     Returns
     -------
-    An array, or for a buffer a new buffer, of the same dtype. Arrays of 8 and 16 bits are widened on the way.
+    A new array, or a new buffer if `x` is one, of the same dtype. Arrays of 8 and 16 bits are temporarily
+    widened.
 
     Raises
     ------
     InvalidDispatch
-        There is no such axis, or no sort of that dtype.
+        The axis does not exist, or the dtype cannot be sorted.
     Unsupported
-        There are 2^30 elements or more, or the device lacks what the version needs.
+        There are 2**30 elements or more, or the device lacks a feature that the version requires.
     """
 
     def planning(where: Device, size: int, dtype: np.dtype[Any]) -> Plan:
@@ -71,7 +73,7 @@ def argsort(
     implementation: str = "auto",
     **tuning: Any,
 ) -> Result:
-    """Return the indices that sort, as `numpy.argsort` with ``kind="stable"``.
+    """Return the indices that sort an array, as `numpy.argsort` with ``kind="stable"``.
 
     Parameters
     ----------
@@ -79,7 +81,7 @@ def argsort(
 
     Returns
     -------
-    An array of NumPy's integers for indices (intp), or for a buffer a buffer of uint32.
+    An array of NumPy's index type (intp), or a buffer of uint32 if `x` is a buffer.
 
     Raises
     ------
@@ -112,23 +114,23 @@ def sort_by_key(
     implementation: str = "auto",
     **tuning: Any,
 ) -> tuple[Result, Result]:
-    """Sort keys, and put values into the order of their keys.
+    """Sort keys, and reorder values with their keys.
 
     Parameters
     ----------
     keys : one-dimensional, as for `sort`.
-    values : one for each key. An array may have any dtype and further dimensions; a buffer has one
-        dimension, and elements of 4 or 8 bytes.
+    values : one value per key. An array may have any dtype and additional dimensions; a buffer has one
+        dimension and elements of 4 or 8 bytes.
     descending, device, implementation, **tuning : as for `sort`.
 
     Returns
     -------
-    The sorted keys, and the values; as buffers where buffers were given.
+    The sorted keys and the reordered values, as buffers if the arguments are buffers.
 
     Raises
     ------
     InvalidDispatch
-        There are not as many values as keys, or there is no sort of these dtypes.
+        The numbers of keys and values differ, or the dtypes cannot be sorted.
     Unsupported
         As `sort`.
     """
@@ -137,22 +139,22 @@ def sort_by_key(
     lines, moved = given["keys"], given["values"]
     if len(lines.shape) != 1 or not moved.shape or lines.shape[0] != moved.shape[0]:
         raise InvalidDispatch(
-            f"Keys have one dimension, and there is one value for each; the shapes are {lines.shape} and"
-            f" {moved.shape}."
+            "Keys must have one dimension, and there must be one value for each; the shapes are"
+            f" {lines.shape} and {moved.shape}."
         )
     if isinstance(lines, Buffer) or isinstance(moved, Buffer):
         if len(moved.shape) != 1:
-            raise InvalidDispatch(f"A buffer of values has one dimension; its shape is {moved.shape}.")
+            raise InvalidDispatch(f"A buffer of values must have one dimension; its shape is {moved.shape}.")
         plan = plan_radix_sort(given.device, lines.shape[0], lines.dtype, values=moved.dtype, **options)
-        found = given.run(plan, "sorted_keys", "sorted_values")
-        return found[0], found[1]
+        outputs = given.run(plan, "sorted_keys", "sorted_values")
+        return outputs[0], outputs[1]
     return _arrays_by_key(lines, moved, device, options)
 
 
 def _arrays_by_key(
     keys: Array, values: Array, device: Device | None, options: dict[str, Any]
 ) -> tuple[Array, Array]:
-    """Sort arrays by key: on the device where values fit its words, else by way of the indices."""
+    """Sort arrays by key: values of 4 or 8 bytes on the device, other values by sorted indices."""
     wide = _widened(keys)
     if not keys.size:
         return keys.copy(), values.copy()
@@ -161,8 +163,8 @@ def _arrays_by_key(
         return keys[order], values[order]
     given = Arguments(device, keys=wide, values=_native(values))
     plan = plan_radix_sort(given.device, keys.size, wide.dtype, values=_native(values).dtype, **options)
-    found = given.run(plan, "sorted_keys", "sorted_values")
-    return found[0].astype(keys.dtype, copy=False), found[1].astype(values.dtype, copy=False)
+    outputs = given.run(plan, "sorted_keys", "sorted_values")
+    return outputs[0].astype(keys.dtype, copy=False), outputs[1].astype(values.dtype, copy=False)
 
 
 def _of_buffer(
@@ -171,19 +173,19 @@ def _of_buffer(
     """Sort a buffer of one dimension."""
     if len(buffer.shape) != 1:
         raise InvalidDispatch(
-            f"Buffers are sorted along their one dimension; this one has the shape {buffer.shape}."
-            " View it as one line, or read it into an array."
+            "A buffer must have one dimension to be sorted along it; this one has the shape"
+            f" {buffer.shape}. Use a one-dimensional view, or read it into an array."
         )
     if axis not in (None, 0, -1):
-        raise InvalidDispatch(f"A buffer has the one axis 0; {axis!r} was given.")
+        raise InvalidDispatch(f"A buffer has only the axis 0; {axis!r} was given.")
     given = Arguments(device, keys=buffer)
     plan = planning(given.device, buffer.shape[0], buffer.dtype)
-    found: Result = given.run(plan, output)[0]
-    return found
+    result: Result = given.run(plan, output)[0]
+    return result
 
 
 def _along(array: Array, axis: int | None, device: Device | None, planning: Planning, output: str) -> Array:
-    """Sort an array along an axis: one plan, run for each line."""
+    """Sort an array along an axis, with one plan that runs for each line."""
     if axis is None:
         array, axis = array.reshape(-1), -1
     if not isinstance(axis, int | np.integer) or not -array.ndim <= axis < array.ndim:
@@ -191,29 +193,27 @@ def _along(array: Array, axis: int | None, device: Device | None, planning: Plan
     check_device(device)
     wide = _widened(np.moveaxis(array, axis, -1))
     dtype = np.dtype(np.uint32) if output == "indices" else wide.dtype
-    # Planned first: too many keys are refused before there is memory for the result.
+    # The plan comes first: it rejects too many keys before memory for the result is allocated.
     plan = planning(device or default_device(), wide.shape[-1], wide.dtype) if array.size else None
     result = np.empty(wide.shape, dtype)
     if plan is not None:
         lines, results = wide.reshape(-1, wide.shape[-1]), result.reshape(-1, wide.shape[-1])
         with plan.record() as work:
-            for line, found in zip(lines, results, strict=True):
-                work.buffers["keys"].write(np.ascontiguousarray(line))
+            for source, target in zip(lines, results, strict=True):
+                work.buffers["keys"].write(np.ascontiguousarray(source))
                 work.run(timeout=None)
-                found[...] = work.buffers[output].read()
+                target[...] = work.buffers[output].read()
     return np.moveaxis(result, -1, axis)
 
 
 def _widened(array: Array) -> Array:
-    """Return numbers of 8 and 16 bits as such of 32 bits, in this machine's byte order."""
+    """Return an array in native byte order, with numbers of 8 and 16 bits widened to 32 bits."""
     kind, size = array.dtype.kind, array.dtype.itemsize
     if kind == "b" or (kind in "uif" and size < 4):
         return array.astype({"b": "u4", "u": "u4", "i": "i4", "f": "f4"}[kind])
     native = _native(array)
     if native.dtype not in KEY_DTYPES:
-        raise InvalidDispatch(
-            f"Numbers of at most 64 bits that are not complex are sorted; {array.dtype} was given."
-        )
+        raise InvalidDispatch(f"Only real numbers of at most 64 bits can be sorted; {array.dtype} was given.")
     return native
 
 

@@ -1,9 +1,9 @@
-"""Transposing matrices: blocks in registers, exchanged by shuffles or through shared memory.
+"""Matrix transposition: blocks in registers, exchanged by shuffles or through shared memory.
 
-Tuning values. Both versions: `workgroup`; `words`: the most words of 32 bits that are loaded at once.
-``"subgroup"``: `items`: blocks of an invocation, `width`: blocks beside each other in a workgroup,
-`registers`: how many words an invocation may hold where `items` is left open. ``"shared"``: `tile`: blocks
-in a row and a column of a tile.
+Tuning values of both versions: `workgroup`; `words`: maximum number of 32-bit words that are loaded at once.
+Tuning values of ``"subgroup"``: `items`: blocks per invocation; `width`: blocks in a row of a workgroup;
+`registers`: maximum number of words per invocation, which determines the default of `items`. Tuning value of
+``"shared"``: `tile`: blocks in a row and in a column of a tile.
 """
 
 from __future__ import annotations
@@ -33,27 +33,27 @@ TABLES["transpose.shared"] = {
 }
 
 _LINE = 128
-"""Bytes that neighbouring lanes load, and store, next to each other where registers allow."""
+"""Contiguous bytes that neighboring lanes load and store together, if registers allow."""
 
 _SHARED = 16384
-"""Bytes of shared memory that every device has."""
+"""Minimum size of shared memory in bytes that Vulkan guarantees."""
 
 _MOST_TILE = 32
 _MOST_WORDS = {1: 2, 2: 4, 4: 4, 8: 4}
-"""Words of a packet by bytes of an element; blocks of 16 × 16 bytes would take 64 registers each."""
+"""Maximum words of a packet, by bytes of an element; blocks of 16 × 16 bytes would need 64 registers."""
 
 _CPU_WORDS = {1: 1, 2: 1, 4: 4, 8: 4}
-"""The same for software drivers, whose compilers take minutes over blocks of many small elements."""
+"""The same for CPU drivers, whose compilers need minutes for blocks of many small elements."""
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """How a matrix is seen as blocks; see ``kernels/transpose/block.glsl``.
+    """Division of a matrix into square blocks; see ``kernels/transpose/block.glsl``.
 
     Attributes
     ----------
-    element : bytes of an element.
-    words : words of a packet; 0: single elements of fewer than 32 bits.
+    element : size of an element in bytes.
+    words : 32-bit words of a packet; 0: a packet is one element of fewer than 32 bits.
     """
 
     element: int
@@ -61,22 +61,22 @@ class Blocks:
 
     @property
     def side(self) -> int:
-        """Elements in a row and a column of a block."""
+        """Number of elements in a row and in a column of a block."""
         return max(1, self.words * 4 // self.element)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of a packet in memory."""
+        """Size of a packet in memory, in bytes."""
         return self.words * 4 or self.element
 
     @property
     def registers(self) -> int:
-        """Words that a block takes in registers and in shared memory."""
+        """Number of 32-bit words of a block in registers and in shared memory."""
         return self.side * max(1, self.words)
 
 
 def blocks_of(shape: tuple[int, int], element: int, most_words: int) -> Blocks:
-    """Return the largest blocks that divide a matrix of elements of so many bytes."""
+    """Return the largest blocks that divide a matrix whose elements have `element` bytes."""
     for words in (4, 2, 1):
         blocks = Blocks(element, words)
         fits = words <= most_words and words * 4 >= element
@@ -92,22 +92,22 @@ def plan_transpose(
     implementation: str = "auto",
     **tuning: Any,
 ) -> Plan:
-    """Plan the transposition of ``"x"`` into ``"transposed"``.
+    """Plan the transposition of the input ``x`` into the output ``transposed``.
 
     Parameters
     ----------
     dtype : any of 1, 2, 4 or 8 bytes.
-    shape : rows and columns of ``"x"``, not zero.
+    shape : rows and columns of ``x``, not zero.
     implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``.
     **tuning : see the module.
 
     Raises
     ------
     InvalidDispatch
-        dtype, shape or a tuning value make no sense.
+        dtype, shape or a tuning value is invalid.
     Unsupported
         The device lacks shuffles (``"subgroup"``), or `storageBuffer8BitAccess` or `storageBuffer16BitAccess`
-        for a matrix of small elements whose rows or columns are no multiple of 32 bits.
+        for a matrix of small elements whose rows or columns are not a multiple of 32 bits.
     """
     kind, shape = dtype_of(dtype), _checked_shape(sizes_of(shape))
     if kind.itemsize not in (1, 2, 4, 8) or kind.hasobject:
@@ -146,12 +146,12 @@ def transpose(x: Given, *, device: Device | None = None, implementation: str = "
     Parameters
     ----------
     x : array or `Buffer` of shape (rows, columns), with elements of 1, 2, 4 or 8 bytes.
-    device : where; None takes the buffer's, or the best one.
+    device : None selects the buffer's device, or the best one.
     implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``.
 
     Returns
     -------
-    Shape (columns, rows), the same dtype; a `Buffer` where one was given.
+    The transposed matrix, of shape (columns, rows) and the same dtype; a `Buffer` if `x` is one.
 
     Raises
     ------
@@ -169,26 +169,26 @@ def transpose(x: Given, *, device: Device | None = None, implementation: str = "
 
 def _checked_shape(shape: tuple[int, ...]) -> tuple[int, int]:
     if len(shape) != 2 or min(shape) < 1:
-        raise InvalidDispatch(f"A matrix has rows and columns; the shape {tuple(shape)} was given.")
+        raise InvalidDispatch(f"A matrix must have rows and columns; the shape {tuple(shape)} was given.")
     return int(shape[0]), int(shape[1])
 
 
 def _arrange_subgroup(
     device: Device, blocks: Blocks, values: dict[str, Any]
 ) -> tuple[dict[int | str, Any], int, int]:
-    """Return the constants of the kernel, and the blocks of a workgroup, down and across."""
+    """Return the constants of the kernel, and the number of rows and columns of blocks per workgroup."""
     workgroup = values["workgroup"]
     width = values["width"] or min(workgroup, max(1, _LINE // max(4, blocks.nbytes)))
     items = values["items"]
     if items is None:
-        # As many as make a line out of what a column of lanes stores, or as registers allow.
+        # Enough items that a column of lanes stores a whole line, if registers allow.
         height = max(1, subgroup_size(device) // width)
         items = 2
         while items * height * blocks.nbytes < _LINE and 2 * items * blocks.registers <= values["registers"]:
             items *= 2
     require_power(workgroup=workgroup, width=width, items=items)
     if width > workgroup:
-        raise InvalidDispatch(f"width is at most workgroup; they are {width} and {workgroup}.")
+        raise InvalidDispatch(f"width must be at most workgroup; they are {width} and {workgroup}.")
     return {"ITEMS": items, "WIDTH": width}, workgroup // width * items, width
 
 

@@ -1,6 +1,6 @@
-"""Tuning of kernels: workgroup sizes and items for each invocation, by algorithm and kind of device.
+"""Tuning tables of kernels: workgroup sizes, items and other values, by algorithm and kind of device.
 
-An entry was measured with ``vkgroup bench --sweep``; a device that has none takes the entry of its type.
+The entries were measured with ``vkgroup bench --sweep``. A vendor without an entry uses ``"any"``.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from vkgroup.errors import InvalidDispatch
 Values = Mapping[str, Any]
 
 TABLES: dict[str, dict[str, Values]] = {}
-"""Algorithm, or algorithm and version (``"reduce.subgroup"``), to kind of device to values.
+"""Tuning values by algorithm, or algorithm and version (``"reduce.subgroup"``), and kind of device.
 
-Kinds, the first that fits counts: a vendor (``"nvidia"``, ``"amd"``, ``"intel"``), ``"cpu"`` for software
-drivers and the reference device, ``"any"``.
+Kinds, in order of priority: ``"cpu"`` for CPU drivers and the reference device, a vendor (``"nvidia"``,
+``"amd"``, ``"intel"``), and ``"any"``. A kind overrides single values of ``"any"``.
 """
 
 _MOST = {
@@ -36,7 +36,7 @@ _MOST = {
     "down": 16,
     "along": 16,
 }
-"""The greatest values of what kernels unroll or have arrays of: compilers take hours over far greater."""
+"""Maxima of values that determine unrolled loops or arrays; compilers need hours for much greater ones."""
 
 _MOST_OF_OTHERS = 2**31
 
@@ -44,7 +44,7 @@ _VENDORS = {0x10DE: "nvidia", 0x1002: "amd", 0x8086: "intel", 0x13B5: "arm", 0x5
 
 
 def kinds(device: Device) -> tuple[str, ...]:
-    """Return the kinds that a device is of, the most special first."""
+    """Return the kinds of a device, the most specific first."""
     capabilities = device.capabilities
     if capabilities.type == "cpu":
         return ("cpu", "any")
@@ -57,26 +57,26 @@ def tuned(device: Device, algorithm: str, implementation: str = "", **given: Any
 
     Parameters
     ----------
-    algorithm, implementation : ``"reduce"`` and ``"subgroup"``: an entry ``"reduce.subgroup"`` goes before
-        one of ``"reduce"``.
-    **given : by the caller, which go before all; None counts as not given.
+    algorithm, implementation : for example ``"reduce"`` and ``"subgroup"``; values of the table
+        ``"reduce.subgroup"`` override those of ``"reduce"``.
+    **given : the caller's values, which override all others; None means the default.
     """
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name in (algorithm, f"{algorithm}.{implementation}"):
         table = TABLES.get(name, {})
         for kind in reversed(kinds(device)):
-            found |= table.get(kind, {})
-    # NumPy's numbers would compute in their own few bits.
+            values |= table.get(kind, {})
+    # Convert NumPy scalars to Python numbers, since arithmetic on narrow scalars could overflow.
     plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()}
-    return found | {name: value for name, value in plain.items() if value is not None}
+    return values | {name: value for name, value in plain.items() if value is not None}
 
 
 def check_whole(name: str, value: Any, least: int = 1, most: int | None = None) -> None:
-    """Raise `InvalidDispatch` where a tuning value is no whole number, or none that makes sense.
+    """Raise `InvalidDispatch` if a tuning value is not an integer, or is out of range.
 
     Parameters
     ----------
-    least, most : that it may be; None for the most that values of that name may be.
+    least, most : the range; None selects the maximum for values of that name.
     """
     most = _MOST.get(name, _MOST_OF_OTHERS) if most is None else most
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)

@@ -1,4 +1,4 @@
-"""Dtypes and shapes as arguments, and GLSL's names of NumPy's dtypes."""
+"""Checks of dtypes, shapes and operations, and the GLSL types of NumPy's dtypes."""
 
 from __future__ import annotations
 
@@ -25,21 +25,23 @@ GLSL: dict[np.dtype[Any], str] = {
         (np.int8, "int8_t"),
     )
 }
-"""Types of elements (GL_EXT_shader_explicit_arithmetic_types for those of other than 32 bits)."""
+"""GLSL types of elements; sizes other than 32 bits need GL_EXT_shader_explicit_arithmetic_types."""
 
 
 def dtype_of(given: npt.DTypeLike) -> np.dtype[Any]:
-    """Return an argument as a dtype.
+    """Convert an argument to a NumPy dtype.
 
     Raises
     ------
     InvalidDispatch
-        NumPy has no such dtype.
+        NumPy does not have the dtype.
     """
     try:
         return np.dtype(given)
     except (TypeError, ValueError) as error:
-        raise InvalidDispatch(f"dtype is one of NumPy's, as np.float32; {given!r} was given.") from error
+        raise InvalidDispatch(
+            f"dtype must be a NumPy dtype such as np.float32; {given!r} was given."
+        ) from error
 
 
 def sizes_of(shape: Any) -> tuple[int, ...]:
@@ -48,39 +50,41 @@ def sizes_of(shape: Any) -> tuple[int, ...]:
     Raises
     ------
     InvalidDispatch
-        It is no whole number and no tuple or list of such, or one is negative.
+        The shape is not an integer or a tuple or list of integers, or a size is negative.
     """
     sizes = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
     for size in sizes:
         whole = isinstance(size, int | np.integer) and not isinstance(size, bool)
         if not whole or size < 0:
-            raise InvalidDispatch(f"A shape is whole numbers that are not negative; {shape!r} was given.")
+            raise InvalidDispatch(
+                f"A shape must consist of whole numbers that are not negative; {shape!r} was given."
+            )
     return tuple(int(size) for size in sizes)
 
 
 OPERATIONS = ("add", "mul", "min", "max", "and", "or", "xor")
-"""Operations that make one value of two; the last three are of integers alone."""
+"""Binary operations; the last three are for integers only."""
 
 NUMBERS = tuple(
     np.dtype(kind) for kind in (np.float32, np.uint32, np.int32, np.float64, np.uint64, np.int64, np.float16)
 )
-"""Types of elements that reductions and scans work on."""
+"""Types of elements that reductions and scans support."""
 
 
 def check_operation(
     what: str, operation: str, dtype: np.dtype[Any], operations: tuple[str, ...] = OPERATIONS
 ) -> None:
-    """Refuse an operation that there is not, and a dtype that it does not work on.
+    """Raise `InvalidDispatch` if an operation does not exist or does not support a dtype.
 
     Parameters
     ----------
-    what : is done by operations, as ``"scan"``.
-    operations : that there are.
+    what : the kind of algorithm, such as ``"scan"``.
+    operations : the operations that exist.
 
     Raises
     ------
     InvalidDispatch
-        No such operation, or none for that dtype.
+        The operation does not exist, or does not support the dtype.
     """
     if operation not in operations:
         raise InvalidDispatch(f"There is no {what} {operation!r}; there are {', '.join(operations)}.")
