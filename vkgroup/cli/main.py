@@ -1,4 +1,4 @@
-"""``vkgroup``: choosing the command, and turning errors into exit codes."""
+"""``vkgroup``: select and run a command, and map errors to exit codes."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from vkgroup import errors
 from vkgroup.cli import signals
 
 VERDICT, BAD_INPUT, NO_DEVICE = 1, 2, 3
-"""Exit codes besides 0, which means that all is right."""
+"""Exit codes besides 0, which means success."""
 
-_PIPE_CLOSED = 128 + 13  # as a shell reports a process that SIGPIPE ended
+_PIPE_CLOSED = 128 + 13  # the exit code in a shell of a process ended by SIGPIPE
 
 COMMANDS = {
     "devices": "every device and driver, and which one is the default",
@@ -32,10 +32,10 @@ COMMANDS = {
     "diff": "what changed between two runs: cases, capabilities, speed",
     "completion": "print a script that completes these commands in bash, zsh or fish",
 }
-"""Each command and its help. `vkgroup.cli.options.COMMAND` has its options, `vkgroup.cli.COMMAND` executes
-it. The latter may have both where it imports nothing that takes long."""
+"""Commands and their help. `vkgroup.cli.options.COMMAND` has the options, `vkgroup.cli.COMMAND` runs the command.
+The latter may contain both if its imports are fast."""
 
-# The first entry that fits decides, so subclasses stand before their bases.
+# The first matching entry is used, so subclasses precede their bases.
 _EXIT_CODES: tuple[tuple[type[errors.VkgroupError], int], ...] = (
     (errors.CompilerUnavailable, NO_DEVICE),
     (errors.Unsupported, NO_DEVICE),
@@ -48,11 +48,11 @@ _EXIT_CODES: tuple[tuple[type[errors.VkgroupError], int], ...] = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns its exit code.
+    """Run one command; return its exit code.
 
     Parameters
     ----------
-    arguments : without the program's name; None takes those of the process.
+    arguments : arguments without the program's name; None means those of the process.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     _open_streams()
@@ -69,12 +69,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("vkgroup: interrupted", *getattr(end, "__notes__", ()), sep="; ", file=sys.stderr)
         return signals.exit_code(end)
     except BrokenPipeError:
-        # What is left in the buffer must not be written once more at exit, which would fail again.
+        # Discard the buffer, because writing it at exit would fail again.
         _drop_output()
         return _PIPE_CLOSED
     except OSError as error:
-        place = error.filename if error.filename is not None else "standard output or a file of results"
-        print(f"vkgroup: {place}: {error.strerror or error}", file=sys.stderr)
+        file = error.filename if error.filename is not None else "standard output or a file of results"
+        print(f"vkgroup: {file}: {error.strerror or error}", file=sys.stderr)
         try:
             sys.stdout.flush()
         except OSError:
@@ -83,9 +83,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _open_streams() -> None:
-    """Print into nothing where the caller closed a stream, for which Python has None.
+    """Replace streams that the caller closed (None in Python) by the null device.
 
-    What the streams' encoding lacks is printed as a question mark: no verdict is lost for a dash.
+    Characters that a stream's encoding lacks are printed as question marks instead of raising an error.
     """
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
@@ -96,12 +96,12 @@ def _open_streams() -> None:
 
 
 def _drop_output() -> None:
-    """Send what is still in standard output's buffer to nowhere."""
+    """Redirect standard output, with the rest of its buffer, to the null device."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
-    """The parser with the options of the command that `words` name, and no other's."""
+    """Return the parser with only the options of the command that `words` name."""
     chosen = next((word for word in words if not word.startswith("-")), None)
     return parser(() if chosen is None else (chosen,))
 
@@ -111,7 +111,7 @@ def parser(with_options: Collection[str] = tuple(COMMANDS)) -> argparse.Argument
 
     Parameters
     ----------
-    with_options : commands whose options it has; of the others it knows name and purpose.
+    with_options : commands whose options are added; other commands have only name and help.
     """
     whole = argparse.ArgumentParser(
         prog="vkgroup",
@@ -133,7 +133,7 @@ def parser(with_options: Collection[str] = tuple(COMMANDS)) -> argparse.Argument
 
 
 class _Version(argparse.Action):
-    """Print the version; looked up only then."""
+    """Print the version, which is looked up only when needed."""
 
     def __init__(self, option_strings: Sequence[str], dest: str) -> None:
         super().__init__(option_strings, dest, nargs=0, help="show the version")

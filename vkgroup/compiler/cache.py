@@ -28,7 +28,7 @@ _ENTRIES_OF_A_FOLDER = 128
 
 
 def cache_folder() -> Path:
-    """Return the folder of compiled modules: in the user's cache."""
+    """Return the folder of compiled modules in the user's cache."""
     return files.cache_folder() / "modules"
 
 
@@ -80,7 +80,7 @@ def _path(key: str) -> Path:
 
 
 def _pack(module: Module, dependencies: Dependencies) -> bytes:
-    """Checksum, length of the dependencies, dependencies, module."""
+    """Return an entry: checksum, length of the dependencies, dependencies, module."""
     listed = {
         "present": {path: known.hex() for path, known in dependencies.present.items()},
         "absent": sorted(dependencies.absent),

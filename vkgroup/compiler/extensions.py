@@ -54,36 +54,36 @@ _DIRECTIVE = re.compile(
     re.MULTILINE,
 )
 
-# A line comment goes on in the next line where it ends with a backslash (GLSL 4.60, 3.2).
+# A line comment that ends with a backslash continues on the next line (GLSL 4.60, 3.2).
 _COMMENT = re.compile(r"//(?:[^\n\\]|\\.)*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 
 
 def replace_directive(use: Use, text: str) -> str:
-    """Return the source with `text` in place of the directive, the lines after it keeping their numbers."""
+    """Return the source with the directive replaced by `text`; later lines keep their numbers."""
     lines = text.splitlines()
-    # Before GLSL 3.30 "#line n" numbers the line after the next (GLSL 1.50, 3.3). Counted from __LINE__, as
-    # the source may have a "#line" of its own.
+    # Before GLSL 3.30, "#line n" sets the number of its own line, not of the next (GLSL 1.50, 3.3). Relative
+    # to __LINE__, because the source may contain another "#line".
     step = (1 if use.version >= 330 else 0) - len(lines)
     lines.append(f"#line __LINE__ {'+' if step >= 0 else '-'} {abs(step)}")
     return use.source[: use.start] + "\n".join(lines) + use.source[use.end :]
 
 
 def without_comments(source: str, count: int = 0) -> str:
-    """Return a source with blanks in place of its comments, or of the first `count`; lines stay lines."""
+    """Return the source with all comments, or the first `count`, replaced by blanks; line ends stay."""
     return _COMMENT.sub(lambda comment: re.sub(r"[^\n]", " ", comment[0]), source, count=count)
 
 
 def macro_of(name: str) -> str:
-    """Return the macro that stands for the extension's own where glslang does not define that.
+    """Return the macro that replaces an extension's macro if glslang does not define it.
 
-    Names that begin with ``GL_`` cannot be defined by a source, so tests such as ``#ifdef GL_NV_…`` are
-    redirected to this one, which is 1.
+    A source cannot define names that begin with ``GL_``. Conditions such as ``#ifdef GL_NV_…`` therefore test
+    this macro, which is 1.
     """
     return f"vkgroup_has_{name}"
 
 
 def rewrite(source: str, stage: str, defines: Mapping[str, str]) -> str:
-    """Return a source after all rewriters; raise CompileError if one of them does."""
+    """Return the source after all rewriters have been applied; raise CompileError if a rewriter does."""
     if not REWRITERS or not any(name in source for name in REWRITERS):
         return source
     version = find_version(source)
@@ -118,7 +118,7 @@ def _next(source: str, position: int, stage: str, version: int, defines: Mapping
 
 
 def _redirected(source: str) -> str:
-    """Return a source whose tests of an extension's macro test the defined macro instead."""
+    """Return the source with extension macros in conditions replaced by the macros of `macro_of`."""
     names = "|".join(map(re.escape, REWRITERS))
     conditions = re.compile(r"^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif)\b[^\n]*", re.MULTILINE)
     own = re.compile(rf"\b(?:{names})\b")

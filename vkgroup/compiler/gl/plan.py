@@ -1,4 +1,6 @@
-"""Gives everything that a GL program shows to a host, or hands from stage to stage, its place in Vulkan."""
+"""Assignment of sets, bindings, offsets and locations in Vulkan to a GL program's uniforms, resources and
+stages.
+"""
 
 from __future__ import annotations
 
@@ -35,10 +37,10 @@ class Loose:
     Attributes
     ----------
     type : as declared, opaque parts included.
-    in_block : whether a part of it lies in the default block.
+    in_block : whether a part of it is stored in the default block.
     offset : bytes from the start of the default block.
-    location : GL's.
-    initial : the constant that it begins with.
+    location : GL's location.
+    initial : the constant of its initializer.
     """
 
     type: Type
@@ -50,13 +52,13 @@ class Loose:
 
 @dataclass
 class Plan:
-    """Where everything goes.
+    """Sets, bindings, offsets and locations of a program.
 
     Attributes
     ----------
     loose : loose uniforms by name, in the order of the default block's members.
     places : set and binding by kind and name.
-    locations : location by stage and variable, of inputs and outputs that have none of their author.
+    locations : location by stage and variable, for inputs and outputs without an explicit location.
     """
 
     loose: dict[str, Loose] = field(default_factory=dict)
@@ -67,7 +69,7 @@ class Plan:
 
 @dataclass
 class _Item:
-    """A resource on its way to its place; the same name in several stages is one."""
+    """A resource before its binding is assigned; the same name in several stages is the same resource."""
 
     kind: str
     name: str
@@ -78,7 +80,7 @@ class _Item:
 
 
 def plan(stages: Sequence[GlStage]) -> Plan:
-    """Make the plan of a program.
+    """Return the plan of a program.
 
     Raises
     ------
@@ -127,10 +129,10 @@ def _place_loose(made: Plan, stages: Sequence[GlStage]) -> None:
             if not same(known.type, variable.type):
                 raise PlanError(
                     f"uniform {variable.name} is {known.type.glsl} in one stage and {variable.type.glsl} in "
-                    f"the {stage.name} stage: declare it alike in both"
+                    f"the {stage.name} stage: declare the same type in both"
                 )
             if None not in (known.initial, initial) and known.initial != initial:
-                raise PlanError(f"uniform {variable.name} has different initialisers in two stages")
+                raise PlanError(f"uniform {variable.name} has different initializers in two stages")
             if known.initial is None:
                 known.initial = initial
             explicit[variable.name] = (
@@ -179,7 +181,7 @@ def _uniforms(made: Plan) -> Iterator[Uniform]:
 
 
 def _counters(stages: Sequence[GlStage]) -> tuple[tuple[AtomicCounter, ...], list[_Item]]:
-    """Collect the atomic counters, and the buffers that hold them."""
+    """Return the atomic counters and their buffers."""
     counters: dict[str, AtomicCounter] = {}
     buffers: dict[int, _Item] = {}
     for stage in stages:
@@ -194,7 +196,9 @@ def _counters(stages: Sequence[GlStage]) -> tuple[tuple[AtomicCounter, ...], lis
                 variable.name, binding, offset, length if isinstance(variable.type, ArrayType) else None
             )
             if counters.setdefault(variable.name, counter) != counter:
-                raise PlanError(f"atomic counter {variable.name} has different places in two stages")
+                raise PlanError(
+                    f"atomic counter {variable.name} has different bindings or offsets in two stages"
+                )
             buffer = buffers.setdefault(
                 binding,
                 _Item("atomic_counter_buffer", counter_buffer(binding), variable.type, binding, None, []),
@@ -205,14 +209,14 @@ def _counters(stages: Sequence[GlStage]) -> tuple[tuple[AtomicCounter, ...], lis
 
 
 def counter_buffer(binding: int) -> str:
-    """Return what the plan calls the counter buffer of a binding point."""
+    """Return the plan's name for the counter buffer of a binding point."""
     return f"#{binding}"
 
 
 def opaque_parts(name: str, kind: Type) -> Iterator[tuple[str, tuple[int, ...], Type]]:
     """Yield name, member indices and type of each opaque part of a loose uniform.
 
-    The lengths of all arrays on the way are those of an array of the part.
+    The type is an array with the dimensions of all arrays that contain the part.
     """
 
     def visit(name: str, path: tuple[int, ...], kind: Type, lengths: tuple[int, ...]) -> Iterator[_Part]:
@@ -268,12 +272,12 @@ def _items(stages: Sequence[GlStage]) -> list[_Item]:
 
 
 def _alike(one: Type, other: Type) -> bool:
-    """Whether blocks agree in names and offsets, and opaque types in everything."""
+    """Return whether two declarations of a resource match, without regard to arrays."""
     return same(innermost(one), innermost(other))
 
 
 def _place(made: Plan, items: Sequence[_Item]) -> None:
-    """Give each resource its set and binding; what the author said goes first."""
+    """Assign set and binding to each resource; explicit bindings first."""
     taken = {number: Numbers() for number in set(SETS.values())}
     if any(loose.in_block for loose in made.loose.values()):
         place = SETS["default_block"], DEFAULT_BLOCK_BINDING
