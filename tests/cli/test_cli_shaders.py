@@ -78,7 +78,7 @@ def test_run_prints_where_no_file_is_named(
         ("--in Values=values.npy --out Sums=o.npy", "needs its type and size"),
         ("--in Values=values.npy --in Sums=sums.npy --out Sums=uint[128]", "needs only the file"),
         ("--in Values=values.npy --out Sums=uint[128] --push offset=many", "neither a number"),
-        ("--in Values=values.npy --out Sums=uint[128] --out Values=v.npy", "Values: the shader cannot write"),
+        ("--in Values=values.npy --out Sums=uint[128] --out Values=v.npy", "Values: the shader writes no"),
         ("--in Values=values.npy --out Sums=uint[128]:no/such/folder.npy", "cannot be written"),
         ("--in Values=values.npy --out Sums=uint[128] --in Extra=values.npy", "Extra"),
     ],

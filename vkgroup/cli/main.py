@@ -32,8 +32,8 @@ COMMANDS = {
     "diff": "what changed between two runs: cases, capabilities, speed",
     "completion": "print a script that completes these commands in bash, zsh or fish",
 }
-"""Commands and their help. `vkgroup.cli.options.COMMAND` has the options, `vkgroup.cli.COMMAND` runs the command.
-The latter may contain both if its imports are fast."""
+"""Commands and their help. `vkgroup.cli.options.COMMAND` has the options, `vkgroup.cli.COMMAND` runs the
+command. The latter may contain both if its imports are fast."""
 
 # The first matching entry is used, so subclasses precede their bases.
 _EXIT_CODES: tuple[tuple[type[errors.VkgroupError], int], ...] = (

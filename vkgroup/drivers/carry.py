@@ -77,8 +77,8 @@ def unpack(name: str, folder: Path) -> Driver:
 LOADER = "libvulkan.so.1"
 
 COMPANIONS = ("libGLdispatch.so.0", "libEGL.so.1")
-"""Libraries of libglvnd, in load order, that NVIDIA's Vulkan driver opens on a host without a display. Without
-them vkCreateInstance returns VK_ERROR_INCOMPATIBLE_DRIVER."""
+"""Libraries of libglvnd, in load order, that NVIDIA's Vulkan driver opens on a host without a display.
+Without them vkCreateInstance returns VK_ERROR_INCOMPATIBLE_DRIVER."""
 
 
 def keep_library(library: Path) -> Path:
