@@ -226,8 +226,8 @@ def test_an_undefined_element_is_never_what_is_expected() -> None:
     [
         ({"expected": {}}, "expected is empty"),
         ({"expected": {"cuonts": 0}}, "expected has 'cuonts', but the shader writes only 'Counts'"),
-        ({"expected": {"counts": COUNTS[:, None]}}, r"shape \(4,\), and \(4, 1\) is expected"),
-        ({"expected": {"counts": COUNTS[:3]}}, r"shape \(4,\), and \(3,\) is expected"),
+        ({"expected": {"counts": COUNTS[:, None]}}, r"shape \(4,\), but expected has the shape \(4, 1\)"),
+        ({"expected": {"counts": COUNTS[:3]}}, r"shape \(4,\), but expected has the shape \(3,\)"),
         ({"expected": {"counts": "many"}}, "elements of uint32"),
         ({"expected": {"counts": [[1], [1, 2]]}}, "cannot be converted to an array"),
         ({"sizes": (8, 63)}, "powers of two up to 128, not 63"),

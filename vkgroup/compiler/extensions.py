@@ -1,6 +1,6 @@
 """Extensions that glslang lacks or implements differently: sources are rewritten before compilation.
 
-In the GL dialect each ``#extension NAME : BEHAVIOUR`` whose name is a key of `REWRITERS` hands the source to
+In the GL dialect each ``#extension NAME : BEHAVIOR`` whose name is a key of `REWRITERS` hands the source to
 that rewriter. Line numbers must stay: see `replace_directive`.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from vkgroup.compiler.source import DEFAULT_VERSION, find_version
 
-BEHAVIOURS = ("require", "enable", "warn", "disable")
+BEHAVIORS = ("require", "enable", "warn", "disable")
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Use:
 
     Attributes
     ----------
-    name, behaviour : as in the directive; behaviour is one of `BEHAVIOURS`.
+    name, behavior : as in the directive; behavior is one of `BEHAVIORS`.
     source : the current text of the whole source.
     start, end : range of the directive in `source`, without the line end.
     line : its line, counted from 1.
@@ -31,7 +31,7 @@ class Use:
     """
 
     name: str
-    behaviour: str
+    behavior: str
     source: str
     start: int
     end: int
@@ -42,7 +42,7 @@ class Use:
 
 
 #: Function of a directive that returns the new source in place of ``use.source``. The directive must be
-#: removed, or changed to a behaviour that the rewriter ignores. It raises CompileError
+#: removed, or changed to a behavior that the rewriter ignores. It raises CompileError
 #: (`vkgroup.compiler.source.failure`) with ``use.line``.
 Rewriter = Callable[[Use], str]
 
@@ -50,7 +50,7 @@ Rewriter = Callable[[Use], str]
 REWRITERS: dict[str, Rewriter] = {}
 
 _DIRECTIVE = re.compile(
-    r"^[ \t]*#[ \t]*extension[ \t]+(?P<name>\w+)[ \t]*:[ \t]*(?P<behaviour>\w+)[ \t]*(?=$|//|/\*)",
+    r"^[ \t]*#[ \t]*extension[ \t]+(?P<name>\w+)[ \t]*:[ \t]*(?P<behavior>\w+)[ \t]*(?=$|//|/\*)",
     re.MULTILINE,
 )
 
@@ -91,7 +91,7 @@ def rewrite(source: str, stage: str, defines: Mapping[str, str]) -> str:
     position = 0
     while (use := _next(source, position, stage, number, defines)) is not None:
         rewriter = REWRITERS.get(use.name)
-        if rewriter is None or use.behaviour not in BEHAVIOURS:
+        if rewriter is None or use.behavior not in BEHAVIORS:
             position = use.end
             continue
         source = rewriter(use)
@@ -106,10 +106,10 @@ def _next(source: str, position: int, stage: str, version: int, defines: Mapping
     line = source.count("\n", 0, match.start()) + 1
     return Use(
         match["name"],
-        match["behaviour"],
+        match["behavior"],
         source,
         match.start(),
-        match.end("behaviour"),
+        match.end("behavior"),
         line,
         stage,
         version,

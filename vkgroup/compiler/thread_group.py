@@ -53,7 +53,7 @@ def rewrite(use: Use) -> str:
     The directives "enable", "require" and "warn" have the same effect: support is checked when the module is
     used with a device.
     """
-    if use.behaviour == "disable":
+    if use.behavior == "disable":
         lines = [f"#include <{_HEADER_DISABLED}>"]
     else:
         lines = [*(f"#define {name}" for name in _settings(use)), f"#include <{_HEADER}>"]
