@@ -83,15 +83,15 @@ def check_shader(
     path : GLSL, HLSL, ``.spv`` or ``.spvasm``.
     sizes : subgroup sizes of the reference device; None means 1, 4, 8, 16, 32, 64 and 128.
     groups : number of workgroups; None means several.
-    inputs : arrays by the binding's name, number in set 0, or (set, number); other bindings get random
-        values.
+    inputs : arrays by the binding's name, number in set 0, or (set, number); other bindings get
+        generated values.
     outputs : bindings whose contents are undefined before the run.
     push, specialization : push constants by name, specialization constants by id or name.
     defines, entry_point : as for `vkgroup.compile`.
     devices : additional real devices, as for `vkgroup.open`; none by default.
     ignore : kinds of findings to ignore: ``"differs"``, ``"undefined"``, ``"race"``, ``"barrier"``,
         ``"hang"``, ``"bounds"``, ``"assumes"``.
-    seed : seed of the random inputs.
+    seed : seed of the generated values.
     timeout : time limit for one run, in seconds.
 
     Returns

@@ -18,18 +18,18 @@ VERDICT, BAD_INPUT, NO_DEVICE = 1, 2, 3
 _PIPE_CLOSED = 128 + 13  # the exit code in a shell of a process ended by SIGPIPE
 
 COMMANDS = {
-    "devices": "every device and driver, and which one is the default",
-    "drivers": "software drivers, side by side in the user's cache",
-    "probe": "what a device can do: declared, and found by experiment",
-    "conform": "judge a device against the specification",
-    "worker": "put this host's devices at the service of a cluster",
+    "devices": "list devices and drivers, and the default device",
+    "drivers": "list, fetch and find software drivers in the user's cache",
+    "probe": "print declared properties of a device, and observe others by experiment",
+    "conform": "test a device against the specification",
+    "worker": "offer this host's devices to a cluster",
     "compile": "compile a shader to SPIR-V",
     "run": "run a compute shader, or draw with a fragment shader, on NumPy files",
-    "check": "is a compute shader right on every subgroup size?",
-    "report": "runs as one HTML file: verdicts, failures lane by lane, charts, what changed",
-    "bench": "is it worth it? subgroup operations timed beside their alternatives",
-    "history": "runs recorded in a database: list, add, export, remove",
-    "diff": "what changed between two runs: cases, capabilities, speed",
+    "check": "check a compute shader on every subgroup size",
+    "report": "write runs to one HTML file: verdicts, failures by lane, charts, changes",
+    "bench": "time subgroup operations and their alternatives",
+    "history": "list, add, export and remove runs in a database",
+    "diff": "compare two runs: cases, capabilities, speed",
     "completion": "print a script that completes these commands in bash, zsh or fish",
 }
 """Commands and their help. `vkgroup.cli.options.COMMAND` has the options, `vkgroup.cli.COMMAND` runs the
@@ -115,12 +115,12 @@ def parser(with_options: Collection[str] = tuple(COMMANDS)) -> argparse.Argument
     """
     whole = argparse.ArgumentParser(
         prog="vkgroup",
-        description="The truth about subgroups on Vulkan devices.",
-        epilog="A device (--device D) goes by number or part of its name, as `vkgroup devices` lists them; "
-        "or it is gpu, lavapipe, swiftshader, reference, reference:64 (with subgroups of 64) or a driver's "
-        "ICD file (.json). VKGROUP_DEVICE names another default. "
-        "Exit codes: 0 all right, 1 a verdict against the device or the shader, "
-        "2 bad usage or input, 3 no such device or missing capability.",
+        description="Tests Vulkan subgroup operations: driver conformance, shader checking, benchmarks.",
+        epilog="A device (--device D) is a number or part of a name in the list of `vkgroup devices`, or gpu, "
+        "lavapipe, swiftshader, reference, reference:64 (with subgroups of 64) or a driver's ICD file "
+        "(.json). VKGROUP_DEVICE sets another default. "
+        "Exit codes: 0 success, 1 a verdict against the device or the shader, "
+        "2 bad usage or input, 3 device not found or capability missing.",
     )
     whole.add_argument("--version", action=_Version)
     commands = whole.add_subparsers(dest="command", metavar="COMMAND", required=True)

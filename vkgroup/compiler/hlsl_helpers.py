@@ -1,4 +1,4 @@
-"""Helper lanes of pixel shaders, which take no part in HLSL's wave operations.
+"""Exclusion of helper lanes of pixel shaders from HLSL's wave operations.
 
 In Vulkan, helper invocations execute group operations like other invocations. In HLSL, helper lanes do not
 participate in wave operations by default, and the result in a helper lane is undefined (Shader Model 6.7,

@@ -29,8 +29,7 @@ class Request:
 
     Attributes
     ----------
-    source : text with ``\
-`` line ends and without a byte-order mark.
+    source : text with line feeds as line ends and without a byte-order mark.
     name : name of the source in diagnostics.
     stage, dialect, target, optimize, debug, entry_point, lower_legacy : see `compile_source`.
     defines : name and value of each macro.

@@ -85,7 +85,7 @@ def _settings(use: Use) -> list[str]:
 def _without_comment_at_version(source: str) -> str:
     """Return the source with blanks for a comment that starts on the ``#version`` line.
 
-    The include directive needs a line of its own directly after ``#version``.
+    The include directive must be on the line directly after ``#version``.
     """
     line = re.compile(r"^[ \t]*#[ \t]*version[ \t]+[^\n]*/\*", re.MULTILINE).search(source)
     if line is None:

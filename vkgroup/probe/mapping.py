@@ -133,7 +133,7 @@ class InvocationMapping:
         for mapping in self.workgroups:
             for text in mapping.contradictions:
                 broken.setdefault(text, []).append(text_of(mapping.extent))
-        return lines + [f"contradiction ({', '.join(where)}): {text}" for text, where in broken.items()]
+        return lines + [f"contradiction ({', '.join(extents)}): {text}" for text, extents in broken.items()]
 
     def to_json(self) -> dict[str, Json]:
         """Return each workgroup's mapping as JSON."""

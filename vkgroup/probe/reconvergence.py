@@ -33,7 +33,7 @@ class Construct:
     Attributes
     ----------
     name : one of `CONSTRUCTS`.
-    parted : whether the mask of an invocation inside the construct differs from its mask before; expected.
+    parted : whether invocations diverged: some mask inside the construct differs from the mask before it.
     parts : maximum number of different masks after the construct among invocations with the same mask before
         it; 1 if all of them are together again.
     together : whether every invocation's mask after the construct equals its mask before.

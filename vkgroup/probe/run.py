@@ -22,7 +22,7 @@ class Probe:
 
     Attributes
     ----------
-    capabilities : what the device declares.
+    capabilities : the declared capabilities.
     outcomes : the outcome of each experiment, by its name, in the order in which they ran.
     lost : whether the device was lost or hung; the remaining experiments were then not run.
     interrupted : exception that ended the probe early (Ctrl-C); the remaining experiments were then not run.

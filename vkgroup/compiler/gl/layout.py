@@ -146,15 +146,16 @@ def leaves(name: str, kind: Type, offset: int, value: Value) -> Iterator[Leaf]:
         )
 
 
-def same(one: Type, other: Type) -> bool:
+def same(first: Type, second: Type) -> bool:
     """Return whether OpenGL considers two types equal: structure and member names matter, offsets do not."""
-    if isinstance(one, ArrayType) and isinstance(other, ArrayType):
-        return one.length == other.length and same(one.element, other.element)
-    if isinstance(one, StructType) and isinstance(other, StructType):
-        return (one.name, len(one.members)) == (other.name, len(other.members)) and all(
-            a.name == b.name and same(a.type, b.type) for a, b in zip(one.members, other.members, strict=True)
+    if isinstance(first, ArrayType) and isinstance(second, ArrayType):
+        return first.length == second.length and same(first.element, second.element)
+    if isinstance(first, StructType) and isinstance(second, StructType):
+        return (first.name, len(first.members)) == (second.name, len(second.members)) and all(
+            a.name == b.name and same(a.type, b.type)
+            for a, b in zip(first.members, second.members, strict=True)
         )
-    return one == other
+    return first == second
 
 
 def _components(kind: Type) -> int:

@@ -1,6 +1,4 @@
-"""Assignment of sets, bindings, offsets and locations in Vulkan to a GL program's uniforms, resources and
-stages.
-"""
+"""Assignment of Vulkan sets, bindings, offsets and locations to the variables of a GL program."""
 
 from __future__ import annotations
 
@@ -36,7 +34,7 @@ class Loose:
 
     Attributes
     ----------
-    type : as declared, opaque parts included.
+    type : the declared type, including opaque parts.
     in_block : whether a part of it is stored in the default block.
     offset : bytes from the start of the default block.
     location : GL's location.
@@ -251,8 +249,8 @@ def _items(stages: Sequence[GlStage]) -> list[_Item]:
             total *= dimension
         length = total if isinstance(type_, ArrayType) else None
         item = found.setdefault((kind, name), _Item(kind, name, type_, binding, length, []))
-        if item.length != length or not _alike(item.type, type_):
-            raise PlanError(f"{kind.replace('_', ' ')} {name} is declared differently in two stages")
+        if item.length != length or not _matches(item.type, type_):
+            raise PlanError(f"{kind.replace('_', ' ')} {name} has different declarations in two stages")
         if None not in (item.binding, binding) and item.binding != binding:
             raise PlanError(f"{name} has binding {item.binding} in one stage and {binding} in another")
         item.binding = binding if item.binding is None else item.binding
@@ -271,9 +269,9 @@ def _items(stages: Sequence[GlStage]) -> list[_Item]:
     return list(found.values())
 
 
-def _alike(one: Type, other: Type) -> bool:
+def _matches(first: Type, second: Type) -> bool:
     """Return whether two declarations of a resource match, without regard to arrays."""
-    return same(innermost(one), innermost(other))
+    return same(innermost(first), innermost(second))
 
 
 def _place(made: Plan, items: Sequence[_Item]) -> None:

@@ -101,8 +101,8 @@ def check_stages(stages: Sequence[str]) -> None:
     if "compute" in stages and others:
         raise link_error(
             [
-                f"the program has a compute shader and shaders of other stages ({', '.join(others)}): make "
-                "two programs"
+                f"the program has a compute shader and shaders of other stages ({', '.join(others)}): link "
+                "them as two programs"
             ]
         )
 
