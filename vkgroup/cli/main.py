@@ -116,7 +116,7 @@ def parser(with_options: Collection[str] = tuple(COMMANDS)) -> argparse.Argument
     whole = argparse.ArgumentParser(
         prog="vkgroup",
         description="Tests Vulkan subgroup operations: driver conformance, shader checking, benchmarks.",
-        epilog="A device (--device D) is a number or part of a name in the list of `vkgroup devices`, or gpu, "
+        epilog="A device (--device D) is a number or part of a name listed by `vkgroup devices`, or gpu, "
         "lavapipe, swiftshader, reference, reference:64 (with subgroups of 64) or a driver's ICD file "
         "(.json). VKGROUP_DEVICE sets another default. "
         "Exit codes: 0 success, 1 a verdict against the device or the shader, "

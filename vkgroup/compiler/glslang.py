@@ -159,7 +159,7 @@ class Glslang:
             return self.ffi.NULL
         memory = self.ffi.new("char[]", header), self.ffi.new("char[]", text)
         result = self.ffi.new("included *", (*memory, len(text)))
-        inclusion.kept += (*memory, result)
+        inclusion.references += (*memory, result)
         return result
 
 
@@ -305,14 +305,17 @@ def with_include_directive(request: Request) -> str:
 def failure_of_log(request: Request, log: bytes) -> CompileError:
     """Return the error of a log; a log without messages also gives an error."""
     text = log.decode("utf-8", "replace")
-    found = from_glslang(text, request.name)
-    if not found:
-        found = [Diagnostic("error", request.name, 0, 0, text.strip() or "glslang failed without a message")]
+    diagnostics = from_glslang(text, request.name)
+    if not diagnostics:
+        diagnostics = [
+            Diagnostic("error", request.name, 0, 0, text.strip() or "glslang failed without a message")
+        ]
     source = request.source.removeprefix(PRELUDE)
     if "#line" not in source:
         # Preprocessing appends a line, on which glslang reports a missing bracket.
         last = len(source.splitlines())
-        found = [
-            replace(item, line=min(item.line, last)) if item.file == request.name else item for item in found
+        diagnostics = [
+            replace(item, line=min(item.line, last)) if item.file == request.name else item
+            for item in diagnostics
         ]
-    return CompileError(f"{request.name} does not compile", found)
+    return CompileError(f"{request.name} does not compile", diagnostics)

@@ -133,12 +133,12 @@ class Inclusion:
     Attributes
     ----------
     includer : resolves the includes.
-    kept : references to C memory that the compiler reads while it runs.
+    references : references to C memory that the compiler reads while it runs.
     crash : exception raised in a callback; it must not unwind through C, so it is raised later.
     """
 
     includer: Includer
-    kept: list[Any] = field(default_factory=list)
+    references: list[Any] = field(default_factory=list)
     crash: BaseException | None = None
     _refused: tuple[str, str, int] | None = None
     _reason: bytes = b""

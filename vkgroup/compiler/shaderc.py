@@ -109,7 +109,7 @@ class _Library:
             header, text = b"", b"stopped"
         memory = self.ffi.new("char[]", header), self.ffi.new("char[]", text)
         result = self.ffi.new("included *", (memory[0], len(header), memory[1], len(text), self.ffi.NULL))
-        inclusion.kept += (*memory, result)
+        inclusion.references += (*memory, result)
         return result
 
 
@@ -129,14 +129,14 @@ def _library() -> _Library | None:
 def _executable() -> str:
     """Return the path of ``glslc``: from ``VKGROUP_GLSLC``, else from PATH."""
     wanted = os.environ.get("VKGROUP_GLSLC") or "glslc"
-    found = shutil.which(wanted)
-    if found is None:
+    path = shutil.which(wanted)
+    if path is None:
         raise CompilerUnavailable(
             f"shaderc is not installed: no libshaderc loads and there is no executable {wanted!r}; "
             "install glslc (Debian and Ubuntu: apt-get install glslc; elsewhere: the Vulkan SDK), "
             "or set VKGROUP_GLSLC to its path"
         )
-    return os.path.abspath(found)
+    return os.path.abspath(path)
 
 
 @cache
@@ -305,8 +305,10 @@ def _known_name(request: Request, file: str) -> str:
     return str(Path(os.path.normpath(os.path.join(request.folder or "", file))))
 
 
-def _failure(request: Request, found: list[Diagnostic], log: str) -> CompileError:
+def _failure(request: Request, diagnostics: list[Diagnostic], log: str) -> CompileError:
     """Return the error of a log; a log without messages also gives an error."""
-    if not found:
-        found = [Diagnostic("error", request.name, 0, 0, log.strip() or "shaderc failed without a message")]
-    return CompileError(f"{request.name} does not compile", found)
+    if not diagnostics:
+        diagnostics = [
+            Diagnostic("error", request.name, 0, 0, log.strip() or "shaderc failed without a message")
+        ]
+    return CompileError(f"{request.name} does not compile", diagnostics)

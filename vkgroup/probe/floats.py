@@ -149,12 +149,12 @@ class SpecialValues:
         if not self.findings:
             return ["no result: a subgroup of one lane has no second value"]
         lines = []
-        for one, other, both in (
+        for first, second, both in (
             (OPERANDS, RESULT, "denormals"),
             (NAN_FIRST, NAN_SECOND, "NaN and a number, in either order"),
         ):
-            words = {subject: self._in_words(subject) for subject in (one, other)}
-            if words[one] == words[other]:
+            words = {subject: self._in_words(subject) for subject in (first, second)}
+            if words[first] == words[second]:
                 lines.append(f"{both}: {words[one]}")
             else:
                 lines += [f"{subject}: {told}" for subject, told in words.items()]

@@ -95,9 +95,9 @@ def contradictions(layout: Layout) -> tuple[str, ...]:
     return tuple(problems)
 
 
-def _same_partition(one: Words, other: Words) -> bool:
-    pairs = len(np.unique(np.stack([one, other], axis=1), axis=0))
-    return pairs == len(np.unique(one)) == len(np.unique(other))
+def _same_partition(first: Words, second: Words) -> bool:
+    pairs = len(np.unique(np.stack([first, second], axis=1), axis=0))
+    return pairs == len(np.unique(first)) == len(np.unique(second))
 
 
 def text_of(extent: Extent, axes: int | None = None) -> str:

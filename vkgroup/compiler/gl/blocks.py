@@ -49,10 +49,10 @@ class BlockTypes:
             self._editor.instruction("OpMemberDecorate", structure, member, number, *literals)
         )
 
-    def put(self, variable: int, place: tuple[int, int]) -> None:
+    def put(self, variable: int, slot: tuple[int, int]) -> None:
         """Decorate a variable with set and binding, given as a pair."""
-        self.decorate(variable, "DescriptorSet", place[0])
-        self.decorate(variable, "Binding", place[1])
+        self.decorate(variable, "DescriptorSet", slot[0])
+        self.decorate(variable, "Binding", slot[1])
 
     def variable(self, storage: str, type_: int) -> int:
         """Declare a global variable and return its id."""
@@ -167,20 +167,20 @@ class BlockTypes:
             total = self._combined(made, "OpIAdd", total, term, unsigned)
         return made, total
 
-    def _combined(self, made: list[Words], operation: str, one: int, other: int, type_: int) -> int:
+    def _combined(self, made: list[Words], operation: str, first: int, second: int, type_: int) -> int:
         """Return the id of a sum or product; constants are folded, otherwise an instruction is added to
         `made`.
         """
-        a, b = self.literal(one), self.literal(other)
+        a, b = self.literal(first), self.literal(second)
         neutral = 1 if operation == "OpIMul" else 0
         if a is not None and b is not None:
             return self.index(a * b if operation == "OpIMul" else a + b)
         if b == neutral:
-            return one
+            return first
         if a == neutral:
-            return other
+            return second
         result = self._editor.fresh()
-        made.append(self._editor.instruction(operation, type_, result, one, other))
+        made.append(self._editor.instruction(operation, type_, result, first, second))
         return result
 
     def chain(self, storage: str, type_: int, base: int, indices: Sequence[int]) -> tuple[list[Words], int]:

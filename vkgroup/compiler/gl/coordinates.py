@@ -111,11 +111,11 @@ def point_coordinates(module: Module) -> Module:
         if words[3] != coordinates and words[3] not in indices:
             return [words]
         loaded, old, new, changed = (editor.fresh() for _ in range(4))
-        one = editor.constant(number, _ONE)
+        unit = editor.constant(number, _ONE)
         made = [
             editor.instruction("OpLoad", vector, loaded, coordinates),
             editor.instruction("OpCompositeExtract", number, old, loaded, 1),
-            editor.instruction("OpFSub", number, new, one, old),
+            editor.instruction("OpFSub", number, new, unit, old),
         ]
         if words[3] == coordinates:
             return [*made, editor.instruction("OpCompositeInsert", vector, words[2], new, loaded, 1)]

@@ -66,7 +66,7 @@ class _Run:
     def __init__(self, glslang: base.Glslang, stack: ExitStack, longest: int) -> None:
         self._glslang, self._front, self._ffi = glslang, glslang.front, glslang.ffi
         self._stack, self._longest = stack, longest
-        self._kept: list[Any] = []
+        self._references: list[Any] = []
 
     def program(
         self, requests: Sequence[Request], inclusions: Sequence[Inclusion]
@@ -119,7 +119,7 @@ class _Run:
         fill(resource, request.limits)
         entry = base.shader_input(self._glslang, request, code, handle)
         entry.resource = resource
-        self._kept += (handle, code, resource, entry)
+        self._references += (handle, code, resource, entry)
         shader = self._stack.enter_context(
             self._ffi.gc(self._front.glslang_shader_create(entry), self._front.glslang_shader_delete)
         )

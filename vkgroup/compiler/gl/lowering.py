@@ -92,7 +92,7 @@ class _Lowering:
             return 0, indices
         structure = self._types.structure("gl_DefaultUniformBlock", members)
         self._types.decorate(structure, "Block")
-        return self._declare("Uniform", structure, "", self._plan.places["default_block", ""]), indices
+        return self._declare("Uniform", structure, "", self._plan.slots["default_block", ""]), indices
 
     def _parts(self) -> dict[Part, int]:
         """Declare a variable for each opaque part of a structure and each array of arrays of opaque types.
@@ -113,8 +113,8 @@ class _Lowering:
                     count *= length
                 if dimensions(kind):
                     type_ = self._types.array_of(type_, count)
-                binding = self._plan.places[kind_of_opaque(kind), name]
-                variables[variable.name, path] = self._declare("UniformConstant", type_, name, binding)
+                slot = self._plan.slots[kind_of_opaque(kind), name]
+                variables[variable.name, path] = self._declare("UniformConstant", type_, name, slot)
                 for decoration in _KEPT_BY_PARTS:
                     if decoration in decorations:
                         self._types.decorate(variables[variable.name, path], decoration)
@@ -134,8 +134,8 @@ class _Lowering:
                 self._types.decorate(
                     structure, "Block" if self._storage_class != "Uniform" else "BufferBlock"
                 )
-                place = self._plan.places["atomic_counter_buffer", counter_buffer(binding)]
-                buffers[binding] = self._declare(self._storage_class, structure, "", place)
+                slot = self._plan.slots["atomic_counter_buffer", counter_buffer(binding)]
+                buffers[binding] = self._declare(self._storage_class, structure, "", slot)
         return buffers
 
     @property
@@ -143,11 +143,11 @@ class _Lowering:
         """Storage class of storage buffers: StorageBuffer since SPIR-V 1.3, before that Uniform."""
         return "StorageBuffer" if self._editor.version >= (1, 3) else "Uniform"
 
-    def _declare(self, storage: str, type_: int, name: str, place: tuple[int, int]) -> int:
+    def _declare(self, storage: str, type_: int, name: str, slot: tuple[int, int]) -> int:
         variable = self._types.variable(storage, type_)
         self._globals.append(variable)
         self._types.name(variable, name)
-        self._types.put(variable, place)
+        self._types.put(variable, slot)
         return variable
 
     def _place(self) -> None:
@@ -158,8 +158,8 @@ class _Lowering:
                 self._types.decorate(variable.id, "Location", location)
             elif variable.kind in ("image", "sampler") and not variable.used:
                 self._removed.add(variable.id)
-            elif variable.id not in self._removed and (variable.kind, variable.name) in self._plan.places:
-                self._types.put(variable.id, self._plan.places[variable.kind, variable.name])
+            elif variable.id not in self._removed and (variable.kind, variable.name) in self._plan.slots:
+                self._types.put(variable.id, self._plan.slots[variable.kind, variable.name])
 
     # The rest of the declarations ------------------------------------------------------------------
 

@@ -55,12 +55,12 @@ class Plan:
     Attributes
     ----------
     loose : loose uniforms by name, in the order of the default block's members.
-    places : set and binding by kind and name.
+    slots : set and binding by kind and name.
     locations : location by stage and variable, for inputs and outputs without an explicit location.
     """
 
     loose: dict[str, Loose] = field(default_factory=dict)
-    places: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
+    slots: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
     locations: Locations = field(default_factory=dict)
     interface: GlInterface = field(default_factory=lambda: GlInterface((), (), (), (), 0, None, (), ()))
 
@@ -241,14 +241,14 @@ def kind_of_opaque(kind: Type) -> str:
 
 
 def _items(stages: Sequence[GlStage]) -> list[_Item]:
-    found: dict[tuple[str, str], _Item] = {}
+    items: dict[tuple[str, str], _Item] = {}
 
     def add(stage: GlStage, kind: str, name: str, type_: Type, binding: int | None) -> None:
         total = 1
         for dimension in dimensions(type_):
             total *= dimension
         length = total if isinstance(type_, ArrayType) else None
-        item = found.setdefault((kind, name), _Item(kind, name, type_, binding, length, []))
+        item = items.setdefault((kind, name), _Item(kind, name, type_, binding, length, []))
         if item.length != length or not _matches(item.type, type_):
             raise PlanError(f"{kind.replace('_', ' ')} {name} has different declarations in two stages")
         if None not in (item.binding, binding) and item.binding != binding:
@@ -266,7 +266,7 @@ def _items(stages: Sequence[GlStage]) -> list[_Item]:
                 "_block"
             ):
                 add(stage, variable.kind, variable.name, variable.type, variable.binding)
-    return list(found.values())
+    return list(items.values())
 
 
 def _matches(first: Type, second: Type) -> bool:
@@ -278,22 +278,22 @@ def _place(made: Plan, items: Sequence[_Item]) -> None:
     """Assign set and binding to each resource; explicit bindings first."""
     taken = {number: Numbers() for number in set(SETS.values())}
     if any(loose.in_block for loose in made.loose.values()):
-        place = SETS["default_block"], DEFAULT_BLOCK_BINDING
-        made.places["default_block", ""] = place
-        taken[place[0]].take(place[1], 1)
+        slot = SETS["default_block"], DEFAULT_BLOCK_BINDING
+        made.slots["default_block", ""] = slot
+        taken[slot[0]].take(slot[1], 1)
     for item in sorted(items, key=lambda item: (item.kind != "atomic_counter_buffer", item.binding is None)):
         numbers = taken[SETS[item.kind]]
         wanted = item.binding or 0
         if item.kind == "atomic_counter_buffer":
             wanted += COUNTER_BINDINGS
-        made.places[item.kind, item.name] = SETS[item.kind], numbers.free(1, wanted)
+        made.slots[item.kind, item.name] = SETS[item.kind], numbers.free(1, wanted)
 
 
 def _resources(
     made: Plan, items: Sequence[_Item], stages: Sequence[GlStage], size: int
 ) -> Iterator[Resource]:
-    place = made.places.get(("default_block", ""))
-    if place is not None:
+    slot = made.slots.get(("default_block", ""))
+    if slot is not None:
         users = tuple(
             stage.name
             for stage in stages
@@ -302,7 +302,7 @@ def _resources(
                 for variable in stage.variables
             )
         )
-        yield Resource("default_block", "", -1, False, *place, None, "", "", size, users)
+        yield Resource("default_block", "", -1, False, *slot, None, "", "", size, users)
     for item in items:
         kind = innermost(item.type)
         image = kind.image if isinstance(kind, SampledImageType) else kind
@@ -312,8 +312,8 @@ def _resources(
             name="" if is_counter else item.name,
             gl_binding=item.binding or 0,
             explicit=item.binding is not None,
-            set=made.places[item.kind, item.name][0],
-            binding=made.places[item.kind, item.name][1],
+            set=made.slots[item.kind, item.name][0],
+            binding=made.slots[item.kind, item.name][1],
             length=item.length,
             type=kind.glsl if item.kind in ("image", "sampler") else "",
             format=image.format if isinstance(image, ImageType) and item.kind == "image" else "",
