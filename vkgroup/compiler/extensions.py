@@ -1,7 +1,7 @@
 """Extensions that glslang lacks or implements differently: sources are rewritten before compilation.
 
-In the GL dialect each ``#extension NAME : BEHAVIOR`` whose name is a key of `REWRITERS` hands the source to
-that rewriter. Line numbers must stay: see `replace_directive`.
+In the GL dialect each ``#extension NAME : BEHAVIOR`` whose name is a key of `REWRITERS` is passed to that
+rewriter. Line numbers must not change: see `replace_directive`.
 """
 
 from __future__ import annotations

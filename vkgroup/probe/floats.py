@@ -155,7 +155,7 @@ class SpecialValues:
         ):
             words = {subject: self._in_words(subject) for subject in (first, second)}
             if words[first] == words[second]:
-                lines.append(f"{both}: {words[one]}")
+                lines.append(f"{both}: {words[first]}")
             else:
                 lines += [f"{subject}: {told}" for subject, told in words.items()]
         return [*lines, f"{NAN_ALL}: {self._in_words(NAN_ALL)}"]

@@ -131,7 +131,7 @@ class Moved:
                 assert member is not None
                 members.append(member)
                 position = self._types.position(kind, member)
-                # Members without other than opaque parts are not in the block.
+                # Members with only opaque parts are not in the block.
                 path += [] if position is None else [self._types.index(position)]
                 kind = words[2 + member]
             else:

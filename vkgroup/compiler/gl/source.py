@@ -18,7 +18,7 @@ _EXTENSION = re.compile(r"[ \t]*#[ \t]*extension[ \t]+(\w+)[ \t]*:[ \t]*(\w+)")
 _VERSION = re.compile(r"([ \t]*#[ \t]*version[ \t]+)(\d+)([ \t]+\w+)?")
 
 _LOCAL_SIZE = re.compile(r"local_size_([xyz])(_id)?")
-#: On one line, so that the lines after it keep their numbers.
+#: On one line, so that later lines keep their numbers.
 _DEPTH_RANGE = "vkgroup_DepthRange"
 _DEPTH_RANGE_DECLARATION = (
     "struct vkgroup_DepthRangeParameters { float near; float far; float diff; }; "
