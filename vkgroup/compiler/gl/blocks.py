@@ -168,7 +168,7 @@ class BlockTypes:
         return made, total
 
     def _combined(self, made: list[Words], operation: str, first: int, second: int, type_: int) -> int:
-        """Return the id of a sum or product of two ids; add an instruction to `made` unless it is constant."""
+        """Return the id of a sum or product of two ids; add an instruction to `made` unless constant."""
         a, b = self.literal(first), self.literal(second)
         neutral = 1 if operation == "OpIMul" else 0
         if a is not None and b is not None:

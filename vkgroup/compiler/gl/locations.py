@@ -1,6 +1,4 @@
-"""Locations of a GL program's inputs and outputs: an output and the next stage's input of the same name
-match.
-"""
+"""Locations of a GL program's inputs and outputs; outputs match the next stage's inputs by name."""
 
 from __future__ import annotations
 
@@ -9,7 +7,7 @@ from collections.abc import Sequence
 from vkgroup.compiler.gl.stage import GlStage, GlVariable, location_count
 from vkgroup.spirv.types import ArrayType, Type
 
-#: Stages whose inputs, and those whose outputs, are arrays over the vertices of a primitive.
+#: Stages whose inputs or outputs are arrays with one element per vertex of a primitive.
 _ARRAYED_INPUTS = ("tessellation_control", "tessellation_evaluation", "geometry")
 _ARRAYED_OUTPUTS = ("tessellation_control",)
 
