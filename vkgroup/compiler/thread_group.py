@@ -48,7 +48,7 @@ _OF_A_CALL = re.compile(r"l-value|L-value|unexpected LEFT_PAREN")
 
 
 def rewrite(use: Use) -> str:
-    """Return the source with the directive replaced by the header; a `vkgroup.compiler.extensions.Rewriter`.
+    """Return the source with the directive replaced by the header; see `extensions.Rewriter`.
 
     The directives "enable", "require" and "warn" have the same effect: support is checked when the module is
     used with a device.

@@ -1,6 +1,4 @@
-"""Compilation of a GL-dialect program: compile the shaders, link them by OpenGL's rules, lower them to
-Vulkan.
-"""
+"""Compile, link and lower the shaders of a GL-dialect program to SPIR-V for Vulkan."""
 
 from __future__ import annotations
 
