@@ -228,7 +228,7 @@ def test_an_undefined_element_is_never_what_is_expected() -> None:
         ({"expected": {"cuonts": 0}}, "expected has 'cuonts', but the shader writes only 'Counts'"),
         ({"expected": {"counts": COUNTS[:, None]}}, r"shape \(4,\), but expected has the shape \(4, 1\)"),
         ({"expected": {"counts": COUNTS[:3]}}, r"shape \(4,\), but expected has the shape \(3,\)"),
-        ({"expected": {"counts": "many"}}, "elements of uint32"),
+        ({"expected": {"counts": "many"}}, "elements of type uint32"),
         ({"expected": {"counts": [[1], [1, 2]]}}, "cannot be converted to an array"),
         ({"sizes": (8, 63)}, "powers of two up to 128, not 63"),
         ({"sizes": ()}, "sizes is empty"),

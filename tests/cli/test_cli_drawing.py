@@ -130,7 +130,7 @@ def test_a_draw_has_a_mesh_shader(folder: Path, lavapipe: Driver, capsys: pytest
         ("white.frag --size 4,4 --spec 0=1 --spec 0=2", "given twice"),
         ("white.frag --size 4,4 --out color=a.npy --out color=b.npy", "given twice"),
         ("white.frag --size 4,4 --out color=no/where.npy", "no folder"),
-        ("white.frag --size 4,4 --out other=a.npy", "cannot write"),
+        ("white.frag --size 4,4 --out other=a.npy", "writes no binding"),
         ("white.frag --size 4,4 --out colour=a.npy", "There are: color. Did you mean 'color'?"),
         ("white.frag --groups 1 --out color=a.npy", "an output of a fragment shader needs --size W,H"),
         ("fill.comp --groups 1 --depth d32f --samples 4", "--depth, --samples: only for draws"),

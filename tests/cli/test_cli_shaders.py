@@ -74,7 +74,7 @@ def test_run_prints_where_no_file_is_named(
         ("--out Sums=uint[128]:o.npy", "Values"),
         ("--in Values=nonesuch.npy --out Sums=uint[128]", "nonesuch.npy cannot be read"),
         ("--in Values=add.comp --out Sums=uint[128]", "add.comp cannot be read as an .npy file"),
-        ("--in Values=values.npy --out Sums=nonesuch[128]", "no such array"),
+        ("--in Values=values.npy --out Sums=nonesuch[128]", "the array cannot be created"),
         ("--in Values=values.npy --out Sums=o.npy", "needs its type and size"),
         ("--in Values=values.npy --in Sums=sums.npy --out Sums=uint[128]", "needs only the file"),
         ("--in Values=values.npy --out Sums=uint[128] --push offset=many", "neither a number"),

@@ -123,10 +123,10 @@ def test_a_damaged_bundle_is_refused(made: Path, file: str) -> None:
 
 
 def test_a_folder_that_is_no_bundle(tmp_path: Path) -> None:
-    with pytest.raises(SetupError, match="no bundle"):
+    with pytest.raises(SetupError, match="not a bundle"):
         bundle.check(tmp_path)
     (tmp_path / bundle.MANIFEST).write_text("[]")
-    with pytest.raises(SetupError, match="no bundle"):
+    with pytest.raises(SetupError, match="not a bundle"):
         bundle.check(tmp_path)
 
 
