@@ -1,4 +1,4 @@
-"""Unpacking archives without trusting the names in them."""
+"""Safe extraction of tar archives: file names are not trusted."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from pathlib import Path, PurePosixPath
 
 
 def extract_files(archive: Path, folder: Path) -> None:
-    """Unpack the plain files of a tar archive below `folder`; links and devices are left out.
+    """Extract the regular files of a tar archive into `folder`; links and devices are skipped.
 
-    Instead of tarfile's ``filter="data"``, which Debian 12's Python 3.11.2 does not have yet.
+    Replaces tarfile's ``filter="data"``, which Python 3.11.2 of Debian 12 does not have.
 
     Raises
     ------
     tarfile.TarError, OSError, EOFError, lzma.LZMAError
-        The archive is damaged, or names a file outside of `folder`.
+        The archive is damaged, or contains a path outside of `folder`.
     """
     with tarfile.open(archive) as tar:
         for member in tar:
             name = PurePosixPath(member.name)
             if name.is_absolute() or ".." in name.parts:
-                raise tarfile.TarError(f"{archive} names {member.name}, outside of it")
+                raise tarfile.TarError(f"{archive} contains a path outside of the archive: {member.name}")
             content = tar.extractfile(member) if member.isfile() else None
             if content is None:
                 continue

@@ -1,7 +1,7 @@
-"""Every error that vkgroup raises on purpose: one tree, one meaning each.
+"""Exceptions of vkgroup.
 
-The command line maps the tree to its exit codes (see `vkgroup.cli`): bad input is 2, a
-missing device or capability is 3.
+The command line maps them to exit codes (see `vkgroup.cli`): bad input is 2, a missing device or capability
+is 3.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 
 class VkgroupError(Exception):
-    """Base of all errors that vkgroup raises on purpose."""
+    """Base class of all exceptions of vkgroup."""
 
 
 @dataclass(frozen=True)
@@ -22,9 +22,9 @@ class Diagnostic:
     ----------
     severity : {"error", "warning"}
     file : the file's name as the user gave it, or ``"<string>"``.
-    line : line in `file`, counted from 1; 0 where the compiler gave none.
-    column : column counted from 1; 0 where the compiler gave none.
-    message : what is wrong, without file and line.
+    line : line in `file`, counted from 1; 0 if unknown.
+    column : column counted from 1; 0 if unknown.
+    message : description of the problem, without file and line.
     """
 
     severity: str
@@ -34,12 +34,12 @@ class Diagnostic:
     message: str
 
     def __str__(self) -> str:
-        place = self.file
+        location = self.file
         if self.line:
-            place += f":{self.line}"
+            location += f":{self.line}"
             if self.column:
-                place += f":{self.column}"
-        return f"{place}: {self.severity}: {self.message}"
+                location += f":{self.column}"
+        return f"{location}: {self.severity}: {self.message}"
 
 
 class CompileError(VkgroupError):
@@ -55,23 +55,23 @@ class CompileError(VkgroupError):
 
 
 class LinkError(CompileError):
-    """Sources that compile, each on its own, and make no program together."""
+    """Sources that compile separately but cannot be linked into a program."""
 
 
 class CompilerUnavailable(VkgroupError):
-    """A compiler that was asked for cannot be loaded; says what to install."""
+    """The requested compiler cannot be loaded; the message names what to install."""
 
 
 class InvalidModule(VkgroupError):
-    """Bytes that are no SPIR-V module, or one that the SPIR-V validator refuses."""
+    """Data that is not a SPIR-V module, or a module that the SPIR-V validator rejects."""
 
 
 class Unsupported(VkgroupError):
-    """The device lacks something the work needs.
+    """The device lacks a capability that the work needs.
 
     Attributes
     ----------
-    missing : the features, limits or extensions by their Vulkan names, each with what the device has.
+    missing : features, limits or extensions by their Vulkan names, each with the device's value.
     """
 
     def __init__(self, message: str, missing: Sequence[str] = ()) -> None:
@@ -80,27 +80,27 @@ class Unsupported(VkgroupError):
 
 
 class NotShareable(VkgroupError, BufferError):
-    """Memory that another array library cannot be given as it asked for it (DLPack)."""
+    """Memory that cannot be shared with another array library as requested (DLPack)."""
 
 
 class InvalidDispatch(VkgroupError, ValueError):
-    """Work that makes no sense: wrong bindings, types, shapes, sizes or groups."""
+    """Invalid arguments of a dispatch or draw: wrong bindings, types, shapes, sizes or groups."""
 
 
 class InvalidInput(VkgroupError, ValueError):
-    """A file, folder or argument given to a tool that it cannot use; says what to give instead."""
+    """A file, folder or argument that a tool cannot use; the message says what to give instead."""
 
 
 class NoDevice(VkgroupError):
-    """No device to open; says what was looked for, where, and how to get one."""
+    """No device can be opened; the message says what was searched, where, and how to install one."""
 
 
 class DriverFetchError(VkgroupError):
-    """A software driver could not be fetched; says what to install instead."""
+    """A software driver could not be fetched; the message says what to install instead."""
 
 
 class DriverError(VkgroupError):
-    """A Vulkan call failed; `result` is the VkResult's name."""
+    """A Vulkan call failed; `result` is the name of the VkResult."""
 
     def __init__(self, message: str, result: str = "") -> None:
         super().__init__(message)
@@ -116,7 +116,7 @@ class DeviceLost(DriverError):
 
 
 class DispatchTimeout(DriverError):
-    """Work did not finish in the time it was given; the device must be treated as lost."""
+    """Work did not finish within its time limit; the device must be treated as lost."""
 
 
 class ValidationError(DriverError):

@@ -1,4 +1,4 @@
-"""The texel formats of images and texel buffers, and how arrays hold them."""
+"""Texel formats of images and texel buffers, and their representation in arrays."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ class Format:
 
     Attributes
     ----------
-    name : as in SPIR-V; ``"D16"`` and ``"D32f"``, which no shader declares, hold depths.
+    name : as in SPIR-V; also ``"D16"`` and ``"D32f"`` for depths, which no shader declares.
     vulkan : the VkFormat's name.
-    dtype, components : what an array has for a texel: that many elements of that type.
+    dtype, components : type and number of array elements per texel.
     numeric : ``"uint"``, ``"int"``, ``"float"``, ``"unorm"`` or ``"snorm"``.
-    packed : where one element holds all channels, their bits from the lowest on; else empty.
+    packed : bits of each channel, lowest first, if one element contains all channels; else empty.
     """
 
     name: str
@@ -35,22 +35,22 @@ class Format:
 
     @property
     def channels(self) -> int:
-        """How many of red, green, blue and alpha it has."""
+        """Number of channels (red, green, blue, alpha)."""
         return len(self.packed) or self.components
 
     @property
     def kind(self) -> str:
-        """What a shader reads: ``"uint"``, ``"int"`` or ``"float"``."""
+        """Type that a shader reads: ``"uint"``, ``"int"`` or ``"float"``."""
         return self.numeric if self.numeric in ("uint", "int") else "float"
 
     @property
     def depth(self) -> bool:
-        """Whether it holds depths, to be compared with a reference value."""
+        """Whether it is a depth format, for comparison with a reference value."""
         return self.name.startswith("D")
 
 
 def _equal_channels() -> list[Format]:
-    """Formats of one, two and four channels of the same type."""
+    """Return the formats with one, two and four channels of the same type."""
     kinds = [
         (f"{bits}{suffix}", f"{bits}", vulkan, f"{letter}{bits // 8}", numeric)
         for suffix, vulkan, letter, numeric, widths in (
@@ -88,21 +88,21 @@ _OTHERS = (
 )
 
 FORMATS: dict[str, Format] = {entry.name: entry for entry in (*_equal_channels(), *_OTHERS)}
-"""Every format by its name, in the order in which they are guessed from an array."""
+"""All formats by name, in the order in which `fitting` tries them."""
 
 
 def fitting(dtype: np.dtype[Any], components: int, kind: str | None, *, depth: bool = False) -> Format | None:
-    """Choose the format of an array's texels where nothing else says it.
+    """Return the default format for an array's texels.
 
     Parameters
     ----------
-    dtype, components : of the array's texels.
-    kind : what the shader reads (`Format.kind`); None where no shader is known.
-    depth : whether it compares depths.
+    dtype, components : type and number of the array's elements per texel.
+    kind : type that the shader reads (`Format.kind`); None if the shader is unknown.
+    depth : whether the shader compares depths.
 
     Returns
     -------
-    The first that fits, or None. Packed formats are never guessed.
+    The first matching format, or None. Packed formats are never chosen.
     """
     for entry in FORMATS.values():
         same = (entry.dtype, entry.components) == (dtype, components) and not entry.packed
@@ -112,6 +112,6 @@ def fitting(dtype: np.dtype[Any], components: int, kind: str | None, *, depth: b
 
 
 def find(name: str) -> Format | None:
-    """Find a format by SPIR-V's name or GLSL's (``"R32ui"``, ``"rgba8_snorm"``); None where there is none."""
+    """Return a format by its SPIR-V or GLSL name (``"R32ui"``, ``"rgba8_snorm"``); None if unknown."""
     wanted = name.lower().replace("_", "")
     return next((entry for entry in FORMATS.values() if entry.name.lower() == wanted), None)

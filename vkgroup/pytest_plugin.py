@@ -1,7 +1,7 @@
-"""The pytest plugin: the fixture `vkgroup_device`, ``--vkgroup-device``, and the mark `subgroup_sizes`.
+"""pytest plugin: fixture `vkgroup_device`, option ``--vkgroup-device``, and mark `subgroup_sizes`.
 
-pytest loads it in every run of everybody who has vkgroup installed, so that nothing else of vkgroup is
-imported before a test asks for a device.
+pytest loads the plugin in every run where vkgroup is installed. Therefore other modules of vkgroup are
+imported only when a test uses a device.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ OPTION = "--vkgroup-device"
 
 _MARK = (
     "subgroup_sizes(*sizes): run a test that uses vkgroup_device once at each subgroup size: on the "
-    f"reference device, or with {OPTION} on that device, where it has the size"
+    f"reference device, or with {OPTION} on that device, if it supports the size"
 )
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Declare the option."""
+    """Declare the option ``--vkgroup-device``."""
     parser.getgroup("vkgroup").addoption(
         OPTION,
         metavar="D",
@@ -34,25 +34,25 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Declare the mark."""
+    """Declare the mark `subgroup_sizes`."""
     config.addinivalue_line("markers", _MARK)
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
-    """Say which device was asked for."""
+    """Return the header line with the requested device."""
     choice = config.getoption(OPTION)
     return f"vkgroup device: {choice}" if choice else None
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run a test with the mark once at each size."""
+    """Run tests with the mark once at each size."""
     mark = metafunc.definition.get_closest_marker("subgroup_sizes")
     if mark is None:
         return
     if "vkgroup_device" not in metafunc.fixturenames:
         raise pytest.UsageError(
-            f"{metafunc.definition.nodeid}: the mark subgroup_sizes needs the fixture vkgroup_device, which "
-            "is the device that has each size: take it as an argument."
+            f"{metafunc.definition.nodeid}: the mark subgroup_sizes needs the fixture vkgroup_device: "
+            "add it to the arguments of the test."
         )
     metafunc.parametrize(
         "vkgroup_device", _sizes(mark, metafunc), indirect=True, ids=lambda size: f"size{size}"
@@ -64,21 +64,21 @@ def _sizes(mark: pytest.Mark, metafunc: pytest.Metafunc) -> tuple[int, ...]:
     good = all(type(size) is int and 1 <= size <= 128 and size & (size - 1) == 0 for size in mark.args)
     if mark.kwargs or not mark.args or not good:
         raise pytest.UsageError(
-            f"{metafunc.definition.nodeid}: subgroup_sizes takes powers of two up to 128, as in "
+            f"{metafunc.definition.nodeid}: subgroup_sizes needs powers of two up to 128, as in "
             "@pytest.mark.subgroup_sizes(8, 32, 64)."
         )
     return tuple(dict.fromkeys(mark.args))
 
 
 class _Devices:
-    """The devices of a run of pytest: each is opened once, and again where it was lost."""
+    """Open devices of a pytest run; a lost device is opened again."""
 
     def __init__(self) -> None:
         self._stack = ExitStack()
         self._open: dict[tuple[str | None, int | None], Device] = {}
 
     def get(self, choice: str | None, size: int | None) -> Device:
-        """Return an open device."""
+        """Return an open device, opened at the first call."""
         import vkgroup
 
         known = self._open.get((choice, size))
@@ -89,7 +89,7 @@ class _Devices:
         return opened
 
     def close(self) -> None:
-        """Close them all."""
+        """Close all devices."""
         self._stack.close()
 
 
@@ -102,10 +102,11 @@ def _vkgroup_devices() -> Iterator[_Devices]:
 
 @pytest.fixture
 def vkgroup_device(request: pytest.FixtureRequest, _vkgroup_devices: _Devices) -> Device:
-    """An open device: that of ``--vkgroup-device``, else the best one.
+    """Return an open device: that of ``--vkgroup-device``, else the best one.
 
-    In tests with the mark `subgroup_sizes` it is the reference device with the size of the turn; with
-    ``--vkgroup-device`` that device, made to use the size. A device that has not got the size skips the test.
+    In tests with the mark `subgroup_sizes` it is the reference device with the current size; with
+    ``--vkgroup-device`` it is that device with the size required. If the device lacks the size, the test is
+    skipped.
     """
     from vkgroup.errors import NoDevice, VkgroupError
 
@@ -124,7 +125,7 @@ def vkgroup_device(request: pytest.FixtureRequest, _vkgroup_devices: _Devices) -
 
 
 def _of_size(devices: _Devices, choice: str, size: int) -> Device:
-    """Return a device whose subgroups have a size; skips the test where it cannot have it."""
+    """Return a device with a subgroup size; skip the test if the device does not support the size."""
     device = devices.get(choice, None)
     control, own = device.capabilities.size_control, device.capabilities.subgroup.size
     can = control.supported and "compute" in control.required_size_stages
@@ -135,6 +136,6 @@ def _of_size(devices: _Devices, choice: str, size: int) -> Device:
     least, most = (control.min_size, control.max_size) if can else (own, own)
     range_ = str(least) if least == most else f"{least} to {most}"
     pytest.skip(
-        f"{device.name} has no subgroups of {size} (it has {range_}); without {OPTION} the reference device "
-        "runs this test at each size"
+        f"{device.name} does not support subgroup size {size} (only {range_}); without {OPTION} the "
+        "reference device runs this test at each size"
     )

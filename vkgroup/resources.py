@@ -1,4 +1,4 @@
-"""Where the files lie that belong to vkgroup: in the package when installed, beside it in a clone."""
+"""Paths of vkgroup's shaders, kernels and benchmarks, in the installed package or in a clone."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ _PACKAGE = Path(__file__).resolve().parent
 
 
 def shaders() -> Path:
-    """The folder of vkgroup's own shaders."""
+    """Return the folder of vkgroup's shaders."""
     return _folder("shaders", _PACKAGE / "shaders", _PACKAGE.parent / "shaders")
 
 
 def shader(name: str) -> Path:
-    """One of vkgroup's own shaders, by its path in that folder: ``"probe/layout.comp"``."""
+    """Return one of vkgroup's shaders by its path in that folder: ``"probe/layout.comp"``."""
     return _file(shaders(), name, "shader")
 
 
 def kernels() -> Path:
-    """The folder of the kernels in GLSL."""
+    """Return the folder of the GLSL kernels."""
     return _folder("kernels", _PACKAGE / "kernels" / "glsl", _PACKAGE.parent / "kernels")
 
 
 def kernel(name: str) -> Path:
-    """One of the kernels, by its path in that folder: ``"reduce/subgroup.comp"``."""
+    """Return a kernel by its path in that folder: ``"reduce/subgroup.comp"``."""
     return _file(kernels(), name, "kernel")
 
 
-def _folder(what: str, *places: Path) -> Path:
-    for folder in places:
+def _folder(what: str, *candidates: Path) -> Path:
+    for folder in candidates:
         if folder.is_dir():
             return folder
     raise VkgroupError(f"This installation of vkgroup in {_PACKAGE} has no {what}. Install it again.")
@@ -44,5 +44,5 @@ def _file(folder: Path, name: str, what: str) -> Path:
 
 
 def bench(part: str) -> Path:
-    """A folder of the benchmarks: ``"definitions"``, ``"peers"`` or ``"shaders"``."""
+    """Return a folder of the benchmarks: ``"definitions"``, ``"peers"`` or ``"shaders"``."""
     return _folder(f"bench/{part}", _PACKAGE / "bench" / part, _PACKAGE.parent / "bench" / part)

@@ -1,4 +1,4 @@
-"""How a shader samples an image: filters, addresses, levels, comparison."""
+"""Sampler state: filters, address modes, levels of detail, comparison."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ COMPARES = ("never", "less", "equal", "less_or_equal", "greater", "not_equal", "
 
 @dataclass(frozen=True)
 class Sampler:
-    """The state of a sampler; it belongs to no device, and serves on all.
+    """State of a sampler, independent of any device.
 
     Attributes
     ----------
-    filter : ``"nearest"`` or ``"linear"``, within a level.
-    min_filter : the same where the image is minified; None is like `filter`.
-    mipmap : ``"nearest"`` or ``"linear"``, between levels.
-    address : what coordinates outside the image mean: ``"repeat"``, ``"mirrored_repeat"``,
-        ``"clamp_to_edge"``, ``"clamp_to_border"`` or ``"mirror_clamp_to_edge"``; or three, for x, y, z.
+    filter : filter within a level: ``"nearest"`` or ``"linear"``.
+    min_filter : filter for minified images; None means the same as `filter`.
+    mipmap : filter between levels: ``"nearest"`` or ``"linear"``.
+    address : mode for coordinates outside the image: ``"repeat"``, ``"mirrored_repeat"``,
+        ``"clamp_to_edge"``, ``"clamp_to_border"`` or ``"mirror_clamp_to_edge"``; or three modes for x, y, z.
     border_color : ``"float_"`` or ``"int_"`` with ``"transparent_black"``, ``"opaque_black"`` or
         ``"opaque_white"``.
-    lod_bias, min_lod, max_lod : added to the level of detail; the range it is kept in.
-    compare : how the reference value is compared with the texel, for shadow samplers: ``"less"``,
-        ``"less_or_equal"``, …; None compares nothing.
-    unnormalized : whether coordinates count texels.
+    lod_bias, min_lod, max_lod : value added to the level of detail, and its minimum and maximum.
+    compare : comparison of the reference value with the texel, for shadow samplers: ``"less"``,
+        ``"less_or_equal"``, …; None disables comparison.
+    unnormalized : whether coordinates are in texels.
 
     Raises
     ------
     InvalidDispatch
-        A name does not exist, or the values contradict each other.
+        A value is unknown, or values contradict each other.
     """
 
     filter: str = "nearest"
@@ -56,7 +56,7 @@ class Sampler:
         if not isinstance(self.address, str):
             object.__setattr__(self, "address", tuple(self.address))
             if len(self.address) != 3:
-                raise InvalidDispatch(f"A sampler has one address mode or three; {self.address} was given.")
+                raise InvalidDispatch(f"A sampler needs one address mode or three, not {self.address}.")
         for name, valid in (
             ("filter", FILTERS),
             ("min_filter", (None, *FILTERS)),
@@ -68,18 +68,20 @@ class Sampler:
         for mode in self.addresses:
             _require("address", mode, ADDRESS_MODES)
         if not self.min_lod <= self.max_lod:
-            raise InvalidDispatch(f"The sampler's min_lod {self.min_lod} is above max_lod {self.max_lod}.")
+            raise InvalidDispatch(
+                f"The sampler's min_lod {self.min_lod} is greater than max_lod {self.max_lod}."
+            )
         if self.unnormalized:
             self._check_unnormalized()
 
     def _check_unnormalized(self) -> None:
-        """Keep the rules of unnormalizedCoordinates (Vulkan 1.4, "Samplers")."""
+        """Raise InvalidDispatch if a rule of unnormalizedCoordinates is broken (Vulkan 1.4, "Samplers")."""
         clamps = all(mode in ("clamp_to_edge", "clamp_to_border") for mode in self.addresses[:2])
         one_filter = self.min_filter in (None, self.filter) and self.mipmap == "nearest"
         if not clamps or not one_filter or self.compare is not None:
             raise InvalidDispatch(
-                "A sampler with unnormalized coordinates has the same filter everywhere, mipmap 'nearest',"
-                " an address mode that clamps, and compares nothing."
+                "A sampler with unnormalized coordinates needs the same filter for magnification and"
+                " minification, mipmap 'nearest', an address mode that clamps, and no comparison."
             )
 
     @property
@@ -94,20 +96,20 @@ class Sampler:
 
     @property
     def uses_border(self) -> bool:
-        """Whether any coordinate outside the image gives the border's colour."""
+        """Whether a coordinate outside the image can return the border color."""
         return "clamp_to_border" in self.addresses
 
 
 def make_sampler(state: dict[str, Any]) -> Sampler:
-    """Make a sampler from named values; `InvalidDispatch` for a name that it does not have."""
+    """Return a sampler with named attributes; raise `InvalidDispatch` for an unknown name."""
     names = [field.name for field in fields(Sampler)]
     for name in state:
         if name not in names:
-            raise InvalidDispatch(f"A sampler has no {name!r}. There are: {', '.join(names)}.")
+            raise InvalidDispatch(f"A sampler has no attribute {name!r}; choose from: {', '.join(names)}.")
     return Sampler(**state)
 
 
 def _require(name: str, value: object, valid: tuple[str | None, ...]) -> None:
     if value not in valid:
         names = ", ".join(repr(entry) for entry in valid)
-        raise InvalidDispatch(f"The sampler's {name} is one of {names}; {value!r} was given.")
+        raise InvalidDispatch(f"The sampler's {name} must be one of {names}, not {value!r}.")

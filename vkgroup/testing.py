@@ -1,7 +1,7 @@
 """Assertions for tests of shaders, in pytest or in any other framework.
 
-`check_shader` raises what `vkgroup check` finds; `assert_same_at_every_size` runs a shader on the reference
-device at several subgroup sizes, and compares what it leaves.
+`check_shader` raises the findings of `vkgroup check`. `assert_same_at_every_size` runs a shader on the
+reference device at several subgroup sizes and compares the results.
 """
 
 from __future__ import annotations
@@ -26,32 +26,32 @@ from vkgroup.reference.device.capabilities import SIZES as REFERENCE_SIZES
 from vkgroup.spirv import Module
 
 SIZES = (8, 16, 32, 64)
-"""Subgroup sizes of `assert_same_at_every_size`, unless told otherwise: those of the GPUs that there are."""
+"""Default subgroup sizes of `assert_same_at_every_size`: those of existing GPUs."""
 
 
 class ShaderFindings(AssertionError):
-    """A shader with findings; the message quotes their lines.
+    """A shader has findings; the message quotes the lines.
 
     Attributes
     ----------
-    report : everything that the check says.
-    findings : those that were not ignored.
+    report : the complete report of the check.
+    findings : the findings that are not ignored.
     """
 
     def __init__(self, report: Report, findings: Sequence[Finding]) -> None:
         self.report, self.findings = report, tuple(findings)
         count = "1 finding" if len(findings) == 1 else f"{len(findings)} findings"
-        texts = ["\n".join(line.plain for line in finding_lines(one)) for one in findings]
+        texts = ["\n".join(line.plain for line in finding_lines(finding)) for finding in findings]
         super().__init__("\n\n".join([f"{report.shader}: {count}", *texts]))
 
 
 class SizesDiffer(AssertionError):
-    """A shader that leaves something else at another subgroup size.
+    """The results of a shader differ between subgroup sizes, or from the expected values.
 
     Attributes
     ----------
     name : the binding that differs.
-    sizes : the size that others are compared with, and the first one that differs.
+    sizes : the first size, and the first size with a different result.
     wrong : indices of the elements that differ, (n, axes).
     """
 
@@ -76,31 +76,32 @@ def check_shader(
     seed: int = 0,
     timeout: float = checking.TIMEOUT,
 ) -> Report:
-    """Check a compute shader as `vkgroup check` does, and raise what it finds.
+    """Check a compute shader like `vkgroup check`; raise an error if there are findings.
 
     Parameters
     ----------
     path : GLSL, HLSL, ``.spv`` or ``.spvasm``.
-    sizes : subgroup sizes of the reference device; None takes 1, 4, 8, 16, 32, 64 and 128.
-    groups : workgroups; None takes several.
-    inputs : arrays by binding's name, number in set 0, or (set, number); the rest is made up.
+    sizes : subgroup sizes of the reference device; None means 1, 4, 8, 16, 32, 64 and 128.
+    groups : number of workgroups; None means several.
+    inputs : arrays by the binding's name, number in set 0, or (set, number); other bindings get
+        generated values.
     outputs : bindings whose contents are undefined before the run.
     push, specialization : push constants by name, specialization constants by id or name.
     defines, entry_point : as for `vkgroup.compile`.
-    devices : real devices to run on as well, as for `vkgroup.open`; none by default.
-    ignore : kinds of findings that are all right: ``"differs"``, ``"undefined"``, ``"race"``, ``"barrier"``,
+    devices : additional real devices, as for `vkgroup.open`; none by default.
+    ignore : kinds of findings to ignore: ``"differs"``, ``"undefined"``, ``"race"``, ``"barrier"``,
         ``"hang"``, ``"bounds"``, ``"assumes"``.
-    seed : of what is made up.
-    timeout : seconds that one run may take.
+    seed : seed of the generated values.
+    timeout : time limit for one run, in seconds.
 
     Returns
     -------
-    What was covered, where nothing is found.
+    The report, if there are no findings.
 
     Raises
     ------
     ShaderFindings
-        Something is wrong: an `AssertionError` whose message quotes the lines.
+        There are findings; an `AssertionError` whose message quotes the lines.
     CompileError, InvalidModule, InvalidInput, InvalidDispatch, Unsupported, NoDevice
         As `vkgroup.check.checking.check`: the shader cannot be checked.
 
@@ -112,7 +113,7 @@ def check_shader(
     unknown = sorted(set(ignore) - set(Kind))
     if unknown:
         known = ", ".join(Kind)
-        raise InvalidInput(f"ignore takes kinds of findings ({known}), not {', '.join(unknown)}.")
+        raise InvalidInput(f"ignore must contain kinds of findings ({known}), not {', '.join(unknown)}.")
     report = checking.check(
         Path(path),
         sizes=sizes,
@@ -124,7 +125,7 @@ def check_shader(
         entry_point=entry_point,
         defines=defines,
         seed=seed,
-        devices=[one if isinstance(one, DeviceInfo) else select(one) for one in devices],
+        devices=[device if isinstance(device, DeviceInfo) else select(device) for device in devices],
         timeout=timeout,
     )
     findings = [finding for finding in report.findings if finding.kind not in ignore]
@@ -144,135 +145,136 @@ def assert_same_at_every_size(
     atol: float = 0.0,
     **options: Any,
 ) -> RunResult:
-    """Run a compute shader on the reference device at each subgroup size, and compare what it leaves.
+    """Run a compute shader on the reference device at each subgroup size, and compare the results.
 
-    What depends on the order of atomics is not compared. Sizes are not compared where the specification
-    leaves a value undefined at one of them; with `expected`, an undefined element is a wrong one.
+    Elements that depend on the order of atomics are not compared. Elements that are undefined at one of two
+    sizes are not compared between them. With `expected`, an undefined element is an error.
 
     Parameters
     ----------
     shader : a file, a module, or source text.
     groups, bindings, **options : as for `vkgroup.Device.run`. Arrays are never modified.
-    sizes : powers of two up to 128; two or more, unless there is `expected`.
-    expected : what every size must leave, by binding: an array of the result's shape, or one number for all
-        elements. Bindings that are not named are not compared. Without, all are compared with the first size.
-    rtol, atol : relative and absolute tolerance of floats, as `numpy.isclose` has them; integers are compared
+    sizes : powers of two up to 128; two or more if `expected` is not given.
+    expected : required result at every size, by binding: an array of the result's shape, or one number for
+        all elements. Other bindings are not compared. If it is None, all bindings are compared with the first
+        size.
+    rtol, atol : relative and absolute tolerance of floats, as in `numpy.isclose`; integers are compared
         exactly.
 
     Returns
     -------
-    What the first size left.
+    The result of the first size.
 
     Raises
     ------
     SizesDiffer
-        An `AssertionError` that names binding, sizes and the first elements that differ.
+        Results differ; an `AssertionError` that names binding, sizes and the first different elements.
     InvalidInput
-        Nothing would be compared; a size is none; the shader writes no binding that is called so, or one of
-        another shape.
+        Nothing would be compared, a size is invalid, or `expected` has a binding that the shader does not
+        write or an array with a wrong shape.
     """
     __tracebackhide__ = True
     chosen = _sizes(sizes, compared=expected is None)
     if expected is not None and not expected:
-        raise InvalidInput("expected names no binding: leave it out to compare the sizes with each other.")
+        raise InvalidInput(
+            "expected is empty: name a binding, or omit it to compare the sizes with each other."
+        )
     module = shader if isinstance(shader, Module) else _compiled(shader)
     first: RunResult | None = None
     for size in chosen:
         with open_device("reference", subgroup_size=size) as device:
-            found = device.run(module, groups, bindings, **options)
+            result = device.run(module, groups, bindings, **options)
         if expected is not None:
             for name, wanted in expected.items():
-                _compare_expected(name, size, found, wanted, rtol, atol)
+                _compare_expected(name, size, result, wanted, rtol, atol)
         elif first is not None:
-            for name in found:
-                _compare_sizes(name, (chosen[0], size), found, first, rtol, atol)
-        first = first or found
+            for name in result:
+                _compare_sizes(name, (chosen[0], size), result, first, rtol, atol)
+        first = first or result
     assert first is not None
     return first
 
 
 def _sizes(sizes: Sequence[int], *, compared: bool) -> tuple[int, ...]:
-    """Return subgroup sizes of the reference device, once each.
+    """Return the subgroup sizes without duplicates.
 
     Parameters
     ----------
-    compared : whether the sizes are compared with each other, which takes two.
+    compared : whether the sizes are compared with each other, which needs at least two.
     """
     given = (sizes,) if isinstance(sizes, int) else tuple(sizes)
     if wrong := [size for size in given if size not in REFERENCE_SIZES]:
-        raise InvalidInput(f"sizes are powers of two up to 128, not {', '.join(map(str, wrong))}.")
+        raise InvalidInput(f"sizes must be powers of two up to 128, not {', '.join(map(str, wrong))}.")
     chosen = tuple(dict.fromkeys(given))
     if not chosen:
-        raise InvalidInput("sizes are one or more subgroup sizes; none was given.")
+        raise InvalidInput("sizes is empty: give one or more subgroup sizes.")
     if compared and len(chosen) == 1:
-        raise InvalidInput("One size alone is compared with nothing: give two or more sizes, or expected.")
+        raise InvalidInput("One size alone cannot be compared: give two or more sizes, or expected.")
     return chosen
 
 
 def _compiled(shader: str | os.PathLike[str]) -> Module:
-    """Compile a file, or source text."""
+    """Return the module of a file or of source text."""
     if isinstance(shader, str) and "\n" in shader:
         return compile_source(shader, stage="compute", target=checking.TARGET)
     return compile_file(Path(shader), target=checking.TARGET)
 
 
 def _compare_sizes(
-    name: Any, sizes: tuple[int, int], found: RunResult, first: RunResult, rtol: float, atol: float
+    name: Any, sizes: tuple[int, int], result: RunResult, first: RunResult, rtol: float, atol: float
 ) -> None:
-    """Raise where an element differs from the first size's; both define it, whatever the order of atomics."""
+    """Raise SizesDiffer if elements differ that are defined and do not depend on the order of atomics."""
     __tracebackhide__ = True
-    assert found.ordered is not None
+    assert result.ordered is not None
     assert first.ordered is not None
-    got, wanted = np.asarray(found[name]), np.asarray(first[name])
-    known = np.asarray(found.ordered[name]) & np.asarray(first.ordered[name])
+    got, wanted = np.asarray(result[name]), np.asarray(first[name])
+    known = np.asarray(result.ordered[name]) & np.asarray(first.ordered[name])
     wrong = np.argwhere(~_same(got, wanted, rtol, atol) & known)
     if len(wrong):
         at, before = f"at size {sizes[1]}", f"at size {sizes[0]}"
         lines = [
-            f"{_place(name, index)}: {got[index]} {at}, {wanted[index]} {before}" for index in _some(wrong)
+            f"{_element(name, index)}: {got[index]} {at}, {wanted[index]} {before}" for index in _some(wrong)
         ]
         _differ(name, sizes, got, wrong, f"those {before}", lines)
 
 
 def _compare_expected(
-    name: Any, size: int, found: RunResult, expected: npt.ArrayLike, rtol: float, atol: float
+    name: Any, size: int, result: RunResult, expected: npt.ArrayLike, rtol: float, atol: float
 ) -> None:
-    """Raise where an element is undefined, or another than is expected, whatever the order of atomics."""
+    """Raise SizesDiffer if an element is undefined, or differs from the expected value."""
     __tracebackhide__ = True
-    assert found.ordered is not None
-    assert found.defined is not None
+    assert result.ordered is not None
+    assert result.defined is not None
     try:
-        got = np.asarray(found[name])
+        got = np.asarray(result[name])
     except KeyError:
         raise InvalidInput(
-            f"The shader writes no binding {name!r}: expected takes {', '.join(map(repr, found))}."
+            f"expected has {name!r}, but the shader writes only {', '.join(map(repr, result))}."
         ) from None
     wanted = _array(name, expected, got)
-    defined, ordered = np.asarray(found.defined[name]), np.asarray(found.ordered[name])
+    defined, ordered = np.asarray(result.defined[name]), np.asarray(result.ordered[name])
     if not (ordered | ~defined).any():
-        raise InvalidInput(
-            f"{name} has no element that does not depend on the order of atomics: leave it out."
-        )
+        raise InvalidInput(f"all elements of {name} depend on the order of atomics: remove it from expected.")
     wrong = np.argwhere(~defined | ordered & ~_same(got, wanted, rtol, atol))
     if len(wrong):
         lines = [
-            f"{_place(name, index)}: {got[index] if defined[index] else 'undefined'} at size {size}, "
+            f"{_element(name, index)}: {got[index] if defined[index] else 'undefined'} at size {size}, "
             f"{wanted[index]} expected"
             for index in _some(wrong)
         ]
-        _differ(name, (size, size), got, wrong, "what is expected", lines)
+        _differ(name, (size, size), got, wrong, "the expected values", lines)
 
 
 def _array(name: Any, expected: npt.ArrayLike, got: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return what is expected of a binding as an array of its shape."""
+    """Return the expected values of a binding as an array of its shape."""
     try:
         wanted = np.asarray(expected)
     except ValueError as error:
-        raise InvalidInput(f"What is expected of {name} is no array: {error}") from error
+        raise InvalidInput(f"expected[{name!r}] cannot be converted to an array: {error}") from error
     if wanted.ndim and wanted.shape != got.shape:
-        raise InvalidInput(f"{name} has the shape {got.shape}, and {wanted.shape} is expected.")
+        raise InvalidInput(f"{name} has the shape {got.shape}, but expected has the shape {wanted.shape}.")
     if wanted.dtype != got.dtype and not {wanted.dtype.kind, got.dtype.kind} <= set("biuf"):
-        raise InvalidInput(f"{name} has elements of {got.dtype}, and {wanted.dtype} is expected.")
+        raise InvalidInput(f"{name} has elements of type {got.dtype}, but expected has {wanted.dtype}.")
     return np.broadcast_to(wanted, got.shape)
 
 
@@ -284,11 +286,11 @@ def _same(got: npt.NDArray[Any], wanted: npt.NDArray[Any], rtol: float, atol: fl
 
 
 def _some(wrong: npt.NDArray[Any]) -> list[tuple[int, ...]]:
-    """Return the indices of the first elements, to be shown."""
+    """Return the indices of the first elements, for the message."""
     return [tuple(int(part) for part in index) for index in wrong[:4]]
 
 
-def _place(name: Any, index: tuple[int, ...]) -> str:
+def _element(name: Any, index: tuple[int, ...]) -> str:
     return f"  {name}[{', '.join(map(str, index))}]"
 
 
@@ -300,7 +302,7 @@ def _differ(
     others: str,
     lines: Sequence[str],
 ) -> NoReturn:
-    """Raise what differs, with the first elements."""
+    """Raise SizesDiffer with a message that lists the first different elements."""
     __tracebackhide__ = True
     head = f"{name}: {len(wrong)} of {got.size} elements at subgroup size {sizes[1]} differ from {others}"
     raise SizesDiffer("\n".join([head, *lines]), name, sizes, wrong)

@@ -1,6 +1,6 @@
 #version 460
-// subgroupAllEqual of vectors that agree in their first component alone: must be false in every invocation.
-// result: 1 where subgroupAllEqual gave true.
+// subgroupAllEqual of vectors that are equal only in the first component: must be false in every invocation.
+// result: 1 if subgroupAllEqual returned true.
 #extension GL_KHR_shader_subgroup_vote : require
 
 layout(local_size_x = 64) in;

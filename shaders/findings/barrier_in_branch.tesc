@@ -1,10 +1,10 @@
 #version 460
-// NVIDIA 580.159 on an H200: subgroupBarrier() in branches that a subgroup takes in part hangs the GPU, in
+// NVIDIA 580.159 on an H200: subgroupBarrier() in branches that only a part of a subgroup takes hangs the GPU, in
 // tessellation control shaders and in task shaders. The device is lost, and those of other processes with it.
 // vkgroup run shaders/findings/nothing.frag --vertex shaders/findings/nothing.vert --tessellation
 //     shaders/findings/barrier_in_branch.tesc shaders/findings/nothing.tese --patch-vertices 1 --count 512
 //     --size 1,1 --out 'result=uint32[1]'
-// result: how many invocations came through, of 2048.
+// result: number of invocations that finished, of 2048.
 #extension GL_KHR_shader_subgroup_basic : require
 layout(vertices = 4) out;
 layout(binding = 0) buffer Result { uint result; };
@@ -15,7 +15,7 @@ void main()
     gl_TessLevelOuter = float[](0.0, 0.0, 0.0, 0.0);
     gl_TessLevelInner = float[](0.0, 0.0);
     uint lane = gl_SubgroupInvocationID;
-    // Each arm is executed by some lanes, which wait for each other alone: all active ones reach the barrier.
+    // Each branch is executed by some lanes, which wait only for each other: all active lanes reach the barrier.
     if (lane % 3u != 1u) {
         if ((lane & 1u) == 0u)
             subgroupBarrier();

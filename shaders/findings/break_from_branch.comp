@@ -1,15 +1,15 @@
 #version 460
-// NVIDIA 580.159 (H200): invocations that leave a switch by a break in a branch stay apart behind it, under maximal
-// reconvergence. Less of the shader is right: without the else, and with one loop in it.
+// NVIDIA 580.159 (H200): invocations that exit a switch by a break in a branch do not reconverge after it, under maximal
+// reconvergence. Smaller shaders give correct results: without the else, or with one loop in it.
 //
 //     python -c "import numpy; numpy.save('numbers.npy', numpy.arange(32, dtype=numpy.uint32))"
 //     vkgroup run shaders/findings/break_from_branch.comp --groups 1 --in Constants=numbers.npy \
 //         --out Log=uint32[128]:log.npy
 //
-// Constants: words that are their own number, which no compiler can know.
-// Log: four rows of 32: what each invocation's first record is (1 or 2) and its ballot, then the second (3) and its
+// Constants: word i contains i; read from memory, so that the compiler does not know it.
+// Log: four rows of 32: each invocation's first record (1 or 2) and its ballot, then its second record (3) and its
 // ballot. From lane 26 on the last row must be 0xfc000000, the ballot of all six; the H200 has 0x6c000000 and
-// 0x90000000 there, the ballots of the two arms.
+// 0x90000000 there, the ballots of the two branches.
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_EXT_spirv_intrinsics : require
 #extension GL_KHR_shader_subgroup_ballot : require
@@ -47,7 +47,7 @@ void main() {
             break;
         }
         }
-        // All six have left the switch.
+        // All six invocations have exited the switch.
         record(3u, subgroupBallot(true));
     } else {
         for (uint outer = 0u; outer < constants[1]; ++outer) {

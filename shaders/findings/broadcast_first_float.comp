@@ -1,7 +1,7 @@
 #version 460
-// subgroupBroadcastFirst of a float that was computed, the result used in a branch.
-// A driver that is wrong ends the process ("LLVM ERROR: Cannot select").
-// result: zeros before; after, the bits of 2 in invocations whose lane is 4 or more, zero in the others.
+// subgroupBroadcastFirst of a computed float, with the result used in a branch.
+// An affected driver ends the process ("LLVM ERROR: Cannot select").
+// result: zeros before; after, the bits of 2 in lanes from 4 on, zero in the others.
 #extension GL_KHR_shader_subgroup_ballot : require
 
 layout(local_size_x = 64) in;

@@ -1,7 +1,7 @@
 #version 460
 // A continue in a switch in a switch in a loop, beside an else that breaks. No subgroup operation is needed.
 // result: zeros before; after, 0 in word 0, whose invocation continues, and 1 in the other 63.
-// On a driver that is wrong word 0 is 1 as well.
+// On an affected driver word 0 is 1 as well.
 layout(local_size_x = 64) in;
 layout(std430, binding = 0) buffer Result { uint result[]; };
 

@@ -1,7 +1,7 @@
 #version 460
 // A loop in which some invocations continue and the others store and count. No subgroup operation is needed.
-// On a driver that is wrong the process dies (signal 11) when the pipeline is created.
-// result: zeros before and after, since no trip has the number of its invocation.
+// On an affected driver the process crashes (signal 11) when the pipeline is created.
+// result: zeros before and after, because no iteration has the number of its invocation.
 layout(local_size_x = 64) in;
 layout(std430, binding = 0) buffer Result { uint result[]; };
 uint index;

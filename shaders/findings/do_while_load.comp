@@ -1,7 +1,7 @@
 #version 460
-// A load in a do-while loop that each invocation leaves after another number of rounds: loads 1, so the sum is the number of rounds.
-// On a driver that is wrong the load gives 0 in the last round of invocations that others of the subgroup outlast.
-// result: 1 in invocations whose sum is wrong.
+// A load in a do-while loop with a different trip count in each invocation. It loads 1, so the sum is the trip count.
+// On an affected driver the load returns 0 in the last iteration of invocations that exit before others of the subgroup.
+// result: 1 in invocations with a wrong sum.
 layout(local_size_x = 64) in;
 layout(std430, binding = 0) buffer Result { uint result[]; };
 

@@ -1,6 +1,6 @@
 #version 450
-// Demotes every second fragment, and asks by its neighbour whether it is a helper invocation now.
-// color: what the neighbour says: by gl_HelperInvocation, by helperInvocationEXT(). (1, 1) beside demoted fragments.
+// Demotes every second fragment; the adjacent fragment reads whether it is now a helper invocation.
+// color: values read by the adjacent fragment: gl_HelperInvocation, helperInvocationEXT(). (1, 1) next to demoted fragments.
 #extension GL_EXT_demote_to_helper_invocation : require
 #extension GL_KHR_shader_subgroup_quad : require
 

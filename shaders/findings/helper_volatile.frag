@@ -1,5 +1,5 @@
 #version 450
-// Asks whether it is a helper invocation. As SPIR-V 1.6 the built-in is volatile, which lavapipe 22.3 does not compile.
+// Reads gl_HelperInvocation. In SPIR-V 1.6 the built-in is volatile, which lavapipe 22.3 does not compile.
 // color: 0.5 everywhere; helper invocations write nothing.
 
 layout(location = 0) out vec4 color;

@@ -1,6 +1,6 @@
 #version 460
-// Stores +infinity into an image of the format r11f_g11f_b10f, and reads it back.
-// binding 0: the image, one texel. result: 1 in invocations that read anything but +infinity in any component.
+// Stores +infinity into an image with the format r11f_g11f_b10f and loads it again.
+// binding 0: the image, one texel. result: 1 in invocations that load another value than +infinity in a component.
 layout(local_size_x = 64) in;
 layout(std430, binding = 1) writeonly buffer Result { uint result[]; };
 layout(r11f_g11f_b10f, binding = 0) coherent uniform image2D picture;

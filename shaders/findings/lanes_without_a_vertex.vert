@@ -1,11 +1,11 @@
 #version 460
-// SwiftShader: the last subgroup of an instance is filled up with lanes that stand for no vertex. Their stores
-// have no effect, as those of helper invocations; but ballots name them, and reductions add their values.
+// SwiftShader: the last subgroup of an instance is filled with lanes that have no vertex. Their stores
+// have no effect, like those of helper invocations; but ballots include them, and reductions add their values.
 // Five points on a device with subgroups of four:
 // vkgroup run shaders/findings/nothing.frag --vertex shaders/findings/lanes_without_a_vertex.vert
 //     --topology points --count 5 --size 1,1 --out 'result=uint32[2]'
-// result: vertices that ran (5), and the sum over them of the active lanes that each saw. 4 × 4 + 1 = 17 is
-// right; SwiftShader gives 4 × 4 + 4 = 20.
+// result: number of vertices (5), and the sum over the vertices of the active lanes in each one's ballot.
+// 4 × 4 + 1 = 17 is correct; SwiftShader gives 4 × 4 + 4 = 20.
 #extension GL_KHR_shader_subgroup_ballot : require
 layout(binding = 0) buffer Result { uint result[2]; };
 

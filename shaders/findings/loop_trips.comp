@@ -1,7 +1,7 @@
 #version 460
-// A loop that tests at its end, with one trip in invocations 0, 2, 4 … and two in the others. No subgroup operation
+// A loop with its test at the end, with one iteration in invocations 0, 2, 4 … and two in the others. No subgroup operation
 // is needed.
-// result: zeros before; after, the number of trips in each invocation, 1 2 1 2 …
+// result: zeros before; after, the trip count of each invocation, 1 2 1 2 …
 layout(local_size_x = 64) in;
 layout(std430, binding = 0) buffer Result { uint result[]; };
 

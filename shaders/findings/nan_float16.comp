@@ -1,7 +1,7 @@
 #version 460
-// subgroupMax of float16_t where lane 0 of each subgroup holds 1000, lane 1 NaN, the others their number.
-// Of a NaN and another value the other is chosen, so the result is 1000 in every invocation.
-// result: 1 in invocations that got something else.
+// subgroupMax of float16_t; lane 0 of each subgroup has 1000, lane 1 NaN, other lanes their number.
+// The maximum of a NaN and another value is the other value, so the result is 1000 in every invocation.
+// result: 1 in invocations with another result.
 #extension GL_KHR_shader_subgroup_arithmetic : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 #extension GL_EXT_shader_subgroup_extended_types_float16 : require

@@ -1,8 +1,8 @@
 #version 460
-// subgroupMax of float where lane 0 of each subgroup holds 1000, lane 1 NaN, the others their number, in a module that asks
-// for NaN to be preserved (execution mode SignedZeroInfNanPreserve 32).
-// Of a NaN and another value the other is chosen, so the result is 1000 in every invocation.
-// result: 1 in invocations that got something else.
+// subgroupMax of float; lane 0 of each subgroup has 1000, lane 1 NaN, other lanes their number. The module requires
+// NaN to be preserved (execution mode SignedZeroInfNanPreserve 32).
+// The maximum of a NaN and another value is the other value, so the result is 1000 in every invocation.
+// result: 1 in invocations with another result.
 #extension GL_KHR_shader_subgroup_arithmetic : require
 #extension GL_EXT_spirv_intrinsics : require
 

@@ -1,8 +1,8 @@
 #version 460
-// A loop whose trips depend on the loop around it: in the first round of the outer loop it has one trip
-// (min(6 & 3, 1)), in the second none (min(12 & 3, 1)). It contains a subgroup operation.
-// result: zeros before; after, what each invocation went through, 16 words apart: 3 4 3 22, where 5 stands for 4 in
-// invocations that are not elected. A driver that is wrong gives 3 3 4 22: the trip comes a round too late.
+// A loop whose trip count depends on the loop around it: one in the first iteration of the outer loop
+// (min(6 & 3, 1)), zero in the second (min(12 & 3, 1)). It contains a subgroup operation.
+// result: zeros before; after, the path of each invocation, 16 words apart: 3 4 3 22, with 5 instead of 4 in
+// invocations that are not elected. An affected driver gives 3 3 4 22: the inner iteration is one outer iteration late.
 #extension GL_KHR_shader_subgroup_basic : require
 
 layout(local_size_x = 16) in;

@@ -1,3 +1,3 @@
 #version 460
-// The end of pipelines whose other stages are looked at.
+// Empty fragment shader for pipelines that test other stages.
 void main() {}

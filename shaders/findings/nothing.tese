@@ -1,5 +1,5 @@
 #version 460
-// What follows a control shader that culls all of its patches.
+// Empty evaluation shader for control shaders that cull all patches.
 layout(quads, point_mode) in;
 void main()
 {

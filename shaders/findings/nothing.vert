@@ -1,5 +1,5 @@
 #version 460
-// The begin of pipelines whose other stages are looked at.
+// Empty vertex shader for pipelines that test other stages.
 void main()
 {
     gl_Position = vec4(0.0, 0.0, 2.0, 1.0);

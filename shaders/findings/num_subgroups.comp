@@ -1,6 +1,6 @@
 #version 460
-// gl_NumSubgroups in a workgroup that is no multiple of the subgroup: every gl_SubgroupID must lie below it.
-// result: 1 in invocations whose gl_SubgroupID does not.
+// gl_NumSubgroups in a workgroup that is not a multiple of the subgroup: every gl_SubgroupID must be less than it.
+// result: 1 in invocations whose gl_SubgroupID is not less.
 #extension GL_KHR_shader_subgroup_basic : require
 
 layout(local_size_x = 63) in;

@@ -1,6 +1,6 @@
 #version 450
-// A ballot of the core and one of GL_ARB_shader_ballot side by side, in a block that a switch reaches in three ways.
-// result: for each invocation the core's ballot, then the older one (their lowest 32 bits); zeros where lane & 3 is 2.
+// A core ballot and a ballot of GL_ARB_shader_ballot next to each other, in a block that three paths of a switch reach.
+// result: for each invocation the core ballot, then the older one (lowest 32 bits); zeros if lane & 3 is 2.
 #extension GL_ARB_gpu_shader_int64 : require
 #extension GL_ARB_shader_ballot : require
 #extension GL_KHR_shader_subgroup_ballot : require

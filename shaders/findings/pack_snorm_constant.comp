@@ -1,5 +1,5 @@
 // packSnorm4x8() of a constant: a negative component sets the bits of all components after it.
-// result: 1 where the packed -1, 0, 0, 0 has bits beyond the lowest eight.
+// result: 1 if the packed -1, 0, 0, 0 has bits set above the lowest eight.
 #version 460
 
 layout(local_size_x = 64) in;

@@ -1,6 +1,6 @@
 #version 460
 // A return in a branch that no invocation takes, after an empty loop. No subgroup operation is needed.
-// On a driver that is wrong the process dies (signal 11) when the pipeline is created.
+// On an affected driver the process crashes (signal 11) when the pipeline is created.
 // result: zeros before; after, 5 in the first 32 words and 28 in the others.
 layout(local_size_x = 32) in;
 layout(std430, binding = 0) buffer Result { uint result[]; };

@@ -1,7 +1,7 @@
 #version 460
-// Lavapipe 25.0.7: behind the second subgroupBarrier() in a branch that some subgroups take, invocations have ended.
-// result: zeros before; after, 1 in every word: each subgroup has come through both barriers, or taken the other
-// branch. A driver that is wrong leaves 0 in the words of the first subgroup.
+// Lavapipe 25.0.7: invocations end at the second subgroupBarrier() in a branch that some subgroups take.
+// result: zeros before; after, 1 in every word: each subgroup has passed both barriers, or taken the other
+// branch. An affected driver leaves 0 in the words of the first subgroup.
 #extension GL_KHR_shader_subgroup_basic : require
 
 layout(local_size_x = 64) in;

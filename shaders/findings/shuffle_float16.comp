@@ -1,7 +1,7 @@
 #version 460
-// subgroupShuffle of a float16_t where the id is gl_SubgroupInvocationID itself, not a copy of it in a variable.
-// On a driver that is wrong the pipeline cannot be created (VK_ERROR_UNKNOWN).
-// result: 1 in invocations that got something else than their own value.
+// subgroupShuffle of a float16_t with gl_SubgroupInvocationID itself as the id, not a copy of it in a variable.
+// On an affected driver the pipeline cannot be created (VK_ERROR_UNKNOWN).
+// result: 1 in invocations with another value than their own.
 #extension GL_KHR_shader_subgroup_shuffle : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 #extension GL_EXT_shader_subgroup_extended_types_float16 : require

@@ -1,6 +1,6 @@
 #version 460
 // subgroupShuffle of an f16vec2 with gl_SubgroupInvocationID itself as the id; one component is stored by a function.
-// result: the bits of the invocation's number as float16_t; on a driver that is wrong, zeros.
+// result: the bits of the invocation's number as float16_t; on an affected driver, zeros.
 #extension GL_KHR_shader_subgroup_shuffle : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 #extension GL_EXT_shader_subgroup_extended_types_float16 : require

@@ -1,10 +1,10 @@
 #version 460
-// subgroupXor(0u) in a workgroup of 33, whose last subgroup has one invocation. Found by a random program; every part
-// of what is left is needed to see it.
+// subgroupXor(0u) in a workgroup of 33, whose last subgroup has one invocation. Reduced from a random program; every
+// remaining part is necessary.
 //
 // binding 0, inputs:  5 for each invocation.
-// binding 1, outputs: zeros before, 32 words for each invocation; after, the second of them is the result: 0. On a
-//                     driver that is wrong it has other bits.
+// binding 1, outputs: zeros before, 32 words for each invocation; after, the second of them is the result: 0. On
+//                     an affected driver other bits are set.
 //
 //     vkgroup run shaders/findings/xor_of_zeros.comp --groups 1 --in inputs=fives.npy --out 'outputs=uint32[1088]:outputs.npy'
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require

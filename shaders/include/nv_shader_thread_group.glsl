@@ -1,18 +1,18 @@
-// GL_NV_shader_thread_group for Vulkan: what the document adds to GLSL, said with subgroups.
+// GL_NV_shader_thread_group for Vulkan: the extension's additions to GLSL, implemented with subgroups.
 //
-// Stands in the place of "#extension GL_NV_shader_thread_group : require" (vkgroup/compiler/thread_group.py),
-// so a source's lines keep their numbers. A warp is a subgroup of at most 32 invocations, a thread's id in its
-// warp is gl_SubgroupInvocationID.
+// Replaces "#extension GL_NV_shader_thread_group : require" (vkgroup/compiler/thread_group.py); the line numbers
+// of the source do not change. A warp is a subgroup of at most 32 invocations, and a thread's id in its warp is
+// gl_SubgroupInvocationID.
 //
-// Each name X of the document is a macro for a function VKGROUP(_X) here: functions have no precision but
-// their type's (gl_SubgroupInvocationID is mediump, and 1u << gl_SubgroupInvocationID would be so too), cannot
-// be assigned to, and vanish from the module when nobody calls them, with the capabilities that they need. The
-// parentheses around a call keep "uint X;" from being the declaration of a function.
+// Each name X of the extension is a macro for a function VKGROUP(_X). A function has the precision of its return
+// type (gl_SubgroupInvocationID is mediump, and so would be 1u << gl_SubgroupInvocationID), cannot be assigned to,
+// and is removed from the module with its capabilities if it is not called. The parentheses around a call prevent
+// that "uint X;" declares a function.
 //
-// Defined from outside: VKGROUP_SHADER, the part of all names that tells this shader's from those of others that
-// are linked with it; VKGROUP_STAGE_fragment in fragment shaders; VKGROUP_USES_quads where the source has a
-// quadSwizzle; VKGROUP_USES_helpers where it has gl_HelperThreadNV; VKGROUP_KEEPS_<extension> for each extension
-// that the source enables itself and would miss if it were disabled at the end.
+// Macros defined before the include: VKGROUP_SHADER, a part of all names that is unique among the linked shaders;
+// VKGROUP_STAGE_fragment in fragment shaders; VKGROUP_USES_quads if the source has a quadSwizzle;
+// VKGROUP_USES_helpers if it has gl_HelperThreadNV; VKGROUP_KEEPS_<extension> for each extension that the source
+// enables itself, which must stay enabled at the end.
 
 #ifndef VKGROUP_NV_SHADER_THREAD_GROUP
 #define VKGROUP_NV_SHADER_THREAD_GROUP
@@ -33,15 +33,15 @@ uint VKGROUP(_gl_SMIDNV)() { return gl_SMIDNV; }
 uint VKGROUP(_gl_WarpsPerSMNV)() { return gl_WarpsPerSMNV; }
 uint VKGROUP(_gl_SMCountNV)() { return gl_SMCountNV; }
 
-// "Derived from the value of gl_ThreadInWarpNV using simple bit-shift arithmetic": neither activity nor the
-// size of the warp takes bits away, unlike in gl_SubgroupGeMask and gl_SubgroupGtMask.
+// "Derived from the value of gl_ThreadInWarpNV using simple bit-shift arithmetic": the bits depend
+// neither on active threads nor on the size of the warp, unlike in gl_SubgroupGeMask and gl_SubgroupGtMask.
 uint VKGROUP(_gl_ThreadEqMaskNV)() { return 1u << VKGROUP(_gl_ThreadInWarpNV)(); }
 uint VKGROUP(_gl_ThreadGeMaskNV)() { return 0xFFFFFFFFu << VKGROUP(_gl_ThreadInWarpNV)(); }
 uint VKGROUP(_gl_ThreadGtMaskNV)() { return 0xFFFFFFFEu << VKGROUP(_gl_ThreadInWarpNV)(); }
 uint VKGROUP(_gl_ThreadLeMaskNV)() { return ~(0xFFFFFFFEu << VKGROUP(_gl_ThreadInWarpNV)()); }
 uint VKGROUP(_gl_ThreadLtMaskNV)() { return ~(0xFFFFFFFFu << VKGROUP(_gl_ThreadInWarpNV)()); }
 
-// Section 8.3, the active threads, and a condition over them.
+// Section 8.3, ballots of the active threads.
 uint VKGROUP(_activeThreadsNV)() { return subgroupBallot(true).x; }
 uint VKGROUP(_ballotThreadNV)(bool value) { return subgroupBallot(value).x; }
 
@@ -51,7 +51,7 @@ uint VKGROUP(_ballotThreadNV)(bool value) { return subgroupBallot(value).x; }
 bool VKGROUP(_gl_HelperThreadNV)() { return gl_HelperInvocation; }
 #else
 // GLSL has gl_HelperInvocation since 4.50; this is SPIR-V's HelperInvocation (BuiltIn 23) for older sources.
-// GLSL refuses inputs of type bool, SPIR-V's own bool (OpTypeBool, 20) passes; OpCopyObject (83) converts.
+// GLSL does not allow inputs of type bool, but accepts a SPIR-V bool (OpTypeBool, 20); OpCopyObject (83) converts it.
 #extension GL_EXT_spirv_intrinsics : require
 #define VKGROUP_BOOL spirv_type(id = 20)
 spirv_decorate(11, 23) flat in VKGROUP_BOOL vkgroup_helper;
@@ -63,24 +63,24 @@ bool VKGROUP(_gl_HelperThreadNV)() { return vkgroup_bool(vkgroup_helper); }
 #ifdef VKGROUP_USES_quads
 #extension GL_KHR_shader_subgroup_quad : require
 
-// The first thread of the own quad, as a number of 32 bits (see above).
+// The first thread of the current quad, as a 32-bit number (see above).
 uint VKGROUP(_quad) = gl_SubgroupInvocationID & ~3u;
 
-// Bit k: thread k of the own quad is missing from ballots although it executes. Vulkan allows that of helper
-// invocations ("Helper Invocations"), where the document counts them. All four threads execute this, at the
-// start of main, so whoever is missing is one of those.
+// Bit k: thread k of the current quad executes but is missing from ballots. Vulkan allows this for helper
+// invocations ("Helper Invocations"), but the extension counts them. All four threads execute this function at
+// the start of main, so each missing thread is such a helper.
 uint VKGROUP(_left_out) = ~(subgroupBallot(true).x >> VKGROUP(_quad)) & 15u;
 
-// Whether all four threads of the quad execute this: otherwise the quad is divergent.
+// Returns whether all four threads of the quad execute this; otherwise the quad is divergent.
 bool VKGROUP(_whole)()
 {
     uint executing = (subgroupBallot(true).x >> VKGROUP(_quad)) & 15u;
     return (executing | VKGROUP(_left_out)) == 15u;
 }
 
-// What a divergent quad reads from a thread that is not there is undefined, and replaced by zero. The ballot comes
-// first: behind the last quad operation a device may end helper threads. `precise` keeps the addition a rounding of
-// its own.
+// In a divergent quad, the value of a missing thread is undefined and replaced by zero. The ballot is executed first,
+// because a device may end helper threads after the last quad operation. `precise` keeps the addition separately
+// rounded.
 #define VKGROUP_QUAD_SWIZZLE_OF(name, read, type)              \
     type name(type swizzledValue)                              \
     {                                                          \
@@ -110,7 +110,7 @@ VKGROUP_QUAD_SWIZZLE(VKGROUP(_quadSwizzleYNV), subgroupQuadSwapVertical(swizzled
 #endif
 #endif
 
-// The source did not ask for these. The first two take GL_KHR_shader_subgroup_basic along.
+// Disable extensions that the source does not enable. The first two also disable GL_KHR_shader_subgroup_basic.
 #ifndef VKGROUP_KEEPS_GL_KHR_shader_subgroup_ballot
 #extension GL_KHR_shader_subgroup_ballot : disable
 #endif

@@ -1,4 +1,4 @@
-// Stands in the place of "#extension GL_NV_shader_thread_group : disable": takes the document's names back.
+// Replaces "#extension GL_NV_shader_thread_group : disable": undefines the extension's names.
 
 #undef gl_ThreadInWarpNV
 #undef gl_ThreadEqMaskNV

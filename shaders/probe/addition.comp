@@ -1,8 +1,8 @@
-// Float additions over a subgroup, many rows of inputs at once; the host finds their order from the roundings.
+// Float additions over a subgroup, for many rows of inputs; the host derives their order from the rounding.
 //
-// Each workgroup is one full subgroup and takes one row; lane means gl_SubgroupInvocationID.
+// Each workgroup is one full subgroup and processes one row; lane means gl_SubgroupInvocationID.
 // binding 0, term:       term[row * size + lane]
-// binding 1, reduced:    subgroupAdd(term), as each lane got it, at the same place as its term
+// binding 1, reduced:    subgroupAdd(term) in each lane, at the same index as its term
 // binding 2, inclusive:  subgroupInclusiveAdd(term)
 // binding 3, exclusive:  subgroupExclusiveAdd(term)
 //

@@ -1,11 +1,11 @@
 // Add, Mul, Min and Max on special values (denormals, NaN), over the subgroup and between two values, for one
 // floating-point type.
 //
-// Each workgroup is one full subgroup and takes one row; lane means gl_SubgroupInvocationID.
+// Each workgroup is one full subgroup and processes one row; lane means gl_SubgroupInvocationID.
 // binding 0, bits:    bits[row * size + lane], the value's bits in the low bits of the pair (low word first)
-// binding 1, result:  result[(row * 8 + operation) * size + lane], as bits in the same way; operations 0 to 3 are
+// binding 1, result:  result[(row * 8 + operation) * size + lane], as bits like binding 0; operations 0 to 3 are
 //                     subgroupAdd, subgroupMul, subgroupMin, subgroupMax, operations 4 to 7 are +, *, min, max of the
-//                     lane's own value and the next lane's (the last lane takes lane 0's), read from memory.
+//                     lane's value and the next lane's (for the last lane, lane 0's), read from memory.
 //
 // Specialization constant 0: the size of the subgroup.
 // BITS is 16, 32 or 64. The bits are given as words so that no 16-bit or 64-bit storage is needed.

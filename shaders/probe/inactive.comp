@@ -1,17 +1,17 @@
-// What a lane gets that reads from an inactive lane. The specification leaves the value undefined; here it is
-// observed. Only even lanes take the branch, and each operation makes them read from odd lanes. Each is seen twice:
-// with a value that every lane set before the branch, and with one that is set again inside it.
+// Observes the values that lanes read from inactive lanes, which the specification leaves undefined.
+// Only even lanes take the branch, and with each operation they read from odd lanes. Each operation is observed twice:
+// with a value that every lane sets before the branch, and with a value that is set again inside it.
 //
 // The workgroup is one full subgroup; lane means gl_SubgroupInvocationID.
-// binding 0, start:  for each lane, the value it sets before the branch; the host gives even lanes other values
-//                    than odd ones.
-// binding 1, taken:  for each lane, 1 where it takes the branch. It is read from memory so that no compiler can know.
+// binding 0, start:  for each lane, the value that it sets before the branch; the values of even and odd lanes
+//                    differ.
+// binding 1, taken:  for each lane, 1 if it takes the branch; read from memory, so that the compiler does not know it.
 // binding 2, got:    got[(2 * operation + inside) * size + lane], operation counted as in the list below, inside 0
 //                    for the value set before the branch. Lanes that do not take the branch write nothing.
-// binding 3, held:   for each lane, its value after everything, which keeps the value of odd lanes in use.
+// binding 3, held:   for each lane, its value at the end; this keeps the values of odd lanes live.
 //
 // Specialization constant 0: the size of the subgroup.
-// SHUFFLE, RELATIVE, BALLOT, QUAD are defined where the device has those operations.
+// SHUFFLE, RELATIVE, BALLOT, QUAD are defined if the device supports these operations.
 #version 450
 #extension GL_KHR_shader_subgroup_basic : require
 #ifdef SHUFFLE

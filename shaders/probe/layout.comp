@@ -1,12 +1,12 @@
-// Where each invocation of a workgroup lies: its subgroup, its lane, and the size of its subgroup.
+// Records subgroup, lane and subgroup size of each invocation of a workgroup.
 //
 // binding 0, invocation: for each invocation, in the order of gl_LocalInvocationIndex, eight words:
 //   gl_SubgroupSize, gl_SubgroupID, gl_SubgroupInvocationID, gl_NumSubgroups,
 //   the number of bits set in subgroupBallot(true), and the gl_LocalInvocationIndex of the subgroup's
-//   first active invocation (these two 0 where BALLOT is not defined), 0, 0.
+//   first active invocation (these two are 0 if BALLOT is not defined), 0, 0.
 //
 // Specialization constants 0, 1, 2: the extent of the workgroup.
-// BALLOT is defined where the device has ballot operations.
+// BALLOT is defined if the device supports ballot operations.
 #version 450
 #extension GL_KHR_shader_subgroup_basic : require
 #ifdef BALLOT

@@ -1,12 +1,12 @@
-// Whether invocations that part at a branch are together again after it. Around each construct every invocation
-// records subgroupBallot(true): just before it, inside it, and just after it. Together again means that the mask after
-// is the mask before.
+// Observes whether invocations that diverge at a branch reconverge after it. At each construct every invocation
+// records subgroupBallot(true) directly before it, inside it, and directly after it. Invocations have reconverged if
+// the mask after the construct equals the mask before it.
 //
-// binding 0, key:   for each invocation (gl_LocalInvocationIndex), the number that decides its way. It is read from
-//                   memory so that no compiler can know it.
+// binding 0, key:   for each invocation (gl_LocalInvocationIndex), the number that selects its branches; read from
+//                   memory, so that the compiler does not know it.
 // binding 1, mask:  mask[(3 * construct + moment) * invocations + invocation]: moment 0 before, 1 inside, 2 after; zero
-//                   where an invocation did not pass. The constructs are numbered as they are below.
-// binding 2, work:  for each invocation, what its branches computed, so that they stay branches.
+//                   if an invocation did not execute the ballot. Constructs are numbered as below.
+// binding 2, work:  for each invocation, a result of its branches, so that the compiler keeps them as branches.
 //
 // Specialization constant 0: the number of invocations of the workgroup.
 #version 450
@@ -75,7 +75,7 @@ void main() {
     }
     RECORD(2u, AFTER);
 
-    // 4: a loop whose trips depend on the invocation; inside: its last trip
+    // 4: a loop whose trip count depends on the invocation; inside: its last iteration
     RECORD(4u, BEFORE);
     for (uint trip = 0u; trip <= (k & 3u); ++trip) {
         WORK(trip);
@@ -83,7 +83,7 @@ void main() {
     }
     RECORD(4u, AFTER);
 
-    // 5: a loop left by a break
+    // 5: a loop exited by break
     RECORD(5u, BEFORE);
     for (uint trip = 0u; trip < 4u; ++trip) {
         if (trip == (k & 3u)) {
@@ -95,7 +95,7 @@ void main() {
     }
     RECORD(5u, AFTER);
 
-    // 6: a trip of a loop ended by a continue; before: the first trip, after: the second
+    // 6: a loop iteration ended by continue; before: the first iteration, after: the second
     for (uint trip = 0u; trip < 2u; ++trip) {
         if (trip == 0u) {
             RECORD(6u, BEFORE);
@@ -127,7 +127,7 @@ void main() {
     }
     RECORD(7u, AFTER);
 
-    // 8: a case that falls through into the next; before: after the switch's head, after: in the case both reach
+    // 8: a case that falls through into the next; before: at the start of the switch, after: in the case that both reach
     RECORD(8u, BEFORE);
     switch (k & 1u) {
     case 0u:

@@ -1,6 +1,6 @@
 #version 460
-// A subgroup does x as a whole if at least a quarter of its invocations want that, else y as a whole.
-// foo, bar: one int an invocation, which wants x where foo < bar. results: 2 foo in subgroups that did x, else
+// A whole subgroup does x if at least a quarter of its invocations select x, else y.
+// foo, bar: one int per invocation, which selects x if foo < bar. results: 2 foo in subgroups that did x, else
 // foo + bar. subgroups: gl_SubgroupID and gl_SubgroupSize.
 #extension GL_KHR_shader_subgroup_ballot : require
 

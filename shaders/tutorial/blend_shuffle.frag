@@ -1,8 +1,8 @@
 #version 450
 // Blends each fragment's value with that of another fragment of its subgroup.
-// index: whose value to take, by gl_SubgroupInvocationID. x: the value. blendFactor: how much of the other's.
-// data: the blend. given, factor, lane: what the host needs to know it beforehand: x and blendFactor as they were
-// interpolated, and the pixel of the subgroup's first lane with this one's gl_SubgroupInvocationID.
+// index: gl_SubgroupInvocationID of the other fragment. x: the value. blendFactor: weight of the other value.
+// data: the blend. given, factor, lane: data for the host to compute the expected blend: x and blendFactor as
+// interpolated, and the pixel of the subgroup's first lane with this fragment's gl_SubgroupInvocationID.
 #extension GL_KHR_shader_subgroup_shuffle : enable
 #extension GL_KHR_shader_subgroup_ballot : enable
 

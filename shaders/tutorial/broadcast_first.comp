@@ -1,5 +1,5 @@
 #version 460
-// One invocation of each subgroup looks a value up and tells the others.
+// One invocation of each subgroup reads a value and broadcasts it to the others.
 // foo: a table of vec4. results: the entry that the subgroup's first invocation chose.
 // lanes: gl_SubgroupID and gl_SubgroupInvocationID.
 #extension GL_KHR_shader_subgroup_ballot : require

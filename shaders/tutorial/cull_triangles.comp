@@ -1,7 +1,7 @@
 #version 460
-// Keeps the triangles that face the viewer: counter-clockwise in x and y, and not without area.
-// in_triangles: three vertices an invocation. out_triangles_size: vertices kept; 0 before.
-// out_triangles: those vertices, the three of a triangle together; triangles in any order.
+// Keeps the triangles that face the viewer: counter-clockwise in x and y, with an area greater than 0.
+// in_triangles: three vertices per invocation. out_triangles_size: number of vertices kept; 0 before.
+// out_triangles: these vertices, with those of a triangle together; triangles in any order.
 #extension GL_KHR_shader_subgroup_ballot : require
 #extension GL_KHR_shader_subgroup_arithmetic : require
 

@@ -1,6 +1,6 @@
 #version 460
 // A branch that some invocations of a subgroup take and others do not.
-// values: one float an invocation. results: 42 - x where x is negative, else x - 13.
+// values: one float per invocation. results: 42 - x if x is negative, else x - 13.
 
 layout(local_size_x = 128) in;
 layout(std430, binding = 0) readonly buffer Values { float values[]; };

@@ -1,7 +1,7 @@
 #version 460
-// A scan over the subgroup by a loop, which each invocation leaves when it has come to itself.
-// foo: floats; those from the first invocation of each subgroup on are added. results: the sum of as many as there
-// are invocations before this one (and itself, if INCLUSIVE_SCAN is defined).
+// A scan over the subgroup with a loop that each invocation exits when it reaches its own value.
+// foo: one float per invocation. results: the sum of the floats from the subgroup's first one up to this invocation,
+// exclusive (inclusive if INCLUSIVE_SCAN is defined).
 // lanes: gl_SubgroupID and gl_SubgroupInvocationID.
 #extension GL_KHR_shader_subgroup_ballot : require
 

@@ -1,6 +1,6 @@
 #version 460
-// The greatest of all values, with one atomic operation a subgroup.
-// foo: one uint an invocation. bar: at least their maximum afterwards; 0 before.
+// Maximum of all values, with one atomic operation per subgroup.
+// foo: one uint per invocation. bar: at least their maximum afterwards; 0 before.
 #extension GL_KHR_shader_subgroup_arithmetic : require
 
 layout(local_size_x = 128, local_size_y = 1, local_size_z = 1) in;

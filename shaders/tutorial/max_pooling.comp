@@ -1,6 +1,6 @@
 #version 460
-// Max pooling of 4x4 blocks, each block a cluster of 16 invocations. Needs a workgroup of one full subgroup of at least
-// 16, so its size is a specialization constant. (The text reads one layer further in z than it writes.)
+// Max pooling of 4x4 blocks, each block a cluster of 16 invocations. The workgroup must be one full subgroup of at least
+// 16, so its size is a specialization constant. (The tutorial reads one layer further in z than it writes.)
 // inImage: width 4 numClusters and height 4 for each workgroup. outImage: the maximum of each block.
 #extension GL_KHR_shader_subgroup_clustered : require
 

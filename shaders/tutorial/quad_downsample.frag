@@ -1,6 +1,6 @@
 #version 450
-// Draws a picture, and in the same pass the one of half its size: one fragment of each quad stores the quad's sum.
-// inColor: the picture. color: the same. lowResFrame: for each quad the sum of its four colours.
+// Draws an image, and in the same pass one of half its size: one fragment of each quad stores the quad's sum.
+// inColor: the image. color: the same. lowResFrame: for each quad the sum of its four colors.
 #extension GL_KHR_shader_subgroup_quad : enable
 
 layout(location = 0) in vec3 inColor;

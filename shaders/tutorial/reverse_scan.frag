@@ -1,7 +1,7 @@
 #version 450
 // An inclusive scan from the highest lane of the subgroup to the lowest.
-// x: one vec4 a fragment. data: the product of the subgroup's values from this one upwards.
-// given, lane: x as it was interpolated; the pixel of the subgroup's first lane, and gl_SubgroupInvocationID.
+// x: one vec4 per fragment. data: the product of the subgroup's values from this one upwards.
+// given, lane: x as interpolated; the pixel of the subgroup's first lane, and gl_SubgroupInvocationID.
 #extension GL_KHR_shader_subgroup_shuffle_relative : enable
 #extension GL_KHR_shader_subgroup_ballot : enable
 

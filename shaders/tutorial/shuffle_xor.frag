@@ -1,7 +1,7 @@
 #version 450
-// A reduction of the text's own over the subgroup: each fragment trades its value with ever farther ones.
-// x: one vec4 a fragment. additive: added in each step. data: the reduction.
-// given, lane: x as it was interpolated; the pixel of the subgroup's first lane, and gl_SubgroupInvocationID.
+// The tutorial's own reduction over the subgroup: each fragment exchanges its value with one at a doubled distance.
+// x: one vec4 per fragment. additive: added in each step. data: the reduction.
+// given, lane: x as interpolated; the pixel of the subgroup's first lane, and gl_SubgroupInvocationID.
 #extension GL_KHR_shader_subgroup_shuffle : enable
 #extension GL_KHR_shader_subgroup_ballot : enable
 
@@ -16,8 +16,8 @@ layout(location = 3) out uvec2 lane;
 void main() {
     vec4 temp = x;
     for (uint i = 1; i <= 128; i *= 2) {
-        // The mask is a constant, or derives from a loop counter with constant start, stride and end: so the loop
-        // goes to 128, the largest size there is, and is left where the subgroup ends.
+        // The mask must be constant or derive from a loop counter with constant start, stride and end. The loop
+        // therefore runs to 128, the largest possible size, and is exited at the end of the subgroup.
         if (gl_SubgroupSize == i) {
             break;
         }

@@ -1,6 +1,6 @@
 #version 460
 // Workgroups of one invocation: in a subgroup of more lanes, all others are inactive. Each squares one value.
-// values: one uint a workgroup. squares: their squares.
+// values: one uint per workgroup. squares: their squares.
 
 layout(local_size_x = 1, local_size_y = 1, local_size_z = 1) in;
 layout(std430, binding = 0) readonly buffer Values { uint values[]; };

@@ -1,7 +1,7 @@
 #version 450
-// An inclusive scan of every second fragment: odd lanes multiply with odd ones, even lanes with even ones.
-// x: one vec4 a fragment. data: the product of every second value of the subgroup down from this one.
-// given, lane: x as it was interpolated; the pixel of the subgroup's first lane, and gl_SubgroupInvocationID.
+// An inclusive scan of every second fragment: odd lanes multiply odd lanes, even lanes multiply even lanes.
+// x: one vec4 per fragment. data: the product of every second value of the subgroup from this one downwards.
+// given, lane: x as interpolated; the pixel of the subgroup's first lane, and gl_SubgroupInvocationID.
 #extension GL_KHR_shader_subgroup_shuffle_relative : enable
 #extension GL_KHR_shader_subgroup_ballot : enable
 

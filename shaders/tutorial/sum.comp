@@ -1,6 +1,6 @@
 #version 460
-// Sums each subgroup's values and gives the sum to all of its invocations.
-// values: one uint an invocation. sums: the sum of the subgroup that the invocation belongs to.
+// Adds the values of each subgroup; all of its invocations store the sum.
+// values: one uint per invocation. sums: the sum of the subgroup that the invocation belongs to.
 #extension GL_KHR_shader_subgroup_arithmetic : require
 
 layout(local_size_x = 128) in;

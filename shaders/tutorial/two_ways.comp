@@ -1,6 +1,6 @@
 #version 460
-// Two kinds of work, chosen by each invocation for itself: x doubles foo, y adds bar to it.
-// foo, bar: one int an invocation. results: 2 foo where foo < bar, else foo + bar.
+// Two kinds of work, selected by each invocation: x doubles foo, y adds bar to it.
+// foo, bar: one int per invocation. results: 2 foo if foo < bar, else foo + bar.
 
 layout(local_size_x = 128, local_size_y = 1, local_size_z = 1) in;
 layout(std430, set = 0, binding = 0) readonly buffer layout_foo { int foo[]; };

@@ -1,7 +1,7 @@
 #version 460
 // two_ways.comp with votes: a subgroup that agrees does one kind of work without a divergent branch.
-// foo, bar: one int an invocation. results: 2 foo where foo < bar, else foo + bar.
-// ways: 0 where the whole subgroup did x, 1 where it did y, 2 where it did both.
+// foo, bar: one int per invocation. results: 2 foo if foo < bar, else foo + bar.
+// ways: 0 if the whole subgroup did x, 1 if it did y, 2 if it did both.
 #extension GL_KHR_shader_subgroup_vote : require
 
 layout(local_size_x = 128, local_size_y = 1, local_size_z = 1) in;

@@ -177,7 +177,7 @@ def test_a_probe_that_is_interrupted_keeps_what_it_observed(
     file = tmp_path / "probe.json"
     signalled(monkeypatch, probe_run, "_outcome", signal.SIGINT, 2)
     printed = ended(capsys, signal.SIGINT, "probe", "--device", "reference", "--json", str(file))
-    assert "run the command again for the rest" in printed
+    assert "run the command again for all of them" in printed
     found = [one["status"] for one in json.loads(file.read_text())["experiments"].values()]
     assert found[0] != "not_run"
     assert set(found[1:]) == {"not_run"}

@@ -115,7 +115,7 @@ def test_a_wrong_result_has_no_time_and_exits_with_1(
         main(_bench(swiftshader, "test.wrong", "--size", "64", "--json", str(path), "--peers", "none")) == 1
     )
     out = capsys.readouterr().out
-    assert "shared is WRONG, and has no time: y[63] is 2779096485 instead of" in out
+    assert "shared is WRONG and was not timed: y[63] is 2779096485 instead of" in out
     entries = json.loads(path.read_text())["benchmarks"]
     found = [entry for entry in entries if entry["run_name"] == "test.wrong/64/shared"]
     assert [entry.get("error_occurred") for entry in found] == [True]
@@ -226,7 +226,7 @@ def test_files_in_which_nothing_is_timed_are_compared_in_words(
     smoke = tmp_path / "smoke.json"
     smoke.write_text('{"context": {}, "benchmarks": []}')
     assert main(["bench", "--compare", str(smoke), str(smoke)]) == 0
-    assert capsys.readouterr().out.split("\n") == ["Nothing is timed in both.", ""]
+    assert capsys.readouterr().out.split("\n") == ["No row is timed in both runs.", ""]
 
 
 @pytest.mark.parametrize(
@@ -236,7 +236,7 @@ def test_files_in_which_nothing_is_timed_are_compared_in_words(
         (["ceiling.copy", "--device", "reference", "--sweep", "colour"], "colour"),
         (["ceiling.copy", "--device", "reference", "--peers", "nonesuch"], "nonesuch"),
         (["ceiling.copy", "--device", "reference", "--plot", "picture.xyz"], "picture.xyz"),
-        (["ceiling.copy", "--device", "reference", "--smoke", "--plot", "p.png"], "nothing to draw"),
+        (["ceiling.copy", "--device", "reference", "--smoke", "--plot", "p.png"], "--plot needs times"),
         (["ceiling.copy", "--device", "reference", "--smoke", "--json", "none/x.json"], "none/x.json"),
         (["--compare", "nonesuch.json", "nonesuch.json"], "nonesuch.json"),
     ],

@@ -204,7 +204,7 @@ def test_drivers_that_are_not_there(
     assert main(["drivers", "list", "--json", "-"]) == 0
     printed = capsys.readouterr()
     assert json.loads(printed.out) == []
-    assert "what the distribution offers is not known here" in printed.err
+    assert "the drivers of the distribution cannot be listed" in printed.err
 
 
 def test_an_encoding_without_the_signs_loses_no_verdict() -> None:

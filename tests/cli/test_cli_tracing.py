@@ -101,8 +101,8 @@ def test_every_stage_compiles(folder: Path, capsys: pytest.CaptureFixture[str], 
 @pytest.mark.parametrize(
     ("words", "code", "text"),
     [
-        ("a.rgen --in scene=wall.npy", 2, "Give --size W,H[,D]"),
-        ("a.rgen --groups 4 --in scene=wall.npy", 2, "Give --size W,H[,D]"),
+        ("a.rgen --in scene=wall.npy", 2, "needs --size W,H[,D]"),
+        ("a.rgen --groups 4 --in scene=wall.npy", 2, "needs --size W,H[,D]"),
         ("a.rgen --size 4,0", 2, "no width and height"),
         (f"{RUN} --vertex a.vert", 2, "--vertex: only for draws"),
         (f"{RUN} --full-subgroups", 2, "only for compute shaders"),

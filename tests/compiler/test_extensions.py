@@ -18,7 +18,7 @@ def uses(monkeypatch: pytest.MonkeyPatch) -> list[Use]:
 
     def rewriter(use: Use) -> str:
         seen.append(use)
-        text = "uint answerEXAMPLE() { return 42u; }" if use.behaviour != "disable" else ""
+        text = "uint answerEXAMPLE() { return 42u; }" if use.behavior != "disable" else ""
         return replace_directive(use, text)
 
     monkeypatch.setitem(extensions.REWRITERS, NAME, rewriter)
@@ -34,7 +34,7 @@ def test_directive_is_replaced(behaviour: str, uses: list[Use]) -> None:
     module = compile_source(source, stage="compute", dialect="gl", defines={"A": 3})
     assert interface_of(module) is not None
     (use,) = uses
-    assert (use.name, use.behaviour, use.line, use.stage, use.version) == (NAME, behaviour, 3, "compute", 430)
+    assert (use.name, use.behavior, use.line, use.stage, use.version) == (NAME, behaviour, 3, "compute", 430)
     assert use.defines == {"A": "3"}
 
 

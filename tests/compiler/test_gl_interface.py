@@ -132,9 +132,9 @@ def test_values_are_written_as_they_lie(interface: GlInterface) -> None:
     on, _ = interface.uniform("lights[0].on")
     on.write(block, 2.5)
     assert block[48:52].view(np.uint32).tolist() == [1]
-    with pytest.raises(InvalidDispatch, match="takes 12 components an element, not 5"):
+    with pytest.raises(InvalidDispatch, match="needs 12 components per element, not 5"):
         interface.uniform("matrix")[0].write(block, [1, 2, 3, 4, 5])
-    with pytest.raises(InvalidDispatch, match="is no array"):
+    with pytest.raises(InvalidDispatch, match="is not an array"):
         on.write(block, [1, 0])
 
 

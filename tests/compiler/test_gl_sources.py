@@ -65,7 +65,7 @@ def test_versions(version: str) -> None:
 def test_subroutines_do_not_exist() -> None:
     source = "#version 430\nlayout(local_size_x = 1) in;\nsubroutine void f(); subroutine(f) void g() {}\n"
     source += "subroutine uniform f u;\nvoid main() { u(); }"
-    with pytest.raises(CompileError, match=r"3: error: .*choose by a uniform and a switch"):
+    with pytest.raises(CompileError, match=r"3: error: .*use a uniform and a switch"):
         compile_source(source, stage="compute", dialect="gl")
 
 

@@ -132,7 +132,7 @@ def test_missing_file_is_reported_at_its_line(tmp_path: Path, compiler: str) -> 
 def test_missing_file_says_where_was_looked(tmp_path: Path) -> None:
     main = write(tmp_path, main=HEAD + '#include "none.glsl"\nvoid main() {}\n')
     (found,) = diagnostics_of(lambda: compile_file(main, include_paths=[tmp_path / "x"]))
-    assert f"looked in {tmp_path}, {tmp_path / 'x'}" in found.message
+    assert f"searched: {tmp_path}, {tmp_path / 'x'}" in found.message
     (found,) = diagnostics_of(lambda: compile_source(main.read_text(), stage="compute"))
     assert "give include paths" in found.message
 
@@ -191,7 +191,7 @@ def test_sixty_files_deep_is_not(tmp_path: Path) -> None:
     ("data", "message"),
     [
         (b"\n\nint x; // \xff\xfe\n", ":3: the source is not UTF-8"),
-        (b"int x;\n\0\n", ":2: the source has a NUL character"),
+        (b"int x;\n\0\n", ":2: the source contains a NUL character"),
     ],
 )
 def test_included_file_that_is_no_text(tmp_path: Path, data: bytes, message: str) -> None:

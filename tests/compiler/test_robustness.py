@@ -24,7 +24,7 @@ def test_empty_source(source: str) -> None:
 
 def test_nul_and_surrogates() -> None:
     (found,) = diagnostics_of(lambda: compile_source("void\nmain() {\0}", stage="compute"))
-    assert (found.line, found.message) == (2, "the source has a NUL character")
+    assert (found.line, found.message) == (2, "the source contains a NUL character; remove it")
     (found,) = diagnostics_of(lambda: compile_source("void main() {}\n\n// \udc80", stage="compute"))
     assert found.line == 3
 

@@ -162,7 +162,7 @@ void main() { b = texture(sampler2D(t, s), vec2(0)); }"""
 
 
 def test_samplers_are_checked_by_the_device(device: Device) -> None:
-    with pytest.raises(InvalidDispatch, match="A sampler has no 'filtr'"):
+    with pytest.raises(InvalidDispatch, match="A sampler has no attribute 'filtr'"):
         device.sampler(filtr="linear")
     with pytest.raises(InvalidDispatch, match="is a sampler; give a vkgroup"):
         device.run(APART, 1, {"t": SQUARE, "s": SQUARE, "B": np.zeros(4, np.float32)})

@@ -282,7 +282,7 @@ def test_the_list_has_a_driver_that_is_no_longer_offered(repository: Repository,
 )
 def test_a_name_that_no_driver_has(cache: Path, name: str) -> None:
     for function in (drivers.path, drivers.fetch):
-        with pytest.raises(InvalidInput, match="Known are lavapipe, swiftshader"):
+        with pytest.raises(InvalidInput, match="Choose from lavapipe, swiftshader"):
             function(name)
 
 

@@ -108,7 +108,7 @@ def test_a_pip_that_is_not_the_one_asked_for_is_refused(
 ) -> None:
     monkeypatch.setattr(environment, "_PIP_SHA256", "0" * 64)
     monkeypatch.setattr(environment, "_succeeds", lambda command, env: False)
-    with pytest.raises(SetupError, match="not the file that was asked for"):
+    with pytest.raises(SetupError, match="wrong SHA-256"):
         clone.prepare()
     assert not clone.is_ready()
 

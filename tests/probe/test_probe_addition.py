@@ -89,7 +89,7 @@ def test_lanes_that_disagree_are_told() -> None:
     scan = orders.scan_sequential(rows)
     got = addition_orders(reduced, scan, orders.exclusive(orders.scan_sequential)(rows)).operations[0]
     assert (got.order, got.lanes_agree) == (None, False)
-    assert got.in_words.startswith("lanes got different sums; ")
+    assert got.in_words.startswith("lanes have different sums; ")
     assert got.tree is not None
     assert got.tree_confirmed
 
@@ -113,7 +113,7 @@ def test_an_unknown_scan_is_read_off_in_both_forms() -> None:
 def test_one_lane_adds_nothing() -> None:
     rows = terms(1)
     got = addition_orders(rows, rows, np.zeros_like(rows))
-    assert told(got) == "nothing to see: a subgroup of one lane adds nothing"
+    assert told(got) == "no result: a subgroup of one lane has no additions"
 
 
 def test_results_that_are_no_numbers_are_another_order() -> None:
@@ -121,7 +121,7 @@ def test_results_that_are_no_numbers_are_another_order() -> None:
     nothing = np.full_like(rows, np.nan)
     for got in addition_orders(nothing, nothing, nothing).operations:
         assert (got.order, got.tree) == (None, None)
-        assert got.in_words.endswith("no tree of float32 additions")
+        assert got.in_words.endswith("not a tree of float32 additions")
 
 
 def test_sentence_and_json() -> None:
@@ -130,7 +130,7 @@ def test_sentence_and_json() -> None:
     reduced = np.repeat(orders.sum_adjacent(rows)[:, None], 8, axis=1)
     got = addition_orders(reduced, scan, orders.exclusive(orders.scan_doubling)(rows))
     assert told(got) == (
-        "subgroupAdd: tree of neighbours (xor 1, 2, 4, …); "
+        "subgroupAdd: tree of adjacent lanes (xor 1, 2, 4, …); "
         "subgroupInclusiveAdd and subgroupExclusiveAdd: doubling distances (Hillis-Steele)"
     )
     data = json.loads(json.dumps(got.to_json(), allow_nan=False))

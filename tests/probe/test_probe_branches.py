@@ -59,7 +59,7 @@ def test_lanes_that_get_different_things_are_counted() -> None:
     found = _reads(8, lambda start, current, lane, source, inside: np.where(lane < 4, start[source], 0))
     shuffle = found.reads[0]
     assert shuffle.lanes == {"held": 2, "zero": 2}
-    assert shuffle.in_words == "what the inactive lane last held in 2 lanes and zero in 2 lanes"
+    assert shuffle.in_words == "the last value of the inactive lane in 2 lanes and zero in 2 lanes"
 
 
 def test_the_out_of_range_lane_of_shuffle_up_is_not_looked_at() -> None:
@@ -149,16 +149,16 @@ def test_a_mask_that_is_whole_but_another_than_before() -> None:
     masks[:, 0, 2] = _mask(np.arange(8) < 7)
     found = reconvergence(masks)
     assert not found.always
-    assert "if (all with another mask than before)" in told(found)
+    assert "if (all with a different mask than before)" in told(found)
 
 
 def test_subgroups_of_one_invocation_have_nothing_to_part() -> None:
     found = reconvergence(_masks(1, {}))
     assert found.always
-    assert told(found) == "nothing to see: no branch parted the invocations of a subgroup"
+    assert told(found) == "no result: no branch separated the invocations of a subgroup"
 
 
 def test_a_construct_that_did_not_part_is_named() -> None:
     masks = _masks(8, {})
     masks[:, 3, 1] = masks[:, 3, 0]
-    assert told(reconvergence(masks)).endswith("; never parted in the inner of two branches")
+    assert told(reconvergence(masks)).endswith("; never separated in the inner of two branches")

@@ -54,7 +54,7 @@ def test_json_alone_on_standard_output(play, capsys: pytest.CaptureFixture[str])
     out, err = capsys.readouterr()
     data = json.loads(out, parse_constant=pytest.fail)
     assert list(data) == ["device", "capabilities", "gl_limits", "experiments"]
-    assert "Subgroup size met" in err
+    assert "Observed subgroup size" in err
 
 
 def test_json_in_a_file(play, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -62,7 +62,7 @@ def test_json_in_a_file(play, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert main(["probe", "--json", str(tmp_path / "probe.json")]) == 0
     data = json.loads((tmp_path / "probe.json").read_text(encoding="utf-8"))
     assert data["device"]["name"] == "Played"
-    assert "Subgroup size met" in capsys.readouterr().out
+    assert "Observed subgroup size" in capsys.readouterr().out
 
 
 def test_a_lost_device_is_told_and_what_was_known_is_written(

@@ -89,4 +89,4 @@ def test_limits_of_opengl_say_what_is_missing() -> None:
     told = dict(opengl(RICH).lines)
     assert told["MAX_COMPUTE_WORK_GROUP_SIZE"] == "1,024 x 1,024 x 64"
     less = dataclasses.replace(RICH, limits={"maxComputeSharedMemorySize": 16384})
-    assert opengl(less).lines == (("MAX_COMPUTE_SHARED_MEMORY_SIZE", "16,384, under the minimum of 32,768"),)
+    assert opengl(less).lines == (("MAX_COMPUTE_SHARED_MEMORY_SIZE", "16,384, below the minimum of 32,768"),)

@@ -119,7 +119,7 @@ def test_lanes_with_different_results_are_told() -> None:
 def test_one_lane_shows_nothing() -> None:
     found = special_values(FLOAT32, np.zeros((len(rows(FLOAT32)), 8, 1, 2), np.uint32))
     assert found.findings == ()
-    assert told(found).startswith("nothing to see")
+    assert told(found).startswith("no result: ")
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
@@ -148,7 +148,7 @@ def test_a_device_that_begins_a_reduction_with_its_identity() -> None:
     for row, identity in zip(only_nan, (np.inf, -np.inf), strict=True):
         words[row, :4, :, 0] = np.float32(identity).view(np.uint32)
     assert (
-        "only NaN: the infinity that begins a reduction by subgroupMin and subgroupMax, NaN by min and max"
+        "only NaN: the infinity that is the identity by subgroupMin and subgroupMax, NaN by min and max"
         in special_values(FLOAT32, words).lines()
     )
 

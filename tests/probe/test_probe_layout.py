@@ -54,7 +54,7 @@ def test_orders_of_the_whole_workgroup(order: str, extent: tuple[int, int, int])
 def test_tiles(lane_of: str) -> None:
     mapping = classify(in_tiles((16, 16, 1), (8, 4, 1), lane_of))
     assert (mapping.kind, mapping.tile, mapping.lane_order) == ("tiles", (8, 4, 1), lane_of)
-    assert mapping.in_words.startswith("in tiles of 8x4 a subgroup, lanes ")
+    assert mapping.in_words.startswith("in tiles of 8x4 per subgroup, lanes ")
 
 
 def test_tiles_in_three_dimensions_and_in_no_known_lane_order() -> None:
@@ -69,7 +69,7 @@ def test_tiles_in_three_dimensions_and_in_no_known_lane_order() -> None:
 def test_a_subgroup_for_each_row_of_x() -> None:
     mapping = classify(rows_of_x((7, 5, 1), 8))
     assert (mapping.kind, mapping.tile, mapping.lane_order) == ("tiles", (7, 1, 1), "linear")
-    assert mapping.in_words == "in tiles of 7x1 a subgroup, lanes linear with x fastest"
+    assert mapping.in_words == "in tiles of 7x1 per subgroup, lanes linear with x fastest"
 
 
 def test_subgroups_numbered_in_another_order() -> None:
@@ -80,7 +80,7 @@ def test_subgroups_numbered_in_another_order() -> None:
 def test_a_mapping_of_no_known_kind() -> None:
     place = np.random.default_rng(3).permutation(64)
     mapping = classify(laid_out((8, 8, 1), 16, place // 16, place % 16))
-    assert (mapping.kind, mapping.in_words) == ("other", "otherwise")
+    assert (mapping.kind, mapping.in_words) == ("other", "in another order")
     assert len(mapping.places) == 64
 
 
@@ -126,7 +126,7 @@ def test_contradictions_are_named() -> None:
     assert len(bits) == 1
     assert "subgroupBallot(true)" in bits[0]
     broken = invocation_mapping([dataclasses.replace(sound, num_subgroups=np.full(64, 3, np.uint32))])
-    assert told(broken).endswith("contradictory (64): gl_SubgroupID is not below gl_NumSubgroups")
+    assert told(broken).endswith("contradiction (64): gl_SubgroupID is not below gl_NumSubgroups")
     assert broken.to_json()["workgroups"][0]["contradictions"]
 
 
@@ -178,8 +178,8 @@ def test_subgroups_that_are_not_full() -> None:
     found = full_subgroups([rows_of_x((4, 8, 1), 8), rows_of_x((7, 5, 1), 8), rows_of_x((12, 3, 1), 8)])
     assert (found.full_in_multiples, found.only_last_partial) == (False, False)
     assert told(found) == (
-        "not always full where the workgroup is a multiple of the size: 4x8: 8 of 4; "
-        "in others, more than the last subgroup is not full: 7x5: 5 of 7 and "
+        "not always full in workgroups that are a multiple of the size: 4x8: 8 of 4; "
+        "in others, not only the last subgroup is not full: 7x5: 5 of 7 and "
         "12x3: 1 of 8 + 1 of 4 + 1 of 8 + 1 of 4 + …"
     )
     assert found.to_json()["workgroups"][0]["populations"] == [4] * 8

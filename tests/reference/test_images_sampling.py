@@ -331,12 +331,12 @@ def test_comparisons_are_gathered() -> None:
 @pytest.mark.parametrize(
     ("state", "reason"),
     [
-        ({"filter": "cubic"}, "filter is one of"),
-        ({"address": "wrap"}, "address is one of"),
+        ({"filter": "cubic"}, "filter must be one of"),
+        ({"address": "wrap"}, "address must be one of"),
         ({"address": ("repeat", "repeat")}, "one address mode or three"),
-        ({"border_color": "red"}, "border_color is one of"),
-        ({"compare": "lower"}, "compare is one of"),
-        ({"min_lod": 2.0, "max_lod": 1.0}, "above max_lod"),
+        ({"border_color": "red"}, "border_color must be one of"),
+        ({"compare": "lower"}, "compare must be one of"),
+        ({"min_lod": 2.0, "max_lod": 1.0}, "greater than max_lod"),
         ({"unnormalized": True, "address": "repeat"}, "unnormalized coordinates"),
     ],
 )

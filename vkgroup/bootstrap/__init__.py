@@ -1,4 +1,4 @@
-"""From a fresh clone to a working environment, with nothing but Python's standard library.
+"""Set-up of a working environment in a new clone, using only Python's standard library.
 
-``python3 -m vkgroup.bootstrap`` in the clone; `make conform` and `make test` call it.
+Run ``python3 -m vkgroup.bootstrap`` in the clone; `make conform` and `make test` call it.
 """

@@ -1,4 +1,4 @@
-"""``python3 -m vkgroup.bootstrap``: make a fresh clone ready to run, with or without network."""
+"""``python3 -m vkgroup.bootstrap``: set up a new clone, with or without network."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from vkgroup.bootstrap.environment import Environment, SetupError, say
 from vkgroup.errors import VkgroupError
 
 _ROOT = Path(__file__).resolve().parents[2]
-# Where nothing else opens, the reference device does: that is no reason to do without a driver, unless
-# it was asked for.
+# The reference device always opens. A driver is fetched if no other device opens, unless the reference device
+# was requested.
 _OPEN_A_DEVICE = (
     "import os, vkgroup; device = vkgroup.open();"
     " raise SystemExit(device.info.is_reference and not os.environ.get('VKGROUP_DEVICE'))"
@@ -22,16 +22,18 @@ _OPEN_A_DEVICE = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the set-up; returns the exit code."""
+    """Run the set-up; return the exit code."""
     parser = argparse.ArgumentParser(
         prog="python3 -m vkgroup.bootstrap",
-        description="Make .venv in this clone; where no Vulkan device opens, fetch a software driver.",
+        description="Create .venv in this clone; if no Vulkan device opens, fetch a software driver.",
     )
-    parser.add_argument("--no-driver", action="store_true", help="only make .venv, look for no device")
-    parser.add_argument("--test", action="store_true", help="with every package that the tests need")
-    parser.add_argument("--docs", action="store_true", help="with everything that builds the site")
     parser.add_argument(
-        "--offline", metavar="FOLDER", type=Path, help="take everything from this bundle and use no network"
+        "--no-driver", action="store_true", help="only create .venv, do not search for a device"
+    )
+    parser.add_argument("--test", action="store_true", help="install everything that the tests need")
+    parser.add_argument("--docs", action="store_true", help="install everything that the documentation needs")
+    parser.add_argument(
+        "--offline", metavar="FOLDER", type=Path, help="install from this bundle, without network"
     )
     chosen = parser.parse_args(arguments)
     try:
@@ -43,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"vkgroup: {error}", file=sys.stderr)
         return 3
     except KeyboardInterrupt:
-        print("vkgroup: interrupted; the next run goes on from here", file=sys.stderr)
+        print("vkgroup: interrupted; the next run continues from here", file=sys.stderr)
         return 130
     return 0
 
@@ -54,8 +56,8 @@ def _set_up(*, test: bool, docs: bool, driver: bool) -> None:
     if not environment.is_ready(extras):
         environment.prepare(extras)
     if driver and not _a_device_opens(environment):
-        say("no Vulkan device can be opened here; fetching a software driver")
-        # Not every distribution has SwiftShader; each has lavapipe, which takes ten times as much.
+        say("no Vulkan device can be opened on this host; fetching a software driver")
+        # Some distributions lack SwiftShader; all have lavapipe, which is ten times as large.
         if not _runs(environment, "vkgroup", "drivers", "fetch", "swiftshader"):
             _must_run(environment, "vkgroup", "drivers", "fetch", "lavapipe")
 
@@ -70,7 +72,7 @@ def _set_up_offline(folder: Path) -> None:
 
 
 def _a_device_opens(environment: Environment) -> bool:
-    # A driver that crashes takes that process along, not this one.
+    # In a separate process, because a driver may crash.
     command = [str(environment.python), "-c", _OPEN_A_DEVICE]
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
@@ -81,7 +83,7 @@ def _runs(environment: Environment, module: str, *arguments: str) -> bool:
 
 def _must_run(environment: Environment, module: str, *arguments: str) -> None:
     if not _runs(environment, module, *arguments):
-        raise SetupError("the set-up did not finish; the message above says why")
+        raise SetupError("the set-up failed; the message above says why")
 
 
 if __name__ == "__main__":

@@ -1,15 +1,15 @@
-"""The bundle: everything a host without network needs, in one folder under 60 MB.
+"""Reading of bundles: all files that a host without network needs, in one folder below 60 MB.
 
 ::
 
-    manifest.json      what is in the bundle, with the size and SHA-256 of each file
-    wheels.tar.xz      vkgroup and all it depends on, for each supported Python, and pip
+    manifest.json      list of all files in the bundle, with size and SHA-256 of each
+    wheels.tar.xz      vkgroup and its dependencies for each supported Python, and pip
     libvulkan.so.1     the Vulkan loader
     libGLdispatch.so.0, libEGL.so.1
-                       what NVIDIA's driver opens besides, where there is no display
-    drivers/           software drivers, as many as were asked for
+                       libraries that NVIDIA's driver opens without a display
+    drivers/           the requested software drivers
 
-`vkgroup.bootstrap.making` makes it; here it is read, with the standard library alone.
+`vkgroup.bootstrap.making` creates bundles. This module uses only the standard library.
 """
 
 from __future__ import annotations
@@ -34,21 +34,25 @@ LIBRARIES = ("libvulkan.so.1", "libGLdispatch.so.0", "libEGL.so.1")
 
 
 def check(folder: Path) -> None:
-    """Make sure that a bundle is whole and made for this host.
+    """Check that a bundle is complete and made for this host.
 
     Raises
     ------
     SetupError
-        `folder` is no bundle, it is damaged, or it was made for other hosts than this one.
+        `folder` is not a bundle, is damaged, or was made for other hosts.
     """
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         files = dict(manifest["files"])
         usable = manifest["format"] == FORMAT
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise SetupError(f"{folder} is no bundle of vkgroup ({error}). `make bundle` makes one.") from error
+        raise SetupError(
+            f"{folder} is not a bundle of vkgroup ({error}). Create one with `make bundle`."
+        ) from error
     if not usable:
-        raise SetupError(f"{folder} was made by another version of vkgroup. Make it again with this one.")
+        raise SetupError(
+            f"{folder} was made by another version of vkgroup. Create it again with this version."
+        )
     for name, entry in files.items():
         path = folder / name
         if not path.is_file() or path.stat().st_size != entry["size"] or sha256(path) != entry["sha256"]:
@@ -60,18 +64,20 @@ def check(folder: Path) -> None:
             "Choose another Python: make PYTHON=python3.12 …"
         )
     if platform.machine() != manifest["machine"]:
-        raise SetupError(f"The bundle was made for {manifest['machine']}, this host is {platform.machine()}.")
+        raise SetupError(
+            f"The bundle was made for {manifest['machine']}, but this host is {platform.machine()}."
+        )
 
 
 @contextmanager
 def unpacked_wheels(folder: Path) -> Iterator[Path]:
-    """The bundle's wheels in a folder that pip can install from, gone afterwards."""
+    """Yield a temporary folder with the bundle's wheels, from which pip can install."""
     with tempfile.TemporaryDirectory(prefix="vkgroup-wheels-") as temporary:
         extract_files(folder / WHEELS, Path(temporary))
         yield Path(temporary)
 
 
 def sha256(path: Path) -> str:
-    """The SHA-256 of a file, in hexadecimal."""
+    """Return the SHA-256 of a file in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

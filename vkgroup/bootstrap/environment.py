@@ -1,4 +1,4 @@
-"""The virtual environment of a clone: made, filled, and left alone when it is up to date."""
+"""Virtual environment of a clone: created, and updated when necessary."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from vkgroup.errors import VkgroupError
 
 _STAMP = "vkgroup-setup.json"
 
-# Where Python comes without ensurepip (Debian splits it off into python3-venv), pip is fetched as
-# this one wheel. Its SHA-256 is what is trusted, so that a host without certificates works too.
+# If Python lacks ensurepip (Debian has it in the package python3-venv), pip is downloaded as this wheel. It
+# is verified by its SHA-256, so hosts without certificates work too.
 _PIP_URL = (
     "https://files.pythonhosted.org/packages/"
     "07/25/ee8c38ae72d66b844ce8eb9711ba905dba21ca1a8a0c960057c41cd23337/"
@@ -31,7 +31,7 @@ _PIP_SHA256 = "f3b60b20ffaadd4415ed7957212a38ac63fa4c5fa375bd0f4a797777940fad13"
 
 
 class SetupError(VkgroupError):
-    """The environment cannot be set up; says what to do."""
+    """The environment cannot be set up; the message says what to do."""
 
 
 @dataclass(frozen=True)
@@ -47,16 +47,16 @@ class Environment:
 
     @property
     def folder(self) -> Path:
-        """Where the environment lies."""
+        """Folder of the environment."""
         return self.root / ".venv"
 
     @property
     def python(self) -> Path:
-        """Its Python."""
+        """Python executable of the environment."""
         return self.folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
     def is_ready(self, extras: frozenset[str] = frozenset()) -> bool:
-        """Whether vkgroup is installed in it with `extras`, as pyproject.toml has it now."""
+        """Return whether vkgroup is installed with `extras`, according to the current pyproject.toml."""
         stamp = self._stamp()
         return (
             self._is_usable()
@@ -65,17 +65,17 @@ class Environment:
         )
 
     def prepare(self, extras: frozenset[str] = frozenset(), *, wheels: Path | None = None) -> None:
-        """Make the environment, or bring it up to date.
+        """Create or update the environment.
 
         Parameters
         ----------
-        extras : optional dependencies of pyproject.toml to install too, such as ``test``.
-        wheels : folder of wheels to install from, without any network.
+        extras : optional dependencies of pyproject.toml to install, such as ``test``.
+        wheels : folder of wheels to install from without network.
 
         Raises
         ------
         SetupError
-            What went wrong, and what to install or to do.
+            The environment cannot be created; the message says what to install or to do.
         """
         before = self._stamp()
         if not self._is_usable():
@@ -84,20 +84,20 @@ class Environment:
         (self.folder / _STAMP).unlink(missing_ok=True)
         environment = _pip_environment(wheels)
         _provide_pip(self.python, self.folder, environment, wheels)
-        say("installing vkgroup and what it depends on")
+        say("installing vkgroup and its dependencies")
         extras |= set(before.get("extras", "").split())
         target = f"{self.root}[{','.join(sorted(extras))}]" if extras else str(self.root)
         command = [str(self.python), "-m", "pip", "install", "--quiet", "--editable", target]
         if subprocess.run(command, env=environment, check=False).returncode:
             raise SetupError(
-                "pip could not install what vkgroup depends on (its messages are above). Without "
-                "network, make a bundle elsewhere (`make bundle`) and give it: OFFLINE=FOLDER."
+                "pip could not install the dependencies of vkgroup (see its messages above). Without "
+                "network, create a bundle on another host (`make bundle`) and use it with OFFLINE=FOLDER."
             )
         after = {**self._identity(), "project": self._project(), "extras": " ".join(sorted(extras))}
         (self.folder / _STAMP).write_text(json.dumps(after) + "\n", encoding="utf-8")
 
     def _identity(self) -> dict[str, str]:
-        # Scripts in the environment hold the clone's path: a moved clone needs a new one.
+        # Scripts in the environment contain the clone's path: a moved clone needs a new environment.
         return {"python": sys.version, "root": str(self.root)}
 
     def _project(self) -> str:
@@ -111,7 +111,7 @@ class Environment:
         return stamp if isinstance(stamp, dict) else {}
 
     def _is_usable(self) -> bool:
-        """Whether it was made here with this Python, and that still starts (it may be gone since)."""
+        """Return whether the environment was created here with this Python, and its Python still starts."""
         stamp = self._stamp()
         if any(stamp.get(name) != value for name, value in self._identity().items()):
             return False
@@ -122,7 +122,7 @@ class Environment:
 
 
 def say(message: str) -> None:
-    """Tell the user what is being done."""
+    """Print a progress message to standard error."""
     print(f"vkgroup: {message}", file=sys.stderr, flush=True)
 
 
@@ -132,20 +132,20 @@ def _make(folder: Path) -> None:
             f"{sys.executable} has no module `venv`. Install it (Debian, Ubuntu: "
             "sudo apt-get install python3-venv), or choose another Python ≥ 3.11: make PYTHON=…"
         )
-    say(f"making a virtual environment with Python {sys.version.split()[0]}")
+    say(f"creating a virtual environment with Python {sys.version.split()[0]}")
     if folder.exists():
         shutil.rmtree(folder)
     command = [sys.executable, "-m", "venv", "--without-pip", str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        said = (done.stderr or done.stdout).strip()
-        raise SetupError(f"No virtual environment could be made in {folder}: {said}")
+        reason = (done.stderr or done.stdout).strip()
+        raise SetupError(f"The virtual environment {folder} could not be created: {reason}")
 
 
 def _pip_environment(wheels: Path | None) -> Mapping[str, str]:
     environment = {**os.environ, "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_USER": "0"}
     if wheels is not None:
-        # By environment variables, since pip's build environments inherit them.
+        # Environment variables, because pip's build environments inherit them.
         environment |= {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": wheels.resolve().as_uri()}
         environment |= {"PIP_CONFIG_FILE": os.devnull}
     return environment
@@ -155,15 +155,15 @@ def _provide_pip(python: Path, folder: Path, environment: Mapping[str, str], whe
     if _succeeds([str(python), "-m", "pip", "--version"], environment):
         return
     if wheels is not None:
-        found = sorted(wheels.glob("pip-*.whl"))
-        if not found:
-            raise SetupError("The bundle has no wheel of pip. Make it again with `make bundle`.")
-        wheel = found[-1]
+        pips = sorted(wheels.glob("pip-*.whl"))
+        if not pips:
+            raise SetupError("The bundle has no wheel of pip. Create it again with `make bundle`.")
+        wheel = pips[-1]
     elif _succeeds([str(python), "-m", "ensurepip", "--default-pip"], environment):
         return
     else:
         wheel = _download_pip(folder)
-    # A wheel of pip is importable as it is, and can so install itself.
+    # pip can run from its wheel and install itself.
     command = [str(python), f"{wheel}/pip", "install", "--quiet", "--no-index", "--no-deps", str(wheel)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -178,19 +178,19 @@ def _download_pip(folder: Path) -> Path:
     say("fetching pip")
     context = ssl.create_default_context()
     context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE  # the checksum below is what makes it trustworthy
+    context.verify_mode = ssl.CERT_NONE  # verified by the checksum below
     try:
         with urllib.request.urlopen(_PIP_URL, timeout=60, context=context) as answer:
             data = answer.read()
     except (urllib.error.URLError, OSError) as error:
         raise SetupError(
             f"pip could not be fetched from {_PIP_URL}: {error}. Install it "
-            "(Debian, Ubuntu: sudo apt-get install python3-venv), or, without network, make a bundle "
-            "elsewhere (`make bundle`) and give it: OFFLINE=FOLDER."
+            "(Debian, Ubuntu: sudo apt-get install python3-venv), or, without network, create a bundle "
+            "on another host (`make bundle`) and use it with OFFLINE=FOLDER."
         ) from error
     if hashlib.sha256(data).hexdigest() != _PIP_SHA256:
         raise SetupError(
-            f"What came from {_PIP_URL} is not the file that was asked for; nothing was installed."
+            f"The download from {_PIP_URL} has a wrong SHA-256; nothing was installed. Try again."
         )
     wheel = folder / _PIP_URL.rsplit("/", 1)[1]
     wheel.write_bytes(data)

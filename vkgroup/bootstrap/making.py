@@ -1,8 +1,8 @@
-"""Making a bundle, with network: ``python -m vkgroup.bootstrap.making FOLDER [DRIVER…]``.
+"""Creation of a bundle, with network: ``python -m vkgroup.bootstrap.making FOLDER [DRIVER…]``.
 
-The wheels lie in one archive, each stored without compression of its own, because most of what
-they hold is the same again and again (NumPy's BLAS for each Python; each of glslang's libraries
-under three names): 80 MB of compressed wheels become 21 MB. Their content is untouched.
+The wheels are stored uncompressed in one compressed archive, because they have much common content (NumPy's
+BLAS for each Python, glslang's libraries under three names). This reduces 80 MB of compressed wheels to 21
+MB. The files in the wheels are unchanged.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ from vkgroup.errors import DriverFetchError, VkgroupError
 
 PYTHONS = ("3.11", "3.12", "3.13")
 SIZE_LIMIT = 60_000_000
-"""Bytes that a bundle must not exceed."""
+"""Maximum size of a bundle in bytes."""
 
-# The window must reach from one wheel of NumPy over the next, 50 MB each when not compressed.
+# The dictionary must be larger than two wheels of NumPy, which have 50 MB each without compression.
 _FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 6, "dict_size": 128 << 20, "mf": lzma.MF_HC4}]
-# pip takes wheels for exactly the platforms it is told, and 2.31 is Debian 11's C library.
+# pip accepts only wheels of the listed platforms; 2.31 is the C library of Debian 11.
 _MANYLINUX = ("1", "2010", "2014", *(f"_2_{minor}" for minor in (5, 12, 17, 24, 26, 27, 28, 31)))
 
 
 def make(root: Path, folder: Path, drivers: Sequence[str]) -> int:
-    """Make a bundle in `folder`, in place of an older one; returns its size in bytes.
+    """Create a bundle in `folder`, replacing an older one; return its size in bytes.
 
     Runs in the clone's virtual environment, with network.
 
     Raises
     ------
     SetupError
-        Something could not be fetched, or the bundle would exceed `SIZE_LIMIT`.
+        A file could not be fetched, or the bundle would exceed `SIZE_LIMIT`.
     """
     with tempfile.TemporaryDirectory(prefix="bundle-", dir=folder.resolve().parent) as temporary:
         work, wheels = Path(temporary) / "bundle", Path(temporary) / "wheels"
@@ -58,12 +58,12 @@ def make(root: Path, folder: Path, drivers: Sequence[str]) -> int:
         size = _write_manifest(work, wheels)
         if size > SIZE_LIMIT:
             raise SetupError(
-                f"The bundle would have {size / 1e6:.1f} MB, over the limit of {SIZE_LIMIT / 1e6:.0f}. "
-                "Ask for fewer drivers; swiftshader is the smallest (5 MB)."
+                f"The bundle would have {size / 1e6:.1f} MB, but the limit is {SIZE_LIMIT / 1e6:.0f} MB. "
+                "Choose fewer drivers; swiftshader is the smallest (5 MB)."
             )
         if folder.exists():
             if not (folder / MANIFEST).is_file():
-                raise SetupError(f"{folder} is there and is no bundle. Name another folder.")
+                raise SetupError(f"{folder} already exists and is not a bundle. Choose another folder.")
             shutil.rmtree(folder)
         work.rename(folder)
     return size
@@ -71,7 +71,7 @@ def make(root: Path, folder: Path, drivers: Sequence[str]) -> int:
 
 def _collect_wheels(root: Path, wheels: Path) -> None:
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
-    # What builds an editable installation is needed there too, and pip to do it.
+    # An editable installation also needs the build requirements and pip.
     wanted = [*project["project"]["dependencies"], *project["build-system"]["requires"], "editables", "pip"]
     say("building vkgroup's own wheel")
     _pip("wheel", "--no-deps", "--wheel-dir", str(wheels), str(root))
@@ -84,7 +84,7 @@ def _collect_wheels(root: Path, wheels: Path) -> None:
             options += ["--platform", f"manylinux{tag}_{platform.machine()}"]
         options += ["--constraint", str(constraints), "--dest", str(wheels)]
         _pip("download", *options, *wanted)
-        # The same versions for every Python, so that the archive holds the same content once.
+        # Use the same versions for every Python, so that common content compresses well.
         pairs = sorted({tuple(path.name.split("-")[:2]) for path in wheels.glob("*.whl")})
         constraints.write_text("".join(f"{name}=={number}\n" for name, number in pairs), encoding="utf-8")
     constraints.unlink()
@@ -93,7 +93,7 @@ def _collect_wheels(root: Path, wheels: Path) -> None:
 def _pip(command: str, *arguments: str) -> None:
     done = subprocess.run([sys.executable, "-m", "pip", command, "--quiet", *arguments], check=False)
     if done.returncode:
-        raise SetupError(f"`pip {command}` failed (its messages are above). Is there a network?")
+        raise SetupError(f"`pip {command}` failed (see its messages above). Check the network connection.")
 
 
 def _pack_wheels(wheels: Path, archive: Path) -> None:
@@ -104,7 +104,7 @@ def _pack_wheels(wheels: Path, archive: Path) -> None:
 
 
 def _store(wheel: Path) -> None:
-    """Rewrite a wheel without compression, its files in the order of their names."""
+    """Rewrite a wheel without compression, with its files sorted by name."""
     stored = wheel.with_suffix(".stored")
     with zipfile.ZipFile(wheel) as old, zipfile.ZipFile(stored, "w", zipfile.ZIP_STORED) as new:
         for entry in sorted(old.infolist(), key=lambda entry: entry.filename):
@@ -154,7 +154,7 @@ def _write_manifest(work: Path, wheels: Path) -> int:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Make the bundle that the command line asks for; returns the exit code."""
+    """Create the bundle of the command line; return the exit code."""
     folder = Path(arguments[0])
     try:
         size = make(Path(__file__).resolve().parents[2], folder, arguments[1:])

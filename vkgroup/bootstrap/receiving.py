@@ -1,4 +1,4 @@
-"""What a bundle has, put into the user's cache: ``python -m vkgroup.bootstrap.receiving FOLDER``."""
+"""Installation of a bundle into the user's cache: ``python -m vkgroup.bootstrap.receiving FOLDER``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from vkgroup.errors import NoDevice, VkgroupError
 
 
 def receive(folder: Path) -> None:
-    """Put what the bundle in `folder` has into the user's cache; what is there already stays."""
+    """Copy libraries and drivers of the bundle in `folder` into the user's cache; existing ones stay."""
     for name in LIBRARIES:
         if drivers.kept_library(name) is None:
             drivers.keep_library(folder / name)
@@ -26,7 +26,7 @@ def receive(folder: Path) -> None:
 
 
 def main(folder: Path) -> int:
-    """Receive what is in `folder`; returns the exit code."""
+    """Install the bundle in `folder`; return the exit code."""
     try:
         receive(folder)
     except VkgroupError as error:

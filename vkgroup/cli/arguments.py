@@ -19,18 +19,18 @@ def add_device(parser: argparse.ArgumentParser, purpose: str) -> None:
 
 
 def seconds(text: str) -> float:
-    """Return a time-out; anything but a positive number of seconds is bad usage."""
+    """Return a time limit in seconds; raise ArgumentTypeError unless it is positive and less than a day."""
     try:
         value = float(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
     if not 0 < value < 86400:
         raise argparse.ArgumentTypeError("must be a positive number of seconds, less than a day")
     return value
 
 
 def add_db(parser: argparse.ArgumentParser | argparse._ArgumentGroup, purpose: str) -> None:
-    """Declare ``--db``, where a command takes a database of runs."""
+    """Add the option ``--db`` for a database of runs to a parser."""
     parser.add_argument(
         "--db",
         metavar="F",
@@ -41,18 +41,18 @@ def add_db(parser: argparse.ArgumentParser | argparse._ArgumentGroup, purpose: s
 
 
 def percent(text: str) -> float:
-    """Return a part of 1; anything but a number from 0 to 1000 (per cent) is bad usage."""
+    """Return a percentage as a fraction; raise ArgumentTypeError unless it is from 0 to below 1000."""
     try:
         value = float(text.removesuffix("%"))
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
     if not 0 <= value < 1000:
-        raise argparse.ArgumentTypeError("must be from 0 to 1000 per cent")
+        raise argparse.ArgumentTypeError("must be at least 0 and less than 1000 percent")
     return value / 100
 
 
 def natural(text: str) -> int:
-    """Return a whole number that is not negative; anything else is bad usage."""
+    """Return a nonnegative integer; raise ArgumentTypeError for other texts."""
     if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a nonnegative integer")
     return int(text)

@@ -1,4 +1,4 @@
-"""``vkgroup bench``: is it worth it?"""
+"""``vkgroup bench``: time subgroup operations and their alternatives."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from vkgroup.errors import DriverError, InvalidInput
 from vkgroup.results.history import Recording
 
 _WIDTH = 100
-"""Columns where the output is no terminal."""
+"""Width of output that does not go to a terminal, in columns."""
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Run the command; returns its exit code."""
+    """Run the command; return its exit code."""
     stream = people(arguments.json)
     console = Console(file=stream, highlight=False, width=None if stream.isatty() else _WIDTH)
     chosen = catalogue.choose(arguments.names)
@@ -48,7 +48,7 @@ def _run(
     console: Console,
     recording: Recording,
 ) -> int:
-    """Run what was chosen, and print, write, record and draw what was found."""
+    """Run the chosen benchmarks; print, write, record and plot the results."""
     started = time.monotonic()
     options = _options(arguments, device, console)
     context = machine.context(device, last_level_cache(device.capabilities), options.seed)
@@ -67,37 +67,37 @@ def _run(
         def on_row(result: Result, total: int) -> None:
             progress.update(task, completed=len(result.rows), total=total)
             latest[:] = [result]
-            # After each row: what was measured is not lost with a device that is.
-            found = google.to_json(result, context)
-            recording.bench(found)
+            # Save the results after each row, in case the device is lost later.
+            data = google.to_json(result, context)
+            recording.bench(data)
             if arguments.json not in (None, "-"):
-                write_json(found, arguments.json)
+                write_json(data, arguments.json)
 
         try:
             result = run(device, chosen, options, on_row=on_row)
         except (DriverError, KeyboardInterrupt) as end:
-            # The device is lost, or nobody wants to wait; what was measured is kept.
+            # The device is lost, or the user interrupted: print the results measured so far.
             for item in bench_tables.results(latest[0], options.smoke) if latest else ():
                 console.print(item)
             if isinstance(end, KeyboardInterrupt):
-                end.add_note(_kept(latest, arguments.json))
+                end.add_note(_partial_results(latest, arguments.json))
             raise
     for item in bench_tables.results(result, options.smoke):
         console.print(item)
     context |= {f"{name}_after": value for name, value in machine.clocks(device.capabilities).items()}
-    found = google.to_json(result, context)
-    write_json(found, arguments.json)
-    recording.bench(found, seconds=time.monotonic() - started)
+    data = google.to_json(result, context)
+    write_json(data, arguments.json)
+    recording.bench(data, seconds=time.monotonic() - started)
     if arguments.plot and not options.smoke:
         plot.plot(result.rows, arguments.plot, bench_tables.title(context), options.sweep)
-        console.print(Text(f"Drawn: {arguments.plot}"), soft_wrap=True)
+        console.print(Text(f"Plot written: {arguments.plot}"), soft_wrap=True)
     return 1 if result.wrong else 0
 
 
-def _kept(latest: list[Result], json_file: str | None) -> str:
-    """Say what is left of a run that was interrupted."""
+def _partial_results(latest: list[Result], json_file: str | None) -> str:
+    """Return a sentence on the results of an interrupted run."""
     if not latest:
-        return "nothing was measured yet"
+        return "no results yet"
     rows = len(latest[0].rows)
     where = f"above and in {json_file}" if json_file not in (None, "-") else "above"
     return f"{'1 row' if rows == 1 else f'{rows} rows'} measured until then: {where}"
@@ -106,10 +106,10 @@ def _kept(latest: list[Result], json_file: str | None) -> str:
 def _options(arguments: argparse.Namespace, device: Device, console: Console) -> Options:
     smoke = arguments.smoke
     if device.info.is_reference and not arguments.size and not smoke:
-        console.print("The reference device is slow: --smoke, unless --size says what to time.")
+        console.print("The reference device is slow: using --smoke; give --size to measure times.")
         smoke = True
     if arguments.plot and smoke:
-        raise InvalidInput("There is nothing to draw where nothing is timed: leave --plot out.")
+        raise InvalidInput("--plot needs times, which --smoke does not measure: omit one of them.")
     return Options(
         seed=secrets.randbits(32) if arguments.seed is None else arguments.seed,
         seconds=arguments.seconds,

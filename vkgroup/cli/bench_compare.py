@@ -1,4 +1,4 @@
-"""``vkgroup bench --compare``: two recorded runs, without anything that measures."""
+"""``vkgroup bench --compare``: compare two recorded runs, without a device."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from vkgroup.cli.console import Console
 from vkgroup.cli.output import people
 
 WIDTH = 100
-"""Columns where the output is no terminal."""
+"""Width of output that does not go to a terminal, in columns."""
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Run the command; returns its exit code."""
+    """Run the command; return its exit code."""
     stream = people(arguments.json)
     console = Console(file=stream, highlight=False, width=None if stream.isatty() else WIDTH)
     old, new = arguments.compare
-    found = compare.compare(old, new, arguments.threshold)
-    for item in bench_tables.comparison(found):
+    comparison = compare.compare(old, new, arguments.threshold)
+    for item in bench_tables.comparison(comparison):
         console.print(item)
-    return 1 if found.worse else 0
+    return 1 if comparison.worse else 0

@@ -1,4 +1,4 @@
-"""The tables that ``vkgroup bench`` prints; 80 columns are enough for them."""
+"""Tables of ``vkgroup bench``, which fit into 80 columns."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _STYLES = {"slower": "bold red", "faster": "green", "same": ""}
 
 
 def heading(context: Mapping[str, object]) -> str:
-    """Return what is measured, with what, and from which data, in a few lines."""
+    """Return lines on device, clock, seed and caches."""
     return (
         f"{title(context)}\n"
         f"Clock: {context['clock']}. Seed: {context['seed']}.\n"
@@ -43,14 +43,15 @@ def listing(definitions: Iterable[Definition]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for name in ("benchmark", "sizes", "sweeps", "what it measures"):
         table.add_column(name, no_wrap=name == "benchmark", overflow="fold")
-    for one in definitions:
-        ends = dict.fromkeys(power_text(size) for size in (one.sizes[0], one.sizes[-1]))
-        table.add_row(*map(Text, (one.name, " … ".join(ends), ", ".join(one.tuning), one.title)))
+    for definition in definitions:
+        ends = dict.fromkeys(power_text(size) for size in (definition.sizes[0], definition.sizes[-1]))
+        cells = (definition.name, " … ".join(ends), ", ".join(definition.tuning), definition.title)
+        table.add_row(*map(Text, cells))
     return table
 
 
 def results(result: Result, smoke: bool) -> Iterator[RenderableType]:
-    """Yield what a run found: the pairs, everything else that was timed, ceilings, notes and errors."""
+    """Yield the results of a run: pairs, other timings, ceilings, notes and errors."""
     if smoke:
         yield _verified(result.rows)
     elif any(row.timed for row in result.rows):
@@ -61,8 +62,8 @@ def results(result: Result, smoke: bool) -> Iterator[RenderableType]:
         if any(row.ceilings for row in result.rows):
             yield _ceilings(result.rows)
         yield Text(
-            f"Medians; ± and ranges are {CONFIDENCE:.0%} intervals. Shares are of the ceiling named, which is"
-            " measured in the same rounds.",
+            f"Medians; ± and ranges are {CONFIDENCE:.0%} intervals. Shares refer to the named ceiling, which"
+            " is measured in the same rounds.",
             style="dim",
         )
         yield from _clocks(result.rows)
@@ -78,7 +79,7 @@ def duration(value: float, unit: str = "s") -> str:
 
 
 def _digits(value: float) -> str:
-    """Return a number with three digits, and as many as it has before the point."""
+    """Return a number with three significant digits, or all digits before the point if there are more."""
     return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 
 
@@ -89,7 +90,7 @@ def _rate(entry: Timed) -> str:
 
 
 def _time(row: Row, name: str) -> str:
-    """Return a version's time with its interval, and its rate under it."""
+    """Return a version's time with its interval, and its rate on the next line."""
     if name in row.wrong:
         return "WRONG"
     entry = row.timed.get(name)
@@ -120,33 +121,33 @@ def _pairs(rows: Sequence[Row]) -> Iterator[Table]:
     """Yield a table for each pair of versions: both, their ratio, and the share of the first."""
     shown = [row for row in rows if row.timed or row.wrong]
     for first, second in dict.fromkeys(_pair(row) for row in shown):
-        held = any(row.shares for row in shown if _pair(row) == (first, second))
+        has_shares = any(row.shares for row in shown if _pair(row) == (first, second))
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
         table.add_column("benchmark\n  size", overflow="fold")
         table.add_column(f"{first}\n", justify="right", no_wrap=True)
         if second:
             table.add_column(f"{second}\n", justify="right", no_wrap=True)
             table.add_column(f"{second}\n÷ {first}", justify="right", no_wrap=True)
-        if held:
+        if has_shares:
             table.add_column(f"share of\n{first}", justify="right", overflow="fold")
         for row in shown:
             if _pair(row) == (first, second):
-                _add_pair(table, row, held)
+                _add_pair(table, row, has_shares)
         yield table
 
 
 def _pair(row: Row) -> tuple[str, str]:
-    """Return the heads of a row's two columns; the second is empty where it has but one version."""
+    """Return the headings of a row's two columns; the second is empty if the row has one version."""
     return row.pair if row.pair[0] != row.pair[1] else ("alone", "")
 
 
-def _add_pair(table: Table, row: Row, held: bool) -> None:
-    one, other = row.pair
-    cells = [_label(row), _time(row, one)]
-    if one != other:
-        cells += [_time(row, other), _ratio(row.ratio)]
-    if held:
-        cells.append(_share(row.shares.get(one)))
+def _add_pair(table: Table, row: Row, has_shares: bool) -> None:
+    first, second = row.pair
+    cells = [_label(row), _time(row, first)]
+    if first != second:
+        cells += [_time(row, second), _ratio(row.ratio)]
+    if has_shares:
+        cells.append(_share(row.shares.get(first)))
     table.add_row(*map(Text, cells), style="bold red" if row.wrong else "")
 
 
@@ -167,22 +168,22 @@ def _others(rows: Sequence[Row]) -> Table:
 
 
 def _ceilings(rows: Sequence[Row]) -> Table:
-    """Return the ceilings: their rates over all rows show how much the device drifted."""
+    """Return the table of ceilings; differences between rows show drift of the device."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for name in ("\nceiling", "first", "last", "least", "most"):
         table.add_column(name, justify="left" if "ceiling" in name else "right", no_wrap=True)
-    found: dict[str, list[Timed]] = {}
+    ceilings: dict[str, list[Timed]] = {}
     for row in rows:
         for name, entry in row.ceilings.items():
-            found.setdefault(name, []).append(entry)
-    for name, entries in found.items():
+            ceilings.setdefault(name, []).append(entry)
+    for name, entries in ceilings.items():
         slow, fast = (choose(entries, key=lambda entry: entry.rate) for choose in (min, max))
         table.add_row(name, *(_rate(entry) for entry in (entries[0], entries[-1], slow, fast)))
     return table
 
 
 def _verified(rows: Sequence[Row]) -> Table:
-    """Return the table of a run that timed nothing."""
+    """Return the table of a run without timings."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("benchmark", overflow="fold")
     table.add_column("size", justify="right")
@@ -200,21 +201,21 @@ def _verified(rows: Sequence[Row]) -> Table:
 
 
 def _clocks(rows: Sequence[Row]) -> Iterator[RenderableType]:
-    """Yield a line on what was not measured with the clock that the heading names: peers, host work."""
-    found: dict[str, dict[str, None]] = {}
+    """Yield a line for each clock other than that of the heading, with the versions timed by it."""
+    by_clock: dict[str, dict[str, None]] = {}
     for row in rows:
         for entry in row.timed.values():
             if entry.clock != TIMESTAMPS:
-                found.setdefault(entry.clock, {})[entry.name] = None
-    for clock, names in found.items():
+                by_clock.setdefault(entry.clock, {})[entry.name] = None
+    for clock, names in by_clock.items():
         yield Text(f"By {clock}: {', '.join(names)}.", style="dim")
 
 
 def _notes(result: Result) -> Iterator[RenderableType]:
-    """Yield what was wrong, left out, or not as it should be."""
+    """Yield wrong results, notes, unsteady rows and missing peers."""
     for row in result.rows:
         for name, message in row.wrong.items():
-            yield Text(f"{row.label}: {name} is WRONG, and has no time: {message}", style="bold red")
+            yield Text(f"{row.label}: {name} is WRONG and was not timed: {message}", style="bold red")
     seen: dict[str, list[str]] = {}
     for row in result.rows:
         for note in row.notes:
@@ -222,9 +223,9 @@ def _notes(result: Result) -> Iterator[RenderableType]:
     for note, labels in seen.items():
         more = f" and {len(labels) - 1} more" if len(labels) > 1 else ""
         yield Text(f"{labels[0]}{more}: {note}", style="dim")
-    restless = [row.label for row in result.rows if row.rounds and not row.steady]
-    if restless:
-        names = restless[0] if len(restless) == 1 else f"{len(restless)} of {len(result.rows)} rows"
+    unsteady = [row.label for row in result.rows if row.rounds and not row.steady]
+    if unsteady:
+        names = unsteady[0] if len(unsteady) == 1 else f"{len(unsteady)} of {len(result.rows)} rows"
         yield Text(
             f"Not steady by the end of the warm-up (a busy or unsettled device): {names}.", style="dim"
         )
@@ -234,9 +235,9 @@ def _notes(result: Result) -> Iterator[RenderableType]:
         yield Text(f"Without {name}: {reason}", style="dim")
 
 
-def comparison(found: Comparison) -> Iterator[RenderableType]:
-    """Yield what ``--compare`` prints."""
-    for name, (old, new) in found.context.items():
+def comparison(runs: Comparison) -> Iterator[RenderableType]:
+    """Yield the output of ``--compare``."""
+    for name, (old, new) in runs.context.items():
         yield Text(f"{name}: {old} → {new}", style="yellow")
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("row", overflow="fold")
@@ -244,19 +245,19 @@ def comparison(found: Comparison) -> Iterator[RenderableType]:
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("intervals", no_wrap=True)
     table.add_column("B is", no_wrap=True)
-    for one in found.changes:
-        verdict = one.verdict(found.threshold)
+    for change in runs.changes:
+        verdict = change.verdict(runs.threshold)
         table.add_row(
-            Text(one.name),
-            duration(one.old.median, one.unit),
-            duration(one.new.median, one.unit),
-            f"{one.ratio:.3f}",
-            "overlap" if one.overlap else "apart",
+            Text(change.name),
+            duration(change.old.median, change.unit),
+            duration(change.new.median, change.unit),
+            f"{change.ratio:.3f}",
+            "overlap" if change.overlap else "apart",
             Text(verdict, style=_STYLES[verdict]),
         )
-    yield table if found.changes else Text("Nothing is timed in both.")
-    for name, message in found.wrong.items():
+    yield table if runs.changes else Text("No row is timed in both runs.")
+    for name, message in runs.wrong.items():
         yield Text(f"{name} is WRONG in B: {message}", style="bold red")
-    for words, names in (("only in A", found.missing), ("only in B", found.added)):
+    for words, names in (("only in A", runs.missing), ("only in B", runs.added)):
         if names:
             yield Text(f"{words}: {', '.join(names)}", style="dim")

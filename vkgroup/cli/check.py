@@ -1,4 +1,4 @@
-"""``vkgroup check``: is a compute shader right on every subgroup size?"""
+"""``vkgroup check``: check a compute shader on every subgroup size."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from vkgroup.spirv import Module
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Run the command; returns its exit code."""
+    """Run the command; return its exit code."""
     arguments.debug = True
     compiled = arguments.shader.suffix in (".spv", ".spvasm")
     module = shaders.load(arguments, Target.VULKAN_1_4 if compiled else checking.TARGET)
@@ -46,9 +46,11 @@ def execute(arguments: argparse.Namespace) -> int:
     output.write_json(report.to_json(), arguments.json)
     if arguments.repro is not None:
         _make_folder(arguments, module, report, devices)
-        console.print(f"Repeat it anywhere: vkgroup run {shlex.quote(str(arguments.repro))}", soft_wrap=True)
+        console.print(
+            f"Reproduce it on any host: vkgroup run {shlex.quote(str(arguments.repro))}", soft_wrap=True
+        )
     if report.interrupted is not None:
-        report.interrupted.add_note("what was found until then is above: run the command again for the rest")
+        report.interrupted.add_note("partial results are above: run the command again for all of them")
         raise report.interrupted
     return 1 if report.findings else 0
 
@@ -56,8 +58,8 @@ def execute(arguments: argparse.Namespace) -> int:
 def _make_folder(
     arguments: argparse.Namespace, module: Module, report: Report, devices: list[DeviceInfo]
 ) -> None:
-    """Make the folder of ``--repro``."""
-    # Imported here: nobody else needs the suite.
+    """Write the reproduction folder of ``--repro``."""
+    # Imported here, because only --repro needs the suite.
     from vkgroup.results.reproduction.findings import Checked, make_check
 
     how = Checked(
@@ -74,7 +76,7 @@ def _make_folder(
 
 
 def _devices(choices: list[str] | None) -> list[DeviceInfo]:
-    """Return the real devices to run on: those chosen here or by `VKGROUP_DEVICE`, or all that work."""
+    """Return the real devices to run on: those of --device or `VKGROUP_DEVICE`, else all that work."""
     if choices is None and os.environ.get("VKGROUP_DEVICE"):
         return [select()]
     if choices is None:

@@ -1,4 +1,4 @@
-"""``vkgroup compile``: a shader to validated SPIR-V, as a file or as text."""
+"""``vkgroup compile``: compile a shader to validated SPIR-V, as a file or as text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from vkgroup.spirv import Module
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Run the command; returns its exit code."""
+    """Run the command; return its exit code."""
     module = shaders.load(arguments, shaders.named_target(arguments))
     if arguments.output == "-":
         sys.stdout.buffer.write(module.to_bytes())
@@ -28,13 +28,13 @@ def execute(arguments: argparse.Namespace) -> int:
     elif arguments.output != "-":
         print(_summary(module))
         interface = interface_of(module)
-        for line in _places(interface) if interface else ():
+        for line in _bindings(interface) if interface else ():
             print(line)
     return 0
 
 
-def _places(interface: GlInterface) -> Iterator[str]:
-    """Say where a shader of the GL dialect has what OpenGL finds by name and binding point."""
+def _bindings(interface: GlInterface) -> Iterator[str]:
+    """Yield a line for each uniform, counter and resource of a GL-dialect shader."""
     for uniform in interface.uniforms:
         array = "" if uniform.length is None else f"[{uniform.length}]"
         yield f"  uniform {uniform.type} {uniform.name}{array}: byte {uniform.offset} of the default block"

@@ -1,4 +1,4 @@
-"""Rich's console, with closed pipes left to `vkgroup.cli.main`."""
+"""Rich's console, with closed pipes handled by `vkgroup.cli.main`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import rich.console
 
 
 class Console(rich.console.Console):
-    """A console that does not end the process, with the exit code of a verdict, where nobody reads on."""
+    """A console that raises an error for a closed pipe; Rich's console would exit with code 1, a verdict."""
 
     def on_broken_pipe(self) -> NoReturn:
-        """Let the error through, as it is with any other output."""
+        """Raise BrokenPipeError, like other output."""
         raise BrokenPipeError

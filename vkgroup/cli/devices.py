@@ -1,4 +1,4 @@
-"""``vkgroup devices``: every device, every driver and what became of it."""
+"""``vkgroup devices``: list all devices, and all drivers with their status."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from vkgroup.opening import devices as find_devices
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Run the command; returns its exit code. There always is a device: the reference device."""
+    """Run the command; return 0, because the reference device always exists."""
     discovery = find_devices()
     stream = people(arguments.json)
     print(f"Loader: {discovery.loader or discovery.problem}", file=stream)
@@ -37,7 +37,7 @@ def execute(arguments: argparse.Namespace) -> int:
         table([[f"  {icd.manifest}", _state(icd.status, icd.message)] for icd in icds], stream)
     if all(device.is_reference for device in discovery.devices):
         print(
-            "There is no Vulkan device. `vkgroup drivers fetch swiftshader` fetches a software driver.",
+            "There is no Vulkan device. Fetch a software driver with `vkgroup drivers fetch swiftshader`.",
             file=stream,
         )
     write_json(_data(discovery), arguments.json)

@@ -13,7 +13,7 @@ from vkgroup.spirv import Module
 
 
 def given(arguments: argparse.Namespace) -> list[str]:
-    """Return the options of draws that the command line has."""
+    """Return the draw options that are given on the command line."""
     defaults: dict[str, tuple[Any, Any]] = {
         "--vertex": (arguments.vertex, None),
         "--vertices": (arguments.vertices, []),
@@ -41,13 +41,13 @@ def draw(
     arguments: argparse.Namespace,
     **options: Any,
 ) -> RunResult:
-    """Draw as the command line says.
+    """Draw with the options of the command line.
 
     Parameters
     ----------
     module : the fragment shader.
-    stages : the other stages as `Device.draw` takes them.
-    **options : what draws and dispatches share.
+    stages : the other stages, as keyword arguments of `Device.draw`.
+    **options : options that draws and dispatches share.
     """
     return device.draw(
         module,
@@ -80,5 +80,5 @@ def _key(name: str) -> str | int:
 
 
 def _before(text: str) -> Any:
-    """Return a format's name as it stands, or the array in a file."""
+    """Return the array of an .npy file, or the name of a format unchanged."""
     return pairs.read(Path(text)) if text.endswith(".npy") else text

@@ -11,7 +11,7 @@ from vkgroup.errors import DriverFetchError
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Run the command; returns its exit code."""
+    """Run the command; return its exit code."""
     if arguments.action == "list":
         return _list(arguments.json)
     if arguments.action == "path":
@@ -32,7 +32,7 @@ def _list(json_file: str | None) -> int:
     try:
         statuses = drivers.list_drivers()
     except DriverFetchError as error:
-        print(f"vkgroup: what the distribution offers is not known here. {error}", file=sys.stderr)
+        print(f"vkgroup: the drivers of the distribution cannot be listed. {error}", file=sys.stderr)
         statuses = [
             drivers.DriverStatus(d.name, d.family, d.version, d, None, "") for d in drivers.installed()
         ]
@@ -63,7 +63,7 @@ def _data(status: drivers.DriverStatus) -> dict[str, object]:
 
 
 def _show_progress(what: str, fraction: float) -> None:
-    """One line that is written over and over; nothing where nobody watches."""
+    """Print progress on one line that is overwritten, if standard error is a terminal."""
     if sys.stderr.isatty():
         end = "\n" if fraction >= 1 else ""
         print(f"\r\x1b[Kfetching {what} {fraction:4.0%}", end=end, file=sys.stderr, flush=True)

@@ -15,7 +15,7 @@ from vkgroup.cli import signals
 VERDICT, BAD_INPUT, NO_DEVICE = 1, 2, 3
 """Exit codes other than 0 (success)."""
 
-_PIPE_CLOSED = 128 + 13  # as a shell reports a process that SIGPIPE ended
+_PIPE_CLOSED = 128 + 13  # the exit code in a shell of a process ended by SIGPIPE
 
 COMMANDS = {
     "devices": "list devices and drivers, and the default device",

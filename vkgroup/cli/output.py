@@ -1,4 +1,4 @@
-"""Output of commands: JSON to a file or alone on standard output; text for people otherwise."""
+"""Output of commands: JSON to a file or to standard output, and text for people."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from vkgroup.files import write_whole
 
 
 def people(json_file: str | None) -> TextIO:
-    """Where lines for people go: not to standard output while JSON has it (``--json -``)."""
+    """Return the stream for people: standard error if JSON goes to standard output (``--json -``)."""
     return sys.stderr if json_file == "-" else sys.stdout
 
 
 def write_json(data: Any, json_file: str | None) -> None:
-    """Write `data` where ``--json`` says; ``-`` is standard output, None writes nothing.
+    """Write `data` to the file of ``--json``; ``-`` means standard output, None writes nothing.
 
-    A file is whole at any time, the one that was there before or the new one: who is killed leaves no half.
+    The file is replaced atomically, so it is complete even if the process is killed.
     """
     if json_file is None:
         return
@@ -34,7 +34,7 @@ def write_json(data: Any, json_file: str | None) -> None:
 
 
 def table(rows: list[list[str]], stream: TextIO) -> None:
-    """Print `rows` in columns, the last one unpadded."""
+    """Print `rows` in aligned columns."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))] if rows else []
     for row in rows:
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
@@ -42,5 +42,5 @@ def table(rows: list[list[str]], stream: TextIO) -> None:
 
 
 def megabytes(size: int) -> str:
-    """A size for people: ``31.6 MB``."""
+    """Return a size for people: ``31.6 MB``."""
     return f"{size / 1e6:.1f} MB"

@@ -1,4 +1,4 @@
-"""Arguments of the form ``NAME=VALUE``: bindings with their files, constants with their numbers."""
+"""Arguments of the form ``NAME=VALUE``: bindings with files, constants with numbers."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ Key = str | int | tuple[int, int]
 
 
 def arrays(inputs: list[tuple[str, str]]) -> dict[Key, npt.NDArray[Any]]:
-    """Read the files of ``--in``.
+    """Return the arrays of ``--in`` by binding.
 
     Raises
     ------
     InvalidInput
         A file cannot be read, or a binding is given twice.
     """
-    found: dict[Key, npt.NDArray[Any]] = {}
+    bindings: dict[Key, npt.NDArray[Any]] = {}
     for name, file in inputs:
-        if key(name) in found:
+        if key(name) in bindings:
             raise InvalidInput(f"--in {name}={file}: {name} is given twice; give one file for each binding.")
-        found[key(name)] = read(Path(file))
-    return found
+        bindings[key(name)] = read(Path(file))
+    return bindings
 
 
 def once(given: list[tuple[str, str]], option: str) -> dict[str, str]:
@@ -36,18 +36,20 @@ def once(given: list[tuple[str, str]], option: str) -> dict[str, str]:
     Raises
     ------
     InvalidInput
-        A name is given twice: one of the values would be lost.
+        A name is given twice.
     """
-    found: dict[str, str] = {}
+    by_name: dict[str, str] = {}
     for name, value in given:
-        if name in found:
-            raise InvalidInput(f"{option} {name}={value}: {name} is given twice.")
-        found[name] = value
-    return found
+        if name in by_name:
+            raise InvalidInput(
+                f"{option} {name}={value}: {name} is given twice; give one value for each name."
+            )
+        by_name[name] = value
+    return by_name
 
 
 def key(name: str) -> Key:
-    """Return how a binding is called: by name, by number, or by (set, number) for ``SET.NUMBER``."""
+    """Return the key of a binding: its name, its number, or (set, number) for ``SET.NUMBER``."""
     match = re.fullmatch(r"(\d+)(?:\.(\d+))?", name)
     if match is None:
         return name
@@ -55,17 +57,17 @@ def key(name: str) -> Key:
 
 
 def constant(name: str) -> int | str:
-    """Return how a specialization constant is called: by id or by name."""
+    """Return the key of a specialization constant: its id or its name."""
     return int(name) if name.isdecimal() else name
 
 
 def value(text: str) -> bool | int | float:
-    """Return the number or truth value that a text stands for.
+    """Return the number or Boolean of a text.
 
     Raises
     ------
     InvalidInput
-        It stands for none.
+        The text is neither a number nor a Boolean.
     """
     if text in ("true", "false"):
         return text == "true"
@@ -76,24 +78,25 @@ def value(text: str) -> bool | int | float:
 
 
 def values(text: str) -> Any:
-    """Return one value, or those that commas separate."""
-    found = [value(word) for word in text.split(",")]
-    return found[0] if len(found) == 1 else found
+    """Return one value, or a list of values separated by commas."""
+    numbers = [value(word) for word in text.split(",")]
+    return numbers[0] if len(numbers) == 1 else numbers
 
 
 def read(file: Path) -> npt.NDArray[Any]:
-    """Read the array of an .npy file.
+    """Return the array of an .npy file.
 
     Raises
     ------
     InvalidInput
-        It is none.
+        The file cannot be read as an .npy file.
     """
     try:
         array = np.load(file, allow_pickle=False)
     except Exception as error:
-        # NumPy parses a header as Python and allocates what it promises: a wrong one raises nearly anything.
+        # NumPy parses the header as Python and allocates the size in it, so a wrong header can raise any
+        # error.
         raise InvalidInput(f"{file} cannot be read as an .npy file: {error}") from error
     if not isinstance(array, np.ndarray):
-        raise InvalidInput(f"{file} holds several arrays; an .npy file holds one.")
+        raise InvalidInput(f"{file} contains several arrays; give an .npy file with one array.")
     return array

@@ -1,4 +1,4 @@
-"""``vkgroup probe``: what a device declares, and what experiments find."""
+"""``vkgroup probe``: print declared properties of a device and observations of experiments."""
 
 from __future__ import annotations
 
@@ -18,58 +18,58 @@ from vkgroup.probe.declared import NO, declared, opengl
 _STYLES = {"observed": "", "not_supported": "dim", "not_run": "yellow", "failed": "bold red"}
 
 _WIDTH = 100
-"""Columns where the output is no terminal."""
+"""Width of output that does not go to a terminal, in columns."""
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Run the command; returns its exit code: 1 where the device breaks a promise, fails or is lost."""
+    """Run the command; return 1 if the device lacks a required minimum, fails or is lost, else 0."""
     stream = people(arguments.json)
     console = Console(file=stream, highlight=False, width=None if stream.isatty() else _WIDTH)
     source = None if arguments.json in (None, "-") else Path(arguments.json)
     with ExitStack() as stack:
         recording = None
         if arguments.db is not None:
-            # Databases know the suite's cases, which nothing else here needs.
+            # Imported here, because databases import the suite, which this command does not need otherwise.
             from vkgroup.results.history import Recording
 
             recording = stack.enter_context(Recording(arguments.db, source))
-        found = probe(stack.enter_context(vkgroup.open(arguments.device)))
-        # A device that was lost may fail once more when it is closed: by then everything is written.
-        _print(found, console)
-        data = found.to_json()
+        result = probe(stack.enter_context(vkgroup.open(arguments.device)))
+        # Write everything before the device is closed, because closing a lost device may fail.
+        _print(result, console)
+        data = result.to_json()
         write_json(data, arguments.json)
         if recording is not None:
             recording.probe(data)
-    if found.interrupted is not None:
-        found.interrupted.add_note("what was found until then is above: run the command again for the rest")
-        raise found.interrupted
-    failed = any(isinstance(outcome, Failed) for outcome in found.outcomes.values())
-    return 1 if failed or found.lost or found.capabilities.minimum_promises() else 0
+    if result.interrupted is not None:
+        result.interrupted.add_note("partial results are above: run the command again for all of them")
+        raise result.interrupted
+    failed = any(isinstance(outcome, Failed) for outcome in result.outcomes.values())
+    return 1 if failed or result.lost or result.capabilities.minimum_promises() else 0
 
 
-def _print(found: Probe, console: Console) -> None:
+def _print(result: Probe, console: Console) -> None:
     table = _table()
-    for section in declared(found.capabilities):
+    for section in declared(result.capabilities):
         _head(table, section.title)
         for label, words in section.lines:
             style = "dim" if words == NO else "bold red" if words.startswith("broken") else ""
             table.add_row(Text("  " + label), Text(words, style=style))
     _head(table, "Observed")
     for experiment in EXPERIMENTS:
-        outcome = found.outcomes[experiment.name]
+        outcome = result.outcomes[experiment.name]
         for number, line in enumerate(outcome.lines()):
             title = "" if number else "  " + experiment.title
             table.add_row(Text(title), Text(line, style=_STYLES[outcome.status]))
     console.print(table)
-    # Its names are longer than all others, and a table of their own keeps them from widening the other.
-    limits, section = _table(), opengl(found.capabilities)
+    # A separate table, because the long names of these limits would widen the first table.
+    limits, section = _table(), opengl(result.capabilities)
     _head(limits, section.title)
     for label, words in section.lines:
         limits.add_row(Text("  " + label), Text(words))
     console.print()
     console.print(limits)
-    if found.lost:
-        console.print(Text("The device was lost: this is what was known until then.", style="bold red"))
+    if result.lost:
+        console.print(Text("The device was lost: the results above are partial.", style="bold red"))
 
 
 def _table() -> Table:

@@ -1,4 +1,4 @@
-"""``vkgroup run``: a compute, fragment or ray-generation shader on NumPy files, or a reproduction folder."""
+"""``vkgroup run``: run a compute, fragment or ray-generation shader, or a reproduction folder."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from vkgroup.dispatch.blocks import suggestion
 from vkgroup.errors import InvalidInput
 from vkgroup.gl import Names
 
-# Where GLSL and NumPy use the same word for different sizes, a shader's author means GLSL's.
+# GLSL and NumPy use the same names for types of different sizes; the names in options are those of GLSL.
 _GLSL_DTYPES = {"float": "float32", "double": "float64", "int": "int32", "uint": "uint32", "half": "float16"}
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Run the command; returns its exit code."""
+    """Run the command; return its exit code."""
     if arguments.shader.is_dir():
         from vkgroup.cli import repeat
 
@@ -64,17 +64,17 @@ def execute(arguments: argparse.Namespace) -> int:
         if names.key(key) not in result:
             what = "binding or output" if arguments.size else "binding"
             raise InvalidInput(
-                f"--out {_text(key)}: the shader cannot write a {what} of that name."
+                f"--out {_text(key)}: the shader writes no {what} of that name."
                 f"{suggestion(key, map(str, result))}"
             )
     return 0
 
 
 def _check(arguments: argparse.Namespace) -> None:
-    """Refuse options that do not go together."""
+    """Raise InvalidInput for options that cannot be combined."""
     traces = tracing.wanted(arguments)
     if traces and (arguments.size is None or arguments.groups is not None):
-        raise InvalidInput("Give --size W,H[,D] to trace rays with a ray-generation shader, and no --groups.")
+        raise InvalidInput("A ray-generation shader needs --size W,H[,D] and no --groups.")
     meshes = arguments.size is not None and arguments.mesh is not None
     if (arguments.groups is None) == (arguments.size is None) and not (meshes and arguments.groups):
         raise InvalidInput(
@@ -88,7 +88,7 @@ def _check(arguments: argparse.Namespace) -> None:
 
 
 def _time(seconds: float) -> str:
-    """Return a time with the unit that suits it."""
+    """Return a time with a suitable unit."""
     if seconds < 1e-3:
         return f"{seconds * 1e6:.1f} µs"
     return f"{seconds * 1e3:.1f} ms" if seconds < 1 else f"{seconds:.2f} s"
@@ -101,7 +101,7 @@ def _numbers(given: list[tuple[str, str]], option: str) -> dict[str, Any]:
 def _outputs(
     arguments: argparse.Namespace, bindings: dict[pairs.Key, npt.NDArray[Any]]
 ) -> dict[pairs.Key, Path | None]:
-    """Read ``--out``: bind the zeros, and return which results go to which file."""
+    """Parse ``--out``: add arrays of zeros to `bindings`; return the output file of each result."""
     files: dict[pairs.Key, Path | None] = {}
     for name, text in pairs.once(arguments.outputs, "--out").items():
         key, (zeros, file) = pairs.key(name), _output(text)
@@ -109,7 +109,7 @@ def _outputs(
             raise InvalidInput(
                 f"--out {name}={text}: a binding that --in has needs only the file ({name}=F.npy)."
             )
-        # An output of a fragment shader needs no type either: it is no binding.
+        # An output of a fragment shader needs no type, because it is not a binding.
         drawn = arguments.size is not None and not tracing.wanted(arguments)
         if zeros is None and key not in bindings and not drawn:
             raise InvalidInput(
@@ -123,7 +123,7 @@ def _outputs(
 
 
 def _writable(file: Path | None) -> Path | None:
-    """Refuse a file that could not be written in the end, before anything runs."""
+    """Return the file; raise InvalidInput if it cannot be written, before the shader runs."""
     if file is not None and (file.is_dir() or not file.parent.is_dir()):
         why = "it is a folder" if file.is_dir() else f"there is no folder {file.parent}"
         raise InvalidInput(f"{file} cannot be written: {why}")
@@ -135,7 +135,7 @@ def _text(key: pairs.Key) -> str:
 
 
 def _output(text: str) -> tuple[npt.NDArray[Any] | None, Path | None]:
-    """What ``DTYPE[N,…]:F.npy``, ``DTYPE[N,…]`` or ``F.npy`` stands for: zeros to bind, a file to write."""
+    """Return zeros and file of ``DTYPE[N,…]:F.npy``, ``DTYPE[N,…]`` or ``F.npy``; None for absent parts."""
     match = re.fullmatch(r"(\w+)\[(\d+(?:,\d+)*)\](?::(.+))?", text)
     if match is None:
         return None, Path(text)
@@ -143,7 +143,7 @@ def _output(text: str) -> tuple[npt.NDArray[Any] | None, Path | None]:
         dtype = np.dtype(_GLSL_DTYPES.get(match[1], match[1]))
         zeros = np.zeros(tuple(int(word) for word in match[2].split(",")), dtype)
     except (TypeError, ValueError, MemoryError) as error:
-        raise InvalidInput(f"--out …={text}: there is no such array ({error}).") from error
+        raise InvalidInput(f"--out …={text}: the array cannot be created ({error}).") from error
     return zeros, Path(match[3]) if match[3] else None
 
 

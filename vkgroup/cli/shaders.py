@@ -1,4 +1,4 @@
-"""A shader named on the command line, with the options that compile it: shared by commands."""
+"""Loading of shaders named on the command line, with their compiler options."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from vkgroup.compiler.source import read
 from vkgroup.errors import InvalidInput
 from vkgroup.spirv import Module
 
-# Types only: commands that do not need these packages start without them.
+# Types only, because some commands do not need these packages at run time.
 if TYPE_CHECKING:
     from vkgroup.device import Capabilities
     from vkgroup.device.gl_limits import Value
@@ -20,16 +20,16 @@ _TARGETS = {".".join(map(str, target.vulkan_version)): target for target in reve
 
 
 def named_target(arguments: argparse.Namespace) -> Target:
-    """The target that the command line names."""
+    """Return the target of the command line."""
     return _TARGETS[arguments.target]
 
 
 def load(arguments: argparse.Namespace, target: Target, capabilities: Capabilities | None = None) -> Module:
-    """The module that the command line names: compiled, assembled or read, and validated.
+    """Return the validated module of the shader on the command line.
 
     Parameters
     ----------
-    capabilities : those of the device that it is for; from them follow OpenGL's limits for ``--dialect gl``.
+    capabilities : capabilities of the device; they determine OpenGL's limits for ``--dialect gl``.
     """
     limits = None if arguments.dialect != "gl" or capabilities is None else _limits(capabilities)
     return compile_file(
@@ -43,7 +43,7 @@ def load(arguments: argparse.Namespace, target: Target, capabilities: Capabiliti
 
 
 def _limits(capabilities: Capabilities) -> dict[str, Value]:
-    """OpenGL's limits on a device; compiling for none needs nothing of `vkgroup.device`."""
+    """Return OpenGL's limits on a device; `vkgroup.device` is imported only here."""
     from vkgroup.device.gl_limits import gl_values
 
     return gl_values(capabilities)
@@ -52,7 +52,7 @@ def _limits(capabilities: Capabilities) -> dict[str, Value]:
 def load_stage(
     arguments: argparse.Namespace, file: Path, stage: str, target: Target, capabilities: Capabilities
 ) -> Module:
-    """Load another shader, with the options of the one that the command line names."""
+    """Return the module of another shader, with the options of the main shader."""
     given = vars(arguments) | {"shader": file, "stage": stage}
     return load(argparse.Namespace(**given), target, capabilities)
 
@@ -60,41 +60,39 @@ def load_stage(
 def load_stages(
     arguments: argparse.Namespace, target: Target, capabilities: Capabilities
 ) -> tuple[Module, dict[str, Any]]:
-    """Load the shader that the command line names, and those that it is to be drawn with.
+    """Load the shader on the command line and the other stages of the draw.
 
-    In the dialect gl a vertex and a fragment shader are linked: they share uniforms.
+    In the dialect gl, vertex and fragment shader are linked, because they share uniforms.
 
     Returns
     -------
-    The shader; the others as `Device.draw` takes them.
+    The shader, and the other stages as keyword arguments of `Device.draw`.
     """
 
-    def one(file: Path | None, stage: str) -> Module | None:
+    def load_file(file: Path | None, stage: str) -> Module | None:
         if file is None:
             return None
         return load_stage(arguments, file, stage, target, capabilities)
 
     others = any((arguments.tessellation, arguments.geometry, arguments.mesh, arguments.task))
     if arguments.dialect == "gl" and others:
-        raise InvalidInput(
-            "--dialect gl draws with a vertex and a fragment shader; leave the other stages out."
-        )
+        raise InvalidInput("--dialect gl supports only vertex and fragment shaders; omit the other stages.")
     if arguments.dialect == "gl" and arguments.vertex is not None:
         files = {"fragment": arguments.shader, "vertex": arguments.vertex}
         sources = [(read(file), stage, str(file)) for stage, file in files.items()]
         modules = link(sources, limits=_limits(capabilities), **_options(arguments, target))
         return modules["fragment"], {"vertex": modules["vertex"]}
     stages = ("tessellation_control", "tessellation_evaluation")
-    pair = arguments.tessellation and tuple(map(one, arguments.tessellation, stages))
-    found: dict[str, Any] = {
-        stage: one(vars(arguments)[stage], stage) for stage in ("vertex", "geometry", "mesh", "task")
+    pair = arguments.tessellation and tuple(map(load_file, arguments.tessellation, stages))
+    modules_by_stage: dict[str, Any] = {
+        stage: load_file(vars(arguments)[stage], stage) for stage in ("vertex", "geometry", "mesh", "task")
     }
-    found["tessellation"] = pair
-    return load(arguments, target, capabilities), found
+    modules_by_stage["tessellation"] = pair
+    return load(arguments, target, capabilities), modules_by_stage
 
 
 def _options(arguments: argparse.Namespace, target: Target) -> dict[str, Any]:
-    """The options that compiling one shader and linking several have in common."""
+    """Return the options that compiling and linking share."""
     return {
         "defines": dict(define(text) for text in arguments.defines),
         "include_paths": arguments.include_paths,
@@ -107,6 +105,6 @@ def _options(arguments: argparse.Namespace, target: Target) -> dict[str, Any]:
 
 
 def define(text: str) -> tuple[str, str]:
-    """Return the name and the value of a macro."""
+    """Return name and value of a macro definition; the default value is 1."""
     name, equals, value = text.partition("=")
     return name, value if equals else "1"

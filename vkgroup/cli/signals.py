@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and SIGHUP: a command ends in order, says what it has kept, and leaves nobody behind."""
+"""Ctrl-C, SIGTERM and SIGHUP: commands exit cleanly, report saved results and end their processes."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _ENDING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP"
 
 
 class Ended(KeyboardInterrupt):
-    """The command was told to end.
+    """The command was interrupted by a signal.
 
     Attributes
     ----------
-    number : of the signal.
+    number : number of the signal.
     """
 
     def __init__(self, number: int) -> None:
@@ -25,16 +25,16 @@ class Ended(KeyboardInterrupt):
 
 
 def exit_code(end: KeyboardInterrupt) -> int:
-    """Return 128 and the number of the signal, as a shell reports a process that it ended."""
+    """Return 128 plus the signal number, the exit code in a shell of a process ended by a signal."""
     return 128 + (end.number if isinstance(end, Ended) else signal.SIGINT)
 
 
 @contextmanager
 def orderly() -> Iterator[None]:
-    """Raise `Ended` in the main thread at the first signal; a second one ends the process at once.
+    """Raise `Ended` in the main thread at the first signal; a second signal ends the process immediately.
 
-    A signal that whoever started the process has it ignore (``nohup``) stays ignored, and in another thread
-    than the main one, which cannot have handlers, nothing is changed.
+    Signals that the parent process set to be ignored (``nohup``) stay ignored. In other threads than the main
+    thread, which cannot set handlers, this has no effect.
     """
     before: dict[int, Any] = {}
 
@@ -58,7 +58,7 @@ def orderly() -> Iterator[None]:
 
 @contextmanager
 def keeping(what: Callable[[], str]) -> Iterator[None]:
-    """Add to an interruption what was kept of the work, and what to do with it."""
+    """Add a note to an interruption: which results are saved, and how to continue."""
     try:
         yield
     except KeyboardInterrupt as end:

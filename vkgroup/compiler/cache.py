@@ -3,7 +3,7 @@
 An entry is one file. Its name is the digest of everything that decides the module: source, options and tool
 versions. It contains the module, the digests of the included files, and a checksum of all. It is written to a
 temporary file and renamed, so that readers see a complete file or none. A damaged entry, or one with changed
-included files, is ignored. A cache that cannot be read or written is no error: the source is compiled.
+included files, is ignored. If the cache cannot be read or written, the source is compiled without it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ENTRIES_OF_A_FOLDER = 128
 
 
 def cache_folder() -> Path:
-    """Return the folder of compiled modules: in the user's cache."""
+    """Return the folder of compiled modules in the user's cache."""
     return files.cache_folder() / "modules"
 
 
@@ -89,7 +89,7 @@ class _Listed(msgspec.Struct):
 
 
 def _pack(module: Module, dependencies: Dependencies) -> bytes:
-    """Checksum, length of the dependencies, dependencies, module."""
+    """Return an entry: checksum, length of the dependencies, dependencies, module."""
     listed = {
         "present": {path: known.hex() for path, known in dependencies.present.items()},
         "absent": sorted(dependencies.absent),

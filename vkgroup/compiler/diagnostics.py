@@ -30,47 +30,47 @@ _OPENGL = re.compile(
 
 
 def from_glslang(log: str, name: str) -> list[Diagnostic]:
-    """Read glslang's log; its string number 0 is the file called `name`."""
+    """Return the diagnostics of glslang's log; its source string 0 is the file `name`."""
 
     def rename(file: str) -> str:
-        # A "#line N S" in the source changes the number; it still names this source.
+        # "#line N S" in the source changes the string number, but the number still refers to this source.
         return name if not file or file.isdigit() else file
 
     return _read(log, _GLSLANG, rename)
 
 
 def from_shaderc(log: str, rename: Callable[[str], str]) -> list[Diagnostic]:
-    """Read shaderc's log; `rename` gives a file's name as the user knows it."""
+    """Return the diagnostics of shaderc's log; `rename` returns the user's name for a file."""
     return _read(log, _SHADERC, rename)
 
 
 def hint_at_opengl(error: CompileError) -> CompileError:
     """Return the error with a hint at the dialect gl if a Vulkan shader uses OpenGL constructs."""
-    found = list(error.diagnostics)
-    for number, entry in enumerate(found):
+    diagnostics = list(error.diagnostics)
+    for number, entry in enumerate(diagnostics):
         if entry.severity == "error" and _OPENGL.search(entry.message):
             hint = 'was it written for OpenGL? That is --dialect gl (in Python: dialect="gl")'
-            found[number] = replace(entry, message=f"{entry.message}; {hint}")
-            return type(error)(str(error.args[0]), found)
+            diagnostics[number] = replace(entry, message=f"{entry.message}; {hint}")
+            return type(error)(str(error.args[0]), diagnostics)
     return error
 
 
 def _read(log: str, pattern: re.Pattern[str], rename: Callable[[str], str]) -> list[Diagnostic]:
-    """Read a log line by line; a line that starts no message continues the one before."""
-    found: list[Diagnostic] = []
+    """Return the diagnostics of a log; a line without `pattern` continues the previous message."""
+    diagnostics: list[Diagnostic] = []
     last_file = ""
     for line in log.splitlines():
         if not line.strip() or _SUMMARY.fullmatch(line.strip()):
             continue
         match = pattern.fullmatch(line)
         if match is None:
-            if found:
+            if diagnostics:
                 more = line.removeprefix(f"{last_file}:").strip()
-                found[-1] = replace(found[-1], message=f"{found[-1].message} {more}")
+                diagnostics[-1] = replace(diagnostics[-1], message=f"{diagnostics[-1].message} {more}")
             continue
         parts = match.groupdict()
         last_file = parts["file"] or ""
-        found.append(
+        diagnostics.append(
             Diagnostic(
                 severity=parts["severity"].lower(),
                 file=rename(last_file),
@@ -80,4 +80,4 @@ def _read(log: str, pattern: re.Pattern[str], rename: Callable[[str], str]) -> l
                 message=parts["message"].strip().removeprefix("'' : ").removeprefix("'' :  "),
             )
         )
-    return found
+    return diagnostics

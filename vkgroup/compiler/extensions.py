@@ -1,7 +1,7 @@
 """Extensions that glslang lacks or implements differently: sources are rewritten before compilation.
 
-In the GL dialect each ``#extension NAME : BEHAVIOUR`` whose name is a key of `REWRITERS` hands the source to
-that rewriter. Line numbers must stay: see `replace_directive`.
+In the GL dialect each ``#extension NAME : BEHAVIOR`` whose name is a key of `REWRITERS` is passed to that
+rewriter. Line numbers must not change: see `replace_directive`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from vkgroup.compiler.source import DEFAULT_VERSION, find_version
 
-BEHAVIOURS = ("require", "enable", "warn", "disable")
+BEHAVIORS = ("require", "enable", "warn", "disable")
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Use:
 
     Attributes
     ----------
-    name, behaviour : as in the directive; behaviour is one of `BEHAVIOURS`.
+    name, behavior : as in the directive; behavior is one of `BEHAVIORS`.
     source : the current text of the whole source.
     start, end : range of the directive in `source`, without the line end.
     line : its line, counted from 1.
@@ -31,7 +31,7 @@ class Use:
     """
 
     name: str
-    behaviour: str
+    behavior: str
     source: str
     start: int
     end: int
@@ -42,7 +42,7 @@ class Use:
 
 
 #: Function of a directive that returns the new source in place of ``use.source``. The directive must be
-#: removed, or changed to a behaviour that the rewriter ignores. It raises CompileError
+#: removed, or changed to a behavior that the rewriter ignores. It raises CompileError
 #: (`vkgroup.compiler.source.failure`) with ``use.line``.
 Rewriter = Callable[[Use], str]
 
@@ -50,40 +50,40 @@ Rewriter = Callable[[Use], str]
 REWRITERS: dict[str, Rewriter] = {}
 
 _DIRECTIVE = re.compile(
-    r"^[ \t]*#[ \t]*extension[ \t]+(?P<name>\w+)[ \t]*:[ \t]*(?P<behaviour>\w+)[ \t]*(?=$|//|/\*)",
+    r"^[ \t]*#[ \t]*extension[ \t]+(?P<name>\w+)[ \t]*:[ \t]*(?P<behavior>\w+)[ \t]*(?=$|//|/\*)",
     re.MULTILINE,
 )
 
-# A line comment goes on in the next line where it ends with a backslash (GLSL 4.60, 3.2).
+# A line comment that ends with a backslash continues on the next line (GLSL 4.60, 3.2).
 _COMMENT = re.compile(r"//(?:[^\n\\]|\\.)*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 
 
 def replace_directive(use: Use, text: str) -> str:
-    """Return the source with `text` in place of the directive, the lines after it keeping their numbers."""
+    """Return the source with the directive replaced by `text`; later lines keep their numbers."""
     lines = text.splitlines()
-    # Before GLSL 3.30 "#line n" numbers the line after the next (GLSL 1.50, 3.3). Counted from __LINE__, as
-    # the source may have a "#line" of its own.
+    # Before GLSL 3.30, "#line n" sets the number of its own line, not of the next (GLSL 1.50, 3.3). Relative
+    # to __LINE__, because the source may contain another "#line".
     step = (1 if use.version >= 330 else 0) - len(lines)
     lines.append(f"#line __LINE__ {'+' if step >= 0 else '-'} {abs(step)}")
     return use.source[: use.start] + "\n".join(lines) + use.source[use.end :]
 
 
 def without_comments(source: str, count: int = 0) -> str:
-    """Return a source with blanks in place of its comments, or of the first `count`; lines stay lines."""
+    """Return the source with all comments, or the first `count`, replaced by blanks; line ends stay."""
     return _COMMENT.sub(lambda comment: re.sub(r"[^\n]", " ", comment[0]), source, count=count)
 
 
 def macro_of(name: str) -> str:
-    """Return the macro that stands for the extension's own where glslang does not define that.
+    """Return the macro that replaces an extension's macro if glslang does not define it.
 
-    Names that begin with ``GL_`` cannot be defined by a source, so tests such as ``#ifdef GL_NV_…`` are
-    redirected to this one, which is 1.
+    A source cannot define names that begin with ``GL_``. Conditions such as ``#ifdef GL_NV_…`` therefore test
+    this macro, which is 1.
     """
     return f"vkgroup_has_{name}"
 
 
 def rewrite(source: str, stage: str, defines: Mapping[str, str]) -> str:
-    """Return a source after all rewriters; raise CompileError if one of them does."""
+    """Return the source after all rewriters have been applied; raise CompileError if a rewriter does."""
     if not REWRITERS or not any(name in source for name in REWRITERS):
         return source
     version = find_version(source)
@@ -91,7 +91,7 @@ def rewrite(source: str, stage: str, defines: Mapping[str, str]) -> str:
     position = 0
     while (use := _next(source, position, stage, number, defines)) is not None:
         rewriter = REWRITERS.get(use.name)
-        if rewriter is None or use.behaviour not in BEHAVIOURS:
+        if rewriter is None or use.behavior not in BEHAVIORS:
             position = use.end
             continue
         source = rewriter(use)
@@ -106,10 +106,10 @@ def _next(source: str, position: int, stage: str, version: int, defines: Mapping
     line = source.count("\n", 0, match.start()) + 1
     return Use(
         match["name"],
-        match["behaviour"],
+        match["behavior"],
         source,
         match.start(),
-        match.end("behaviour"),
+        match.end("behavior"),
         line,
         stage,
         version,
@@ -118,7 +118,7 @@ def _next(source: str, position: int, stage: str, version: int, defines: Mapping
 
 
 def _redirected(source: str) -> str:
-    """Return a source whose tests of an extension's macro test the defined macro instead."""
+    """Return the source with extension macros in conditions replaced by the macros of `macro_of`."""
     names = "|".join(map(re.escape, REWRITERS))
     conditions = re.compile(r"^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif)\b[^\n]*", re.MULTILINE)
     own = re.compile(rf"\b(?:{names})\b")

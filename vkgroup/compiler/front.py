@@ -140,7 +140,7 @@ def compile_file(
     CompileError
         As for `compile_source`, and if the file cannot be read or its stage is unknown.
     CompilerUnavailable
-        The compiler is not installed; says what to install.
+        The compiler is not installed. The error names what to install.
     """
     file = Path(path)
     suffixes = [suffix[1:] for suffix in file.suffixes]
@@ -222,15 +222,15 @@ def _stage(name: str) -> Stage:
 
 
 def _defines(defines: Mapping[str, str | int] | None) -> tuple[tuple[str, str], ...]:
-    found = []
+    macros = []
     for name, value in (defines or {}).items():
         text = str(int(value)) if isinstance(value, int) else value
         if not _IDENTIFIER.fullmatch(name):
             raise CompileError(f"{name!r} is not a valid macro name")
         if any(character in text for character in "\n\r\0") or not text.isascii():
             raise CompileError(f"the value of macro {name} must be one line of ASCII, not {text!r}")
-        found.append((name, text))
-    return tuple(found)
+        macros.append((name, text))
+    return tuple(macros)
 
 
 def _compile(request: Request, compiler: str, use_cache: bool) -> Module:
@@ -251,11 +251,11 @@ def _key(request: Request, compiler: str) -> str | None:
     identity = _glslang_identity() if compiler == "glslang" else shaderc_identity()
     if identity is None:
         return None
-    places = ""
+    search_paths = ""
     if request.has_includes:
         # Relative paths depend on the working directory.
         folders = [str(path) for path in (request.folder or "", *request.include_paths)]
-        places = "\0".join([os.getcwd(), *folders])
+        search_paths = "\0".join([os.getcwd(), *folders])
     return module_cache.key_of(
         _revision(),
         identity,
@@ -272,7 +272,7 @@ def _key(request: Request, compiler: str) -> str | None:
         request.entry_point,
         "\0".join(f"{name} {value}" for name, value in request.defines),
         repr(request.limits),
-        places,
+        search_paths,
     )
 
 
@@ -350,7 +350,7 @@ def compile_program(requests: Sequence[Request], compiler: str, use_cache: bool)
     for stage, module in built.items():
         interface = interface_of(module)
         module = _finished(thread_group.mark(module, dependencies), first[stage], compiler)
-        # The optimiser may drop what nothing refers to.
+        # The optimizer may remove the interface record, because nothing refers to it.
         modules[stage] = module if interface is None else with_interface(module, interface)
         if keys:
             module_cache.store(keys[stage], modules[stage], dependencies)
@@ -378,13 +378,12 @@ def _finished(module: Module, request: Request, compiler: str) -> Module:
     if request.dialect != "hlsl" and request.entry_point != "main":
         module = rename_entry_point(module, request.entry_point)
     if request.debug:
-        # Both compilers write down what is left of the source after preprocessing, and mangle
-        # every character that is not ASCII.
+        # Both compilers store the preprocessed source and corrupt characters that are not ASCII.
         module = set_source(module, request.name, request.source)
     try:
         return finish(module, request.target, lower=request.lower_legacy, optimize=request.optimize)
     except InvalidModule as error:
-        message = f"{compiler} made a module that is {error}"
+        message = f"{compiler} produced an invalid module: {error}"
         raise CompileError(
             f"{request.name} does not compile", [Diagnostic("error", request.name, 0, 0, message)]
         ) from None

@@ -1,7 +1,7 @@
 """glslang in this process, through its C interface.
 
 Declarations follow ``glslang/Include/glslang_c_interface.h`` of version 13. Every compilation
-runs in the compilers' one thread (`vkgroup.compiler.stack`).
+runs in the single compiler thread (`vkgroup.compiler.stack`).
 """
 
 from __future__ import annotations
@@ -66,18 +66,18 @@ const char *glslang_program_SPIRV_get_messages(void *program);
 const resource *glslang_default_resource(void);
 """
 
-#: ``glslang::TShader::setEntryPoint(const char*)`` as compilers mangle it. HLSL needs it, and the C
-#: interface of version 13 has nothing in its place.
+#: Mangled names of ``glslang::TShader::setEntryPoint(const char*)``. HLSL needs it, and the C interface of
+#: version 13 has no equivalent.
 _SET_ENTRY_POINT = ("_ZN7glslang7TShader13setEntryPointEPKc", "?setEntryPoint@TShader@glslang@@QEAAXPEBD@Z")
 
 _GLSL, _HLSL, _CLIENT_VULKAN, _CLIENT_OPENGL, _TARGET_SPIRV, _CORE_PROFILE = 1, 2, 1, 2, 1, 2
 _OPENGL_VERSION = 450
 _SPIRV_RULES, _VULKAN_RULES, _READ_HLSL = 1 << 3, 1 << 4, 1 << 6
-# With cascading errors, parsing goes on after the first one, so that each is reported.
+# With cascading errors, parsing continues after the first error, so that all are reported.
 _CASCADING_ERRORS = 1 << 7
 _MAP_BINDINGS, _MAP_LOCATIONS = 1 << 0, 1 << 1
 
-#: Options of a shader by dialect.
+#: Shader options by dialect.
 OPTIONS = {
     "vulkan": 0,
     "gl": _MAP_BINDINGS | _MAP_LOCATIONS,
@@ -86,7 +86,7 @@ OPTIONS = {
 
 
 class Glslang:
-    """The opened libraries, initialised."""
+    """The glslang libraries, opened and initialized."""
 
     def __init__(self) -> None:
         self.ffi = cffi.FFI()
@@ -97,25 +97,27 @@ class Glslang:
         limits = open_library(self.ffi, _WHEEL, "glslang-default-resource-limits")
         self.resource = limits.glslang_default_resource()
         if not self.front.glslang_initialize_process():
-            raise CompilerUnavailable(f"glslang does not start; reinstall it: pip install {_WHEEL}")
+            raise CompilerUnavailable(f"glslang cannot be initialized; reinstall it: pip install {_WHEEL}")
 
     @cache  # noqa: B019  (one instance lives as long as the process)
     def callbacks(self) -> tuple[Any, Any, Any]:
-        """Return the C functions for ``#include <…>``, for ``#include "…"``, and for freeing."""
+        """Return the C callbacks for ``#include <…>``, for ``#include "…"``, and for freeing a result."""
         system = self.ffi.callback("include_function", self._include_system)
         local = self.ffi.callback("include_function", self._include_local)
         return system, local, self.ffi.callback("free_function", lambda context, result: 0)
 
     @cache  # noqa: B019
     def set_entry_point(self) -> Any:
-        """Return the C++ method that names the entry point of an HLSL source."""
+        """Return the C++ method that sets the entry point of an HLSL source."""
         library = ctypes.CDLL(str(find_library(_WHEEL, "glslang")))
         for name in _SET_ENTRY_POINT:
             if hasattr(library, name):
                 method = getattr(library, name)
                 method.argtypes, method.restype = (ctypes.c_void_p, ctypes.c_char_p), None
                 return method
-        raise CompilerUnavailable("this build of glslang takes no HLSL; try compiler='shaderc' (glslc)")
+        raise CompilerUnavailable(
+            "this build of glslang does not support HLSL; try compiler='shaderc' (glslc)"
+        )
 
     def _include_local(self, context: Any, name: Any, includer: Any, depth: int) -> Any:
         return self._include(context, name, includer, depth, local=True)
@@ -124,40 +126,40 @@ class Glslang:
         return self._include(context, name, includer, depth, local=False)
 
     def _include(self, context: Any, name: Any, includer: Any, depth: int, local: bool) -> Any:
-        """Answer glslang's wish; an empty name with a text makes that text the diagnostic."""
+        """Return the included file to glslang; with an empty name, the text is a diagnostic."""
         inclusion: Inclusion = self.ffi.from_handle(context)
         try:
             wanted, source = (self.ffi.string(text).decode("utf-8", "replace") for text in (name, includer))
             header, text = inclusion.answer(wanted, source, depth, local)
-        except BaseException as error:  # nothing may unwind through glslang: it is raised afterwards
+        except BaseException as error:  # must not unwind through C; raised afterwards
             inclusion.crash = error
             return self.ffi.NULL
         memory = self.ffi.new("char[]", header), self.ffi.new("char[]", text)
         result = self.ffi.new("included *", (*memory, len(text)))
-        inclusion.kept += (*memory, result)
+        inclusion.references += (*memory, result)
         return result
 
 
 @cache
 def opened_glslang() -> Glslang:
-    """Return the libraries, opened once a process."""
+    """Return the libraries, which are opened once per process."""
     return Glslang()
 
 
 def glslang_identity() -> str:
-    """Return what tells this glslang from another."""
+    """Return an identifier of the installed glslang build."""
     return "glslang " + library_identity(_WHEEL, "glslang")
 
 
 def compile_glslang(request: Request) -> tuple[Module, Dependencies]:
-    """Compile, without validating; return the module and what was included.
+    """Compile without validation; return the module and the included files.
 
-    The GL dialect, which takes several shaders together, is compiled by `vkgroup.compiler.gl.front`.
+    `vkgroup.compiler.gl.front` compiles the GL dialect, because its programs have several shaders.
 
     Raises
     ------
     CompileError
-        With a diagnostic for each of glslang's messages.
+        The source does not compile; one diagnostic for each message of glslang.
     CompilerUnavailable
         glslang is not installed.
     """
@@ -168,12 +170,12 @@ def compile_glslang(request: Request) -> tuple[Module, Dependencies]:
 
 
 def _compile(glslang: Glslang, request: Request, inclusion: Inclusion, longest: int) -> Module:
-    """Preprocess, parse, link, generate."""
+    """Preprocess, parse and link a source, and generate its SPIR-V."""
     ffi, front = glslang.ffi, glslang.front
     handle = ffi.new_handle(inclusion)
     code = ffi.new("char[]", with_include_directive(request).encode())
     entry = shader_input(glslang, request, code, handle)
-    # A program refers to its shader, so it is deleted first; both in this thread, also on failure.
+    # The program refers to its shader and is deleted first. Both are deleted in this thread, also on failure.
     with ffi.gc(front.glslang_shader_create(entry), front.glslang_shader_delete) as shader:
         _parse(glslang, request, entry, shader, inclusion, longest)
         with ffi.gc(front.glslang_program_create(), front.glslang_program_delete) as program:
@@ -202,16 +204,16 @@ def _parse(
     if preprocessed:
         length = len(ffi.string(front.glslang_shader_get_preprocessed_code(shader)))
         if length > longest:
-            message = f"{length} characters after preprocessing; at most {longest} compile"
+            message = f"{length} characters after preprocessing; the maximum is {longest}"
             raise failure(request.name, 0, message)
-    # The preprocessed text has its macros replaced already: they must not be replaced again.
+    # Macros are already replaced in the preprocessed text and must not be replaced again.
     front.glslang_shader_set_preamble(shader, ffi.NULL)
     if not preprocessed or not front.glslang_shader_parse(shader, entry):
         raise failure_of_log(request, ffi.string(front.glslang_shader_get_info_log(shader)))
 
 
 def shader_input(glslang: Glslang, request: Request, code: Any, handle: Any) -> Any:
-    """Fill in glslang's description of what to compile."""
+    """Return glslang's input structure for a request."""
     is_hlsl = request.dialect == "hlsl"
     vulkan, spirv = request.target.vulkan_version, request.target.spirv_version
     messages = _SPIRV_RULES | _CASCADING_ERRORS
@@ -219,7 +221,7 @@ def shader_input(glslang: Glslang, request: Request, code: Any, handle: Any) -> 
     messages |= _READ_HLSL if is_hlsl else 0
     entry = glslang.ffi.new("input *")
     entry.language, entry.stage = (_HLSL if is_hlsl else _GLSL), request.stage.glslang
-    # Version 13 knows no Vulkan newer than 1.3; for the front end 1.4 is no different.
+    # glslang 13 supports Vulkan up to 1.3; its front end needs no change for 1.4.
     entry.client, entry.client_version = _CLIENT_VULKAN, (1 << 22) | (min(vulkan[1], 3) << 12)
     if request.dialect == "gl":
         entry.client, entry.client_version = _CLIENT_OPENGL, _OPENGL_VERSION
@@ -233,13 +235,13 @@ def shader_input(glslang: Glslang, request: Request, code: Any, handle: Any) -> 
 
 
 def generate(glslang: Glslang, request: Request, program: Any, stage: int) -> Module:
-    """Make SPIR-V of a linked program."""
+    """Return the SPIR-V module of one stage of a linked program."""
     ffi = glslang.ffi
     if request.debug:
         glslang.front.glslang_program_set_source_file(program, stage, request.name.encode())
     options = ffi.new("options *")
     options.generate_debug_info, options.disable_optimizer = request.debug, True
-    # A program keeps the words of one stage when it makes those of the next, behind them.
+    # The words of each stage are appended to those of the stages before it.
     before = glslang.back.glslang_program_SPIRV_get_size(program)
     glslang.back.glslang_program_SPIRV_generate_with_options(program, stage, options)
     count = glslang.back.glslang_program_SPIRV_get_size(program) - before
@@ -252,15 +254,15 @@ def generate(glslang: Glslang, request: Request, program: Any, stage: int) -> Mo
 
 
 def preamble_of(request: Request) -> str:
-    """Return what defines a request's macros."""
+    """Return the ``#define`` lines of a request's macros."""
     return "".join(f"#define {name} {value}\n" for name, value in request.defines)
 
 
 def with_include_directive(request: Request) -> str:
-    """Allow ``#include`` in GLSL that uses it, leaving every line its number.
+    """Return the GLSL source with ``#include`` enabled if it is used; line numbers do not change.
 
-    The extension must follow ``#version``, and glslang repeats a preamble's ``#extension`` before
-    it; so the line goes into the source itself.
+    The extension must follow ``#version``. glslang would put a preamble's ``#extension`` before it, so the
+    directive is inserted into the source.
     """
     source = request.source
     if request.dialect == "hlsl" or not request.has_includes:
@@ -269,7 +271,7 @@ def with_include_directive(request: Request) -> str:
     if match is not None and "/*" in match[2]:
         return source
     end = match.end() if match else 0
-    # Before GLSL 3.30, though not in GLSL ES, "#line n" numbers the line after the next.
+    # Before GLSL 3.30 (not in GLSL ES), "#line n" sets the number of its own line, not of the next.
     is_old = match is not None and int(match[1]) < 330 and match[2].split()[:1] != ["es"]
     next_line = source.count("\n", 0, end) + (0 if is_old else 1)
     separator = "" if source[:end].endswith("\n") or not end else "\n"
@@ -278,16 +280,19 @@ def with_include_directive(request: Request) -> str:
 
 
 def failure_of_log(request: Request, log: bytes) -> CompileError:
-    """Make the error from a log; a log without messages still becomes one."""
+    """Return the error of a log; a log without messages also gives an error."""
     text = log.decode("utf-8", "replace")
-    found = from_glslang(text, request.name)
-    if not found:
-        found = [Diagnostic("error", request.name, 0, 0, text.strip() or "glslang gave no reason")]
+    diagnostics = from_glslang(text, request.name)
+    if not diagnostics:
+        diagnostics = [
+            Diagnostic("error", request.name, 0, 0, text.strip() or "glslang failed without a message")
+        ]
     source = request.source.removeprefix(PRELUDE)
     if "#line" not in source:
-        # Preprocessing ends the text with a line of its own, where a missing bracket is missed.
+        # Preprocessing appends a line, on which glslang reports a missing bracket.
         last = len(source.splitlines())
-        found = [
-            replace(item, line=min(item.line, last)) if item.file == request.name else item for item in found
+        diagnostics = [
+            replace(item, line=min(item.line, last)) if item.file == request.name else item
+            for item in diagnostics
         ]
-    return CompileError(f"{request.name} does not compile", found)
+    return CompileError(f"{request.name} does not compile", diagnostics)

@@ -1,17 +1,17 @@
-"""HLSL's wave and quad intrinsics as Shader Model 6.0 defines them, where a compiler makes something else.
+"""Corrections to HLSL's wave and quad intrinsics, for defects of glslang 13 (Shader Model 6.0).
 
-What is amiss in glslang 13, and where it is mended:
+Each defect of glslang 13, and the module that corrects it:
 
 ======================= ============================================== ===========================
-`WaveActiveAllEqual`    of a vector gives one Boolean, not one for     here, by overloads before
-                        each component                                 the source
+`WaveActiveAllEqual`    of a vector returns one Boolean instead of one here, by overloads before
+                        for each component                             the source
 `WavePrefixSum`,        are inclusive scans                            `hlsl_module`
 `WavePrefixProduct`
-`QuadReadLaneAt`        with an index that is no constant is no valid  `hlsl_module`
-                        SPIR-V, or undefined where lanes differ
-`WaveGetLaneCount`,     are not flat in pixel shaders, which is no     `hlsl_module`
-`WaveGetLaneIndex`      valid SPIR-V
-all of a wave           helper lanes take part                         `hlsl_helpers`
+`QuadReadLaneAt`        with an index that is not constant is invalid  `hlsl_module`
+                        SPIR-V, or undefined if lanes differ
+`WaveGetLaneCount`,     are not flat in pixel shaders: invalid          `hlsl_module`
+`WaveGetLaneIndex`      SPIR-V
+all wave operations     helper lanes take part                          `hlsl_helpers`
 ======================= ============================================== ===========================
 """
 
@@ -29,9 +29,9 @@ _ALL_EQUAL = re.compile(r"\bWaveActiveAllEqual\b")
 
 
 def _overloads() -> str:
-    """Return `WaveActiveAllEqual` for what glslang has not right, on one line.
+    """Return overloads of `WaveActiveAllEqual` that correct glslang's, on one line.
 
-    A Boolean scalar has to be among them: else its call would be taken for that of a Boolean vector.
+    There is one for a Boolean scalar, because its calls would otherwise select that of a Boolean vector.
     """
     parts = ["bool WaveActiveAllEqual(bool v) { return WaveActiveAllEqual(v ? 1u : 0u); }"]
     for scalar in ("float", "int", "uint", "double", "bool"):
@@ -44,22 +44,22 @@ def _overloads() -> str:
 
 
 PRELUDE = _overloads() + "\n#line 1\n"
-"""What stands before a source that uses `WaveActiveAllEqual`; lines keep their numbers."""
+"""Text inserted before a source that uses `WaveActiveAllEqual`; line numbers do not change."""
 
 
 def prepared(request: Request) -> Request:
-    """Return the request with the overloads that its source needs, or may need for what it includes."""
+    """Return the request with `PRELUDE` if its source uses `WaveActiveAllEqual` or includes files."""
     if not request.has_includes and not _ALL_EQUAL.search(request.source):
         return request
     return replace(request, source=PRELUDE + request.source)
 
 
 def mended(module: Module) -> Module:
-    """Return what a compiler made of HLSL, with its wave and quad operations as HLSL defines them.
+    """Return a module compiled from HLSL with its wave and quad operations as HLSL defines them.
 
     Parameters
     ----------
-    module : legalized, perhaps not valid where it broadcasts in a quad from an index that is no constant.
+    module : a legalized module. It may be invalid only in quad broadcasts with an index that is not constant.
     """
     module = mend_scans_and_quads(module)
     if any(point.stage == "fragment" for point in module.reflection.entry_points):

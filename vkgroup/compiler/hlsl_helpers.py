@@ -1,13 +1,13 @@
-"""Helper lanes of pixel shaders, which take no part in HLSL's wave operations.
+"""Exclusion of helper lanes of pixel shaders from HLSL's wave operations.
 
-Vulkan lets helper invocations execute group operations like any other. HLSL does not: by default only
-lanes that are no helpers take part in wave operations, and what a helper gets is undefined (Shader Model 6.7,
-"WaveOpsIncludeHelperLanes", on the default; `WaveReadLaneAt`, remarks). Quad operations and derivatives are
-theirs all the same.
+In Vulkan, helper invocations execute group operations like other invocations. In HLSL, helper lanes do not
+participate in wave operations by default, and the result in a helper lane is undefined (Shader Model 6.7,
+"WaveOpsIncludeHelperLanes", on the default; `WaveReadLaneAt`, remarks). They do participate in quad
+operations and derivatives.
 
-So each wave operation of a fragment shader is executed by those lanes alone that are no helpers, while there
-are such. Helpers that are left alone, in a loop that waits for its wave to agree, execute it among
-themselves: else they might never leave.
+Therefore a wave operation of a fragment shader is executed only by lanes that are not helpers, if any of
+these is active. If only helpers are active, they execute the operation: otherwise a loop that waits until the
+wave agrees might never end.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ _WAVE = tuple(
         *("BitwiseAnd", "BitwiseOr", "BitwiseXor"),
     )
 )
-#: What stands before the first instruction that does something in a function.
+#: Instructions that precede the first executed instruction of a function.
 _HEADS = ("OpFunctionParameter", "OpLabel", "OpVariable", "OpLine", "OpNoLine")
 
 _SUBGROUP = 3  # Scope (SPIR-V 3.27)
 _BUILT_IN, _HELPER_INVOCATION = 11, 23  # Decoration, BuiltIn (SPIR-V 3.20, 3.21)
 _INPUT, _PRIVATE = 1, 6  # Storage Class (SPIR-V 3.7)
-_WHOLE_INTERFACE = (1, 4)  # from here on entry points list all variables of global scope
+_WHOLE_INTERFACE = (1, 4)  # since this SPIR-V version, entry points list all global variables
 _FRAGMENT = 4  # Execution Model (SPIR-V 3.3)
 
 
 def exclude_helpers(module: Module) -> Module:
-    """Return a module of a fragment shader with its helper lanes left out of wave operations."""
+    """Return a fragment shader's module with helper lanes excluded from wave operations."""
     used = {instruction.name for instruction in module.instructions}
     if used.isdisjoint(_WAVE):
         return module
@@ -44,8 +44,8 @@ def exclude_helpers(module: Module) -> Module:
 class _Guard:
     """Puts a branch around each wave operation.
 
-    A block with a wave operation is split before it: one half ends in the branch, the other begins with the
-    choice of the result. Whatever named the block as its predecessor names the last part afterwards.
+    A block is split at each wave operation: the first part ends with the branch, the second begins with an
+    OpPhi of the result. Other OpPhi instructions that name the block as predecessor then name its last part.
     """
 
     def __init__(self, module: Module) -> None:
@@ -72,10 +72,10 @@ class _Guard:
         self._merges = self._loop_merges()
 
     def _watch_demotion(self, version: tuple[int, int]) -> None:
-        """Keep in a variable whether the lane is a helper, which a demoted one is from then on.
+        """Add a variable that records whether the lane is a helper; demoted lanes become helpers.
 
-        After a demotion the built-in says nothing certain, and what asks for the state of things
-        (OpIsHelperInvocationEXT, a volatile built-in) ends lavapipe 22.3 and is not heeded by SwiftShader.
+        After a demotion the built-in variable is undefined. Reading the current state
+        (OpIsHelperInvocationEXT, a volatile built-in) crashes lavapipe 22.3, and SwiftShader ignores it.
         """
         editor = self._editor
         pointer = editor.declare("OpTypePointer", _PRIVATE, self._boolean)
@@ -85,14 +85,14 @@ class _Guard:
 
     def _loop_merges(self) -> dict[int, Words]:
         """Return the merge instruction of each loop's header, by the header's label."""
-        found, label = {}, 0
+        merges, label = {}, 0
         for words in self._editor.instructions:
             opcode = words[0] & 0xFFFF
             if opcode == self._codes["OpLabel"]:
                 label = words[1]
             elif opcode == self._codes["OpLoopMerge"]:
-                found[label] = words
-        return found
+                merges[label] = words
+        return merges
 
     def guarded(self) -> Module:
         """Return the module with every wave operation guarded."""
@@ -108,7 +108,7 @@ class _Guard:
         return self._editor.joined(self._out)
 
     def _other(self, opcode: int, words: Words) -> None:
-        """Pass on what is no wave operation, with what has to change or to stand before it."""
+        """Emit an instruction that is not a wave operation, with the necessary changes and insertions."""
         codes, editor = self._codes, self._editor
         if opcode == codes["OpLabel"]:
             self._block = self._part = words[1]
@@ -132,15 +132,15 @@ class _Guard:
         self._last[self._block] = self._part
 
     def _name_parents(self) -> None:
-        """Let the choices that were there before name the last parts of the blocks that were split."""
-        for place in self._choices:
-            words = self._out[place]
+        """Make the original OpPhi instructions name the last parts of split blocks as predecessors."""
+        for position in self._choices:
+            words = self._out[position]
             parents = [self._last.get(label, label) for label in words[4::2]]
             pairs = zip(words[3::2], parents, strict=True)
-            self._out[place] = [*words[:3], *(word for pair in pairs for word in pair)]
+            self._out[position] = [*words[:3], *(word for pair in pairs for word in pair)]
 
     def _operation(self, words: Words) -> None:
-        """Guard one operation."""
+        """Emit a wave operation inside a branch that helper lanes skip."""
         self._part_header()
         editor, boolean, type_, result = self._editor, self._boolean, words[1], words[2]
         helper, other, others, skip, inside, after, made = (editor.fresh() for _ in range(7))
@@ -162,7 +162,7 @@ class _Guard:
         self._last[self._block] = after
 
     def _begin(self) -> None:
-        """Keep what the built-in says before anything can have demoted the lane."""
+        """Store the built-in's value at the start of the entry point, before any demotion."""
         self._begins = False
         editor, helper = self._editor, self._editor.fresh()
         self._out += [
@@ -171,7 +171,7 @@ class _Guard:
         ]
 
     def _part_header(self) -> None:
-        """Let the header of a loop end here, where it has not ended before: its merge stays in its block."""
+        """End a loop header before its first wave operation, so that the OpLoopMerge stays in its block."""
         merge = self._merges.pop(self._block, None)
         if merge is None:
             return

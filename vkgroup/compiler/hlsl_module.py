@@ -1,4 +1,4 @@
-"""Scans and quad reads in modules that were HLSL, and the capabilities that they then need."""
+"""Corrections to modules compiled from HLSL: scans, quad reads, flat lane inputs, capabilities."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ _QUAD = 4
 _BUILT_IN, _FLAT = 11, 14  # Decoration (SPIR-V 3.20)
 _LANES = ("SubgroupSize", "SubgroupLocalInvocationId")
 
-#: Instructions without which a capability is not needed.
+#: Instructions that need a capability, by capability.
 _NEEDED_FOR = {
     "GroupNonUniformVote": ("OpGroupNonUniformAll", "OpGroupNonUniformAny", "OpGroupNonUniformAllEqual"),
 }
 
 
 def mend_scans_and_quads(module: Module) -> Module:
-    """Return `module` with exclusive scans only, and with quad reads from any index.
+    """Return `module` with inclusive scans made exclusive, and with quad reads from non-constant indices.
 
-    `WavePrefixSum` and `WavePrefixProduct` combine the values of lanes below the current one; no intrinsic of
-    Shader Model 6.0 includes its own. `QuadReadLaneAt` reads the lane that its index selects, which may be
-    computed and may differ between the lanes of a quad.
+    `WavePrefixSum` and `WavePrefixProduct` combine the values of the lanes below the current lane; no scan of
+    Shader Model 6.0 includes the current lane. The index of `QuadReadLaneAt` may be computed and may differ
+    between the lanes of a quad.
     """
     rewrites: dict[str, Rewrite] = dict.fromkeys(_SCANS, _scan)
     rewrites["OpGroupNonUniformQuadBroadcast"] = _quad_broadcast
@@ -34,7 +34,7 @@ def _scan(editor: Editor, words: Words) -> list[Words]:
 
 
 def _quad_broadcast(editor: Editor, words: Words) -> list[Words]:
-    """Read all four lanes, and let each invocation select."""
+    """Return instructions that read all four lanes and select the one of the index."""
     _, type_, result, scope, value, index = words
     if editor.definition(index)[0].startswith(("OpConstant", "OpSpecConstant")):
         return [words]
@@ -56,7 +56,10 @@ def _quad_broadcast(editor: Editor, words: Words) -> list[Words]:
 
 
 def _equals(editor: Editor, index: int, lane: int, type_: int) -> tuple[int, list[Words]]:
-    """Compare, as a condition for selecting between values of a type: before SPIR-V 1.4 of its components."""
+    """Return the id of the condition ``index == lane`` for OpSelect on `type_`, and its instructions.
+
+    For vectors the condition is a vector too, as OpSelect requires before SPIR-V 1.4.
+    """
     boolean, equal = editor.declare("OpTypeBool"), editor.fresh()
     made = [editor.instruction("OpIEqual", boolean, equal, index, lane)]
     name, definition = editor.definition(type_)
@@ -69,7 +72,7 @@ def _equals(editor: Editor, index: int, lane: int, type_: int) -> tuple[int, lis
 
 
 def flatten_lanes(module: Module) -> Module:
-    """Return a fragment shader with the lane's index and the wave's size flat, as integers must be there."""
+    """Return a fragment shader with lane index and wave size decorated Flat, which integer inputs need."""
     editor = Editor(module)
     built_ins = grammar().enumeration("BuiltIn")
     decorations = [entry for entry in module.instructions if entry.name == "OpDecorate"]
@@ -82,7 +85,7 @@ def flatten_lanes(module: Module) -> Module:
 
 
 def drop_unused_capabilities(module: Module) -> Module:
-    """Return `module` without capabilities that only functions needed which it no longer has."""
+    """Return `module` without capabilities that were needed only by removed functions."""
     used = {instruction.name for instruction in module.instructions}
     doubles = any(
         instruction.name == "OpTypeFloat" and instruction.operands[0] == 64

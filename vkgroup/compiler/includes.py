@@ -1,4 +1,4 @@
-"""Finds what ``#include`` names, and remembers everything that the answer depended on."""
+"""Resolution of ``#include``, with a record of all files and paths that the result depends on."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from typing import Any
 from vkgroup.compiler.source import decode
 from vkgroup.errors import CompileError
 
-#: More levels of inclusion than this are taken for a cycle that no guard ends.
+#: Maximum depth of inclusion; a deeper one is reported as a cycle without an include guard.
 MAXIMUM_DEPTH = 64
 
 
 def digest(data: bytes) -> bytes:
-    """Return the digest by which included files are compared, 16 bytes."""
+    """Return the digest used to compare included files, 16 bytes."""
     return hashlib.blake2b(data, digest_size=16).digest()
 
 
 @dataclass
 class Dependencies:
-    """Files that were included, with the digest of their bytes, and paths where none was found.
+    """Included files with the digests of their bytes, and paths that were searched without finding a file.
 
-    A compilation can be reused as long as each is as it was: a file that appears at a path tried
-    in vain changes what ``#include`` finds.
+    A compiled module can be reused if all of them are unchanged. A new file at a path in `absent` would
+    change the result of an ``#include``.
     """
 
     present: dict[str, bytes] = field(default_factory=dict)
     absent: set[str] = field(default_factory=set)
 
     def still_hold(self) -> bool:
-        """Whether every file is as it was."""
+        """Return whether all files are unchanged."""
         if any(os.path.isfile(path) for path in self.absent):
             return False
         for path, known in self.present.items():
@@ -49,21 +49,21 @@ class Dependencies:
 
 @dataclass(frozen=True)
 class Included:
-    """An included file: the name that diagnostics give it, and its text."""
+    """An included file: its name in diagnostics, and its text."""
 
     name: str
     text: str
 
 
 class IncludeError(Exception):
-    """An ``#include`` that cannot be followed; the message becomes the diagnostic at its line."""
+    """An ``#include`` that cannot be resolved; the message becomes the diagnostic of its line."""
 
 
 class Includer:
     """Resolves the includes of one compilation.
 
-    ``#include "name"`` looks beside the including file, then in the include paths;
-    ``#include <name>`` in the include paths alone.
+    ``#include "name"`` searches the folder of the including file, then the include paths.
+    ``#include <name>`` searches only the include paths.
     """
 
     def __init__(self, folder: Path | None, include_paths: Sequence[Path]) -> None:
@@ -73,19 +73,19 @@ class Includer:
         self.dependencies = Dependencies()
 
     def include(self, name: str, includer: str, depth: int, local: bool) -> Included:
-        """Find and read one file.
+        """Return the file of an ``#include``.
 
         Parameters
         ----------
         name : as written in the source.
-        includer : name of the including file as `Included` gave it; empty for the main source.
+        includer : name of the including file as in `Included`; empty for the main source.
         depth : 1 for an include of the main source.
-        local : whether the name stood in quotes.
+        local : whether the name is in quotes.
 
         Raises
         ------
         IncludeError
-            The file is missing, unreadable, no text, or part of a cycle.
+            The file is missing, unreadable, not text, or part of a cycle.
         """
         path = self._find(name, includer, local)
         del self._stack[depth - 1 :]
@@ -102,8 +102,8 @@ class Includer:
         try:
             return Included(path, decode(data, path))
         except CompileError as error:
-            place = error.diagnostics[0]
-            raise IncludeError(f"{place.file}:{place.line}: {place.message}") from None
+            first = error.diagnostics[0]
+            raise IncludeError(f"{first.file}:{first.line}: {first.message}") from None
 
     def _find(self, name: str, includer: str, local: bool) -> str:
         folders = list(self._paths)
@@ -117,7 +117,7 @@ class Includer:
                 return candidate
             self.dependencies.absent.add(candidate)
         looked = ", ".join(folder or "." for folder in folders) or "no folder: give include paths"
-        raise IncludeError(f"no such file (looked in {looked})")
+        raise IncludeError(f"no such file (searched: {looked})")
 
     def _too_deep(self, path: str) -> str:
         if path in self._stack:
@@ -128,37 +128,37 @@ class Includer:
 
 @dataclass
 class Inclusion:
-    """What the include callbacks of one compilation share with it.
+    """State that a compilation shares with its include callbacks.
 
     Attributes
     ----------
-    includer : finds the files.
-    kept : C memory that the compiler reads while it runs.
-    crash : an exception of a callback, which may not unwind through C.
+    includer : resolves the includes.
+    references : references to C memory that the compiler reads while it runs.
+    crash : exception raised in a callback; it must not unwind through C, so it is raised later.
     """
 
     includer: Includer
-    kept: list[Any] = field(default_factory=list)
+    references: list[Any] = field(default_factory=list)
     crash: BaseException | None = None
     _refused: tuple[str, str, int] | None = None
     _reason: bytes = b""
 
     def answer(self, name: str, includer: str, depth: int, local: bool) -> tuple[bytes, bytes]:
-        """Return the file's name and text, or no name and the reason why there is none.
+        """Return the file's name and text; on failure an empty name and the reason.
 
-        glslang asks for ``#include "…"`` a second time as ``<…>`` when the answer was no; by then
-        the include paths have been looked through, so the reason stays.
+        If ``#include "…"`` fails, glslang asks again with ``<…>``. The include paths have already been
+        searched, so the same reason is returned.
         """
         if (name, includer, depth) == self._refused:
             self._refused = None
             return b"", self._reason
         try:
-            found = self.includer.include(name, includer, depth, local)
+            included = self.includer.include(name, includer, depth, local)
         except IncludeError as error:
             self._reason = str(error).encode()
             self._refused = (name, includer, depth) if local else None
             return b"", self._reason
-        return found.name.encode(), found.text.encode()
+        return included.name.encode(), included.text.encode()
 
 
 _DIRECTIVE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)', re.MULTILINE)
@@ -166,7 +166,7 @@ _DIRECTIVE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)
 
 @dataclass(frozen=True)
 class Cycle:
-    """Files that include each other in a ring, and the place of the ``#include`` that closes it."""
+    """Files that include each other in a cycle, and the location of the ``#include`` that closes it."""
 
     file: str
     line: int
@@ -174,12 +174,12 @@ class Cycle:
 
 
 def scan(includer: Includer, source: str, name: str) -> Cycle | None:
-    """Read every file that the text may include, be it in a branch not taken; return a cycle if any.
+    """Read all files that the text may include, also in skipped branches; return the first include cycle.
 
-    The includer's dependencies are then those of any compiler that looks in the same places. A
-    cycle may be harmless: a guard can end it.
+    The includer's dependencies then contain those of any compiler that searches the same folders. A cycle is
+    harmless if an include guard ends it.
     """
-    found: list[Cycle] = []
+    cycles: list[Cycle] = []
     done: set[str] = set()
 
     def visit(text: str, file: str, chain: tuple[str, ...]) -> None:
@@ -190,13 +190,13 @@ def scan(includer: Includer, source: str, name: str) -> Cycle | None:
                     wanted, chain[-1] if chain else "", len(chain) + 1, bool(match[1])
                 )
             except IncludeError:
-                continue  # the compiler reports it, if it comes by
+                continue  # reported by the compiler, unless the directive is in a skipped branch
             if included.name in chain:
                 line = text.count("\n", 0, match.start()) + 1
-                found.append(Cycle(file, line, (*chain[chain.index(included.name) :], included.name)))
+                cycles.append(Cycle(file, line, (*chain[chain.index(included.name) :], included.name)))
             elif included.name not in done:
                 done.add(included.name)
                 visit(included.text, included.name, (*chain, included.name))
 
     visit(source, name, ())
-    return found[0] if found else None
+    return cycles[0] if cycles else None

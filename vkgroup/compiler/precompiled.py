@@ -1,4 +1,4 @@
-"""Modules that need no compiler: SPIR-V as a binary file and as assembly."""
+"""SPIR-V input: binary files and assembly text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from vkgroup.compiler.tools import assemble, validate
 from vkgroup.spirv import Module, lower_legacy, set_version
 
 WORDS, ASSEMBLY = ".spv", ".spvasm"
-"""Suffixes of their files."""
+"""File suffixes of SPIR-V binaries and of SPIR-V assembly."""
 
 _VERSION = re.compile(r"(?:\s*;[^\n]*\n)*?\s*;[ \t]*Version:[ \t]*(\d+)\.(\d+)")
 
@@ -20,10 +20,10 @@ _VERSION = re.compile(r"(?:\s*;[^\n]*\n)*?\s*;[ \t]*Version:[ \t]*(\d+)\.(\d+)")
 def assemble_source(
     source: str, name: str, target: Target, *, lower: bool = False, optimize: str | None = None
 ) -> Module:
-    """Assemble, validate, and on request lower and optimise.
+    """Assemble and validate a module; on request lower and optimize it.
 
-    The module's SPIR-V version is that of the comment ``; Version: 1.0`` among those that begin the text (as
-    `vkgroup.compiler.disassemble` writes it), else the newest of the target.
+    The SPIR-V version is taken from a comment ``; Version: 1.0`` at the beginning of the text, as
+    `vkgroup.compiler.disassemble` writes it. Without the comment it is the newest version of the target.
 
     Raises
     ------
@@ -41,7 +41,7 @@ def assemble_source(
 
 
 def read_module(path: Path, target: Target, *, lower: bool = False, optimize: str | None = None) -> Module:
-    """Read a module's words from a file, validate it, and on request lower and optimise it.
+    """Read a module from a binary file and validate it; on request lower and optimize it.
 
     Raises
     ------
@@ -58,12 +58,12 @@ def read_module(path: Path, target: Target, *, lower: bool = False, optimize: st
 
 
 def finish(module: Module, target: Target, *, lower: bool, optimize: str | None) -> Module:
-    """Validate a module; on request lower its legacy ballots and votes and optimize it, with validation.
+    """Validate a module; on request lower its legacy ballots and votes and optimize it, and validate again.
 
     Raises
     ------
     InvalidModule
-        The module breaks SPIR-V's rules for `target`, before or after.
+        The module is invalid for `target`, before or after lowering or optimization.
     """
     validate(module, target)
     if lower:

@@ -1,4 +1,4 @@
-"""Programs of several shaders: OpenGL's LinkProgram."""
+"""Programs of several shaders, linked like OpenGL's LinkProgram."""
 
 from __future__ import annotations
 
@@ -30,33 +30,35 @@ def link(
 ) -> dict[str, Module]:
     """Compile shaders and link them into a program (OpenGL 4.3, 7.3; ARB_compute_shader, 2.11.3).
 
-    Several shaders of one stage become one: each function and variable of global scope is known to all that
-    declare it, and exactly one shader defines ``main``. What the stages share by name (uniforms, blocks,
-    outputs that are the next stage's inputs) has one place in all of them.
+    Several shaders of one stage are combined: they share the global functions and variables that they
+    declare, and exactly one shader defines ``main``. Interfaces that stages share by name (uniforms, blocks,
+    outputs that are the next stage's inputs) have the same binding or location in all stages.
 
     Parameters
     ----------
-    shaders : source, stage and name of each; the name is what diagnostics call it.
-    dialect : ``"gl"``; sources of the other dialects are whole by themselves, see `compile_source`.
+    shaders : source, stage and name of each shader; diagnostics use the name.
+    dialect : ``"gl"``; sources of other dialects are not linked, see `compile_source`.
     defines, include_paths, target, optimize, debug, compiler, cache, lower_legacy, limits : see
-        `compile_source`; they hold for all shaders.
+        `compile_source`; they apply to all shaders.
 
     Returns
     -------
-    The modules by stage. Each carries the record of the whole program: `interface.interface_of`.
+    The modules by stage. Each contains the interface of the whole program: `interface.interface_of`.
 
     Raises
     ------
     CompileError
         A shader does not compile.
     LinkError
-        Each compiles, and they make no program: no size of the workgroup or two, no ``main`` or two, compute
-        shaders with others, stages that contradict each other, more of something than a limit allows.
+        The shaders compile but do not link: no workgroup size or different ones, no ``main`` or several, a
+        compute shader with other stages, conflicting declarations, or a limit is exceeded.
     CompilerUnavailable
-        The compiler is not installed; says what to install.
+        The compiler is not installed. The error names what to install.
     """
     if dialect != "gl":
-        raise CompileError(f"only sources of the dialect 'gl' are linked, not of {dialect!r}")
+        raise CompileError(
+            f"dialect {dialect!r} cannot be linked; only dialect 'gl' can (other sources: compile_source)"
+        )
     if not shaders:
         raise link_error(["the program has no shaders: give at least one"])
     checked = limits_of(limits)

@@ -1,6 +1,6 @@
-"""shaderc as a second front: its C interface where a libshaderc loads, else the ``glslc`` executable.
+"""shaderc as second compiler: through the C interface of libshaderc if it loads, else through ``glslc``.
 
-The C interface's declarations follow ``shaderc/shaderc.h``.
+The declarations of the C interface follow ``shaderc/shaderc.h``.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _LANGUAGE_HLSL, _TARGET_VULKAN, _TARGET_OPENGL, _CORE_PROFILE = 1, 0, 1, 1
 _OPENGL_VERSION = 450
 _RELATIVE_INCLUDE = 0
 
-#: A compiler that has not answered after this many seconds never will.
+#: Time limits of ``glslc`` in seconds: for a source, and for a source with an include cycle.
 _TIMEOUT = 120
 _TIMEOUT_OF_A_CYCLE = 5
 
@@ -80,25 +80,25 @@ class _Library:
         self.release = ffi.callback("release_function", lambda context, result: None)
 
     def _resolve(self, context: Any, name: Any, kind: int, includer: Any, depth: int) -> Any:
-        """Answer an ``#include``; an empty name with a text makes that text the diagnostic."""
+        """Return the included file to shaderc; with an empty name, the text is a diagnostic."""
         inclusion: Inclusion = self.ffi.from_handle(context)
         try:
             wanted, source = (self.ffi.string(text).decode("utf-8", "replace") for text in (name, includer))
-            # An includer that was not included itself is the main source, whatever its name.
+            # An including file that was not itself included is the main source.
             known = source if source in inclusion.includer.dependencies.present else ""
             header, text = inclusion.answer(wanted, known, depth, kind == _RELATIVE_INCLUDE)
-        except BaseException as error:  # nothing may unwind through shaderc: it is raised afterwards
+        except BaseException as error:  # must not unwind through C; raised afterwards
             inclusion.crash = error
             header, text = b"", b"stopped"
         memory = self.ffi.new("char[]", header), self.ffi.new("char[]", text)
         result = self.ffi.new("included *", (memory[0], len(header), memory[1], len(text), self.ffi.NULL))
-        inclusion.kept += (*memory, result)
+        inclusion.references += (*memory, result)
         return result
 
 
 @cache
 def _library() -> _Library | None:
-    """Open the first libshaderc that loads; None where there is none."""
+    """Return the first libshaderc that loads; None if none loads."""
     ffi = cffi.FFI()
     ffi.cdef(_DECLARATIONS)
     for name in _SONAMES:
@@ -110,26 +110,26 @@ def _library() -> _Library | None:
 
 
 def _executable() -> str:
-    """Return the ``glslc`` to use: ``VKGROUP_GLSLC``, else the one on PATH."""
+    """Return the path of ``glslc``: from ``VKGROUP_GLSLC``, else from PATH."""
     wanted = os.environ.get("VKGROUP_GLSLC") or "glslc"
-    found = shutil.which(wanted)
-    if found is None:
+    path = shutil.which(wanted)
+    if path is None:
         raise CompilerUnavailable(
             f"shaderc is not installed: no libshaderc loads and there is no executable {wanted!r}; "
             "install glslc (Debian and Ubuntu: apt-get install glslc; elsewhere: the Vulkan SDK), "
             "or set VKGROUP_GLSLC to its path"
         )
-    return os.path.abspath(found)
+    return os.path.abspath(path)
 
 
 @cache
 def _executable_version(path: str, size: int, changed: int) -> str:
-    """Ask ``glslc`` for its version; size and time of change tell one installation from the next."""
+    """Return path, size, time and version of ``glslc``; size and time are part of the key of `cache`."""
     return f"{path} {size} {changed} {_run([path, '--version'], b'', None).stdout.decode(errors='replace')}"
 
 
 def shaderc_identity() -> str | None:
-    """Return what tells this shaderc from another; None where nothing can (a system's library)."""
+    """Return an identifier of the installed shaderc build; None if unknown (a system's library)."""
     if _library() is not None:
         return None
     path = _executable()
@@ -138,17 +138,17 @@ def shaderc_identity() -> str | None:
 
 
 def compile_shaderc(request: Request) -> tuple[Module, Dependencies]:
-    """Compile, without validating or optimising; return the module and what was included.
+    """Compile without validation and optimization; return the module and the included files.
 
-    The module's entry point is called ``main`` if the source is GLSL. In the dialect ``"gl"`` the module is
-    one for OpenGL, to be lowered by `vkgroup.compiler.gl.program`.
+    The entry point of a GLSL source is called ``main``. In the dialect ``"gl"`` the result is a module for
+    OpenGL, which `vkgroup.compiler.gl.program` lowers.
 
     Raises
     ------
     CompileError
-        With a diagnostic for each of shaderc's messages.
+        The source does not compile; one diagnostic for each message of shaderc.
     CompilerUnavailable
-        Neither library nor executable is there; says what to install.
+        Neither the library nor the executable is installed. The error names what to install.
     """
     library = _library()
     if library is not None:
@@ -157,7 +157,7 @@ def compile_shaderc(request: Request) -> tuple[Module, Dependencies]:
 
 
 def _versions(request: Request) -> tuple[int, int]:
-    """Minor versions of Vulkan (no shaderc that is common knows 1.4) and of SPIR-V."""
+    """Return the minor versions of Vulkan (1.3 at most: common shaderc builds lack 1.4) and of SPIR-V."""
     return min(request.target.vulkan_version[1], 3), request.target.spirv_version[1]
 
 
@@ -216,9 +216,9 @@ def _set_options(lib: Any, request: Request, options: Any) -> None:
 def _compile_by_executable(path: str, request: Request) -> tuple[Module, Dependencies]:
     """Run ``glslc`` with the source on its standard input.
 
-    An include of the main source is looked up from the working directory, which is therefore the
-    source's folder, or an empty one for text without a place. ``glslc`` follows an include cycle
-    without end, so one that the text shows gets it little time.
+    ``glslc`` resolves includes of the main source from the working directory. This is therefore the source's
+    folder, or an empty folder for text without a file. ``glslc`` does not detect include cycles; if the
+    source has one, the time limit is short.
     """
     includer = Includer(request.folder, request.include_paths)
     cycle = scan(includer, request.source, request.name) if request.has_includes else None
@@ -265,20 +265,20 @@ def _run(
         )
     except OSError as error:
         raise CompilerUnavailable(
-            f"{command[0]} does not run ({error.strerror}); install glslc (Debian and Ubuntu: "
+            f"{command[0]} cannot be run ({error.strerror}); install glslc (Debian and Ubuntu: "
             "apt-get install glslc), or set VKGROUP_GLSLC to the path of a working one"
         ) from None
 
 
 def _endless(request: Request, path: str, timeout: float, cycle: Cycle | None) -> CompileError:
-    """Make the error of a compiler that did not end."""
+    """Return the error for a compiler that exceeded its time limit."""
     if cycle is None:
         return failure(request.name, 0, f"{path} did not finish in {timeout} seconds")
     return failure(cycle.file, cycle.line, f"include cycle: {' → '.join(cycle.paths)}")
 
 
 def _known_name(request: Request, file: str) -> str:
-    """Give back the name that the user knows: of the source itself, or below a folder as it was given."""
+    """Return the user's name for a file: the source's name, or a path below an include path as given."""
     if file in ("<stdin>", "glslc"):
         return request.name
     for include_path in request.include_paths:
@@ -288,8 +288,10 @@ def _known_name(request: Request, file: str) -> str:
     return str(Path(os.path.normpath(os.path.join(request.folder or "", file))))
 
 
-def _failure(request: Request, found: list[Diagnostic], log: str) -> CompileError:
-    """Make the error from a log; a log without messages still becomes one."""
-    if not found:
-        found = [Diagnostic("error", request.name, 0, 0, log.strip() or "shaderc gave no reason")]
-    return CompileError(f"{request.name} does not compile", found)
+def _failure(request: Request, diagnostics: list[Diagnostic], log: str) -> CompileError:
+    """Return the error of a log; a log without messages also gives an error."""
+    if not diagnostics:
+        diagnostics = [
+            Diagnostic("error", request.name, 0, 0, log.strip() or "shaderc failed without a message")
+        ]
+    return CompileError(f"{request.name} does not compile", diagnostics)

@@ -1,4 +1,4 @@
-"""Source text on its way to a compiler: read, checked, and brought into one form."""
+"""Source text before compilation: reading, checks and normalization."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from vkgroup.spec.stages import Stage
 
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include\b", re.MULTILINE)
 
-# ``#version`` after nothing but spaces and comments (GLSL 4.60 §3.3), up to the end of its line.
+# ``#version`` after spaces and comments only (GLSL 4.60 §3.3), up to the end of its line.
 _VERSION = re.compile(r"(?:\s|//[^\n]*\n|/\*.*?\*/)*#[ \t]*version[ \t]+(\d+)([^\n]*)(?:\n|$)", re.DOTALL)
 
-#: GLSL's version where a source has no ``#version``.
+#: GLSL version of a source without ``#version``.
 DEFAULT_VERSION = 460
 
 _BYTE_ORDER_MARK = "\ufeff"
@@ -25,16 +25,16 @@ _BYTE_ORDER_MARK = "\ufeff"
 
 @dataclass(frozen=True)
 class Request:
-    """Everything that decides what a compiler makes.
+    """All inputs of a compilation.
 
     Attributes
     ----------
-    source : text with line ends of one character, without byte-order mark.
-    name : what diagnostics call it.
+    source : text with line feeds as line ends and without a byte-order mark.
+    name : name of the source in diagnostics.
     stage, dialect, target, optimize, debug, entry_point, lower_legacy : see `compile_source`.
     defines : name and value of each macro.
     include_paths : folders for ``#include``, in order.
-    limits : of the implementation, by GL's names; for the GL dialect.
+    limits : implementation limits by OpenGL name; for the GL dialect.
     """
 
     source: str
@@ -52,32 +52,32 @@ class Request:
 
     @property
     def folder(self) -> Path | None:
-        """Where ``#include "…"`` in `source` looks first; None for text without a place."""
+        """Folder that ``#include "…"`` in `source` searches first; None for text without a file."""
         return Path(self.name).parent if os.path.dirname(self.name) or os.path.isfile(self.name) else None
 
     @property
     def has_includes(self) -> bool:
-        """Whether the source has an ``#include`` line, be it in a branch not taken."""
+        """Whether the source has an ``#include`` line, including those in skipped branches."""
         return "include" in self.source and _INCLUDE.search(self.source) is not None
 
 
 def find_version(source: str) -> re.Match[str] | None:
-    """Find the ``#version`` line: its number is group 1, what follows on the line group 2."""
+    """Return the match of the ``#version`` line: group 1 is the number, group 2 the rest of the line."""
     return _VERSION.match(source)
 
 
 def failure(name: str, line: int, message: str) -> CompileError:
-    """Make the error of a single message at one place."""
+    """Return a CompileError with a single message at one location."""
     return CompileError(f"{name} does not compile", [Diagnostic("error", name, line, 0, message)])
 
 
 def clean(text: str, name: str) -> str:
-    """Drop a byte-order mark, make every line end ``\\n``, and refuse what no compiler takes.
+    """Return the text without a byte-order mark and with ``\\n`` line ends.
 
     Raises
     ------
     CompileError
-        The text is empty, has a NUL character, or cannot be written as UTF-8.
+        The text is empty, contains a NUL character, or cannot be encoded as UTF-8.
     """
     text = text.removeprefix(_BYTE_ORDER_MARK)
     if "\r" in text:
@@ -86,25 +86,25 @@ def clean(text: str, name: str) -> str:
         raise failure(name, 0, "the source is empty")
     end = text.find("\0")
     if end >= 0:
-        raise failure(name, text.count("\n", 0, end) + 1, "the source has a NUL character")
+        raise failure(name, text.count("\n", 0, end) + 1, "the source contains a NUL character; remove it")
     if not text.isascii():
         try:
             text.encode()
         except UnicodeEncodeError as error:
             line = text.count("\n", 0, error.start) + 1
             raise failure(
-                name, line, f"the source has a character that is no text ({error.reason})"
+                name, line, f"the source contains a character that UTF-8 cannot encode ({error.reason})"
             ) from None
     return text
 
 
 def decode(data: bytes, name: str) -> str:
-    """Read UTF-8 bytes and `clean` them.
+    """Return the text of UTF-8 bytes after `clean`.
 
     Raises
     ------
     CompileError
-        The bytes are no UTF-8 text, or `clean` refuses it.
+        The bytes are not UTF-8, or `clean` raises the error.
     """
     try:
         text = data.decode()
@@ -117,12 +117,12 @@ def decode(data: bytes, name: str) -> str:
 
 
 def read(path: Path) -> str:
-    """Read a source file.
+    """Return the text of a source file.
 
     Raises
     ------
     CompileError
-        The file cannot be read, or is no text.
+        The file cannot be read or is not text.
     """
     try:
         data = path.read_bytes()

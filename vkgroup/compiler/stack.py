@@ -1,8 +1,8 @@
-"""The one thread in which compilers run, with a stack deep enough for them.
+"""Single thread with a deep stack, in which all compilers run.
 
-glslang walks expressions recursively: a sum of 30,000 terms overflows the usual 8 MiB, and that
-ends the process. A deep stack is address space until it is used. glslang also keeps tables per
-process; with a single thread nothing else has to guard them.
+glslang parses expressions recursively: a sum of 30,000 terms overflows the usual stack of 8 MiB and ends the
+process. A deep stack reserves address space and uses memory only when needed. glslang also has global tables,
+which a single thread uses without a lock.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from vkgroup.errors import CompilerUnavailable
 
 Result = TypeVar("Result")
 
-#: Stack sizes in bytes, tried in turn: 32-bit systems and address-space limits refuse the first.
+#: Stack sizes in bytes, tried in this order: 32-bit systems and address-space limits may reject large ones.
 _STACK_SIZES = (1 << 30, 1 << 28, 1 << 26)
 
 #: Stack that a compiler may need for each character of preprocessed source. Measured with glslang
@@ -28,15 +28,15 @@ _Answer = tuple[Any, BaseException | None]
 
 
 class _Worker:
-    """A thread that calls what it is handed, one call after the other."""
+    """A thread that executes function calls one after another."""
 
     def __init__(self) -> None:
         self._calls: SimpleQueue[tuple[Callable[[int], Any], SimpleQueue[_Answer]]] = SimpleQueue()
         self._longest = self._start()
 
     def _start(self) -> int:
-        """Start the thread with the deepest stack to be had; return the longest source for it."""
-        # The size is a setting of the process: it is changed for this start alone.
+        """Start the thread with the deepest possible stack; return the longest source that it allows."""
+        # The stack size is a setting of the process, changed only for the start of this thread.
         before = threading.stack_size()
         try:
             for size in _STACK_SIZES:
@@ -48,7 +48,9 @@ class _Worker:
                     continue
         finally:
             threading.stack_size(before)
-        raise CompilerUnavailable("no thread to compile in: the limit of memory or threads is reached")
+        raise CompilerUnavailable(
+            "the compiler thread cannot be started: the limit of memory or threads is reached"
+        )
 
     def _serve(self) -> None:
         while True:
@@ -76,7 +78,7 @@ _workers: list[_Worker] = []
 def with_deep_stack(function: Callable[[int], Result]) -> Result:
     """Call ``function(longest)`` in the compilers' thread; return its result, or raise its exception.
 
-    ``longest`` is the length of preprocessed source in characters that the stack allows.
+    ``longest`` is the maximum length of preprocessed source, in characters, that the stack allows.
 
     Raises
     ------
@@ -91,7 +93,7 @@ def with_deep_stack(function: Callable[[int], Result]) -> Result:
 
 
 def _forget() -> None:
-    """A forked process has the memory of its parent, and none of its threads."""
+    """Reset this module in a forked process, which has no copy of its parent's threads."""
     global _lock
     _lock = threading.Lock()
     _workers.clear()

@@ -1,4 +1,4 @@
-"""Target environments: a Vulkan version and the SPIR-V version that it takes."""
+"""Target environments: a Vulkan version and the newest SPIR-V version that it accepts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from vkgroup.spec.stages import Stage
 
 
 class Target(Enum):
-    """What a module is compiled and validated for.
+    """Environment that a module is compiled and validated for.
 
     The value is Vulkan version, SPIR-V version (Vulkan 1.3, appendix "Vulkan Environment for
     SPIR-V", "Versions and Formats"), and SPIRV-Tools' name of the pair.
@@ -44,7 +44,7 @@ class Target(Enum):
 
     @classmethod
     def for_api_version(cls, version: int | tuple[int, ...]) -> Target:
-        """Return the newest target that a device of this Vulkan version takes.
+        """Return the newest target that a device of this Vulkan version supports.
 
         Parameters
         ----------

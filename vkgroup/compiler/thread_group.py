@@ -1,7 +1,7 @@
-"""GL_NV_shader_thread_group in sources of the GL dialect: its `#extension` lines become a header's includes.
+"""GL_NV_shader_thread_group in the GL dialect: `#extension` lines are replaced by includes of a GLSL header.
 
-The header is GLSL (``shaders/include/nv_shader_thread_group.glsl``). As an include it is left out where the
-directive is, and what was included tells whether the extension was on.
+The header is ``shaders/include/nv_shader_thread_group.glsl``. A directive in a skipped branch includes
+nothing, so the list of included files shows whether the extension was enabled.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from vkgroup.spirv import Module
 from vkgroup.spirv.source_extensions import add_source_extension
 
 EXTENSION = "GL_NV_shader_thread_group"
-"""The extension's name; a module that was compiled with it on carries it as an `OpSourceExtension`."""
+"""The extension's name; modules compiled with it contain it as an `OpSourceExtension`."""
 
 _HEADER = "nv_shader_thread_group.glsl"
 _HEADER_DISABLED = "nv_shader_thread_group_disabled.glsl"
 
-#: What the header enables for itself, and disables again unless the source enables it too.
+#: Extensions that the header enables, and disables again unless the source enables them too.
 _ENABLED_BY_HEADER = (
     "GL_KHR_shader_subgroup_basic",
     "GL_KHR_shader_subgroup_ballot",
@@ -38,22 +38,22 @@ _SHADER = re.compile(r"^#define VKGROUP_SHADER (\w+)$", re.MULTILINE)
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include\b(?! <nv_shader_thread_group)", re.MULTILINE)
 _EXTENSION = re.compile(r"^[ \t]*#[ \t]*extension[ \t]+(\w+)", re.MULTILINE)
 
-#: The header's functions, by the names that the document gives them.
+#: A function of the header; the group is its name in the extension's document.
 _FUNCTION = re.compile(r"\bvkgroup_s[0-9a-f]{8}_((?:gl_)?\w+NV)\b")
 
 _VARIABLE = re.compile(r"\bgl_(?:Thread|Warp|SM|HelperThread)\w*NV\b")
 
-#: What glslang says where a call is assigned to, or stands where a name is declared.
+#: Messages of glslang for a call as an assignment target or in place of a declared name.
 _OF_A_CALL = re.compile(r"l-value|L-value|unexpected LEFT_PAREN")
 
 
 def rewrite(use: Use) -> str:
-    """Put the header in the place of a directive; see `vkgroup.compiler.extensions.Rewriter`.
+    """Return the source with the directive replaced by the header; see `extensions.Rewriter`.
 
-    A device's lack of something is found when the module meets the device, so enabling is requiring here; and
-    a warning would have no reader.
+    The directives "enable", "require" and "warn" have the same effect: support is checked when the module is
+    used with a device.
     """
-    if use.behaviour == "disable":
+    if use.behavior == "disable":
         lines = [f"#include <{_HEADER_DISABLED}>"]
     else:
         lines = [*(f"#define {name}" for name in _settings(use)), f"#include <{_HEADER}>"]
@@ -61,13 +61,13 @@ def rewrite(use: Use) -> str:
 
 
 def _settings(use: Use) -> list[str]:
-    """Return the macros that tell the header what it is included by.
+    """Return the macro definitions that describe the source to the header.
 
-    What another included file does is not known here, so everything is expected of one.
+    The content of other included files is unknown here; they are assumed to use every feature.
     """
     bare = without_comments(use.source)
     includes = _INCLUDE.search(bare) is not None
-    # A directive that was replaced before has named the shader.
+    # An earlier replaced directive has already defined the shader's name.
     known = _SHADER.search(bare)
     shader = known[1] if known else "s" + hashlib.blake2b(bare.encode(), digest_size=4).hexdigest()
     settings = [f"VKGROUP_SHADER {shader}", f"VKGROUP_STAGE_{use.stage}"]
@@ -83,7 +83,10 @@ def _settings(use: Use) -> list[str]:
 
 
 def _without_comment_at_version(source: str) -> str:
-    """Blank a comment that begins on the line of ``#version``, right behind which an include needs a line."""
+    """Return the source with blanks for a comment that starts on the ``#version`` line.
+
+    The include directive must be on the line directly after ``#version``.
+    """
     line = re.compile(r"^[ \t]*#[ \t]*version[ \t]+[^\n]*/\*", re.MULTILINE).search(source)
     if line is None:
         return source
@@ -92,31 +95,31 @@ def _without_comment_at_version(source: str) -> str:
 
 
 def include_folder() -> Path:
-    """Return the folder of the header, for the end of the include paths."""
+    """Return the header's folder, which is searched after all other include paths."""
     return resources.shaders() / "include"
 
 
 def restore(error: CompileError, source: str) -> CompileError:
-    """Return the error with the document's names in the place of the header's.
+    """Return the error with the header's names replaced by those of the extension's document.
 
     Parameters
     ----------
-    source : as its author wrote it. The compiler does not know variables, but calls; what the author did to
-        a variable is told by its line.
+    source : the source before rewriting. The header implements variables as calls; the line in the source
+        shows which variable a message is about.
     """
     lines = source.splitlines()
-    found = []
+    diagnostics = []
     for item in error.diagnostics:
         message = _FUNCTION.sub(r"\1", item.message)
         if _OF_A_CALL.search(message) and 0 < item.line <= len(lines):
             variables = dict.fromkeys(_VARIABLE.findall(lines[item.line - 1]))
             message += "".join(f" ({name} is built in and read-only)" for name in variables)
-        found.append(replace(item, message=message))
-    return CompileError(str(error.args[0]), found)
+        diagnostics.append(replace(item, message=message))
+    return CompileError(str(error.args[0]), diagnostics)
 
 
 def mark(module: Module, dependencies: Dependencies) -> Module:
-    """Return the module, marked if the header went into it: its warps may have 32 threads at most."""
+    """Return the module, marked if it includes the header: its warps may have at most 32 threads."""
     included = any(os.path.basename(path) == _HEADER for path in dependencies.present)
     return add_source_extension(module, EXTENSION) if included else module
 

@@ -1,7 +1,7 @@
 """SPIRV-Tools through its C interface: assemble, disassemble, validate.
 
-Declarations follow ``spirv-tools/libspirv.h``. The library holds no global state that calls share;
-contexts are read-only once made, so calls from several threads need no lock.
+Declarations follow ``spirv-tools/libspirv.h``. The library has no shared mutable state, and contexts are
+read-only after creation; calls from several threads need no lock.
 """
 
 from __future__ import annotations
@@ -60,22 +60,25 @@ class _Tools:
         self._contexts: dict[str, Any] = {}
         self._lock = threading.Lock()
         self.options = self.lib.spvValidatorOptionsCreate()
-        # Layouts and LocalSizeId that need a feature are legal here; whether the device has that
-        # feature is judged from reflection, where it can be named.
+        # Accept layouts and LocalSizeId that need a feature. Reflection reports the feature, and the device
+        # is checked for it later.
         self.lib.spvValidatorOptionsSetUniformBufferStandardLayout(self.options, True)
         self.lib.spvValidatorOptionsSetScalarBlockLayout(self.options, True)
         self.lib.spvValidatorOptionsSetWorkgroupScalarBlockLayout(self.options, True)
         self.lib.spvValidatorOptionsSetAllowLocalSizeId(self.options, True)
 
     def environment(self, name: str) -> int:
-        """Return the library's number of an environment."""
+        """Return the library's number for an environment."""
         number = self.ffi.new("int *")
         if not self.lib.spvParseTargetEnv(name.encode(), number):
-            raise InvalidModule(f"this SPIRV-Tools knows no environment {name}: update {_WHEEL}")
+            raise InvalidModule(
+                f"this SPIRV-Tools does not support environment {name}; "
+                f"update it: pip install --upgrade {_WHEEL}"
+            )
         return int(number[0])
 
     def context(self, environment: str) -> Any:
-        """Return the context of an environment, made once and kept."""
+        """Return the context of an environment, which is created once."""
         with self._lock:
             if environment not in self._contexts:
                 self._contexts[environment] = self.lib.spvContextCreate(self.environment(environment))
@@ -83,31 +86,31 @@ class _Tools:
 
     @contextmanager
     def message(self) -> Iterator[Any]:
-        """Lend a place for the library's message, and destroy what it put there."""
-        place = self.ffi.new("diagnostic **")
+        """Provide an output pointer for the library's diagnostic, and destroy the diagnostic afterwards."""
+        pointer = self.ffi.new("diagnostic **")
         try:
-            yield place
+            yield pointer
         finally:
-            if place[0] != self.ffi.NULL:
-                self.lib.spvDiagnosticDestroy(place[0])
+            if pointer[0] != self.ffi.NULL:
+                self.lib.spvDiagnosticDestroy(pointer[0])
 
-    def read(self, place: Any) -> str:
-        """Return the text of a message."""
-        if place[0] == self.ffi.NULL:
-            return "SPIRV-Tools gave no reason"
-        return str(self.ffi.string(place[0].error).decode("utf-8", "replace")).strip()
+    def read(self, pointer: Any) -> str:
+        """Return the text of a diagnostic."""
+        if pointer[0] == self.ffi.NULL:
+            return "SPIRV-Tools failed without a message"
+        return str(self.ffi.string(pointer[0].error).decode("utf-8", "replace")).strip()
 
     def words(self, module: Module) -> Any:
-        """Return the module's words as the library takes them; valid while `module` lives."""
+        """Return the module's words as a C array, which is valid while `module` exists."""
         return self.ffi.from_buffer("uint32_t[]", module.to_bytes())
 
-    def take(self, place: Any) -> Module:
-        """Make a module of the words that the library returned, and free those."""
+    def take(self, pointer: Any) -> Module:
+        """Return a module of the words that the library returned, and free the library's copy."""
         try:
-            size = 4 * place[0].wordCount
-            return Module.from_bytes(bytes(self.ffi.buffer(place[0].code, size)))
+            size = 4 * pointer[0].wordCount
+            return Module.from_bytes(bytes(self.ffi.buffer(pointer[0].code, size)))
         finally:
-            self.lib.spvBinaryDestroy(place[0])
+            self.lib.spvBinaryDestroy(pointer[0])
 
 
 @cache
@@ -116,40 +119,40 @@ def _tools() -> _Tools:
 
 
 def universal_environment(module: Module) -> str:
-    """Return SPIRV-Tools' environment that asks for nothing but the module's own SPIR-V version."""
+    """Return SPIRV-Tools' environment for the module's SPIR-V version without rules of Vulkan."""
     major, minor = module.version
     return f"spv{major}.{min(minor, 6)}"
 
 
 def tools_version() -> str:
-    """Return SPIRV-Tools' version, and what tells its build from another."""
+    """Return SPIRV-Tools' version and an identifier of its build."""
     tools = _tools()
     name = tools.ffi.string(tools.lib.spvSoftwareVersionString()).decode()
     return f"SPIRV-Tools {name} {library_identity(_WHEEL, _LIBRARY)}"
 
 
 def validate(module: Module, target: Target = Target.VULKAN_1_1) -> None:
-    """Check a module against SPIR-V's rules and those of the Vulkan version.
+    """Check a module against the rules of SPIR-V and of the Vulkan version.
 
-    Layouts that need ``scalarBlockLayout`` or ``uniformBufferStandardLayout``, and ``LocalSizeId``,
-    pass: reflection tells of them.
+    Layouts that need ``scalarBlockLayout`` or ``uniformBufferStandardLayout``, and ``LocalSizeId``, are
+    accepted; reflection reports the features that they need.
 
     Raises
     ------
     InvalidModule
-        With SPIRV-Tools' reason.
+        The module is invalid; the message has SPIRV-Tools' reason.
     """
     validate_for(module, target.environment)
 
 
 _UNKNOWN_CAPABILITY = "Invalid capability operand: 5425"
-"""What tools say of LongVectorEXT that are older than SPV_EXT_long_vector, as SPIRV-Tools 2025.5 is."""
+"""Message for the capability LongVectorEXT if SPIRV-Tools lacks SPV_EXT_long_vector, as 2025.5 does."""
 
 
 def validate_for(module: Module, environment: str) -> None:
-    """Validate for an environment by SPIRV-Tools' name; raises InvalidModule.
+    """Validate for an environment, given by SPIRV-Tools' name; raise InvalidModule if it is invalid.
 
-    Modules of long vectors pass where the tools are older than the extension and cannot read them.
+    Modules with long vectors are accepted if the tools are too old to validate them.
     """
     tools = _tools()
     words = tools.words(module)
@@ -163,21 +166,27 @@ def validate_for(module: Module, environment: str) -> None:
 
 
 def assemble(text: str, target: Target = Target.VULKAN_1_1, *, name: str = "<string>") -> Module:
-    """Make a module from SPIR-V assembly; numbered ids keep their numbers.
+    """Return the module of SPIR-V assembly; numeric ids keep their numbers.
 
     The module is not validated: see `validate`.
 
     Raises
     ------
     CompileError
-        With line and column of what is no assembly.
+        The text is not valid assembly; the diagnostic has line and column.
     """
     tools = _tools()
     try:
         data = text.encode()
     except UnicodeEncodeError as error:
         line = text.count("\n", 0, error.start) + 1
-        diagnostic = Diagnostic("error", name, line, 0, f"no text: {error.reason}")
+        diagnostic = Diagnostic(
+            "error",
+            name,
+            line,
+            0,
+            f"the source contains a character that UTF-8 cannot encode: {error.reason}",
+        )
         raise CompileError(f"{name} does not assemble", [diagnostic]) from None
     result = tools.ffi.new("binary **")
     with tools.message() as message:
@@ -194,9 +203,9 @@ def assemble(text: str, target: Target = Target.VULKAN_1_1, *, name: str = "<str
 
 
 def disassemble(module: Module, *, friendly_names: bool = True) -> str:
-    """Return the module as SPIR-V assembly, with ids named after the source unless told otherwise.
+    """Return the module as SPIR-V assembly; ids have names from the source if `friendly_names` is set.
 
-    With `friendly_names` off, ids are numbers and `assemble` gives the same module back.
+    Otherwise ids are numbers, and `assemble` returns the same module again.
 
     Raises
     ------

@@ -1,7 +1,7 @@
-"""Software Vulkan drivers, side by side in the user's cache, without root.
+"""Software Vulkan drivers in the user's cache, in several versions and without root rights.
 
-`fetch` puts one there out of the distribution's signed packages, `path` finds it again, `installed`
-and `list_drivers` tell what there is. This layer knows no Vulkan: it hands out files.
+`fetch` installs a driver from the distribution's signed packages, `path` returns an installed one,
+`installed` and `list_drivers` list them. This package only manages files and makes no Vulkan calls.
 """
 
 from __future__ import annotations

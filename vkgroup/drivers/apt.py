@@ -1,9 +1,9 @@
-"""The distribution's own signed packages, asked for and downloaded without root.
+"""Query and download the distribution's signed packages without root rights.
 
-``apt-get`` runs on lists, cache and configuration of its own in the user's cache, so it neither
-needs root nor touches the system's; what it downloads it verifies against the signed lists as
-always. From the system come the proxies (``Acquire::*``), the trusted keys and, where the
-distribution is not Debian itself, the sources.
+``apt-get`` runs with separate lists, cache and configuration in the user's cache. It therefore needs no root
+rights and does not change the system. Downloads are verified against the signed lists as usual. The proxies
+(``Acquire::*``), the trusted keys and, on distributions other than Debian, the sources are those of the
+system.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from urllib.parse import unquote
 from vkgroup.errors import DriverFetchError
 
 Progress = Callable[[str, float], None]
-"""Called with what is being done and how much of it is done (0 to 1)."""
+"""Function called with the name of the current step and the completed fraction (0 to 1)."""
 
-INSTALL_INSTEAD = """Install a Vulkan driver with the system's own means instead:
+INSTALL_INSTEAD = """Install a Vulkan driver with the system's package manager instead:
   Debian, Ubuntu   sudo apt-get install libvulkan1 mesa-vulkan-drivers
   Fedora           sudo dnf install vulkan-loader mesa-vulkan-drivers
   Arch             sudo pacman -S vulkan-icd-loader vulkan-swrast
-or carry one over from a machine that has a network: `make bundle DRIVERS=swiftshader` there, then
+or copy one from a machine with network: `make bundle DRIVERS=swiftshader` there, then
 `make conform OFFLINE=FOLDER` here."""
 
-_LISTS_STAY_FRESH = 6 * 3600.0  # seconds; a download that the archive no longer has refreshes at once
+_LISTS_STAY_FRESH = 6 * 3600.0  # seconds; a failed download refreshes the lists immediately
 _DEBIAN_MIRROR = "http://deb.debian.org/debian"
 _DEBIAN_SECURITY_MIRROR = "http://deb.debian.org/debian-security"
 _KEYRING_PACKAGE = "debian-archive-keyring"
@@ -41,12 +41,12 @@ _KEYRINGS = ("debian-archive-keyring.gpg", "debian-archive-keyring.pgp")
 
 @dataclass(frozen=True)
 class Package:
-    """One version of a package that the sources offer.
+    """One version of a package in the sources.
 
     Attributes
     ----------
-    name, version : as the distribution writes them.
-    suite : the suite that has it, such as ``bookworm-backports``.
+    name, version : name and version in the distribution.
+    suite : suite that contains it, such as ``bookworm-backports``.
     """
 
     name: str
@@ -67,19 +67,19 @@ def _os_release() -> Mapping[str, str]:
 
 
 def distribution() -> str:
-    """The distribution's id and release: ``debian-12``, ``ubuntu-24.04``; ``unknown`` elsewhere."""
+    """Return the distribution's id and release: ``debian-12``, ``ubuntu-24.04``; ``unknown`` elsewhere."""
     release = _os_release()
     words = [release.get("ID", ""), release.get("VERSION_ID") or release.get("VERSION_CODENAME", "")]
     return "-".join(word for word in words if word) or "unknown"
 
 
 def is_debian() -> bool:
-    """Whether this is Debian itself, no derivative."""
+    """Return whether this is Debian itself, not a derivative."""
     return _os_release().get("ID") == "debian"
 
 
 def _debian_sources(keyring: Path) -> str:
-    """Debian's release before the current one, whose libraries need no newer C library than Ubuntu has."""
+    """Return the sources of Debian oldstable, whose packages work with the C library of Ubuntu."""
     option = f"[signed-by={keyring}]"
     return (
         f"deb {option} {_DEBIAN_MIRROR} oldstable main\n"
@@ -90,13 +90,12 @@ def _debian_sources(keyring: Path) -> str:
 class Apt:
     """``apt-get`` with lists, cache and configuration in `folder`.
 
-    Not for several processes at once: the caller holds a lock on `folder`.
+    Only one process may use it at a time: the caller must hold a lock on `folder`.
 
     Parameters
     ----------
-    folder : kept between calls; holds the package lists.
-    sources : lines of apt's list of sources; None takes those of the system, on Debian with the
-        backports.
+    folder : folder of the package lists; not deleted between calls.
+    sources : lines of apt's list of sources; None means those of the system, on Debian with backports.
 
     Raises
     ------
@@ -108,7 +107,7 @@ class Apt:
         for tool in ("apt-get", "apt-cache", "apt-config", "dpkg-deb"):
             if shutil.which(tool) is None:
                 raise DriverFetchError(
-                    f"Software drivers are fetched as packages of Debian or Ubuntu, but this host "
+                    f"Software drivers are fetched from packages of Debian or Ubuntu, but this host "
                     f"({distribution()}) has no `{tool}`.\n{INSTALL_INSTEAD}"
                 )
         folder.mkdir(parents=True, exist_ok=True)
@@ -119,10 +118,7 @@ class Apt:
         self._environment = {**os.environ, "LC_ALL": "C", "APT_CONFIG": str(self._folder / "apt.conf")}
 
     def update(self, progress: Progress | None = None, *, force: bool = False) -> bool:
-        """Refresh the package lists where they are older than some hours (or minutes, with `force`).
-
-        Returns whether anything was refreshed.
-        """
+        """Refresh package lists older than six hours (one minute with `force`); return whether it did."""
         try:
             age = time.time() - self._stamp.stat().st_mtime
         except OSError:
@@ -144,17 +140,17 @@ class Apt:
         return True
 
     def versions(self, package: str) -> list[Package]:
-        """Every version of `package` that the sources offer, newest first."""
-        found: list[Package] = []
+        """Return all versions of `package` in the sources, newest first."""
+        packages: list[Package] = []
         for line in self._output(["apt-cache", "madison", package]).splitlines():
             columns = [column.strip() for column in line.split("|")]
             source = columns[2].split() if len(columns) == 3 else []
             if len(source) >= 3 and source[-1] == "Packages":
-                found.append(Package(columns[0], columns[1], source[1].split("/")[0]))
-        return list({(p.name, p.version): p for p in reversed(found)}.values())[::-1]
+                packages.append(Package(columns[0], columns[1], source[1].split("/")[0]))
+        return list({(p.name, p.version): p for p in reversed(packages)}.values())[::-1]
 
     def newest(self, package: str) -> Package:
-        """The newest version of `package`; DriverFetchError where the sources have none."""
+        """Return the newest version of `package`; raise DriverFetchError if the sources have none."""
         versions = self.versions(package)
         if not versions:
             raise DriverFetchError(
@@ -163,20 +159,20 @@ class Apt:
         return versions[0]
 
     def size(self, package: Package) -> int:
-        """Bytes to download for one package."""
+        """Return the download size of one package in bytes."""
         shown = self._output(["apt-cache", "show", f"{package.name}={package.version}"])
         match = re.search(r"^Size: (\d+)$", shown, re.MULTILINE)
         return int(match.group(1)) if match else 0
 
     def with_dependencies(self, packages: Sequence[Package], *, skip_installed: bool) -> list[Package]:
-        """`packages` and what they depend on, the C library left out.
+        """Return `packages` and their dependencies, without the C library.
 
         Parameters
         ----------
-        skip_installed : leave out dependencies that the host has installed in any version.
+        skip_installed : omit dependencies that are installed on the host in any version.
         """
-        # An empty database of installed packages makes the answer the whole closure, and keeps apt
-        # from upgrading what the host has installed, which is not ours to touch.
+        # With an empty database of installed packages, apt lists all dependencies and does not upgrade
+        # packages of the host.
         command = ["apt-get", "install", "--print-uris", "--yes", "--no-install-recommends"]
         command += ["-o", f"Dir::State::status={self._empty_status}"]
         for package in packages:
@@ -184,18 +180,18 @@ class Apt:
                 command += ["-t", package.suite]
         output = self._output([*command, *(f"{p.name}={p.version}" for p in packages)])
         wanted = {p.name for p in packages}
-        left_out = self._installed() if skip_installed else set()
+        omitted = self._installed() if skip_installed else set()
         closure = list(packages)
         for match in re.finditer(r"^'\S+' (\S+)_(\S+)_\S+\.deb ", output, re.MULTILINE):
             name = match.group(1)
-            # Two C libraries in one process cannot work; the host's is the one that is running.
-            if name in wanted or name in left_out or re.fullmatch(r"libc6|libgcc-s1|gcc-.*-base", name):
+            # A process cannot use two C libraries, and it already uses the host's.
+            if name in wanted or name in omitted or re.fullmatch(r"libc6|libgcc-s1|gcc-.*-base", name):
                 continue
             closure.append(Package(name, unquote(match.group(2)), ""))
         return closure
 
     def unpack(self, packages: Sequence[Package], into: Path, progress: Progress | None = None) -> None:
-        """Download `packages`, verified by apt, and unpack them into one folder."""
+        """Download `packages`, which apt verifies, and unpack them into one folder."""
         into.mkdir(parents=True, exist_ok=True)
         if not packages:
             return
@@ -207,10 +203,10 @@ class Apt:
                 self._output(["dpkg-deb", "--extract", str(archive), str(into)])
 
     def with_package(self, package: str, progress: Progress | None = None) -> Apt:
-        """The sources that have `package`: these, or, where a derivative of Debian lacks it, Debian's.
+        """Return the sources that have `package`: these, or Debian's if a derivative of Debian lacks it.
 
-        Debian's are trusted by the keys in the derivative's own package of them, so that the chain of
-        signatures begins at the system's keys there too.
+        Debian's sources are verified with the keys in the derivative's keyring package, so the chain of trust
+        also starts with the system's keys.
         """
         if is_debian() or self.versions(package) or not self.versions(_KEYRING_PACKAGE):
             return self
@@ -228,7 +224,7 @@ class Apt:
         return {line.split()[1] for line in lines if line.startswith("installed ")}
 
     def _source_lists(self) -> list[str | None]:
-        """Lists of sources to try in turn; None stands for the system's own sources."""
+        """Return lists of sources, in the order to try; None means the system's sources."""
         if self._sources is not None:
             return [self._sources]
         codename = _os_release().get("VERSION_CODENAME", "")
@@ -236,18 +232,18 @@ class Apt:
             return [None]
         keyrings = [Path("/usr/share/keyrings") / name for name in _KEYRINGS]
         keyring = next((path for path in keyrings if path.is_file()), None)
-        # Without the keyring package's file, the keys that apt trusts by itself decide.
+        # Without the file of the keyring package, apt uses its own trusted keys.
         option = f"[signed-by={keyring}] " if keyring else ""
         mirrors = self._mirrors()
         mirror = mirrors.get(codename, _DEBIAN_MIRROR)
         security = mirrors.get(f"{codename}-security", _DEBIAN_SECURITY_MIRROR)
         lines = [f"deb {option}{mirror} {codename} main", f"deb {option}{security} {codename}-security main"]
         backports = f"deb {option}{mirror} {codename}-backports main"
-        # Testing and unstable have no backports, and not every mirror carries them.
+        # Testing and unstable have no backports, and some mirrors lack them.
         return ["\n".join([*lines, backports]), "\n".join(lines), lines[0]]
 
     def _mirrors(self) -> dict[str, str]:
-        """Where the system's own sources get each suite from."""
+        """Return the mirror of each suite in the system's sources."""
         template = "$(CREATED_BY) $(REPO_URI) $(RELEASE)"
         command = ["apt-get", "indextargets", "--no-release-info", "--format", template]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -255,7 +251,7 @@ class Apt:
         return {row[2]: row[1].rstrip("/") for row in rows if len(row) == 3 and row[0] == "Packages"}
 
     def _configure(self, sources: str | None) -> None:
-        """Write apt's configuration: the system's proxies and timeouts, folders of our own, no hooks."""
+        """Write apt's configuration: proxies and timeouts of the system, private folders, no hooks."""
         lists, archives = self._folder / "lists", self._folder / "cache" / "archives"
         for part in (lists / "partial", archives / "partial"):
             part.mkdir(parents=True, exist_ok=True)
@@ -273,7 +269,7 @@ class Apt:
             "Acquire::AllowInsecureRepositories": "false",
             "Acquire::Languages": "none",
             "Acquire::Retries": "2",
-            "APT::Update::Error-Mode": "any",  # a list that could not be fetched is an error, no warning
+            "APT::Update::Error-Mode": "any",  # a failed list is an error, not a warning
             "APT::Sandbox::User": "root",  # the user _apt cannot write into this user's cache
         }
         if sources is not None:
@@ -327,6 +323,6 @@ class Apt:
 
 def _failure(command: Sequence[str], output: str) -> DriverFetchError:
     lines = [line for line in output.splitlines() if line.startswith(("E:", "W:", "dpkg"))]
-    said = "\n".join((lines or output.splitlines())[-6:]) or "no message"
+    reason = "\n".join((lines or output.splitlines())[-6:]) or "no message"
     shown = next((word for word in command[1:] if not word.startswith("-") and "=" not in word), "")
-    return DriverFetchError(f"`{command[0]} {shown}` failed:\n{said}\n{INSTALL_INSTEAD}")
+    return DriverFetchError(f"`{command[0]} {shown}` failed:\n{reason}\n{INSTALL_INSTEAD}")

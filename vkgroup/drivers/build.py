@@ -1,4 +1,4 @@
-"""Making one driver's folder out of packages of the distribution."""
+"""Creation of a driver's folder from packages of the distribution."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from vkgroup.drivers.cache import Driver
 from vkgroup.drivers.catalogue import RUNTIMES, Family, Runtime
 from vkgroup.errors import DriverFetchError
 
-# Loads the libraries named on the command line one by one, in a process of its own: what a foreign
-# library does while it is loaded (or how it dies) must not concern us.
+# Loads the libraries named on the command line one by one, in a separate process, because loading a foreign
+# library may have side effects or crash.
 _TRIAL = "import ctypes, os, sys\nfor name in sys.argv[1:]: ctypes.CDLL(name, os.RTLD_NOW)\n"
 
 _LOADER = "libvulkan.so.1"
 _LAYER = "layers/libVkLayer_khronos_validation.so"
 
-# Chromium's package has the layer without a manifest. The extensions are those of the layer itself;
-# applications may only turn on what the manifest names.
+# Chromium's package has the layer without a manifest. The manifest must list the layer's extensions, because
+# applications can enable only listed ones.
 _LAYER_MANIFEST = {
     "file_format_version": "1.2.0",
     "layer": {
@@ -52,15 +52,14 @@ def build(
     *,
     self_contained: bool = False,
 ) -> Driver:
-    """Download `package` and what belongs to it, and put the finished driver into `folder`.
+    """Download `package` and its dependencies, and create the driver in `folder`.
 
-    Everything happens in a folder of its own that is renamed at the end; the caller holds the
-    cache's lock.
+    The work is done in a temporary folder that is renamed at the end. The caller must hold the cache's lock.
     """
     name = f"{family.name}-{package.upstream}"
     runtime = next((r for r in RUNTIMES if all(apt.versions(p) for p in r.packages)), None)
     if runtime is None:
-        raise DriverFetchError(f"{distribution()} has no Vulkan loader to fetch.\n{INSTALL_INSTEAD}")
+        raise DriverFetchError(f"{distribution()} has no package with a Vulkan loader.\n{INSTALL_INSTEAD}")
     wanted = {family.package: package}
     provided = [wanted.get(p) or apt.newest(p) for p in runtime.packages]
     provided_names = tuple(f"{p.name} {p.version}" for p in provided)
@@ -89,36 +88,41 @@ def build(
         cache.put_in_place(finished, folder / name)
     driver = cache.load(folder / name)
     if driver is None:
-        raise DriverFetchError(f"{folder / name} was damaged while it was written. Is the disk full?")
+        raise DriverFetchError(
+            f"{folder / name} was damaged while it was written. Check whether the disk is full, then fetch "
+            "it again."
+        )
     return driver
 
 
 def loads(driver: Driver) -> bool:
-    """Whether the dynamic linker of this host can load the driver (tried in a process of its own)."""
+    """Return whether the dynamic linker of this host can load the driver (tried in a separate process)."""
     return _trial([*driver.preload, _library(driver)]) is None
 
 
 def prune_preload(driver: Driver) -> tuple[Path, ...]:
-    """Those of a carried driver's libraries that this host needs, in their order.
+    """Return the bundled libraries of a driver that this host needs, in load order.
 
-    The host's own are preferred, since other code in the process may use them too; only where the
-    driver does not load with them (they may be too old) all that were carried are kept.
+    The host's libraries are preferred, because other code in the process may use them too. If the driver does
+    not load with them (they may be too old), all bundled libraries are used.
 
     Raises
     ------
     DriverFetchError
-        The driver cannot be loaded on this host at all.
+        The driver cannot be loaded on this host.
     """
     library = _library(driver)
-    said = _trial([library])
-    if said is None:
+    problem = _trial([library])
+    if problem is None:
         return ()
     lacking = tuple(path for path in driver.preload if _trial([Path(path.name)]) is not None)
     for chosen in (lacking, driver.preload):
-        said = _trial([*chosen, library])
-        if said is None:
+        problem = _trial([*chosen, library])
+        if problem is None:
             return chosen
-    raise DriverFetchError(f"The driver {driver.name} cannot be loaded here: {said}.\n{INSTALL_INSTEAD}")
+    raise DriverFetchError(
+        f"The driver {driver.name} cannot be loaded on this host: {problem}.\n{INSTALL_INSTEAD}"
+    )
 
 
 def _library(driver: Driver) -> Path:
@@ -127,21 +131,21 @@ def _library(driver: Driver) -> Path:
 
 
 def _trial(libraries: Sequence[Path]) -> str | None:
-    """What the dynamic linker said against loading `libraries` in this order; None if nothing."""
+    """Return the dynamic linker's error for loading `libraries` in this order; None on success."""
     command = [sys.executable, "-c", _TRIAL, *map(str, libraries)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return None if done.returncode == 0 else (done.stderr.strip().splitlines() or ["it crashed"])[-1]
 
 
 def _single(root: Path, pattern: str) -> Path:
-    found = sorted(root.glob(pattern))
-    if not found:
+    files = sorted(root.glob(pattern))
+    if not files:
         raise DriverFetchError(f"The downloaded package has no {pattern}.\n{INSTALL_INSTEAD}")
-    return found[0]
+    return files[0]
 
 
 def _copy(file: Path, folder: Path) -> str:
-    """Copy `file` (what it points to, if it is a link) into `folder`; returns its name."""
+    """Copy `file` (or the target of a link) into `folder`; return its name."""
     shutil.copyfile(file, folder / file.name)
     return file.name
 
@@ -152,16 +156,15 @@ def _put_runtime(root: Path, runtime: Runtime, donor: Driver | None, finished: P
             shutil.copyfile(_single(root, pattern), finished / part)
             continue
         try:
-            os.link(donor.folder / part, finished / part)  # the same 23 MB need not lie there twice
+            os.link(donor.folder / part, finished / part)  # saves 23 MB
         except OSError:
             shutil.copyfile(donor.folder / part, finished / part)
 
 
 def _write_manifests(icd: Path, library: str, finished: Path) -> None:
-    """Rewrite the ICD manifest to the library beside it, and describe the layer.
+    """Write the manifests of driver and layer.
 
-    Both name their library by a path relative to the manifest ("./…"), which the loader resolves
-    itself, so the folder can be moved.
+    Both name their library by a path relative to the manifest ("./…"), so the folder can be moved.
     """
     manifest = json.loads(icd.read_text(encoding="utf-8"))
     manifest["ICD"]["library_path"] = f"./{library}"
@@ -178,13 +181,13 @@ def _bring_dependencies(
     progress: Progress | None,
     self_contained: bool,
 ) -> list[str]:
-    """Add the libraries without which `library` cannot be loaded here; returns their load order.
+    """Add the libraries that `library` needs on this host; return their load order.
 
-    First without any, then with the packages that this host has not installed, then with all of
-    them (an installed one may be too old): a bare host needs 50 MB that most hosts have.
+    Tries no libraries, then packages that are not installed on this host, then all packages, because an
+    installed one may be too old. A minimal host needs 50 MB of libraries; most hosts need none.
     """
-    said = None if self_contained else _trial([library])
-    if said is None and not self_contained:
+    problem = None if self_contained else _trial([library])
+    if problem is None and not self_contained:
         return []
     for skip_installed in (False,) if self_contained else (True, False):
         packages = apt.with_dependencies([package], skip_installed=skip_installed)
@@ -192,17 +195,17 @@ def _bring_dependencies(
         apt.unpack(packages[1:], root, progress)
         available = [path for path in sorted(root.rglob("lib*.so*")) if not path.is_symlink()]
         order = elf.load_order(library, available)
-        said = _trial([*order, library])
-        if said is None:
+        problem = _trial([*order, library])
+        if problem is None:
             return _keep(order, library.parent)
     raise DriverFetchError(
-        f"The driver of {package.name} {package.version} cannot be loaded here, not even with the "
-        f"libraries it depends on: {said}.\n{INSTALL_INSTEAD}"
+        f"The driver of {package.name} {package.version} cannot be loaded on this host, even with "
+        f"the libraries that it depends on: {problem}.\n{INSTALL_INSTEAD}"
     )
 
 
 def _keep(order: Sequence[Path], folder: Path) -> list[str]:
-    """Copy libraries into the driver's folder under their sonames; returns relative paths, in order."""
+    """Copy libraries into the driver's folder under their sonames; return relative paths in order."""
     (folder / "lib").mkdir()
     names = []
     for path in order:

@@ -1,8 +1,8 @@
-"""The user's cache of software drivers: where they lie, what is in one, whether it is whole.
+"""User's cache of software drivers: folders, metadata and integrity.
 
-A driver is one folder with everything in it (library, ICD manifest, loader, validation layer and
-the libraries the host lacks) and a ``driver.json`` that says so, every path relative: the folder
-may be moved, and packed into a bundle as it is.
+A driver is one folder with all its files (library, ICD manifest, loader, validation layer and libraries that
+the host lacks). Its ``driver.json`` describes them with relative paths, so the folder can be moved or packed
+into a bundle unchanged.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from vkgroup.files import cache_folder
 
 _FORMAT = 1
 METADATA = "driver.json"
-"""The file in a driver's folder that describes it; written last."""
+"""Metadata file in a driver's folder; written last."""
 _TEMPORARY = "unfinished-"
 
 
@@ -40,14 +40,14 @@ class Driver:
     family : ``swiftshader`` or ``lavapipe``.
     version : the upstream version.
     package : the distribution's package and its full version.
-    folder : everything of this driver lies in it.
+    folder : folder with all files of this driver.
     icd : the ICD manifest, for ``VK_DRIVER_FILES``.
-    loader : the Vulkan loader that came with it (``libvulkan.so.1``).
-    layers : folder with the manifest of the Khronos validation layer, for ``VK_LAYER_PATH``; None
-        where the distribution has none.
-    runtime : the packages that its loader and validation layer came from.
-    preload : libraries the host lacked, to be loaded one by one in this order before the loader
-        opens the driver; empty on most hosts.
+    loader : its Vulkan loader (``libvulkan.so.1``).
+    layers : folder with the manifest of the Khronos validation layer, for ``VK_LAYER_PATH``; None if the
+        distribution has no such layer.
+    runtime : the packages of its loader and validation layer.
+    preload : libraries that the host lacked; they must be loaded in this order before the loader opens the
+        driver. Empty on most hosts.
     size : bytes on disk.
     """
 
@@ -88,12 +88,12 @@ class _Metadata(msgspec.Struct):
 
 
 def drivers_folder() -> Path:
-    """The folder that has one folder a driver."""
+    """Return the folder that contains one folder per driver."""
     return cache_folder() / "drivers"
 
 
 def write_metadata(folder: Path, entries: dict[str, Any]) -> None:
-    """Finish a driver's folder: record `entries` and the size and SHA-256 of every file in it."""
+    """Write a driver's metadata file: `entries`, and size and SHA-256 of every file in the folder."""
     files = {}
     for path in sorted(p for p in folder.rglob("*") if p.is_file() and p.name != METADATA):
         status = path.stat()
@@ -107,16 +107,16 @@ def write_metadata(folder: Path, entries: dict[str, Any]) -> None:
 
 
 def load(folder: Path) -> Driver | None:
-    """The driver in `folder`, or None where there is none or it is damaged.
+    """Return the driver in `folder`; None if there is none or it is damaged.
 
-    A file is whole when it has the recorded size and either the recorded time or the recorded
-    SHA-256, so that looking costs no reading as long as nobody touched the folder.
+    A file is intact if it has the recorded size and either the recorded time or the recorded SHA-256. Files
+    are therefore read only if the folder was changed.
     """
     try:
         metadata = msgspec.json.decode((folder / METADATA).read_bytes(), type=_Metadata)
         if metadata.format != _FORMAT:
             return None
-        if not all(_is_whole(folder / name, entry) for name, entry in metadata.files.items()):
+        if not all(_is_intact(folder / name, entry) for name, entry in metadata.files.items()):
             return None
     except (OSError, ValueError, RecursionError):
         return None
@@ -136,26 +136,26 @@ def load(folder: Path) -> Driver | None:
 
 
 def installed() -> list[Driver]:
-    """Every whole driver in the user's cache: SwiftShader, then lavapipe, the newest version first."""
+    """Return all intact drivers in the user's cache: SwiftShader, then lavapipe, newest version first."""
     try:
         folders = [path for path in drivers_folder().iterdir() if path.is_dir()]
     except OSError:
         return []
-    found = [load(path) for path in folders if not path.name.startswith(_TEMPORARY)]
-    by_version = sorted((d for d in found if d), key=lambda d: version_key(d.version), reverse=True)
+    loaded = [load(path) for path in folders if not path.name.startswith(_TEMPORARY)]
+    by_version = sorted((d for d in loaded if d), key=lambda d: version_key(d.version), reverse=True)
     return sorted(by_version, key=lambda d: d.family, reverse=True)
 
 
 def version_key(version: str) -> tuple[int, ...]:
-    """The numbers of an upstream version, to order by: ``25.0.7`` → (25, 0, 7)."""
+    """Return the numbers of an upstream version as sort key: ``25.0.7`` → (25, 0, 7)."""
     return tuple(int(number) for number in re.findall(r"\d+", version))
 
 
 @contextmanager
 def locked() -> Iterator[Path]:
-    """Hold the drivers' folder against other processes; yields the folder.
+    """Lock the drivers' folder against other processes; yield the folder.
 
-    What an earlier fetch left unfinished (killed, out of power) is removed on the way in.
+    Unfinished files of an earlier fetch that was killed are removed first.
     """
     import fcntl  # Unix only, like the packages that are fetched under this lock
 
@@ -165,8 +165,7 @@ def locked() -> Iterator[Path]:
         handle = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
         raise DriverFetchError(
-            f"The cache of drivers {folder} cannot be written: {error}. Set VKGROUP_CACHE to a folder "
-            "that can."
+            f"The driver cache {folder} cannot be written: {error}. Set VKGROUP_CACHE to a writable folder."
         ) from error
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -179,20 +178,20 @@ def locked() -> Iterator[Path]:
 
 @contextmanager
 def unfinished(folder: Path) -> Iterator[Path]:
-    """A fresh folder beside the drivers, gone afterwards; rename out of it what is finished."""
+    """Yield a temporary folder beside the drivers; finished folders must be moved out of it."""
     with tempfile.TemporaryDirectory(prefix=_TEMPORARY, dir=folder, ignore_cleanup_errors=True) as work:
         yield Path(work)
 
 
 def put_in_place(finished: Path, target: Path) -> None:
-    """Move a finished driver folder to `target`, in place of a damaged one."""
+    """Move a finished driver folder to `target`, replacing a damaged one."""
     if target.exists():
-        # The old one goes aside first, since a folder cannot be renamed over a folder with content.
+        # A folder cannot be renamed to an existing one with content, so the old one is moved away first.
         target.rename(finished.parent / f"replaced-{target.name}")
     finished.rename(target)
 
 
-def _is_whole(path: Path, entry: _File) -> bool:
+def _is_intact(path: Path, entry: _File) -> bool:
     status = path.stat()
     if status.st_size != entry.size:
         return False

@@ -1,4 +1,4 @@
-"""Drivers carried to a host without network: packed into one file here, unpacked there."""
+"""Transfer of drivers to hosts without network: packing into an archive, and unpacking."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SUFFIX = ".tar.xz"
 
 
 def pack(driver: Driver, folder: Path) -> Path:
-    """Pack a driver into ``NAME.tar.xz`` in `folder`; returns that file."""
+    """Pack a driver into ``NAME.tar.xz`` in `folder`; return the path of that file."""
     archive = folder / f"{driver.name}{_SUFFIX}"
     with tarfile.open(archive, "w:xz", preset=9) as tar:
         tar.add(driver.folder, arcname=driver.name)
@@ -27,23 +27,24 @@ def pack(driver: Driver, folder: Path) -> Path:
 
 
 def unpack(name: str, folder: Path) -> Driver:
-    """Put a driver that `pack` wrote into the user's cache; without network.
+    """Unpack a driver that `pack` wrote into the user's cache, without network.
 
     Parameters
     ----------
-    name : as for `fetch`; a bare family means the newest in `folder`.
-    folder : where the packed drivers are.
+    name : as for `fetch`; a family name means the newest version in `folder`.
+    folder : folder of the packed drivers.
 
     Raises
     ------
     DriverFetchError
-        `folder` has no such driver, or the file is damaged or made for another kind of host.
+        `folder` has no such driver, or the file is damaged or made for another architecture.
     """
     family, version = parse_name(name)
     archives = [p for p in folder.glob(f"{family.name}-*{_SUFFIX}") if version in (None, _version(p))]
     if not archives:
         raise DriverFetchError(
-            f"There is no `{name}` in {folder}. Pack it on a host with network: `make bundle DRIVERS={name}`."
+            f"{folder} has no driver `{name}`. Create a bundle on a host with network: "
+            f"`make bundle DRIVERS={name}`."
         )
     archive = max(archives, key=lambda path: cache.version_key(_version(path)))
     with cache.locked() as drivers, cache.unfinished(drivers) as work:
@@ -66,19 +67,22 @@ def unpack(name: str, folder: Path) -> Driver:
         cache.put_in_place(finished, drivers / driver.name)
         unpacked = cache.load(drivers / driver.name)
     if unpacked is None:
-        raise DriverFetchError(f"{drivers / driver.name} was damaged while it was written. Is the disk full?")
+        raise DriverFetchError(
+            f"{drivers / driver.name} was damaged while it was written. Check whether the disk is full, "
+            "then unpack it again."
+        )
     return unpacked
 
 
 LOADER = "libvulkan.so.1"
 
 COMPANIONS = ("libGLdispatch.so.0", "libEGL.so.1")
-"""Libraries of libglvnd that NVIDIA's Vulkan driver opens on a host without a display, in the order in which
-they load; without them its instances fail with VK_ERROR_INCOMPATIBLE_DRIVER."""
+"""Libraries of libglvnd, in load order, that NVIDIA's Vulkan driver opens on a host without a display.
+Without them vkCreateInstance returns VK_ERROR_INCOMPATIBLE_DRIVER."""
 
 
 def keep_library(library: Path) -> Path:
-    """Put a loader or a companion alone into the user's cache, for hosts with a GPU driver but without it."""
+    """Copy a loader or companion library into the user's cache, for hosts that have only a GPU driver."""
     with cache.locked() as drivers, cache.unfinished(drivers) as work:
         shutil.copyfile(library, work / library.name)
         (work / library.name).replace(drivers / library.name)
@@ -86,13 +90,13 @@ def keep_library(library: Path) -> Path:
 
 
 def kept_library(name: str) -> Path | None:
-    """The library that `keep_library` put into the user's cache; None where there is none."""
-    kept = cache.drivers_folder() / name
-    return kept if kept.is_file() else None
+    """Return the library that `keep_library` copied into the user's cache; None if there is none."""
+    library = cache.drivers_folder() / name
+    return library if library.is_file() else None
 
 
 def kept_loader() -> Path | None:
-    """The Vulkan loader in the user's cache that belongs to no driver; None where there is none."""
+    """Return the separate Vulkan loader in the user's cache; None if there is none."""
     return kept_library(LOADER)
 
 

@@ -1,4 +1,4 @@
-"""Which packages a software driver is made of, and which of their files are kept."""
+"""Packages that contain the software drivers, and the files used from them."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from vkgroup.errors import InvalidInput
 
 @dataclass(frozen=True)
 class Family:
-    """A software driver and the package that has it.
+    """A software driver and the package that contains it.
 
     Attributes
     ----------
-    name : what users call it.
+    name : name of the driver for users.
     package : the distribution's package.
     library : the driver's library in the package, as a glob.
     icd : its ICD manifest in the package, as a glob.
-    absent : what to say where the distribution does not have the package.
+    absent : advice if the distribution does not have the package.
     """
 
     name: str
@@ -30,11 +30,11 @@ class Family:
 
 @dataclass(frozen=True)
 class Runtime:
-    """Packages that have a Vulkan loader and the Khronos validation layer.
+    """Packages with a Vulkan loader and the Khronos validation layer.
 
     Attributes
     ----------
-    packages : all needed.
+    packages : the required packages.
     loader : the loader in them, as a glob.
     layer : the validation layer's library in them, as a glob.
     """
@@ -52,21 +52,21 @@ FAMILIES = {
             "chromium-common",
             "usr/lib/chromium/libvk_swiftshader.so",
             "usr/lib/chromium/vk_swiftshader_icd.json",
-            "Where neither it nor `debian-archive-keyring` is a package, fetch `lavapipe` instead.",
+            "If `debian-archive-keyring` is missing too, fetch `lavapipe` instead.",
         ),
         Family(
             "lavapipe",
             "mesa-vulkan-drivers",
             "usr/lib/*/libvulkan_lvp.so",
             "usr/share/vulkan/icd.d/lvp_icd*.json",
-            "Look whether the component or repository that has Mesa is turned on.",
+            "Check whether the component or repository with Mesa is enabled.",
         ),
     )
 }
 
-# The first whose packages the distribution has. Chromium's comes first because Debian keeps it
-# current: the validation layer of Debian 12 itself (1.3.239) is older than the structures of the
-# Vulkan 1.4 that lavapipe 25 speaks, and would report them as errors of ours.
+# The first entry is used whose packages the distribution has. Chromium is first because Debian updates it:
+# the validation layer of Debian 12 (1.3.239) does not know Vulkan 1.4, which lavapipe 25 supports, and would
+# report errors for its structures.
 RUNTIMES = (
     Runtime(
         ("chromium-common",),
@@ -87,13 +87,13 @@ def parse_name(name: str) -> tuple[Family, str | None]:
     Raises
     ------
     InvalidInput
-        No such family.
+        The family is unknown.
     """
     match = re.fullmatch(r"([a-z]+)(?:-(\d[\w.]*))?", name)
     family = FAMILIES.get(match.group(1)) if match else None
     if match is None or family is None:
         raise InvalidInput(
-            f"There is no software driver `{name}`. Known are {', '.join(sorted(FAMILIES))}, each also "
-            "with a version behind it, such as lavapipe-25.0.7; `vkgroup drivers list` shows them."
+            f"There is no software driver `{name}`. Choose from {', '.join(sorted(FAMILIES))}, optionally "
+            "with a version, such as lavapipe-25.0.7; `vkgroup drivers list` lists them."
         )
     return family, match.group(2)

@@ -1,4 +1,4 @@
-"""Getting a software driver into the user's cache, whole or not at all."""
+"""Fetch software drivers into the user's cache, and list them."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from vkgroup.files import cache_folder
 
 @dataclass(frozen=True)
 class DriverStatus:
-    """One line of `list_drivers`: a driver that is in the cache, could be fetched, or both.
+    """One entry of `list_drivers`: a driver that is in the cache or can be fetched.
 
     Attributes
     ----------
     name, family, version : as in `Driver`.
-    driver : the driver in the cache; None where it is not there (or is damaged).
-    download_size : bytes of its package; None where the distribution does not offer it.
-    suite : the distribution's suite that offers it; empty where none does.
+    driver : the driver in the cache; None if it is missing or damaged.
+    download_size : size of its package in bytes; None if the distribution does not have it.
+    suite : the distribution's suite with the package; empty if there is none.
     """
 
     name: str
@@ -36,21 +36,21 @@ class DriverStatus:
 
 
 def fetch(name: str, progress: Progress | None = None, *, self_contained: bool = False) -> Driver:
-    """Put a software driver into the user's cache and return it; without network if it is there.
+    """Fetch a software driver into the user's cache and return it; no network is used if it is already there.
 
     Parameters
     ----------
-    name : ``swiftshader`` or ``lavapipe`` (newest that the distribution or its backports has), or
-        with a version behind it: ``lavapipe-22.3.6``.
-    progress : called with what is being done and the fraction that is done.
-    self_contained : bring every library but the C library along, also those that this host has; for
-        a driver that is to be carried to another host.
+    name : ``swiftshader`` or ``lavapipe`` (newest version of the distribution or its backports), or with a
+        version: ``lavapipe-22.3.6``.
+    progress : called with the name of the current step and the completed fraction.
+    self_contained : include all libraries except the C library, also those that this host has; for use on
+        another host.
 
     Raises
     ------
     DriverFetchError
-        The host is not Debian-like, has no network, or the distribution lacks the driver; the
-        message says what to install instead. Nothing half-fetched stays behind.
+        The host is not Debian or a derivative, has no network, or the distribution lacks the driver. The
+        message says what to install instead. Partial downloads are removed.
     """
     family, version = parse_name(name)
     with cache.locked() as folder:
@@ -63,7 +63,7 @@ def fetch(name: str, progress: Progress | None = None, *, self_contained: bool =
             package = _choose(apt, family, version)
             return build(apt, folder, family, package, progress, self_contained=self_contained)
         except DriverFetchError:
-            # The archive may have dropped what lists of some hours ago still name.
+            # The lists may be outdated: the archive may have removed a package since.
             if not apt.update(progress, force=True):
                 raise
             package = _choose(apt, family, version)
@@ -71,32 +71,32 @@ def fetch(name: str, progress: Progress | None = None, *, self_contained: bool =
 
 
 def path(name: str) -> Driver:
-    """The driver `name` in the user's cache; a bare family name means its newest version there.
+    """Return the driver `name` in the user's cache; a family name means the newest cached version.
 
     Raises
     ------
     NoDevice
-        It is not in the cache, or damaged.
+        The driver is not in the cache, or it is damaged.
     InvalidInput
-        No driver can have that name.
+        The name is not valid.
     """
     family, version = parse_name(name)
     driver = _find(family, version)
     if driver is None:
         raise NoDevice(
             f"The software driver `{name}` is not in {cache.drivers_folder()}. "
-            f"`vkgroup drivers fetch {name}` puts it there."
+            f"Fetch it with `vkgroup drivers fetch {name}`."
         )
     return driver
 
 
 def list_drivers(progress: Progress | None = None) -> list[DriverStatus]:
-    """Every driver in the cache and every one that the distribution offers, newest first in a family.
+    """Return all drivers in the cache and in the distribution, newest first in each family.
 
     Raises
     ------
     DriverFetchError
-        The distribution could not be asked; `installed` answers without it.
+        The distribution's packages cannot be queried; use `installed` in this case.
     """
     in_cache = {driver.name: driver for driver in cache.installed()}
     statuses: list[DriverStatus] = []
@@ -124,13 +124,13 @@ def fetch_package(
     *,
     dependencies: bool = True,
 ) -> Path:
-    """Unpack packages of the distribution into `folder`, as they would lie under ``/``.
+    """Unpack packages of the distribution into `folder`, with the same paths as under ``/``.
 
     Parameters
     ----------
-    names : packages, newest version each.
-    folder : made if it is not there; what is in it stays.
-    dependencies : with the packages they depend on and that the host has not installed.
+    names : packages; the newest version of each.
+    folder : created if it does not exist; existing files stay.
+    dependencies : whether to add dependencies that are not installed on the host.
 
     Returns
     -------
@@ -140,7 +140,7 @@ def fetch_package(
     Raises
     ------
     DriverFetchError
-        The host is not Debian-like, has no network, or its sources lack a package.
+        The host is not Debian or a derivative, has no network, or its sources lack a package.
     """
     with cache.locked():
         apt = _updated_apt(progress)
@@ -166,8 +166,8 @@ def _choose(apt: Apt, family: Family, version: str | None) -> Package:
     versions = apt.versions(family.package)
     if not versions:
         raise DriverFetchError(
-            f"`{family.name}` is fetched from the package `{family.package}`, which the package sources "
-            f"of {distribution()} do not have. {family.absent}\n{INSTALL_INSTEAD}"
+            f"The package sources of {distribution()} do not have `{family.package}`, the package of "
+            f"`{family.name}`. {family.absent}\n{INSTALL_INSTEAD}"
         )
     for package in versions:
         if version in (None, package.upstream):

@@ -1,4 +1,4 @@
-"""Probe: experiments on undeclared behaviour of a device, and a table of declared and observed properties."""
+"""Probe: experiments on undeclared behavior of a device, and a table of declared and observed properties."""
 
 from __future__ import annotations
 

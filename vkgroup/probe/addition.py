@@ -1,4 +1,4 @@
-"""The order of additions in ``subgroupAdd`` and its scans, found from how results are rounded."""
+"""Order of additions in ``subgroupAdd`` and its scans, determined from the rounding of results."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from vkgroup.probe.outcome import Json, listed
 Floats = NDArray[np.float32]
 
 RANDOM_ROWS = 64
-"""Rows of random terms that must agree too."""
+"""Number of rows with random terms, which must also match."""
 
 SHOWN_TREE = 60
-"""Characters of a tree that a sentence shows."""
+"""Maximum number of characters of a tree in a sentence."""
 
 
 @dataclass(frozen=True)
 class AdditionOrder:
-    """The order in which one operation adds.
+    """The order of additions of one operation.
 
     Attributes
     ----------
     operation : the GLSL function.
-    order : the known order that gives every result bit for bit; None where none does.
-    same_as : the other known orders that do so as well: at this subgroup size they are the same order.
-    lanes_agree : whether all lanes got the same sum (reductions; True for scans).
-    tree : where no known order fits, the sum of the last lane as it was read off; None if it is no tree.
-    tree_confirmed : whether evaluating that tree gives every random row's sum too.
+    order : the known order that reproduces every result bit for bit; None if none does.
+    same_as : other known orders with the same results; at this subgroup size they are equivalent.
+    lanes_agree : whether all lanes have the same sum (reductions; True for scans).
+    tree : if no known order matches, the reconstructed tree of the last lane's sum; None if it is not a tree.
+    tree_confirmed : whether evaluating that tree also gives the sum of every random row.
     """
 
     operation: str
@@ -43,17 +43,21 @@ class AdditionOrder:
 
     @property
     def in_words(self) -> str:
-        """The order in words."""
+        """Description of the order for people."""
         if self.order is not None:
             return self.order + (f", at this size the same as {listed(self.same_as)}" if self.same_as else "")
-        words = "" if self.lanes_agree else "lanes got different sums; "
+        words = "" if self.lanes_agree else "lanes have different sums; "
         if self.tree is None:
-            return words + "another order, and no tree of float32 additions"
+            return words + "unknown order, not a tree of float32 additions"
         shown = self.tree if len(self.tree) <= SHOWN_TREE else self.tree[:SHOWN_TREE] + "…"
-        return words + f"another order: {shown}" + ("" if self.tree_confirmed else ", not on random terms")
+        return (
+            words
+            + f"another order: {shown}"
+            + ("" if self.tree_confirmed else ", which does not match random terms")
+        )
 
     def to_json(self) -> dict[str, Json]:
-        """Give what was found."""
+        """Return the attributes as JSON."""
         return {
             "operation": self.operation,
             "order": self.order,
@@ -72,21 +76,22 @@ class AdditionOrders:
     operations: tuple[AdditionOrder, ...]
 
     def lines(self) -> list[str]:
-        """Say in which order each operation adds, alike operations together."""
+        """Return one line for each order, with the operations that use it."""
         if self.size == 1:
-            return ["nothing to see: a subgroup of one lane adds nothing"]
+            return ["no result: a subgroup of one lane has no additions"]
         groups: dict[str, list[str]] = {}
-        for found in self.operations:
-            groups.setdefault(found.in_words, []).append(found.operation)
+        for operation in self.operations:
+            groups.setdefault(operation.in_words, []).append(operation.operation)
         return [f"{listed(names)}: {words}" for words, names in groups.items()]
 
     def to_json(self) -> dict[str, Json]:
-        """Give the size and each operation's order."""
-        return {"subgroup_size": self.size, "operations": [found.to_json() for found in self.operations]}
+        """Return the subgroup size and each operation's order."""
+        operations: list[Json] = [operation.to_json() for operation in self.operations]
+        return {"subgroup_size": self.size, "operations": operations}
 
 
 def terms(size: int, seed: int = 1) -> Floats:
-    """Make the inputs: the crafted rows of `trees.pair_rows`, then random rows of mixed sign and magnitude.
+    """Return the inputs: the rows of `trees.pair_rows`, then random rows of mixed sign and magnitude.
 
     Returns
     -------
@@ -99,22 +104,22 @@ def terms(size: int, seed: int = 1) -> Floats:
 
 
 def addition_orders(reduced: Floats, inclusive: Floats, exclusive: Floats) -> AdditionOrders:
-    """Find the orders from the results (rows, size) float32 on the rows of `terms`."""
+    """Return the orders of additions, from results (rows, size) float32 for the rows of `terms`."""
     size = reduced.shape[1]
     rows = terms(size)
-    one = _scan("subgroupInclusiveAdd", rows, inclusive, _inclusive_candidates(size), size)
-    other = _scan("subgroupExclusiveAdd", rows, exclusive, _exclusive_candidates(size), size - 1)
-    if one.order in other.same_as:
-        other = _renamed(other, one.order)
-    elif other.order in one.same_as:
-        one = _renamed(one, other.order)
-    return AdditionOrders(size, (_reduction(rows, reduced), one, other))
+    inclusive_order = _scan("subgroupInclusiveAdd", rows, inclusive, _inclusive_candidates(size), size)
+    exclusive_order = _scan("subgroupExclusiveAdd", rows, exclusive, _exclusive_candidates(size), size - 1)
+    if inclusive_order.order in exclusive_order.same_as:
+        exclusive_order = _renamed(exclusive_order, inclusive_order.order)
+    elif exclusive_order.order in inclusive_order.same_as:
+        inclusive_order = _renamed(inclusive_order, exclusive_order.order)
+    return AdditionOrders(size, (_reduction(rows, reduced), inclusive_order, exclusive_order))
 
 
-def _renamed(found: AdditionOrder, name: str | None) -> AdditionOrder:
-    """Call the order by another of its names."""
-    names = (found.order, *found.same_as)
-    return replace(found, order=name, same_as=tuple(each for each in names if each and each != name))
+def _renamed(order: AdditionOrder, name: str | None) -> AdditionOrder:
+    """Return the order with `name`, one of its equivalent names, as main name."""
+    names = (order.order, *order.same_as)
+    return replace(order, order=name, same_as=tuple(each for each in names if each and each != name))
 
 
 Candidates = Iterable[tuple[str, orders.Order]]
@@ -134,7 +139,7 @@ def _reduction(rows: Floats, sums: Floats) -> AdditionOrder:
 def _scan(
     name: str, rows: Floats, sums: Floats, families: Iterable[Candidates], summed: int
 ) -> AdditionOrder:
-    """Find the order of a scan, whose last lane sums the first `summed` lanes."""
+    """Return the order of a scan whose last lane adds the first `summed` lanes."""
     for family in families:
         fitting = _fitting(rows, sums, family)
         if fitting:
@@ -156,7 +161,7 @@ def _exclusive_candidates(size: int) -> Iterable[Candidates]:
 
 
 def _fitting(rows: Floats, sums: Floats, candidates: Candidates) -> tuple[str, ...]:
-    """Name the candidates that give every result bit for bit; random rows sort most of them out at once."""
+    """Return the names of the candidates that reproduce every result; random rows are tried first."""
     few = slice(-RANDOM_ROWS, None)
     return tuple(
         name
@@ -166,7 +171,7 @@ def _fitting(rows: Floats, sums: Floats, candidates: Candidates) -> tuple[str, .
 
 
 def _read_off(name: str, rows: Floats, sums: Floats, summed: int, agree: bool) -> AdditionOrder:
-    """Read the order of one lane's sums off as a tree over the first `summed` lanes."""
+    """Return the order of one lane's sums as a tree over the first `summed` lanes."""
     within = np.all(trees.pairs(rows.shape[1]) < summed, axis=1)
     tree = trees.recover(sums[: within.size][within], summed) if summed else None
     if tree is None:

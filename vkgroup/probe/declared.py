@@ -1,4 +1,4 @@
-"""Declared capabilities in words: the capability model as sections of labelled lines."""
+"""Declared capabilities for people: sections of labeled lines."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from vkgroup.device import Capabilities
 from vkgroup.device.gl_limits import Value, gl_limits
 
 NO = "no"
-"""What a line says of something that the device lacks altogether."""
+"""Text of a line for a feature that the device lacks."""
 
 
 @dataclass(frozen=True)
 class Section:
-    """Lines on one subject: (label, what is declared)."""
+    """Lines on one subject, each a pair of label and declared value."""
 
     title: str
     lines: tuple[tuple[str, str], ...]
 
 
 def declared(capabilities: Capabilities) -> tuple[Section, ...]:
-    """Put everything that bears on subgroups and compute into words."""
+    """Return all capabilities that concern subgroups and compute as sections."""
     return tuple(
         Section(title, tuple((label, tell(capabilities)) for label, tell in lines))
         for title, lines in _SECTIONS
@@ -29,10 +29,10 @@ def declared(capabilities: Capabilities) -> tuple[Section, ...]:
 
 
 def opengl(capabilities: Capabilities) -> Section:
-    """Give the limits of OpenGL's compute shaders, and say which are under what OpenGL asks."""
+    """Return the limits of OpenGL's compute shaders, marking those below OpenGL's minimum."""
     lines = []
     for limit in gl_limits(capabilities).values():
-        short = "" if limit.met else f", under the minimum of {_numbers(limit.minimum)}"
+        short = "" if limit.met else f", below the minimum of {_numbers(limit.minimum)}"
         lines.append((limit.name, _numbers(limit.value) + short))
     return Section("Limits of OpenGL (ARB_compute_shader)", tuple(lines))
 
@@ -58,7 +58,7 @@ def _extension(name: str) -> Callable[[Capabilities], str]:
 
 
 def _of(*features: tuple[str, str]) -> Callable[[Capabilities], str]:
-    """List the labels of the (label, feature) that the device has."""
+    """Return a function that lists the labels of the (label, feature) pairs that a device supports."""
 
     def tell(capabilities: Capabilities) -> str:
         labels = [label for label, feature in features if feature in capabilities.features]
@@ -122,7 +122,7 @@ def _full(capabilities: Capabilities) -> str:
 
 
 def _float_controls(width: int) -> Callable[[Capabilities], str]:
-    """Say what an execution mode may ask of floats of one width."""
+    """Return a function that lists the supported float controls of one width."""
     modes = {
         "denormals kept": f"shaderDenormPreserveFloat{width}",
         "denormals flushed": f"shaderDenormFlushToZeroFloat{width}",
@@ -277,4 +277,4 @@ _SECTIONS: tuple[tuple[str, _Lines], ...] = (
         ),
     ),
 )
-"""What is shown, in its order."""
+"""Titles and lines of the sections, in the order of output."""

@@ -1,4 +1,4 @@
-"""The experiments: what each is called, what it needs of a device, and how it is run."""
+"""List of experiments: name, required capabilities and function of each."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class Experiment:
     Attributes
     ----------
     name : key of its outcome in JSON.
-    title : what people call it.
-    observe : runs it on a device.
-    needs_all : categories of subgroup operations that it needs.
-    needs_any : categories of which it needs at least one; no condition if empty.
-    features : Vulkan's names of the features that it needs.
+    title : title in output for people.
+    observe : function that runs it on a device.
+    needs_all : required categories of subgroup operations.
+    needs_any : categories of which at least one is required; no condition if empty.
+    features : required features, by Vulkan's names.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Experiment:
     features: tuple[str, ...] = ()
 
     def missing(self, capabilities: Capabilities) -> tuple[str, ...]:
-        """Name what a device lacks for the experiment, by Vulkan's names."""
+        """Return the capabilities that a device lacks for the experiment, by Vulkan's names."""
         declared = capabilities.subgroup
         lacking = [] if "compute" in declared.supported_stages else ["VK_SHADER_STAGE_COMPUTE_BIT"]
         operations = declared.supported_operations
@@ -80,16 +80,16 @@ _READING_CATEGORIES = {
     Category.BALLOT: "BALLOT",
     Category.QUAD: "QUAD",
 }
-"""The categories with which a lane can read another's value, and the macro of ``inactive.comp`` for each."""
+"""Macro of ``inactive.comp`` by category of operations that read another lane's value."""
 
 
 def _inactive_lanes(subject: Subject) -> InactiveLanes:
     size = subject.size
-    found = [category for category in _READING_CATEGORIES if subject.has(category.value)]
-    if size < 4 and Category.QUAD in found:
-        found.remove(Category.QUAD)
+    categories = [category for category in _READING_CATEGORIES if subject.has(category.value)]
+    if size < 4 and Category.QUAD in categories:
+        categories.remove(Category.QUAD)
     got = subject.run_full_subgroups(
-        subject.module("inactive", **{_READING_CATEGORIES[category]: 1 for category in found}),
+        subject.module("inactive", **{_READING_CATEGORIES[category]: 1 for category in categories}),
         1,
         {
             "Start": start_values(size),
@@ -100,7 +100,7 @@ def _inactive_lanes(subject: Subject) -> InactiveLanes:
     )["Got"]
     return inactive_lanes(
         got.astype(np.uint32, copy=False),
-        [category.value for category in found],
+        [category.value for category in categories],
         tuple(category.feature for category in _READING_CATEGORIES if not subject.has(category.value)),
     )
 
@@ -147,7 +147,7 @@ def _special_values(subject: Subject, kind: FloatType) -> SpecialValues:
 
 
 EXPERIMENTS = (
-    Experiment("subgroup_size", "Subgroup size met", _subgroup_size),
+    Experiment("subgroup_size", "Observed subgroup size", _subgroup_size),
     Experiment("invocation_mapping", "Invocations to lanes", _invocation_mapping),
     Experiment("full_subgroups", "Full subgroups", _full_subgroups),
     Experiment(

@@ -20,9 +20,9 @@ class FloatType:
 
     Attributes
     ----------
-    name : as people and the result say it.
-    bits : its width.
-    features : Vulkan's names of the features that subgroup operations on it need.
+    name : name in output and JSON.
+    bits : width in bits.
+    features : features that subgroup operations on the type need, by Vulkan's names.
     """
 
     name: str
@@ -48,22 +48,22 @@ OPERATIONS = (
     ("subgroupAdd", "subgroupMul", "subgroupMin", "subgroupMax"),
     ("+", "*", "min", "max"),
 )
-"""The operations of ``shaders/probe/floats.comp``: over the subgroup, and of two values."""
+"""Operations of ``shaders/probe/floats.comp``: subgroup operations, and operations on two values."""
 
 ADD, MUL, MIN, MAX = range(4)
 
 
 @dataclass(frozen=True)
 class Row:
-    """One row of inputs: what lanes 0 and 1 hold, what the others hold, and what to call each result.
+    """One row of inputs: the values of lanes 0 and 1, the value of all others, and labels of the results.
 
     Attributes
     ----------
-    subject : what the row is about.
-    operation : ADD, MUL, MIN or MAX; the other results of the row are not looked at.
+    subject : description of the operands or the result.
+    operation : ADD, MUL, MIN or MAX; the row's results of other operations are ignored.
     first, second : the values of lanes 0 and 1.
     rest : the value of all other lanes.
-    results : the expected results and their labels; any other is "other".
+    results : the expected results and their labels; other results have the label "other".
     """
 
     subject: str
@@ -78,7 +78,7 @@ _IN_WORDS = {
     "flushed": "flushed to zero",
     "number": "the number",
     "another number": "not the least or greatest number",
-    "identity": "the infinity that begins a reduction",
+    "identity": "the infinity that is the identity",
     "other": "something else",
 }
 
@@ -87,7 +87,7 @@ NAN_FIRST, NAN_SECOND, NAN_ALL = "NaN and a number", "a number and NaN", "only N
 
 
 def rows(kind: FloatType) -> tuple[Row, ...]:
-    """Choose the rows for a type."""
+    """Return the rows of inputs for a type."""
     least, nan = kind.smallest_normal, float("nan")
 
     def flushing(
@@ -120,15 +120,15 @@ def rows(kind: FloatType) -> tuple[Row, ...]:
 
 @dataclass(frozen=True)
 class Finding:
-    """What one row gave.
+    """Result of one row.
 
     Attributes
     ----------
     operation : the GLSL function or operator.
-    subject : what the operands or the result are.
-    gives : "kept" or "flushed" (denormals); "number" (the right one), "another number", "NaN" or "identity"
-        (the infinity that changes no minimum or maximum); "other"; or "lanes differ" where the lanes of a
-        subgroup got different results.
+    subject : description of the operands or the result, as in `Row`.
+    gives : "kept" or "flushed" (denormals); "number" (the correct number), "another number", "NaN" or
+        "identity" (the infinity that is the identity of minimum or maximum); "other"; or "lanes differ" if
+        the lanes of a subgroup have different results.
     """
 
     operation: str
@@ -138,48 +138,48 @@ class Finding:
 
 @dataclass(frozen=True)
 class SpecialValues:
-    """What a type's operations do with denormals and NaN, over subgroups of one size and on two values."""
+    """Results of a type's operations for denormals and NaN, on subgroups of one size and on two values."""
 
     type: str
     size: int
     findings: tuple[Finding, ...]
 
     def lines(self) -> list[str]:
-        """Say what happens to denormals and to NaN, alike operations together."""
+        """Return lines on denormals and NaN; operations with the same result are combined."""
         if not self.findings:
-            return ["nothing to see: a subgroup of one lane has no second value"]
+            return ["no result: a subgroup of one lane has no second value"]
         lines = []
-        for one, other, both in (
+        for first, second, both in (
             (OPERANDS, RESULT, "denormals"),
             (NAN_FIRST, NAN_SECOND, "NaN and a number, in either order"),
         ):
-            words = {subject: self._in_words(subject) for subject in (one, other)}
-            if words[one] == words[other]:
-                lines.append(f"{both}: {words[one]}")
+            words = {subject: self._in_words(subject) for subject in (first, second)}
+            if words[first] == words[second]:
+                lines.append(f"{both}: {words[first]}")
             else:
                 lines += [f"{subject}: {told}" for subject, told in words.items()]
         return [*lines, f"{NAN_ALL}: {self._in_words(NAN_ALL)}"]
 
     def _in_words(self, subject: str) -> str:
         groups: dict[str, list[str]] = {}
-        for found in self.findings:
-            if found.subject == subject:
-                groups.setdefault(_IN_WORDS.get(found.gives, found.gives), []).append(found.operation)
+        for finding in self.findings:
+            if finding.subject == subject:
+                groups.setdefault(_IN_WORDS.get(finding.gives, finding.gives), []).append(finding.operation)
         if len(groups) == 1:
             return next(iter(groups)) + " by all"
         return ", ".join(f"{words} by {listed(operations)}" for words, operations in groups.items())
 
     def to_json(self) -> dict[str, Json]:
-        """Give each finding."""
+        """Return all findings as JSON."""
         findings: list[Json] = [
-            {"operation": found.operation, "subject": found.subject, "gives": found.gives}
-            for found in self.findings
+            {"operation": finding.operation, "subject": finding.subject, "gives": finding.gives}
+            for finding in self.findings
         ]
         return {"type": self.type, "subgroup_size": self.size, "findings": findings}
 
 
 def inputs(kind: FloatType, size: int) -> Words:
-    """Make the inputs of ``floats.comp``: (rows, size, 2) uint32, the bits of each value, low word first."""
+    """Return the inputs of ``floats.comp``: (rows, size, 2) uint32, bits of each value, low word first."""
     values = np.empty((len(rows(kind)), size), dtype=kind.dtype)
     for row, given in zip(values, rows(kind), strict=True):
         row[:] = given.rest
@@ -197,8 +197,8 @@ def special_values(kind: FloatType, result: Words) -> SpecialValues:
 
     Returns
     -------
-    The findings over the subgroup, as all its lanes saw them, and on the two values of lane 0. There are
-    none for a subgroup of one lane, which has no second value.
+    The findings of subgroup operations, from the results of all lanes, and of operations on two values, from
+    lane 0. Empty for a subgroup of one lane, which has no second value.
     """
     values = from_words(result, kind)
     size = values.shape[2]
@@ -206,8 +206,8 @@ def special_values(kind: FloatType, result: Words) -> SpecialValues:
     for scope, names in enumerate(OPERATIONS if size > 1 else ()):
         for index, row in enumerate(rows(kind)):
             got = values[index, 4 * scope + row.operation]
-            looked_at = got if scope == 0 else got[:1]
-            findings.append(Finding(names[row.operation], row.subject, _label(looked_at, row, kind.dtype)))
+            lanes = got if scope == 0 else got[:1]
+            findings.append(Finding(names[row.operation], row.subject, _label(lanes, row, kind.dtype)))
     return SpecialValues(kind.name, size, tuple(findings))
 
 
@@ -225,13 +225,13 @@ def _label(got: Values, row: Row, dtype: DTypeLike) -> str:
 
 
 def to_words(values: Values) -> Words:
-    """Spread values of any width over pairs of words, low word first: shape (…, 2) uint32."""
+    """Return the bits of values as pairs of words, low word first: shape (…, 2) uint32."""
     wide = values.view(f"u{values.itemsize}").astype(np.uint64)
     return np.stack([wide & 0xFFFFFFFF, wide >> 32], axis=-1).astype(np.uint32)
 
 
 def from_words(words: Words, kind: FloatType) -> Values:
-    """Undo `to_words`: shape (…) of the type's values."""
+    """Return the values of pairs of words, the inverse of `to_words`: shape (…)."""
     wide = words[..., 0].astype(np.uint64) | words[..., 1].astype(np.uint64) << np.uint64(32)
     values: Values = wide.astype(f"u{kind.bits // 8}").view(kind.dtype)
     return values

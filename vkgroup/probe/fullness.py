@@ -11,7 +11,7 @@ from vkgroup.probe.outcome import Json, listed
 
 @dataclass(frozen=True)
 class Filling:
-    """How many invocations each subgroup of one workgroup has.
+    """Number of invocations in each subgroup of one workgroup.
 
     Attributes
     ----------
@@ -31,12 +31,12 @@ class Filling:
 
     @property
     def tight(self) -> bool:
-        """Whether every subgroup is full, the last one excepted, which has the rest."""
+        """Whether every subgroup is full, except the last, which has the remaining invocations."""
         needed = -(-sum(self.populations) // self.size)
         return len(self.populations) == needed and all(count == self.size for count in self.populations[:-1])
 
     def to_json(self) -> dict[str, Json]:
-        """Give the populations and what follows from them."""
+        """Return the populations and the properties derived from them."""
         return {
             "extent": list(self.extent),
             "subgroup_size": self.size,
@@ -48,7 +48,7 @@ class Filling:
 
 @dataclass(frozen=True)
 class FullSubgroups:
-    """How several workgroups fill their subgroups."""
+    """Invocations per subgroup in several workgroups."""
 
     fillings: tuple[Filling, ...]
 
@@ -59,26 +59,26 @@ class FullSubgroups:
 
     @property
     def only_last_partial(self) -> bool:
-        """Whether the other workgroups have one subgroup that is not full, the last."""
+        """Whether in other workgroups only the last subgroup is not full."""
         return all(filling.tight for filling in self.fillings if not filling.multiple)
 
     def lines(self) -> list[str]:
-        """Say where subgroups are full."""
+        """Return lines that describe which subgroups are full."""
         others = [filling for filling in self.fillings if not filling.multiple]
         if self.full_in_multiples:
             lines = ["full in workgroups that are a multiple of the size"]
         else:
             loose = [_text(filling) for filling in self.fillings if filling.multiple and not filling.tight]
-            lines = [f"not always full where the workgroup is a multiple of the size: {listed(loose)}"]
+            lines = [f"not always full in workgroups that are a multiple of the size: {listed(loose)}"]
         if others and self.only_last_partial:
             lines.append(f"in others, only the last subgroup is not full ({_text(others[0])})")
         elif others:
             loose = [_text(filling) for filling in others if not filling.tight]
-            lines.append(f"in others, more than the last subgroup is not full: {listed(loose)}")
+            lines.append(f"in others, not only the last subgroup is not full: {listed(loose)}")
         return lines
 
     def to_json(self) -> dict[str, Json]:
-        """Give each workgroup's populations and the two conclusions."""
+        """Return each workgroup's populations and the two conclusions."""
         return {
             "full_in_multiples": self.full_in_multiples,
             "only_last_partial": self.only_last_partial,
@@ -87,7 +87,7 @@ class FullSubgroups:
 
 
 def full_subgroups(layouts: Sequence[Layout]) -> FullSubgroups:
-    """Count the invocations of each subgroup of several workgroups."""
+    """Return the number of invocations in each subgroup of several workgroups."""
     return FullSubgroups(
         tuple(
             Filling(layout.extent, int(layout.subgroup_size.max()), layout.populations) for layout in layouts

@@ -1,4 +1,4 @@
-"""Values read from inactive lanes: observed, never judged, because they are undefined."""
+"""Values read from inactive lanes: reported without a verdict, because they are undefined."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ Words = NDArray[np.uint32]
 
 @dataclass(frozen=True)
 class Reading:
-    """One operation through which a lane can read another's value.
+    """One operation with which a lane can read another lane's value.
 
     Attributes
     ----------
     name : the GLSL function.
-    category : the category of subgroup operations that has it.
-    source : for lanes (uint32) the lanes that they read.
+    category : its category of subgroup operations.
+    source : function from lanes (uint32) to the lanes that they read.
     """
 
     name: str
@@ -42,28 +42,28 @@ READINGS = (
     Reading("subgroupQuadBroadcast", "quad", lambda lane: (lane & ~np.uint32(3)) + np.uint32(1)),
     Reading("subgroupQuadSwapHorizontal", "quad", lambda lane: lane ^ np.uint32(1)),
 )
-"""The operations of ``shaders/probe/inactive.comp``, in its order."""
+"""Operations of ``shaders/probe/inactive.comp``, in its order."""
 
 LABELS = {
-    "held": "what the inactive lane last held",
-    "computed": "what the inactive lane would hold, were it active",
+    "held": "the last value of the inactive lane",
+    "computed": "the value that the inactive lane would have if it were active",
     "own": "the reading lane's own value",
     "first": "the first active lane's value",
     "zero": "zero",
     "other": "another value",
 }
-"""What may be read, in the order in which the analysis tries it."""
+"""Labels of possible values, in the order in which the analysis tries them."""
 
 
 @dataclass(frozen=True)
 class Read:
-    """What one operation gave to the lanes that read from inactive ones.
+    """Values that lanes read from inactive lanes with one operation.
 
     Attributes
     ----------
     operation : the GLSL function.
-    inside : whether the value was set inside the branch, where the inactive lanes are absent; else before it.
-    lanes : for each key of `LABELS` that occurred, the number of lanes that got it.
+    inside : whether the value was set inside the branch, which inactive lanes do not take; else before it.
+    lanes : number of lanes by label, for each key of `LABELS` that occurred.
     """
 
     operation: str
@@ -72,13 +72,13 @@ class Read:
 
     @property
     def in_words(self) -> str:
-        """What was read, in words."""
+        """Description of the values for people."""
         if len(self.lanes) == 1:
             return LABELS[next(iter(self.lanes))]
         return listed([f"{LABELS[label]} in {count} lanes" for label, count in self.lanes.items()])
 
     def to_json(self) -> dict[str, Json]:
-        """Give what was read."""
+        """Return the attributes as JSON."""
         return {
             "operation": self.operation,
             "value_set": "inside the branch" if self.inside else "before the branch",
@@ -88,13 +88,13 @@ class Read:
 
 @dataclass(frozen=True)
 class InactiveLanes:
-    """What every supported reading operation gave; `missing` names the categories the device lacks."""
+    """Results of all supported operations; `missing` lists the categories that the device lacks."""
 
     reads: tuple[Read, ...]
     missing: tuple[str, ...]
 
     def lines(self) -> list[str]:
-        """Say what reading from an inactive lane gave, alike operations together."""
+        """Return lines on the values read from inactive lanes; operations with equal results are combined."""
         lines = []
         for inside, heading in ((False, "a value set before the branch"), (True, "a value set inside it")):
             groups: dict[str, list[str]] = {}
@@ -107,35 +107,35 @@ class InactiveLanes:
         return lines + ([f"not tried, missing: {', '.join(self.missing)}"] if self.missing else [])
 
     def to_json(self) -> dict[str, Json]:
-        """Give every read, and the categories that are missing."""
+        """Return all reads and the missing categories as JSON."""
         return {"reads": [read.to_json() for read in self.reads], "missing": list(self.missing)}
 
 
 def start_values(size: int) -> Words:
-    """Choose what each lane holds before the branch: no two alike, none zero, none the image of another."""
+    """Return the values of the lanes before the branch: distinct, not zero, not in `inside_values`."""
     lane = np.arange(size, dtype=np.uint32)
     return np.where(lane % 2 == 0, 0x1000 + lane, 0x5A000000 + lane * 0x101).astype(np.uint32)
 
 
 def inside_values(start: Words) -> Words:
-    """Give the value that a lane sets inside the branch, as ``inactive.comp`` computes it."""
+    """Return the value that each lane sets inside the branch, as ``inactive.comp`` computes it."""
     return start * np.uint32(3) + np.uint32(7)
 
 
 def taken_lanes(size: int) -> Words:
-    """Give 1 for lanes that take the branch (the even ones), 0 for the others."""
+    """Return 1 for lanes that take the branch (even lanes), 0 for others."""
     return (np.arange(size, dtype=np.uint32) + 1) % 2
 
 
 def inactive_lanes(got: Words, categories: Collection[str], missing: tuple[str, ...] = ()) -> InactiveLanes:
-    """Classify what lanes read from inactive ones.
+    """Classify the values that lanes read from inactive lanes.
 
     Parameters
     ----------
-    got : (operations of `READINGS`, 2, size) uint32: what each lane read, of the value set before the branch
-        and of the one set inside it.
-    categories : the categories of operations that the device has; the rows of others are ignored.
-    missing : what to report as missing, by Vulkan's names.
+    got : (operations of `READINGS`, 2, size) uint32: the value that each lane read, of the variable set
+        before the branch and of the variable set inside it.
+    categories : the categories of operations that the device supports; rows of others are ignored.
+    missing : categories to report as missing, by Vulkan's names.
     """
     size = got.shape[2]
     start = start_values(size)
@@ -171,8 +171,8 @@ def _count(
     for label, candidate in expected.items():
         if candidate is None:
             continue
-        # A reader that is the first active lane itself cannot tell "own" from "first": it counts as own,
-        # unless every other reader got the first lane's value too.
+        # For the first active lane, "own" and "first" are the same value. It counts as "own", unless all
+        # other reading lanes also have the first lane's value.
         if label == "own" and len(values) > 1 and (values == current[0]).all():
             continue
         hit = left & (values == candidate)

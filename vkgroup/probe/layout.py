@@ -18,7 +18,7 @@ Extent = tuple[int, int, int]
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """What every invocation of one workgroup said about its place.
+    """Subgroup and lane that each invocation of one workgroup recorded.
 
     All arrays have shape (invocations,), dtype uint32, in the order of ``gl_LocalInvocationIndex``.
 
@@ -40,7 +40,7 @@ class Layout:
 
     @staticmethod
     def from_words(extent: Extent, words: Words, ballot: bool) -> Layout:
-        """Read binding 0 of ``layout.comp``: words (invocations, 8)."""
+        """Return the layout from binding 0 of ``layout.comp``, with shape (invocations, 8)."""
         return Layout(
             extent,
             subgroup_size=words[:, 0],
@@ -58,10 +58,11 @@ class Layout:
 
     @cached_property
     def subgroup(self) -> Words:
-        """The subgroup that each invocation is really in, as a number.
+        """Number of the actual subgroup of each invocation.
 
-        The number is ``gl_SubgroupID``, unless operations reach other invocations than those with the same
-        ``gl_SubgroupID``: then operations are believed, and subgroups numbered by their first invocations.
+        The number is ``gl_SubgroupID``. If subgroup operations reach other invocations than those with the
+        same ``gl_SubgroupID``, subgroups are determined by the operations and numbered by their first
+        invocations.
         """
         if self.leader is None or _same_partition(self.subgroup_id, self.leader):
             return self.subgroup_id
@@ -74,52 +75,52 @@ class Layout:
 
 
 def contradictions(layout: Layout) -> tuple[str, ...]:
-    """Name what cannot all be true of the built-in variables of one workgroup (none on a sound device)."""
-    found = []
+    """Return the contradictions between built-in variables of one workgroup; empty on a correct device."""
+    problems = []
     if (layout.lane >= layout.subgroup_size).any():
-        found.append("gl_SubgroupInvocationID is not below gl_SubgroupSize")
+        problems.append("gl_SubgroupInvocationID is not below gl_SubgroupSize")
     if (layout.subgroup_id >= layout.num_subgroups).any():
-        found.append("gl_SubgroupID is not below gl_NumSubgroups")
-    places = np.stack([layout.subgroup_id, layout.lane], axis=1)
-    if len(np.unique(places, axis=0)) != layout.invocations:
-        found.append("two invocations have the same gl_SubgroupID and gl_SubgroupInvocationID")
+        problems.append("gl_SubgroupID is not below gl_NumSubgroups")
+    lanes = np.stack([layout.subgroup_id, layout.lane], axis=1)
+    if len(np.unique(lanes, axis=0)) != layout.invocations:
+        problems.append("two invocations have the same gl_SubgroupID and gl_SubgroupInvocationID")
     if layout.leader is not None and not _same_partition(layout.subgroup_id, layout.leader):
-        found.append(
-            "invocations with one gl_SubgroupID are not the ones that subgroupBroadcastFirst reaches"
+        problems.append(
+            "invocations with one gl_SubgroupID are not those that subgroupBroadcastFirst reaches"
         )
     if layout.ballot_bits is not None:
         _, group, counts = np.unique(layout.subgroup, return_inverse=True, return_counts=True)
         if (counts[group.reshape(-1)] != layout.ballot_bits).any():
-            found.append("subgroupBallot(true) does not have as many bits as the subgroup has invocations")
-    return tuple(found)
+            problems.append("subgroupBallot(true) does not have as many bits as the subgroup has invocations")
+    return tuple(problems)
 
 
-def _same_partition(one: Words, other: Words) -> bool:
-    pairs = len(np.unique(np.stack([one, other], axis=1), axis=0))
-    return pairs == len(np.unique(one)) == len(np.unique(other))
+def _same_partition(first: Words, second: Words) -> bool:
+    pairs = len(np.unique(np.stack([first, second], axis=1), axis=0))
+    return pairs == len(np.unique(first)) == len(np.unique(second))
 
 
 def text_of(extent: Extent, axes: int | None = None) -> str:
-    """Write an extent as people do, ``64``, ``8x8``, ``4x4x4``, or with as many axes as are given."""
+    """Return an extent as text: ``64``, ``8x8``, ``4x4x4``, or with `axes` axes."""
     return "x".join(str(size) for size in extent[: axes or dimensions(extent)])
 
 
 def dimensions(extent: Extent) -> int:
-    """Count the dimensions of an extent: 1, 2 or 3."""
+    """Return the number of dimensions of an extent: 1, 2 or 3."""
     return 3 if extent[2] > 1 else 2 if extent[1] > 1 else 1
 
 
 def extents(size: int, limits: Mapping[str, int]) -> tuple[Extent, ...]:
-    """Choose workgroups of one, two and three dimensions, multiples of the subgroup size and not.
+    """Return workgroup sizes of one, two and three dimensions, some of them multiples of the subgroup size.
 
     Parameters
     ----------
     size : subgroup size, 1 to 128.
-    limits : "invocations", "x", "y", "z": the device's greatest workgroup.
+    limits : maximum workgroup of the device, with the keys "invocations", "x", "y" and "z".
 
     Returns
     -------
-    tuple of extents; each keeps the limits. Those with odd sizes are no multiple of any size above 1.
+    Extents within the limits. Those with odd sizes are not multiples of any subgroup size above 1.
     """
     total = max(64, 4 * size)
     while total > limits["invocations"]:
@@ -137,9 +138,9 @@ def extents(size: int, limits: Mapping[str, int]) -> tuple[Extent, ...]:
         cube,
         (cube[0] - 1, cube[1] - 1, cube[2] - 1),
     )
-    kept = dict.fromkeys(
+    allowed = dict.fromkeys(
         extent
         for extent in wanted
         if min(extent) > 0 and all(size <= limits[axis] for size, axis in zip(extent, "xyz", strict=True))
     )
-    return tuple(kept)
+    return tuple(allowed)

@@ -33,17 +33,17 @@ def _quads(extent: Extent) -> Indices:
 def _morton(extent: Extent) -> Indices:
     coordinates = _coordinates(extent)
     code = np.zeros_like(coordinates[0])
-    place = 0
+    position = 0
     for bit in range(max(extent).bit_length()):
         for axis, size in enumerate(extent):
             if 1 << bit < size:
-                code += (coordinates[axis] >> bit & 1) << place
-                place += 1
+                code += (coordinates[axis] >> bit & 1) << position
+                position += 1
     return code
 
 
 def _coordinates(extent: Extent) -> tuple[Indices, Indices, Indices]:
-    """Coordinates of each invocation in the order of ``gl_LocalInvocationIndex`` (x fastest)."""
+    """Return the coordinates of all invocations in the order of ``gl_LocalInvocationIndex`` (x fastest)."""
     z, y, x = np.unravel_index(np.arange(np.prod(extent)), extent[::-1])
     return x.astype(np.int64), y.astype(np.int64), z.astype(np.int64)
 
@@ -54,31 +54,31 @@ ORDERS: dict[str, Callable[[Extent], Indices]] = {
     "quads": _quads,
     "morton": _morton,
 }
-"""Orders of the invocations of a box: the place of each in the order, listed by its linear index."""
+"""Orders of the invocations of a box: functions that return each invocation's position, by linear index."""
 
 _IN_WORDS = {
     "linear": "linear in gl_LocalInvocationIndex",
     "column_major": "linear with y fastest",
     "quads": "in quads of 2x2, quad after quad",
     "morton": "in Morton order",
-    "linear_unordered": "linear within each subgroup, the subgroups numbered in another order",
-    "other": "otherwise",
+    "linear_unordered": "linear within each subgroup, with subgroups numbered in another order",
+    "other": "in another order",
 }
 
 
 @dataclass(frozen=True)
 class Mapping:
-    """How one workgroup's invocations map to subgroups and lanes.
+    """Mapping of one workgroup's invocations to subgroups and lanes.
 
     Attributes
     ----------
     extent : the workgroup's size in x, y and z.
-    kind : a key of `ORDERS` where the whole workgroup follows that order and is cut into subgroups one after
-        the other; "linear_unordered" where only the subgroups' numbers differ from linear; "tiles" where each
-        subgroup that has the most invocations covers a box of one shape; else "other".
+    kind : a key of `ORDERS` if the whole workgroup follows that order and is divided into consecutive
+        subgroups; "linear_unordered" if only the subgroups' numbers differ from linear; "tiles" if each
+        subgroup with the most invocations covers a box of the same shape; else "other".
     tile : that box, for "tiles".
     lane_order : the order of lanes in it: a key of `ORDERS` or "other", for "tiles".
-    contradictions : what cannot all be true of the built-in variables; empty on a sound device.
+    contradictions : contradictions between built-in variables; empty on a correct device.
     places : (subgroup, lane) of each invocation in the order of ``gl_LocalInvocationIndex``; the subgroup is
         `Layout.subgroup`.
     """
@@ -92,16 +92,16 @@ class Mapping:
 
     @property
     def in_words(self) -> str:
-        """The mapping in a few words."""
+        """Short description of the mapping for people."""
         if self.kind != "tiles" or self.tile is None or self.lane_order is None:
             return _IN_WORDS[self.kind]
         order = {"linear": "linear with x fastest", "other": "in another order"}.get(
             self.lane_order, _IN_WORDS[self.lane_order]
         )
-        return f"in tiles of {text_of(self.tile, dimensions(self.extent))} a subgroup, lanes {order}"
+        return f"in tiles of {text_of(self.tile, dimensions(self.extent))} per subgroup, lanes {order}"
 
     def to_json(self) -> dict[str, Json]:
-        """Give the class; and every place, where the mapping is not linear."""
+        """Return the kind, and all subgroups and lanes if the mapping is not linear."""
         data: dict[str, Json] = {"extent": list(self.extent), "kind": self.kind}
         if self.tile is not None:
             data |= {"tile": list(self.tile), "lane_order": self.lane_order}
@@ -124,7 +124,7 @@ class InvocationMapping:
         return all(mapping.kind == "linear" for mapping in self.workgroups)
 
     def lines(self) -> list[str]:
-        """Say how invocations map, kind by kind, and what is contradictory."""
+        """Return lines on each kind of mapping, and on contradictions."""
         groups: dict[str, list[Extent]] = {}
         for mapping in self.workgroups:
             groups.setdefault(mapping.in_words, []).append(mapping.extent)
@@ -133,10 +133,10 @@ class InvocationMapping:
         for mapping in self.workgroups:
             for text in mapping.contradictions:
                 broken.setdefault(text, []).append(text_of(mapping.extent))
-        return lines + [f"contradictory ({', '.join(where)}): {text}" for text, where in broken.items()]
+        return lines + [f"contradiction ({', '.join(extents)}): {text}" for text, extents in broken.items()]
 
     def to_json(self) -> dict[str, Json]:
-        """Give each workgroup's mapping."""
+        """Return each workgroup's mapping as JSON."""
         return {"linear": self.linear, "workgroups": [mapping.to_json() for mapping in self.workgroups]}
 
 
@@ -146,12 +146,12 @@ def _in_dimensions(extents: list[Extent]) -> str:
 
 
 def invocation_mapping(layouts: Sequence[Layout]) -> InvocationMapping:
-    """Classify the mappings of several workgroups."""
+    """Return the mappings of several workgroups."""
     return InvocationMapping(tuple(classify(layout) for layout in layouts))
 
 
 def classify(layout: Layout) -> Mapping:
-    """Classify how one workgroup maps to subgroups and lanes."""
+    """Return the mapping of one workgroup to subgroups and lanes."""
     tile = lane_order = None
     kind = _whole_order(layout)
     if kind is None:
@@ -168,11 +168,11 @@ def classify(layout: Layout) -> Mapping:
 
 
 def _whole_order(layout: Layout) -> str | None:
-    """Name the order of the whole workgroup that is cut into subgroups, if it is one of those known."""
+    """Return the name of the whole workgroup's order if it is a known one, else None."""
     size = int(layout.subgroup_size.max())
-    place = layout.subgroup.astype(np.int64) * size + layout.lane
+    position = layout.subgroup.astype(np.int64) * size + layout.lane
     for name, order in ORDERS.items():
-        if np.array_equal(place, order(layout.extent)):
+        if np.array_equal(position, order(layout.extent)):
             return name
     index = np.arange(layout.invocations)
     chunk = index // size
@@ -184,7 +184,7 @@ def _whole_order(layout: Layout) -> str | None:
 
 
 def _tiles(layout: Layout) -> tuple[Extent | None, str | None]:
-    """Find the one box that each of the most populated subgroups covers, and the order of lanes in it."""
+    """Return the shape of box that all subgroups with the most invocations cover, and its order of lanes."""
     coordinates = np.stack(_coordinates(layout.extent), axis=1)
     fullest = max(layout.populations)
     tile: Extent | None = None
@@ -198,6 +198,6 @@ def _tiles(layout: Layout) -> tuple[Extent | None, str | None]:
         if int(np.prod(box)) != fullest or tile not in (None, box):
             return None, None
         tile = box
-        # Members are listed in the order of the local index, which is the tile's own linear order.
+        # Members are in the order of the local index, which is also the linear order within the tile.
         orders &= {name for name in orders if np.array_equal(layout.lane[members], ORDERS[name](box))}
     return tile, next((name for name in ORDERS if name in orders), "other")

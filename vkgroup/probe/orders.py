@@ -1,7 +1,7 @@
-"""Orders in which a device may add the lanes of a subgroup, each evaluated in float32.
+"""Possible orders of adding the lanes of a subgroup, each evaluated in float32.
 
-A sum takes rows (rows, size) to (rows,); a scan takes rows (rows, size) to inclusive sums (rows, size). Every
-addition is one float32 addition, rounded to nearest, so that the bits tell one order from another.
+A sum maps rows (rows, size) to (rows,); a scan maps rows (rows, size) to inclusive sums (rows, size). Every
+addition is one float32 addition, rounded to nearest, so that different orders give different bits.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Order = Callable[[Rows], Rows]
 
 
 def sum_sequential(rows: Rows) -> Rows:
-    """Add lane 0, 1, 2 and so on."""
+    """Add in the order of lanes, starting with lane 0."""
     total = rows[:, 0].copy()
     for lane in range(1, rows.shape[1]):
         total = total + rows[:, lane]
@@ -29,7 +29,7 @@ def sum_downward(rows: Rows) -> Rows:
 
 
 def sum_adjacent(rows: Rows) -> Rows:
-    """Add neighbours, then neighbouring pairs, and so on (exclusive or with 1, 2, 4, …)."""
+    """Add adjacent lanes, then adjacent pairs, and so on (exclusive or with 1, 2, 4, …)."""
     while rows.shape[1] > 1:
         rows = rows[:, 0::2] + rows[:, 1::2]
     return rows[:, 0]
@@ -50,7 +50,7 @@ def sum_wide(rows: Rows) -> Rows:
 
 
 def scan_sequential(rows: Rows) -> Rows:
-    """Add each lane to the sum of those before."""
+    """Add each lane to the sum of the lanes before it."""
     sums = rows.copy()
     for lane in range(1, rows.shape[1]):
         sums[:, lane] = sums[:, lane - 1] + rows[:, lane]
@@ -58,7 +58,7 @@ def scan_sequential(rows: Rows) -> Rows:
 
 
 def scan_downward(rows: Rows) -> Rows:
-    """Add, for each lane, from the lane itself down to lane 0."""
+    """For each lane, add from that lane down to lane 0."""
     return np.stack([sum_downward(rows[:, : lane + 1]) for lane in range(rows.shape[1])], axis=1)
 
 
@@ -83,7 +83,7 @@ def scan_halves(rows: Rows) -> Rows:
 
 
 def scan_up_and_down(rows: Rows) -> Rows:
-    """Add up a tree of neighbours, then hand the sums down (Brent and Kung)."""
+    """Add up a tree of adjacent lanes, then add the partial sums downwards (Brent and Kung)."""
     sums, size = rows.copy(), rows.shape[1]
     step = 1
     while step < size:
@@ -105,7 +105,7 @@ def scan_wide(rows: Rows) -> Rows:
 SUMS: dict[str, Order] = {
     "sequential, lane 0 upwards": sum_sequential,
     "sequential, last lane downwards": sum_downward,
-    "tree of neighbours (xor 1, 2, 4, …)": sum_adjacent,
+    "tree of adjacent lanes (xor 1, 2, 4, …)": sum_adjacent,
     "tree of halves (xor size/2, …, 2, 1)": sum_halves,
     "in a wider type, rounded once": sum_wide,
 }
@@ -123,7 +123,7 @@ SCANS: dict[str, Order] = {
 
 
 def blocked_sums(size: int) -> Iterator[tuple[str, Order]]:
-    """Give the orders that sum blocks of lanes in one order and then the blocks' sums in another."""
+    """Yield the orders that add blocks of lanes in one order and then the blocks' sums in another."""
     for block in _blocks(size):
         for inner_name, inner in SUMS.items():
             for outer_name, outer in SUMS.items():
@@ -133,7 +133,7 @@ def blocked_sums(size: int) -> Iterator[tuple[str, Order]]:
 
 
 def blocked_scans(size: int) -> Iterator[tuple[str, Order]]:
-    """Give the orders that scan blocks of lanes and then add to each the sum of the blocks before it."""
+    """Yield the orders that scan blocks of lanes and then add the sum of all earlier blocks."""
     for block in _blocks(size):
         for inner_name, inner in SCANS.items():
             for outer_name, outer in SCANS.items():
@@ -143,7 +143,7 @@ def blocked_scans(size: int) -> Iterator[tuple[str, Order]]:
 
 
 def exclusive(scan: Order) -> Order:
-    """Make an exclusive scan of an inclusive one: its results moved up by one lane."""
+    """Return the exclusive scan that moves the results of an inclusive scan up by one lane."""
 
     def order(rows: Rows) -> Rows:
         sums = np.zeros_like(rows)
@@ -154,7 +154,7 @@ def exclusive(scan: Order) -> Order:
 
 
 def exclusive_of_shifted(scan: Order) -> Order:
-    """Make an exclusive scan of an inclusive one: run on the inputs moved up by one lane."""
+    """Return the exclusive scan that runs an inclusive scan on the inputs moved up by one lane."""
 
     def order(rows: Rows) -> Rows:
         moved = np.zeros_like(rows)

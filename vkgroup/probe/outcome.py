@@ -7,80 +7,80 @@ from dataclasses import dataclass
 from typing import Protocol
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
-"""A value that JSON can hold; floats are finite."""
+"""A JSON value; floats are finite."""
 
 
 class Observation(Protocol):
-    """What an experiment saw: data, and words for people."""
+    """Result of an experiment: data, and lines for people."""
 
     def lines(self) -> list[str]:
-        """Say in words what was seen, one line for each thing."""
+        """Return the result for people, one line per fact."""
 
     def to_json(self) -> dict[str, Json]:
-        """Give what was seen as strict JSON."""
+        """Return the result as strict JSON."""
 
 
 @dataclass(frozen=True)
 class Observed:
-    """The experiment ran; `observation` says what it saw."""
+    """The experiment ran; `observation` is its result."""
 
     observation: Observation
     status = "observed"
 
     def lines(self) -> list[str]:
-        """Say in words what was seen, one line for each thing."""
+        """Return the result for people, one line per fact."""
         return self.observation.lines()
 
     def to_json(self) -> dict[str, Json]:
-        """Give the observation's data with its status and sentence."""
+        """Return the observation's data with its status and sentence."""
         return {"status": self.status, "sentence": _sentence(self), **self.observation.to_json()}
 
 
 @dataclass(frozen=True)
 class NotSupported:
-    """The device lacks what the experiment needs; `missing` names it by Vulkan's names."""
+    """The device lacks capabilities that the experiment needs; `missing` has Vulkan's names of them."""
 
     missing: tuple[str, ...]
     status = "not_supported"
 
     def lines(self) -> list[str]:
-        """Name what the device lacks."""
+        """Return a line with the missing capabilities."""
         return ["not supported: the device lacks " + ", ".join(self.missing)]
 
     def to_json(self) -> dict[str, Json]:
-        """Give the status, the sentence and the missing features."""
+        """Return the status, the sentence and the missing capabilities."""
         return {"status": self.status, "sentence": _sentence(self), "missing": list(self.missing)}
 
 
 @dataclass(frozen=True)
 class Failed:
-    """The driver or the compiler gave an error; `message` is what it said."""
+    """The driver or the compiler reported an error; `message` is its text."""
 
     message: str
     status = "failed"
 
     def lines(self) -> list[str]:
-        """Say what failed."""
+        """Return a line with the error."""
         return ["failed: " + self.message]
 
     def to_json(self) -> dict[str, Json]:
-        """Give the status, the sentence and the message."""
+        """Return the status, the sentence and the message."""
         return {"status": self.status, "sentence": _sentence(self), "message": self.message}
 
 
 @dataclass(frozen=True)
 class NotRun:
-    """The experiment was left out; `reason` says why."""
+    """The experiment was skipped; `reason` says why."""
 
     reason: str
     status = "not_run"
 
     def lines(self) -> list[str]:
-        """Say why it was left out."""
+        """Return a line with the reason."""
         return ["not run: " + self.reason]
 
     def to_json(self) -> dict[str, Json]:
-        """Give the status, the sentence and the reason."""
+        """Return the status, the sentence and the reason."""
         return {"status": self.status, "sentence": _sentence(self), "reason": self.reason}
 
 
@@ -92,5 +92,5 @@ def _sentence(outcome: Outcome) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Join names as a sentence does: ``a``, ``a and b``, ``a, b and c``."""
+    """Return names joined as in a sentence: ``a``, ``a and b``, ``a, b and c``."""
     return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]

@@ -23,20 +23,20 @@ CONSTRUCTS = (
     "a case that falls through",
     "a function left early",
 )
-"""The constructs of ``shaders/probe/reconvergence.comp``, in its order."""
+"""Constructs of ``shaders/probe/reconvergence.comp``, in its order."""
 
 
 @dataclass(frozen=True)
 class Construct:
-    """What happened around one construct.
+    """Observation of one construct.
 
     Attributes
     ----------
     name : one of `CONSTRUCTS`.
-    parted : whether some invocation saw another mask inside than before, as the construct should bring about.
-    parts : the most different masks after the construct among invocations that were together before it; 1
-        where all of them are together again.
-    together : whether every invocation's mask after the construct is its mask before.
+    parted : whether invocations diverged: some mask inside the construct differs from the mask before it.
+    parts : maximum number of different masks after the construct among invocations with the same mask before
+        it; 1 if all of them are together again.
+    together : whether every invocation's mask after the construct equals its mask before.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Construct:
     together: bool
 
     def to_json(self) -> dict[str, Json]:
-        """Give what happened."""
+        """Return the attributes as JSON."""
         return {
             "construct": self.name,
             "parted_inside": self.parted,
@@ -56,7 +56,7 @@ class Construct:
 
 @dataclass(frozen=True)
 class Reconvergence:
-    """What happened around each construct."""
+    """Observations of all constructs."""
 
     constructs: tuple[Construct, ...]
 
@@ -66,24 +66,24 @@ class Reconvergence:
         return all(construct.together for construct in self.constructs)
 
     def lines(self) -> list[str]:
-        """Say after which constructs invocations are together again."""
+        """Return lines that list the constructs with and without reconvergence."""
         if not any(construct.parted for construct in self.constructs):
-            return ["nothing to see: no branch parted the invocations of a subgroup"]
-        kept = [construct.name for construct in self.constructs if construct.together]
+            return ["no result: no branch separated the invocations of a subgroup"]
+        together = [construct.name for construct in self.constructs if construct.together]
         whole = [construct.name for construct in self.constructs if not construct.parted]
         apart = [
             f"{construct.name} (in {construct.parts} parts)"
             if construct.parts > 1
-            else f"{construct.name} (all with another mask than before)"
+            else f"{construct.name} (all with a different mask than before)"
             for construct in self.constructs
             if not construct.together
         ]
         lines = [f"apart after {listed(apart)}"] if apart else []
-        lines += [f"together again after {listed(kept)}"] if kept else []
-        return lines + ([f"never parted in {listed(whole)}"] if whole else [])
+        lines += [f"together again after {listed(together)}"] if together else []
+        return lines + ([f"never separated in {listed(whole)}"] if whole else [])
 
     def to_json(self) -> dict[str, Json]:
-        """Give each construct's observation."""
+        """Return all observations as JSON."""
         return {
             "always_together": self.always,
             "constructs": [construct.to_json() for construct in self.constructs],
@@ -91,7 +91,7 @@ class Reconvergence:
 
 
 def keys(invocations: int, seed: int = 1) -> Words:
-    """Choose two sets of the numbers that decide each invocation's way: in sequence, and at random.
+    """Return two sets of numbers that select each invocation's branches: sequential and random.
 
     Returns
     -------
@@ -102,12 +102,12 @@ def keys(invocations: int, seed: int = 1) -> Words:
 
 
 def reconvergence(masks: Words) -> Reconvergence:
-    """Classify what the invocations saw around each construct.
+    """Classify the ballots recorded before, inside and after each construct.
 
     Parameters
     ----------
-    masks : (sets of keys, constructs, 3, invocations, 4) uint32: ballots before, inside, after; zero where an
-        invocation did not pass.
+    masks : (sets of keys, constructs, 3, invocations, 4) uint32: ballots before, inside and after; zero for
+        invocations that did not execute the ballot.
     """
     return Reconvergence(tuple(_construct(name, masks[:, index]) for index, name in enumerate(CONSTRUCTS)))
 
@@ -120,6 +120,6 @@ def _construct(name: str, masks: Words) -> Construct:
         parted |= bool((inside[entered] != before[entered]).any())
         together &= bool((after[passed] == before[passed]).all())
         for mask in np.unique(before[passed], axis=0):
-            comrades = passed & (before == mask).all(axis=1)
-            parts = max(parts, len(np.unique(after[comrades], axis=0)))
+            group = passed & (before == mask).all(axis=1)
+            parts = max(parts, len(np.unique(after[group], axis=0)))
     return Construct(name, parted, parts, together)

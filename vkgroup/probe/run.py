@@ -18,14 +18,14 @@ from vkgroup.probe.subject import NoFullSubgroup, Subject
 
 @dataclass(frozen=True)
 class Probe:
-    """What is known of a device after probing it.
+    """Declared capabilities of a device and outcomes of all experiments.
 
     Attributes
     ----------
-    capabilities : what the device declares.
+    capabilities : the declared capabilities.
     outcomes : the outcome of each experiment, by its name, in the order in which they ran.
-    lost : whether the device was lost (or hung) on the way; then the last experiments were not run.
-    interrupted : what ended the probe early, as by Ctrl-C; likewise.
+    lost : whether the device was lost or hung; the remaining experiments were then not run.
+    interrupted : exception that ended the probe early (Ctrl-C); the remaining experiments were then not run.
     """
 
     capabilities: Capabilities
@@ -34,9 +34,9 @@ class Probe:
     interrupted: KeyboardInterrupt | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Give everything as strict JSON: "device", "capabilities", "gl_limits" and "experiments".
+        """Return all data as strict JSON: "device", "capabilities", "gl_limits" and "experiments".
 
-        A limit that a driver gives as infinite or NaN becomes None.
+        Limits that a driver reports as infinite or NaN become None.
         """
         declared = self.capabilities
         data: dict[str, Any] = {
@@ -60,8 +60,8 @@ class Probe:
 def probe(device: Device) -> Probe:
     """Run the experiments on an open device.
 
-    An experiment that fails is reported so and the others go on; after a lost device, or an interruption,
-    they are left out.
+    If an experiment fails, the failure is reported and the next experiment runs. After a lost device or an
+    interruption, the remaining experiments are not run.
 
     Parameters
     ----------
@@ -73,7 +73,9 @@ def probe(device: Device) -> Probe:
     interrupted: KeyboardInterrupt | None = None
     for experiment in EXPERIMENTS:
         if lost or interrupted is not None:
-            outcomes[experiment.name] = NotRun("the device was lost before" if lost else "interrupted")
+            outcomes[experiment.name] = NotRun(
+                "the device was lost in an earlier experiment" if lost else "interrupted"
+            )
             continue
         try:
             outcomes[experiment.name], lost = _outcome(experiment, subject)
@@ -84,7 +86,7 @@ def probe(device: Device) -> Probe:
 
 
 def _outcome(experiment: Experiment, subject: Subject) -> tuple[Outcome, bool]:
-    """Run one experiment; returns its outcome and whether the device was lost."""
+    """Run one experiment; return its outcome and whether the device was lost."""
     missing = experiment.missing(subject.capabilities)
     if missing:
         return NotSupported(missing), False

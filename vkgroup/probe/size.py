@@ -1,4 +1,4 @@
-"""The subgroup size that is actually met, by itself and when one is required."""
+"""Observed subgroup size, without and with a required subgroup size."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from vkgroup.probe.outcome import Json, listed
 
 @dataclass(frozen=True)
 class MetSize:
-    """Sizes met in workgroups that could hold at least one full subgroup.
+    """Sizes observed in workgroups that have enough invocations for a full subgroup.
 
     Attributes
     ----------
-    built_in : the values that ``gl_SubgroupSize`` had, ascending.
-    populated : the most invocations that were in one subgroup.
-    ballot_bits : the most bits that ``subgroupBallot(true)`` had; None without ballot.
+    built_in : the values of ``gl_SubgroupSize``, ascending.
+    populated : maximum number of invocations in one subgroup.
+    ballot_bits : maximum number of bits in ``subgroupBallot(true)``; None without ballot.
     """
 
     built_in: tuple[int, ...]
@@ -27,11 +27,11 @@ class MetSize:
     ballot_bits: int | None
 
     def is_exactly(self, size: int) -> bool:
-        """Say whether everything seen is one size."""
+        """Return whether all observations equal one size."""
         return self.built_in == (size,) and self.populated == size and self.ballot_bits in (None, size)
 
     def in_words(self) -> str:
-        """Say the sizes in words."""
+        """Return a description of the sizes for people."""
         words = [f"gl_SubgroupSize is {listed([str(size) for size in self.built_in])}"]
         words.append(f"at most {self.populated} invocations are in a subgroup")
         if self.ballot_bits is not None:
@@ -39,7 +39,7 @@ class MetSize:
         return ", ".join(words)
 
     def to_json(self) -> dict[str, Json]:
-        """Give the sizes as JSON."""
+        """Return the sizes as JSON."""
         return {
             "built_in": list(self.built_in),
             "populated": self.populated,
@@ -49,13 +49,13 @@ class MetSize:
 
 @dataclass(frozen=True)
 class SubgroupSize:
-    """The subgroup size as declared, as met, and as met for each size that can be required.
+    """Subgroup size: declared, observed, and observed for each size that can be required.
 
     Attributes
     ----------
     declared : ``VkPhysicalDeviceSubgroupProperties::subgroupSize``.
-    met : what is met when no size is required.
-    required : for each size required of a pipeline, what is met; empty where none can be required.
+    met : sizes observed when no size is required.
+    required : observed sizes by required size; empty if no size can be required.
     """
 
     declared: int
@@ -63,21 +63,21 @@ class SubgroupSize:
     required: Mapping[int, MetSize]
 
     def lines(self) -> list[str]:
-        """Say whether what is met is what is declared."""
+        """Return lines that compare the observed sizes with the declared and required ones."""
         if self.met.is_exactly(self.declared):
             lines = [f"{self.declared}, as declared"]
         else:
             lines = [f"{self.declared} is declared, but {self.met.in_words()}"]
-        kept = [str(size) for size, met in self.required.items() if met.is_exactly(size)]
-        if kept:
-            lines.append(f"exactly {listed(kept)} when required")
+        exact = [str(size) for size, met in self.required.items() if met.is_exactly(size)]
+        if exact:
+            lines.append(f"exactly {listed(exact)} when required")
         for size, met in self.required.items():
             if not met.is_exactly(size):
                 lines.append(f"when {size} is required, {met.in_words()}")
         return lines
 
     def to_json(self) -> dict[str, Json]:
-        """Give what is declared and what is met."""
+        """Return the declared and the observed sizes as JSON."""
         return {
             "declared": self.declared,
             "met": self.met.to_json(),
@@ -86,7 +86,7 @@ class SubgroupSize:
 
 
 def met_size(layouts: Sequence[Layout]) -> MetSize:
-    """Find the sizes that a set of workgroups shows."""
+    """Return the sizes observed in a set of workgroups."""
     built_in = np.unique(np.concatenate([layout.subgroup_size for layout in layouts]))
     ballots = [int(layout.ballot_bits.max()) for layout in layouts if layout.ballot_bits is not None]
     return MetSize(

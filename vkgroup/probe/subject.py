@@ -1,4 +1,4 @@
-"""The device under observation: runs the shaders of the experiments and shares what several of them need."""
+"""Device under observation: runs the shaders of the experiments and caches shared results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Array = NDArray[np.generic]
 
 
 class NoFullSubgroup(Exception):
-    """No workgroup of exactly one full subgroup could be had, so the experiment would mislead."""
+    """No workgroup is exactly one full subgroup, so the experiment would give misleading results."""
 
 
 class Subject:
@@ -34,37 +34,37 @@ class Subject:
         self.capabilities: Capabilities = device.capabilities
 
     def has(self, category: str) -> bool:
-        """Whether the device has a category of subgroup operations."""
+        """Return whether the device supports a category of subgroup operations."""
         return category in self.capabilities.subgroup.supported_operations
 
     def module(self, shader: str, **defines: int) -> Module:
-        """Compile ``shaders/probe/<shader>.comp``."""
+        """Return the compiled module of ``shaders/probe/<shader>.comp``."""
         module: Module = self.device.compile(resources.shader(f"probe/{shader}.comp"), defines=defines)
         return module
 
     @cached_property
     def size(self) -> int:
-        """The subgroup size at which the experiments run: the greatest that is met by itself."""
+        """Subgroup size of the experiments: the greatest size observed without a required size."""
         return max(int(layout.subgroup_size.max()) for layout in self.layouts)
 
     @cached_property
     def layouts(self) -> tuple[Layout, ...]:
-        """The layouts of workgroups of several extents, with no size required."""
+        """Layouts of workgroups of several extents, without a required size."""
         wanted = extents(self.capabilities.subgroup.size, self._limits())
         return tuple(self.layout(extent, None) for extent in wanted)
 
     @cached_property
     def required_layouts(self) -> Mapping[int, Layout]:
-        """For each subgroup size that can be required, the layout of a workgroup of up to four subgroups."""
+        """Layout of a workgroup of up to four subgroups, by subgroup size that can be required."""
         control = self.capabilities.size_control
-        found = {}
+        layouts = {}
         size = control.min_size
         while self.can_require_size and size <= control.max_size:
             subgroups = min(4, control.max_compute_workgroup_subgroups)
             invocations = min(subgroups * size, *self._limits().values())
-            found[size] = self.layout((max(size, invocations), 1, 1), size)
+            layouts[size] = self.layout((max(size, invocations), 1, 1), size)
             size *= 2
-        return found
+        return layouts
 
     @property
     def can_require_size(self) -> bool:
@@ -73,7 +73,7 @@ class Subject:
         return control.supported and control.min_size > 0 and "compute" in control.required_size_stages
 
     def layout(self, extent: Extent, size: int | None) -> Layout:
-        """Run ``layout.comp`` on one workgroup."""
+        """Return the layout of one workgroup, recorded by ``layout.comp``."""
         words = np.zeros((int(np.prod(extent)), 8), dtype=np.uint32)
         ballot = self.has("ballot")
         result = self.device.run(
@@ -104,7 +104,7 @@ class Subject:
     def run_full_subgroups(
         self, module: Module, workgroups: int, bindings: Mapping[str, Array]
     ) -> Mapping[str, Array]:
-        """Run workgroups of one full subgroup each; specialization constant 0 of the module is their size.
+        """Run workgroups of one full subgroup each; specialization constant 0 is the workgroup size.
 
         Returns
         -------
@@ -112,7 +112,7 @@ class Subject:
 
         Raises
         ------
-        NoFullSubgroup : such a workgroup is not one full subgroup on this device.
+        NoFullSubgroup : a workgroup of this size is not one full subgroup on this device.
         """
         if not self._has_full_subgroup:
             raise NoFullSubgroup(

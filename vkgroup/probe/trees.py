@@ -1,8 +1,8 @@
-"""The order of additions of any device, read off as a tree.
+"""Reconstruction of a device's order of additions as a tree.
 
-A row with +H in one lane, -H in another and 1 in all others, H so great that 1 is lost in it, sums to the
-number of lanes that are added after the two have met. One such row for each pair of lanes gives the size of
-the smallest subtree that holds both, and these sizes determine the tree.
+Consider a row with +H in one lane, -H in another and 1 in all others, where H is so great that H + 1 = H. Its
+sum is the number of lanes that are added after the two lanes have been combined. One such row for each pair
+of lanes gives the size of the smallest subtree that contains both lanes, and these sizes determine the tree.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 HUGE = np.float32(2.0**60)
-"""Far above 2^24 times any sum of ones, far below overflow."""
+"""Much greater than 2^24 times any sum of ones, much less than the overflow threshold."""
 
 Tree = int | tuple["Tree", ...]
-"""A lane, or the subtrees that are added together, ordered by their lowest lanes."""
+"""A lane, or subtrees that are added together, ordered by their lowest lanes."""
 
 
 def pairs(size: int) -> NDArray[np.int64]:
-    """List the pairs of lanes, the lower first: (pairs, 2)."""
+    """Return all pairs of lanes, lower lane first: (pairs, 2)."""
     return np.stack(np.triu_indices(size, 1), axis=1)
 
 
 def pair_rows(size: int) -> NDArray[np.float32]:
-    """Make the row for each pair of `pairs`: (pairs, size) float32."""
+    """Return the row of each pair of `pairs`: (pairs, size) float32."""
     both = pairs(size)
     rows = np.ones((len(both), size), dtype=np.float32)
     index = np.arange(len(both))
@@ -33,7 +33,7 @@ def pair_rows(size: int) -> NDArray[np.float32]:
 
 
 def recover(sums: NDArray[np.float32], size: int) -> Tree | None:
-    """Read the tree off what the rows of `pair_rows` summed to.
+    """Return the tree that explains the sums of the rows of `pair_rows`.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def recover(sums: NDArray[np.float32], size: int) -> Tree | None:
 
     Returns
     -------
-    The tree; None where no tree of additions gives these sums.
+    The tree; None if no tree of additions gives these sums.
     """
     smallest = np.ones((size, size))
     both = pairs(size)
@@ -55,7 +55,7 @@ def _subtree(smallest: NDArray[np.float64], lanes: NDArray[np.int64]) -> Tree | 
         return int(lanes[0])
     within = smallest[np.ix_(lanes, lanes)]
     near = within < len(lanes)
-    # Lanes of one child must be near exactly each other: then the rows of `near` are alike, and disjoint.
+    # A lane must be near exactly the lanes of the same child: rows of `near` are then equal or disjoint.
     kinds, child = np.unique(near, axis=0, return_inverse=True)
     if within.max() != len(lanes) or kinds.sum() != len(lanes) or len(kinds) < 2:
         return None
@@ -69,7 +69,7 @@ def _subtree(smallest: NDArray[np.float64], lanes: NDArray[np.int64]) -> Tree | 
 
 
 def evaluate(tree: Tree, rows: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Sum rows (rows, size) as the tree says, each addition rounded to float32."""
+    """Return the sums of rows (rows, size) in the tree's order, each addition rounded to float32."""
     if isinstance(tree, int):
         return rows[:, tree]
     total = evaluate(tree[0], rows)
@@ -79,7 +79,7 @@ def evaluate(tree: Tree, rows: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def text(tree: Tree) -> str:
-    """Write the tree as a sum of lanes: ``((0+1)+(2+3))``."""
+    """Return the tree as a sum of lanes: ``((0+1)+(2+3))``."""
     if isinstance(tree, int):
         return str(tree)
     return "(" + "+".join(text(child) for child in tree) + ")"

@@ -1,4 +1,4 @@
-"""Writes types with a layout, variables, indices and conversions into a module that is being lowered."""
+"""Block types with layout, variables, indices and conversions for a module that is being lowered."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from vkgroup.spirv.words import literal
 
 
 class BlockTypes:
-    """What a stage's lowering declares.
+    """Declarations that the lowering of a stage adds.
 
     Attributes
     ----------
-    names, decorations : instructions for the sections before the types.
+    names, decorations : new instructions for the sections before the types.
     """
 
     def __init__(self, editor: Editor, declared: Declarations) -> None:
@@ -30,7 +30,7 @@ class BlockTypes:
     # Declarations ----------------------------------------------------------------------------------
 
     def name(self, identifier: int, text: str, member: int | None = None) -> None:
-        """Name an id, or a member of a structure."""
+        """Add a name for an id or for a member of a structure."""
         words = literal(text.encode())
         if member is None:
             self.names.append(self._editor.instruction("OpName", identifier, *words))
@@ -38,24 +38,24 @@ class BlockTypes:
             self.names.append(self._editor.instruction("OpMemberName", identifier, member, *words))
 
     def decorate(self, identifier: int, decoration: str, *literals: int) -> None:
-        """Decorate an id."""
+        """Add a decoration to an id."""
         number = _decoration(decoration)
         self.decorations.append(self._editor.instruction("OpDecorate", identifier, number, *literals))
 
     def decorate_member(self, structure: int, member: int, decoration: str, *literals: int) -> None:
-        """Decorate a member of a structure."""
+        """Add a decoration to a member of a structure."""
         number = _decoration(decoration)
         self.decorations.append(
             self._editor.instruction("OpMemberDecorate", structure, member, number, *literals)
         )
 
-    def put(self, variable: int, place: tuple[int, int]) -> None:
-        """Give a variable its set and binding."""
-        self.decorate(variable, "DescriptorSet", place[0])
-        self.decorate(variable, "Binding", place[1])
+    def put(self, variable: int, slot: tuple[int, int]) -> None:
+        """Decorate a variable with set and binding, given as a pair."""
+        self.decorate(variable, "DescriptorSet", slot[0])
+        self.decorate(variable, "Binding", slot[1])
 
     def variable(self, storage: str, type_: int) -> int:
-        """Declare a variable of global scope."""
+        """Declare a global variable and return its id."""
         identifier = self._editor.fresh()
         pointer = self._pointer(storage, type_)
         self._editor.add("OpVariable", pointer, identifier, _storage(storage))
@@ -69,7 +69,7 @@ class BlockTypes:
         return self._editor.declare("OpTypeArray", element, self.index(length))
 
     def counters(self) -> int:
-        """Declare a block of as many counters as its buffer has; the caller names and decorates it."""
+        """Declare a structure with a runtime array of counters; the caller names and decorates it."""
         array, structure = self._editor.fresh(), self._editor.fresh()
         self._editor.add("OpTypeRuntimeArray", array, self._editor.integer())
         self._editor.add("OpTypeStruct", structure, array)
@@ -79,7 +79,7 @@ class BlockTypes:
         return structure
 
     def structure(self, name: str, members: Sequence[tuple[str, int, int]]) -> int:
-        """Declare a structure with a layout of members given by name, id of the type, and offset."""
+        """Declare a structure with layout; members are given as name, id of the type, and offset."""
         types = [self.stored(kind) for _, kind, _ in members]
         identifier = self._editor.fresh()
         self._editor.add("OpTypeStruct", identifier, *types)
@@ -94,9 +94,9 @@ class BlockTypes:
         return identifier
 
     def stored(self, kind: int) -> int:
-        """Return the id of the type that lies in a block for a type: the same where no layout is needed.
+        """Return the id of the type that represents a type in a block; the same id if no layout is needed.
 
-        Booleans lie there as 32-bit numbers, and opaque members not at all.
+        Booleans are stored as 32-bit numbers; opaque members are omitted.
         """
         if kind not in self._stored:
             self._stored[kind] = self._store(kind)
@@ -126,7 +126,7 @@ class BlockTypes:
         return kind
 
     def position(self, structure: int, member: int) -> int | None:
-        """Return a member's index in the stored structure; None where it does not lie there."""
+        """Return a member's index in the stored structure; None if the member is omitted there."""
         members = data_members(self._struct(structure))
         return members.index(member) if member in members else None
 
@@ -145,17 +145,17 @@ class BlockTypes:
         return self._editor.constant(self._editor.integer(), value)
 
     def literal(self, identifier: int) -> int | None:
-        """Return the value of an integer constant; None for what is none."""
+        """Return the value of an integer constant; None for other ids."""
         name, words = self._editor.definition(identifier)
         return words[3] if name == "OpConstant" else None
 
     def linear(self, sizes: Sequence[int], indices: Sequence[int], base: int = 0) -> tuple[list[Words], int]:
-        """Make the index of an element of an array of arrays laid out as one array.
+        """Return instructions and id of the linear index into an array of arrays stored as one array.
 
         Parameters
         ----------
-        sizes, indices : length of each dimension, and the id of the index in it, the outermost first.
-        base : number of the first element.
+        sizes, indices : length of each dimension and id of its index, outermost first.
+        base : index of the first element.
         """
         made: list[Words] = []
         unsigned, total = self._editor.integer(), self.index(base)
@@ -167,35 +167,35 @@ class BlockTypes:
             total = self._combined(made, "OpIAdd", total, term, unsigned)
         return made, total
 
-    def _combined(self, made: list[Words], operation: str, one: int, other: int, type_: int) -> int:
-        """Compute a sum or product, at once where both are constants."""
-        a, b = self.literal(one), self.literal(other)
+    def _combined(self, made: list[Words], operation: str, first: int, second: int, type_: int) -> int:
+        """Return the id of a sum or product of two ids; add an instruction to `made` unless constant."""
+        a, b = self.literal(first), self.literal(second)
         neutral = 1 if operation == "OpIMul" else 0
         if a is not None and b is not None:
             return self.index(a * b if operation == "OpIMul" else a + b)
         if b == neutral:
-            return one
+            return first
         if a == neutral:
-            return other
+            return second
         result = self._editor.fresh()
-        made.append(self._editor.instruction(operation, type_, result, one, other))
+        made.append(self._editor.instruction(operation, type_, result, first, second))
         return result
 
     def chain(self, storage: str, type_: int, base: int, indices: Sequence[int]) -> tuple[list[Words], int]:
-        """Make a pointer to a part of a variable."""
+        """Return the access chain to a part of a variable, and its id."""
         result, pointer = self._editor.fresh(), self._pointer(storage, type_)
         return [self._editor.instruction("OpAccessChain", pointer, result, base, *indices)], result
 
     # Conversions -----------------------------------------------------------------------------------
 
     def converted(self, value: int, kind: int, result: int) -> list[Words]:
-        """Make the value of a type from the value that was stored for it.
+        """Return instructions that convert a stored value to a type.
 
         Parameters
         ----------
         value : id of the stored value.
-        kind : id of the type to make.
-        result : id to give to what is made.
+        kind : id of the type to convert to.
+        result : id of the converted value.
         """
         name, words = self._editor.definition(kind)
         if name == "OpTypeBool":

@@ -1,8 +1,9 @@
-"""Makes OpenGL's coordinates Vulkan's where these differ: the depth of clip space, the origin in points.
+"""Conversion of OpenGL coordinates to Vulkan: depth of clip space, origin of point coordinates.
 
-Clip coordinates reach in z from -w to w in OpenGL and from 0 to w in Vulkan (GL 4.3, 13.5; Vulkan 1.4, 24.2).
-Their y grows with the rows of the image in both, if row 0 is OpenGL's lowest; so gl_FragCoord stays as it is.
-gl_PointCoord has its origin where y is greatest in OpenGL (GL 4.3, 14.4.1), where y is least in Vulkan.
+Clip-space z ranges from -w to w in OpenGL and from 0 to w in Vulkan (GL 4.3, 13.5; Vulkan 1.4, 24.2).
+Clip-space y grows with the rows of the image in both, if row 0 is OpenGL's lowest row; gl_FragCoord is
+unchanged. The origin of gl_PointCoord is at the greatest y in OpenGL (GL 4.3, 14.4.1) and at the least y in
+Vulkan.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ _STAGE_THAT_EMITS = "Geometry"
 
 
 def clip_depth(module: Module) -> Module:
-    """Return the module with z = (z + w) / 2 done to gl_Position where a vertex is finished.
+    """Return the module with gl_Position.z replaced by (z + w) / 2 for each finished vertex.
 
-    That is where the entry point returns, in a geometry shader where a vertex is emitted. The depth range of
-    0 to 1, which is OpenGL's own default, then makes the same of it.
+    A vertex is finished when the entry point returns; in a geometry shader, when it is emitted. With the
+    depth range 0 to 1, OpenGL's default, the resulting depth is the same.
     """
     declared, editor = Declarations(module), Editor(module)
-    place = _position(declared)
-    if place is None:
+    position = _position(declared)
+    if position is None:
         return module
     entry = declared.entry_points[0]
     current = [0]
@@ -36,10 +37,10 @@ def clip_depth(module: Module) -> Module:
         return [words]
 
     def finish(_: Editor, words: Words) -> list[Words]:
-        return [*_conversion(editor, *place), words] if current[0] == entry.id else [words]
+        return [*_conversion(editor, *position), words] if current[0] == entry.id else [words]
 
     def emit(_: Editor, words: Words) -> list[Words]:
-        return [*_conversion(editor, *place), words]
+        return [*_conversion(editor, *position), words]
 
     if entry.execution_model == _STAGE_THAT_EMITS:
         return editor.rewrite({"OpEmitVertex": emit, "OpEmitStreamVertex": emit})
@@ -47,7 +48,7 @@ def clip_depth(module: Module) -> Module:
 
 
 def _position(declared: Declarations) -> tuple[int, int | None] | None:
-    """Return the variable that is or holds the position that a stage writes, and the member in it."""
+    """Return the output variable with the position, and its member index (None if it is not a block)."""
     built_ins = grammar().enumeration("BuiltIn")
     members = {
         identifier: member
@@ -68,7 +69,7 @@ def _position(declared: Declarations) -> tuple[int, int | None] | None:
 
 
 def _conversion(editor: Editor, variable: int, member: int | None) -> list[Words]:
-    """Make the instructions that convert the position, and the depth in it."""
+    """Return instructions that convert the depth of the position."""
     number = editor.declare("OpTypeFloat", 32)
     vector = editor.vector(number, 4)
     made: list[Words] = []
@@ -91,7 +92,7 @@ def _conversion(editor: Editor, variable: int, member: int | None) -> list[Words
 
 
 def point_coordinates(module: Module) -> Module:
-    """Return a fragment shader's module with y = 1 - y done to each reading of gl_PointCoord."""
+    """Return a fragment shader's module with y replaced by 1 - y in each load of gl_PointCoord."""
     declared, editor = Declarations(module), Editor(module)
     coordinates = _built_in_variable(declared, "PointCoord")
     if coordinates is None:
@@ -110,11 +111,11 @@ def point_coordinates(module: Module) -> Module:
         if words[3] != coordinates and words[3] not in indices:
             return [words]
         loaded, old, new, changed = (editor.fresh() for _ in range(4))
-        one = editor.constant(number, _ONE)
+        unit = editor.constant(number, _ONE)
         made = [
             editor.instruction("OpLoad", vector, loaded, coordinates),
             editor.instruction("OpCompositeExtract", number, old, loaded, 1),
-            editor.instruction("OpFSub", number, new, one, old),
+            editor.instruction("OpFSub", number, new, unit, old),
         ]
         if words[3] == coordinates:
             return [*made, editor.instruction("OpCompositeInsert", vector, words[2], new, loaded, 1)]

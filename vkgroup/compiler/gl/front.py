@@ -1,4 +1,4 @@
-"""Shaders of the GL dialect through glslang: those of a program, compiled and linked for OpenGL."""
+"""Compilation and linking of a GL program's shaders with glslang, for OpenGL."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from vkgroup.spirv import Module
 
 @dataclass(frozen=True)
 class Compiled:
-    """What glslang made of a program.
+    """Result of compiling a program with glslang.
 
     Attributes
     ----------
     modules : SPIR-V for OpenGL by stage.
-    facts : of each shader, in order.
+    facts : facts about each shader, in order.
     dependencies : the files that were included.
     """
 
@@ -34,14 +34,14 @@ class Compiled:
 
 
 def compile_for_opengl(requests: Sequence[Request]) -> Compiled:
-    """Compile the shaders of a program and link them.
+    """Compile and link the shaders of a program.
 
     Raises
     ------
     CompileError
-        A shader does not compile; with a diagnostic for each of glslang's messages.
+        A shader does not compile; one diagnostic for each message of glslang.
     LinkError
-        The shaders of a stage do not fit together.
+        The shaders of a stage do not link.
     CompilerUnavailable
         glslang is not installed.
     """
@@ -53,33 +53,33 @@ def compile_for_opengl(requests: Sequence[Request]) -> Compiled:
         with ExitStack() as stack:
             return _Run(glslang, stack, longest).program(requests, inclusions)
 
-    modules, found = with_deep_stack(work)
+    modules, shader_facts = with_deep_stack(work)
     for inclusion in inclusions:
         dependencies.present.update(inclusion.includer.dependencies.present)
         dependencies.absent |= inclusion.includer.dependencies.absent
-    return Compiled(modules, tuple(found), dependencies)
+    return Compiled(modules, tuple(shader_facts), dependencies)
 
 
 class _Run:
-    """One program on its way through glslang; what C refers to lives until the stack is unwound."""
+    """Compilation of one program; objects that C code refers to exist until the stack is unwound."""
 
     def __init__(self, glslang: base.Glslang, stack: ExitStack, longest: int) -> None:
         self._glslang, self._front, self._ffi = glslang, glslang.front, glslang.ffi
         self._stack, self._longest = stack, longest
-        self._kept: list[Any] = []
+        self._references: list[Any] = []
 
     def program(
         self, requests: Sequence[Request], inclusions: Sequence[Inclusion]
     ) -> tuple[dict[str, Module], list[Facts]]:
-        """Parse each shader, link them, and generate each stage."""
-        found = []
+        """Parse and link the shaders, and generate the module of each stage."""
+        shader_facts = []
         entries, shaders = [], []
         for request, inclusion in zip(requests, inclusions, strict=True):
             entry, shader, facts_of_shader = self._shader(request, inclusion)
             entries.append(entry)
             shaders.append(shader)
-            found.append(facts_of_shader)
-        # A program refers to its shaders, so it comes last, and is deleted first.
+            shader_facts.append(facts_of_shader)
+        # The program refers to its shaders: it is created last and deleted first.
         program = self._stack.enter_context(
             self._ffi.gc(self._front.glslang_program_create(), self._front.glslang_program_delete)
         )
@@ -87,17 +87,17 @@ class _Run:
             self._front.glslang_program_add_shader(program, shader)
         if not self._front.glslang_program_link(program, entries[0].messages):
             log = self._ffi.string(self._front.glslang_program_get_info_log(program))
-            found_by_glslang = base.failure_of_log(requests[0], log).diagnostics
-            of_program = [replace(entry, file="<program>") for entry in found_by_glslang]
-            raise LinkError("the program does not link", of_program)
+            reported = base.failure_of_log(requests[0], log).diagnostics
+            diagnostics = [replace(entry, file="<program>") for entry in reported]
+            raise LinkError("the program does not link", diagnostics)
         modules: dict[str, Module] = {}
         for request, entry in zip(requests, entries, strict=True):
             if request.stage.name not in modules:
                 modules[request.stage.name] = base.generate(self._glslang, request, program, entry.stage)
-        return modules, found
+        return modules, shader_facts
 
     def _shader(self, request: Request, inclusion: Inclusion) -> tuple[Any, Any, Facts]:
-        """Preprocess a shader, mend the text, and parse it."""
+        """Preprocess a shader, apply the changes for glslang, and parse it."""
         entry, shader = self._created(request, base.with_include_directive(request), inclusion)
         preamble = self._ffi.new("char[]", base.preamble_of(request).encode())
         self._front.glslang_shader_set_preamble(shader, preamble)
@@ -119,7 +119,7 @@ class _Run:
         fill(resource, request.limits)
         entry = base.shader_input(self._glslang, request, code, handle)
         entry.resource = resource
-        self._kept += (handle, code, resource, entry)
+        self._references += (handle, code, resource, entry)
         shader = self._stack.enter_context(
             self._ffi.gc(self._front.glslang_shader_create(entry), self._front.glslang_shader_delete)
         )
@@ -134,7 +134,7 @@ class _Run:
             raise base.failure_of_log(request, self._log(shader))
         text: bytes = self._ffi.string(self._front.glslang_shader_get_preprocessed_code(shader))
         if len(text) > self._longest:
-            message = f"{len(text)} characters after preprocessing; at most {self._longest} compile"
+            message = f"{len(text)} characters after preprocessing; the maximum is {self._longest}"
             raise failure(request.name, 0, message)
         return text.decode("utf-8", "replace")
 

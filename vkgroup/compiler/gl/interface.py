@@ -1,18 +1,18 @@
 """Interface of a GL-dialect program for its host: uniforms, atomic counters and binding points by GL names.
 
-Vulkan has neither loose uniforms nor atomic counters, and one space of bindings for every kind of resource.
-The compiler gives each a place of its own; the record of it travels inside the module, as text that no device
-reads (`interface_of`), so it survives files, caches and other processes.
+Vulkan has neither loose uniforms nor atomic counters, and all kinds of resources share one space of bindings.
+The compiler assigns set and binding to each resource. The interface is stored in the module as text that
+devices ignore (`interface_of`), so it is available after caching, in files and in other processes.
 
 =======================  ===  =====================================================================
 kind                     set  binding
 =======================  ===  =====================================================================
-storage_block            0    the author's binding point; the next free one where that is taken
+storage_block            0    the declared binding point; the next free one if that is taken
 atomic_counter_buffer    0    `COUNTER_BINDINGS` + the binding point of the buffer
-uniform_block            1    the author's binding point; the next free one where that is taken
-default_block            1    `DEFAULT_BLOCK_BINDING`: all loose uniforms of the program, by std140
-sampler                  2    the author's binding point; the next free one where that is taken
-image                    3    the author's binding point; the next free one where that is taken
+uniform_block            1    the declared binding point; the next free one if that is taken
+default_block            1    `DEFAULT_BLOCK_BINDING`: all loose uniforms of the program, in std140
+sampler                  2    the declared binding point; the next free one if that is taken
+image                    3    the declared binding point; the next free one if that is taken
 =======================  ===  =====================================================================
 """
 
@@ -31,7 +31,7 @@ from vkgroup.errors import InvalidDispatch, InvalidModule
 from vkgroup.spirv import Module, grammar
 from vkgroup.spirv.words import BEFORE_STRINGS, instruction, literal
 
-#: Kinds of resources that have a GL name space of their own, in the order of their sets.
+#: Kinds of resources with separate binding points in OpenGL, in the order of their sets.
 KINDS = ("storage_block", "atomic_counter_buffer", "uniform_block", "default_block", "sampler", "image")
 
 #: Descriptor set by kind.
@@ -44,29 +44,29 @@ SETS = {
     "image": 3,
 }
 
-#: Bindings in set 0 from here on are buffers of atomic counters.
+#: First binding in set 0 of the buffers of atomic counters.
 COUNTER_BINDINGS = 64
 
-#: The binding in set 1 of the block that holds the loose uniforms.
+#: Binding in set 1 of the block with the loose uniforms.
 DEFAULT_BLOCK_BINDING = 64
 
 
 @dataclass(frozen=True)
 class Uniform:
-    """An active loose uniform, or the part of one that GL counts as a uniform (GL 4.3, 7.3.1).
+    """An active loose uniform, or a part of it that OpenGL counts as a uniform (GL 4.3, 7.3.1).
 
     Attributes
     ----------
     name : GL's name, for example ``"scale"``, ``"lights[1].color"``; an array of numbers or vectors is
         one uniform, named without ``[0]``.
     type : GLSL's name of one element, for example ``"vec3"``, ``"bool"``, ``"mat4x3"``.
-    length : number of elements; None for what is no array.
-    location : GL's location; elements of an array follow.
+    length : number of elements; None if not an array.
+    location : GL's location; array elements have consecutive locations.
     offset : bytes from the start of the default block.
-    array_stride : bytes from one element to the next; 0 for what is no array.
-    matrix_stride : bytes from one column to the next; 0 for what is no matrix.
-    initial : components of all elements in order (of a matrix column by column), from the initialiser; zeros
-        where there is none.
+    array_stride : bytes from one element to the next; 0 if not an array.
+    matrix_stride : bytes from one column to the next; 0 if not a matrix.
+    initial : components of all elements in order (matrices in column-major order), from the initializer;
+        zeros without an initializer.
     """
 
     name: str
@@ -89,7 +89,7 @@ class Uniform:
 
     @property
     def dtype(self) -> np.dtype[np.generic]:
-        """How one component lies in the block; a bool lies as a 32-bit number, 0 or 1."""
+        """NumPy type of one component in the block; a bool is stored as a 32-bit number, 0 or 1."""
         return np.dtype(_COMPONENTS[_scalar_of(self.type)])
 
     @property
@@ -99,31 +99,32 @@ class Uniform:
         return columns * rows * (self.length or 1)
 
     def write(self, block: npt.NDArray[np.uint8], values: npt.ArrayLike, first: int = 0) -> None:
-        """Put values into the contents of the default block.
+        """Write values into the contents of the default block.
 
         Parameters
         ----------
         block : the block's bytes, shape (size,).
-        values : components of one element or of several, flat or in any shape of that order; a matrix is
-            given column by column, as glUniformMatrix does without transposing.
-        first : element of an array to begin with. What goes beyond the end of the array is ignored, as
-            glUniform does.
+        values : components of one or more elements, flat or in any shape with the same order. Matrices are in
+            column-major order, as for glUniformMatrix without transposition.
+        first : index of the first array element to write. Values beyond the end of the array are ignored, as
+            by glUniform.
 
         Raises
         ------
         InvalidDispatch
-            The number of components is no multiple of an element's, or an array is meant and this is none.
+            The number of components is not a multiple of an element's, or several elements are given for a
+            uniform that is not an array.
         """
         columns, rows = self.shape
         flat = np.asarray(values).reshape(-1)
         if flat.size == 0 or flat.size % (columns * rows):
             raise InvalidDispatch(
-                f"uniform {self.name} takes {columns * rows} components an element, not {flat.size}"
+                f"uniform {self.name} needs {columns * rows} components per element, not {flat.size}"
             )
         length = self.length or 1
         elements = flat.reshape(-1, columns, rows)[: max(length - first, 0)]
         if self.length is None and (flat.size != columns * rows or first):
-            raise InvalidDispatch(f"uniform {self.name} is no array: give one {self.type}")
+            raise InvalidDispatch(f"uniform {self.name} is not an array: give one {self.type}")
         if _scalar_of(self.type) == "bool":
             elements = elements != 0
         for number, element in enumerate(elements.astype(self.dtype), first):
@@ -136,33 +137,33 @@ class Uniform:
         """Return the values in the contents of the default block, shape (components,)."""
         columns, rows = self.shape
         size = rows * self.dtype.itemsize
-        found = []
+        columns_read = []
         for number in range(self.length or 1):
             for column in range(columns):
                 start = self.offset + number * self.array_stride + column * self.matrix_stride
-                found.append(np.frombuffer(block[start : start + size].tobytes(), self.dtype))
-        return np.concatenate(found)
+                columns_read.append(np.frombuffer(block[start : start + size].tobytes(), self.dtype))
+        return np.concatenate(columns_read)
 
 
 @dataclass(frozen=True)
 class Resource:
-    """A variable that stands for a buffer, image or texture, and its place in Vulkan.
+    """A variable of a buffer, image or texture, with its descriptor set and binding in Vulkan.
 
     Attributes
     ----------
     kind : one of `KINDS`.
-    name : GL's name: of a block the block's name, else the variable's (``"material.albedo"`` for a member);
-        empty for what has none: counter buffers and the default block.
-    gl_binding : the GL binding point that it begins with: image unit, texture unit, or index of a buffer
-        binding; 0 where the author gave none. A host may choose another (glUniform1i, glUniformBlockBinding).
-        -1 for the default block.
-    explicit : whether the author gave it.
-    set, binding : its place in Vulkan.
-    length : number of descriptors, the GL binding points following each other; None for what is no array.
+    name : GL's name: the name of a block, else the variable's name (``"material.albedo"`` for a member).
+        Empty for counter buffers and the default block, which have no name.
+    gl_binding : the initial GL binding point: image unit, texture unit, or index of a buffer binding; 0 if
+        the source declares none. A host may choose another (glUniform1i, glUniformBlockBinding). -1 for the
+        default block.
+    explicit : whether the source declares the binding point.
+    set, binding : descriptor set and binding in Vulkan.
+    length : number of descriptors, which have consecutive GL binding points; None if not an array.
     type : GLSL's name of an image or sampler; empty for buffers.
-    format : SPIR-V's name of an image's format, for example ``"Rgba8"``; empty where there is none.
-    size : bytes that a buffer must have; 0 for what is no buffer, and without a runtime array.
-    stages : the stages that use it.
+    format : SPIR-V's name of an image's format, for example ``"Rgba8"``; empty without a format.
+    size : minimum size of a buffer in bytes, without a runtime array; 0 for other resources.
+    stages : the stages that use the resource.
     """
 
     kind: str
@@ -180,14 +181,14 @@ class Resource:
 
 @dataclass(frozen=True)
 class AtomicCounter:
-    """An ``atomic_uint``: its place is ``buffer bound at `binding` `` + `offset`.
+    """An ``atomic_uint``: `offset` bytes into the counter buffer bound at `binding`.
 
     Attributes
     ----------
     name : the variable's name.
     binding : GL binding point of the counter buffer.
-    offset : bytes from the start of that buffer; elements of an array follow every 4 bytes.
-    length : number of counters; None for what is no array.
+    offset : bytes from the start of that buffer; array elements are 4 bytes apart.
+    length : number of counters; None if not an array.
     """
 
     name: str
@@ -198,7 +199,7 @@ class AtomicCounter:
 
 @dataclass(frozen=True)
 class GlInterface:
-    """The record of a program.
+    """Interface of a linked GL program for its host.
 
     Attributes
     ----------
@@ -206,7 +207,7 @@ class GlInterface:
     uniforms : active loose uniforms, by offset.
     resources : active buffers, images, samplers, counter buffers, and the default block if there is one.
     counters : active atomic counters.
-    default_block_size : bytes of the default block; 0 where no loose uniform is active.
+    default_block_size : bytes of the default block; 0 if no loose uniform is active.
     local_size : workgroup size of a compute program (COMPUTE_WORK_GROUP_SIZE), else None.
     attributes : locations of a vertex shader's inputs by name.
     outputs : locations of a fragment shader's outputs by name.
@@ -226,10 +227,10 @@ class GlInterface:
         return {uniform.name: uniform for uniform in self.uniforms}
 
     def uniform(self, name: str) -> tuple[Uniform, int]:
-        """Return a loose uniform and the index of its element that the name ends with (0 without one).
+        """Return a loose uniform and the array index at the end of its name (0 without an index).
 
-        ``"weights"``, ``"weights[2]"``, ``"lights[1].color"`` are such names; raises KeyError where no such
-        uniform is active.
+        Examples of names: ``"weights"``, ``"weights[2]"``, ``"lights[1].color"``. Raises KeyError if no
+        active uniform has this name.
         """
         if not isinstance(name, str):
             raise KeyError(name)
@@ -242,14 +243,14 @@ class GlInterface:
         return uniform, int(index)
 
     def resource(self, name: str) -> Resource:
-        """Return a block, image or sampler by name; raises KeyError where none is active."""
+        """Return an active block, image or sampler by name; raise KeyError if there is none."""
         for resource in self.resources:
             if name and resource.name == name:
                 return resource
         raise KeyError(name)
 
     def at(self, kind: str, gl_binding: int) -> tuple[Resource, ...]:
-        """Return the resources of a kind that begin at, or reach over, a GL binding point."""
+        """Return the resources of a kind whose binding points include a GL binding point."""
         return tuple(
             resource
             for resource in self.resources
@@ -259,7 +260,7 @@ class GlInterface:
 
     @property
     def default_block(self) -> Resource | None:
-        """The block of the loose uniforms; None where none is active."""
+        """The block of the loose uniforms; None if no loose uniform is active."""
         return next((resource for resource in self.resources if resource.kind == "default_block"), None)
 
     def initial_block(self) -> npt.NDArray[np.uint8]:
@@ -270,7 +271,7 @@ class GlInterface:
         return block
 
     def to_json(self) -> str:
-        """Return the record as text."""
+        """Return the interface as JSON text."""
         return json.dumps(asdict(self), separators=(",", ":"))
 
     @classmethod
@@ -281,12 +282,12 @@ class GlInterface:
 
 
 def interface_of(module: Module) -> GlInterface | None:
-    """Return the record that a module of the GL dialect carries; None for every other module.
+    """Return the interface stored in a module of the GL dialect; None for other modules.
 
     Raises
     ------
     InvalidModule
-        The record is damaged.
+        The stored interface is damaged.
     """
     data, starts = module.to_bytes(), module.instruction_starts
     parts = []
@@ -307,14 +308,15 @@ def interface_of(module: Module) -> GlInterface | None:
 
 
 def _digest(text: bytes) -> bytes:
-    """Return what a record begins with, by which a damaged one is known."""
+    """Return the checksum at the start of a stored interface."""
     return blake2b(text, digest_size=_DIGITS // 2).hexdigest().encode()
 
 
 def with_interface(module: Module, interface: GlInterface) -> Module:
-    """Return `module` carrying a record, in place of the one that it may have.
+    """Return `module` with an interface stored in it, replacing an existing one.
 
-    The text is one or more OpString to which nothing refers (SPIR-V 2.4, section 7a: debug instructions).
+    The text is stored in OpString instructions that no instruction refers to (SPIR-V 2.4, section 7a: debug
+    instructions).
     """
     text = interface.to_json().encode()
     text = _digest(text) + text
@@ -326,27 +328,27 @@ def with_interface(module: Module, interface: GlInterface) -> Module:
         added.append(instruction(_OP_STRING, [bound + number], literal(_MARK + piece)))
     words = module.words.copy()
     words[3] = bound + len(pieces)
-    kept: list[npt.NDArray[np.uint32]] = []
-    placed = False
+    sections: list[npt.NDArray[np.uint32]] = []
+    inserted = False
     before = {grammar().opcodes[name] for name in BEFORE_STRINGS}
     for part in np.split(words, module.instruction_starts):
-        opcode = int(part[0]) & 0xFFFF if kept else None
+        opcode = int(part[0]) & 0xFFFF if sections else None
         if opcode == _OP_STRING and part[2:].tobytes().startswith(_MARK):
             continue
-        if opcode is not None and opcode not in before and not placed:
-            kept += added
-            placed = True
-        kept.append(part)
-    return Module.from_bytes(np.concatenate(kept).astype("<u4").tobytes())
+        if opcode is not None and opcode not in before and not inserted:
+            sections += added
+            inserted = True
+        sections.append(part)
+    return Module.from_bytes(np.concatenate(sections).astype("<u4").tobytes())
 
 
 _OP_STRING = 7
 _MARK = b"vkgroup.gl "
-#: Hexadecimal digits of the digest that a record begins with.
+#: Hexadecimal digits of the checksum at the start of a stored interface.
 _DIGITS = 16
 
 
-#: NumPy's type of a component in a block, by GLSL's scalar.
+#: NumPy type of a component in a block, by GLSL scalar type.
 _COMPONENTS = {
     "float": "<f4",
     "double": "<f8",
@@ -369,7 +371,7 @@ _PREFIXES = {
 
 
 def _scalar_of(glsl: str) -> str:
-    """The scalar that a GLSL type is made of."""
+    """Return the scalar type of a GLSL type's components."""
     for part in ("vec", "mat"):
         if part in glsl:
             return _PREFIXES[glsl.partition(part)[0]]

@@ -1,4 +1,4 @@
-"""`gl_SubGroupSizeARB`, which GL_ARB_shader_ballot declares as a uniform and SPIR-V has as an input."""
+"""`gl_SubGroupSizeARB`: a uniform in GL_ARB_shader_ballot, changed to the input that SPIR-V requires."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ _FRAGMENT = 4  # Execution Model (SPIR-V 3.3)
 
 
 def sizes_as_inputs(module: Module) -> Module:
-    """Return what glslang made for OpenGL with its built-in uniforms as inputs; itself where it has none.
+    """Return glslang's module for OpenGL with built-in uniforms changed to inputs.
 
-    For Vulkan glslang makes inputs of them itself: built-ins may not be uniforms (SPIR-V 3.21, SubgroupSize).
+    SPIR-V allows these built-ins only as inputs (SPIR-V 3.21, SubgroupSize); for Vulkan, glslang does the
+    same.
     """
     if "SubgroupBallotKHR" not in module.reflection.capabilities:
         return module

@@ -1,4 +1,4 @@
-"""Layout of loose uniforms in their block (std140: GL 4.3, 7.6.2.2), and GL's names of their parts."""
+"""Layout of loose uniforms in the default block (std140: GL 4.3, 7.6.2.2), and names of their parts."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from vkgroup.spirv.types import (
     VectorType,
 )
 
-#: A constant: a number, or the constants that it is made of; None where nothing is said, which means zeros.
+#: A constant: a number, or a sequence of constants; None without an initializer, which means zeros.
 Value = float | int | bool | Sequence[Any] | None
 
 
 @dataclass(frozen=True)
 class Leaf:
-    """A part of a loose uniform that GL counts as one: a number, vector or matrix, or an array of these.
+    """A part of a loose uniform that OpenGL counts as a uniform: number, vector, matrix, or their array.
 
     Attributes
     ----------
@@ -41,12 +41,12 @@ class Leaf:
 
 
 def is_opaque(kind: Type) -> bool:
-    """Whether a type has no place in a buffer: images, samplers."""
+    """Return whether a type is opaque (image or sampler) and cannot be stored in a buffer."""
     return isinstance(kind, ImageType | SampledImageType | OpaqueType)
 
 
 def holds_opaque(kind: Type) -> bool:
-    """Whether a type is opaque, or has an opaque part."""
+    """Return whether a type is opaque or has an opaque part."""
     while isinstance(kind, ArrayType):
         kind = kind.element
     if isinstance(kind, StructType):
@@ -55,7 +55,7 @@ def holds_opaque(kind: Type) -> bool:
 
 
 def holds_data(kind: Type) -> bool:
-    """Whether a type has a part that lies in a buffer."""
+    """Return whether a type has a part that can be stored in a buffer."""
     while isinstance(kind, ArrayType):
         kind = kind.element
     if isinstance(kind, StructType):
@@ -64,12 +64,12 @@ def holds_data(kind: Type) -> bool:
 
 
 def data_members(kind: StructType) -> list[int]:
-    """Return the indices of the members that lie in a buffer."""
+    """Return the indices of the members that have a part stored in the buffer."""
     return [index for index, member in enumerate(kind.members) if holds_data(member.type)]
 
 
 def extent(kind: Type) -> tuple[int, int]:
-    """Return size and base alignment of a type in std140, bytes; opaque members are left out."""
+    """Return size and base alignment of a type in std140, in bytes; opaque members are omitted."""
     if isinstance(kind, ScalarType):
         size = kind.size or 4
         return size, size
@@ -87,7 +87,7 @@ def extent(kind: Type) -> tuple[int, int]:
         alignment = _round_up(max((extent[1] for _, extent in ends), default=1), 16)
         end = max((offset + extent[0] for offset, extent in ends), default=0)
         return _round_up(end, alignment), alignment
-    raise TypeError(f"{kind.glsl} lies in no block")
+    raise TypeError(f"{kind.glsl} cannot be stored in a block")
 
 
 def array_stride(kind: ArrayType) -> int:
@@ -102,24 +102,24 @@ def matrix_stride(kind: MatrixType) -> int:
 
 
 def member_offsets(kind: StructType) -> list[tuple[int, int]]:
-    """Return index and offset of each member that lies in a buffer."""
-    found, end = [], 0
+    """Return index and offset of each member that is stored in the buffer."""
+    offsets, end = [], 0
     for index in data_members(kind):
         size, alignment = extent(kind.members[index].type)
         offset = _round_up(end, alignment)
-        found.append((index, offset))
+        offsets.append((index, offset))
         end = offset + size
-    return found
+    return offsets
 
 
 def leaves(name: str, kind: Type, offset: int, value: Value) -> Iterator[Leaf]:
-    """Yield what GL counts as the uniforms of a variable (GL 4.3, 7.3.1), in the order of their offsets.
+    """Yield the parts of a variable that OpenGL counts as uniforms (GL 4.3, 7.3.1), in the order of offsets.
 
     Parameters
     ----------
-    name : the variable's.
-    offset : where it lies in the block.
-    value : the constant that it begins with.
+    name : the variable's name.
+    offset : its offset in the block, in bytes.
+    value : the constant of its initializer.
     """
     parts = value if isinstance(value, Sequence) else None
     if isinstance(kind, StructType):
@@ -146,15 +146,16 @@ def leaves(name: str, kind: Type, offset: int, value: Value) -> Iterator[Leaf]:
         )
 
 
-def same(one: Type, other: Type) -> bool:
-    """Whether two types are the same to GL: names of structures and members count, offsets do not."""
-    if isinstance(one, ArrayType) and isinstance(other, ArrayType):
-        return one.length == other.length and same(one.element, other.element)
-    if isinstance(one, StructType) and isinstance(other, StructType):
-        return (one.name, len(one.members)) == (other.name, len(other.members)) and all(
-            a.name == b.name and same(a.type, b.type) for a, b in zip(one.members, other.members, strict=True)
+def same(first: Type, second: Type) -> bool:
+    """Return whether OpenGL considers two types equal: structure and member names matter, offsets do not."""
+    if isinstance(first, ArrayType) and isinstance(second, ArrayType):
+        return first.length == second.length and same(first.element, second.element)
+    if isinstance(first, StructType) and isinstance(second, StructType):
+        return (first.name, len(first.members)) == (second.name, len(second.members)) and all(
+            a.name == b.name and same(a.type, b.type)
+            for a, b in zip(first.members, second.members, strict=True)
         )
-    return one == other
+    return first == second
 
 
 def _components(kind: Type) -> int:

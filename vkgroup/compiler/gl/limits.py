@@ -1,4 +1,4 @@
-"""Limits of a GL implementation by GL's names: the values of constants, and what a program may use."""
+"""Implementation limits by OpenGL name: values of GLSL constants, and maxima for programs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from vkgroup.errors import CompileError
 
 Limit = int | tuple[int, int, int]
 
-#: The least that every implementation has (ARB_compute_shader, table 6.50), where no device decides.
+#: Minimum limits of every implementation (ARB_compute_shader, table 6.50), used without a device.
 MINIMA: Mapping[str, Limit] = {
     "MAX_COMPUTE_WORK_GROUP_COUNT": (65535, 65535, 65535),
     "MAX_COMPUTE_WORK_GROUP_SIZE": (1024, 1024, 64),
@@ -20,13 +20,13 @@ MINIMA: Mapping[str, Limit] = {
     "MAX_COMPUTE_ATOMIC_COUNTER_BUFFERS": 8,
 }
 
-#: Sets of bindings that a context has for the stages of a program (ARB_compute_shader, issue 9).
+#: Number of stages; a context has bindings for each of them (ARB_compute_shader, issue 9).
 _STAGES = 6
 
-#: glslang's names of what it calls otherwise than GL.
+#: Members of glslang's structure whose names differ from those of OpenGL.
 _OTHER_NAMES = {"MAX_ATOMIC_COUNTER_BUFFER_BINDINGS": "max_atomic_counter_bindings"}
 
-#: ``glslang_resource_t`` of glslang 13. The last member holds the limits of ES, which have no say here.
+#: ``glslang_resource_t`` of glslang 13. The last member has limits of OpenGL ES, which are not used.
 RESOURCE_DECLARATION = """
 typedef struct {
     int max_lights, max_clip_planes, max_texture_units, max_texture_coords, max_vertex_attribs,
@@ -75,24 +75,26 @@ typedef struct {
 """
 
 Limits = tuple[tuple[str, Limit], ...]
-"""Limits in one form: GL's names without ``GL_`` in order of the alphabet, each with one or three numbers."""
+"""Normalized limits: names without ``GL_`` in alphabetical order, each with one number or three."""
 
 
 def limits_of(limits: Mapping[str, Any] | None) -> Limits:
-    """Check limits by GL's names, with ``GL_`` or without, and bring them into one form.
+    """Check and normalize limits, given by OpenGL name with or without ``GL_``.
 
     Raises
     ------
     CompileError
-        A value is neither a number nor three, or a name is no limit's.
+        A value is neither one number nor three numbers, or a name is not that of a limit.
     """
-    found: dict[str, Limit] = {}
+    checked: dict[str, Limit] = {}
     for name, value in (limits or {}).items():
         plain = name.removeprefix("GL_")
         if not plain.startswith(("MAX_", "MIN_")):
-            raise CompileError(f"{name!r} is no limit: give names such as MAX_COMPUTE_WORK_GROUP_SIZE")
-        found[plain] = _limit(name, value, three=isinstance(MINIMA.get(plain), tuple))
-    return tuple(sorted(found.items()))
+            raise CompileError(
+                f"{name!r} is not the name of a limit; use names such as MAX_COMPUTE_WORK_GROUP_SIZE"
+            )
+        checked[plain] = _limit(name, value, three=isinstance(MINIMA.get(plain), tuple))
+    return tuple(sorted(checked.items()))
 
 
 def _limit(name: str, value: Any, *, three: bool) -> Limit:
@@ -101,7 +103,7 @@ def _limit(name: str, value: Any, *, three: bool) -> Limit:
         x, *others = (int(number) for number in numbers)
     except (TypeError, ValueError):
         raise CompileError(
-            f"limit {name} takes {'three numbers' if three else 'a number'}, not {value!r}"
+            f"limit {name} takes {'three numbers' if three else 'one number'}, not {value!r}"
         ) from None
     if len(others) != (2 if three else 0):
         raise CompileError(f"limit {name} takes {'three numbers' if three else 'one number'}, not {value!r}")
@@ -109,7 +111,7 @@ def _limit(name: str, value: Any, *, three: bool) -> Limit:
 
 
 def fill(resource: Any, limits: Limits) -> None:
-    """Write limits into glslang's structure: the host's, and what follows from them, over the minima."""
+    """Write the minima, the given limits and values derived from them into glslang's structure."""
     given = {**MINIMA, **dict(limits)}
     if "MAX_ATOMIC_COUNTER_BUFFER_BINDINGS" not in given:
         buffers = given["MAX_COMPUTE_ATOMIC_COUNTER_BUFFERS"]

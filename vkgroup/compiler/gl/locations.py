@@ -1,4 +1,4 @@
-"""Locations of a GL program's inputs and outputs: what one stage writes and the next reads has the same."""
+"""Locations of a GL program's inputs and outputs; outputs match the next stage's inputs by name."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ from collections.abc import Sequence
 from vkgroup.compiler.gl.stage import GlStage, GlVariable, location_count
 from vkgroup.spirv.types import ArrayType, Type
 
-#: Stages whose inputs, and those whose outputs, are arrays over the vertices of a primitive.
+#: Stages whose inputs or outputs are arrays with one element per vertex of a primitive.
 _ARRAYED_INPUTS = ("tessellation_control", "tessellation_evaluation", "geometry")
 _ARRAYED_OUTPUTS = ("tessellation_control",)
 
 Locations = dict[tuple[str, int], int]
-"""Location by stage and variable, of those that have none of their author."""
+"""Location by stage and variable, for variables without an explicit location."""
 
 
 class PlanError(Exception):
-    """What the stages of a program contradict each other in; each argument is one message."""
+    """A conflict between stages of a program; each argument is one message."""
 
 
 def locate(stages: Sequence[GlStage]) -> Locations:
-    """Give inputs and outputs locations, those of the author first.
+    """Return locations for inputs and outputs without an explicit location.
 
     Parameters
     ----------
-    stages : in the order in which they feed each other.
+    stages : in pipeline order.
 
     Raises
     ------
     PlanError
-        A stage reads what the one before it does not write.
+        A stage reads an input that the stage before it does not declare as output.
     """
     locations: Locations = {}
     for number in range(len(stages) + 1):
@@ -41,7 +41,7 @@ def locate(stages: Sequence[GlStage]) -> Locations:
             )
             if stage is not None
         ]
-        found = [
+        variables = [
             (stage, variable, _per_vertex(stage, variable))
             for stage, direction in sides
             for variable in stage.variables
@@ -49,13 +49,13 @@ def locate(stages: Sequence[GlStage]) -> Locations:
         ]
         _check_inputs(sides)
         by_name = {
-            variable.name: variable.location for _, variable, _ in found if variable.location is not None
+            variable.name: variable.location for _, variable, _ in variables if variable.location is not None
         }
         taken = Numbers()
-        for _, variable, kind in found:
+        for _, variable, kind in variables:
             if variable.location is not None:
                 taken.take(variable.location, location_count(kind))
-        for stage, variable, kind in found:
+        for stage, variable, kind in variables:
             if variable.location is None:
                 if variable.name not in by_name:
                     by_name[variable.name] = taken.free(location_count(kind))
@@ -64,7 +64,7 @@ def locate(stages: Sequence[GlStage]) -> Locations:
 
 
 def _check_inputs(sides: Sequence[tuple[GlStage, str]]) -> None:
-    """Refuse inputs that a stage uses and the stage before it does not declare (GL 4.3, 7.4.1)."""
+    """Raise PlanError for a used input that the stage before does not declare (GL 4.3, 7.4.1)."""
     if len(sides) < 2:
         return
     (before, _), (after, _) = sides
@@ -82,7 +82,7 @@ def _check_inputs(sides: Sequence[tuple[GlStage, str]]) -> None:
 
 
 def _members_located(stage: GlStage, variable: GlVariable) -> bool:
-    """Whether the members of a block have locations of their author."""
+    """Return whether members of a block have explicit locations."""
     structure = stage.struct_of(variable.id)
     return any(
         identifier == structure and "Location" in decorations
@@ -91,7 +91,7 @@ def _members_located(stage: GlStage, variable: GlVariable) -> bool:
 
 
 def _per_vertex(stage: GlStage, variable: GlVariable) -> Type:
-    """Return what an input or output is for one vertex."""
+    """Return the type of an input or output for one vertex."""
     arrayed = _ARRAYED_INPUTS if variable.kind == "input" else _ARRAYED_OUTPUTS
     patch = "Patch" in stage.declared.decorations.get(variable.id, {})
     if stage.name in arrayed and not patch and isinstance(variable.type, ArrayType):
@@ -101,27 +101,27 @@ def _per_vertex(stage: GlStage, variable: GlVariable) -> Type:
 
 def located(locations: Locations, stage: GlStage, kind: str) -> tuple[tuple[str, int], ...]:
     """Return names and locations of the inputs or outputs of a stage."""
-    found = []
+    pairs = []
     for variable in stage.variables:
         if variable.kind == kind:
             location = locations.get((stage.name, variable.id), variable.location)
             if location is not None:
-                found.append((variable.name, location))
-    return tuple(found)
+                pairs.append((variable.name, location))
+    return tuple(pairs)
 
 
 class Numbers:
-    """Numbers that are taken."""
+    """Allocator of consecutive numbers."""
 
     def __init__(self) -> None:
         self._taken: set[int] = set()
 
     def take(self, first: int, count: int) -> None:
-        """Take a run of numbers."""
+        """Mark `count` consecutive numbers as taken."""
         self._taken.update(range(first, first + count))
 
     def free(self, count: int, first: int = 0) -> int:
-        """Take the first run of `count` free numbers from `first` on."""
+        """Take the first `count` consecutive free numbers that are not below `first`; return the lowest."""
         while any(number in self._taken for number in range(first, first + count)):
             first += 1
         self.take(first, count)

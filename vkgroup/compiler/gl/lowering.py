@@ -1,7 +1,8 @@
-"""SPIR-V for OpenGL made into SPIR-V for Vulkan: each stage of a program, by the program's plan.
+"""Lowering of SPIR-V for OpenGL to SPIR-V for Vulkan: each stage of a program, following the program's plan.
 
-Loose uniforms become members of a uniform block, atomic counters elements of storage buffers, and everything
-gets the set, binding or location of the plan. What Vulkan numbers or measures otherwise is converted.
+Loose uniforms become members of a uniform block, and atomic counters become elements of storage buffers. All
+variables receive the set, binding or location of the plan. Built-ins and coordinates that differ are
+converted.
 """
 
 from __future__ import annotations
@@ -21,18 +22,18 @@ from vkgroup.spirv.module import Module
 from vkgroup.spirv.types import PointerType, StructType
 from vkgroup.spirv.words import BEFORE_NAMES, literal_length, text_of
 
-#: What Vulkan calls the built-ins that it counts otherwise. A draw's first vertex counts in both; its first
-#: instance counts in Vulkan alone, so a host draws from instance 0.
+#: Vulkan's names of built-ins. Both vertex indices include the draw's first vertex; only InstanceIndex
+#: includes the first instance, so a host must draw from instance 0.
 _BUILT_INS = {"VertexId": "VertexIndex", "InstanceId": "InstanceIndex"}
 
-#: Row 0 is y = 0 in both, and y grows with the clip coordinate's y in both; which side is the lower one is a
-#: matter of showing the image.
+#: In both APIs row 0 is y = 0, and y grows with the clip coordinate's y; "lower" and "upper" only refer to
+#: the presented image.
 _EXECUTION_MODES = {"OriginLowerLeft": "OriginUpperLeft"}
 
-#: Stages that end before clipping, the last one of a program first.
+#: Stages that can be the last before clipping, in reverse order of execution.
 _CLIPPED = ("geometry", "tessellation_evaluation", "vertex")
 
-#: What counters need in OpenGL, and buffers do not.
+#: Capabilities of atomic counters in OpenGL, which buffers do not need.
 _CAPABILITIES = ("AtomicStorage", "AtomicStorageOps")
 _COUNTER_EXTENSION = "SPV_KHR_shader_atomic_counter_ops"
 
@@ -41,7 +42,7 @@ _KEPT_BY_PARTS = ("NonWritable", "NonReadable", "Coherent", "Volatile", "Restric
 
 
 def lower(stage: GlStage, plan: Plan) -> Module:
-    """Return a stage's module for Vulkan, carrying the record of the whole program."""
+    """Return a stage's module for Vulkan, with the interface of the whole program stored in it."""
     module = _Lowering(stage, plan).run()
     last = next((name for name in _CLIPPED if name in plan.interface.stages), None)
     if stage.name == last:
@@ -52,7 +53,7 @@ def lower(stage: GlStage, plan: Plan) -> Module:
 
 
 class _Lowering:
-    """One stage on its way."""
+    """Lowering of one stage."""
 
     def __init__(self, stage: GlStage, plan: Plan) -> None:
         self._stage, self._plan, self._editor = stage, plan, stage.editor
@@ -63,7 +64,7 @@ class _Lowering:
         self._dropped = _structures_with_opaques(stage)
 
     def run(self) -> Module:
-        """Rewrite the declarations, then the functions."""
+        """Rewrite the declarations, then the functions; return the module."""
         block, members = self._default_block()
         parts, buffers = self._parts(), self._counter_buffers()
         moved = Moved(
@@ -76,7 +77,7 @@ class _Lowering:
     # New variables ---------------------------------------------------------------------------------
 
     def _default_block(self) -> tuple[int, dict[str, int]]:
-        """Declare what the stage uses of the default block; return its variable and the members' indices."""
+        """Declare the members of the default block that are used; return variable and member indices."""
         members: list[tuple[str, int, int]] = []
         indices: dict[str, int] = {}
         for variable in self._stage.variables:
@@ -91,14 +92,14 @@ class _Lowering:
             return 0, indices
         structure = self._types.structure("gl_DefaultUniformBlock", members)
         self._types.decorate(structure, "Block")
-        return self._declare("Uniform", structure, "", self._plan.places["default_block", ""]), indices
+        return self._declare("Uniform", structure, "", self._plan.slots["default_block", ""]), indices
 
     def _parts(self) -> dict[Part, int]:
-        """Declare a variable for each opaque part of a structure, and for each array of arrays of opaques.
+        """Declare a variable for each opaque part of a structure and each array of arrays of opaque types.
 
-        Vulkan has descriptors in arrays of one dimension, and none in structures.
+        In Vulkan, descriptors can be in one-dimensional arrays, but not in structures.
         """
-        found: dict[Part, int] = {}
+        variables: dict[Part, int] = {}
         for variable in self._stage.variables:
             if variable.kind not in ("loose", "image", "sampler") or not variable.used:
                 continue
@@ -112,65 +113,65 @@ class _Lowering:
                     count *= length
                 if dimensions(kind):
                     type_ = self._types.array_of(type_, count)
-                place = self._plan.places[kind_of_opaque(kind), name]
-                found[variable.name, path] = self._declare("UniformConstant", type_, name, place)
+                slot = self._plan.slots[kind_of_opaque(kind), name]
+                variables[variable.name, path] = self._declare("UniformConstant", type_, name, slot)
                 for decoration in _KEPT_BY_PARTS:
                     if decoration in decorations:
-                        self._types.decorate(found[variable.name, path], decoration)
-        return found
+                        self._types.decorate(variables[variable.name, path], decoration)
+        return variables
 
     def _counter_buffers(self) -> dict[int, int]:
         """Declare a buffer for each binding point of the stage's counters."""
-        found: dict[int, int] = {}
+        buffers: dict[int, int] = {}
         for variable in self._stage.variables:
             if variable.kind != "counter":
                 continue
             self._removed.add(variable.id)
             binding = variable.binding or 0
-            if variable.used and binding not in found:
+            if variable.used and binding not in buffers:
                 structure = self._types.counters()
                 self._types.name(structure, f"gl_AtomicCounterBuffer{binding}")
                 self._types.decorate(
                     structure, "Block" if self._storage_class != "Uniform" else "BufferBlock"
                 )
-                place = self._plan.places["atomic_counter_buffer", counter_buffer(binding)]
-                found[binding] = self._declare(self._storage_class, structure, "", place)
-        return found
+                slot = self._plan.slots["atomic_counter_buffer", counter_buffer(binding)]
+                buffers[binding] = self._declare(self._storage_class, structure, "", slot)
+        return buffers
 
     @property
     def _storage_class(self) -> str:
-        """Storage class of storage buffers, which have their own from SPIR-V 1.3 on."""
+        """Storage class of storage buffers: StorageBuffer since SPIR-V 1.3, before that Uniform."""
         return "StorageBuffer" if self._editor.version >= (1, 3) else "Uniform"
 
-    def _declare(self, storage: str, type_: int, name: str, place: tuple[int, int]) -> int:
+    def _declare(self, storage: str, type_: int, name: str, slot: tuple[int, int]) -> int:
         variable = self._types.variable(storage, type_)
         self._globals.append(variable)
         self._types.name(variable, name)
-        self._types.put(variable, place)
+        self._types.put(variable, slot)
         return variable
 
     def _place(self) -> None:
-        """Decorate what stays a variable of its own with its place."""
+        """Decorate all remaining variables with set and binding or with a location."""
         for variable in self._stage.variables:
             location = self._plan.locations.get((self._stage.name, variable.id))
             if location is not None:
                 self._types.decorate(variable.id, "Location", location)
             elif variable.kind in ("image", "sampler") and not variable.used:
                 self._removed.add(variable.id)
-            elif variable.id not in self._removed and (variable.kind, variable.name) in self._plan.places:
-                self._types.put(variable.id, self._plan.places[variable.kind, variable.name])
+            elif variable.id not in self._removed and (variable.kind, variable.name) in self._plan.slots:
+                self._types.put(variable.id, self._plan.slots[variable.kind, variable.name])
 
     # The rest of the declarations ------------------------------------------------------------------
 
     def _instructions(self) -> list[Words]:
-        """Return all instructions, those before the functions changed; new ones in their sections."""
+        """Return all instructions, with declarations changed and new instructions in their sections."""
         sections: tuple[list[Words], list[Words], list[Words]] = ([], [], [])
         section = 0
         in_functions = False
         for words in self._editor.instructions:
             name = grammar().name(words[0] & 0xFFFF)
             in_functions = in_functions or name == "OpFunction"
-            # What stands before the names, and they; annotations; types and what follows.
+            # Sections: instructions up to the names, annotations, types and the rest.
             is_annotation = "Decorat" in name or name == "OpModuleProcessed"
             section = max(section, 0 if name in _FIRST else 1 if is_annotation else 2)
             changed = words if in_functions else self._declaration(name, words)
@@ -180,7 +181,7 @@ class _Lowering:
         return [*first, *self._types.names, *annotations, *self._types.decorations, *rest]
 
     def _declaration(self, name: str, words: Words) -> Words | None:
-        """Change one instruction before the functions; None drops it."""
+        """Return a changed declaration; None removes the instruction."""
         table = grammar()
         if name == "OpCapability" and table.enumerant("Capability", words[1]) in _CAPABILITIES:
             return None
@@ -213,23 +214,23 @@ class _Lowering:
         return None if is_resource and decoration in _PLACING else words
 
     def _entry_point(self, words: Words) -> Words:
-        """Change the list of variables that the entry point names."""
+        """Return OpEntryPoint with its list of interface variables updated."""
         end = 3 + literal_length(words[3:])
         interface = [variable for variable in words[end:] if variable not in self._removed]
-        # From SPIR-V 1.4 on it names all global variables, before that inputs and outputs alone.
+        # Since SPIR-V 1.4 the list has all global variables, before that only inputs and outputs.
         if self._editor.version >= (1, 4):
             interface += self._globals
         return self._editor.instruction("OpEntryPoint", *words[1:end], *interface)
 
 
 def _structures_with_opaques(stage: GlStage) -> frozenset[int]:
-    """Return the ids of structures that no buffer and no descriptor can be, and of what is made of them."""
-    found = set()
+    """Return the ids of structures with opaque members, and of arrays of and pointers to these."""
+    identifiers = set()
     for identifier, kind in stage.declared.types.items():
         pointee = kind.pointee if isinstance(kind, PointerType) else kind
         if pointee is not None and isinstance(innermost(pointee), StructType) and holds_opaque(pointee):
-            found.add(identifier)
-    return frozenset(found)
+            identifiers.add(identifier)
+    return frozenset(identifiers)
 
 
 #: Instructions that declare, name or decorate the id that is their first operand.
@@ -247,7 +248,7 @@ _SPEAKING_OF_ONE = frozenset(
 
 
 def _renamed(kind: str, number: int, names: Mapping[str, str]) -> int:
-    """Return the number of the name that stands in place of a number's; the number where none does."""
+    """Return the number of an enumerant after renaming by `names`."""
     wanted = names.get(grammar().enumerant(kind, number))
     return number if wanted is None else grammar().number(kind, wanted)
 

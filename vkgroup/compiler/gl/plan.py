@@ -1,4 +1,4 @@
-"""Gives everything that a GL program shows to a host, or hands from stage to stage, its place in Vulkan."""
+"""Assignment of Vulkan sets, bindings, offsets and locations to the variables of a GL program."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class Loose:
 
     Attributes
     ----------
-    type : as declared, opaque parts included.
-    in_block : whether a part of it lies in the default block.
+    type : the declared type, including opaque parts.
+    in_block : whether a part of it is stored in the default block.
     offset : bytes from the start of the default block.
-    location : GL's.
-    initial : the constant that it begins with.
+    location : GL's location.
+    initial : the constant of its initializer.
     """
 
     type: Type
@@ -51,24 +51,24 @@ class Loose:
 
 @dataclass
 class Plan:
-    """Where everything goes.
+    """Sets, bindings, offsets and locations of a program.
 
     Attributes
     ----------
     loose : loose uniforms by name, in the order of the default block's members.
-    places : set and binding by kind and name.
-    locations : location by stage and variable, of inputs and outputs that have none of their author.
+    slots : set and binding by kind and name.
+    locations : location by stage and variable, for inputs and outputs without an explicit location.
     """
 
     loose: dict[str, Loose] = field(default_factory=dict)
-    places: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
+    slots: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
     locations: Locations = field(default_factory=dict)
     interface: GlInterface = field(default_factory=lambda: GlInterface((), (), (), (), 0, None, (), ()))
 
 
 @dataclass
 class _Item:
-    """A resource on its way to its place; the same name in several stages is one."""
+    """A resource before its binding is assigned; the same name in several stages is the same resource."""
 
     kind: str
     name: str
@@ -79,7 +79,7 @@ class _Item:
 
 
 def plan(stages: Sequence[GlStage]) -> Plan:
-    """Make the plan of a program.
+    """Return the plan of a program.
 
     Raises
     ------
@@ -128,10 +128,10 @@ def _place_loose(made: Plan, stages: Sequence[GlStage]) -> None:
             if not same(known.type, variable.type):
                 raise PlanError(
                     f"uniform {variable.name} is {known.type.glsl} in one stage and {variable.type.glsl} in "
-                    f"the {stage.name} stage: declare it alike in both"
+                    f"the {stage.name} stage: declare the same type in both"
                 )
             if None not in (known.initial, initial) and known.initial != initial:
-                raise PlanError(f"uniform {variable.name} has different initialisers in two stages")
+                raise PlanError(f"uniform {variable.name} has different initializers in two stages")
             if known.initial is None:
                 known.initial = initial
             explicit[variable.name] = (
@@ -180,7 +180,7 @@ def _uniforms(made: Plan) -> Iterator[Uniform]:
 
 
 def _counters(stages: Sequence[GlStage]) -> tuple[tuple[AtomicCounter, ...], list[_Item]]:
-    """Collect the atomic counters, and the buffers that hold them."""
+    """Return the atomic counters and their buffers."""
     counters: dict[str, AtomicCounter] = {}
     buffers: dict[int, _Item] = {}
     for stage in stages:
@@ -195,7 +195,9 @@ def _counters(stages: Sequence[GlStage]) -> tuple[tuple[AtomicCounter, ...], lis
                 variable.name, binding, offset, length if isinstance(variable.type, ArrayType) else None
             )
             if counters.setdefault(variable.name, counter) != counter:
-                raise PlanError(f"atomic counter {variable.name} has different places in two stages")
+                raise PlanError(
+                    f"atomic counter {variable.name} has different bindings or offsets in two stages"
+                )
             buffer = buffers.setdefault(
                 binding,
                 _Item("atomic_counter_buffer", counter_buffer(binding), variable.type, binding, None, []),
@@ -206,14 +208,14 @@ def _counters(stages: Sequence[GlStage]) -> tuple[tuple[AtomicCounter, ...], lis
 
 
 def counter_buffer(binding: int) -> str:
-    """Return what the plan calls the counter buffer of a binding point."""
+    """Return the plan's name for the counter buffer of a binding point."""
     return f"#{binding}"
 
 
 def opaque_parts(name: str, kind: Type) -> Iterator[tuple[str, tuple[int, ...], Type]]:
     """Yield name, member indices and type of each opaque part of a loose uniform.
 
-    The lengths of all arrays on the way are those of an array of the part.
+    The type is an array with the dimensions of all arrays that contain the part.
     """
 
     def visit(name: str, path: tuple[int, ...], kind: Type, lengths: tuple[int, ...]) -> Iterator[_Part]:
@@ -240,16 +242,16 @@ def kind_of_opaque(kind: Type) -> str:
 
 
 def _items(stages: Sequence[GlStage]) -> list[_Item]:
-    found: dict[tuple[str, str], _Item] = {}
+    items: dict[tuple[str, str], _Item] = {}
 
     def add(stage: GlStage, kind: str, name: str, type_: Type, binding: int | None) -> None:
         total = 1
         for dimension in dimensions(type_):
             total *= dimension
         length = total if isinstance(type_, ArrayType) else None
-        item = found.setdefault((kind, name), _Item(kind, name, type_, binding, length, []))
-        if item.length != length or not _alike(item.type, type_):
-            raise PlanError(f"{kind.replace('_', ' ')} {name} is declared differently in two stages")
+        item = items.setdefault((kind, name), _Item(kind, name, type_, binding, length, []))
+        if item.length != length or not _matches(item.type, type_):
+            raise PlanError(f"{kind.replace('_', ' ')} {name} has different declarations in two stages")
         if None not in (item.binding, binding) and item.binding != binding:
             raise PlanError(f"{name} has binding {item.binding} in one stage and {binding} in another")
         item.binding = binding if item.binding is None else item.binding
@@ -265,34 +267,34 @@ def _items(stages: Sequence[GlStage]) -> list[_Item]:
                 "_block"
             ):
                 add(stage, variable.kind, variable.name, variable.type, variable.binding)
-    return list(found.values())
+    return list(items.values())
 
 
-def _alike(one: Type, other: Type) -> bool:
-    """Whether blocks agree in names and offsets, and opaque types in everything."""
-    return same(innermost(one), innermost(other))
+def _matches(first: Type, second: Type) -> bool:
+    """Return whether two declarations of a resource match, without regard to arrays."""
+    return same(innermost(first), innermost(second))
 
 
 def _place(made: Plan, items: Sequence[_Item]) -> None:
-    """Give each resource its set and binding; what the author said goes first."""
+    """Assign set and binding to each resource; explicit bindings first."""
     taken = {number: Numbers() for number in set(SETS.values())}
     if any(loose.in_block for loose in made.loose.values()):
-        place = SETS["default_block"], DEFAULT_BLOCK_BINDING
-        made.places["default_block", ""] = place
-        taken[place[0]].take(place[1], 1)
+        slot = SETS["default_block"], DEFAULT_BLOCK_BINDING
+        made.slots["default_block", ""] = slot
+        taken[slot[0]].take(slot[1], 1)
     for item in sorted(items, key=lambda item: (item.kind != "atomic_counter_buffer", item.binding is None)):
         numbers = taken[SETS[item.kind]]
         wanted = item.binding or 0
         if item.kind == "atomic_counter_buffer":
             wanted += COUNTER_BINDINGS
-        made.places[item.kind, item.name] = SETS[item.kind], numbers.free(1, wanted)
+        made.slots[item.kind, item.name] = SETS[item.kind], numbers.free(1, wanted)
 
 
 def _resources(
     made: Plan, items: Sequence[_Item], stages: Sequence[GlStage], size: int
 ) -> Iterator[Resource]:
-    place = made.places.get(("default_block", ""))
-    if place is not None:
+    slot = made.slots.get(("default_block", ""))
+    if slot is not None:
         users = tuple(
             stage.name
             for stage in stages
@@ -301,7 +303,7 @@ def _resources(
                 for variable in stage.variables
             )
         )
-        yield Resource("default_block", "", -1, False, *place, None, "", "", size, users)
+        yield Resource("default_block", "", -1, False, *slot, None, "", "", size, users)
     for item in items:
         kind = innermost(item.type)
         image = kind.image if isinstance(kind, SampledImageType) else kind
@@ -311,8 +313,8 @@ def _resources(
             name="" if is_counter else item.name,
             gl_binding=item.binding or 0,
             explicit=item.binding is not None,
-            set=made.places[item.kind, item.name][0],
-            binding=made.places[item.kind, item.name][1],
+            set=made.slots[item.kind, item.name][0],
+            binding=made.slots[item.kind, item.name][1],
             length=item.length,
             type=kind.glsl if item.kind in ("image", "sampler") else "",
             format=image.format if isinstance(image, ImageType) and item.kind == "image" else "",

@@ -1,7 +1,7 @@
-"""Rewrites the instructions of a stage's functions that reach loose uniforms, counters and moved samplers.
+"""Rewriting of instructions that access moved variables: loose uniforms, counters, opaque members.
 
-An access chain into something that moved is not rewritten where it stands but made anew at each use, from the
-variable and all the indices on the way: so chains of chains need no care.
+An access chain into a moved variable is removed, and a new chain is created at each use from the variable and
+all indices. Chains of chains therefore need no special treatment.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from vkgroup.spirv.types import StructType, Type
 _ATOMIC_COUNTER_MEMORY, _UNIFORM_MEMORY = 0x400, 0x40
 
 Part = tuple[str, tuple[int, ...]]
-"""A loose uniform's name, and the members that lead to an opaque part of it."""
+"""A loose uniform's name, and the member indices of an opaque part of it."""
 
 
 class Moved:
-    """Where the variables went.
+    """Mapping from removed variables to the variables and members that replace them.
 
     Parameters
     ----------
-    stage, types : the stage, and what writes into it.
-    removed : ids of the variables that are gone.
-    block : id of the default block's variable; 0 where there is none.
-    members : index in the block by loose uniform.
+    stage, types : the stage, and the writer of its block types.
+    removed : ids of the removed variables.
+    block : id of the default block's variable; 0 if there is none.
+    members : member index in the default block by loose uniform.
     parts : variable by opaque part.
-    buffers : variable by binding point of counters.
-    storage : storage class of these.
+    buffers : variable of the counter buffer by binding point.
+    storage : storage class of the counter buffers.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Moved:
         }
 
     def _origin(self, pointer: int) -> tuple[int, tuple[int, ...]] | None:
-        """Return variable and indices of a pointer into something moved; None for every other."""
+        """Return variable and indices of a pointer into a moved variable; None for other pointers."""
         return (pointer, ()) if pointer in self._removed else self._pointers.get(pointer)
 
     def _chain(self, _: Editor, words: Words) -> list[Words]:
@@ -79,7 +79,7 @@ class Moved:
         return []
 
     def _through(self, operand: int) -> Rewrite:
-        """Rewrite an instruction that goes through the pointer at a word."""
+        """Return the rewrite of instructions whose pointer is the word at position `operand`."""
 
         def rewrite(_: Editor, words: Words) -> list[Words]:
             origin = self._origin(words[operand])
@@ -102,7 +102,7 @@ class Moved:
         return [*made, load, *self._types.converted(loaded, words[1], words[2])]
 
     def _barrier(self, operand: int) -> Rewrite:
-        """Let a barrier that orders atomic counters order buffers, for that is what they are here."""
+        """Return a rewrite that makes barriers for atomic counters apply to buffers instead."""
 
         def rewrite(editor: Editor, words: Words) -> list[Words]:
             semantics = self._types.literal(words[operand])
@@ -116,32 +116,32 @@ class Moved:
     # Pointers --------------------------------------------------------------------------------------
 
     def _pointer(self, identifier: int, indices: tuple[int, ...]) -> tuple[list[Words], int, int]:
-        """Make the pointer that stands for an old one; also return the id of the type that it points to."""
+        """Return instructions of the new pointer, its id, and the id of the type that it points to."""
         variable = self._variables[identifier]
         if variable.kind == "counter":
             return self._counter(variable, indices)
         kind = self._stage.pointee(identifier)
         members: list[int] = []
         numbers: list[int] = []
-        places: list[int] = []
+        path: list[int] = []
         for index in indices:
             name, words = self._editor.definition(kind)
             if name == "OpTypeStruct":
                 member = self._types.literal(index)
                 assert member is not None
                 members.append(member)
-                place = self._types.position(kind, member)
-                # What leads to an opaque part has no place in the block.
-                places += [] if place is None else [self._types.index(place)]
+                position = self._types.position(kind, member)
+                # Members with only opaque parts are not in the block.
+                path += [] if position is None else [self._types.index(position)]
                 kind = words[2 + member]
             else:
                 numbers.append(index)
-                places.append(index)
+                path.append(index)
                 kind = words[2]
         if is_opaque(innermost(self._stage.declared.type(kind))):
             return self._opaque(variable, tuple(members), numbers, kind)
         stored = self._types.stored(kind)
-        chain = [self._types.index(self._members[variable.name]), *places]
+        chain = [self._types.index(self._members[variable.name]), *path]
         made, pointer = self._types.chain("Uniform", stored, self._block, chain)
         return made, pointer, stored
 
@@ -164,7 +164,7 @@ class Moved:
 
 
 def _sizes(kind: Type, members: Iterable[int]) -> tuple[int, ...]:
-    """Return the lengths of all arrays on the way to a part."""
+    """Return the lengths of all arrays that contain a part, outermost first."""
     sizes = dimensions(kind)
     for member in members:
         structure = innermost(kind)

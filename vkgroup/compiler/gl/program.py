@@ -1,4 +1,4 @@
-"""A program in the GL dialect: its shaders compiled, linked by GL's rules, and lowered to Vulkan."""
+"""Compile, link and lower the shaders of a GL-dialect program to SPIR-V for Vulkan."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ from vkgroup.spirv import Module
 
 
 def build_program(requests: Sequence[Request], compiler: str) -> tuple[dict[str, Module], Dependencies]:
-    """Make the modules of a program, by stage, without validating them; also return what was included.
+    """Return the modules of a program by stage, not validated, and the included files.
 
-    Each module carries the record of the program (`interface.interface_of`).
+    Each module contains the interface of the program (`interface.interface_of`).
 
     Raises
     ------
     CompileError
-        A shader breaks a rule by itself.
+        A shader does not compile.
     LinkError
-        They make no program together, or it needs more than a limit allows.
+        The shaders do not link, or the program exceeds a limit.
     """
     try:
         return _build(requests, compiler)
@@ -48,8 +48,8 @@ def build_program(requests: Sequence[Request], compiler: str) -> tuple[dict[str,
         if len(requests) > 1:
             raise
         name = requests[0].name
-        found = [replace(entry, file=name) for entry in error.diagnostics]
-        raise LinkError(f"{name} makes no program", found) from None
+        diagnostics = [replace(entry, file=name) for entry in error.diagnostics]
+        raise LinkError(f"{name} does not link", diagnostics) from None
 
 
 def _build(requests: Sequence[Request], compiler: str) -> tuple[dict[str, Module], Dependencies]:
@@ -75,15 +75,17 @@ def _build(requests: Sequence[Request], compiler: str) -> tuple[dict[str, Module
 
 
 def _by_shaderc(requests: Sequence[Request]) -> Compiled:
-    """Compile by shaderc, which links nothing: one shader a stage."""
+    """Compile with shaderc, which does not link: one shader per stage."""
     modules: dict[str, Module] = {}
     dependencies = Dependencies()
     for request in requests:
         if request.stage.name in modules:
-            raise link_error([f"shaderc takes one {request.stage.name} shader a program: use glslang"])
-        modules[request.stage.name], found = compile_shaderc(request)
-        dependencies.present.update(found.present)
-        dependencies.absent |= found.absent
+            raise link_error(
+                [f"shaderc supports only one {request.stage.name} shader per program: use glslang"]
+            )
+        modules[request.stage.name], included = compile_shaderc(request)
+        dependencies.present.update(included.present)
+        dependencies.absent |= included.absent
     return Compiled(modules, (), dependencies)
 
 
@@ -94,19 +96,19 @@ def _check(compiled: Compiled, interface: GlInterface, requests: Sequence[Reques
 
 
 def _without_moved_parameters(stage: GlStage) -> GlStage:
-    """Inline functions that take counters or structures with samplers, for these move elsewhere."""
+    """Return the stage with all functions inlined if a parameter points to a variable that moves."""
     if not stage.hands_moved_pointers:
         return stage
     return GlStage(stage.name, inline(stage.module), stage.bound)
 
 
 def _bound(compiled: Compiled, requests: Sequence[Request], stage: str) -> frozenset[str] | None:
-    """Return what the shaders of a stage bind; None where that is not known."""
+    """Return the names with an explicit binding in a stage; None if unknown."""
     if not compiled.facts:
         return None
     of_stage = [
-        found.bound
-        for found, request in zip(compiled.facts, requests, strict=True)
+        shader_facts.bound
+        for shader_facts, request in zip(compiled.facts, requests, strict=True)
         if request.stage.name == stage
     ]
     return frozenset[str]().union(*of_stage)

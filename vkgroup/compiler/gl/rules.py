@@ -1,4 +1,4 @@
-"""GL's rules on programs that glslang leaves to others, and words of advice on those that it checks."""
+"""OpenGL rules for programs that glslang does not check, and advice for errors that it reports."""
 
 from __future__ import annotations
 
@@ -13,23 +13,26 @@ from vkgroup.compiler.gl.source import Facts, Token
 from vkgroup.errors import CompileError, Diagnostic, LinkError
 from vkgroup.spirv import Module
 
-#: Advice by what glslang says (and the stage, if it matters), each with the place of the rule.
+#: Advice by pattern of glslang's message.
 _ADVICE = tuple(
     (re.compile(pattern), advice)
     for pattern, advice in (
         (
             r"'local_size' :\s*too large",
-            "which is the device's limit: declare a smaller workgroup",
+            "this is the device's limit: declare a smaller workgroup",
         ),
         (
             r"'local_size' :\s*cannot change previously set size",
-            "all declarations of the workgroup's size in a shader must be the same",
+            "all declarations of the workgroup size in a shader must be equal",
         ),
         (
             r"Contradictory local size|Initializers must match: gl_WorkGroupSize",
             "all compute shaders of a program must declare the same size",
         ),
-        (r"'shared' :.*initializer", "shared variables have none: assign in main(), then call barrier()"),
+        (
+            r"'shared' :.*initializer",
+            "shared variables cannot have initializers: assign in main(), then call barrier()",
+        ),
         (
             r"'gl_(?:NumWorkGroups|WorkGroup(?:Size|ID)|LocalInvocation(?:ID|Index)|GlobalInvocationID)' :\s*"
             r"identifiers starting",
@@ -38,11 +41,11 @@ _ADVICE = tuple(
         (
             r"'(?:in|out)' :\s*global storage (?:in|out)put qualifier cannot be used in a compute shader|"
             r"'(?:in|out)put block' :\s*not supported in this stage: compute",
-            "compute shaders have no inputs and outputs of their own: use a uniform, an image or a buffer",
+            "compute shaders have no user-defined inputs and outputs: use a uniform, an image or a buffer",
         ),
         (
             r"'location qualifier on input' :\s*not supported in this stage: compute",
-            "inputs of compute shaders have local sizes and no locations: remove it",
+            "compute shaders have no inputs with locations: remove the qualifier",
         ),
         (
             r"'shared' :\s*not supported in this stage",
@@ -68,7 +71,7 @@ _ADVICE = tuple(
             r"Missing entry point|multiple entry points per stage",
             "exactly one of a stage's shaders must define main()",
         ),
-        (r"'subroutine' :\s*not allowed", "Vulkan has no subroutines: choose by a uniform and a switch"),
+        (r"'subroutine' :\s*not allowed", "Vulkan has no subroutines: use a uniform and a switch"),
         (r"No function definition \(body\) found", "define it in one of the stage's shaders"),
         (
             r"Multiple function bodies",
@@ -79,9 +82,9 @@ _ADVICE = tuple(
 
 
 def advise(error: CompileError) -> CompileError:
-    """Return an error whose messages also say what to do."""
-    found = [replace(entry, message=_advised(entry.message)) for entry in error.diagnostics]
-    return type(error)(str(error.args[0]), found)
+    """Return the error with advice added to its messages."""
+    diagnostics = [replace(entry, message=_advised(entry.message)) for entry in error.diagnostics]
+    return type(error)(str(error.args[0]), diagnostics)
 
 
 def _advised(message: str) -> str:
@@ -93,75 +96,77 @@ def _advised(message: str) -> str:
 
 
 def check_stages(stages: Sequence[str]) -> None:
-    """Refuse compute shaders together with others (ARB_compute_shader, 2.11.3); raises LinkError."""
+    """Raise LinkError for a compute shader with other stages (ARB_compute_shader, 2.11.3)."""
     others = sorted(set(stages) - {"compute"})
     if "compute" in stages and others:
         raise link_error(
             [
-                f"the program has a compute shader and shaders of other stages ({', '.join(others)}): make "
-                "two programs of them"
+                f"the program has a compute shader and shaders of other stages ({', '.join(others)}): link "
+                "them as two programs"
             ]
         )
 
 
 def check_early_uses(shaders: Sequence[Facts]) -> None:
-    """Refuse gl_WorkGroupSize ahead of the size's declaration (GLSL 4.30, 7.1); raises CompileError."""
+    """Raise CompileError for gl_WorkGroupSize before the size's declaration (GLSL 4.30, 7.1)."""
     for shader in shaders:
         if shader.early_uses:
-            message = "gl_WorkGroupSize has no value yet: declare layout(local_size_x = …) in; before"
+            message = (
+                "gl_WorkGroupSize has no value yet: declare layout(local_size_x = …) in; before this use"
+            )
             raise _compile_error(shader, shader.early_uses, message)
 
 
-#: What no module for Vulkan can have, by what OpenGL's has, and what to do.
+#: Message by OpenGL execution mode that Vulkan does not have.
 _MODES = {
-    "PixelCenterInteger": "Vulkan has the centres of pixels at half integers: remove pixel_center_integer",
+    "PixelCenterInteger": "Vulkan has pixel centers at half integers: remove pixel_center_integer",
     "OriginUpperLeft": "gl_FragCoord counts rows as the image does, from row 0: remove origin_upper_left",
 }
 
 
 def check_module(module: Module, name: str) -> None:
-    """Refuse what Vulkan has nothing like; raises CompileError."""
+    """Raise CompileError for features that Vulkan does not have."""
     reflection = module.reflection
-    found = [
+    messages = [
         _MODES[mode] for entry in reflection.entry_points for mode in entry.execution_modes if mode in _MODES
     ]
     if reflection.capabilities & {"SampledRect", "ImageRect"}:
-        found.append(
+        messages.append(
             "Vulkan has no rectangle textures: use sampler2D and texelFetch, or divide by textureSize"
         )
-    if found:
+    if messages:
         raise CompileError(
-            f"{name} does not compile", [Diagnostic("error", name, 0, 0, message) for message in found]
+            f"{name} does not compile", [Diagnostic("error", name, 0, 0, message) for message in messages]
         )
 
 
 def check_counters(shaders: Sequence[Facts]) -> None:
-    """Refuse atomic counters of which nobody knows the buffer (GLSL 4.30, 4.4.6.1); raises CompileError."""
+    """Raise CompileError for atomic counters without binding (GLSL 4.30, 4.4.6.1)."""
     for shader in shaders:
         if shader.unbound_counters:
             message = "an atomic counter needs a binding: write layout(binding = …) uniform atomic_uint"
             raise _compile_error(shader, shader.unbound_counters, message)
 
 
-def _compile_error(shader: Facts, places: Sequence[Token], message: str) -> CompileError:
-    found = [Diagnostic("error", token.file or shader.name, token.line, 0, message) for token in places]
-    return CompileError(f"{shader.name} does not compile", found)
+def _compile_error(shader: Facts, tokens: Sequence[Token], message: str) -> CompileError:
+    diagnostics = [Diagnostic("error", token.file or shader.name, token.line, 0, message) for token in tokens]
+    return CompileError(f"{shader.name} does not compile", diagnostics)
 
 
 # After linking -------------------------------------------------------------------------------------
 
 
 def check_local_size(shaders: Sequence[Facts], size: tuple[int, int, int]) -> None:
-    """Check the declarations of the workgroup's size against each other (ARB_compute_shader, 4.4.1.4).
+    """Check that all declarations of the workgroup size are equal (ARB_compute_shader, 4.4.1.4).
 
-    A dimension that a declaration leaves out is 1 there.
+    A dimension that a declaration does not name has size 1.
 
     Raises
     ------
     CompileError
         Two declarations of one shader differ.
     LinkError
-        Those of two shaders do, or no shader has one.
+        The declarations of two shaders differ, or no shader has one.
     """
     needed = frozenset(axis for axis, extent in zip("xyz", size, strict=True) if extent != 1)
     for shader in shaders:
@@ -170,32 +175,32 @@ def check_local_size(shaders: Sequence[Facts], size: tuple[int, int, int]) -> No
             if (missing := named & needed - entry.dimensions) and not entry.is_specializable:
                 axes = ", ".join(sorted(missing))
                 message = (
-                    f"this declaration says 1 for {axes} of the workgroup's size, by leaving it out, and "
-                    "another in this shader says more: all must be the same"
+                    f"this declaration omits {axes} of the workgroup size, which means 1, and another one in "
+                    "this shader declares a larger size: all declarations must be equal"
                 )
-                place = Diagnostic("error", entry.file or shader.name, entry.line, 0, message)
-                raise CompileError(f"{shader.name} does not compile", [place])
+                diagnostic = Diagnostic("error", entry.file or shader.name, entry.line, 0, message)
+                raise CompileError(f"{shader.name} does not compile", [diagnostic])
     declaring = [shader for shader in shaders if shader.local_sizes]
     if not declaring:
         raise link_error(
-            ["no compute shader declares the workgroup's size: add layout(local_size_x = …) in; to one"]
+            ["no compute shader declares the workgroup size: add layout(local_size_x = …) in; to one"]
         )
     for shader in declaring:
         named = frozenset[str]().union(*(entry.dimensions for entry in shader.local_sizes))
         if missing := needed - named:
             raise link_error(
                 [
-                    f"{shader.name} declares a workgroup's size of 1 in {', '.join(sorted(missing))}, by "
-                    "leaving it out, and another shader a larger one: all must be the same"
+                    f"{shader.name} omits {', '.join(sorted(missing))} of the workgroup size, which means 1, "
+                    "and another shader declares a larger size: all declarations must be equal"
                 ]
             )
 
 
 def check_limits(interface: GlInterface, modules: Mapping[str, Module], limits: Limits) -> None:
-    """Check what a program uses against the limits that the host gave; raises LinkError."""
+    """Raise LinkError if a program exceeds the limits that the host gave."""
     given = dict(limits)
     over = [
-        f"{name} is {given[name]}, and the program uses {used}: {advice}"
+        f"{name} is {given[name]}, but the program uses {used}: {advice}"
         for name, used, advice in _uses(interface, modules)
         if name in given and _exceeds(used, given[name])
     ]
@@ -208,7 +213,7 @@ def _exceeds(used: int, limit: Limit) -> bool:
 
 
 def _uses(interface: GlInterface, modules: Mapping[str, Module]) -> Iterator[tuple[str, int, str]]:
-    """Yield GL's name of each limit, how much of it a program uses, and how it uses less."""
+    """Yield each limit's OpenGL name, the amount that the program uses, and advice for using less."""
     for stage in interface.stages:
         yield from _uses_of_stage(interface, stage)
     if "compute" in modules:
@@ -224,7 +229,7 @@ def _uses(interface: GlInterface, modules: Mapping[str, Module]) -> Iterator[tup
         )
 
 
-#: What limits of a stage's resources begin with.
+#: Prefix of the limits of each stage's resources.
 _PREFIXES = {
     "compute": "MAX_COMPUTE",
     "vertex": "MAX_VERTEX",
@@ -263,7 +268,7 @@ def _uses_of_stage(interface: GlInterface, stage: str) -> Iterator[tuple[str, in
     yield f"{prefix}_IMAGE_UNIFORMS", count("image"), "use fewer images"
     yield f"{prefix}_UNIFORM_BLOCKS", count("uniform_block"), "use fewer uniform blocks"
     yield f"{prefix}_SHADER_STORAGE_BLOCKS", count("storage_block"), "use fewer buffer blocks"
-    yield f"{prefix}_ATOMIC_COUNTERS", counters, "use fewer atomic counters, or a buffer's atomic functions"
+    yield f"{prefix}_ATOMIC_COUNTERS", counters, "use fewer atomic counters, or atomic functions on a buffer"
     yield (
         f"{prefix}_ATOMIC_COUNTER_BUFFERS",
         count("atomic_counter_buffer"),
@@ -275,6 +280,6 @@ def _uses_of_stage(interface: GlInterface, stage: str) -> Iterator[tuple[str, in
 
 
 def link_error(messages: Sequence[str]) -> LinkError:
-    """Make the error of a program that does not link."""
-    found = [Diagnostic("error", "<program>", 0, 0, message) for message in messages]
-    return LinkError("the program does not link", found)
+    """Return the LinkError of a program with one diagnostic per message."""
+    diagnostics = [Diagnostic("error", "<program>", 0, 0, message) for message in messages]
+    return LinkError("the program does not link", diagnostics)

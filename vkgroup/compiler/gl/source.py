@@ -1,6 +1,6 @@
-"""GL sources after preprocessing: what tokens tell that a module does not, and mends before parsing.
+"""Preprocessed GL sources: facts that the compiled module does not contain, and changes before parsing.
 
-glslang's preprocessor has removed comments, branches not taken and macros, and kept every line's number.
+glslang's preprocessor has removed comments, skipped branches and macros; line numbers are unchanged.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _EXTENSION = re.compile(r"[ \t]*#[ \t]*extension[ \t]+(\w+)[ \t]*:[ \t]*(\w+)")
 _VERSION = re.compile(r"([ \t]*#[ \t]*version[ \t]+)(\d+)([ \t]+\w+)?")
 
 _LOCAL_SIZE = re.compile(r"local_size_([xyz])(_id)?")
-#: On one line, so that the lines after it keep their numbers.
+#: On one line, so that later lines keep their numbers.
 _DEPTH_RANGE = "vkgroup_DepthRange"
 _DEPTH_RANGE_DECLARATION = (
     "struct vkgroup_DepthRangeParameters { float near; float far; float diff; }; "
@@ -30,7 +30,7 @@ _ON = ("require", "enable", "warn")
 
 @dataclass(frozen=True)
 class Token:
-    """A word or sign of a source: text, line, file (empty for the source itself), and place in the text."""
+    """A token of a source: text, line, file (empty for the source itself), and start in the text."""
 
     text: str
     line: int
@@ -40,7 +40,7 @@ class Token:
 
 @dataclass(frozen=True)
 class LocalSizeDeclaration:
-    """A ``layout(local_size_… = …) in``: the dimensions that it names, and its place."""
+    """A ``layout(local_size_… = …) in``: the dimensions that it names, and its location."""
 
     dimensions: frozenset[str]
     is_specializable: bool
@@ -50,15 +50,15 @@ class LocalSizeDeclaration:
 
 @dataclass(frozen=True)
 class Facts:
-    """What a source says that its module does not.
+    """Facts about a source that its module does not contain.
 
     Attributes
     ----------
-    name : what diagnostics call the source.
-    local_sizes : declarations of the workgroup's size, in order.
-    early_uses : uses of gl_WorkGroupSize ahead of all of them.
-    bound : names of the variables and blocks that have a binding of their author; glslang gives the others
-        binding 0, which is where GL begins too, but not for all elements of an array.
+    name : name of the source in diagnostics.
+    local_sizes : declarations of the workgroup size, in order.
+    early_uses : uses of gl_WorkGroupSize before all of these declarations.
+    bound : names of the variables and blocks with an explicit binding. glslang gives all others binding 0, as
+        OpenGL does, but not to all elements of an array.
     unbound_counters : declarations of atomic counters without binding.
     """
 
@@ -70,7 +70,7 @@ class Facts:
 
 
 def facts(text: str, name: str) -> Facts:
-    """Read the facts of a preprocessed source."""
+    """Return the facts about a preprocessed source."""
     tokens = list(_tokens(text))
     sizes: list[LocalSizeDeclaration] = []
     early: list[Token] = []
@@ -78,19 +78,19 @@ def facts(text: str, name: str) -> Facts:
         if token.text == "gl_WorkGroupSize" and not sizes:
             early.append(token)
         if token.text == "layout":
-            found = [
+            matches = [
                 match for word in _qualifiers(tokens, position) if (match := _LOCAL_SIZE.fullmatch(word.text))
             ]
-            if found:
-                dimensions = frozenset(match[1] for match in found)
-                specializable = any(match[2] for match in found)
+            if matches:
+                dimensions = frozenset(match[1] for match in matches)
+                specializable = any(match[2] for match in matches)
                 sizes.append(LocalSizeDeclaration(dimensions, specializable, token.line, token.file))
     bound, unbound = _bindings(tokens)
     return Facts(name, tuple(sizes), tuple(early), frozenset(bound), tuple(unbound))
 
 
 def _bindings(tokens: Sequence[Token]) -> tuple[list[str], list[Token]]:
-    """Return the names that declarations of global scope with a ``binding`` declare, and counters without."""
+    """Return the names of global declarations with a ``binding``, and the atomic counters without one."""
     bound: list[str] = []
     unbound: list[Token] = []
     start = depth = 0
@@ -100,7 +100,7 @@ def _bindings(tokens: Sequence[Token]) -> tuple[list[str], list[Token]]:
             has_binding = has_binding or "binding" in (word.text for word in _qualifiers(tokens, position))
         if token.text == "{" and not depth:
             bound += [tokens[position - 1].text] if has_binding and position else []
-            # The name of an instance, which follows the block, is no name of the block's.
+            # The instance name after the block is not the block's name.
             has_binding = False
         elif token.text == ";" and not depth:
             declaration = tokens[start:position]
@@ -116,7 +116,7 @@ def _bindings(tokens: Sequence[Token]) -> tuple[list[str], list[Token]]:
 
 
 def _declared(tokens: Sequence[Token]) -> Iterator[str]:
-    """Yield the words of a declaration that a list of variables goes on after, or that end it."""
+    """Yield the variable names of a declaration: words before a comma, an array size, a value or the end."""
     depth = 0
     following = [*(token.text for token in tokens[1:]), ";"]
     for token, after in zip(tokens, following, strict=True):
@@ -126,15 +126,17 @@ def _declared(tokens: Sequence[Token]) -> Iterator[str]:
 
 
 def mended(text: str, stage: str) -> str:
-    """Return a preprocessed source as glslang takes it when it makes SPIR-V; lines keep their numbers.
+    """Return a preprocessed source with the changes that glslang needs to generate SPIR-V.
 
-    - Block layouts ``shared`` and ``packed``, which an implementation may choose, become std140.
-    - The compatibility profile becomes the core profile in compute shaders, which see no difference: glslang
-      compiles it, and lists it among the errors of a shader that has another one.
-    - GL_ARB_compute_shader brings the atomic functions without any other directive (ARB_compute_shader,
+    Line numbers do not change. The changes are:
+
+    - Block layouts ``shared`` and ``packed``, which are implementation-defined, become std140.
+    - The compatibility profile becomes the core profile in compute shaders, where both mean the same. glslang
+      accepts it, but reports it as an error in shaders that have another error.
+    - GL_ARB_compute_shader enables the atomic functions without another directive (ARB_compute_shader,
       "Dependencies on OpenGL 4.3 and ARB_shader_storage_buffer_object").
-    - GL_ARB_shader_atomic_counter_ops asks for GLSL 4.20, glslang for 4.50.
-    - gl_DepthRange is a constant: a host here has the depth range that OpenGL begins with.
+    - GL_ARB_shader_atomic_counter_ops needs GLSL 4.20, but glslang requires 4.50.
+    - gl_DepthRange becomes a constant with OpenGL's initial depth range.
     """
     on = {match[1] for match in map(_EXTENSION.match, text.splitlines()) if match and match[2] in _ON}
     version = _VERSION.match(text)
@@ -167,7 +169,7 @@ def mended(text: str, stage: str) -> str:
 
 
 def _with_atomics(text: str) -> Iterator[tuple[int, int, str]]:
-    """Enable the atomic functions behind the directive that brings compute shaders."""
+    """Yield edits that enable the atomic functions after each directive that enables compute shaders."""
     line = 1
     start = 0
     for content in text.splitlines(keepends=True):
@@ -188,14 +190,14 @@ def _tokens(text: str) -> Iterator[Token]:
         elif match.lastgroup == "directive":
             numbered = _LINE.match(match[0])
             if numbered:
-                # The end of this line counts one more.
+                # The line end after the directive adds one.
                 line, file = int(numbered[1]) - 1, numbered[2] or ""
         else:
             yield Token(match[0], line, file, match.start())
 
 
 def _qualifiers(tokens: Sequence[Token], position: int) -> Iterator[Token]:
-    """Yield the first word of each qualifier of the ``layout(…)`` that begins at a position."""
+    """Yield the first word of each qualifier of the ``layout(…)`` that starts at a position."""
     depth = 0
     for number in range(position + 1, len(tokens)):
         text = tokens[number].text

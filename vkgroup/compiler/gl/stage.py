@@ -1,4 +1,4 @@
-"""One stage of a GL program as SPIR-V for OpenGL: its variables, sorted by what they are to GL."""
+"""One stage of a GL program as SPIR-V for OpenGL: its variables, classified by kind of GL resource."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ _FUNCTION_PARAMETER = 55
 
 @dataclass(frozen=True)
 class GlVariable:
-    """A variable of global scope that a host or another stage sees.
+    """A global variable that is visible to the host or to another stage.
 
     Attributes
     ----------
     id : its result id.
     kind : ``"loose"`` (a uniform of the default block, opaque parts included), ``"counter"``, ``"image"``,
         ``"sampler"``, ``"uniform_block"``, ``"storage_block"``, ``"input"`` or ``"output"``.
-    name : what GL calls it: of a block the block's name.
+    name : its OpenGL name; for a block the block's name.
     type : its type, arrays included.
-    binding, location, offset : the author's, None where there is none.
-    used : whether an instruction reaches it.
+    binding, location, offset : explicit values of the source; None without one.
+    used : whether an instruction accesses it.
     """
 
     id: int
@@ -52,14 +52,14 @@ class GlVariable:
 
 
 class GlStage:
-    """A stage before it is lowered.
+    """A stage before lowering.
 
     Attributes
     ----------
     name : for example ``"compute"``.
-    module, declared, editor : the module, what it declares, and the editor that rewrites it.
+    module, declared, editor : the module, its declarations, and the editor that rewrites it.
     variables : in the order of declaration.
-    bound : names that have a binding of their author; None where each binding in the module is one.
+    bound : names with an explicit binding; None if all bindings in the module are explicit.
     """
 
     def __init__(self, name: str, module: Module, bound: frozenset[str] | None = None) -> None:
@@ -116,7 +116,7 @@ class GlStage:
         return None
 
     def struct_of(self, variable: int) -> int:
-        """Return the id of the structure that a variable holds, arrays passed through; 0 for no structure."""
+        """Return the id of the structure type of a variable, or of its array elements; 0 for other types."""
         kind = self.pointee(variable)
         while True:
             name, words = self.editor.definition(kind)
@@ -126,7 +126,7 @@ class GlStage:
 
     @property
     def hands_moved_pointers(self) -> bool:
-        """Whether a function takes a pointer to a counter, a structure of uniforms, or an array of arrays."""
+        """Whether a function parameter points to a counter, a uniform structure or an array of arrays."""
         for words in self.editor.instructions:
             if words[0] & 0xFFFF != _FUNCTION_PARAMETER:
                 continue
@@ -142,13 +142,13 @@ class GlStage:
         return False
 
     def pointee(self, variable: int) -> int:
-        """Return the id of the type that a variable holds."""
+        """Return the id of a variable's type, without the pointer."""
         _, words = self.editor.definition(variable)
         _, words = self.editor.definition(words[1])
         return words[3]
 
     def opaque_type(self, variable: int, members: tuple[int, ...]) -> int:
-        """Return the id of the opaque type that members lead to, arrays left out."""
+        """Return the id of the opaque type of nested members, without arrays."""
         kind, steps = self.pointee(variable), list(members)
         while True:
             name, words = self.editor.definition(kind)
@@ -160,14 +160,14 @@ class GlStage:
                 return kind
 
     def decorations_of_struct(self, variable: int) -> dict[str, tuple[int, ...]]:
-        """Return the decorations of the structure that a variable holds."""
+        """Return the decorations of a variable's structure type."""
         return self.declared.decorations.get(self.struct_of(variable), {})
 
     def _is_block(self, variable: int) -> bool:
         return "Block" in self.decorations_of_struct(variable)
 
     def is_built_in(self, variable: int) -> bool:
-        """Whether a variable, or a member of the block that it is, is a built-in."""
+        """Return whether a variable, or a member of its block, is a built-in."""
         if "BuiltIn" in self.declared.decorations.get(variable, {}):
             return True
         structure = self.struct_of(variable)
@@ -177,7 +177,7 @@ class GlStage:
         )
 
     def initial(self, variable: int) -> Value:
-        """Return the constant that a variable begins with; None where it has no initialiser."""
+        """Return the constant of a variable's initializer; None without an initializer."""
         _, words = self.editor.definition(variable)
         return self._value(words[4]) if len(words) > 4 else None
 
@@ -190,14 +190,14 @@ class GlStage:
 
 
 def innermost(kind: Type) -> Type:
-    """Return the element of an array, and of arrays of arrays; any other type itself."""
+    """Return the element type of an array or array of arrays; other types are returned unchanged."""
     while isinstance(kind, ArrayType):
         kind = kind.element
     return kind
 
 
 def location_count(kind: Type) -> int:
-    """Return how many locations an input or output takes (Vulkan 1.4, 15.1.5)."""
+    """Return the number of locations of an input or output (Vulkan 1.4, 15.1.5)."""
     if isinstance(kind, ArrayType):
         return location_count(kind.element) * (kind.length or 1)
     if isinstance(kind, StructType):
@@ -210,7 +210,7 @@ def location_count(kind: Type) -> int:
 
 
 def uniform_locations(kind: Type) -> int:
-    """Return how many locations a loose uniform takes: one for each number, vector, matrix or sampler."""
+    """Return the number of locations of a loose uniform: one for each scalar, vector, matrix or sampler."""
     if isinstance(kind, ArrayType):
         return uniform_locations(kind.element) * (kind.length or 1)
     if isinstance(kind, StructType):
@@ -219,9 +219,9 @@ def uniform_locations(kind: Type) -> int:
 
 
 def dimensions(kind: Type) -> tuple[int, ...]:
-    """Return the lengths of an array of arrays, the outermost first; () for no array."""
-    found = []
+    """Return the lengths of an array of arrays, outermost first; () for other types."""
+    lengths = []
     while isinstance(kind, ArrayType):
-        found.append(kind.length or 0)
+        lengths.append(kind.length or 0)
         kind = kind.element
-    return tuple(found)
+    return tuple(lengths)
