@@ -1,21 +1,21 @@
-"""What a command line lets one choose, and what holds unless it does: known without what stands behind it.
+"""Choices and defaults of command-line options, without the modules that implement them.
 
-Help and shell completion need the words and nothing else, so they are here, where they cost no import.
+Help and shell completion need only these words, so this module has no slow import.
 """
 
 from __future__ import annotations
 
 DIALECTS = ("vulkan", "gl", "hlsl", "spirv")
-"""What a shader is written in."""
+"""Source languages of shaders."""
 
 COMPILERS = ("glslang", "shaderc")
-"""What compiles it; the first one unless told otherwise."""
+"""Compilers; the first is the default."""
 
 OPTIMIZATIONS = ("performance", "size")
-"""What SPIRV-Tools may optimise for."""
+"""Optimization goals of SPIRV-Tools."""
 
 VULKAN_VERSIONS = ("1.0", "1.1", "1.2", "1.3", "1.4")
-"""What a shader may be compiled for."""
+"""Vulkan versions that a shader can be compiled for."""
 
 HITS = ("closest_hit", "any_hit", "intersection")
 """The stages of a hit group."""
@@ -24,34 +24,34 @@ TOPOLOGIES = (
     *("points", "lines", "line_strip", "triangles", "triangle_strip", "triangle_fan", "lines_adjacency"),
     *("line_strip_adjacency", "triangles_adjacency", "triangle_strip_adjacency", "patches"),
 )
-"""What vertices make."""
+"""Primitive topologies."""
 
 COMPARISONS = (
     *("never", "less", "equal", "less_or_equal"),
     *("greater", "not_equal", "greater_or_equal", "always"),
 )
-"""VkCompareOp, in the order of its numbers, by our names."""
+"""Names of the VkCompareOp values, in their order."""
 
 SAMPLES = (1, 2, 4, 8, 16, 32, 64)
-"""Numbers of samples that Vulkan knows."""
+"""Sample counts of VkSampleCountFlagBits."""
 
 CHECK_SIZES = (1, 4, 8, 16, 32, 64, 128)
-"""Subgroup sizes that a check tries."""
+"""Default subgroup sizes of a check."""
 
 CHECK_STEP_LIMIT = 10_000
-"""Rounds of a loop after which a check says that it hangs."""
+"""Default limit of loop iterations in a check; a longer loop is reported as a hang."""
 
 CHECK_TIMEOUT = 60.0
-"""Seconds that one run of a check may take."""
+"""Default time limit of one run of a check, in seconds."""
 
 BENCH_SECONDS = 1.0
-"""For the rounds of one row of a benchmark."""
+"""Default time for the rounds of one benchmark row, in seconds."""
 
 BENCH_THRESHOLD = 0.05
-"""A row counts as slower or faster from this change on, where the intervals do not overlap."""
+"""Smallest relative change that counts as slower or faster if the intervals do not overlap."""
 
 ANNOTATIONS = ("github", "gitlab")
-"""Services that show what is unexpected in a run."""
+"""Services that display the unexpected results of a run."""
 
 RUN_KINDS = ("conform", "probe", "bench")
-"""Commands whose runs a database keeps."""
+"""Commands whose runs are stored in a database."""

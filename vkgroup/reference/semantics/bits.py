@@ -1,7 +1,7 @@
-"""How a ballot holds one bit for each lane: KHR_shader_subgroup, section 3.8, "uvec4 as used in".
+"""Ballots as one bit for each lane: KHR_shader_subgroup, section 3.8, "uvec4 as used in".
 
-Lane 0 is bit 0 of the first component, lane 32 bit 0 of the second. Bits from gl_SubgroupSize on are
-ignored where a ballot is read and zero where one is written.
+Lane 0 is bit 0 of the first component, lane 32 is bit 0 of the second. Bits from gl_SubgroupSize on are
+ignored in ballots that are read and zero in ballots that are written.
 """
 
 from __future__ import annotations
