@@ -70,7 +70,7 @@ def test_two_of_one_model_are_found(monkeypatch) -> None:
     monkeypatch.setattr(two_gpus.multi_device, "choose", lambda choice: [other, one, second])
     assert two_gpus.pair("all") == (one, second)
     monkeypatch.setattr(two_gpus.multi_device, "choose", lambda choice: [other, one])
-    with pytest.raises(SystemExit, match="no two devices of one model"):
+    with pytest.raises(SystemExit, match="there are no two devices of the same model"):
         two_gpus.pair("all")
 
 

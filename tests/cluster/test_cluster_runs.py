@@ -104,7 +104,7 @@ def test_what_kills_dask_workers_is_found_and_crashes(cluster) -> None:
     results = {result.case: result for result in found.results}
     assert results[GUILTY].status == Status.CRASH
     assert "workers of the cluster died of it" in results[GUILTY].detail
-    assert results[NEIGHBOUR].status == Status.PASS
+    assert results[NEIGHBOUR].status == Status.PASS, results[NEIGHBOUR].detail
     assert "judged again after a worker had died of its batch" in results[NEIGHBOUR].detail
 
 

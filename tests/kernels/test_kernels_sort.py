@@ -269,7 +269,7 @@ def test_nothing_to_sort_needs_no_device(monkeypatch: pytest.MonkeyPatch) -> Non
         (lambda d: kernels.sort(np.zeros(3), 1, device=d), "no axis 1"),
         (lambda d: kernels.sort(np.float32(3), device=d), "no axis -1"),
         (lambda d: kernels.sort(d.buffer(np.zeros((2, 2), np.float32))), "one dimension"),
-        (lambda d: kernels.sort(d.buffer(np.zeros(3, np.uint16))), "Keys are"),
+        (lambda d: kernels.sort(d.buffer(np.zeros(3, np.uint16))), "Keys must be"),
         (lambda d: kernels.sort(d.buffer(np.zeros(3, np.uint32)), 1), "axis 0"),
         (lambda d: kernels.sort(np.zeros(3), device=d, implementation="quick"), "implementation"),
         (lambda d: kernels.sort_by_key(np.zeros(3), np.zeros(4), device=d), "one value for each"),

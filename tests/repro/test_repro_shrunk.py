@@ -189,7 +189,7 @@ def test_a_lost_device_ends_the_search(tmp_path: Path, monkeypatch: pytest.Monke
                 raise NoDevice("it is gone")
             super().__init__(setup)
 
-    monkeypatch.setattr(shrunk, "Worker", Once)
+    monkeypatch.setattr(shrunk, "WorkerProcess", Once)
     folder = tmp_path / "folder"
     assert make(select("swiftshader"), CASE, folder, transform=killed_by_a_switch).status is Status.CRASH
     assert len(workers) == 2

@@ -105,7 +105,7 @@ def test_without_depths_the_last_primitive_is_seen_and_with_them_the_nearest() -
     assert (result["color"] == 2).all()
     assert (result["depth"] == 0.25).all()
     assert shaded == 48
-    result, _ = layers(0.5, 0.25, 0.75, depth="d32f", depth_write=False)
+    result, _ = layers(0.5, 0.25, 0.75, depth="d32f", state=DrawState(depth_write=False))
     assert (result["color"] == 3).all()
     assert (result["depth"] == 1).all()
 

@@ -169,6 +169,7 @@ class _Exchange:
             outcome: Outcome = self._result(future)
         except KilledWorker as error:
             worker = error.last_worker.address
+            self._looked = 0.0  # it is gone: count the workers again before the next batch is sent
             detail = f"workers of the cluster died of it one after another, {worker} last"
             outcome = Outcome(WorkerFailure(Status.CRASH, detail), worker, "", "")
         return _Arrived(retry, outcome)
