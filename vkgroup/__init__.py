@@ -1,4 +1,4 @@
-"""vkgroup tells the truth about subgroups on Vulkan devices.
+"""Tests of Vulkan subgroup operations: driver conformance, shader checking, benchmarks, and their runtime.
 
 Names are imported when first used: importing vkgroup needs no Vulkan loader and no compiler.
 """
