@@ -15,7 +15,7 @@ Compute = Callable[[Mapping[str, Any]], Arrays]
 
 
 def double(inputs: Mapping[str, Any]) -> Arrays:
-    """What the fakes have to compute."""
+    """Inputs and expected result of the fakes."""
     return {"y": 2 * inputs["x"]}
 
 
@@ -89,7 +89,7 @@ def definition(
     tuning: Mapping[str, Any] | None = None,
     **fields: Any,
 ) -> Definition:
-    """Return a benchmark of contenders, or of functions that raise, that are made anew by nobody."""
+    """Return a benchmark of contenders, or of functions that raise, which are never created again."""
 
     def make(device: Any, size: int, chosen: Mapping[str, Any]) -> Case:
         makers = {key: made if callable(made) else (lambda made=made: made) for key, made in variants.items()}

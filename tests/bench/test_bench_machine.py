@@ -1,4 +1,4 @@
-"""What is said of device, driver and host."""
+"""Description of device, driver and host."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class FakeEvent:
 
 
 class FakeTensor:
-    """A tensor on a device, as far as a peer looks at it."""
+    """A tensor on a device, with the attributes that a peer reads."""
 
     def __init__(self, values: Any, device: str = "cpu") -> None:
         self.values, self.device = values, device

@@ -1,4 +1,4 @@
-"""What counts as right."""
+"""Verification of benchmark results."""
 
 from __future__ import annotations
 

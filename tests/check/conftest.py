@@ -1,4 +1,4 @@
-"""What tests of the check share: writing a shader, and running the command on a file."""
+"""Fixtures of the tests of `vkgroup check`: write a shader, run the command on a file."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def signalled(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, number: in
         calls.append(1)
         if len(calls) == call:
             os.kill(os.getpid(), number)
-            # Another thread's signal comes to the main one, sooner or later.
+            # A signal to another thread reaches the main thread after some time.
             time.sleep(0.01)
         return found
 

@@ -32,7 +32,7 @@ LINES = [
 
 @pytest.fixture(scope="module")
 def scripts(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the script of each shell, named as zsh wants it, and a shader to complete."""
+    """A folder with the script of each shell, named as zsh requires, and a shader to complete."""
     folder = tmp_path_factory.mktemp("completion")
     for shell in SHELLS:
         done = subprocess.run(
@@ -104,7 +104,7 @@ def in_zsh(scripts: Path) -> None:
 
 
 class _Terminal:
-    """A program in a terminal of its own, which is typed at."""
+    """A program in a pseudo-terminal that receives keystrokes."""
 
     def __init__(self, command: list[str], folder: Path) -> None:
         self._child, self._file = pty.fork()

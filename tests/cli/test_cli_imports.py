@@ -20,7 +20,7 @@ RECORDED = Path(__file__).parents[2] / "bench/results/nvidia-h200/bench_rows.jso
 
 DISPATCH = [str(SHADER), "--groups", "1", "--in", "values=VALUES.npy", "--out", "sums=uint[128]"]
 
-#: What takes long to import, and what needs another package: `vkgroup.X` stands for its modules too.
+#: Modules that are slow to import or need another package; `vkgroup.X` includes its modules.
 TOOLS = {
     f"vkgroup.{name}"
     for name in ("conformance", "check", "probe", "bench", "programs", "runner", "results.exports")

@@ -214,7 +214,7 @@ def test_a_worker_that_ends_alone_takes_no_other_along(scheduler_stays, monkeypa
 
 
 class FakeFuture:
-    """A task that ended with an error of its own, or got lost."""
+    """A task that ended with an error or was lost."""
 
     def __init__(self, status: str) -> None:
         self.status = status

@@ -1,4 +1,4 @@
-"""Runs on a cluster: complete and as on one device, whoever dies on the way."""
+"""Runs on a cluster are complete and equal those on one device, also if processes die."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SMALL = ("vote.compute.subgroupAll.bool.*.exact",)
 
 
 def words(found: Run | dict[str, Result]) -> dict[str, tuple[object, ...]]:
-    """What a run came to, without what differs from run to run."""
+    """Return the results of a run without the parts that differ between runs."""
     results = found.results if isinstance(found, Run) else found.values()
     return {result.case: (result.status, result.defined, result.undefined) for result in results}
 
@@ -109,7 +109,7 @@ def test_what_kills_dask_workers_is_found_and_crashes(cluster) -> None:
 
 
 def test_the_command_judges_every_model_of_a_cluster(scheduler, cluster, lavapipe, tmp_path, capfd) -> None:
-    """A worker that comes later is of another model: with all, each has a run of its own."""
+    """A worker that joins later has another model: with ``all``, each model has a separate run."""
     command = [*processes.command("vkgroup"), "worker", scheduler, "--device", lavapipe.name, "--jobs", "1"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=processes.environment(), text=True) as worker:
         try:

@@ -16,7 +16,7 @@ from vkgroup.drivers import apt, cache_folder, fetch_package
 
 @pytest.fixture(autouse=True)
 def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give each test an empty cache of its own; the folder of its entries is returned."""
+    """Give each test an empty cache; return the folder of its entries."""
     monkeypatch.setenv("VKGROUP_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache" / "modules"
 

@@ -1,4 +1,4 @@
-"""What glslang and shaderc must agree on, and a shader that has much of it."""
+"""Properties in which glslang and shaderc must agree, and a shader that has many of them."""
 
 from __future__ import annotations
 

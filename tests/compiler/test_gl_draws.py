@@ -8,7 +8,7 @@ import pytest
 from vkgroup.compiler import compile_source, interface_of, link
 from vkgroup.dispatch import Device, DrawState
 
-#: A triangle over everything, at a depth that the host sets; outputs in an order of their own.
+#: A triangle over everything, at a depth that the host sets; outputs in a different order.
 VERTEX = """#version 430
 uniform float depth = 0.0;
 uniform float factor = 3.0;

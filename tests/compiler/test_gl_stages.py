@@ -1,4 +1,4 @@
-"""What each stage and version of GLSL has of ARB_compute_shader: compute shaders, barriers."""
+"""Parts of ARB_compute_shader in each stage and version of GLSL: compute shaders, barriers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What HLSL's wave and quad intrinsics compile to, where that is not what glslang makes of them."""
+"""SPIR-V of HLSL's wave and quad intrinsics that differs from glslang's own output."""
 
 from __future__ import annotations
 

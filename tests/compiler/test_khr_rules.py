@@ -1,4 +1,4 @@
-"""What KHR_shader_subgroup asks of a compiler: versions, parts, macros, types and constant expressions."""
+"""Rules of KHR_shader_subgroup for compilers: versions, parts, macros, types, constant expressions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""shaderc's C interface, in a process of its own where a libshaderc loads."""
+"""shaderc's C interface, in a separate process if a libshaderc can be loaded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An imaginary device that answers batches as the reference says, or wrongly where a test wants that."""
+"""A simulated device that returns the reference's results, or wrong ones if a test asks for them."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def _operations_of(family: dict[str, Operand]) -> list[str]:
 
 
 def _mark(family: dict[str, Operand], operand: Operand) -> str:
-    """Return what stands around a choice's name: how much it is combined with."""
+    """Return the Markdown style of a choice's name, which says how much it is combined with."""
     if operand.narrow:
         return "*"
     operation = _operations_of(family)[0]

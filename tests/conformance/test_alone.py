@@ -1,4 +1,4 @@
-"""What may hang a GPU is judged by one worker when all others are done, and what comes after is doubted."""
+"""Cases that can hang a GPU run in one worker after all others; failures after a hang are repeated."""
 
 from __future__ import annotations
 

@@ -211,7 +211,7 @@ def _flags(keep, data):
 
 
 def _without_c(data):
-    """Let products add nothing: a null constant of C's type stands for C."""
+    """Make products add nothing: replace C by a null constant of its type."""
     found = instructions(data)
     types = {i[2]: i[1] for i in found if i[0] in (LOAD, 61, COPY_OBJECT, MULTIPLY)}
     bound = struct.unpack_from("<I", data, 12)[0]

@@ -41,7 +41,7 @@ def differ(first, second, active):
 
 
 def distinguishable(first, second, active):
-    """Whether any data could tell two operations apart.
+    """Return whether any data could distinguish two operations.
 
     A lone lane reduces to its own value, whatever the operation; of two lanes an exclusive scan has the
     identity and the first value.

@@ -156,7 +156,7 @@ def test_a_ballot_with_a_stranger_is_drawn_beside_the_others() -> None:
         ],
         "code": "record(1u,",
     }  # fmt: skip
-    # Who recorded the place that comes later: the place itself is told, and no mask.
+    # Wrong observation recorded later: the evidence has the observation and no mask.
     log[0, :, 2] = log[1, :, 2]
     verdict = judge(program, expected, heads, log)
     assert verdict.evidence is not None

@@ -139,7 +139,7 @@ def test_subgroups_of_any_layout_read_every_kind_of_data(size, block) -> None:
 
 
 class TestSupport:
-    """What a device lacks is named."""
+    """The error names the missing feature."""
 
     def missing(self, name, capabilities):
         return " ".join(support.missing(cases_by_name()[name], capabilities))

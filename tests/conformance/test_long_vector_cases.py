@@ -96,7 +96,7 @@ def test_programs_compile_in_every_stage(stage: str) -> None:
 
 
 def test_the_same_declarations_are_valid_for_vectors_that_the_tools_know(monkeypatch) -> None:
-    """Of four components: the tools know no longer ones yet, so that nobody else looks at the modules."""
+    """Vectors of four components: the tools cannot check modules with longer ones."""
     monkeypatch.setattr(long_vectors, "is_long", lambda type_: type_.name.startswith("vec8_"))
     monkeypatch.setattr(long_vectors, "CAPABILITY", 1)
     monkeypatch.setattr(long_vectors, "EXTENSION", "SPV_KHR_storage_buffer_storage_class")

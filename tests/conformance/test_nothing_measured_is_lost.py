@@ -131,7 +131,7 @@ def test_a_device_that_is_named_twice_judges_alone_what_is_to_be_judged_alone(mo
 
 
 def test_a_worker_that_hangs_while_it_closes_ends_by_itself(swiftshader) -> None:
-    """Its run has gone, and nobody is left to kill it."""
+    """Its run has ended, and no process is left to kill it."""
     code = (
         "import time, vkgroup.conformance.execute as execute, vkgroup.runner.worker as worker\n"
         "from vkgroup.processes import serve_and_leave\n"

@@ -1,4 +1,4 @@
-"""Batches: every case in one batch of its own family, none too large."""
+"""Batches: every case is in one batch with cases of its family, and no batch is too large."""
 
 from __future__ import annotations
 

@@ -275,7 +275,7 @@ def test_subgroups_may_be_formed_in_any_way(monkeypatch) -> None:
 
 
 def _visible(program: Program, mutant: Program) -> bool:
-    """Whether by the simulation a mutant records something that the program must not record."""
+    """Return whether, by the simulator, a mutant records something that the program must not record."""
     layout = linear(8, program.local_invocations, data_of(program))
     first, second = expect(program, layout), expect(mutant, layout)
     if first.lengths.tolist() != second.lengths.tolist():

@@ -150,7 +150,7 @@ def test_smaller_programs_pass_on_the_reference_device() -> None:
 
 
 def _continues_in_a_switch(candidate: Program) -> bool:
-    """Whether a switch contains a `continue` of the loop around it, which a driver may execute wrongly."""
+    """Return whether a switch contains a `continue` of the enclosing loop, which some drivers get wrong."""
     return any(
         inside == CONTINUE
         for outer in walk(candidate.body)

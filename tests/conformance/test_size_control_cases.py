@@ -82,7 +82,7 @@ def test_sizes_that_a_pipeline_may_have(case: SizeAxes, size: int) -> None:
     ("shape", "must"), [((64, 1, 1), True), ((32, 1, 2), True), ((4, 16, 1), False), ((33, 1, 1), False)]
 )
 def test_when_subgroups_must_be_full(shape: tuple[int, int, int], must: bool) -> None:
-    """Where the size in x is a multiple of the subgroup size; half-full subgroups are allowed elsewhere."""
+    """Subgroups are full if the size in x is a multiple of the subgroup size; otherwise not required."""
     halves = records(shape, 16)
     halves[:, 0] = 32
     for case in (NEWER, FULL):

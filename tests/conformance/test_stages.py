@@ -61,7 +61,7 @@ class TestTickets:
 
 
 class TestSupport:
-    """What a device lacks is named."""
+    """The error names the missing feature."""
 
     DEVICE = replace(
         EVERYTHING,

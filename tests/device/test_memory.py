@@ -18,7 +18,7 @@ from vkgroup.errors import DriverError, OutOfMemory, Unsupported
 
 @pytest.fixture(scope="module")
 def staged(swiftshader: Driver) -> Iterator[Device]:
-    """A software device that is treated as a GPU with memory of its own."""
+    """A software device that is treated as a GPU with separate memory."""
     with vkgroup.open(swiftshader.name) as opened:
         opened.logical.capabilities = replace(opened.capabilities, type="discrete_gpu")
         yield opened

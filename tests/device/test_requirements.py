@@ -1,4 +1,4 @@
-"""What modules need of devices, by Vulkan's names."""
+"""Requirements of modules, by Vulkan's names."""
 
 from __future__ import annotations
 

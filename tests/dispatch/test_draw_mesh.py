@@ -89,7 +89,7 @@ def _draw(device: Device, **given: Any) -> Any:
 
 
 def test_a_mesh_is_drawn(lavapipe_device: Device) -> None:
-    """The diagonal goes from the lower left to the upper right; each triangle has a number of its own."""
+    """The diagonal goes from the lower left to the upper right; each triangle has a different number."""
     found = _draw(lavapipe_device)["color"]
     assert (found[:, 4:] == 0).all()
     assert set(np.unique(found[:, :4]).tolist()) == {17, 27}

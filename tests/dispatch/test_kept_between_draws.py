@@ -1,4 +1,4 @@
-"""What a device keeps from one piece of work for the next: command buffers, and images to draw to."""
+"""Objects that a device reuses between submissions: command buffers and images for drawing."""
 
 from __future__ import annotations
 

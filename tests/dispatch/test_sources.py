@@ -54,7 +54,7 @@ def test_counts_come_from_a_buffer(device: Device, run: Run) -> None:
 
 
 def test_counts_are_read_at_each_dispatch(device: Device, run: Run) -> None:
-    """What the buffer holds when the work starts counts; zero runs nothing."""
+    """The buffer's content at the start of the work counts; zero starts no invocation."""
     counts = _words(device, 2, 1, 1)
 
     def twice(bound: Work) -> None:

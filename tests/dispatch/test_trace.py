@@ -83,7 +83,7 @@ def _raygen(mask: str = "0xFFu", stride: str = "0u", more: str = "") -> str:
 
 
 def _rays(size: int) -> npt.NDArray[np.float64]:
-    """Where the rays start: shape (size, size, 2), x last but one index."""
+    """Return the origins of the rays: shape (size, size, 2), with x along the second axis."""
     line = (np.arange(size) + 0.5) / size
     return np.stack(np.meshgrid(line, line), axis=-1)
 
@@ -111,7 +111,7 @@ def _expected(triangles: npt.NDArray[Any], size: int) -> tuple[npt.NDArray[Any],
 
 
 def _triangles(count: int) -> npt.NDArray[np.float32]:
-    """Triangles in random places, each in a layer of its own so that none is as near as another."""
+    """Triangles at random positions in different layers, so that no two are equally near."""
     random = np.random.default_rng(7)
     triangles = random.random((count, 3, 3))
     triangles[..., 2] = np.arange(count)[:, None] + 0.5 * triangles[..., 2]

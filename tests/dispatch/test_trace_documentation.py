@@ -1,4 +1,4 @@
-"""What docs/ray-tracing.md shows runs as it stands, and prints what it says."""
+"""Run the examples of docs/ray-tracing.md unchanged and compare their output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An empty cache for each test, and a repository in a folder that stands for the distribution's."""
+"""Fixtures: an empty cache for each test, and a local repository in place of the distribution's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fuzzing: inputs for every target, in a process of its own that is watched for crashes and hangs.
+"""Fuzzing campaign: inputs for every target in a supervised worker process.
 
 ``python tests/fuzz/fuzz_campaign.py --inputs 100000 --seed 0 --json bench/results/fuzz.json``
 
@@ -39,11 +39,11 @@ _START = 300.0
 """Seconds that a worker may take to start and to compile its corpus."""
 
 _TRIES = {"crash": 60, "hang": 6}
-"""How often an input is tried smaller, each time in a process of its own."""
+"""Number of attempts to shrink an input, each in a separate process."""
 
 
 def jobs_of(target: str, inputs: int, seed: int) -> list[Job]:
-    """Split so many inputs of a target into jobs, each with a seed of its own."""
+    """Split the inputs of a target into jobs with different seeds."""
     starts = range(0, inputs, BATCH)
     return [
         Job(target, zlib.crc32(f"{seed} {target} {number}".encode()), min(BATCH, inputs - start))
@@ -52,7 +52,7 @@ def jobs_of(target: str, inputs: int, seed: int) -> list[Job]:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """Return a worker's environment: a cache of its own with the user's drivers, and no device chosen."""
+    """Return a worker's environment: a separate cache with the user's drivers, and no default device."""
     from vkgroup import drivers, processes
 
     cache, kept_drivers = folder / "cache", drivers.drivers_folder()
@@ -173,7 +173,7 @@ def _least_apart(target: str, kind: str, data: bytes, limit: float, folder: Path
 
 
 def once(target: str, data: bytes, limit: float, folder: Path) -> str:
-    """Try one input in a process of its own; returns the kind of its failure, empty where it has none."""
+    """Try one input in a separate process; return the kind of its failure, or an empty string."""
     with tempfile.TemporaryDirectory(dir=folder) as place:
         (Path(place) / "input").write_bytes(data)
         (Path(place) / "files").mkdir()

@@ -24,7 +24,7 @@ _FAR = 1 << 20
 edits = st.lists(
     st.tuples(st.integers(0, 255), st.integers(0, _FAR), st.integers(0, 2**32 - 1)), min_size=1, max_size=8
 )
-"""What is done to a file: the kind of damage, the place (modulo what there is), a number to do it with."""
+"""A change of a file: the kind of damage, the position (modulo the length), and a number as parameter."""
 
 _TOKENS = re.compile(rb"[A-Za-z_]\w*|[0-9.]+[a-zA-Z0-9]*|\s+|.", re.DOTALL)
 _ODD_TOKENS = (
@@ -114,7 +114,7 @@ def in_words(data: bytes, changes: list[Edit], other: bytes) -> bytes:
 
 
 def _instructions(words: list[int]) -> list[list[int]]:
-    """Split a module behind its header, as far as lengths go; never empty."""
+    """Split a module after its header into instructions by their lengths; never empty."""
     starts, position = [], 5
     while position < len(words):
         starts.append(position)
@@ -123,7 +123,7 @@ def _instructions(words: list[int]) -> list[list[int]]:
 
 
 def in_tokens(data: bytes, changes: list[Edit], other: bytes) -> bytes:
-    """Remove, repeat, exchange and replace tokens of a source, and nest what stands there."""
+    """Remove, repeat, exchange, replace and nest tokens of a source."""
     tokens = _TOKENS.findall(data)
     material = _TOKENS.findall(other) or [b""]
     for kind, place, number in changes:

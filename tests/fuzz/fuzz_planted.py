@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 
 class Refused(Exception):
-    """What the planted targets may say of an input."""
+    """Errors by which the planted targets may refuse an input."""
 
 
 def _exception(data: bytes, _: Path) -> None:

@@ -1,4 +1,4 @@
-"""What a target of fuzzing is."""
+"""Fuzzing targets: data types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is fuzzed: a table of everything of vkgroup that reads a file of others.
+"""Fuzzing targets: a table of everything in vkgroup that reads files from outside.
 
 A target takes bytes and a folder of its own, and gives them to the product as a user would. It ends without a
 word, or with an error of its `allowed`; whatever else comes out is a finding.
@@ -188,7 +188,7 @@ def _suffix(suffix: str) -> Callable[[], tuple[bytes, ...]]:
 
 
 _ENTRY: Errors = (ValueError, KeyError, TypeError, AttributeError, InvalidModule)
-"""What `module_cache.load` takes for an entry that is not there."""
+"""Stand-in for a cache entry that `module_cache.load` does not find."""
 
 _TABLE: tuple[tuple[str, int, Callable[[], make.Inputs], Call, Errors], ...] = (
     ("spirv_words", 18_000, _files(corpora.modules, make.in_words), _look_at_module, (InvalidModule,)),

@@ -23,13 +23,13 @@ from fuzz_planted import PLANTED
 from fuzz_target import Target
 
 _MEMORY = 12 << 30
-"""Bytes that a worker may have to write to: what wants more shall fail and not swap."""
+"""Limit of a worker's writable memory in bytes; an input that needs more fails."""
 
 _LEAST_SECONDS = 10.0
 """Seconds for making a finding smaller."""
 
 _TRIES = 2000
-"""How often it is tried smaller."""
+"""Number of attempts to shrink an input."""
 
 EXCEPTION = 4
 """Exit code of a process that tried one input, which ended in an exception that is not allowed."""
@@ -60,7 +60,7 @@ class Finding:
 
 @dataclass
 class Report:
-    """What became of one target: inputs tried, how many it took, seconds in all and of the slowest."""
+    """Outcome of one target: inputs tried and accepted, seconds in total and of the slowest input."""
 
     inputs: int = 0
     accepted: int = 0

@@ -1,4 +1,4 @@
-"""What fuzzing has found, a test each: refused with words where it was a traceback or ended the process."""
+"""Findings of fuzzing, one test each: a clear error instead of a traceback or a dead process."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def context(device: Device) -> gl.Context:
 
 @pytest.fixture
 def found(context: gl.Context) -> Buffer:
-    """Where the counting program, which is in use, writes."""
+    """The buffer that the counting program in use writes."""
     context.use(context.program(compute=_COUNT))
     buffer: Buffer = context.bind("shader_storage", 0, np.zeros(4, np.uint32))
     return buffer

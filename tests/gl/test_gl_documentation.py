@@ -1,4 +1,4 @@
-"""What docs/gl.md says is so."""
+"""Check the statements and examples of docs/gl.md."""
 
 from __future__ import annotations
 

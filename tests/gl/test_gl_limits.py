@@ -30,7 +30,7 @@ _DOCUMENT = {
     "MAX_UNIFORM_BUFFER_BINDINGS": (0x8A2F, 72),
 }
 
-# What Vulkan asks of every device (Vulkan 1.4, "Required Limits"), as far as these limits follow from it.
+# Vulkan's required limits ("Required Limits") from which these limits follow.
 _LEAST = Capabilities(
     name="least",
     type="other",

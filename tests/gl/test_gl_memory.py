@@ -1,4 +1,4 @@
-"""What one stage stores, the stages that it triggers see (ARB_compute_shader, 8.16)."""
+"""Stores of one stage are visible in the stages that it triggers (ARB_compute_shader, 8.16)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from vkgroup import gl
 from vkgroup.dispatch import Device
 
-# A triangle that covers everything; each vertex leaves a number behind before it hands on its place.
+# A triangle that covers everything; each vertex stores a number before it passes on its position.
 _VERTEX = """
 #version 430
 layout(std430, binding = 0) coherent buffer Left { uint left[]; };

@@ -208,7 +208,7 @@ def test_buffers_by_binding_point(context: gl.Context) -> None:
 
 
 def test_blocks_move_to_other_binding_points(context: gl.Context) -> None:
-    """UniformBlockBinding and ShaderStorageBlockBinding; a name stands for the point that it uses."""
+    """UniformBlockBinding and ShaderStorageBlockBinding; a name selects the binding point that it uses."""
     program = context.program(compute=_RESOURCES)
     context.use(program)
     program.set_binding("Numbers", 7)
@@ -394,7 +394,7 @@ def test_unknown_values_of_a_program(context: gl.Context) -> None:
 
 
 def test_graphics_programs_count_for_dispatches_too(context: gl.Context) -> None:
-    """What makes draws invalid makes dispatches invalid, and the other way round (issue 11)."""
+    """State that makes draws invalid also makes dispatches invalid, and vice versa (issue 11)."""
     sample = """
     #version 430
     layout(binding = 1) uniform {kind} image;

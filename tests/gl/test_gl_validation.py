@@ -99,7 +99,7 @@ def test_a_program_between_the_stages_of_another(context: gl.Context, found: Buf
 
 
 def test_a_program_in_use_hides_the_pipeline(context: gl.Context, found: Buffer) -> None:
-    """What is wrong with a pipeline counts only where no program is in use."""
+    """Errors of a pipeline count only if no program is in use."""
     program = context.program(separable=True, compute=_COMPUTE)
     pipeline = context.create_pipeline()
     pipeline.use_stages("COMPUTE_SHADER_BIT", program)

@@ -115,7 +115,7 @@ class FakeCuda:
 
     @property
     def idle(self) -> bool:
-        """Whether nothing waits in any stream."""
+        """Return whether all streams are empty."""
         return not self._queue
 
     def allocate(self, values: npt.NDArray[Any]) -> int:
@@ -125,7 +125,7 @@ class FakeCuda:
         return data.ctypes.data
 
     def clean(self) -> bool:
-        """Whether everything that was imported was given back, and no context is left current."""
+        """Return whether all imported memory was released and no context is current."""
         return not self.imported and not self.mapped and not self._contexts
 
     # The driver.
@@ -212,7 +212,7 @@ class FakeCuda:
 
 
 class Tensor:
-    """An array of another library on the fake device, as torch's are: with a current stream of its own.
+    """An array of another library on the fake device, like torch's, with a separate current stream.
 
     Parameters
     ----------

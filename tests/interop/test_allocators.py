@@ -24,7 +24,7 @@ void main() { values[gl_GlobalInvocationID.x] *= 2.0; }
 
 
 class Chunk:
-    """What CuPy's PythonFunctionAllocator makes: memory that is freed when nothing refers to it."""
+    """Memory as from CuPy's PythonFunctionAllocator, freed with the last reference to it."""
 
     def __init__(
         self, size: int, functions: tuple[Callable[..., Any], Callable[..., Any]], device: int

@@ -208,7 +208,7 @@ def test_capsules_are_read_as_they_are_written() -> None:
 def test_capsules_that_cannot_be_read_are_refused() -> None:
     capsule = np.zeros(3, np.int16).__dlpack__(max_version=(1, 0))
     pointer, _ = pointer_of(capsule)
-    # DLDataType.code lies behind version, context, deleter, flags (32), data and device (16), ndim (4).
+    # DLDataType.code follows version, context, deleter, flags (32), data and device (16), ndim (4).
     ctypes.c_uint8.from_address(pointer + 32 + 20).value = 4
     with pytest.raises(errors.InvalidDispatch, match="bfloat16"):
         describe(capsule, "x")

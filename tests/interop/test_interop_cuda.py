@@ -41,7 +41,7 @@ void main() {
 COUNT = 1 << 20
 GROUPS = COUNT // 256
 LARGE = 1 << 26
-"""Elements that a GPU works on long enough for whoever does not wait to be early."""
+"""Number of elements that keeps a GPU busy long enough to detect a missing wait."""
 
 
 @pytest.fixture(scope="module")

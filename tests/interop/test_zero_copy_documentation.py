@@ -1,4 +1,4 @@
-"""What docs/zero-copy.md shows runs as it stands."""
+"""Run the examples of docs/zero-copy.md unchanged."""
 
 from __future__ import annotations
 

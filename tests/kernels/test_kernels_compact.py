@@ -161,7 +161,7 @@ def test_tuning_changes_no_result(
 
 
 def test_tiles_fit_into_shared_memory(references: dict[int, Device]) -> None:
-    """Only what lies there counts: counts in the shared version, and elements where they are staged."""
+    """Shared memory holds counts in the shared version, and elements if they are staged."""
 
     def groups(implementation: str, **tuning: int) -> int:
         tuning = {"workgroup": 1024, "items": 32, **tuning}

@@ -1,4 +1,4 @@
-"""The kernels as files and as a module: each compiles as it stands, and each function is documented."""
+"""Kernels as files and as a module: every file compiles alone, and every function is documented."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_every_algorithm_has_a_version_with_subgroups_and_one_without() -> None:
 
 
 def test_versions_without_subgroups_have_none() -> None:
-    """What their includes declare counts: the module is asked."""
+    """Declarations from included files count: the compiled module is inspected."""
     for path in _SHADERS:
         if "subgroup" not in path and not path.endswith("cooperative.comp"):
             found = compile_file(_FOLDER / path).reflection.capabilities

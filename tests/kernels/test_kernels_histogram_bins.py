@@ -1,4 +1,4 @@
-"""Each element of a histogram is in the bin that its edges say, whatever rounding does; so NumPy has it."""
+"""Each element of a histogram is in the bin given by the edges, as in NumPy, for every rounding."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_keys_order_as_elements_do() -> None:
 
 @pytest.mark.parametrize("dtype", GLSL, ids=str)
 def test_bounds_become_elements_exactly(dtype: np.dtype[Any]) -> None:
-    """Each bound lies between neighbouring elements, compared as Python compares numbers: exactly."""
+    """Each bound is between neighbouring elements; Python compares the numbers exactly."""
     magnitudes = 10.0 ** _rng().integers(-3, 19, 60)
     bounds = np.sort(np.concatenate([_rng().normal(size=60) * magnitudes, [0, 2.0**31, 2.0**32, 2.0**63]]))
     least, reachable = least_not_below(dtype, bounds)
@@ -79,7 +79,7 @@ RANGES = [
 ]
 
 _CONTRADICTED = [(90, (1e6, 1e6 + 10)), (3, (-3e38, 3e38))]
-"""Where NumPy's arithmetic in float32 may be off by more than one bin: coarse edges, and an overflow."""
+"""Cases in which NumPy's float32 arithmetic can be wrong by more than one bin: coarse edges, overflow."""
 
 
 def _beside_edges(edges: Array) -> Array:
@@ -92,7 +92,7 @@ def _beside_edges(edges: Array) -> Array:
 
 
 def _by_edges(x: Array, edges: Array) -> Array:
-    """What comparing with edges gives: `numpy.histogram` does that where it is given edges."""
+    """Return the counts by comparison with the edges, as `numpy.histogram` does if it gets edges."""
     return np.histogram(x, edges)[0]
 
 
@@ -123,7 +123,7 @@ def _rounded(exact: Array, up: bool) -> Array:
 
 
 def _told_bins(made: Bins, x: Array, up: tuple[bool, ...]) -> Array:
-    """Do what ``kernels/histogram/histogram.glsl`` does, each operation rounded in a direction of its own."""
+    """Compute as ``kernels/histogram/histogram.glsl`` does, with a rounding direction for each operation."""
     position, last = made.position, len(made.keys) - 1
     if x.dtype.kind == "f":
         moved = _rounded(x.astype(np.float64) - position.origin, up[0])

@@ -157,14 +157,14 @@ class Shuffled:
 
     @property
     def formula(self) -> str:
-        """Which number stands at place `i`."""
+        """Return the number at position `i`."""
         row, column = f"(i / {self.columns}u)", f"(i % {self.columns}u)"
         shuffled = f"{column} * {self.rows}u + (({row} * {self.odd}u + {column}) & {self.rows - 1}u)"
         return f"i < {self.whole}u ? {shuffled} : i"
 
     @property
     def places(self) -> str:
-        """At which place the number `i` stands."""
+        """Return the position of the number `i`."""
         column = f"(i / {self.rows}u)"
         row = f"(((i - {column}) * {self.back}u) & {self.rows - 1}u)"
         return f"i < {self.whole}u ? {row} * {self.columns}u + {column} : i"

@@ -1,4 +1,4 @@
-"""Products of matrices are NumPy's: integers and exact floats bit for bit, other floats within the bound."""
+"""Matrix products equal NumPy's: integers and exact floats bit for bit, other floats within a bound."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Array = npt.NDArray[Any]
 
 IMPLEMENTATIONS = ("subgroup", "shared")
 UNIT = 2.0**-23
-"""What one float32 operation may be wrong by: Vulkan leaves the rounding mode open."""
+"""Relative error bound of one float32 operation; Vulkan does not define the rounding mode."""
 
 TILES: dict[str, dict[str, Any]] = {
     "subgroup": {"rows": 8, "quads": 2, "across": 8, "workgroup": 128},
@@ -124,7 +124,7 @@ def test_about_a_million_elements(driver: Device, implementation: str) -> None:
 
 
 def test_infinities_stay_where_they_are(references: dict[int, Device]) -> None:
-    """What lies behind the ends counts as zeros on both sides, and is multiplied with nothing else."""
+    """Elements outside both matrices count as zeros and are multiplied with zeros only."""
     a, b = np.ones((5, 6), np.float32), np.ones((6, 7), np.float32)
     a[2, 3], b[1, 5] = np.inf, -np.inf
     with np.errstate(invalid="ignore"):

@@ -1,4 +1,4 @@
-"""Matrix times vector gives what NumPy's product does, on every device."""
+"""Matrix-vector products equal NumPy's on every device."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Array = npt.NDArray[Any]
 IMPLEMENTATIONS = ("subgroup", "shared")
 SHAPES = ((1, 1), (7, 5), (5, 64), (2, 6000), (3, 3001))
 UNIT = 2.0**-23
-"""What one float32 operation may be wrong by: Vulkan leaves the rounding mode open."""
+"""Relative error bound of one float32 operation; Vulkan does not define the rounding mode."""
 
 
 def _exact(dtype: npt.DTypeLike, shape: tuple[int, int], seed: int = 0) -> tuple[Array, Array]:

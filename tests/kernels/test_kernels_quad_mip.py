@@ -66,6 +66,6 @@ def test_subgroups_without_quads(references: dict[int, Device]) -> None:
 
 @pytest.mark.parametrize("path", ["quad_mip/subgroup.frag", "quad_mip/fetch.frag"])
 def test_the_check_says_that_it_runs_no_fragments(path: str, checked: Callable[..., Any]) -> None:
-    """What these do is shown by drawing them, at every subgroup size."""
+    """Draw with these shaders at every subgroup size."""
     with pytest.raises(Unsupported, match="fragment shader"):
         checked(path)

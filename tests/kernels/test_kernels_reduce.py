@@ -1,4 +1,4 @@
-"""Reductions give what NumPy's do, on every device, along every axis, for every size of a subgroup."""
+"""Reductions equal NumPy's on every device, along every axis, at every subgroup size."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Array = npt.NDArray[Any]
 
 IMPLEMENTATIONS = ("subgroup", "shared")
 UNIT = 2.0**-23
-"""What one float32 operation may be wrong by: Vulkan leaves the rounding mode open."""
+"""Relative error bound of one float32 operation; Vulkan does not define the rounding mode."""
 
 NUMPY: dict[str, np.ufunc] = {
     "add": np.add,

@@ -1,4 +1,4 @@
-"""Softmax and layer norm are within what Vulkan's precision allows them, on every device."""
+"""Softmax and layer norm are within the precision that Vulkan requires, on every device."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Array = npt.NDArray[Any]
 IMPLEMENTATIONS = ("subgroup", "shared")
 SHAPES = ((1, 1), (7, 5), (9, 37), (5, 64), (2, 1021), (3, 4096))
 UNIT = 2.0**-23
-"""What one float32 operation may be wrong by: Vulkan leaves the rounding mode open."""
+"""Relative error bound of one float32 operation; Vulkan does not define the rounding mode."""
 
 SMALLEST = 2.0**-126
 """Below it float32 may become zero."""

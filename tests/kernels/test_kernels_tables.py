@@ -21,7 +21,7 @@ GPUS = {"nvidia": 0x10DE, "any": 0}
 """Vendors that tables name, and one that none names."""
 
 SHARED_MEMORY = 48 * 1024
-"""What NVIDIA's driver gives a workgroup."""
+"""Limits of a workgroup on NVIDIA's driver."""
 
 PLANS: dict[str, Callable[[Device, str], Plan]] = {
     "reduce": lambda device, way: kernels.plan_reduce(device, 9000, "f4", "add", implementation=way),
@@ -82,7 +82,7 @@ def test_plans_are_made_with_the_values_of_gpus(name: str, implementation: str, 
 
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 def test_no_tile_of_the_tables_is_made_smaller(implementation: str, gpu: Device) -> None:
-    """Where shared memory is short, a compaction takes fewer items than it was tuned for."""
+    """With little shared memory, a compaction uses fewer items than its tuning value."""
     values = tuned(gpu, "compact", implementation)
     plan = kernels.plan_compact(gpu, np.uint32, 1 << 20, "<", 7, implementation=implementation)
     (step,) = [step for step in plan.steps if isinstance(step, Pass)]

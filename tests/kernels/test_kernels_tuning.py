@@ -78,7 +78,7 @@ def test_reductions_finish_with_whole_subgroups(references: dict[int, Device]) -
 
 
 def test_any_workgroup_gets_teams_that_fill_it(references: dict[int, Device]) -> None:
-    """Where the plan chooses the team, in the shared version too."""
+    """The plan chooses the team, also in the shared version."""
     matrix = np.arange(41 * 63, dtype=np.uint32).reshape(41, 63)
     for tuning in ({"workgroup": 3}, {"workgroup": 33}, {"team": 0, "finish_workgroup": 5, "items": 1}):
         plan = kernels.plan_matvec(

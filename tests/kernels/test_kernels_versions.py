@@ -1,4 +1,4 @@
-"""Which version of a kernel `"auto"` takes."""
+"""Selection of a kernel's version by `"auto"`."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ def _in_place(case: Case, other: Operation) -> Case:
 
 
 def _same_here(case: Case, other: Operation, size: int) -> bool:
-    """Whether another operation moves the same values with a case's operand wherever both are defined.
+    """Return whether another operation moves the same values with a case's operand wherever both are defined.
 
     Half a subgroup is as far in any way; over the greatest distance one lane alone has a partner; and a
     subgroup may be one quad. Ids that quads do not have count as well.
@@ -213,7 +213,7 @@ def _of_value(case: Case, operation: Operation) -> Iterator[Choice]:
 
 
 def _varies(case: Case, operation: Operation, size: int) -> bool:
-    """Whether the result differs between lanes."""
+    """True if the result differs between lanes."""
     if operation.group_operation is not None:
         whole = case.operand in (f"c{size}", "active", "ones")
         scan = operation.group_operation not in ("Reduce", "ClusteredReduce", "PartitionedReduceNV")
@@ -229,7 +229,7 @@ def _varies(case: Case, operation: Operation, size: int) -> bool:
 
 
 def _depends_on_all_lanes(operation: Operation) -> bool:
-    """Whether the result depends on all active lanes."""
+    """True if the result depends on all active lanes."""
     if operation.group_operation is not None:
         return operation.operator is not None
     names = ("subgroupAll", "subgroupAny", "subgroupAllEqual", "subgroupElect", "subgroupBallot")

@@ -51,7 +51,7 @@ def equivalence(mutant: Mutant, entry: Entry, instances: Instances) -> str:
 
 
 def _legal(value: NDArray[np.generic], expected: Expected) -> NDArray[np.bool_]:
-    """Whether values are among the expected ones; NaN equals NaN."""
+    """Return whether values are among the expected ones; NaN equals NaN."""
     low, high = expected.low, expected.high
     equal = value == low
     if value.dtype.kind == "f":

@@ -44,7 +44,7 @@ class Group:
 
     @property
     def alone(self) -> bool:
-        """Whether no other worker should run meanwhile; see `vkgroup.conformance.plan.Batch`."""
+        """True if no other worker may run at the same time; see `vkgroup.conformance.plan.Batch`."""
         return risk(self.cases[0].case) > 0
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""Imaginary devices: what the probe's shaders would give on hardware that nobody has at hand."""
+"""Simulated devices: results of the probe's shaders on hardware that is not available."""
 
 from __future__ import annotations
 

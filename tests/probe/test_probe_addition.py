@@ -22,7 +22,7 @@ def found(
     scan: Callable[[Rows], Rows] = orders.scan_sequential,
     before: Callable[[Rows], Rows] | None = None,
 ):
-    """What the analysis says of a device that adds in these orders."""
+    """Return the analysis of a device that adds in these orders."""
     rows = terms(size)
     reduced = np.repeat(total(rows)[:, None], size, axis=1)
     return addition_orders(reduced, scan(rows), (before or orders.exclusive(scan))(rows)).operations

@@ -23,7 +23,7 @@ ALL = {reading.category for reading in READINGS}
 
 
 def _reads(size: int, give: Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray, bool], np.ndarray]):
-    """What the analysis says of a device; `give` takes start, current, lane, source, inside."""
+    """Return the analysis of a device; `give` has the parameters start, current, lane, source, inside."""
     start, lane = start_values(size), np.arange(size, dtype=np.uint32)
     got = np.zeros((len(READINGS), 2, size), np.uint32)
     for row, reading in enumerate(READINGS):

@@ -1,4 +1,4 @@
-"""What is declared, put into words."""
+"""Descriptions of declared properties."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def _device(
     least: np.ufunc = np.fmin,
     greatest: np.ufunc = np.fmax,
 ) -> np.ndarray:
-    """What a device gives that treats operands, results and NaN in these ways: (rows, 8, size, 2) words."""
+    """Return the words (rows, 8, size, 2) of a device that treats operands, results and NaN in these ways."""
     mine = operands(from_words(inputs(kind, size), kind))
     following = np.roll(mine, -1, axis=1)
     got = np.empty((len(mine), 8, size), dtype=kind.dtype)

@@ -1,4 +1,4 @@
-"""What a program is: a shader, what it is given, and what must come out of it."""
+"""Programs under test: a shader, its inputs and the required outputs."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Claim:
-    """That `found` is `wanted`, within `bound` where there is one.
+    """Requirement that `found` equals `wanted`, within `bound` if it is given.
 
     Attributes
     ----------
-    what : of what, in words.
-    bound : the greatest absolute error allowed, broadcast to `found`; None if there must be none.
-    where : for which elements that is claimed; nothing is defined for the others.
+    what : name of the compared output.
+    bound : the greatest allowed absolute error, broadcast to `found`; None if the values must be equal.
+    where : mask of the elements that are compared; the others are undefined.
     """
 
     what: str

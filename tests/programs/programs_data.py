@@ -140,7 +140,7 @@ def _reductions(values: Array, start: Array) -> list[int]:
 
 
 def _atomics(outcome: Outcome) -> Iterator[Claim]:
-    """Who gets which ticket and cell depends on the order; which ones are given out does not."""
+    """The owner of each ticket and cell depends on the order; the set of issued tickets does not."""
     values, results = outcome.inputs["Values"], outcome.outputs["BufferResults"][0]
     before = outcome.inputs["BufferResults"][0]
     words = values.view(np.uint32)

@@ -129,7 +129,7 @@ def _softmax_inputs(rng: np.random.Generator) -> dict[str, Array]:
 
 
 def _softmax(outcome: Outcome) -> Iterator[Claim]:
-    """With d = x - max, rounded once, exp(d) is off by 3 + 2 |d| ULP of its own and |d| ULP of d's rounding.
+    """With d = x - max, rounded once, exp(d) has an error of 3 + 2 |d| ULP and |d| ULP from d's rounding.
 
     All terms of the sum are positive, so it is off by no more than its worst term and 150 additions; the
     division adds 2.5 ULP.

@@ -68,7 +68,7 @@ def _lookback(outcome: Outcome) -> Iterator[Claim]:
 
 
 def _lookback_of_the_first(outcome: Outcome) -> Iterator[Claim]:
-    """The first workgroup waits for nobody."""
+    """The first workgroup does not wait."""
     sums = np.cumsum(outcome.inputs["Values"][:64], dtype=np.uint32)
     yield Claim("the first sums", outcome.outputs["Sums"][:64], sums)
     yield Claim(

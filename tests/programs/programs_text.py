@@ -21,7 +21,7 @@ def _padded(text: bytes) -> Array:
 
 
 def _messages(rng: np.random.Generator) -> dict[str, Array]:
-    """Of every length from 0 to 55 bytes; what lies behind a message is not zero."""
+    """Messages of every length from 0 to 55 bytes, followed by nonzero bytes."""
     messages = np.zeros(64, np.dtype([("text", "u1", 56), ("length", "u4")]))
     messages["text"] = rng.integers(0, 256, (64, 56))
     messages["length"] = np.arange(64) % 56
@@ -86,7 +86,7 @@ def _key_inputs(rng: np.random.Generator) -> dict[str, Array]:
 
 
 def _inserted(outcome: Outcome) -> Iterator[Claim]:
-    """Which slot a key gets depends on who comes first; what the table holds does not."""
+    """The slot of a key depends on the order of insertion; the content of the table does not."""
     keys, counts = np.unique(outcome.inputs["Keys"], return_counts=True)
     slots = outcome.outputs["Slots"]
     used = slots[slots[:, 0] != 2**32 - 1]

@@ -19,7 +19,7 @@ def _lanes() -> Array:
 
 
 def _foo_and_bar(rng: np.random.Generator) -> dict[str, Array]:
-    """The first workgroup wants x, the second y, the third both, the fourth x in about a quarter."""
+    """The first workgroup selects x, the second y, the third both, the fourth x in about a quarter."""
     foo = rng.integers(-100, 100, COUNT).astype(np.int32)
     share = np.repeat([1.0, 0.0, 0.5, 0.25], LOCAL)
     bar = foo + np.where(rng.random(COUNT) < share, 1, -1) * rng.integers(1, 50, COUNT)
@@ -41,7 +41,7 @@ def _two_ways(outcome: Outcome) -> Iterator[Claim]:
 
 
 def _vote(outcome: Outcome) -> Iterator[Claim]:
-    """Which way a subgroup took shows in `ways`; in workgroups that agree, all took the same."""
+    """`ways` has the path of each subgroup; all subgroups of a uniform workgroup take the same path."""
     yield from _two_ways(outcome)
     condition = _chosen(outcome)[0]
     ways = outcome.outputs["layout_ways"]

@@ -76,7 +76,7 @@ def _run_if_possible(program: Program, device: Device) -> Outcome | Unsupported:
 
 
 def _is_declared(lack: str, program: Program, device: Device) -> bool:
-    """Whether a program may lack that, and the device really does not declare it."""
+    """Return whether the missing requirement is one of the program's, and the device does not declare it."""
     names, capabilities = set(lack.split(" or ")), device.capabilities
     operations = capabilities.subgroup.supported_operations
     has = {
@@ -105,7 +105,7 @@ def test_a_driver_computes_what_numpy_does(program: Program, any_device: Device)
 
 
 def _loops_end_early(device: Device) -> bool:
-    """Whether the driver leaves long loops early; how long a program waits is the scheduler's business."""
+    """Return whether the driver leaves long loops early; the waiting time depends on the scheduler."""
     found = device.run(shader("findings/long_loop.comp"), 1, {"Result": np.zeros(64, np.uint32)})
     return bool(found["Result"].any())
 

@@ -333,7 +333,7 @@ def quad_broadcast(value, active, operand, scalar):
 
 
 def quad_swap(partner):
-    """Swap by the picture in the text: a, b, c, d are places 0 to 3; `partner` is what comes to each."""
+    """Swap as in the text's diagram: a, b, c, d are positions 0 to 3; `partner` is the source of each."""
 
     def run(value, active, operand, scalar):
         return [fetch(value, active, lane - lane % 4 + partner[lane % 4]) for lane in range(len(active))]

@@ -133,7 +133,7 @@ EXACT = [row for row in ROWS if row.operator in ("Add", "Xor")] + [
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_a_cause_comes_to_every_lane_that_its_value_comes_to_and_no_other(row, data) -> None:
-    """What changes when the value of one lane changes is what depends on it."""
+    """The lanes whose results change with the value of one lane are those that depend on it."""
     rng, _, active, arguments = drawn(data, row)
     value = rng.integers(0, 100, (*active.shape, 1), dtype=np.uint32)
     cluster = arguments[-1] if isinstance(arguments[-1], int) else None

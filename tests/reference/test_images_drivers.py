@@ -132,7 +132,7 @@ def test_linear_filters_keep_the_bound(
     bound = filtered_tolerance(image, sampler, vulkan_device.capabilities.limits, 2.5)
     judged = np.ones(256, np.bool_)
     if layered:
-        # At a cube's corners a device may do anything. SwiftShader takes 0 for what lies behind an edge.
+        # At a cube's corners a device may do anything. SwiftShader uses 0 beyond an edge.
         behind_edges = (np.abs(places[:, :3]) > 0.5).sum(axis=1) - 1
         judged = behind_edges < (1 if "SwiftShader" in vulkan_device.name else 2)
     assert judged.sum() > 50

@@ -1,4 +1,4 @@
-"""What each built-in compiles to: the SPIR-V instruction that the table of operations names."""
+"""Each built-in compiles to the SPIR-V instruction in the table of operations."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def ballots_of(rng, shape):
     for place in range(size):
         words[:, :, place // 32] |= bits[:, :, place].astype(np.uint32) << np.uint32(place % 32)
     if size < 128 and rng.random() < 0.5:
-        words[:, :, 3] |= np.uint32(1 << 31)  # stands for no lane
+        words[:, :, 3] |= np.uint32(1 << 31)  # the bit of no lane
     return words
 
 

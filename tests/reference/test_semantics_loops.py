@@ -19,7 +19,7 @@ from vkgroup.spec.types import TYPES
 
 
 def same(got, expected, dtype) -> bool:
-    """Whether two components are the same value: bit for bit, any NaN like any other."""
+    """Return whether two components are the same value: bit for bit, with all NaN equal."""
     expected = np.asarray(expected).astype(dtype)
     if got != got:
         return bool(expected != expected)

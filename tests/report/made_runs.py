@@ -77,7 +77,7 @@ _OLD = (
 
 
 def old_run() -> list[Result]:
-    """A run in which one case fails that `new_run` has mended."""
+    """A run with one failing case that passes in `new_run`."""
     return [
         Result(WRONG, Status.PASS, 0.1, 512),
         Result(MENDED, Status.FAIL, 0.1, 512, detail="a sentence\n1 of 512 wrong\nrepeat: vkgroup again"),
@@ -120,7 +120,7 @@ def write_run(
 
 
 def capabilities(driver: str = "made up") -> dict[str, Any]:
-    """What the device of a run declares, as ``capabilities.json`` has it."""
+    """Return the declared properties of a run's device, as in ``capabilities.json``."""
     device = Capabilities(name="A device", type="cpu", driver_name=driver, subgroup=Subgroup(size=4))
     declared: dict[str, Any] = json.loads(json.dumps(device.to_json()))
     return declared
@@ -177,7 +177,7 @@ def bench(scale: float, device: str = "A device") -> dict[str, Any]:
 
 
 def check(message: str = "two write the same place") -> dict[str, Any]:
-    """What a check found, as ``vkgroup check --json`` writes it."""
+    """Return the findings of a check, as ``vkgroup check --json`` writes them."""
     place = {"file": "a.comp", "line": 3, "text": f"x = 1; // {message}", "position": 4}
     finding = {
         "kind": "race",

@@ -1,4 +1,4 @@
-"""What a report shows, before it is a page: inputs, lanes, axes, comparisons; and the command."""
+"""Data of a report before it is rendered (inputs, lanes, axes, comparisons), and the command."""
 
 from __future__ import annotations
 

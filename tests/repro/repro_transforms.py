@@ -41,6 +41,6 @@ def wrong_switch(data: bytes) -> bytes:
 
 
 def ballot_of_nobody(data: bytes) -> bytes:
-    """Let nobody vote for what ballots ask."""
+    """Replace the predicates of ballots by false."""
     data, false = boolean_constant(data, value=False)
     return rewritten(data, lambda words: [[*words[:4], false]] if words[0] == _BALLOT else [words])

@@ -104,7 +104,7 @@ def test_the_device_is_as_the_probe_has_it(made: tuple[Path, Result]) -> None:
 
 
 def _as_the_reference(folder: Path) -> npt.NDArray[np.uint32]:
-    """What the reference device leaves in the outputs."""
+    """Return the outputs of the reference device."""
     left = np.load(folder / "outputs/step0-Outputs.npy")
     lanes = {name: np.load(folder / f"expected/lanes-{name}.npy") for name in ("at", "least", "recorded")}
     left[lanes["at"][lanes["recorded"]]] = lanes["least"][lanes["recorded"]]

@@ -1,4 +1,4 @@
-"""The folder of a check, repeated, mended and repeated."""
+"""A reproduction folder of `check`: repeated, corrected, and repeated again."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def plain(text: str) -> str:
 
 
 def stretches(document: Document, text: str) -> tuple[list[Stretch], list[str]]:
-    """Lay a document's rows over its text; what stands before the first section (of a web page) is left out.
+    """Map a document's rows to its text; text before the first section (of a web page) is ignored.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What evidence stands for: cases that a glob selects, test functions, examples of the tutorial, files."""
+"""Evidence: cases that a glob selects, test functions, examples of the tutorial, files."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def functions_of(path: str) -> frozenset[str]:
 
 
 def exists(evidence: Evidence) -> bool:
-    """Whether there is such a thing: a case that matches, a test function, an example, a file."""
+    """Return whether the evidence exists: a matching case, a test function, an example, a file."""
     if evidence.kind == "case":
         return bool(suite().matching(evidence.name))
     if evidence.kind == "test":

@@ -38,7 +38,7 @@ ROOT = DATA.parents[1]
 PAGES = ROOT / "docs" / "traceability"
 
 KINDS = ("case", "test", "tutorial", "file")
-"""What shows a statement.
+"""Evidence for a statement.
 
 Cases of the conformance suite (a glob), a test function (``tests/…/test_x.py::test_y``, or with one of its
 parameters, ``test_y[parameter]``), an example of ``python shaders/tutorial``, or a file that is there.
@@ -74,7 +74,7 @@ class Row:
 
     @property
     def answers(self) -> int:
-        """How many of the three answers are given; must be one."""
+        """Return the number of the three answers that are given; it must be one."""
         return sum(map(bool, (self.shown, self.untestable, self.informative)))
 
 

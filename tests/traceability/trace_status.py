@@ -1,4 +1,4 @@
-"""What became of the evidence on each device: ``status.json``, recorded from results of real runs.
+"""Status of the evidence on each device: ``status.json``, recorded from results of real runs.
 
 It counts, for each glob of cases and each test function, how many passed, failed, were undefined or not
 supported, device by device. It is keyed by the evidence and not by the row: rows may be moved and
@@ -46,7 +46,7 @@ _AGAINST = ("Fail", "Crash", "Timeout")
 
 @dataclass(frozen=True)
 class Count:
-    """How many checks ended how; `reason` is why most of those not supported were not."""
+    """Number of checks by outcome; `reason` is the most frequent reason for NotSupported."""
 
     passed: int = 0
     failed: int = 0

@@ -40,7 +40,7 @@ def masks(polygon: np.ndarray, size: tuple[int, int], samples: int) -> np.ndarra
 
 
 def inside(polygon: np.ndarray, x: Fraction, y: Fraction) -> bool | None:
-    """Whether a place is strictly inside a convex polygon; None on its edge."""
+    """Return whether a point is strictly inside a convex polygon; None on its edge."""
     sides = []
     corners = [*polygon.tolist(), polygon[0].tolist()]
     for (ax, ay), (bx, by) in pairwise(corners):
@@ -188,7 +188,7 @@ def test_a_line_is_a_rectangle_of_width_one() -> None:
 
 
 def test_what_lies_before_or_behind_the_depths_is_clipped() -> None:
-    """Depth runs from -1 at the left to 3 at the right: a quarter of the width lies from 0 to 1."""
+    """Depth runs from -1 at the left to 3 at the right: a quarter of the width is between 0 and 1."""
     corners = triangles((-1, -1, -1), (1, -1, 3), (-1, 1, -1), (1, -1, 3), (1, 1, 3), (-1, 1, -1))
     fragment = "#version 450\nlayout(location = 0) out float z; void main() { z = gl_FragCoord.z; }"
     result = reference().draw(fragment, (16, 4), vertices={"position": corners})["z"]

@@ -26,7 +26,7 @@ def random_places(seed: int, count: int) -> np.ndarray:
 
 
 def clear_of_edges(device: Device, places: np.ndarray, samples: int) -> np.ndarray:
-    """Which samples lie farther from every edge of some primitives than a device may move it.
+    """Return the samples whose distance from every edge exceeds the error that a device may have.
 
     Parameters
     ----------

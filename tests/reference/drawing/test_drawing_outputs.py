@@ -25,7 +25,7 @@ void main() {
 def test_outputs_are_converted_to_their_formats() -> None:
     colors = {"color": "rgba8", "numbers": "rg16i", "bits": "r8ui"}
     result = reference().draw(BOTH, (4, 4), colors=colors)
-    # 0.125, 0.375, … in 255ths; out of range what lies outside.
+    # 0.125, 0.375, … in 255ths; values outside are out of range.
     ramp = np.rint((np.arange(4) + 0.5) / 4 * 255)
     assert np.array_equal(result["color"][0, :, 0], ramp)
     assert np.array_equal(result["color"][:, 0, 1], ramp)

@@ -86,7 +86,7 @@ def test_shuffled_quads_give_the_same_picture(mix: bool) -> None:
     source = """
     layout(location = 0) out uvec4 color;
     void main() { color = uvec4(uvec2(gl_FragCoord.xy), gl_PrimitiveID, 1); }"""
-    # The second triangle lies over the first.
+    # The second triangle covers the first.
     places = triangles((-1, -1), (3, -1), (-1, 3), (-1, -1), (1, -1), (-1, 1))
     plain, _, _ = lanes(source, (32, 32), positions=places, subgroup_size=16)
     for seed in range(3):

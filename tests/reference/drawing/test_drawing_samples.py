@@ -17,7 +17,7 @@ SLANTED = [(0.3, 0.1), (7.7, 0.6), (1.1, 7.9)]
 
 
 def covered(places: list[tuple[float, float]], samples: int, size: int = 8) -> np.ndarray:
-    """Which samples lie in a triangle, by the signs of its edges."""
+    """Return the samples inside a triangle, by the signs of its edge functions."""
     corners = np.array(places)
     y, x = np.mgrid[:size, :size]
     result = np.zeros((size, size, samples), bool)

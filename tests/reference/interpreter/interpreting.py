@@ -41,7 +41,7 @@ def kinds(outcome: Outcome) -> list[str]:
 
 
 def line(source: str, position: int, chosen: Program) -> int:
-    """Return the line of `source` in which the instruction at `position` lies."""
+    """Return the line of `source` of the instruction at `position`."""
     result = 0
     for entry in chosen.module.instructions:
         if entry.name == "OpLine":

@@ -232,7 +232,7 @@ def test_what_the_order_decides_through_branches_is_marked_until_the_ways_meet()
 
 @pytest.mark.parametrize("seed", range(6))
 def test_workgroups_that_wait_for_each_other_in_loops_of_their_own_end(seed: int) -> None:
-    # Each workgroup has a loop of its own, which ends when another one's flag is up.
+    # Each workgroup has a loop that ends when another workgroup's flag is set.
     rng = np.random.default_rng(seed)
     order = rng.permutation(int(rng.integers(3, 9))).tolist()
     waits_for = dict(pairwise(order))

@@ -107,7 +107,7 @@ def rounded(exact, scalar):
 
 
 def same(a, b):
-    """Whether two numbers are the same, NaN and the sign of zero included."""
+    """Return whether two numbers are the same, NaN and the sign of zero included."""
     a, b = np.asarray(a), np.asarray(b)
     if a.dtype.kind != "f":
         return bool((a == b).all())

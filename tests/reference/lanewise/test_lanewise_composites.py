@@ -28,7 +28,7 @@ def filled(kind, seed=0, causes=True):
 
 
 def consistent(result):
-    """Whether every component of a `filled` value still has its own cause."""
+    """Return whether every component of a `filled` value still has its own cause."""
     return all(
         (np.broadcast_to(cause, leaf.shape) == (leaf.astype(np.int64) + HARD)).all()
         for leaf, cause in zip(result.leaves, result.causes, strict=True)

@@ -174,7 +174,7 @@ def test_absolute_errors():
 
 
 def test_inherited_ranges_hold_what_their_formulas_compute():
-    """Evaluated in float32, step by step, with the functions that have rows of their own at their worst."""
+    """Evaluate in float32, step by step, with the largest error for functions that have their own row."""
     rng = np.random.default_rng(3)
     x, y = rng.uniform(0.1, 0.95, (2, 300)).astype(np.float32)
     worst = np.float32(1 + 2.0**-12.2)  # 4096 units of a number just below a power of two
