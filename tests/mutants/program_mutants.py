@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
+from typing import Any
 
 from vkgroup.programs.nodes import (
     Block,
     Case,
+    Condition,
     Elect,
     Fixed,
     If,
@@ -30,7 +32,7 @@ _BLOCKS = ("then", "otherwise", "body", "rest", "farewell")
 def inverted(block: Block, at: int) -> Block | None:
     """Negate a condition."""
     old = block[at]
-    if not isinstance(old, If):
+    if not isinstance(old, If) or not isinstance(old.condition, Condition):
         return None
     return (*block[:at], replace(old, condition=Not(old.condition)), *block[at + 1 :])
 
@@ -111,7 +113,8 @@ def _mutants_of(block: Block, change: Change) -> Iterator[Block]:
             elif field.name == "cases":
                 inner = _cases(value, change)
             for new in inner:
-                yield (*block[:at], replace(statement, **{field.name: new}), *block[at + 1 :])
+                parts: dict[str, Any] = {field.name: new}
+                yield (*block[:at], replace(statement, **parts), *block[at + 1 :])
 
 
 def _cases(cases: tuple[Case, ...], change: Change) -> Iterator[tuple[Case, ...]]:
