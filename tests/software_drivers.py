@@ -17,7 +17,7 @@ from vkgroup.drivers import Driver, DriverStatus
 from vkgroup.drivers.cache import version_key
 from vkgroup.errors import DriverFetchError
 
-OLDEST = {"swiftshader": "156.0.8078.79", "lavapipe": "25.0.7"}
+OLDEST = {"swiftshader": "156.0.8078.73", "lavapipe": "25.0.7"}
 """The version of each family that the tests were written with. Newer ones are taken too, older ones never."""
 
 _SHARED_FOLDERS = ("apt", "test-packages", "modules")
