@@ -98,10 +98,13 @@ def test_a_derivative_takes_debian_s_package_by_its_own_copy_of_the_keys(
     debian = Repository(tmp_path / "debian")
     debian.folder.mkdir()
     debian.add_swiftshader("156.0-1")
+    debian.add_lavapipe("25.0-1")
     (tmp_path / "keys").write_text("keys")
     keyring = "usr/share/keyrings/debian-archive-keyring.gpg"
     repository.add("debian-archive-keyring", "1-1", {keyring: tmp_path / "keys"})
     repository.add_lavapipe("24.0-1")
+    repository.add_library("libvulkan1", "libvulkan.so.1")
+    repository.add_library("vulkan-validationlayers", "libVkLayer_khronos_validation.so")
     asked: list[Path] = []
     monkeypatch.setattr(apt, "is_debian", lambda: False)
     monkeypatch.setattr(apt, "_debian_sources", lambda keys: asked.append(keys) or debian.source)
@@ -109,11 +112,15 @@ def test_a_derivative_takes_debian_s_package_by_its_own_copy_of_the_keys(
     assert drivers.fetch("swiftshader").version == "156.0"
     assert asked[0].read_text() == "keys"
     assert [s.name for s in drivers.list_drivers()] == ["swiftshader-156.0", "lavapipe-24.0"]
+    assert drivers.fetch("lavapipe").version == "24.0"
+    assert drivers.fetch("lavapipe-25.0").version == "25.0"
+    with pytest.raises(DriverFetchError, match=r"it offers lavapipe-24\.0"):
+        drivers.fetch("lavapipe-99.0")
 
 
 def test_debian_s_own_sources_are_signed_by_its_keys() -> None:
     lines = apt._debian_sources(Path("/some/keys.gpg")).splitlines()
-    assert len(lines) == 2
+    assert [line.split()[3] for line in lines] == ["oldstable", "oldstable-backports", "oldstable-security"]
     assert all(line.startswith("deb [signed-by=/some/keys.gpg] http://deb.debian.org/") for line in lines)
 
 

@@ -193,7 +193,9 @@ def test_failures_of_other_families_are_drawn_as_what_they_are_of(context_page: 
     write_html(read([tmp_path / "run"]), path)
     open_report(page, path, f"#case={made.MASKED}")
     case = page.get_by_role("dialog")
-    expect(case.locator(".sentence")).to_contain_text("In random program 4 with constructs nested up to 2 deep")
+    expect(case.locator(".sentence")).to_contain_text(
+        "In random program 4 with constructs nested up to 2 deep"
+    )
     strips = case.locator(".strip").all()
     assert [strip.locator(".name").text_content() for strip in strips] == [
         "active 0x3", "expected 0x3", "got by lane 1 0x6, wrong: 0, 2",

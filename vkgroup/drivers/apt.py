@@ -83,6 +83,7 @@ def _debian_sources(keyring: Path) -> str:
     option = f"[signed-by={keyring}]"
     return (
         f"deb {option} {_DEBIAN_MIRROR} oldstable main\n"
+        f"deb {option} {_DEBIAN_MIRROR} oldstable-backports main\n"
         f"deb {option} {_DEBIAN_SECURITY_MIRROR} oldstable-security main"
     )
 
@@ -202,13 +203,15 @@ class Apt:
             for archive in sorted(Path(downloads).glob("*.deb")):
                 self._output(["dpkg-deb", "--extract", str(archive), str(into)])
 
-    def with_package(self, package: str, progress: Progress | None = None) -> Apt:
+    def with_package(
+        self, package: str, upstream: str | None = None, progress: Progress | None = None
+    ) -> Apt:
         """Return the sources that have `package`: these, or Debian's if a derivative of Debian lacks it.
 
-        Debian's sources are verified with the keys in the derivative's keyring package, so the chain of trust
+        With `upstream`, the sources must have this upstream version of the package. Debian's sources are verified with the keys in the derivative's keyring package, so the chain of trust
         also starts with the system's keys.
         """
-        if is_debian() or self.versions(package) or not self.versions(_KEYRING_PACKAGE):
+        if is_debian() or self._has(package, upstream) or not self.versions(_KEYRING_PACKAGE):
             return self
         keys = self._folder / "debian-keys"
         keyring = keys / "usr" / "share" / "keyrings" / _KEYRINGS[0]
@@ -216,7 +219,10 @@ class Apt:
             self.unpack([self.newest(_KEYRING_PACKAGE)], keys, progress)
         debian = Apt(self._folder / "debian", _debian_sources(keyring))
         debian.update(progress)
-        return debian
+        return debian if debian._has(package, upstream) else self
+
+    def _has(self, package: str, upstream: str | None) -> bool:
+        return any(upstream in (None, version.upstream) for version in self.versions(package))
 
     def _installed(self) -> set[str]:
         query = ["dpkg-query", "--show", "--showformat", "${db:Status-Status} ${Package}\n"]

@@ -58,7 +58,7 @@ def fetch(name: str, progress: Progress | None = None, *, self_contained: bool =
             driver = _find(family, version)
             if driver is not None and loads(driver):
                 return driver
-        apt = _updated_apt(progress).with_package(family.package, progress)
+        apt = _updated_apt(progress).with_package(family.package, version, progress)
         try:
             package = _choose(apt, family, version)
             return build(apt, folder, family, package, progress, self_contained=self_contained)
@@ -103,7 +103,7 @@ def list_drivers(progress: Progress | None = None) -> list[DriverStatus]:
     with cache.locked():
         apt = _updated_apt(progress)
         for family in FAMILIES.values():
-            source = apt.with_package(family.package, progress)
+            source = apt.with_package(family.package, progress=progress)
             offered = {f"{family.name}-{p.upstream}": p for p in reversed(source.versions(family.package))}
             for name, package in offered.items():
                 driver = in_cache.pop(name, None)
