@@ -208,8 +208,9 @@ class Apt:
     ) -> Apt:
         """Return the sources that have `package`: these, or Debian's if a derivative of Debian lacks it.
 
-        With `upstream`, the sources must have this upstream version of the package. Debian's sources are verified with the keys in the derivative's keyring package, so the chain of trust
-        also starts with the system's keys.
+        With `upstream`, the sources must have this upstream version of the package. Debian's sources are
+        verified with the keys in the derivative's keyring package, so the chain of trust also starts with the
+        system's keys.
         """
         if is_debian() or self._has(package, upstream) or not self.versions(_KEYRING_PACKAGE):
             return self
