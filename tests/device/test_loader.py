@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -102,3 +104,16 @@ except vkgroup.errors.Unsupported as error:
     assert done.stderr == ""
     assert "('VK_LAYER_KHRONOS_validation',)" in done.stdout
     assert "vulkan-validationlayers" in done.stdout
+
+
+def test_a_library_that_is_loaded_is_not_loaded_again_from_another_folder(tmp_path: Path) -> None:
+    """Two copies of LLVM in a process abort it, and two fetched drivers may each have one."""
+    ctypes.CDLL("libm.so.6")
+    mapped = [line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines()]
+    loaded = Path(next(name for name in mapped if name.endswith("/libm.so.6")))
+    copy = Path(shutil.copy(loaded, tmp_path))
+    unknown = Path(shutil.copy(loaded, tmp_path / "libvkgroup_test_unknown.so.6"))
+    loader._load(copy, "a driver")
+    assert str(copy) not in Path("/proc/self/maps").read_text()
+    loader._load(unknown, "a driver")
+    assert str(unknown) in Path("/proc/self/maps").read_text()

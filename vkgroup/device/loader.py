@@ -113,7 +113,18 @@ def _host_has(name: str) -> bool:
 
 
 def _load(library: Path, driver: str) -> None:
+    """Load a library unless the process has one of this name: a second copy of LLVM would abort it."""
+    if _is_loaded(library.name):
+        return
     try:
         ctypes.CDLL(str(library), ctypes.RTLD_GLOBAL)
     except OSError as error:
         raise NoDevice(f"The driver {driver} needs {library}, which does not load: {error}") from None
+
+
+def _is_loaded(name: str) -> bool:
+    try:
+        ctypes.CDLL(name, os.RTLD_NOLOAD)
+    except OSError:
+        return False
+    return True
