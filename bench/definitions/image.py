@@ -12,12 +12,11 @@ import numpy.typing as npt
 
 from vkgroup.bench import Case, Data, Definition, host, powers_of_two
 from vkgroup.bench.definition import Arrays, Contender
-from vkgroup.bench.verify import wrong
+from vkgroup.bench.host import wrong
 from vkgroup.dispatch import Device
 from vkgroup.kernels.box_filter import plan_box_filter
-from vkgroup.kernels.grid import of_version
-from vkgroup.kernels.mip_chain import level_places, level_shapes, plan_mip_chain
-from vkgroup.kernels.quad_mip import VERSIONS, draw_quad_mip
+from vkgroup.kernels.mip_chain import VERSIONS, draw_quad_mip, level_places, level_shapes, plan_mip_chain
+from vkgroup.kernels.tuning import of_version
 
 Array = npt.NDArray[Any]
 

@@ -9,8 +9,7 @@ import numpy as np
 
 from vkgroup.bench import Case, Data, Definition
 from vkgroup.bench.definition import Arrays
-from vkgroup.bench.micro_clock import has_clock, unit
-from vkgroup.bench.micro_file import Shaded, Shader
+from vkgroup.bench.micro_clock import Shaded, Shader, has_clock, unit
 from vkgroup.dispatch import Device
 from vkgroup.errors import Unsupported
 from vkgroup.kernels.pipelines import subgroup_size

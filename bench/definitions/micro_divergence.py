@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from vkgroup.bench import Case, Data, Definition
 from vkgroup.bench.definition import Arrays
-from vkgroup.bench.micro_clock import unit
-from vkgroup.bench.micro_file import Shaded, Shader
+from vkgroup.bench.micro_clock import Shaded, Shader, unit
 from vkgroup.dispatch import Device
 from vkgroup.errors import Unsupported
 from vkgroup.kernels.pipelines import subgroup_size

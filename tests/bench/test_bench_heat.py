@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from vkgroup.bench.definition import Data
-from vkgroup.bench.heat import Heat, heat
-from vkgroup.bench.timing import Lane, race
+from vkgroup.bench.timing import Heat, Lane, heat, race
 from vkgroup.dispatch import Device
 
 

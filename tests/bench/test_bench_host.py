@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 
 from vkgroup.bench import Data, catalogue, host
-from vkgroup.bench.verify import wrong
+from vkgroup.bench.host import wrong
 
 SIZE = 3 * host.BLOCK + 5
 PLACES = (0, host.BLOCK - 1, host.BLOCK, 2 * host.BLOCK + 77, SIZE - 1)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vkgroup.bench.landing import Landing
+from vkgroup.bench.plans import Landing
 from vkgroup.dispatch import Device
 
 ARRAYS: dict[str, Any] = {

@@ -11,9 +11,9 @@ import pytest
 import vkgroup
 from vkgroup import drivers
 from vkgroup.bench.definition import Arrays, Data, Prepared
+from vkgroup.bench.host import wrong
 from vkgroup.bench.micro_cases import all_cases
 from vkgroup.bench.micro_chain import Options, make_case, workgroup_of
-from vkgroup.bench.verify import wrong
 from vkgroup.dispatch import Device
 from vkgroup.errors import InvalidDispatch, Unsupported
 

@@ -10,9 +10,9 @@ import pytest
 
 from vkgroup.bench import Definition
 from vkgroup.bench.catalogue import choose
+from vkgroup.bench.host import wrong
 from vkgroup.bench.plans import Inputs, PlanContender
 from vkgroup.bench.run import Options, run
-from vkgroup.bench.verify import wrong
 from vkgroup.dispatch import Device
 
 NAMES = [

@@ -18,9 +18,9 @@ import pytest
 import vkgroup
 from vkgroup.bench import Data, array_peers
 from vkgroup.bench.catalogue import choose, peers
+from vkgroup.bench.host import wrong
 from vkgroup.bench.overhead import COUNT, Submitting, Work, only_driver
 from vkgroup.bench.run import Options, run
-from vkgroup.bench.verify import wrong
 from vkgroup.device import Capabilities
 from vkgroup.dispatch import Device
 from vkgroup.drivers import Driver

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from vkgroup.bench import Data
-from vkgroup.bench.verify import wrong
+from vkgroup.bench.host import wrong
 
 FLOATS = np.array([1.0, 2.0, np.nan], np.float32)
 

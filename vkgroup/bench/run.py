@@ -13,13 +13,12 @@ import numpy as np
 from vkgroup import choices
 from vkgroup.bench import catalogue
 from vkgroup.bench.caches import Cache, eviction, last_level_cache
-from vkgroup.bench.ceilings import Ceilings
 from vkgroup.bench.definition import Definition, Peer
 from vkgroup.bench.entrants import Entrants
-from vkgroup.bench.heat import heat
-from vkgroup.bench.measure import Course, measure
+from vkgroup.bench.measure import Ceilings, Course, measure
 from vkgroup.bench.row import Row
 from vkgroup.bench.sizes import climb, largest_in_memory, time_once
+from vkgroup.bench.timing import heat
 from vkgroup.dispatch import Device
 from vkgroup.errors import InvalidInput, OutOfMemory, Unsupported
 

@@ -42,7 +42,6 @@ plan. A plan that is recorded on buffers can be submitted many times:
 from __future__ import annotations
 
 from vkgroup.kernels.aggregation import count, plan_aggregation
-from vkgroup.kernels.arg_reduce import argmax, argmin, plan_arg_reduce
 from vkgroup.kernels.box_filter import box_filter, plan_box_filter
 from vkgroup.kernels.compact import compact, compress, flatnonzero, nonzero, partition_by
 from vkgroup.kernels.compact_plan import plan_compact
@@ -50,11 +49,21 @@ from vkgroup.kernels.histogram import bincount, histogram, plan_bincount, plan_h
 from vkgroup.kernels.matmul import matmul, plan_matmul
 from vkgroup.kernels.matvec import matvec, plan_matvec
 from vkgroup.kernels.max_pool import max_pool, plan_max_pool
-from vkgroup.kernels.mip_chain import mip_chain, plan_mip_chain
+from vkgroup.kernels.mip_chain import mip_chain, plan_mip_chain, quad_mip
 from vkgroup.kernels.plan import Plan
-from vkgroup.kernels.quad_mip import quad_mip
 from vkgroup.kernels.radix_sort import plan_radix_sort
-from vkgroup.kernels.reduce import bitwise_and, bitwise_or, bitwise_xor, max, min, prod, sum
+from vkgroup.kernels.reduce import (
+    argmax,
+    argmin,
+    bitwise_and,
+    bitwise_or,
+    bitwise_xor,
+    max,
+    min,
+    plan_arg_reduce,
+    prod,
+    sum,
+)
 from vkgroup.kernels.reduce_plan import plan_reduce
 from vkgroup.kernels.rows import layer_norm, plan_layer_norm, plan_softmax, softmax
 from vkgroup.kernels.scan import cumprod, cumsum, maximum_accumulate, minimum_accumulate, scan

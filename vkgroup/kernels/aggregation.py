@@ -12,12 +12,12 @@ from vkgroup.dispatch import Buffer, Device
 from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.arguments import Arguments, Given, Result
 from vkgroup.kernels.histogram_keys import greatest_not_above, keys_of, least_not_below, macros
-from vkgroup.kernels.pipelines import choose
+from vkgroup.kernels.pipelines import choose, parts, possible_groups, possible_workgroup
 from vkgroup.kernels.plan import Plan, Planner
 from vkgroup.kernels.reduce import max as reduce_max
 from vkgroup.kernels.reduce import min as reduce_min
-from vkgroup.kernels.tuning import TABLES, check_whole, tuned
-from vkgroup.kernels.types import dtype_of, sizes_of
+from vkgroup.kernels.tuning import TABLES, checked_values, whole
+from vkgroup.kernels.types import dtype_of, element_count, sizes_of
 
 OPERATIONS = ("maximum", "minimum", "count", "append")
 """Aggregations that `plan_aggregation` supports."""
@@ -71,20 +71,19 @@ def plan_aggregation(
         The device lacks a required feature. Elements of 8 and 16 bits require storage of their type.
     """
     dtype, sizes = dtype_of(dtype), sizes_of(shape)
-    _check(dtype, operation, condition, tuning)
+    _check(dtype, operation, condition)
     implementation = choose(device, implementation, *_OPERATIONS, kinds=(EACH,))
     planner = Planner(device, f"{operation} by atomics", implementation)
-    planner.input("x", dtype, shape)
-    count = math.prod(sizes)
-    if not 0 < count < 2**32:
-        raise InvalidDispatch(f"A plan takes 1 to 2**32 - 1 elements; {count} were given.")
+    planner.input("x", dtype, sizes)
+    count = element_count(sizes)
     bindings = {"Vectors": "x", "Scalars": "x", "Result": _result(planner, operation, dtype)}
     if operation == "append":
         bindings["Kept"] = planner.output("kept", dtype, count)
-    values = tuned(device, "aggregation", implementation, **tuning)
-    limits = device.capabilities.limits
-    workgroup = min(values["workgroup"], int(limits["maxComputeWorkGroupInvocations"]))
-    constants: dict[int | str, Any] = {"ITEMS": values["items"]}
+    values = checked_values(
+        device, "aggregation", implementation, tuning, {"workgroup": whole("workgroup", _VECTOR)}
+    )
+    workgroup = possible_workgroup(device, values["workgroup"])
+    constants = {"ITEMS": values["items"]}
     if implementation != "subgroup":
         constants["THROUGH_SHARED"] = implementation == "shared"
     kernel = planner.kernel(
@@ -95,8 +94,7 @@ def plan_aggregation(
     )
     vectors = count * dtype.itemsize // _VECTOR
     each = workgroup * (1 if operation == "append" else values["items"])
-    most = min(values["groups"], int(limits["maxComputeWorkGroupCount"][0]))
-    groups = max(1, min(most, -(-vectors // each)))
+    groups = possible_groups(device, parts(vectors, each), values["groups"])
     push = {"count": count, **_range(dtype, condition)}
     planner.fill(bindings["Result"], 0)
     planner.dispatch(kernel, groups, bindings, push=push)
@@ -110,9 +108,7 @@ def plan_aggregation(
     return planner.plan()
 
 
-def _check(
-    dtype: np.dtype[Any], operation: str, condition: tuple[str, float] | None, tuning: dict[str, Any]
-) -> None:
+def _check(dtype: np.dtype[Any], operation: str, condition: tuple[str, float] | None) -> None:
     if operation not in OPERATIONS:
         raise InvalidDispatch(f"operation must be one of {OPERATIONS}; {operation!r} was given.")
     if operation in ("maximum", "minimum"):
@@ -126,14 +122,6 @@ def _check(
         raise InvalidDispatch(
             f"condition must be one of {COMPARISONS} and a number; {condition!r} was given."
         )
-    known = TABLES["aggregation"]["any"].keys()
-    if unknown := tuning.keys() - known:
-        raise InvalidDispatch(
-            f"An aggregation has no tuning values {sorted(unknown)}; it has {sorted(known)}."
-        )
-    for name, value in tuning.items():
-        if value is not None:
-            check_whole(name, value, _VECTOR if name == "workgroup" else 1)
 
 
 def _result(planner: Planner, operation: str, dtype: np.dtype[Any]) -> str:
@@ -236,7 +224,7 @@ def count(
     """
     arguments = Arguments(device, x=x)
     given = arguments["x"]
-    _check(given.dtype, "count", (comparison, value), {})
+    _check(given.dtype, "count", (comparison, value))
     macros(given.dtype)
     if not math.prod(given.shape):
         return 0

@@ -27,57 +27,43 @@ def default_device() -> Device:
 
 
 class Arguments:
-    """The arguments of a kernel: all NumPy arrays, or all buffers of one device.
+    """The arguments of a kernel by name: all NumPy arrays, or all buffers of one device.
 
     Arrays of other libraries become NumPy arrays if they are in host memory, and buffers if they are in GPU
-    memory. Shared memory is used in place (`Device.from_dlpack`).
-
-    Attributes
-    ----------
-    given : the arguments by name, as arrays or buffers.
-    device : the device that the kernel will run on. Reading this property may open the default device.
-    buffers : whether the arguments are buffers; the results are then buffers too.
+    memory. Shared memory is used in place (`Device.from_dlpack`). If `buffers` is true, the arguments are
+    buffers, and the results are buffers too.
     """
 
     def __init__(self, device: Device | None, **given: Any) -> None:
         check_device(device)
-        self.given: dict[str, npt.NDArray[Any] | Buffer] = {
-            name: _taken(name, value, device) for name, value in given.items()
+        self.given: dict[str, Result] = {
+            name: _converted(name, value, device) for name, value in given.items()
         }
         buffers = [value for value in self.given.values() if isinstance(value, Buffer)]
         self.buffers = bool(buffers)
         if self.buffers and len(buffers) != len(self.given):
             names = ", ".join(name for name, value in self.given.items() if not isinstance(value, Buffer))
             raise InvalidDispatch(f"Give all arguments as arrays or all as buffers; {names} is an array.")
-        self._device = device
-        if buffers:
-            self._device = _device_of(buffers, device)
+        self._device = _device_of(buffers, device) if buffers else device
 
     @property
     def device(self) -> Device:
-        """The device that the kernel will run on."""
+        """The device that the kernel will run on; reading this property may open the default device."""
         if self._device is None:
             self._device = default_device()
         return self._device
 
-    def __getitem__(self, name: str) -> npt.NDArray[Any] | Buffer:
+    def __getitem__(self, name: str) -> Result:
         return self.given[name]
 
-    def run(self, plan: Plan, *results: str, **extra: Any) -> tuple[Any, ...]:
-        """Run a plan on the arguments and return some of its outputs.
+    def run(self, plan: Plan, *results: str, **extra: npt.NDArray[Any]) -> tuple[Result, ...]:
+        """Run a plan on the arguments and `extra` input arrays, and return the outputs named in `results`.
 
-        Parameters
-        ----------
-        results : names of outputs.
-        **more : further inputs, as arrays.
-
-        Returns
-        -------
-        Arrays, or buffers if the arguments are buffers, with the plan's dtypes and shapes. The buffers are
-        shared with CUDA if any argument is.
+        The results are arrays, or buffers if the arguments are buffers. The buffers are shared with CUDA if
+        any argument is.
         """
         inputs: dict[str, Buffer] = {}
-        made: list[Buffer] = []
+        own: list[Buffer] = []
         outputs: dict[str, Buffer] = {}
         try:
             for name, value in (*self.given.items(), *extra.items()):
@@ -86,7 +72,7 @@ class Arguments:
                 else:
                     _check_fits(plan.device, name, value.nbytes)
                     inputs[name] = plan.device.buffer(np.ascontiguousarray(value))
-                    made.append(inputs[name])
+                    own.append(inputs[name])
             if self.buffers:
                 shared = any(isinstance(value, Buffer) and value.shared for value in self.given.values())
                 for name in results:
@@ -98,11 +84,11 @@ class Arguments:
                     return tuple(outputs[name] for name in results)
                 return tuple(work.buffers[name].read() for name in results)
         finally:
-            for buffer in made:
+            for buffer in own:
                 buffer.close()
 
 
-def _taken(name: str, value: Any, device: Device | None) -> npt.NDArray[Any] | Buffer:
+def _converted(name: str, value: Any, device: Device | None) -> Result:
     """Return an argument as an array or a buffer."""
     if isinstance(value, Buffer):
         return value

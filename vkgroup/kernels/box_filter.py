@@ -15,11 +15,10 @@ import numpy.typing as npt
 from vkgroup.dispatch import Device
 from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.arguments import Arguments, Given, Result
-from vkgroup.kernels.grid import choose_full, chosen, line, parts, require_full
-from vkgroup.kernels.image import image_extent
-from vkgroup.kernels.pipelines import subgroup_size
+from vkgroup.kernels.pipelines import choose_full, line, parts, require_full, subgroup_size
 from vkgroup.kernels.plan import Plan, Planner
-from vkgroup.kernels.tuning import TABLES
+from vkgroup.kernels.tuning import TABLES, checked_values
+from vkgroup.kernels.types import image_extent
 
 _DEFAULTS: dict[str, Mapping[str, Any]] = {
     "any": {"workgroup": 256, "rows": 16, "blocks": 2},
@@ -74,7 +73,7 @@ def plan_box_filter(
     version = choose_full(device, implementation, "shuffle")
     if implementation == "auto" and 4 * halo > subgroup_size(device):
         version = "shared"
-    values = chosen(device, "box_filter", version, tuning)
+    values = checked_values(device, "box_filter", version, tuning)
     workgroup, blocks = values["workgroup"], values["blocks"]
     rows = min(values["rows"], 2 * radius + 2)
     require_full(device, version, workgroup)
@@ -137,5 +136,4 @@ def box_filter(
     if 0 in given.shape:
         return np.empty(given.shape, np.float32)
     plan = plan_box_filter(arguments.device, given.dtype, given.shape, radius, implementation)
-    result: Result = arguments.run(plan, "filtered")[0]
-    return result
+    return arguments.run(plan, "filtered")[0]

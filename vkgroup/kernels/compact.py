@@ -6,13 +6,11 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from vkgroup.dispatch import Buffer, Device
 from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.arguments import Arguments, Given, Result, as_array
 from vkgroup.kernels.compact_plan import plan_compact, where_of
-from vkgroup.kernels.plan import Plan
 from vkgroup.kernels.scan import words_of_bytes
 
 
@@ -45,15 +43,8 @@ def compress(mask: Given, x: Given, *, device: Device | None = None, implementat
     >>> vkgroup.kernels.compress(np.array([1, 0, 1], bool), np.array([4, 5, 6], np.uint32))
     array([4, 6], dtype=uint32)
     """
-    arguments = Arguments(device, x=x, mask=mask)
-    array = arguments["x"]
-    arguments.given["mask"] = words_of_bytes(arguments["mask"], math.prod(array.shape), "mask")
-    if math.prod(array.shape) == 0:
-        return np.empty(0, array.dtype)
-    plan = plan_compact(
-        arguments.device, array.dtype, array.shape, output="values", implementation=implementation
-    )
-    return _kept(arguments, plan)
+    arguments = _masked(device, x, mask)
+    return _selected(arguments, arguments["x"], implementation)
 
 
 def compact(
@@ -89,12 +80,7 @@ def compact(
     where_of(relation, limit, array.dtype)
     if relation in ("mask", "nonzero"):
         raise InvalidDispatch(f"relation must be a comparison such as '<'; {relation!r} was given.")
-    if math.prod(array.shape) == 0:
-        return np.empty(0, array.dtype)
-    plan = plan_compact(
-        arguments.device, array.dtype, array.shape, relation, limit, implementation=implementation
-    )
-    return _kept(arguments, plan)
+    return _selected(arguments, array, implementation, relation, limit)
 
 
 def flatnonzero(x: Given, *, device: Device | None = None, implementation: str = "auto") -> Result:
@@ -120,23 +106,12 @@ def flatnonzero(x: Given, *, device: Device | None = None, implementation: str =
     """
     arguments = Arguments(device, x=x)
     array = arguments["x"]
-    count = math.prod(array.shape)
-    small = array.dtype.itemsize == 1
-    if not small:
+    where = "mask" if array.dtype.itemsize == 1 else "nonzero"
+    if where == "nonzero":
         where_of("nonzero", None, array.dtype)
-    if count == 0:
-        return np.empty(0, np.int64)
-    if small:
-        arguments.given = {"mask": words_of_bytes(array, count, "x")}
-    plan = plan_compact(
-        arguments.device,
-        array.dtype,
-        array.shape,
-        "mask" if small else "nonzero",
-        output="indices",
-        implementation=implementation,
-    )
-    indices = _kept(arguments, plan)
+    else:
+        arguments.given = {"mask": words_of_bytes(array, math.prod(array.shape), "x")}
+    indices = _selected(arguments, array, implementation, where, output="indices")
     return indices if isinstance(indices, Buffer) else indices.astype(np.int64)
 
 
@@ -179,9 +154,8 @@ def partition_by(
     >>> vkgroup.kernels.partition_by(np.array([0, 1, 1], bool), np.array([4, 5, 6], np.uint32))
     (array([5, 6, 4], dtype=uint32), 2)
     """
-    arguments = Arguments(device, x=x, mask=mask)
+    arguments = _masked(device, x, mask)
     array = arguments["x"]
-    arguments.given["mask"] = words_of_bytes(arguments["mask"], math.prod(array.shape), "mask")
     if math.prod(array.shape) == 0:
         return np.empty(0, array.dtype), 0
     plan = plan_compact(
@@ -191,22 +165,46 @@ def partition_by(
     return parted, _number(total)
 
 
-def _number(total: npt.NDArray[Any] | Buffer) -> int:
+def _masked(device: Device | None, x: Given, mask: Given) -> Arguments:
+    """Return elements and their mask as arguments; the mask has four bytes in each word."""
+    arguments = Arguments(device, x=x, mask=mask)
+    count = math.prod(arguments["x"].shape)
+    arguments.given["mask"] = words_of_bytes(arguments["mask"], count, "mask")
+    return arguments
+
+
+def _number(total: Result) -> int:
     """Return a count, and close its buffer."""
     if not isinstance(total, Buffer):
         return int(total)
-    count = int(total.read())
-    total.close()
-    return count
+    with total:
+        return int(total.read())
 
 
-def _kept(arguments: Arguments, plan: Plan) -> Result:
-    """Run a plan and return the part of its result that holds selected elements."""
+def _selected(
+    arguments: Arguments,
+    array: Result,
+    implementation: str,
+    where: str = "mask",
+    limit: Any = None,
+    output: str = "values",
+) -> Result:
+    """Return the part of a compaction's result that holds the selected elements, or their indices."""
+    if math.prod(array.shape) == 0:
+        return np.empty(0, np.int64 if output == "indices" else array.dtype)
+    plan = plan_compact(
+        arguments.device,
+        array.dtype,
+        array.shape,
+        where,
+        limit,
+        output=output,
+        implementation=implementation,
+    )
     elements, total = arguments.run(plan, "kept", "total")
     count = _number(total)
     if not isinstance(elements, Buffer):
-        result: Result = elements[:count].copy()
-        return result
+        return elements[:count].copy()
     if count == 0:
         elements.close()
         return np.empty(0, elements.dtype)

@@ -13,10 +13,10 @@ import numpy.typing as npt
 
 from vkgroup.dispatch import Device
 from vkgroup.errors import InvalidDispatch
-from vkgroup.kernels.grid import choose_full, parts
+from vkgroup.kernels.pipelines import choose_full, line, parts
 from vkgroup.kernels.plan import Plan, Planner
-from vkgroup.kernels.scan_look_back import COUNTS, OPERATIONS, Tiling, checked, look_back_defaults, tile
-from vkgroup.kernels.tuning import TABLES, tuned
+from vkgroup.kernels.scan_look_back import ALLOWED, COUNTS, OPERATIONS, Tiling, look_back_defaults, tile
+from vkgroup.kernels.tuning import TABLES, checked_values
 from vkgroup.kernels.types import dtype_of, sizes_of
 
 _LOOK_BACK = {name: value for name, value in look_back_defaults().items() if name != "payload"}
@@ -66,11 +66,6 @@ class Where:
     macros: Mapping[str, Any]
     limit: int = 0
     mask: bool = False
-
-    @property
-    def push(self) -> dict[str, int]:
-        """The push constants that hold the limit."""
-        return {"limit": self.limit & 0xFFFFFFFF, "limit_high": self.limit >> 32}
 
 
 def where_of(where: str, limit: Any, dtype: np.dtype[Any]) -> Where:
@@ -169,8 +164,7 @@ def plan_compact(
     if reads and kind.itemsize not in (2, 4, 8):
         raise InvalidDispatch(f"A compaction can move elements of 2, 4 or 8 bytes; {kind} was given.")
     version = choose_full(device, implementation, *OPERATIONS)
-    checked(TABLES["compact"]["any"], tuning)
-    values = tuned(device, "compact", version, **tuning)
+    values = checked_values(device, "compact", version, tuning, ALLOWED)
     planner = Planner(device, "compact", version)
     if reads:
         planner.input("x", kind, shape)
@@ -179,14 +173,41 @@ def plan_compact(
     if output != "count":
         planner.output("kept", np.uint32 if output == "indices" else kind, count)
     planner.output("total", np.uint32, ())
-    macros = {**condition.macros, "BITS": 8 * kind.itemsize if reads else 32}
-    job = _Job(planner, macros, condition, count, reads, _fitting(planner, count, values, macros["BITS"]))
+    macros: dict[str, Any] = {**condition.macros, "BITS": 8 * kind.itemsize if reads else 32}
+    tiling = _fitting(planner, count, values, macros["BITS"])
+    bindings = {4: "total"} | ({0: "x"} if reads else {}) | ({3: "mask"} if condition.mask else {})
+    push = {"count": count, "limit": condition.limit & 0xFFFFFFFF, "limit_high": condition.limit >> 32}
     if output in ("partition", "count"):
         planner.fill("total", 0)
-        job.dispatch("count")
+        # A count of mask bytes does not read the elements.
+        counted = {slot: name for slot, name in bindings.items() if slot or not condition.mask}
+        _dispatch(planner, tiling, macros | {"OUTPUT": "COUNT"}, {"ITEMS": tiling.items}, counted, push)
     if output != "count":
-        job.dispatch(output)
+        bindings |= {1: "kept", 2: tiling.clear(planner)}
+        macros |= {name: value for name, value in tiling.macros().items() if name != "PAYLOAD"}
+        macros["OUTPUT"] = output.upper()
+        _dispatch(planner, tiling, macros, tiling.constants(version), bindings, push)
     return planner.plan()
+
+
+def _dispatch(
+    planner: Planner,
+    tiling: Tiling,
+    macros: dict[str, Any],
+    constants: dict[str, Any],
+    bindings: dict[int, str],
+    push: dict[str, int],
+) -> None:
+    """Add a dispatch of the kernel over all tiles."""
+    if planner.implementation == "shared":
+        macros = macros | {"STAGED": tiling.tuning["staged"]}
+    kernel = planner.kernel(
+        f"compact/{planner.implementation}.comp",
+        macros=macros,
+        workgroup=tiling.workgroup,
+        specialization=constants,
+    )
+    planner.dispatch(kernel, line(planner.device, tiling.tiles), bindings, push)
 
 
 def _fitting(planner: Planner, count: int, values: Mapping[str, Any], bits: int) -> Tiling:
@@ -203,40 +224,3 @@ def _fitting(planner: Planner, count: int, values: Mapping[str, Any], bits: int)
     while items > width and tiling.workgroup * (items * staged + 8 * parts(items, 2 * width)) > room:
         items -= width
     return dataclasses.replace(tiling, items=items, tiles=parts(count, tiling.workgroup * items))
-
-
-@dataclass
-class _Job:
-    """Adds the dispatches of a compaction to a plan."""
-
-    planner: Planner
-    macros: dict[str, Any]
-    where: Where
-    count: int
-    reads: bool
-    tiling: Tiling
-
-    def dispatch(self, output: str) -> None:
-        """Add the dispatch that computes one output."""
-        planner, tiling, counting = self.planner, self.tiling, output == "count"
-        bindings = {4: "total"} | ({0: "x"} if self.reads else {}) | ({3: "mask"} if self.where.mask else {})
-        constants: dict[int | str, Any] = {"ITEMS": tiling.items}
-        macros = {**self.macros, "OUTPUT": output.upper()}
-        if planner.implementation == "shared":
-            macros["STAGED"] = tiling.tuning["staged"]
-        if counting:
-            # A count of mask bytes does not read the elements.
-            bindings = {slot: name for slot, name in bindings.items() if slot or not self.where.mask}
-        else:
-            bindings |= {1: "kept", 2: tiling.clear(planner)}
-            constants = tiling.constants(planner.implementation)
-            macros |= {name: value for name, value in tiling.macros().items() if name != "PAYLOAD"}
-        kernel = planner.kernel(
-            f"compact/{planner.implementation}.comp",
-            macros=macros,
-            workgroup=tiling.workgroup,
-            specialization=constants,
-        )
-        planner.dispatch(
-            kernel, tiling.grid(planner.device), bindings, {"count": self.count, **self.where.push}
-        )

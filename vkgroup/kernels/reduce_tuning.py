@@ -5,22 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from vkgroup.dispatch import Device
 from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.pipelines import subgroup_size
-from vkgroup.kernels.tuning import TABLES, check_whole, tuned
+from vkgroup.kernels.tuning import TABLES, Allowed, checked_values, whole
 
 VECTOR = 4
 """Elements of a vector, which is loaded at once."""
 
-_MOST_TEAM = 32
+MOST_TEAM = 32
+"""Maximum number of invocations of a team in the shared version."""
+
 _PROCESSORS = 128
 """Assumed number of multiprocessors of a GPU that does not report it."""
-
-FINISHES = ("second", "ticket")
-"""Methods to combine parts: a second dispatch, or the last workgroup that finishes."""
 
 TABLES["reduce"] = {
     "any": {
@@ -59,8 +56,16 @@ TABLES["matvec"] = {
     "cpu": {"workgroup": 128, "groups": 16, "finish_workgroup": 64},
 }
 
+_ALLOWED: dict[str, Allowed] = {
+    "finish": ("second", "ticket"),
+    "contiguous": bool,
+    "team": whole("team", 0),
+    "team_columns": whole("team_columns", 0),
+    "radix": whole("radix", 2),
+}
 
-def chosen_tuning(
+
+def reduction_values(
     device: Device, algorithm: str, implementation: str, given: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the tuning values of an algorithm on a device, after checking the caller's values.
@@ -70,12 +75,10 @@ def chosen_tuning(
     InvalidDispatch
         A name is unknown, or a value is invalid.
     """
-    known = TABLES[algorithm]["any"]
-    for name, value in given.items():
-        if name not in known:
-            raise InvalidDispatch(f"{algorithm} has no tuning value {name!r}; it has {', '.join(known)}.")
-        _check(name, value)
-    values = tuned(device, algorithm, implementation, **given)
+    values = checked_values(device, algorithm, implementation, given, _ALLOWED)
+    team = values["team"]
+    if team is not None and team & (team - 1):
+        raise InvalidDispatch(f"team must be a power of two, or 0 for a whole workgroup; {team} was given.")
     if values["groups"] is None:
         builtins = device.capabilities.sm_builtins
         values["groups"] = values["groups_each"] * (builtins.sm_count if builtins else _PROCESSORS)
@@ -91,23 +94,6 @@ def chosen_tuning(
     return values
 
 
-def _check(name: str, value: Any) -> None:
-    if value is None:
-        return
-    if name == "finish":
-        if value not in FINISHES:
-            raise InvalidDispatch(f"finish must be 'second' or 'ticket'; {value!r} was given.")
-    elif name == "contiguous":
-        if not isinstance(value, bool | np.bool_):
-            raise InvalidDispatch(f"contiguous must be True or False; {value!r} was given.")
-    else:
-        check_whole(name, value, {"team": 0, "team_columns": 0, "radix": 2}.get(name, 1))
-        if name == "team" and value & (value - 1):
-            raise InvalidDispatch(
-                f"team must be a power of two, or 0 for a whole workgroup; {value} was given."
-            )
-
-
 def power_of_two(n: int) -> int:
     """Return the smallest power of two that is at least n."""
     return 1 << max(0, n - 1).bit_length()
@@ -117,7 +103,12 @@ def most_team(device: Device, implementation: str, workgroup: int) -> int:
     """Return the maximum size of a team: a power of two that divides the workgroup."""
     if implementation == "subgroup":
         return subgroup_size(device)
-    return min(_MOST_TEAM, workgroup & -workgroup)
+    return min(MOST_TEAM, workgroup & -workgroup)
+
+
+def team_lanes(device: Device, implementation: str, team: int) -> int:
+    """Return the number of lanes that a team occupies: at most a subgroup in the subgroup version."""
+    return min(team, subgroup_size(device)) if implementation == "subgroup" else team
 
 
 def check_team(implementation: str, team: int, workgroup: int) -> None:

@@ -11,24 +11,23 @@ import numpy.typing as npt
 from vkgroup.dispatch import Device
 from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.arguments import Arguments, Given, Result
-from vkgroup.kernels.grid import choose_full
-from vkgroup.kernels.pipelines import subgroup_size, type_macros
+from vkgroup.kernels.pipelines import choose_full, parts, possible_groups, subgroup_size
 from vkgroup.kernels.plan import Plan, Planner
-from vkgroup.kernels.reduce_elements import vectors
 from vkgroup.kernels.reduce_tuning import (
+    MOST_TEAM,
     VECTOR,
     check_team,
-    chosen_tuning,
     most_invocations,
     most_team,
     power_of_two,
+    reduction_values,
+    team_lanes,
 )
-from vkgroup.kernels.types import dtype_of, sizes_of
+from vkgroup.kernels.types import dtype_of, sizes_of, type_macros, vector_type
 
 DTYPES = (np.dtype(np.float32), np.dtype(np.float16))
 """Types of elements; all computation is in float32."""
 
-_MOST_TEAM = 32
 _TEAM_WORKGROUP = 256
 _LONG_ITEMS = 4
 _LARGE = 256
@@ -65,8 +64,7 @@ def softmax(x: Given, *, device: Device | None = None, implementation: str = "au
     if math.prod(shape) == 0:
         return np.empty(shape, dtype)
     plan = plan_softmax(arguments.device, shape, dtype, implementation=implementation)
-    result: Result = arguments.run(plan, "result")[0]
-    return result
+    return arguments.run(plan, "result")[0]
 
 
 def layer_norm(
@@ -120,8 +118,7 @@ def layer_norm(
         epsilon=epsilon,
         implementation=implementation,
     )
-    result: Result = arguments.run(plan, "result")[0]
-    return result
+    return arguments.run(plan, "result")[0]
 
 
 def plan_softmax(
@@ -219,18 +216,18 @@ def _plan(
         )
     length, rows = sizes[-1], math.prod(sizes[:-1])
     version = choose_full(device, implementation, "basic", "arithmetic", "shuffle")
-    values = chosen_tuning(device, "rows", version, tuning)
+    values = reduction_values(device, "rows", version, tuning)
     workgroup, team, items = _sizes(device, version, length, values)
     planner = Planner(device, name, version)
     bindings = {"values": planner.input("x", dtype, sizes)}
     for given, binding in columns.items():
         bindings[binding] = planner.input(given, dtype, length)
     bindings["results"] = planner.output("result", dtype, sizes)
-    constants: dict[int | str, Any] = {"ITEMS": items, "TEAM": team, "ALIGNED": length % VECTOR == 0}
+    constants: dict[str, Any] = {"ITEMS": items, "TEAM": team, "ALIGNED": length % VECTOR == 0}
     if version == "shared":
         constants["RADIX"] = values["radix"]
     macros = type_macros(dtype)
-    macros["T4"] = vectors(macros["T"])
+    macros["T4"] = vector_type(macros["T"])
     if name == "layer_norm":
         macros |= {"WEIGHT": int("weight" in columns), "BIAS": int("bias" in columns)}
     kernel = planner.kernel(
@@ -239,18 +236,14 @@ def _plan(
         workgroup=workgroup,
         specialization=constants,
     )
-    lanes = min(team, subgroup_size(device)) if version == "subgroup" else team
-    groups = -(-rows // max(1, workgroup // lanes)) if team else rows
-    limit = int(device.capabilities.limits["maxComputeWorkGroupCount"][0])
+    groups = parts(rows, max(1, workgroup // team_lanes(device, version, team))) if team else rows
     planner.dispatch(
-        kernel, min(groups, values["groups"], limit), bindings, {"length": length, "rows": rows, **push}
+        kernel,
+        possible_groups(device, groups, values["groups"]),
+        bindings,
+        {"length": length, "rows": rows, **push},
     )
     return planner.plan()
-
-
-def _items_in(workgroup: int) -> int:
-    """Return the number of vectors of a long row that an invocation holds, by workgroup size."""
-    return _LONG_ITEMS if workgroup < _LARGE else 2 * _LONG_ITEMS
 
 
 def _sizes(device: Device, implementation: str, length: int, values: dict[str, Any]) -> tuple[int, int, int]:
@@ -259,9 +252,9 @@ def _sizes(device: Device, implementation: str, length: int, values: dict[str, A
     Short rows use a team within a subgroup, which needs no barrier. Longer rows use the smallest workgroup
     that holds a row with few vectors per invocation: more workgroups then run at once, and hide latency.
     """
-    size = subgroup_size(device) if implementation == "subgroup" else _MOST_TEAM
+    size = subgroup_size(device) if implementation == "subgroup" else MOST_TEAM
     most = most_invocations(device)
-    needed = -(-length // VECTOR)
+    needed = parts(length, VECTOR)
     workgroup, team, items = values["workgroup"], values["team"], values["items"]
     if team is None:
         if workgroup is not None:
@@ -270,8 +263,11 @@ def _sizes(device: Device, implementation: str, length: int, values: dict[str, A
     if workgroup is None:
         workgroup = min(_TEAM_WORKGROUP, most)
         if not team:
-            able = [n for n in _WORKGROUPS if n <= most]
-            fitting = [n for n in able if n * (items or _items_in(n)) >= needed]
+            fitting = [
+                size
+                for size in _WORKGROUPS
+                if size <= most and size * (items or _LONG_ITEMS * (1 if size < _LARGE else 2)) >= needed
+            ]
             workgroup = min(fitting, default=min(_WORKGROUPS[-1], most))
             workgroup = max(workgroup, min(size, most))
     if team > workgroup:
@@ -279,5 +275,5 @@ def _sizes(device: Device, implementation: str, length: int, values: dict[str, A
     check_team(implementation, team, workgroup)
     if items is None:
         lanes = min(team, size) if team else workgroup
-        items = max(1, min(-(-needed // lanes), values["most_items"]))
+        items = max(1, min(parts(needed, lanes), values["most_items"]))
     return workgroup, team, items

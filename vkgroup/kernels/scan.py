@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from vkgroup.dispatch import Buffer, Device
 from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.arguments import Arguments, Given, Result
-from vkgroup.kernels.grid import parts
-from vkgroup.kernels.scan_plan import check_axis, plan_scan
-from vkgroup.kernels.types import check_operation
+from vkgroup.kernels.pipelines import parts
+from vkgroup.kernels.scan_plan import plan_scan
+from vkgroup.kernels.types import check_axis, check_operation
 
 
 def cumsum(
@@ -130,7 +128,8 @@ def scan(
     count = math.prod(array.shape)
     if segments is not None:
         arguments.given["heads"] = words_of_bytes(arguments["heads"], count, "segments")
-    check_axis(axis, len(array.shape))
+    if axis is not None:
+        check_axis(axis, len(array.shape))
     if count == 0:
         return np.empty(0 if axis is None else array.shape, array.dtype)
     plan = plan_scan(
@@ -144,16 +143,10 @@ def scan(
         segments=segments is not None,
         implementation=implementation,
     )
-    (scanned,) = arguments.run(plan, "scanned")
-    return _result(scanned)
+    return arguments.run(plan, "scanned")[0]
 
 
-def _result(array: Any) -> Result:
-    result: Result = array
-    return result
-
-
-def words_of_bytes(given: npt.NDArray[Any] | Buffer, count: int, what: str) -> npt.NDArray[Any] | Buffer:
+def words_of_bytes(given: Result, count: int, what: str) -> Result:
     """Return one byte per element as words of four bytes, padded with zeros; buffers are not changed.
 
     Raises

@@ -10,12 +10,19 @@ import numpy.typing as npt
 
 from vkgroup.dispatch import Device
 from vkgroup.errors import InvalidDispatch
-from vkgroup.kernels.grid import choose_full, line, parts
+from vkgroup.kernels.pipelines import choose_full, line, parts, possible_workgroup
 from vkgroup.kernels.plan import Plan, Planner
-from vkgroup.kernels.scan_elements import macros_of, width_of
-from vkgroup.kernels.scan_look_back import OPERATIONS, checked, look_back_defaults, tile
-from vkgroup.kernels.tuning import TABLES, tuned
-from vkgroup.kernels.types import check_operation, dtype_of, sizes_of
+from vkgroup.kernels.scan_look_back import ALLOWED, OPERATIONS, look_back_defaults, tile
+from vkgroup.kernels.tuning import TABLES, checked_values
+from vkgroup.kernels.types import (
+    GLSL,
+    check_axis,
+    check_operation,
+    dtype_of,
+    element_count,
+    sizes_of,
+    vector_type,
+)
 
 TABLES["scan"] = {
     "any": {"workgroup": 256, "items": 16, **look_back_defaults()},
@@ -65,40 +72,26 @@ def plan_scan(
     """
     kind, sizes = dtype_of(dtype), sizes_of(shape)
     check_operation("scan", operation, kind)
-    count = math.prod(sizes)
-    if not 0 < count < 2**32:
-        raise InvalidDispatch(f"A plan takes 1 to 2**32 - 1 elements; {count} were given.")
+    count = element_count(sizes)
     if segments and axis is not None:
         raise InvalidDispatch("Pass either segments or an axis: with an axis, the segments are its rows.")
-    n, inner = _along(sizes, axis)
+    n, inner = count, 1
+    if axis is not None:
+        check_axis(axis, len(sizes))
+        n, inner = sizes[axis], math.prod(sizes[axis % len(sizes) + 1 :])
     version = choose_full(device, implementation, *OPERATIONS)
-    checked(TABLES["scan"]["any"], tuning)
-    values = tuned(device, "scan", version, **tuning)
+    values = checked_values(device, "scan", version, tuning, ALLOWED)
     planner = Planner(device, "scan", version)
     planner.input("x", kind, sizes)
     if segments:
         planner.input("heads", np.uint32, parts(count, 4))
     planner.output("scanned", kind, count if axis is None else sizes)
-    macros = macros_of(operation, kind) | {"EXCLUSIVE": int(exclusive), "REVERSE": int(reverse)}
+    macros = _macros_of(operation, kind, exclusive, reverse)
     if inner > 1:
         _columns(planner, macros, values, (count // (n * inner), n, inner))
     else:
-        _tiles(planner, macros, values, (count, n, width_of(kind)), segments)
+        _tiles(planner, macros, values, (count, n, _width(kind)), segments)
     return planner.plan()
-
-
-def _along(sizes: tuple[int, ...], axis: int | None) -> tuple[int, int]:
-    """Return the length of the axis, and the product of the lengths of the axes after it."""
-    if axis is None:
-        return math.prod(sizes), 1
-    check_axis(axis, len(sizes))
-    return sizes[axis], math.prod(sizes[axis % len(sizes) + 1 :])
-
-
-def check_axis(axis: int | None, rank: int) -> None:
-    """Raise `InvalidDispatch` if an array of `rank` axes does not have the axis."""
-    if axis is not None and not (isinstance(axis, int | np.integer) and -rank <= axis < rank):
-        raise InvalidDispatch(f"axis {axis!r} does not exist in an array of {rank} axes.")
 
 
 def _tiles(
@@ -121,7 +114,7 @@ def _tiles(
         workgroup=tiling.workgroup,
         specialization=tiling.constants(planner.implementation),
     )
-    planner.dispatch(kernel, tiling.grid(planner.device), bindings, {"count": count, "row": row})
+    planner.dispatch(kernel, line(planner.device, tiling.tiles), bindings, {"count": count, "row": row})
 
 
 def _columns(
@@ -129,7 +122,7 @@ def _columns(
 ) -> None:
     """Scan along an axis that is not the last: each invocation scans a column."""
     slices, n, inner = sizes
-    workgroup = min(values["workgroup"], planner.device.capabilities.limits["maxComputeWorkGroupInvocations"])
+    workgroup = possible_workgroup(planner.device, values["workgroup"])
     kernel = planner.kernel(
         "scan/columns.comp",
         macros=macros,
@@ -143,3 +136,33 @@ def _columns(
         {0: "x", 1: "scanned"},
         {"count": slices * n * inner, "length": n, "inner": inner},
     )
+
+
+def _macros_of(operation: str, dtype: np.dtype[Any], exclusive: bool, reverse: bool) -> dict[str, Any]:
+    """Return the macros of ``kernels/scan/operation.glsl``.
+
+    Floats are compared by integer keys made of their bits. NaNs, denormal numbers and zeros are then handled
+    as in NumPy, independently of the device's float instructions. float16 is added and multiplied in float32,
+    and every result is rounded once.
+    """
+    computed, by_keys = dtype, dtype.kind == "f" and operation in ("min", "max")
+    if by_keys:
+        computed = np.dtype(np.uint64 if dtype.itemsize == 8 else np.uint32)
+    elif dtype == np.float16:
+        computed = np.dtype(np.float32)
+    return {
+        "T": GLSL[computed],
+        "V": vector_type(GLSL[computed], _width(dtype)),
+        "T_BITS": computed.itemsize * 8,
+        "T_FLOAT": int(computed.kind == "f"),
+        "OPERATION": operation.upper(),
+        "HALF": int(dtype == np.float16),
+        "KEYS": int(by_keys),
+        "EXCLUSIVE": int(exclusive),
+        "REVERSE": int(reverse),
+    }
+
+
+def _width(dtype: np.dtype[Any]) -> int:
+    """Return the number of elements of a vector."""
+    return 2 if dtype.itemsize == 8 else 4
