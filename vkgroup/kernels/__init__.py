@@ -1,10 +1,19 @@
 """GPU algorithms with NumPy's names, each in a subgroup version and a shared-memory version.
 
 Every function accepts arrays and returns arrays, or accepts `Buffer` objects (and GPU arrays of other
-libraries) and returns buffers on the same device. `device` selects the device for arrays (None: the best
-device). `implementation` is ``"subgroup"``, ``"shared"``, or ``"auto"``: the subgroup version if the device
-supports it, otherwise the shared version. Errors are those of `vkgroup.errors`. Each function documents its
-dtypes and the differences from NumPy's results.
+libraries) and returns buffers on the same device. Each function documents its dtypes and the differences from
+NumPy's results. Arguments that all functions have:
+
+- `device`: the device for arrays; None: the device of the buffers, or the best device.
+- `implementation`: ``"subgroup"``, ``"shared"``, or ``"auto"``: the subgroup version if the device supports
+  it, otherwise the shared version.
+- `**tuning` of plans: tuning values of `vkgroup.kernels.tuning`; None means the default of the device.
+
+Errors of all functions (`vkgroup.errors`):
+
+- `InvalidDispatch`: an argument is invalid, such as an axis, a shape, a dtype or a tuning value.
+- `Unsupported`: the device lacks the type, the size or a feature that the version requires, for example
+  storage of 8-bit or 16-bit elements. Its `missing` has Vulkan's names.
 
 >>> from vkgroup import kernels
 >>> kernels.cumsum(np.arange(5, dtype=np.uint32))

@@ -62,13 +62,6 @@ def plan_aggregation(
         invocation in device memory.
     **tuning : `workgroup`, `items` (16-byte vectors that an invocation loads at once), `groups` (the maximum
         number of workgroups).
-
-    Raises
-    ------
-    InvalidDispatch
-        An argument is invalid.
-    Unsupported
-        The device lacks a required feature. Elements of 8 and 16 bits require storage of their type.
     """
     dtype, sizes = dtype_of(dtype), sizes_of(shape)
     _check(dtype, operation, condition)
@@ -212,15 +205,7 @@ def count(
     comparison : one of `COMPARISONS`.
     value : a number. As in NumPy, a Python number is converted to the dtype of floating-point elements;
         integers are compared exactly.
-    device : the device for arrays; None selects the best one.
     implementation : as for `plan_aggregation`.
-
-    Raises
-    ------
-    InvalidDispatch
-        The comparison does not exist, or kernels do not support the dtype.
-    Unsupported
-        The device lacks a required feature.
     """
     arguments = Arguments(device, x=x)
     given = arguments["x"]

@@ -98,13 +98,7 @@ def _converted(name: str, value: Any, device: Device | None) -> Result:
 
 
 def as_array(value: Any, name: str) -> npt.NDArray[Any]:
-    """Return an argument in the host's memory as an array.
-
-    Raises
-    ------
-    InvalidDispatch
-        It has rows of different lengths, or is an array of another library that NumPy cannot convert.
-    """
+    """Return an argument in the host's memory as an array."""
     try:
         return np.asarray(as_host(value, name))
     except (ValueError, OverflowError) as error:

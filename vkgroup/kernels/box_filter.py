@@ -52,13 +52,6 @@ def plan_box_filter(
     implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``. ``"auto"`` selects the subgroup version if at
         least half of the lanes of a subgroup produce results.
     **tuning : see the module.
-
-    Raises
-    ------
-    InvalidDispatch
-        dtype, shape, radius or a tuning value is invalid.
-    Unsupported
-        The device lacks shuffles (``"subgroup"``).
     """
     extent = image_extent(dtype, shape)
     if 0 in shape:
@@ -115,8 +108,6 @@ def box_filter(
     ----------
     image : float32 array or `Buffer` of shape (height, width) or (height, width, 1 or 4).
     radius : 0 to 32767.
-    device : None selects the buffer's device, or the best one.
-    implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``.
 
     Returns
     -------
@@ -124,11 +115,6 @@ def box_filter(
     mean differs from the exact one by at most (n + 1) u / (1 - (n + 1) u) times the mean of the pixels'
     magnitudes: all pixels are added in an unspecified order, and the sum is multiplied by the rounded value
     of 1 / n.
-
-    Raises
-    ------
-    InvalidDispatch, Unsupported
-        As `plan_box_filter`.
     """
     arguments = Arguments(device, image=image)
     given = arguments["image"]

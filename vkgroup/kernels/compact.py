@@ -22,21 +22,12 @@ def compress(mask: Given, x: Given, *, device: Device | None = None, implementat
     mask : one bool or byte for each element of `x`; a nonzero byte selects its element. The size of a mask
         buffer must be a multiple of four bytes.
     x : array or buffer of elements of 2, 4 or 8 bytes, in C order.
-    device : None selects the buffers' device, or the best one.
-    implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``.
 
     Returns
     -------
     A one-dimensional array. For buffers a one-dimensional buffer: a view of a larger one that has room for
     all elements. If no element is selected, the result is always an empty array, since Vulkan has no empty
     buffers.
-
-    Raises
-    ------
-    InvalidDispatch
-        The mask does not match `x`, or compaction does not support the dtype.
-    Unsupported
-        The device lacks a feature that the implementation requires.
 
     Examples
     --------
@@ -57,18 +48,10 @@ def compact(
     x : array or buffer of float32, float64, float16, or integers of 32 or 64 bits.
     relation : ``"<"``, ``"<="``, ``">"``, ``">="``, ``"=="`` or ``"!="``.
     limit : a number of the dtype of `x`. The device compares floats, and may treat denormal numbers as zeros.
-    device, implementation : as for `compress`.
 
     Returns
     -------
     As `compress`.
-
-    Raises
-    ------
-    InvalidDispatch
-        The relation does not exist or does not support the dtype, or the limit is not a number of that dtype.
-    Unsupported
-        The device lacks the type, or a feature that the implementation requires.
 
     Examples
     --------
@@ -90,19 +73,11 @@ def flatnonzero(x: Given, *, device: Device | None = None, implementation: str =
     ----------
     x : array or buffer of bools, integers or floats, of 1, 2, 4 or 8 bytes. The size of a buffer of 1-byte
         elements must be a multiple of four.
-    device, implementation : as for `compress`.
 
     Returns
     -------
     An int64 array, as NumPy's; for a buffer a uint32 buffer (an array if there are no indices, see
     `compress`).
-
-    Raises
-    ------
-    InvalidDispatch
-        The dtype is neither bool, integer nor float.
-    Unsupported
-        The device lacks a feature that the implementation requires.
     """
     arguments = Arguments(device, x=x)
     array = arguments["x"]
@@ -119,11 +94,6 @@ def nonzero(x: Given, *, device: Device | None = None, implementation: str = "au
     """Return the indices of the nonzero elements, one array per axis, as `numpy.nonzero`.
 
     Parameters, results and errors are those of `flatnonzero`. Buffers must have one dimension.
-
-    Raises
-    ------
-    InvalidDispatch
-        Also if an array has no axes, or a buffer has several.
     """
     shape = x.shape if isinstance(x, Buffer) else as_array(x, "x").shape
     if shape == () or (isinstance(x, Buffer) and len(shape) != 1):

@@ -69,14 +69,7 @@ class Where:
 
 
 def where_of(where: str, limit: Any, dtype: np.dtype[Any]) -> Where:
-    """Return the condition for the argument `where` of `plan_compact`.
-
-    Raises
-    ------
-    InvalidDispatch
-        The condition does not exist or does not support the dtype, or the limit is not a number of that
-        dtype.
-    """
+    """Return the condition for the argument `where` of `plan_compact`."""
     if where == "mask":
         return Where({"WHERE": "MASK"}, mask=True)
     if where == "nonzero":
@@ -141,18 +134,10 @@ def plan_compact(
     output : ``"values"``, the kept elements; ``"indices"``, their indices in C order, uint32;
         ``"partition"``, the kept elements and then all others, both in their order; ``"count"``, only
         ``total``.
-    implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``.
     **tuning : ``workgroup`` (a multiple of the subgroup size in the subgroup version), ``items`` per
         invocation (a multiple of 4, at most 32; the shared version reduces them if shared memory is short),
         ``staged`` (1: the shared version gathers the kept elements in shared memory before it writes them),
         and those of `look_back_defaults` except ``payload``.
-
-    Raises
-    ------
-    InvalidDispatch
-        The number of elements, the condition, the output, the dtype or a tuning value is invalid.
-    Unsupported
-        The device lacks the subgroup operations, the type, or grids of that size.
     """
     kind, count = dtype_of(dtype), math.prod(sizes_of(shape))
     condition = where_of(where, limit, kind)

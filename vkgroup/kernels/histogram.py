@@ -75,13 +75,6 @@ def plan_bincount(
         `vote` (first test whether all lanes have the same bin) and `match`, one of `MATCHES`. Only the shared
         version has `runs` (first test whether all elements of a vector have the same bin) and `slots` (with
         `in_memory`: number of bins whose counts are cached in shared memory).
-
-    Raises
-    ------
-    InvalidDispatch
-        The dtype is not an integer, a value is invalid, or the table does not fit into shared memory.
-    Unsupported
-        The device lacks a required feature. Elements of 8 and 16 bits require storage of their type.
     """
     dtype = dtype_of(dtype)
     if dtype.kind not in "iu":
@@ -115,11 +108,6 @@ def plan_histogram(
     -------
     A plan with the output `counts`, uint32. If float32 arithmetic alone cannot determine the bins, the plan
     has the input `edges`: `vkgroup.kernels.histogram_bins.Bins.keys`.
-
-    Raises
-    ------
-    InvalidDispatch, Unsupported
-        As `plan_bincount`; also if NumPy rejects the bins.
     """
     if range is None and np.ndim(bins) == 0:
         raise InvalidDispatch(
@@ -253,20 +241,11 @@ def bincount(
     ----------
     x : one-dimensional array or `Buffer` of nonnegative integers.
     minlength : the minimum length of the result.
-    device : the device for arrays; None selects the best one.
-    implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``.
 
     Returns
     -------
     The counts of 0, 1, … up to the greatest number: int64 as NumPy's, or a uint32 `Buffer` if `x` is a
     `Buffer`.
-
-    Raises
-    ------
-    InvalidDispatch
-        A number is negative, or `x` is not one-dimensional or not of integers.
-    Unsupported
-        The device lacks a required feature.
     """
     arguments = Arguments(device, x=x)
     given = arguments["x"]
@@ -310,20 +289,11 @@ def histogram(
     x : array or `Buffer` of any shape.
     bins : the number of bins of equal width, or ascending edges.
     range : the first and the last edge, for bins of equal width; default the least and the greatest element.
-    device : the device for arrays; None selects the best one.
-    implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``.
 
     Returns
     -------
     counts : int64 as NumPy's, or a uint32 `Buffer` if `x` is a `Buffer`.
     edges : the array that `numpy.histogram_bin_edges` returns.
-
-    Raises
-    ------
-    InvalidDispatch
-        NumPy would raise ValueError, or the kernels do not support the dtype.
-    Unsupported
-        The device lacks a required feature.
     """
     arguments = Arguments(device, x=x)
     given = arguments["x"]

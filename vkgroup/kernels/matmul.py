@@ -61,13 +61,6 @@ def plan_matmul(
     implementation : ``"subgroup"``, ``"shared"``, ``"cooperative"`` (float16 only) or ``"auto"``.
     result : dtype of the product; None means `dtype`. float16 inputs may have a float32 product.
     **tuning : see the module.
-
-    Raises
-    ------
-    InvalidDispatch
-        A shape, a dtype or a tuning value is invalid.
-    Unsupported
-        The device lacks shuffles, the type, or cooperative matrices of float16 with float32 accumulation.
     """
     kind = dtype_of(dtype)
     to = kind if result is None else dtype_of(result)
@@ -108,7 +101,6 @@ def matmul(
         dtypes are converted to their common dtype.
     dtype : of the result; None means that of the arguments. float16 arguments may have a float32 result,
         since products are summed in float32.
-    device : None selects the buffers' device, or the best one.
     implementation : ``"subgroup"``, ``"shared"``, ``"cooperative"`` or ``"auto"``.
 
     Returns
@@ -116,11 +108,6 @@ def matmul(
     The product, of shape (rows, columns); a `Buffer` if the arguments are buffers. Floats are not added in
     NumPy's order. Let n be the inner length, and u = 2**-23 for float32. An element differs from the exact
     one by at most (n + 1) u / (1 - (n + 1) u) times the sum of the products' magnitudes.
-
-    Raises
-    ------
-    InvalidDispatch, Unsupported
-        As `plan_matmul`. Use `matvec` for a one-dimensional argument.
     """
     arguments = Arguments(device, a=a, b=b)
     if not arguments.buffers:

@@ -29,21 +29,12 @@ def matvec(
     matrix : array or buffer of the shape (rows, columns), in C order; float32, float64, float16, or integers
         of 32 or 64 bits.
     vector : of the shape (columns,) and the same dtype.
-    device : None selects the buffers' device, or the best one.
-    implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``.
 
     Returns
     -------
     An array, or a buffer if the arguments are buffers, of the shape (rows,) and the same dtype. Integers wrap
     around. float16 is multiplied and added in float32. No atomic operations are used, so on one device the
     same call always returns the same bits.
-
-    Raises
-    ------
-    InvalidDispatch
-        The shapes or dtypes do not match, or the dtype is not supported.
-    Unsupported
-        The device lacks the type, or a feature that the implementation requires.
     """
     arguments = Arguments(device, matrix=matrix, vector=vector)
     a, x = arguments["matrix"], arguments["vector"]
@@ -74,7 +65,6 @@ def plan_matvec(
     ----------
     shape : rows and columns of the matrix, at least one each.
     dtype : of the inputs and the output.
-    implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``.
     **tuning : defaults are in `vkgroup.kernels.reduce_tuning`.
 
         - `workgroup`: invocations per workgroup.
@@ -88,13 +78,6 @@ def plan_matvec(
         - `team`: invocations that share rows (a power of two, at most the subgroup size in the subgroup
           version); 0: a whole workgroup. By default, rows of at most `team_columns` elements use small teams.
         - `radix`: states that the shared version combines into one in each round of its tree.
-
-    Raises
-    ------
-    InvalidDispatch
-        There are no elements, or the dtype or a tuning value is invalid.
-    Unsupported
-        The device lacks the subgroup operations, or the type.
     """
     kind = result_dtype("add", dtype_of(dtype))
     sizes = sizes_of(shape)

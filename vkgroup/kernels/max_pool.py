@@ -74,13 +74,6 @@ def plan_max_pool(
     Returns
     -------
     A plan with the output `maxima`.
-
-    Raises
-    ------
-    InvalidDispatch
-        An argument is invalid.
-    Unsupported
-        The device lacks a required feature. Elements of 8 and 16 bits require storage of their type.
     """
     dtype, shape = dtype_of(dtype), sizes_of(shape)
     values = checked_values(device, "max_pool", "", tuning, _ALLOWED)
@@ -135,13 +128,7 @@ def plan_max_pool(
 
 
 def pooled_shape(shape: tuple[int, ...], ceil_mode: bool = False) -> tuple[int, ...]:
-    """Return the shape of the maxima of an array.
-
-    Raises
-    ------
-    InvalidDispatch
-        The array has fewer than two dimensions.
-    """
+    """Return the shape of the maxima of an array."""
     if len(shape) < 2:
         raise InvalidDispatch(f"Windows need at least two dimensions; the array's shape is {shape}.")
     more = WINDOW - 1 if ceil_mode else 0
@@ -165,19 +152,11 @@ def max_pool(
     window : must be 4.
     ceil_mode : whether to include windows that are only partly inside `x`, as in PyTorch; otherwise the
         elements of incomplete windows at the right and at the bottom are ignored.
-    device : the device for arrays; None selects the best one.
     implementation : ``"subgroup"``, ``"shared"``, ``"direct"`` or ``"auto"``; see `plan_max_pool`.
 
     Returns
     -------
     The maxima, of the same dtype. The maximum of a window with a NaN is NaN, as in `numpy.max`.
-
-    Raises
-    ------
-    InvalidDispatch
-        `x` has fewer than two dimensions, kernels do not support the dtype, or `window` is not 4.
-    Unsupported
-        The device lacks a required feature.
     """
     if not isinstance(window, int | np.integer) or window != WINDOW:
         raise InvalidDispatch(f"window must be 4 (windows have 4 x 4 elements); {window!r} was given.")

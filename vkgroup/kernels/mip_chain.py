@@ -40,11 +40,6 @@ def level_shapes(shape: tuple[int, ...], levels: int | None = None) -> list[tupl
     ----------
     shape : of the image: (height, width, …).
     levels : the number of levels; None: all.
-
-    Raises
-    ------
-    InvalidDispatch
-        The image has fewer levels.
     """
     most = max(shape[:2]).bit_length() - 1
     count = most if levels is None else levels
@@ -75,16 +70,8 @@ def plan_mip_chain(
     ----------
     dtype : float32.
     shape : (height, width) or (height, width, 1 or 4), not zero and not 1 × 1.
-    implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``.
     levels : the number of levels; None: all.
     **tuning : see the module.
-
-    Raises
-    ------
-    InvalidDispatch
-        dtype, shape or a tuning value is invalid, or there is no smaller level.
-    Unsupported
-        The device lacks quad operations or shuffles (``"subgroup"``).
     """
     extent = image_extent(dtype, shape)
     if 0 in shape:
@@ -140,18 +127,11 @@ def mip_chain(
     ----------
     image : float32 array or `Buffer` of shape (height, width) or (height, width, 1 or 4).
     levels : the number of smaller levels; None: all, down to 1 × 1.
-    device : None selects the buffer's device, or the best one.
-    implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``.
 
     Returns
     -------
     The smaller levels, the largest first: arrays, or views of one buffer if `image` is a `Buffer`.
     ``device.image(image, levels=mip_chain(image))`` creates an image with these levels.
-
-    Raises
-    ------
-    InvalidDispatch, Unsupported
-        As `plan_mip_chain`.
     """
     arguments = Arguments(device, image=image)
     given = arguments["image"]
@@ -231,19 +211,11 @@ def quad_mip(
     Parameters
     ----------
     picture : float32 array of shape (height, width, 4), not empty.
-    device : None selects the best one.
     implementation : ``"subgroup"``, ``"fetch"`` or ``"auto"``.
 
     Returns
     -------
     The drawn image, of the same shape as `picture`, and the smaller image.
-
-    Raises
-    ------
-    InvalidDispatch
-        The array is not such an image, or the version does not exist.
-    Unsupported
-        The device has no quad operations in fragment shaders (``"subgroup"``), or cannot draw.
     """
     check_device(device)
     result = draw_quad_mip(device or default_device(), as_array(picture, "picture"), implementation)

@@ -56,13 +56,6 @@ def plan_radix_sort(
     -------
     A plan with the input `keys` and optionally `values`, and the outputs `sorted_keys` and `sorted_values`,
     or `indices`. The inputs are not modified.
-
-    Raises
-    ------
-    InvalidDispatch
-        There are no keys, or a dtype or a tuning value is invalid.
-    Unsupported
-        There are too many keys, or the device lacks a feature that the version requires.
     """
     key, value = dtype_of(dtype), _value_dtype(values, indices)
     if key not in KEY_DTYPES:

@@ -132,13 +132,6 @@ def sort_tuning(
     implementation : ``"subgroup"`` or ``"shared"``.
     key_words, value_words : 32-bit words of a key, and of its value or 0.
     given : the caller's values, by attribute of `SortTuning`; None means the default.
-
-    Raises
-    ------
-    InvalidDispatch
-        A name is unknown, or a value is invalid.
-    Unsupported
-        The values do not fit into the device's shared memory.
     """
     values = checked_values(device, "radix_sort", implementation, given, _ALLOWED)
     given = {name: value for name, value in given.items() if value is not None}

@@ -95,13 +95,7 @@ class ReductionView:
 
 
 def reduction_view(shape: tuple[int, ...], axis: Axis, keepdims: bool) -> ReductionView:
-    """Return the three-axis form of an array for a reduction along an axis, or along adjacent axes.
-
-    Raises
-    ------
-    InvalidDispatch
-        An axis does not exist or is repeated, or the axes are not adjacent.
-    """
+    """Return an array's form of three axes; raise `InvalidDispatch` unless the reduced axes are adjacent."""
     rank = len(shape)
     axes = tuple(range(rank)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     for number in axes:
@@ -155,13 +149,6 @@ def plan_reduce(
         - `team`: invocations that share a row (a power of two, at most the subgroup size in the subgroup
           version); 0: a whole workgroup. By default, rows of at most `team_columns` elements use small teams.
         - `radix`: states that the shared version combines into one in each round of its tree.
-
-    Raises
-    ------
-    InvalidDispatch
-        There are no elements, or the operation, the dtype, an axis or a tuning value is invalid.
-    Unsupported
-        The device lacks the subgroup operations, or the type.
     """
     kind, sizes = dtype_of(dtype), sizes_of(shape)
     result = result_dtype(operation, kind)

@@ -68,13 +68,7 @@ _ALLOWED: dict[str, Allowed] = {
 def reduction_values(
     device: Device, algorithm: str, implementation: str, given: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the tuning values of an algorithm on a device, after checking the caller's values.
-
-    Raises
-    ------
-    InvalidDispatch
-        A name is unknown, or a value is invalid.
-    """
+    """Return the tuning values of an algorithm on a device, after checking the caller's values."""
     values = checked_values(device, algorithm, implementation, given, _ALLOWED)
     team = values["team"]
     if team is not None and team & (team - 1):

@@ -42,8 +42,6 @@ def softmax(x: Given, *, device: Device | None = None, implementation: str = "au
     Parameters
     ----------
     x : array or buffer of float32 or float16, with at least one axis; rows are along the last axis.
-    device : None selects the buffer's device, or the best one.
-    implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``.
 
     Returns
     -------
@@ -51,13 +49,6 @@ def softmax(x: Given, *, device: Device | None = None, implementation: str = "au
     subtracted first, so the exponentials cannot overflow. If a row contains NaN or infinity, or only minus
     infinity, all its results are NaN. This requires a device that preserves NaN and infinity in float32
     arithmetic (``shaderSignedZeroInfNanPreserveFloat32``).
-
-    Raises
-    ------
-    InvalidDispatch
-        The array has no axis, or its dtype is not supported.
-    Unsupported
-        The device lacks the type, or a feature that the implementation requires.
     """
     arguments = Arguments(device, x=x)
     dtype, shape = _checked(arguments["x"])
@@ -83,19 +74,11 @@ def layer_norm(
     x : array or buffer of float32 or float16, with at least one axis; rows are along the last axis.
     weight, bias : one factor and one summand per column, of the dtype of `x`; None omits them.
     epsilon : added to the variance.
-    device, implementation : as for `softmax`.
 
     Returns
     -------
     ``(x - mean) / sqrt(variance + epsilon) * weight + bias``, as an array or a buffer; the variance is the
     population variance (the sum of squares divided by the length of the row).
-
-    Raises
-    ------
-    InvalidDispatch
-        The array has no axis, its dtype is not supported, or weight or bias does not match.
-    Unsupported
-        The device lacks the type, or a feature that the implementation requires.
     """
     given = {name: value for name, value in (("weight", weight), ("bias", bias)) if value is not None}
     arguments = Arguments(device, x=x, **given)
@@ -134,7 +117,6 @@ def plan_softmax(
     Parameters
     ----------
     shape, dtype : of input and output, in C order; rows are along the last axis.
-    implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``.
     **tuning : defaults depend on `vkgroup.kernels.reduce_tuning` and the length of rows.
 
         - `workgroup`: invocations per workgroup.
@@ -146,13 +128,6 @@ def plan_softmax(
           small team.
         - `groups`: maximum number of workgroups; a workgroup loops over rows.
         - `radix`: states that the shared version combines into one in each round of its tree.
-
-    Raises
-    ------
-    InvalidDispatch
-        There are no elements, the dtype is not supported, or a tuning value is invalid.
-    Unsupported
-        The device lacks the subgroup operations, or the type.
     """
     return _plan(device, "softmax", dtype_of(dtype), shape, {}, {}, implementation, tuning)
 
@@ -175,11 +150,6 @@ def plan_layer_norm(
     weight, bias : whether the plan has these inputs: one factor and one summand per column.
     epsilon : added to the variance.
     shape, dtype, implementation, **tuning : as for `plan_softmax`.
-
-    Raises
-    ------
-    InvalidDispatch, Unsupported
-        As `plan_softmax`.
     """
     columns = {"weight": "weights"} if weight else {}
     if bias:

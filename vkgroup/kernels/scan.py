@@ -23,8 +23,6 @@ def cumsum(
     ----------
     x : array or buffer of float32, float64, float16, or integers of 32 or 64 bits.
     axis : an axis, or None for all elements in C order.
-    device : None selects the buffer's device, or the best one.
-    implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``.
 
     Returns
     -------
@@ -35,13 +33,6 @@ def cumsum(
     On one device, with one tuning, the same call always returns the same bits: the order in which tiles
     publish their prefixes does not change the additions. The order of additions differs from NumPy's;
     ``docs/kernels-scan.md`` bounds the difference.
-
-    Raises
-    ------
-    InvalidDispatch
-        The axis does not exist, or scans do not support the dtype.
-    Unsupported
-        The device lacks the type, or a feature that the implementation requires.
 
     Examples
     --------
@@ -103,18 +94,10 @@ def scan(
         With `reverse` the segments are the same, and the scan restarts at their ends. The size of a buffer
         must be a multiple of four bytes.
     axis : an axis, or None for all elements in C order; not together with `segments`.
-    device, implementation : as for `cumsum`.
 
     Returns
     -------
     As for `cumsum`.
-
-    Raises
-    ------
-    InvalidDispatch
-        The operation, the axis or the dtype is invalid, or the segments do not match `x`.
-    Unsupported
-        The device lacks the type, or a feature that the implementation requires.
 
     Examples
     --------
@@ -147,13 +130,7 @@ def scan(
 
 
 def words_of_bytes(given: Result, count: int, what: str) -> Result:
-    """Return one byte per element as words of four bytes, padded with zeros; buffers are not changed.
-
-    Raises
-    ------
-    InvalidDispatch
-        There is not one byte per element, or a buffer's size is not a multiple of four bytes.
-    """
+    """Return one byte per element as words of four bytes, padded with zeros; buffers are not changed."""
     if given.dtype.itemsize != 1 or math.prod(given.shape) != count:
         raise InvalidDispatch(
             f"{what} must have one bool or byte for each of the {count} elements; {given.dtype} of shape"

@@ -110,14 +110,6 @@ def tile(
     bits : bits of the published value.
     width : elements per vector; the items of an invocation are a multiple of it, at most 32.
     payload : None selects that of the tuning, or the widest that the device has atomics for.
-
-    Raises
-    ------
-    InvalidDispatch
-        The items are not a multiple of the width or exceed 32, or the workgroup is not a multiple of the
-        subgroup size.
-    Unsupported
-        The device does not support a grid of that many tiles.
     """
     workgroup = possible_workgroup(device, int(tuning["workgroup"]))
     lanes = subgroup_size(device) if implementation == "subgroup" else 1

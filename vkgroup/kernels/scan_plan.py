@@ -62,13 +62,6 @@ def plan_scan(
         versions are the same kernel, which uses neither subgroup operations nor shared memory.
     **tuning : ``workgroup`` (a multiple of the subgroup size in the subgroup version), ``items`` per
         invocation (a multiple of 4, at most 32), and those of `look_back_defaults`.
-
-    Raises
-    ------
-    InvalidDispatch
-        There are no elements, or the operation, the dtype, the axis or a tuning value is invalid.
-    Unsupported
-        The device lacks the subgroup operations, the type, or grids of that size.
     """
     kind, sizes = dtype_of(dtype), sizes_of(shape)
     check_operation("scan", operation, kind)

@@ -29,25 +29,18 @@ def sort(
 
     Parameters
     ----------
-    x : an array of real numbers, or a one-dimensional buffer of 32- or 64-bit numbers.
+    x : an array of real numbers, or a one-dimensional buffer of 32- or 64-bit numbers; fewer than 2**30 of
+        them along the axis.
     axis : the axis to sort along; None flattens the array first. Lines along the axis are sorted one after
         the other.
     descending : sort the greatest elements first. Equal elements (such as -0 and 0) keep their order in both
         directions, and NaNs are last.
-    device : None selects the buffer's device, or the best one.
     implementation, **tuning : as for `vkgroup.kernels.radix_sort.plan_radix_sort`.
 
     Returns
     -------
     A new array, or a new buffer if `x` is one, of the same dtype. Arrays of 8 and 16 bits are temporarily
     widened.
-
-    Raises
-    ------
-    InvalidDispatch
-        The axis does not exist, or the dtype cannot be sorted.
-    Unsupported
-        There are 2**30 elements or more, or the device lacks a feature that the version requires.
     """
     options = {"descending": descending, "implementation": implementation, **tuning}
     result = _sorted(x, axis, device, "sorted_keys", options)
@@ -72,11 +65,6 @@ def argsort(
     Returns
     -------
     An array of NumPy's index type (intp), or a buffer of uint32 if `x` is a buffer.
-
-    Raises
-    ------
-    InvalidDispatch, Unsupported
-        As `sort`.
     """
     options = {"descending": descending, "implementation": implementation, "indices": True, **tuning}
     result = _sorted(x, axis, device, "indices", options)
@@ -104,13 +92,6 @@ def sort_by_key(
     Returns
     -------
     The sorted keys and the reordered values, as buffers if the arguments are buffers.
-
-    Raises
-    ------
-    InvalidDispatch
-        The numbers of keys and values differ, or the dtypes cannot be sorted.
-    Unsupported
-        As `sort`.
     """
     options: Options = {"descending": descending, "implementation": implementation, **tuning}
     arguments = Arguments(device, keys=keys, values=values)

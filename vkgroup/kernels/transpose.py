@@ -97,7 +97,6 @@ def plan_transpose(
     ----------
     dtype : any of 1, 2, 4 or 8 bytes.
     shape : rows and columns of ``x``, not zero.
-    implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``.
     **tuning : see the module.
 
     Raises
@@ -147,17 +146,10 @@ def transpose(x: Given, *, device: Device | None = None, implementation: str = "
     Parameters
     ----------
     x : array or `Buffer` of shape (rows, columns), with elements of 1, 2, 4 or 8 bytes.
-    device : None selects the buffer's device, or the best one.
-    implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``.
 
     Returns
     -------
     The transposed matrix, of shape (columns, rows) and the same dtype; a `Buffer` if `x` is one.
-
-    Raises
-    ------
-    InvalidDispatch, Unsupported
-        As `plan_transpose`.
     """
     arguments = Arguments(device, x=x)
     given = arguments["x"]

@@ -93,11 +93,6 @@ def checked_values(
     ----------
     given : the caller's values, by names that the tables have under ``"any"``; None means the default.
     allowed : for each name a range, a tuple of values, or `bool`. Other values are positive integers.
-
-    Raises
-    ------
-    InvalidDispatch
-        A value has an unknown name, or is not allowed.
     """
     tables = (TABLES.get(name, {}) for name in (algorithm, f"{algorithm}.{implementation}"))
     known = [name for table in tables for name in table.get("any", {})]

@@ -62,13 +62,7 @@ def is_whole(value: Any) -> bool:
 
 
 def sizes_of(shape: Any) -> tuple[int, ...]:
-    """Return a shape, or the number of elements, as a tuple.
-
-    Raises
-    ------
-    InvalidDispatch
-        The shape is not an integer or a tuple or list of integers, or a size is negative.
-    """
+    """Return a shape, or the number of elements, as a tuple; raise `InvalidDispatch` if it is neither."""
     sizes = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
     if not all(is_whole(size) and size >= 0 for size in sizes):
         raise InvalidDispatch(
@@ -121,14 +115,7 @@ class ImageExtent:
 
 
 def image_extent(dtype: npt.DTypeLike, shape: tuple[int, ...]) -> ImageExtent:
-    """Return the size and texel format of an image array.
-
-    Raises
-    ------
-    InvalidDispatch
-        The dtype is not float32, or the shape is neither (height, width), (height, width, 1) nor (height,
-        width, 4).
-    """
+    """Return the size of an image array; raise `InvalidDispatch` if it has not the dtype and shape of one."""
     kind = dtype_of(dtype)
     if kind != np.float32:
         raise InvalidDispatch(
