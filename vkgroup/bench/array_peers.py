@@ -39,10 +39,10 @@ class ArrayPeer(ABC):
         """Return why the peer cannot run on the same device, in one sentence, or None if it can."""
         if importlib.util.find_spec(self.name) is None:
             return f"{self.name} is not installed (pip install 'vkgroup[peers]')."
-        return self.refusal(device)
+        return self.why_unavailable(device)
 
     @abstractmethod
-    def refusal(self, device: Device) -> str | None:
+    def why_unavailable(self, device: Device) -> str | None:
         """Return why the installed package cannot run on the device, or None if it can."""
 
     def version(self) -> str:
@@ -54,7 +54,7 @@ class ArrayPeer(ABC):
         return importlib.import_module(self.name)
 
     @abstractmethod
-    def place(self, device: Device) -> ArrayPlace:
+    def place(self, device: Device) -> ArrayDevice:
         """Return the package's own name or object for the same device."""
 
     def prepare(self, device: Device, function: Function, data: Data) -> Prepared:
@@ -78,7 +78,7 @@ class CudaPeer(ArrayPeer):
     title: str
     no_cuda: str
 
-    def refusal(self, device: Device) -> str | None:
+    def why_unavailable(self, device: Device) -> str | None:
         """Return why the installed package cannot run on the device, or None if it can."""
         capabilities = device.capabilities
         if capabilities.vendor_id != NVIDIA or not capabilities.is_gpu:
@@ -89,18 +89,18 @@ class CudaPeer(ArrayPeer):
             return f"{self.title} has no CUDA device with the UUID of {device.name}."
         return None
 
-    def place(self, device: Device) -> ArrayPlace:
+    def place(self, device: Device) -> ArrayDevice:
         """Return the package's own name or object for the same device."""
         cuda_device = find_device(device.capabilities.uuid)
         assert cuda_device is not None, "the peer is available"
         return self.on(self.module(), cuda_device.ordinal)
 
     @abstractmethod
-    def on(self, module: Any, ordinal: int) -> ArrayPlace:
+    def on(self, module: Any, ordinal: int) -> ArrayDevice:
         """Return the package's object for the CUDA device of that number."""
 
 
-class ArrayPlace(ABC):
+class ArrayDevice(ABC):
     """A device of an array package."""
 
     @abstractmethod
@@ -119,12 +119,12 @@ class ArrayPlace(ABC):
 class PreparedArrays:
     """A function with its inputs on the device; see `vkgroup.bench.definition.Prepared`."""
 
-    def __init__(self, module: Any, place: ArrayPlace, function: Function, data: Data) -> None:
+    def __init__(self, module: Any, place: ArrayDevice, function: Function, data: Data) -> None:
         self._module, self._place, self._function = module, place, function
         self._inputs = {name: place.put(array) for name, array in data.inputs.items()}
         self._results: Mapping[str, Any] = {}
 
-    def poison(self) -> None:
+    def overwrite_outputs(self) -> None:
         """Release the last results, since every call creates new ones."""
         self._results = {}
 

@@ -59,7 +59,7 @@ class Cache:
     source: str
 
     @property
-    def past(self) -> int:
+    def evicting_bytes(self) -> int:
         """Number of bytes of data after which the cache no longer holds earlier data."""
         return TIMES * self.nbytes
 
@@ -114,7 +114,7 @@ class HostEviction(Eviction):
     """Reads host memory, for devices on the CPU."""
 
     def __init__(self, cache: Cache) -> None:
-        self._memory = np.ones(cache.past // 8, np.uint64)
+        self._memory = np.ones(cache.evicting_bytes // 8, np.uint64)
 
     def run(self) -> None:
         """Read all the memory."""
@@ -131,7 +131,7 @@ class DeviceEviction(Eviction):
     def __init__(self, device: Device, cache: Cache) -> None:
         most = int(device.capabilities.limits["maxStorageBufferRange"])
         with ExitStack() as stack:
-            memory = stack.enter_context(device.buffer(min(cache.past, most) // 16 * 16))
+            memory = stack.enter_context(device.buffer(min(cache.evicting_bytes, most) // 16 * 16))
             result = stack.enter_context(device.buffer(np.zeros(1, np.uint32)))
             pipeline = stack.enter_context(device.pipeline(device.compile(bench("shaders") / "evict.comp")))
             self._bound = stack.enter_context(pipeline.bind({"Memory": memory, "Result": result}))

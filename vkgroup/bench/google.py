@@ -68,7 +68,7 @@ def _ceilings(result: Result) -> Iterator[dict[str, Any]]:
 
 
 def _entries(name: str, entry: Timed, row: Row, indices: Mapping[str, int]) -> Iterator[dict[str, Any]]:
-    """Yield the repetitions of one contender and the statistics over them."""
+    """Yield the repetitions of one candidate and the statistics over them."""
     blocks = np.array_split(entry.samples, min(REPETITIONS, len(entry.samples)))
     # Use the median round of each repetition, so that one disturbed round does not affect it.
     values = np.array([np.median(block) for block in blocks])

@@ -1,4 +1,4 @@
-"""Host work on large arrays, in blocks on all cores: random data, expected results, comparisons.
+"""Host work on large arrays, in blocks on all cores: random data, expected results, verification.
 
 NumPy releases the GIL in its loops. Blocks have a fixed size, and each random block has its own generator, so
 results depend only on the data and the seed, not on the number of cores. An array that fits into one block is
@@ -15,7 +15,6 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.bench import host
 from vkgroup.bench.definition import Arrays, Data
 
 Array = npt.NDArray[Any]
@@ -185,11 +184,11 @@ def ordered(x: Array) -> Array:
         return [0, *np.stack(ends, 1).reshape(-1).tolist(), run.size]
 
     cuts = each(cut, runs)
-    places = np.sum(cuts, axis=0).tolist()
-    found = np.empty_like(x)
+    starts = np.sum(cuts, axis=0).tolist()
+    result = np.empty_like(x)
 
     def fill(number: int) -> None:
-        part = found[places[number] : places[number + 1]]
+        part = result[starts[number] : starts[number + 1]]
         if number % 2:
             part[:] = pivots[number // 2]
         else:
@@ -198,8 +197,8 @@ def ordered(x: Array) -> Array:
             )
             part.sort()
 
-    each(fill, range(len(places) - 1))
-    return found
+    each(fill, range(len(starts) - 1))
+    return result
 
 
 def first_difference(x: Array, y: Array) -> int | None:
@@ -209,69 +208,54 @@ def first_difference(x: Array, y: Array) -> int | None:
         same = x[span] == y[span]
         return None if same.all() else span.start + int(np.argmin(same))
 
-    return next((place for place in each(within, spans(x.size)) if place is not None), None)
+    return next((index for index in each(within, spans(x.size)) if index is not None), None)
 
 
-def wrong(data: Data, found: Arrays) -> str | None:
-    """Return the first error in the outputs of a run, in one line, or None if there is none.
-
-    Parameters
-    ----------
-    data : the inputs and the expected outputs.
-    found : the outputs of the run by name.
-    """
+def first_error(data: Data, outputs: Arrays) -> str | None:
+    """Return the first error in the outputs of a run, in one line, or None if they are as `data` expects."""
     for name, expected in data.expected.items():
-        if name not in found:
+        if name not in outputs:
             return f"there is no output {name}"
-        message = _difference(np.asarray(expected), np.asarray(found[name]), data.bounds.get(name, 0))
+        message = _difference(np.asarray(expected), np.asarray(outputs[name]), data.bounds.get(name, 0))
         if message is not None:
             return f"{name}{message}"
-    return data.verify(found) if data.verify is not None else None
+    return data.verify(outputs) if data.verify is not None else None
 
 
-def _difference(expected: npt.NDArray[Any], found: npt.NDArray[Any], bound: npt.ArrayLike) -> str | None:
+def _difference(expected: Array, output: Array, bound: npt.ArrayLike) -> str | None:
     """Compare one output; integers of another width or signedness must be equal modulo 2^bits."""
-    if found.size != expected.size:
-        return f" has {found.size} elements instead of {expected.size}"
-    wanted, got, limits = expected.reshape(-1), found.reshape(-1), np.asarray(bound)
+    if output.size != expected.size:
+        return f" has {output.size} elements instead of {expected.size}"
+    wanted, actual, limits = expected.reshape(-1), output.reshape(-1), np.asarray(bound)
     if limits.ndim:
         limits = np.broadcast_to(limits, expected.shape).reshape(-1)
 
-    def judge(span: slice) -> tuple[int, int]:
+    def count_errors(span: slice) -> tuple[int, int]:
         """Return the number of wrong elements of a block, and the index of the first one."""
-        right = _right(wanted[span], got[span], limits[span] if limits.ndim else limits)
-        return int(right.size - np.count_nonzero(right)), span.start + int(np.argmin(right))
+        correct = _correct(wanted[span], actual[span], limits[span] if limits.ndim else limits)
+        return int(correct.size - np.count_nonzero(correct)), span.start + int(np.argmin(correct))
 
-    wrongs = [span_errors for span_errors in host.each(judge, host.spans(expected.size)) if span_errors[0]]
-    if not wrongs:
+    errors = [(count, first) for count, first in each(count_errors, spans(expected.size)) if count]
+    if not errors:
         return None
-    count, first = sum(many for many, _ in wrongs), wrongs[0][1]
+    count, first = sum(count for count, _ in errors), errors[0][1]
     index = f"[{', '.join(map(str, np.unravel_index(first, expected.shape)))}]" if expected.ndim else ""
     total = f" ({count} of {expected.size} elements are wrong)" if expected.size > 1 else ""
-    return f"{index} is {got[first : first + 1].astype(expected.dtype)[0]} instead of {wanted[first]}{total}"
+    value = actual[first : first + 1].astype(expected.dtype)[0]
+    return f"{index} is {value} instead of {wanted[first]}{total}"
 
 
-def _right(
-    expected: npt.NDArray[Any], found: npt.NDArray[Any], bound: npt.NDArray[Any]
-) -> npt.NDArray[np.bool_]:
-    """Return a mask of correct elements."""
-    found = found.astype(expected.dtype, copy=False)
-    if expected.dtype.kind in "fc":
-        return _close(expected, found, bound.astype(np.float64))
-    return np.asarray(found == expected)
-
-
-def _close(
-    expected: npt.NDArray[Any], found: npt.NDArray[Any], bound: npt.NDArray[np.float64]
-) -> npt.NDArray[np.bool_]:
-    """Return a mask of floats that are equal, both NaN, or differ by at most the bound."""
-    same = found == expected
-    if same.all():
-        return np.asarray(same)
-    same |= np.isnan(expected) & np.isnan(found)
-    if not bound.any():
-        return np.asarray(same)
+def _correct(expected: Array, output: Array, bound: Array) -> npt.NDArray[np.bool_]:
+    """Return a mask of elements that are equal, both NaN, or floats that differ by at most the bound."""
+    output = output.astype(expected.dtype, copy=False)
+    same = np.asarray(output == expected)
+    if expected.dtype.kind not in "fc" or same.all():
+        return same
+    same |= np.isnan(expected) & np.isnan(output)
+    limits = bound.astype(np.float64)
+    if not limits.any():
+        return same
     with np.errstate(invalid="ignore", over="ignore"):
         # Compute the difference at least in double, so that it is not rounded in the type of the result.
-        distance = np.abs(found.astype(np.result_type(found, np.float64)) - expected)
-    return np.asarray(same | (distance <= bound))
+        distance = np.abs(output.astype(np.result_type(output, np.float64)) - expected)
+    return np.asarray(same | (distance <= limits))

@@ -1,6 +1,6 @@
-"""Cases of the subgroup microbenchmarks: one per function, type and operand.
+"""Cases of the subgroup microbenchmarks: functions with types, operands, and expected results.
 
-The cases are derived from the tables of operations.
+The cases are derived from the tables of operations, and the results are those of `vkgroup.reference`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.bench import micro_feed
 from vkgroup.conformance.data import RECIPES, Request, recipe_name
 from vkgroup.conformance.glsl_types import to_planes
 from vkgroup.reference.dtypes import dtype_of
@@ -22,7 +21,7 @@ from vkgroup.reference.semantics.groups import OPERATORS, identity
 from vkgroup.reference.semantics.lanes import Lanes
 from vkgroup.spec.categories import Category, ExtendedCategory
 from vkgroup.spec.extended_operations import EXTENDED_OPERATIONS
-from vkgroup.spec.operations import OPERATIONS, Operand, OperandKind, Operation
+from vkgroup.spec.operations import OPERATIONS, OperandKind, Operation
 from vkgroup.spec.types import TYPES, GlslType
 
 LaneValues = NDArray[np.uint32]
@@ -148,10 +147,6 @@ class Case:
         return self if fixed else Case(self.operation, TYPES[name], self.arguments)
 
 
-def _choices(operation: Operation, operand: Operand) -> tuple[Argument, ...]:
-    return _CHOICES_OF.get(operation.name) or _CHOICES[operand.kind]
-
-
 def _cases(operation: Operation) -> Iterator[Case]:
     types = [type_ for type_ in operation.types if type_.components == 1 or len(operation.types) == 1]
     if operation.category is ExtendedCategory.ARB_BALLOT:
@@ -160,7 +155,8 @@ def _cases(operation: Operation) -> Iterator[Case]:
     # For subgroupClusteredRotate, the distance has one choice and the cluster size two.
     choices: list[tuple[Argument, ...]] = [()]
     for operand in operation.operands[1:]:
-        choices = [(*before, one) for before in choices for one in _choices(operation, operand)]
+        values = _CHOICES_OF.get(operation.name) or _CHOICES[operand.kind]
+        choices = [(*before, argument) for before in choices for argument in values]
     for type_ in types:
         yield from (Case(operation, type_, arguments) for arguments in choices)
 
@@ -239,42 +235,59 @@ def applied(case: Case, values: Array) -> Lanes:
 
 
 def can_step(case: Case) -> bool:
-    """Return whether `stepped` determines the results of every device."""
+    """Return whether `stepped` determines the results of every device.
+
+    Floats would become NaN and denormal numbers, which a device may change. Clusters and partitions are
+    defined for all operands; the unused bits of a ballot operand are not.
+    """
     operation = case.operation
     fixed = operation.name in _UNDEFINED_ENDS or operation.name == "subgroupInverseBallot"
     return (
         not fixed
         and bool(operation.operands)
-        and micro_feed.can_step(case.type, case.result)
-        # Clusters and partitions are defined for all operands; the unused bits of a ballot operand are not.
+        and case.type.scalar.kind != "float"
+        and (case.type == case.result or case.result.scalar.name in ("uint", "bool"))
         and operation.operands[0].kind is not OperandKind.BALLOT
     )
 
 
 def stepped(case: Case, values: Array, steps: int) -> Lanes:
-    """Apply a case's function `steps` times; each operand is `micro_feed.step` of the previous result."""
-    operand = values
-    result = applied(case, operand)
+    """Apply a case's function `steps` times; each operand is `next_operand` of the previous result."""
+    result = applied(case, values)
     for _ in range(steps - 1):
-        operand = micro_feed.step(values, result.value)
-        result = applied(case, operand)
+        result = applied(case, next_operand(values, result.value))
     return result
 
 
-def wrong(case: Case, got: Array, sound: Array, expected: Lanes) -> Array:
+def next_operand(base: Array, result: Array) -> Array:
+    """Return the operand that follows a result with all bits of `zero` set; see `micro_shader`.
+
+    Parameters
+    ----------
+    base, result : (subgroups, size, components) in the types' dtypes.
+    """
+    if base.dtype == result.dtype and base.shape == result.shape:
+        return np.asarray(base ^ result)
+    following = base.copy()
+    first = result[..., 0]
+    following[..., 0] ^= (first != 0) if base.dtype == np.bool_ else first.astype(base.dtype)
+    return following
+
+
+def wrong_mask(case: Case, results: Array, valid: Array, expected: Lanes) -> Array:
     """Return a mask of wrong results; float results of operators are compared as numbers.
 
     Parameters
     ----------
-    got, sound : (…, chains, size, components) results of a device, and whether each is a valid value of its
-        type.
+    results, valid : (…, chains, size, components) results of a device, and whether each is a valid value of
+        its type.
     """
     value, defined = expected
-    if got.dtype.kind != "f":
-        differs = got != value
+    if results.dtype.kind != "f":
+        differs = results != value
     elif case.operation.operator is not None:
-        differs = ~((got == value) | (np.isnan(got) & np.isnan(value)))
+        differs = ~((results == value) | (np.isnan(results) & np.isnan(value)))
     else:
-        bits = f"u{got.dtype.itemsize}"
-        differs = got.view(bits) != np.ascontiguousarray(value).view(bits)
-    return np.asarray((differs | ~sound) & defined)
+        bits = f"u{results.dtype.itemsize}"
+        differs = results.view(bits) != np.ascontiguousarray(value).view(bits)
+    return np.asarray((differs | ~valid) & defined)

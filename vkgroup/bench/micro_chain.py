@@ -13,10 +13,10 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.bench import definition, micro_expected, micro_shared
+from vkgroup.bench import definition, micro_cases, micro_shared
 from vkgroup.bench.definition import Arrays, Data, Prepared
 from vkgroup.bench.micro_cases import Case, all_cases
-from vkgroup.bench.micro_clock import Rounds, Run, clock_name, has_clock, required_size, unit
+from vkgroup.bench.micro_clock import PreparedProgram, Program, clock_name, has_clock, required_size, unit
 from vkgroup.bench.micro_shader import KINDS, Entry, Shape, source
 from vkgroup.conformance.glsl_types import from_planes, planes
 from vkgroup.dispatch import Device, Pipeline
@@ -67,7 +67,7 @@ class Options:
 
 
 @dataclass(frozen=True, eq=False)
-class Seeded(Data):
+class SeededData(Data):
     """Data that is recomputed from its seed, since a shader has the operands of many functions."""
 
     seed: int = 0
@@ -112,8 +112,8 @@ def make_batch(case: Case, size: int, options: Options, seed: int) -> Batch:
     operands = {}
     for one in _cases_alike(case, size) if options.together else [case]:
         at = sum(map(len, words))
-        operands[one.name] = micro_expected.operands(one, size, options.shape.chains, generator)
-        words.append(micro_expected.input_words(one, operands[one.name]))
+        operands[one.name] = micro_cases.operands(one, size, options.shape.chains, generator)
+        words.append(micro_cases.input_words(one, operands[one.name]))
         kinds = [kind for kind in KINDS if kind != "shared" or micro_shared.has_alternative(one)]
         entries += [Entry(one, kind, at) for kind in kinds]
     return Batch(tuple(entries), np.concatenate(words), operands)
@@ -138,7 +138,7 @@ def _pipeline(device: Device, batch: Batch, size: int, shape: Shape, workgroup: 
 
 
 class Chain:
-    """Contender: chains of a function, or of its alternative.
+    """Candidate: chains of a function, or of its alternative.
 
     Parameters
     ----------
@@ -160,22 +160,22 @@ class Chain:
 
     def prepare(self, data: Data) -> Prepared:
         """Compile the batch and prepare the program of the case."""
-        assert isinstance(data, Seeded), "the data of this case"
-        prepared = Rounds(self._device, self._run(self._kind, data.seed), _STEPPED_ROUNDS)
+        assert isinstance(data, SeededData), "the data of this case"
+        prepared = PreparedProgram(self._device, self._program(self._kind, data.seed), _STEPPED_ROUNDS)
         if not self._many:
-            feed = Rounds(self._device, self._run("feed", data.seed))
-            prepared.subtract(feed.least(_FEED_TIMES))
+            feed = PreparedProgram(self._device, self._program("feed", data.seed))
+            prepared.subtract(min(feed.time() for _ in range(_FEED_TIMES)))
             feed.close()
         return prepared
 
-    def _run(self, kind: str, seed: int) -> Run:
+    def _program(self, kind: str, seed: int) -> Program:
         size, shape = subgroup_size(self._device), self._options.shape
         batch = make_batch(self._case, size, self._options, seed)
         workgroup = workgroup_of(self._device, self._case, self._options.subgroups) if self._many else size
         groups = workgroup // size
         unroll = shape.throughput_unroll if self._many else shape.unroll
         chains = shape.chains if self._many else 1
-        return Run(
+        return Program(
             _pipeline(self._device, batch, size, shape, workgroup, self._many),
             batch.words,
             chains * planes(self._case.result) * workgroup,
@@ -205,7 +205,7 @@ def _problem(case: Case, words: NDArray[np.uint32], chains: int, size: int, expe
     # (subgroups, chains, size, components); all subgroups have the same operands.
     shape = (chains, -1, size, result.components)
     got, legal = (np.ascontiguousarray(a.reshape(shape).swapaxes(0, 1)) for a in (values, sound))
-    bad = micro_expected.wrong(case, got, legal, Lanes(expected.value[:chains], expected.defined[:chains]))
+    bad = micro_cases.wrong_mask(case, got, legal, Lanes(expected.value[:chains], expected.defined[:chains]))
     if not bad.any():
         return None
     at = tuple(int(indices[0]) for indices in np.nonzero(bad))
@@ -219,11 +219,11 @@ def _verifier(case: Case, size: int, options: Options, seed: int, many: bool) ->
     shape = options.shape
     chains = shape.chains if many else 1
     operands = make_batch(case, size, options, seed).operands[case.name]
-    expected = micro_expected.applied(case, operands)
+    expected = micro_cases.applied(case, operands)
     stepped = None
-    if micro_expected.can_step(case):
+    if micro_cases.can_step(case):
         steps = _STEPPED_ROUNDS * (shape.throughput_unroll if many else shape.unroll)
-        stepped = micro_expected.stepped(case, operands, steps)
+        stepped = micro_cases.stepped(case, operands, steps)
 
     def verify(found: Arrays) -> str | None:
         problem = _problem(case, found["results"], chains, size, expected)
@@ -260,16 +260,16 @@ def make_case(
             [f"a subgroup size of at least {case.least_size} (it is {size})"],
         )
 
-    def contender(kind: str) -> Any:
+    def candidate(kind: str) -> Any:
         return lambda: Chain(device, case, kind, many, steps, options)
 
     def data(generator: np.random.Generator) -> Data:
         seed = int(generator.integers(1 << 31))
-        return Seeded({}, verify=_verifier(case, size, options, seed, many), seed=seed)
+        return SeededData({}, verify=_verifier(case, size, options, seed, many), seed=seed)
 
     kinds = ["subgroup"] + ["shared"] * micro_shared.has_alternative(case)
     return definition.Case(
-        variants={kind: contender(kind) for kind in kinds},
+        variants={kind: candidate(kind) for kind in kinds},
         data=data,
         bytes=0,
         items=1,

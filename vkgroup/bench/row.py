@@ -14,7 +14,7 @@ TIMESTAMPS = "GPU timestamps"
 
 @dataclass(frozen=True)
 class Timed:
-    """One contender of a row: its times and the values derived from them.
+    """One candidate of a row: its times and the values derived from them.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Timed:
 
 @dataclass(frozen=True)
 class Share:
-    """A contender's share of a ceiling.
+    """A candidate's share of a ceiling.
 
     Attributes
     ----------
@@ -61,13 +61,13 @@ class Row:
     bytes, items, operations : amount of work of one run, from the definition.
     counts : unit of the rates: ``"bytes"`` or ``"operations"``.
     pair : the two variants whose ratio the row reports.
-    variants, peers, ceilings : contenders with a time, by name.
-    ratios : time of every other contender divided by that of the pair's first, from paired rounds.
+    variants, peers, ceilings : candidates with a time, by name.
+    ratios : time of every other candidate divided by that of the pair's first, from paired rounds.
     shares : shares of the ceilings, by variant and peer.
-    right : names of the contenders with correct results.
-    wrong : errors of contenders with wrong results, which have no time.
-    notes : omitted contenders with the reasons, and other remarks.
-    rounds, warm_up, steady : as in `vkgroup.bench.timing.Race`; rounds is 0 if nothing was timed.
+    right : names of the candidates with correct results.
+    wrong : errors of candidates with wrong results, which have no time.
+    notes : omitted candidates with the reasons, and other remarks.
+    rounds, warm_up, steady : as in `vkgroup.bench.timing.Timings`; rounds is 0 if nothing was timed.
     sets : number of sets of data that the runs alternate between.
     evicted : whether the cache was evicted before each run.
     """

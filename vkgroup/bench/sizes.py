@@ -55,7 +55,7 @@ def largest_in_memory(definition: Definition, device: Device) -> int:
     return max(fitting, default=definition.sizes[0])
 
 
-def climb(sizes: Sequence[int], seconds: float, spent: Callable[[int], float]) -> int:
+def largest_within(sizes: Sequence[int], seconds: float, spent: Callable[[int], float]) -> int:
     """Return approximately the largest size that takes no longer than `seconds`.
 
     The search assumes that time is proportional to size, and increases the size by a factor of at most 2^6.
@@ -84,7 +84,7 @@ def _last_within(sizes: Sequence[int], most: float) -> int:
     return max((index for index, size in enumerate(sizes) if size <= most), default=0)
 
 
-def time_once(run: Callable[[], object]) -> float:
+def seconds_of_call(run: Callable[[], object]) -> float:
     """Return the duration of a call in seconds."""
     start = time.perf_counter()
     run()
