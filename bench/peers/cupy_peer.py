@@ -40,7 +40,7 @@ class _Cuda(ArrayDevice):
 class _CuPy(CudaPeer):
     name, title, no_cuda = "cupy", "CuPy", "CuPy finds no CUDA driver."
 
-    def on(self, module: Any, ordinal: int) -> ArrayDevice:
+    def cuda_device(self, module: Any, ordinal: int) -> ArrayDevice:
         return _Cuda(module, ordinal)
 
 

@@ -34,7 +34,7 @@ class _NumPy(ArrayPeer):
             return f"NumPy runs on the CPU, and {device.name} is a GPU."
         return None
 
-    def place(self, device: Device) -> ArrayDevice:
+    def array_device(self, device: Device) -> ArrayDevice:
         return _Host()
 
 

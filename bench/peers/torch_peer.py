@@ -40,7 +40,7 @@ class _Cuda(ArrayDevice):
 class _Torch(CudaPeer):
     name, title, no_cuda = "torch", "torch", "This torch has no CUDA, or no driver for it."
 
-    def on(self, module: Any, ordinal: int) -> ArrayDevice:
+    def cuda_device(self, module: Any, ordinal: int) -> ArrayDevice:
         return _Cuda(module, ordinal)
 
 

@@ -132,15 +132,15 @@ def test_what_is_no_result_is_refused_by_name(tmp_path: Path, text: str) -> None
         ('{"benchmarks": [], "context": [1]}', r"Expected `object \| null`, got `array` - at `\$\.context`"),
         (
             '{"benchmarks": [{"name": "x", "run_name": null}]}',
-            r"Expected `str`, got `null` - at `\$\.benchmarks\[\.\.\.\]\.run_name`",
+            r"Expected `str`, got `null` - at `\$\.benchmarks\[0\]\.run_name`",
         ),
         (
             '{"benchmarks": [{"name": ["x"], "error_occurred": true}]}',
-            r"Expected `str`, got `array` - at `\$\.benchmarks\[\.\.\.\]\.name`",
+            r"Expected `str`, got `array` - at `\$\.benchmarks\[0\]\.name`",
         ),
         (
             '{"benchmarks": [{"name": "x", "unit": []}]}',
-            r"Expected `str`, got `array` - at `\$\.benchmarks\[\.\.\.\]\.unit`",
+            r"Expected `str`, got `array` - at `\$\.benchmarks\[0\]\.unit`",
         ),
         (
             '{"benchmarks": [{"name": "x", "time_unit": "ns", "real_time": NaN}]}',

@@ -14,7 +14,7 @@ from bench_fakes import FakeCandidate, FakePeer, ceiling, definition
 
 import vkgroup
 from vkgroup.bench import google, machine
-from vkgroup.bench.caches import last_level_cache
+from vkgroup.bench.machine import last_level_cache
 from vkgroup.bench.run import Options, run
 from vkgroup.dispatch import Device
 

@@ -35,7 +35,7 @@ def no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def vkgroup_cache(nbytes: int) -> Any:
-    from vkgroup.bench.caches import Cache
+    from vkgroup.bench.machine import Cache
 
     return Cache(nbytes, "none")
 

@@ -85,12 +85,9 @@ def _fits(name: str, pattern: str) -> bool:
 @cache
 def peers() -> dict[str, Peer]:
     """Return the peers by name, without testing whether their packages are installed."""
-    found = {}
-    for path in sorted(bench("peers").glob("*.py")):
-        if not path.name.startswith("_"):
-            peer: Peer = _module("peers", path).PEER
-            found[peer.name] = peer
-    return found
+    paths = sorted(bench("peers").glob("*.py"))
+    modules = (_module("peers", path) for path in paths if not path.name.startswith("_"))
+    return {module.PEER.name: module.PEER for module in modules}
 
 
 def _module(kind: str, path: Path) -> ModuleType:

@@ -43,20 +43,6 @@ class Data:
     verify: Callable[[Arrays], str | None] | None = None
 
 
-class Recorded(Protocol):
-    """A plan recorded on buffers, as returned by `vkgroup.kernels.plan.Plan.record`."""
-
-    @property
-    def buffers(self) -> Mapping[str, Any]:
-        """All buffers by name."""
-
-    def run(self) -> None:
-        """Run once and wait until the work is done."""
-
-    def timed(self, *, repeat: int = 1) -> float | None:
-        """Run, and return the seconds per run from the device's timestamps, or None if it has none."""
-
-
 @runtime_checkable
 class Recordable(Protocol):
     """Work that can be recorded and run on a device, such as `vkgroup.kernels.plan.Plan`."""

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from vkgroup.bench.caches import Cache, Eviction
 from vkgroup.bench.candidates import Candidates
 from vkgroup.bench.catalogue import CEILING
 from vkgroup.bench.definition import Case, Definition, Peer
+from vkgroup.bench.machine import Cache, Eviction
 from vkgroup.bench.row import Row, Share, Timed
 from vkgroup.bench.sizes import largest_in_memory, largest_within, seconds_of_call
 from vkgroup.bench.statistics import Samples, median_interval, ratio_interval

@@ -33,15 +33,7 @@ _FEED_TIMES = 5
 
 @dataclass(frozen=True)
 class Options:
-    """Tuning values of a chain.
-
-    Attributes
-    ----------
-    shape : see `Shape`.
-    subgroups : maximum number of subgroups of the workgroup that measures throughput.
-    samples : number of samples of one dispatch.
-    together : whether similar functions share a shader.
-    """
+    """Tuning values of a chain; `together`: similar functions share a shader."""
 
     shape: Shape = field(default_factory=Shape)
     subgroups: int = _MOST_SUBGROUPS
@@ -81,27 +73,27 @@ class Batch:
     words: NDArray[np.uint32]
     operands: Mapping[str, NDArray[Any]]
 
-    def place(self, case: Case, kind: str) -> int:
+    def index(self, case: Case, kind: str) -> int:
         """Return the index of an entry in the shader."""
         return [(entry.case.name, entry.kind) for entry in self.entries].index((case.name, kind))
 
 
-def _alike(case: Case) -> tuple[object, ...]:
+def _requirements(case: Case) -> tuple[object, ...]:
     """Return the requirements of a case; a device supports all cases with equal requirements, or none."""
     operation = case.operation
     name = operation.name if "Rotate" in operation.name else ""
     return operation.category, operation.group_operation, name, case.type.scalar
 
 
-def _cases_alike(case: Case, size: int) -> list[Case]:
+def _similar_cases(case: Case, size: int) -> list[Case]:
     """Return the cases of the same type with equal requirements, including the case itself."""
     components = case.type.components if len(case.operation.types) > 1 else 1
-    alike = (
-        one.with_components(components)
-        for one in all_cases()
-        if _alike(one) == _alike(case) and one.least_size <= size
+    similar = (
+        other.with_components(components)
+        for other in all_cases()
+        if _requirements(other) == _requirements(case) and other.least_size <= size
     )
-    return [one for one in alike if one.type == case.type]
+    return [other for other in similar if other.type == case.type]
 
 
 def make_batch(case: Case, size: int, options: Options, seed: int) -> Batch:
@@ -110,12 +102,12 @@ def make_batch(case: Case, size: int, options: Options, seed: int) -> Batch:
     entries: list[Entry] = []
     words: list[NDArray[np.uint32]] = []
     operands = {}
-    for one in _cases_alike(case, size) if options.together else [case]:
-        at = sum(map(len, words))
-        operands[one.name] = micro_cases.operands(one, size, options.shape.chains, generator)
-        words.append(micro_cases.input_words(one, operands[one.name]))
-        kinds = [kind for kind in KINDS if kind != "shared" or micro_shared.has_alternative(one)]
-        entries += [Entry(one, kind, at) for kind in kinds]
+    for member in _similar_cases(case, size) if options.together else [case]:
+        offset = sum(map(len, words))
+        operands[member.name] = micro_cases.operands(member, size, options.shape.chains, generator)
+        words.append(micro_cases.input_words(member, operands[member.name]))
+        kinds = [kind for kind in KINDS if kind != "shared" or micro_shared.has_alternative(member)]
+        entries += [Entry(member, kind, offset) for kind in kinds]
     return Batch(tuple(entries), np.concatenate(words), operands)
 
 
@@ -138,17 +130,13 @@ def _pipeline(device: Device, batch: Batch, size: int, shape: Shape, workgroup: 
 
 
 class Chain:
-    """Candidate: chains of a function, or of its alternative.
+    """Chains of a function, or of its alternative through shared memory (``"subgroup"``, ``"shared"``).
 
     Parameters
     ----------
-    device : an open device.
-    case : function, type and operand.
-    kind : ``"subgroup"`` or ``"shared"``.
     many : whether to measure throughput (several chains in many subgroups) instead of latency (one chain in
         one subgroup).
     steps : number of steps of the chain, or approximately of each of several chains.
-    options : see `Options`.
     """
 
     def __init__(
@@ -181,7 +169,7 @@ class Chain:
             chains * planes(self._case.result) * workgroup,
             groups,
             unroll * chains * groups,
-            batch.place(self._case, kind),
+            batch.index(self._case, kind),
             max(self._steps // unroll, 1),
             self._options.samples,
         )
@@ -200,18 +188,22 @@ def workgroup_of(device: Device, case: Case, most: int) -> int:
 def _problem(case: Case, words: NDArray[np.uint32], chains: int, size: int, expected: Lanes) -> str | None:
     """Return the first error in the results of all subgroups, or None."""
     result = case.result
-    results = words.reshape(chains, planes(result), -1).transpose(1, 0, 2)
-    values, sound = from_planes(np.ascontiguousarray(results).reshape(planes(result), -1), result)
+    by_plane = words.reshape(chains, planes(result), -1).transpose(1, 0, 2)
+    values, valid = from_planes(np.ascontiguousarray(by_plane).reshape(planes(result), -1), result)
     # (subgroups, chains, size, components); all subgroups have the same operands.
     shape = (chains, -1, size, result.components)
-    got, legal = (np.ascontiguousarray(a.reshape(shape).swapaxes(0, 1)) for a in (values, sound))
-    bad = micro_cases.wrong_mask(case, got, legal, Lanes(expected.value[:chains], expected.defined[:chains]))
+    results, valid = (np.ascontiguousarray(a.reshape(shape).swapaxes(0, 1)) for a in (values, valid))
+    bad = micro_cases.wrong_mask(
+        case, results, valid, Lanes(expected.value[:chains], expected.defined[:chains])
+    )
     if not bad.any():
         return None
     at = tuple(int(indices[0]) for indices in np.nonzero(bad))
     location = f"subgroup {at[0]}, chain {at[1]}, lane {at[2]}"
     count = int(bad.sum())
-    return f"{location} is {got[at]} instead of {expected.value[at[1:]]} ({count} of {bad.size} are wrong)"
+    return (
+        f"{location} is {results[at]} instead of {expected.value[at[1:]]} ({count} of {bad.size} are wrong)"
+    )
 
 
 def _verifier(case: Case, size: int, options: Options, seed: int, many: bool) -> Any:
@@ -225,10 +217,10 @@ def _verifier(case: Case, size: int, options: Options, seed: int, many: bool) ->
         steps = _STEPPED_ROUNDS * (shape.throughput_unroll if many else shape.unroll)
         stepped = micro_cases.stepped(case, operands, steps)
 
-    def verify(found: Arrays) -> str | None:
-        problem = _problem(case, found["results"], chains, size, expected)
+    def verify(outputs: Arrays) -> str | None:
+        problem = _problem(case, outputs["results"], chains, size, expected)
         if problem is None and stepped is not None:
-            problem = _problem(case, found["stepped"], chains, size, stepped)
+            problem = _problem(case, outputs["stepped"], chains, size, stepped)
             return None if problem is None else f"after {steps} steps of other operands, {problem}"
         return problem
 
@@ -238,19 +230,12 @@ def _verifier(case: Case, size: int, options: Options, seed: int, many: bool) ->
 def make_case(
     device: Device, case: Case, many: bool, steps: int, tuning: Mapping[str, Any]
 ) -> definition.Case:
-    """Return the benchmark of a function on a device.
+    """Return the benchmark of a function on a device; raise `Unsupported` if its subgroups are too small.
 
     Parameters
     ----------
-    device : an open device.
-    case : function, type and operand; ``"components"`` in `tuning` overrides the components of its type.
     many, steps : see `Chain`.
-    tuning : ``"components"`` of the type, and attributes of `Options` and `Shape`.
-
-    Raises
-    ------
-    Unsupported
-        The subgroups are too small. Other missing features are found when the chain is prepared.
+    tuning : ``"components"`` of the case's type, and attributes of `Options` and `Shape`.
     """
     case = case.with_components(tuning.get("components", case.type.components))
     size, options = subgroup_size(device), Options.of(device, tuning)

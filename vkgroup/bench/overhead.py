@@ -87,13 +87,7 @@ def only_driver(device: Device) -> Iterator[None]:
 
 
 class SubmissionCandidate:
-    """Candidate: one dispatch per call, or a sequence of dispatches that is recorded once.
-
-    Parameters
-    ----------
-    device : an open device.
-    work : what is done in a call; without `recorded` it is one `Work.dispatch` for each dispatch.
-    """
+    """Calls of separate dispatches, or of a sequence of dispatches that is recorded once."""
 
     clock = "wall clock"
 

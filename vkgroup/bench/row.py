@@ -36,13 +36,7 @@ class Timed:
 
 @dataclass(frozen=True)
 class Share:
-    """A candidate's share of a ceiling.
-
-    Attributes
-    ----------
-    ceiling : name of the ceiling, such as ``"copy"``.
-    part : the share, from paired rounds; 1 is the ceiling.
-    """
+    """A candidate's share of a ceiling such as ``"copy"``, from paired rounds; 1 is the ceiling."""
 
     ceiling: str
     part: Estimate

@@ -11,8 +11,8 @@ import numpy as np
 
 from vkgroup import choices
 from vkgroup.bench import catalogue
-from vkgroup.bench.caches import Cache, eviction, last_level_cache
 from vkgroup.bench.definition import Definition, Peer
+from vkgroup.bench.machine import Cache, eviction, last_level_cache
 from vkgroup.bench.measure import Ceilings, Session, measure, variant_seconds
 from vkgroup.bench.row import Row
 from vkgroup.bench.sizes import largest_in_memory, largest_within

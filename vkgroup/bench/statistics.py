@@ -72,13 +72,7 @@ def interval_ranks(count: int, confidence: float = CONFIDENCE) -> tuple[int, flo
 
 
 def median_interval(samples: npt.ArrayLike, confidence: float = CONFIDENCE) -> Estimate:
-    """Return the median of samples with a confidence interval from order statistics.
-
-    Parameters
-    ----------
-    samples : at least one number.
-    confidence : required minimum confidence; see `interval_ranks`.
-    """
+    """Return the median of at least one sample, with an interval of a minimum confidence."""
     ordered = np.sort(np.asarray(samples, np.float64))
     rank, reached = interval_ranks(len(ordered), confidence)
     return Estimate(

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from vkgroup.bench.caches import Eviction
 from vkgroup.bench.definition import Data, Prepared
 from vkgroup.bench.host import first_error
+from vkgroup.bench.machine import Eviction
 from vkgroup.bench.statistics import Samples, is_steady
 from vkgroup.closing import Closing
 from vkgroup.dispatch import Device

@@ -52,8 +52,7 @@ from __future__ import annotations
 
 from vkgroup.kernels.aggregation import count, plan_aggregation
 from vkgroup.kernels.box_filter import box_filter, plan_box_filter
-from vkgroup.kernels.compact import compact, compress, flatnonzero, nonzero, partition_by
-from vkgroup.kernels.compact_plan import plan_compact
+from vkgroup.kernels.compact import compact, compress, flatnonzero, nonzero, partition_by, plan_compact
 from vkgroup.kernels.histogram import bincount, histogram, plan_bincount, plan_histogram
 from vkgroup.kernels.matmul import matmul, plan_matmul
 from vkgroup.kernels.matvec import matvec, plan_matvec
@@ -75,8 +74,7 @@ from vkgroup.kernels.reduce import (
 )
 from vkgroup.kernels.reduce_plan import plan_reduce
 from vkgroup.kernels.rows import layer_norm, plan_layer_norm, plan_softmax, softmax
-from vkgroup.kernels.scan import cumprod, cumsum, maximum_accumulate, minimum_accumulate, scan
-from vkgroup.kernels.scan_plan import plan_scan
+from vkgroup.kernels.scan import cumprod, cumsum, maximum_accumulate, minimum_accumulate, plan_scan, scan
 from vkgroup.kernels.sort import argsort, sort, sort_by_key
 from vkgroup.kernels.transpose import plan_transpose, transpose
 

@@ -56,6 +56,7 @@ class Move:
 
     source: str
     target: str
+    nbytes: int | None = None
 
 
 PlanStep = Pass | Clear | Move
@@ -138,7 +139,7 @@ class Recording(Closing):
         if isinstance(step, Clear):
             return Fill(self.buffers[step.name], step.value)
         if isinstance(step, Move):
-            return Copy(self.buffers[step.source], self.buffers[step.target])
+            return Copy(self.buffers[step.source], self.buffers[step.target], nbytes=step.nbytes)
         bound = step.pipeline.bind({key: self.buffers[name] for key, name in step.bindings.items()})
         self._bounds.append(bound)
         return Dispatch(bound, step.groups, step.push)
@@ -258,9 +259,9 @@ class Planner:
         """Add a fill of one of the plan's buffers with a uint32."""
         self._steps.append(Clear(name, value))
 
-    def copy(self, source: str, target: str) -> None:
-        """Add a copy of one of the plan's buffers to another, of the size of the smaller one."""
-        self._steps.append(Move(source, target))
+    def copy(self, source: str, target: str, nbytes: int | None = None) -> None:
+        """Add a copy of the first `nbytes` bytes of one of the plan's buffers to another."""
+        self._steps.append(Move(source, target, nbytes))
 
     def plan(self) -> Plan:
         """Return the plan."""

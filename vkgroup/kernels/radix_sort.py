@@ -147,7 +147,7 @@ class _Sort:
         constants = {"FRESH": clear, "SKIP": tuning.skip}
         scan = self._kernel("scan", tuning.histogram_workgroup, self._macros, constants)
         planner.dispatch(scan, 1, {"Work": work}, push={"count": self.size})
-        kernel, grid = self._pass(), line(planner.device, tiles)
+        kernel, grid = self._pass_kernel(), line(planner.device, tiles)
         for number in range(passes):
             if clear:
                 planner.fill(states)
@@ -187,7 +187,7 @@ class _Sort:
             "UNROLL": int(self.tuning.unroll),
         }
 
-    def _pass(self) -> Pipeline:
+    def _pass_kernel(self) -> Pipeline:
         tuning = self.tuning
         macros = self._macros | {
             "VALUE_WORDS": self.value.itemsize // _WORD if self.value else 0,
