@@ -29,15 +29,10 @@ Prepare = Callable[[Data], Prepared]
 
 @dataclass(eq=False)
 class Candidates(Closing):
-    """The candidates of a case that can still be timed.
+    """The candidates of a case that can still be timed: `trials`, by name, variants first.
 
-    Attributes
-    ----------
-    trials : the candidates by name, variants first.
-    peers : the available packages.
-    tuned : whether a sweep chose the tuning values; a kernel may reject them.
-    wrong : candidates with wrong results, with the errors.
-    notes : candidates that could not run, with the reasons.
+    `tuned`: a sweep chose the tuning values, which a kernel may reject. `wrong` has the errors of candidates
+    with wrong results, and `notes` the reasons why candidates could not run.
     """
 
     device: Device

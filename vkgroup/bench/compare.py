@@ -21,14 +21,7 @@ _CONTEXT = ("device", "driver_name", "driver_info", "driver_version", "vkgroup_v
 
 @dataclass(frozen=True)
 class Change:
-    """One row in both runs.
-
-    Attributes
-    ----------
-    name : name of the row.
-    old, new : times in the unit `unit`.
-    unit : ``"s"``, ``"cycles"``, ….
-    """
+    """One row in both runs, with times in `unit` (``"s"``, ``"cycles"``, …)."""
 
     name: str
     old: Estimate
@@ -81,12 +74,7 @@ class Comparison:
 
 
 def compare(old: Path, new: Path, threshold: float = choices.BENCH_THRESHOLD) -> Comparison:
-    """Compare two files written by `vkgroup bench --json` or another program, in Google Benchmark's format.
-
-    Parameters
-    ----------
-    old, new : the files.
-    threshold : as in `Comparison`.
+    """Compare two files of `vkgroup bench --json` or another program, in Google Benchmark's format.
 
     Raises
     ------
@@ -182,19 +170,7 @@ def between(
     *,
     names: tuple[str, str] = ("the old run", "the new run"),
 ) -> Comparison:
-    """Compare two runs in Google Benchmark's format.
-
-    Parameters
-    ----------
-    before, after : results of `vkgroup.bench.google.to_json`.
-    threshold : as in `compare`.
-    names : names of the two runs, for error messages.
-
-    Raises
-    ------
-    InvalidInput
-        One of them does not have this format.
-    """
+    """Compare two results of `vkgroup.bench.google.to_json`; `names` are those of the runs in errors."""
     runs = [_checked(data, name) for data, name in zip((before, after), names, strict=True)]
     # Rows without a unit are in seconds.
     units = {entry.row: entry.unit for entry in runs[0].benchmarks if entry.unit is not msgspec.UNSET}

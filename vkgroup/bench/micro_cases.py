@@ -106,14 +106,7 @@ _CHOICES_OF = {
 
 @dataclass(frozen=True)
 class Case:
-    """One function with one type and one choice of its operands.
-
-    Attributes
-    ----------
-    operation : the function's row in the table of operations.
-    type : type of the first operand.
-    arguments : the other operands.
-    """
+    """One function with one type of its first operand, and one choice of the other operands."""
 
     operation: Operation
     type: GlslType
@@ -210,16 +203,7 @@ def input_words(case: Case, values: Array) -> NDArray[np.uint32]:
 
 
 def applied(case: Case, values: Array) -> Lanes:
-    """Apply a case's function once to the operands of each chain.
-
-    Parameters
-    ----------
-    values : (chains, size, components)
-
-    Returns
-    -------
-    value, defined : (chains, size, components of the result)
-    """
+    """Apply a case's function once to the operands of each chain: (chains, size, components)."""
     chains, size, _ = values.shape
     active = np.ones((chains, size), np.bool_)
     arguments: list[Any] = [active]

@@ -271,14 +271,7 @@ def _extensions(entries: Sequence[Entry], clock: bool) -> str:
 
 
 def source(entries: Sequence[Entry], size: int, shape: Shape, *, clock: bool) -> str:
-    """Return the shader of a batch.
-
-    Parameters
-    ----------
-    entries : the functions of the shader, selected by index; all of one type.
-    size : the subgroup size.
-    clock : whether the device has a shader clock; otherwise no times are written.
-    """
+    """Return the shader of a batch, whose functions have one type; without a clock it writes no times."""
     functions = [_function(entry, number, size, shape) for number, entry in enumerate(entries)]
     cases = [f"    case {number}u: run_{number}(); break;" for number in range(len(entries))]
     return _SHADER.substitute(

@@ -36,22 +36,12 @@ _STYLE = {
 
 
 def plot(rows: Sequence[Row], path: Path, title: str, sweep: str | None = None) -> None:
-    """Plot rows into a file.
+    """Plot rows into a file; rows without times are omitted.
 
-    Parameters
-    ----------
-    rows : rows of a run; rows without times are omitted.
-    path : path of the image; its suffix selects the format (``.png``, ``.svg``, ``.pdf``).
-    title : the measured machine, in one line.
-    sweep : ``"size"`` or the tuning parameter that varies between the rows, for one line per version; None
-        for bars.
-
-    Raises
-    ------
-    Unsupported
-        matplotlib is not installed.
-    InvalidInput
-        No row has a time, or the file cannot be written.
+    Parameters ---------- path : path of the image; its suffix selects the format (``.png``, ``.svg``,
+    ``.pdf``). title : the measured machine, in one line. sweep : ``"size"`` or the tuning parameter that
+    varies between the rows, for one line per version; None for
+        bars.
     """
     library = _matplotlib()
     timed = [row for row in rows if row.timed]
@@ -68,15 +58,7 @@ def plot(rows: Sequence[Row], path: Path, title: str, sweep: str | None = None) 
 
 
 def require_drawable(path: Path) -> None:
-    """Check that a plot can be written, before a long measurement starts.
-
-    Raises
-    ------
-    Unsupported
-        matplotlib is not installed.
-    InvalidInput
-        The folder does not exist, or the format is not supported.
-    """
+    """Raise `Unsupported` or `InvalidInput` if a plot cannot be written, before a long measurement starts."""
     formats = _matplotlib().figure().canvas.get_supported_filetypes()
     if path.suffix.removeprefix(".") not in formats:
         raise InvalidInput(f"{path}: the suffix of a plot must be .png, .svg or .pdf.")

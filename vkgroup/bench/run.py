@@ -13,9 +13,15 @@ from vkgroup import choices
 from vkgroup.bench import catalogue
 from vkgroup.bench.definition import Definition, Peer
 from vkgroup.bench.machine import Cache, eviction, last_level_cache
-from vkgroup.bench.measure import Ceilings, Session, measure, variant_seconds
+from vkgroup.bench.measure import (
+    Ceilings,
+    Session,
+    largest_in_memory,
+    largest_within,
+    measure,
+    variant_seconds,
+)
 from vkgroup.bench.row import Row
-from vkgroup.bench.sizes import largest_in_memory, largest_within
 from vkgroup.bench.timing import gpu_load
 from vkgroup.dispatch import Device
 from vkgroup.errors import InvalidInput, OutOfMemory, Unsupported
@@ -84,11 +90,7 @@ def run(
 
     Parameters
     ----------
-    device : the device to measure.
-    definitions : the benchmarks; `vkgroup.bench.catalogue.choose` finds them by name.
-    options : options of the run.
-    ceilings : definitions of ceilings; None means vkgroup's own.
-    peers : peers by name; None means vkgroup's own.
+    ceilings, peers : definitions of ceilings, and peers by name; None means vkgroup's own.
     on_row : function that is called after each row with all results so far and the maximum number of rows.
 
     Raises

@@ -49,21 +49,12 @@ def _binomial_tail(count: int, rank: int) -> float:
 
 
 def interval_ranks(count: int, confidence: float = CONFIDENCE) -> tuple[int, float]:
-    """Return the order statistics that enclose the median, for any continuous distribution.
+    """Return the largest rank whose order statistics enclose the median with a confidence, and its confidence.
 
     The number of samples below the true median is binomial with probability 1/2. So the `rank`-th smallest
     and the `rank`-th largest of n samples enclose it with probability 1 − 2 P(B(n, 1/2) < rank) (H. A. David,
-    Order Statistics, 1970, §2.5), whatever the distribution is.
-
-    Parameters
-    ----------
-    count : number of samples, at least 1.
-    confidence : required minimum confidence.
-
-    Returns
-    -------
-    The largest rank (from 1) whose interval has the required confidence, and the actual confidence. If the
-    interval of the smallest and the largest sample has less, rank 1 and its confidence.
+    Order Statistics, 1970, §2.5), whatever the distribution is. Rank 1 is returned if no rank has the
+    confidence.
     """
     rank = 1
     while rank < (count + 1) // 2 and 1 - 2 * _binomial_tail(count, rank + 1) >= confidence:
@@ -85,11 +76,6 @@ def ratio_interval(above: npt.ArrayLike, below: npt.ArrayLike, seed: int = 0) ->
 
     Each round gives one ratio, so a disturbance of the whole round cancels out. The bootstrap resamples whole
     rounds.
-
-    Parameters
-    ----------
-    above, below : numerators and denominators from the same rounds, at least one.
-    seed : seed of the resampling.
     """
     ratios = np.asarray(above, np.float64) / np.asarray(below, np.float64)
     generator = np.random.default_rng(seed)
@@ -100,14 +86,7 @@ def ratio_interval(above: npt.ArrayLike, below: npt.ArrayLike, seed: int = 0) ->
 
 
 def is_steady(samples: npt.ArrayLike, block: int, blocks: int, tolerance: float) -> bool:
-    """Return whether the medians of the last blocks of samples are equal within a tolerance.
-
-    Parameters
-    ----------
-    samples : samples in the order of measurement.
-    block, blocks : samples per block, and number of last blocks to compare.
-    tolerance : maximum relative difference between the largest and the smallest median.
-    """
+    """Return whether the medians of the last blocks of `block` samples are equal within a tolerance."""
     last = np.asarray(samples, np.float64)[-block * blocks :]
     if len(last) < block * blocks:
         return False

@@ -79,17 +79,10 @@ def gpu_load(device: Device) -> GpuLoad | None:
 
 @dataclass(eq=False)
 class Trial:
-    """One candidate of a measurement.
+    """One candidate of a measurement, prepared on each of its sets of data, with one sample per round.
 
-    Attributes
-    ----------
-    name : name in the row.
-    clock : the clock that measures it.
-    prepared : the candidate prepared on each of its sets of data.
-    data : these sets, in the same order.
-    rotating : whether it alternates between the sets together with the other candidates, so that no set is in
-        a cache.
-    samples : its times, one per round.
+    A `rotating` trial alternates between the sets together with the other candidates, so that no set is in a
+    cache.
     """
 
     name: str
@@ -102,13 +95,9 @@ class Trial:
 
 @dataclass(frozen=True)
 class Timings:
-    """Results of the timed rounds.
+    """Samples of each trial by name, with one index per round, and the numbers of rounds.
 
-    Attributes
-    ----------
-    samples : times of each trial by name; times of the same round have the same index.
-    rounds, warm_up : number of timed rounds, and of warm-up rounds.
-    steady : whether the warm-up ended because all trials were steady.
+    `steady` is true if the warm-up ended because all trials were steady.
     """
 
     samples: dict[str, Samples]
@@ -161,11 +150,7 @@ def _coprime(count: int, other: int) -> int:
 class Rounds:
     """Runs rounds of all trials, alternately in forward and backward order.
 
-    Parameters
-    ----------
-    trials : the trials to time.
-    eviction : evicts the cache before each run; None if the number of sets is sufficient.
-    load : keeps a GPU busy before each run; None for devices without separate clocks.
+    The cache is evicted before each run unless `eviction` is None, and `load` keeps a GPU busy.
     """
 
     def __init__(

@@ -11,19 +11,16 @@ import numpy.typing as npt
 from vkgroup.dispatch import Buffer, Device
 from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.arguments import Arguments, Given, Result
-from vkgroup.kernels.histogram_keys import greatest_not_above, keys_of, least_not_below, macros
+from vkgroup.kernels.histogram_keys import greatest_not_above, key_words, keys_of, least_not_below, macros
 from vkgroup.kernels.pipelines import choose, parts, possible_groups, possible_workgroup
 from vkgroup.kernels.plan import Plan, Planner
 from vkgroup.kernels.reduce import max as reduce_max
 from vkgroup.kernels.reduce import min as reduce_min
 from vkgroup.kernels.tuning import TABLES, checked_values, whole
-from vkgroup.kernels.types import dtype_of, element_count, sizes_of
+from vkgroup.kernels.types import COMPARISONS, dtype_of, element_count, sizes_of
 
 OPERATIONS = ("maximum", "minimum", "count", "append")
 """Aggregations that `plan_aggregation` supports."""
-
-COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
-"""Comparisons that the conditions of ``"count"`` and ``"append"`` use."""
 
 EACH = "each"
 """The version in which each invocation does its own atomic operation in device memory."""
@@ -132,15 +129,8 @@ def _range(dtype: np.dtype[Any], condition: tuple[str, float] | None) -> dict[st
     The range is exact. For example, `x < v` is true for all elements below the least element that is not
     below v; rounding v to the elements' type cannot change this.
     """
-    pushed = {"outside": 0, "low": 0, "high": 0}
-    if condition is not None:
-        comparison, value = condition
-        outside, low, high = _interval(dtype, comparison, value)
-        pushed = {"outside": int(outside), "low": low, "high": high}
-    if dtype.itemsize == 8:
-        words = {name: [pushed[name] & 0xFFFFFFFF, pushed[name] >> 32] for name in ("low", "high")}
-        return {"outside": pushed["outside"], **words}
-    return pushed
+    outside, low, high = (False, 0, 0) if condition is None else _interval(dtype, *condition)
+    return {"outside": int(outside), "low": key_words(dtype, low), "high": key_words(dtype, high)}
 
 
 def _interval(dtype: np.dtype[Any], comparison: str, value: float) -> tuple[bool, int, int]:

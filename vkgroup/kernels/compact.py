@@ -19,7 +19,7 @@ from vkgroup.kernels.plan import Plan, Planner
 from vkgroup.kernels.scan import words_of_bytes
 from vkgroup.kernels.scan_look_back import ALLOWED, COUNTS, OPERATIONS, Tiling, look_back_defaults, tile
 from vkgroup.kernels.tuning import TABLES, checked_values
-from vkgroup.kernels.types import dtype_of, sizes_of
+from vkgroup.kernels.types import COMPARISONS, dtype_of, sizes_of
 
 _LOOK_BACK = {name: value for name, value in look_back_defaults().items() if name != "payload"}
 """Tuning values of the look-back; without `payload`, since a count and its status always share one word."""
@@ -32,7 +32,6 @@ TABLES["compact"] = {
 TABLES["compact.subgroup"] = {"nvidia": {"workgroup": 128, "items": 24, "depth": 2, "order": 0}}
 TABLES["compact.shared"] = {"nvidia": {"workgroup": 384, "items": 24, "staged": 0, "group": 32, "order": 0}}
 
-RELATIONS = ("<", "<=", ">", ">=", "==", "!=")
 OUTPUTS = ("values", "indices", "partition", "count")
 
 _MOST = 2**COUNTS - 1
@@ -79,8 +78,10 @@ def where_of(where: str, limit: Any, dtype: np.dtype[Any]) -> Where:
             raise InvalidDispatch(f"'nonzero' takes integers and floats; {dtype} was given.")
         bits = 8 * dtype.itemsize
         return Where({"WHERE": "ANY"}, (1 << bits - int(dtype.kind == "f")) - 1)
-    if where not in RELATIONS:
-        raise InvalidDispatch(f"where must be 'mask', 'nonzero' or one of {RELATIONS}; {where!r} was given.")
+    if where not in COMPARISONS:
+        raise InvalidDispatch(
+            f"where must be 'mask', 'nonzero' or one of {COMPARISONS}; {where!r} was given."
+        )
     if dtype.name not in _NUMBERS:
         raise InvalidDispatch(
             f"Kernels can compare {', '.join(_NUMBERS)}; {dtype} was given. Convert it with .astype."

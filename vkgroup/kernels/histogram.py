@@ -13,7 +13,7 @@ from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.aggregation import extremes
 from vkgroup.kernels.arguments import Arguments, Given, Result
 from vkgroup.kernels.histogram_bins import Bins, bins_of
-from vkgroup.kernels.histogram_keys import keys_of, macros
+from vkgroup.kernels.histogram_keys import key_words, keys_of, macros
 from vkgroup.kernels.pipelines import choose, parts, possible_groups, possible_workgroup
 from vkgroup.kernels.plan import Plan, Planner
 from vkgroup.kernels.tuning import TABLES, Allowed, checked_values, require_power, whole
@@ -81,7 +81,7 @@ def plan_bincount(
         raise InvalidDispatch(f"Only whole numbers can be counted by their values; {dtype} was given.")
     if not is_whole(bins) or bins < 1:
         raise InvalidDispatch(f"bins must be a positive integer; {bins!r} was given.")
-    push = {"low": _pushed(dtype, int(keys_of(np.zeros(1, dtype))[0]))}
+    push = {"low": key_words(dtype, int(keys_of(np.zeros(1, dtype))[0]))}
     counting = _Counting(device, "bincount", shape, dtype, bins, implementation, tuning)
     return counting.plan({"BINNING": "DIRECT"}, push)
 
@@ -133,8 +133,8 @@ def _plan(
     position = bins.position
     push = {
         "last": len(bins.keys) - 1,
-        "low": _pushed(dtype, bins.low),
-        "high": _pushed(dtype, bins.high),
+        "low": key_words(dtype, bins.low),
+        "high": key_words(dtype, bins.high),
         "origin": position.origin,
         "scale": position.scale,
         "bias": position.bias,
@@ -143,11 +143,6 @@ def _plan(
     if bins.exact:
         return counting.plan({"BINNING": "EXACT"}, push)
     return counting.plan({"BINNING": "EDGES"}, push, edges=bins.keys)
-
-
-def _pushed(dtype: np.dtype[Any], key: int) -> Any:
-    """Return a key as push constants: one word, or two words for 64 bits."""
-    return [key & 0xFFFFFFFF, key >> 32] if dtype.itemsize == 8 else key
 
 
 class _Counting:

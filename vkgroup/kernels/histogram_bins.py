@@ -96,17 +96,9 @@ class Bins:
 def bins_of(
     dtype: np.dtype[Any], bins: int | npt.ArrayLike, limits: tuple[float, float] | None = None
 ) -> Bins:
-    """Return the bins for elements of a dtype.
+    """Return the bins for elements of a dtype: a number of equal bins between `limits`, or ascending edges.
 
-    Parameters
-    ----------
-    bins : the number of bins of equal width, or ascending edges.
-    limits : the first and the last edge, for bins of equal width.
-
-    Raises
-    ------
-    InvalidDispatch
-        `numpy.histogram` rejects the bins, or `bins` is the name of a rule, which is not supported.
+    Raise `InvalidDispatch` if `numpy.histogram` rejects the bins, or for the name of a rule.
     """
     if isinstance(bins, str):
         raise InvalidDispatch(f"bins must be a number or edges; use numpy.histogram_bin_edges for {bins!r}.")

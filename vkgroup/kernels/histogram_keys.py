@@ -20,6 +20,11 @@ def macros(dtype: np.dtype[Any]) -> dict[str, Any]:
     return {"BITS": 8 * dtype.itemsize, "KIND": _KINDS[dtype.kind]}
 
 
+def key_words(dtype: np.dtype[Any], key: int) -> int | list[int]:
+    """Return a key as push constants: one word, or two words for elements of 64 bits."""
+    return [key & 0xFFFFFFFF, key >> 32] if dtype.itemsize == 8 else key
+
+
 def key_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """Return the dtype of an element's key in memory: uint32, or uint64 for elements of 64 bits."""
     return np.dtype(np.uint64 if dtype.itemsize == 8 else np.uint32)
@@ -46,16 +51,9 @@ def keys_of(elements: npt.NDArray[Any]) -> Keys:
 
 
 def least_not_below(dtype: np.dtype[Any], bounds: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], int]:
-    """Return, for each bound, the least value of a dtype that is not below the bound.
+    """Return the least value of a dtype that is not below each bound, and the number of these values.
 
-    Parameters
-    ----------
-    bounds : one-dimensional, ascending, without NaN.
-
-    Returns
-    -------
-    The values, and the number of bounds that have one. Bounds above all values of the dtype have none; they
-    are at the end.
+    The bounds are ascending. Bounds above all values of the dtype have none; they are at the end.
     """
     if dtype.kind != "f":
         limits = np.iinfo(dtype)

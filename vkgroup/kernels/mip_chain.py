@@ -34,12 +34,8 @@ _ALIGNMENT = 64
 def level_shapes(shape: tuple[int, ...], levels: int | None = None) -> list[tuple[int, ...]]:
     """Return the shapes of the smaller levels of an image, from the largest to 1 × 1.
 
-    Sizes are halved and rounded down, but at least 1 (Vulkan 1.4, "Image Miplevel Sizing").
-
-    Parameters
-    ----------
-    shape : of the image: (height, width, …).
-    levels : the number of levels; None: all.
+    Sizes are halved and rounded down, but at least 1 (Vulkan 1.4, "Image Miplevel Sizing"). `levels` is the
+    number of levels; None: all.
     """
     most = max(shape[:2]).bit_length() - 1
     count = most if levels is None else levels
@@ -225,16 +221,7 @@ def quad_mip(
 def draw_quad_mip(
     device: Device, picture: npt.NDArray[Any], implementation: str = "auto", *, repeat: int = 1
 ) -> RunResult:
-    """Draw as `quad_mip`, and return the complete result with its time.
-
-    Parameters
-    ----------
-    repeat : the number of draws.
-
-    Returns
-    -------
-    Arrays ``"color"`` and ``"smaller"``.
-    """
+    """Draw as `quad_mip`, and return ``"color"`` and ``"smaller"`` with the time of a draw."""
     extent = image_extent(picture.dtype, picture.shape)
     if extent.components != 4 or 0 in picture.shape:
         raise InvalidDispatch(

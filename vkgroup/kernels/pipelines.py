@@ -101,19 +101,10 @@ def full_subgroups(device: Device) -> bool:
 def choose(device: Device, implementation: str, *operations: str, kinds: tuple[str, ...] = ()) -> str:
     """Resolve ``"auto"`` to the subgroup version if the device supports it, otherwise to the shared version.
 
-    Parameters
-    ----------
-    implementation : ``"auto"``, ``"subgroup"``, ``"shared"``, or one of `kinds`.
-    operations : categories of subgroup operations that the subgroup version needs in compute shaders, as
+    Parameters ---------- implementation : ``"auto"``, ``"subgroup"``, ``"shared"``, or one of `kinds`, the
+    algorithm's other versions. operations : categories of subgroup operations that the subgroup version needs
+    in compute shaders, as
         lower-case names of VkSubgroupFeatureFlagBits: ``"arithmetic"``, ``"ballot"``, ….
-    kinds : other versions of the algorithm.
-
-    Raises
-    ------
-    InvalidDispatch
-        The version does not exist.
-    Unsupported
-        The subgroup version was requested and the device lacks an operation.
     """
     if implementation not in ("auto", "subgroup", "shared", *kinds):
         names = ", ".join(repr(name) for name in ("auto", "subgroup", "shared", *kinds))
@@ -167,12 +158,7 @@ def line(device: Device, count: int) -> tuple[int, int]:
     """Return a two-dimensional grid of at least `count` workgroups, numbered row by row.
 
     A workgroup's number is ``gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x``. Workgroups with
-    numbers of `count` or more return at once.
-
-    Raises
-    ------
-    Unsupported
-        The device does not support a grid of this size.
+    numbers of `count` or more return at once. Raise `Unsupported` if the grid is too large for the device.
     """
     across, down, _ = device.capabilities.limits["maxComputeWorkGroupCount"]
     rows = parts(count, across)

@@ -106,11 +106,7 @@ class Plan:
 class Recording(Closing):
     """A plan recorded on buffers, which can run many times; a context manager.
 
-    Attributes
-    ----------
-    plan : the recorded plan.
-    buffers : all buffers by their names in the plan, both the caller's and the recording's.
-    sequence : the recorded command sequence.
+    `buffers` has both the caller's and the recording's buffers by their names in the plan.
     """
 
     def __init__(self, plan: Plan, given: Mapping[str, Buffer]) -> None:
@@ -245,11 +241,8 @@ class Planner:
     ) -> None:
         """Add a dispatch that sees the writes of all previous steps.
 
-        Parameters
-        ----------
-        groups : number of workgroups in x, or in up to three dimensions.
-        bindings : names of the plan's buffers, by binding of the kernel.
-        push : push constants.
+        `groups` has up to three dimensions; `bindings` are names of the plan's buffers, by binding of the
+        kernel.
         """
         counts = (groups,) if isinstance(groups, int | np.integer) else groups
         x, y, z = (*(int(count) for count in counts), 1, 1)[:3]

@@ -125,13 +125,8 @@ def sort_tuning(
 ) -> SortTuning:
     """Return the tuning values of a sort on a device, after checking the caller's values.
 
-    Default workgroups and items are reduced to fit the device's shared memory.
-
-    Parameters
-    ----------
-    implementation : ``"subgroup"`` or ``"shared"``.
-    key_words, value_words : 32-bit words of a key, and of its value or 0.
-    given : the caller's values, by attribute of `SortTuning`; None means the default.
+    Default workgroups and items are reduced to fit the device's shared memory. A key has `key_words` words of
+    32 bits, and its value `value_words` or 0.
     """
     values = checked_values(device, "radix_sort", implementation, given, _ALLOWED)
     given = {name: value for name, value in given.items() if value is not None}

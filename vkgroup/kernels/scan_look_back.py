@@ -37,13 +37,8 @@ ALLOWED: dict[str, Allowed] = {
 class Tiling:
     """Division of an array into tiles, and the parameters of their look-back.
 
-    Attributes
-    ----------
-    workgroup, items : invocations per workgroup, and elements per invocation.
-    tiles : the number of tiles.
-    bits : bits of the value that a tile publishes: 32 or 64.
-    payload : bits of this value in one atomic unit: 32, 16 or `COUNTS`.
-    tuning : the values of `look_back_defaults`, and other values of the algorithm.
+    A tile publishes a value of `bits` bits (32 or 64), in atomic units of `payload` bits (32, 16 or
+    `COUNTS`).
     """
 
     workgroup: int
@@ -101,15 +96,10 @@ def tile(
     width: int,
     payload: int | None = None,
 ) -> Tiling:
-    """Divide `count` elements into tiles.
+    """Divide `count` elements into tiles of vectors of `width` elements that publish values of `bits` bits.
 
-    Parameters
-    ----------
-    implementation : version of the algorithm; a workgroup of the subgroup version consists of full subgroups.
-    tuning : checked values; ``items`` counts 32-bit elements, and is halved for 64-bit elements.
-    bits : bits of the published value.
-    width : elements per vector; the items of an invocation are a multiple of it, at most 32.
-    payload : None selects that of the tuning, or the widest that the device has atomics for.
+    The tuning value ``items`` counts 32-bit elements, and is halved for 64-bit elements. `payload`: None
+    selects that of the tuning, or the widest that the device has atomics for.
     """
     workgroup = possible_workgroup(device, int(tuning["workgroup"]))
     lanes = subgroup_size(device) if implementation == "subgroup" else 1

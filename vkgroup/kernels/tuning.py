@@ -59,11 +59,8 @@ def kinds(device: Device) -> tuple[str, ...]:
 def tuned(device: Device, algorithm: str, implementation: str = "", **given: Any) -> dict[str, Any]:
     """Return the values of an algorithm's tuning parameters on a device.
 
-    Parameters
-    ----------
-    algorithm, implementation : for example ``"reduce"`` and ``"subgroup"``; values of the table
-        ``"reduce.subgroup"`` override those of ``"reduce"``.
-    **given : the caller's values, which override all others; None means the default.
+    Values of the table ``"reduce.subgroup"`` override those of ``"reduce"``. The caller's values (`given`)
+    override all others; None means the default.
     """
     values: dict[str, Any] = {}
     for name in (algorithm, f"{algorithm}.{implementation}"):

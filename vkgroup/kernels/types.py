@@ -22,6 +22,9 @@ GLSL: dict[np.dtype[Any], str] = {
 OPERATIONS = ("add", "mul", "min", "max", "and", "or", "xor")
 """Binary operations; the last three are for integers only."""
 
+COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
+"""Comparisons with a number that select elements."""
+
 NUMBERS = tuple(
     np.dtype(kind) for kind in (np.float32, np.uint32, np.int32, np.float64, np.uint64, np.int64, np.float16)
 )
