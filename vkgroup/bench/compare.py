@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from vkgroup import choices
-from vkgroup.bench.statistics import Estimate, median_interval
+from vkgroup.bench.row import Estimate, median_interval
 from vkgroup.errors import InvalidInput
 
 _UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}

@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from vkgroup.bench.row import Row, Share, Timed
+from vkgroup.bench.row import Estimate, Row, Share, Timed, median_interval
 from vkgroup.bench.run import Result
-from vkgroup.bench.statistics import Estimate, median_interval
 
 REPETITIONS = 10
 """Number of repetitions of a row, which divide its rounds; the U test of compare.py needs at least 9."""

@@ -44,18 +44,12 @@ def row_spans(x: Array) -> list[slice]:
 def each(function: Callable[[_Item], _Result], items: Iterable[_Item]) -> list[_Result]:
     """Return a function's results for all items, in order; several items are processed at once."""
     todo = list(items)
-    threads = min(_cores(), _MOST_THREADS, len(todo))
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    threads = min(cores, _MOST_THREADS, len(todo))
     if threads <= 1:
         return [function(item) for item in todo]
     with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(function, todo))
-
-
-def _cores() -> int:
-    """Return the number of cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def made(count: int, dtype: npt.DTypeLike, make: Callable[[slice], npt.ArrayLike]) -> Array:

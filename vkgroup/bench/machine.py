@@ -49,7 +49,7 @@ _KNOWN: tuple[tuple[str, int, str], ...] = (
 _ASSUMED_GPU = 128
 _ASSUMED_CPU = 64
 _GROUPS = 1024
-_SYSFS = Path("/sys/devices/system/cpu/cpu0/cache")
+_CPU = Path("/sys/devices/system/cpu/cpu0")
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def last_level_cache(capabilities: Capabilities) -> Cache:
 def host_caches() -> list[dict[str, str | int]]:
     """Return the CPU's caches in Google Benchmark's format: type, level, size, num_sharing."""
     caches: list[dict[str, str | int]] = []
-    for folder in sorted(_SYSFS.glob("index*")):
+    for folder in sorted(_CPU.glob("cache/index*")):
         try:
             kind, level, size, sharing = (
                 (folder / name).read_text().strip() for name in ("type", "level", "size", "shared_cpu_list")
@@ -173,7 +173,7 @@ def _host() -> dict[str, object]:
         "executable": "vkgroup bench",
         "num_cpus": os.cpu_count() or 1,
         "mhz_per_cpu": round(_cpu_mhz()),
-        "cpu_scaling_enabled": _cpu_scales(),
+        "cpu_scaling_enabled": _read(_CPU / "cpufreq/scaling_governor") not in ("", "performance"),
         "caches": host_caches(),
         "load_avg": [round(load, 2) for load in os.getloadavg()] if hasattr(os, "getloadavg") else [],
         "library_version": _version("vkgroup"),
@@ -255,15 +255,11 @@ def _amd_clocks(device_id: int) -> dict[str, str]:
 
 
 def _cpu_mhz() -> float:
-    most = _read(Path("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq"))
+    most = _read(_CPU / "cpufreq/cpuinfo_max_freq")
     if most:
         return int(most) / 1000
     lines = [line for line in _read(Path("/proc/cpuinfo")).splitlines() if line.startswith("cpu MHz")]
     return float(lines[0].partition(":")[2]) if lines else 0.0
-
-
-def _cpu_scales() -> bool:
-    return _read(Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")) not in ("", "performance")
 
 
 def _cpu_name() -> str:

@@ -15,8 +15,7 @@ from vkgroup.bench.candidates import Candidates
 from vkgroup.bench.catalogue import CEILING
 from vkgroup.bench.definition import Case, Definition, Peer
 from vkgroup.bench.machine import Cache, Eviction
-from vkgroup.bench.row import Row, Share, Timed
-from vkgroup.bench.statistics import Samples, median_interval, ratio_interval
+from vkgroup.bench.row import Row, Samples, Share, Timed, median_interval, ratio_interval
 from vkgroup.bench.timing import GpuLoad, Timings, Trial, sets_needed, time_rounds
 from vkgroup.closing import Closing
 from vkgroup.dispatch import Device

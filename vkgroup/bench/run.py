@@ -54,16 +54,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Result:
-    """Results of a run.
-
-    Attributes
-    ----------
-    rows : the rows in the order of measurement.
-    cache : the last-level cache; data is larger than it.
-    peers : version of each peer that was run.
-    absent : peers that were not run, with the reasons.
-    notes : remarks that concern all rows.
-    """
+    """Results of a run: its rows, versions of peers that were run, and reasons why others were not."""
 
     rows: tuple[Row, ...]
     cache: Cache

@@ -13,7 +13,7 @@ import numpy as np
 from vkgroup.bench.definition import Data, Prepared
 from vkgroup.bench.host import first_error
 from vkgroup.bench.machine import Eviction
-from vkgroup.bench.statistics import Samples, is_steady
+from vkgroup.bench.row import Samples, is_steady
 from vkgroup.closing import Closing
 from vkgroup.dispatch import Device
 from vkgroup.resources import bench

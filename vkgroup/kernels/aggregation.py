@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from vkgroup.dispatch import Buffer, Device
 from vkgroup.errors import InvalidDispatch
-from vkgroup.kernels.arguments import Arguments, Given, Result
+from vkgroup.kernels.arguments import Arguments, Given, scalar_of
 from vkgroup.kernels.histogram_keys import greatest_not_above, key_words, keys_of, least_not_below, macros
 from vkgroup.kernels.pipelines import choose, parts, possible_groups, possible_workgroup
 from vkgroup.kernels.plan import Plan, Planner
@@ -206,8 +206,7 @@ def count(
     plan = plan_aggregation(
         arguments.device, given.shape, given.dtype, "count", (comparison, value), implementation
     )
-    (result,) = arguments.run(plan, "count")
-    return int(result.read() if isinstance(result, Buffer) else result)
+    return int(scalar_of(arguments.run(plan, "count")[0]))
 
 
 def extremes(arguments: Arguments) -> tuple[Any, Any]:
@@ -219,17 +218,9 @@ def extremes(arguments: Arguments) -> tuple[Any, Any]:
     if not isinstance(given, Buffer):
         return given.min(), given.max()
     if given.dtype.itemsize == 8:
-        return _number(reduce_min(given)), _number(reduce_max(given))
+        return scalar_of(reduce_min(given)), scalar_of(reduce_max(given))
     values = []
     for operation in ("minimum", "maximum"):
         plan = plan_aggregation(arguments.device, given.shape, given.dtype, operation)
-        (value,) = arguments.run(plan, "value")
-        values.append(_number(value))
+        values.append(scalar_of(arguments.run(plan, "value")[0]))
     return values[0], values[1]
-
-
-def _number(result: Result) -> Any:
-    """Return the only element of a buffer, and close the buffer."""
-    assert isinstance(result, Buffer), "the results of buffers are buffers"
-    with result:
-        return result.read()[()]

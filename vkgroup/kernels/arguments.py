@@ -70,7 +70,15 @@ class Arguments:
                 if isinstance(value, Buffer):
                     inputs[name] = value
                 else:
-                    _check_fits(plan.device, name, value.nbytes)
+                    # Checked before the array is copied: an array of `numpy.broadcast_to` may have far more
+                    # elements than its memory holds.
+                    most = int(plan.device.capabilities.limits["maxStorageBufferRange"])
+                    if value.nbytes > most:
+                        raise Unsupported(
+                            f"{name} has {value.nbytes} bytes, and {plan.device.name} binds {most} at most;"
+                            " split it into parts.",
+                            [f"maxStorageBufferRange of {value.nbytes} (it is {most})"],
+                        )
                     inputs[name] = plan.device.buffer(np.ascontiguousarray(value))
                     own.append(inputs[name])
             if self.buffers:
@@ -97,6 +105,14 @@ def _converted(name: str, value: Any, device: Device | None) -> Result:
     return as_array(value, name)
 
 
+def scalar_of(result: Result) -> Any:
+    """Return the only element of a result, and close its buffer."""
+    if not isinstance(result, Buffer):
+        return result[()]
+    with result:
+        return result.read()[()]
+
+
 def as_array(value: Any, name: str) -> npt.NDArray[Any]:
     """Return an argument in the host's memory as an array."""
     try:
@@ -109,20 +125,6 @@ def check_device(device: Device | None) -> None:
     """Raise `InvalidDispatch` if `device` is neither None nor a `Device`."""
     if device is not None and not isinstance(device, Device):
         raise InvalidDispatch(f"device must be a result of vkgroup.open, or None; {device!r} was given.")
-
-
-def _check_fits(device: Device, name: str, nbytes: int) -> None:
-    """Raise `Unsupported` if no buffer of the device can hold an array of this size.
-
-    This check comes before the array is copied: an array of `numpy.broadcast_to` may have far more elements
-    than its memory holds.
-    """
-    most = int(device.capabilities.limits["maxStorageBufferRange"])
-    if nbytes > most:
-        raise Unsupported(
-            f"{name} has {nbytes} bytes, and {device.name} binds {most} at most; split it into parts.",
-            [f"maxStorageBufferRange of {nbytes} (it is {most})"],
-        )
 
 
 def _device_of(buffers: list[Buffer], device: Device | None) -> Device:

@@ -6,7 +6,6 @@ Tuning values: `workgroup`; `rows`: rows of the result that an invocation comput
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -20,12 +19,10 @@ from vkgroup.kernels.plan import Plan, Planner
 from vkgroup.kernels.tuning import TABLES, checked_values
 from vkgroup.kernels.types import image_extent
 
-_DEFAULTS: dict[str, Mapping[str, Any]] = {
+TABLES["box_filter"] = {
     "any": {"workgroup": 256, "rows": 16, "blocks": 2},
     "cpu": {"workgroup": 128, "rows": 4, "blocks": 4},
 }
-TABLES["box_filter.subgroup"] = dict(_DEFAULTS)
-TABLES["box_filter.shared"] = dict(_DEFAULTS)
 
 _PACKET = 4
 """Pixels of one component that an invocation loads at once."""

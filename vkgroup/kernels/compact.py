@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from vkgroup.dispatch import Buffer, Device
 from vkgroup.errors import InvalidDispatch
-from vkgroup.kernels.arguments import Arguments, Given, Result, as_array
+from vkgroup.kernels.arguments import Arguments, Given, Result, as_array, scalar_of
 from vkgroup.kernels.pipelines import choose_full, line, parts
 from vkgroup.kernels.plan import Plan, Planner
 from vkgroup.kernels.scan import words_of_bytes
@@ -332,7 +332,7 @@ def partition_by(
         arguments.device, array.dtype, array.shape, output="partition", implementation=implementation
     )
     parted, total = arguments.run(plan, "kept", "total")
-    return parted, _number(total)
+    return parted, int(scalar_of(total))
 
 
 def _masked(device: Device | None, x: Given, mask: Given) -> Arguments:
@@ -341,14 +341,6 @@ def _masked(device: Device | None, x: Given, mask: Given) -> Arguments:
     count = math.prod(arguments["x"].shape)
     arguments.given["mask"] = words_of_bytes(arguments["mask"], count, "mask")
     return arguments
-
-
-def _number(total: Result) -> int:
-    """Return a count, and close its buffer."""
-    if not isinstance(total, Buffer):
-        return int(total)
-    with total:
-        return int(total.read())
 
 
 def _selected(
@@ -372,7 +364,7 @@ def _selected(
         implementation=implementation,
     )
     elements, total = arguments.run(plan, "kept", "total")
-    count = _number(total)
+    count = int(scalar_of(total))
     if not isinstance(elements, Buffer):
         return elements[:count].copy()
     if count == 0:

@@ -65,19 +65,7 @@ def plan_matvec(
     ----------
     shape : rows and columns of the matrix, at least one each.
     dtype : of the inputs and the output.
-    **tuning : defaults are in `vkgroup.kernels.reduce_tuning`.
-
-        - `workgroup`: invocations per workgroup.
-        - `items`: vectors of four elements of each row that an invocation loads before it uses the first one.
-        - `rows`: rows of the matrix that a team reads together, 1 to 4.
-        - `groups`: the approximate number of workgroups. If there are few rows, long rows are divided into
-          parts to reach this number. Default: `groups_each` times the number of multiprocessors.
-        - `groups_each`: workgroups per multiprocessor; if the device does not report the number of
-          multiprocessors, a fixed one is assumed.
-        - `finish_workgroup`: invocations per workgroup of the dispatch that adds the parts.
-        - `team`: invocations that share rows (a power of two, at most the subgroup size in the subgroup
-          version); 0: a whole workgroup. By default, rows of at most `team_columns` elements use small teams.
-        - `radix`: states that the shared version combines into one in each round of its tree.
+    **tuning : see `vkgroup.kernels.reduce_tuning`.
     """
     kind = result_dtype("add", dtype_of(dtype))
     sizes = sizes_of(shape)

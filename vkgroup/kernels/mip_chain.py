@@ -6,7 +6,6 @@ or 4.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import isqrt, prod
 from typing import Any
 
@@ -23,9 +22,8 @@ from vkgroup.kernels.tuning import TABLES, checked_values
 from vkgroup.kernels.types import ImageExtent, image_extent
 from vkgroup.spec.limits import QUAD_SIZE
 
-_DEFAULTS: dict[str, Mapping[str, Any]] = {"any": {"workgroup": 256, "block": None}, "cpu": {"workgroup": 64}}
-TABLES["mip_chain.subgroup"] = {"any": _DEFAULTS["any"]}
-TABLES["mip_chain.shared"] = dict(_DEFAULTS)
+TABLES["mip_chain"] = {"any": {"workgroup": 256, "block": None}}
+TABLES["mip_chain.shared"] = {"cpu": {"workgroup": 64}}
 
 _ALIGNMENT = 64
 """Levels begin at multiples of this number of texels: at least 256 bytes, the largest required alignment."""
@@ -75,9 +73,12 @@ def plan_mip_chain(
     shapes = level_shapes(shape, levels)
     if not shapes:
         raise InvalidDispatch("A plan needs at least one smaller level; an image of 1 × 1 has none.")
-    implementation = _implementation(device, implementation)
-    values = checked_values(device, "mip_chain", implementation, tuning)
-    side, block = _checked_sizes(values, extent)
+    implementation = _version(device, implementation)
+    values = checked_values(device, "mip_chain", implementation, tuning, {"block": (2, 4)})
+    # Invocations in a row of a tile, and texels in a row of an invocation.
+    side, block = isqrt(values["workgroup"]), values["block"] or (4 if extent.components == 1 else 2)
+    if side * side != values["workgroup"] or side < 2 or side & (side - 1):
+        raise InvalidDispatch(f"workgroup must be a power of four, at least 4; it is {values['workgroup']}.")
     require_full(device, implementation, side * side)
     planner = Planner(device, "mip_chain", implementation)
     image = planner.input("image", np.float32, shape)
@@ -160,7 +161,7 @@ def _room(shape: tuple[int, ...]) -> int:
     return parts(shape[0] * shape[1], _ALIGNMENT) * _ALIGNMENT
 
 
-def _implementation(device: Device, implementation: str) -> str:
+def _version(device: Device, implementation: str) -> str:
     version = choose_full(device, implementation, "shuffle", "quad")
     if version == "subgroup" and subgroup_size(device) < QUAD_SIZE:
         if implementation == "auto":
@@ -169,18 +170,6 @@ def _implementation(device: Device, implementation: str) -> str:
             f"Subgroups of size {subgroup_size(device)} have no quads; use implementation='shared'.", ["quad"]
         )
     return version
-
-
-def _checked_sizes(values: dict[str, Any], extent: ImageExtent) -> tuple[int, int]:
-    """Return the number of invocations in a row of a tile, and of texels in a row of an invocation."""
-    workgroup = values["workgroup"]
-    block = values["block"] or (4 if extent.components == 1 else 2)
-    side = isqrt(workgroup)
-    if side * side != workgroup or side < 2 or side & (side - 1):
-        raise InvalidDispatch(f"workgroup must be a power of four, at least 4; it is {workgroup}.")
-    if block not in (2, 4):
-        raise InvalidDispatch(f"block must be 2 or 4; it is {block}.")
-    return side, block
 
 
 def _tiles(extent: ImageExtent, tile: int) -> tuple[int, int]:
@@ -229,14 +218,14 @@ def draw_quad_mip(
         )
     smaller = np.zeros((max(1, extent.height // 2), max(1, extent.width // 2), 4), np.float32)
     return device.draw(
-        resources.kernel(f"quad_mip/{_version(device, implementation)}.frag"),
+        resources.kernel(f"quad_mip/{_quad_mip_version(device, implementation)}.frag"),
         (extent.width, extent.height),
         {"picture": (picture, device.sampler()), "smaller": smaller},
         repeat=repeat,
     )
 
 
-def _version(device: Device, implementation: str) -> str:
+def _quad_mip_version(device: Device, implementation: str) -> str:
     if implementation not in ("auto", *VERSIONS):
         names = ", ".join(repr(name) for name in ("auto", *VERSIONS))
         raise InvalidDispatch(f"implementation must be one of {names}; {implementation!r} was given.")

@@ -143,7 +143,7 @@ def reduced(
     arguments = Arguments(device, x=x)
     given = arguments["x"]
     dtype = result_dtype(operation, given.dtype)
-    result = reduction_view(given.shape, axis, keepdims).result
+    _, _, _, result = reduction_view(given.shape, axis, keepdims)
     if math.prod(given.shape) == 0:
         if math.prod(result) and operation not in _IDENTITIES:
             raise InvalidDispatch(

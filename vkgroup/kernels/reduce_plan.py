@@ -8,7 +8,6 @@ reads a column. In both cases each element is read once.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -84,18 +83,13 @@ def macros_of(operation: str, dtype: np.dtype[Any]) -> dict[str, Any]:
     return macros | {"S": signed, "S4": vector_type(signed), "KEY_BITS": bits} if by_keys else macros
 
 
-@dataclass(frozen=True)
-class ReductionView:
-    """An array as an array of shape (slices, n, inner), reduced along n, and the shape of the result."""
+def reduction_view(
+    shape: tuple[int, ...], axis: Axis, keepdims: bool
+) -> tuple[int, int, int, tuple[int, ...]]:
+    """Return an array's form (slices, n, inner), reduced along n, and the shape of the result.
 
-    slices: int
-    n: int
-    inner: int
-    result: tuple[int, ...]
-
-
-def reduction_view(shape: tuple[int, ...], axis: Axis, keepdims: bool) -> ReductionView:
-    """Return an array's form of three axes; raise `InvalidDispatch` unless the reduced axes are adjacent."""
+    Raise `InvalidDispatch` unless the reduced axes exist and are adjacent.
+    """
     rank = len(shape)
     axes = tuple(range(rank)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     for number in axes:
@@ -108,7 +102,7 @@ def reduction_view(shape: tuple[int, ...], axis: Axis, keepdims: bool) -> Reduct
         )
     before, reduced, after = shape[:first], shape[first : last + 1], shape[last + 1 :]
     kept = (1,) * len(reduced) if keepdims else ()
-    return ReductionView(math.prod(before), math.prod(reduced), math.prod(after), (*before, *kept, *after))
+    return math.prod(before), math.prod(reduced), math.prod(after), (*before, *kept, *after)
 
 
 def plan_reduce(
@@ -133,26 +127,11 @@ def plan_reduce(
     implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``. For an axis other than the last, both
         versions are the same kernel, which uses neither subgroup operations nor shared memory.
     keepdims : whether the result keeps the reduced axes with length 1.
-    **tuning : defaults are in `vkgroup.kernels.reduce_tuning`.
-
-        - `workgroup`: invocations per workgroup.
-        - `items`: vectors of four elements (or rows of a column) that an invocation loads before it uses the
-          first one.
-        - `groups`: the approximate number of workgroups. Default: `groups_each` times the number of
-          multiprocessors.
-        - `groups_each`: workgroups per multiprocessor; if the device does not report the number of
-          multiprocessors, a fixed one is assumed.
-        - `finish`: how the parts of a row are combined. ``"second"``: by a second dispatch, with workgroups
-          of `finish_workgroup`. ``"ticket"``: in the same dispatch, by the last workgroup that finishes.
-        - `contiguous`: whether a part is contiguous in its row; otherwise the tiles of the parts are
-          interleaved.
-        - `team`: invocations that share a row (a power of two, at most the subgroup size in the subgroup
-          version); 0: a whole workgroup. By default, rows of at most `team_columns` elements use small teams.
-        - `radix`: states that the shared version combines into one in each round of its tree.
+    **tuning : see `vkgroup.kernels.reduce_tuning`.
     """
     kind, sizes = dtype_of(dtype), sizes_of(shape)
     result = result_dtype(operation, kind)
-    view = reduction_view(sizes, axis, keepdims)
+    slices, n, inner, result_shape = reduction_view(sizes, axis, keepdims)
     if math.prod(sizes) == 0:
         raise InvalidDispatch(
             "There are no elements to reduce; kernels.sum and the other functions handle empty arrays."
@@ -161,12 +140,12 @@ def plan_reduce(
     values = reduction_values(device, "reduce", version, tuning)
     planner = Planner(device, "reduce", version)
     planner.input("x", kind, sizes)
-    planner.output("result", result, view.result)
+    planner.output("result", result, result_shape)
     reduction = _Reduction(planner, operation, kind, values)
-    if view.inner == 1:
-        reduction.rows(view.slices, view.n)
+    if inner == 1:
+        reduction.rows(slices, n)
     else:
-        reduction.columns(view.slices, view.n, view.inner)
+        reduction.columns(slices, n, inner)
     return planner.plan()
 
 

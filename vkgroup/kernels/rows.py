@@ -117,17 +117,7 @@ def plan_softmax(
     Parameters
     ----------
     shape, dtype : of input and output, in C order; rows are along the last axis.
-    **tuning : defaults depend on `vkgroup.kernels.reduce_tuning` and the length of rows.
-
-        - `workgroup`: invocations per workgroup.
-        - `team`: invocations that share a row (a power of two, at most the subgroup size in the subgroup
-          version); 0: a whole workgroup.
-        - `items`: vectors of four elements that each invocation holds in registers. A row that does not fit
-          is read twice.
-        - `most_items`: maximum of `items` by default; rows that fit into a small team with this maximum use a
-          small team.
-        - `groups`: maximum number of workgroups; a workgroup loops over rows.
-        - `radix`: states that the shared version combines into one in each round of its tree.
+    **tuning : see `vkgroup.kernels.reduce_tuning`.
     """
     return _plan(device, "softmax", dtype_of(dtype), shape, {}, {}, implementation, tuning)
 

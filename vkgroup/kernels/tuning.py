@@ -91,14 +91,18 @@ def checked_values(
     given : the caller's values, by names that the tables have under ``"any"``; None means the default.
     allowed : for each name a range, a tuple of values, or `bool`. Other values are positive integers.
     """
-    tables = (TABLES.get(name, {}) for name in (algorithm, f"{algorithm}.{implementation}"))
-    known = [name for table in tables for name in table.get("any", {})]
+    known = _names(algorithm, implementation)
     for name, value in given.items():
         if name not in known:
             raise InvalidDispatch(f"{algorithm} has no tuning value {name!r}; it has {', '.join(known)}.")
         if value is not None:
             _check(name, value, (allowed or {}).get(name) or whole(name))
     return tuned(device, algorithm, implementation, **given)
+
+
+def _names(algorithm: str, implementation: str) -> list[str]:
+    tables = (TABLES.get(name, {}) for name in (algorithm, f"{algorithm}.{implementation}"))
+    return [name for table in tables for name in table.get("any", {})]
 
 
 def _check(name: str, value: Any, allowed: Allowed) -> None:
@@ -117,7 +121,7 @@ def _check(name: str, value: Any, allowed: Allowed) -> None:
 
 def of_version(algorithm: str, implementation: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return only the tuning values that a version of an algorithm has."""
-    known = TABLES[f"{algorithm}.{implementation}"]["any"]
+    known = _names(algorithm, implementation)
     return {name: value for name, value in values.items() if name in known}
 
 
