@@ -101,17 +101,17 @@ void store_value(uint route, uint index, VALUE value) {
     }
 
 // Stores items[i], place i * WORKGROUP + place of the sorted tile, at goal[i] of where the pass writes to.
-#define STORE_TILE(items, kind, goal)                                               \
+#define STORE_TILE(items, kind, target_index)                                               \
     if (held < TILE) {                                                              \
         UNROLLED for (uint i = 0u; i < ITEMS; ++i)                                \
-            if (i * WORKGROUP + place < held)                                       \
-                store_##kind(route, goal[i], items[i]);                             \
+            if (i * WORKGROUP + invocation < held)                                       \
+                store_##kind(route, target_index[i], items[i]);                             \
     } else if ((route & ROUTE_TO_RESULT) != 0u) {                                   \
         UNROLLED for (uint i = 0u; i < ITEMS; ++i)                                \
-            result_##kind[goal[i]] = items[i];                                      \
+            result_##kind[target_index[i]] = items[i];                                      \
     } else {                                                                        \
         UNROLLED for (uint i = 0u; i < ITEMS; ++i)                                \
-            spare_##kind[goal[i]] = items[i];                                       \
+            spare_##kind[target_index[i]] = items[i];                                       \
     }
 
 // Loads the values of the keys that LOAD_TILE loads; of indices the first pass makes them.

@@ -164,11 +164,11 @@ uint sum_before(uint value) {
 void main() {
     uint route = work.pass[push.pass].route;
     uint lane = gl_SubgroupInvocationID, size = gl_SubgroupSize;
-    uint place = gl_SubgroupID * size + lane;
+    uint invocation = gl_SubgroupID * size + lane;
     uint table = gl_SubgroupID * RADIX;
     uint shift = push.pass * RADIX_BITS;
 
-    take_tile(place);
+    take_tile(invocation);
     for (uint d = lane; d < RADIX; d += size) {
         counter[table + d] = 0u;
 #if MATCH == MATCH_SHARED
@@ -207,7 +207,7 @@ void main() {
     uint start[DIGITS];
     uint sum = 0u;
     UNROLLED for (uint k = 0u; k < DIGITS; ++k) {
-        uint digit = place * DIGITS + k;
+        uint digit = invocation * DIGITS + k;
         total[k] = 0u;
         if (digit < RADIX) {
             EACH_SUBGROUP(s)
@@ -218,7 +218,7 @@ void main() {
     }
     uint running = sum_before(sum);
     UNROLLED for (uint k = 0u; k < DIGITS; ++k) {
-        uint digit = place * DIGITS + k;
+        uint digit = invocation * DIGITS + k;
         start[k] = running;
         if (digit < RADIX) {
             EACH_SUBGROUP(s) {
@@ -241,17 +241,17 @@ void main() {
     VALUE value[ITEMS];
     LOAD_VALUES(value, row, size)
 #endif
-    look_back(route, tile, place, total, start);
+    look_back(route, tile, invocation, total, start);
 
     // Keys with the same digit are adjacent in the tile and in the result, so runs of keys are written at
     // once.
-    uint goal[ITEMS];
+    uint target_index[ITEMS];
     UNROLLED for (uint i = 0u; i < ITEMS; ++i) {
-        key[i] = KEY_OF_CELL(cell[i * WORKGROUP + place]);
-        goal[i] = target[digit_of(ordered(key[i]), shift)] + i * WORKGROUP + place;
+        key[i] = KEY_OF_CELL(cell[i * WORKGROUP + invocation]);
+        target_index[i] = target[digit_of(ordered(key[i]), shift)] + i * WORKGROUP + invocation;
     }
     if (INDICES == 0 || (route & ROUTE_LAST) == 0u) {
-        STORE_TILE(key, key, goal)
+        STORE_TILE(key, key, target_index)
     }
 #if VALUE_WORDS
     barrier();      // all keys have been taken out
@@ -259,7 +259,7 @@ void main() {
         cell[slot[i]] = CELL_OF_VALUE(value[i]);
     barrier();
     UNROLLED for (uint i = 0u; i < ITEMS; ++i)
-        value[i] = VALUE_OF_CELL(cell[i * WORKGROUP + place]);
-    STORE_TILE(value, value, goal)
+        value[i] = VALUE_OF_CELL(cell[i * WORKGROUP + invocation]);
+    STORE_TILE(value, value, target_index)
 #endif
 }

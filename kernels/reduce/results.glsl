@@ -23,7 +23,7 @@ layout(std430, binding = 2) coherent restrict buffer Places { uint places[]; };
 void write_partial(uint i, State s) {
 #if ARG
     partials[i] = s.value;
-    places[i] = s.place;
+    places[i] = s.element_index;
 #else
     partials[i] = s;
 #endif
@@ -43,7 +43,7 @@ State read_partial(uint i) {
 // 64-bit integers, lower half first, as NumPy's indices are.
 layout(std430, binding = 3) writeonly restrict buffer Results { uvec2 results[]; };
 
-void write_result(uint row, State s) { results[row] = uvec2(s.place, 0u); }
+void write_result(uint row, State s) { results[row] = uvec2(s.element_index, 0u); }
 #else
 layout(std430, binding = 3) writeonly restrict buffer Results { R results[]; };
 
