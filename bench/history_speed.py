@@ -46,7 +46,10 @@ def result(case: str, generator: random.Random) -> Result:
         return Result(case, status, detail=generator.choice(_REASONS))
     detail = ""
     if status == Status.FAIL:
-        lanes = [f"workgroup 0 subgroup {n} lane {generator.randrange(32)} got {generator.random()}" for n in range(5)]
+        lanes = [
+            f"workgroup 0 subgroup {n} lane {generator.randrange(32)} got {generator.random()}"
+            for n in range(5)
+        ]
         detail = "\n".join([f"{case} is wrong", *lanes, f"repeat: vkgroup conform --filter {case}"])
     return Result(case, status, generator.random() / 100, 512, generator.randrange(100), detail)
 

@@ -51,7 +51,7 @@ def _binomial_tail(count: int, rank: int) -> float:
 
 
 def interval_ranks(count: int, confidence: float = CONFIDENCE) -> tuple[int, float]:
-    """Return the largest rank whose order statistics enclose the median with a confidence, and its confidence.
+    """Return the largest rank whose order statistics enclose the median with a confidence, and that reached.
 
     The number of samples below the true median is binomial with probability 1/2. So the `rank`-th smallest
     and the `rank`-th largest of n samples enclose it with probability 1 − 2 P(B(n, 1/2) < rank) (H. A. David,
