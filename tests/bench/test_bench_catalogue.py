@@ -11,8 +11,8 @@ import pytest
 from bench_fakes import definition
 
 from vkgroup.bench import catalogue
+from vkgroup.bench.catalogue import parse_size, power_text
 from vkgroup.bench.measure import largest_within
-from vkgroup.bench.sizes import parse_size, power_text
 from vkgroup.errors import InvalidInput
 
 FILE = """

@@ -9,8 +9,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from vkgroup.bench.catalogue import power_text
 from vkgroup.bench.row import Row, Timed
-from vkgroup.bench.sizes import power_text
 from vkgroup.errors import InvalidInput, Unsupported
 
 # Okabe and Ito's color-blind safe palette; a version has the same color in all plots.

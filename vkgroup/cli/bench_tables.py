@@ -9,8 +9,8 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from vkgroup.bench.catalogue import power_text
 from vkgroup.bench.row import CONFIDENCE, TIMESTAMPS, Estimate, Row, Share, Timed
-from vkgroup.bench.sizes import power_text
 
 # Types only: ``bench --compare`` starts without the runtime.
 if TYPE_CHECKING:

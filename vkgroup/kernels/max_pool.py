@@ -56,7 +56,7 @@ def plan_max_pool(
     ceil_mode: bool = False,
     **tuning: Any,
 ) -> Plan:
-    """Plan the maxima of adjacent windows of 4 × 4 elements in the last two dimensions.
+    """Plan the output `maxima`: those of adjacent windows of 4 × 4 elements in the last two dimensions.
 
     Parameters
     ----------
@@ -70,10 +70,6 @@ def plan_max_pool(
         `groups` (the maximum number of workgroups), `version` (the implementation that ``"auto"`` selects).
         The subgroup version also has `method` (one of `METHODS`) and `cluster` (4 lanes with one row each, or
         16 lanes with one element each).
-
-    Returns
-    -------
-    A plan with the output `maxima`.
     """
     dtype, shape = dtype_of(dtype), sizes_of(shape)
     values = checked_values(device, "max_pool", "", tuning, _ALLOWED)

@@ -58,13 +58,8 @@ def argsort(
 ) -> Result:
     """Return the indices that sort an array, as `numpy.argsort` with ``kind="stable"``.
 
-    Parameters
-    ----------
-    x, axis, descending, device, implementation, **tuning : as for `sort`.
-
-    Returns
-    -------
-    An array of NumPy's index type (intp), or a buffer of uint32 if `x` is a buffer.
+    The arguments are those of `sort`. The result is an array of NumPy's index type (intp), or a buffer of
+    uint32 if `x` is a buffer.
     """
     options = {"descending": descending, "implementation": implementation, "indices": True, **tuning}
     result = _sorted(x, axis, device, "indices", options)

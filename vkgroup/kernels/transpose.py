@@ -141,15 +141,9 @@ def plan_transpose(
 
 
 def transpose(x: Given, *, device: Device | None = None, implementation: str = "auto") -> Result:
-    """Transpose a matrix, as `numpy.transpose`; the result is a new array.
+    """Transpose a matrix with elements of 1, 2, 4 or 8 bytes, as `numpy.transpose`.
 
-    Parameters
-    ----------
-    x : array or `Buffer` of shape (rows, columns), with elements of 1, 2, 4 or 8 bytes.
-
-    Returns
-    -------
-    The transposed matrix, of shape (columns, rows) and the same dtype; a `Buffer` if `x` is one.
+    The result is a new array, or a new `Buffer` if `x` is one, of shape (columns, rows) and the same dtype.
     """
     arguments = Arguments(device, x=x)
     given = arguments["x"]
