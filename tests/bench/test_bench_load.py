@@ -10,7 +10,7 @@ from vkgroup.dispatch import Device
 
 
 class _Noted:
-    """A candidate that notes its runs."""
+    """A candidate that records its runs."""
 
     def __init__(self, log: list[str]) -> None:
         self._log = log
@@ -30,24 +30,24 @@ class _Noted:
 
 
 class _NotedLoad(GpuLoad):
-    """GpuLoad that only notes when it is asked for."""
+    """A GPU load that only records its calls."""
 
     def __init__(self, log: list[str]) -> None:
         self._log = log
 
     def raise_clocks(self, seconds: float = 0.0) -> None:
-        self._log.append("settle")
+        self._log.append("raise_clocks")
 
     def run(self) -> None:
-        self._log.append("keep")
+        self._log.append("load")
 
 
 def test_rounds_begin_and_stay_at_high_clocks() -> None:
     log: list[str] = []
     trials = [Trial(name, "none", [_Noted(log)], [Data({})]) for name in "AB"]
     time_rounds(trials, seconds=0.01, load=_NotedLoad(log))
-    assert log[0] == "settle"
-    assert log[1:] == ["keep", "run"] * (len(log) // 2)
+    assert log[0] == "raise_clocks"
+    assert log[1:] == ["load", "run"] * (len(log) // 2)
 
 
 def test_the_work_is_made_long_enough_and_done(vulkan_device: Device) -> None:

@@ -55,13 +55,9 @@ _NUMBERS = {
 
 @dataclass(frozen=True)
 class Where:
-    """The condition that selects the elements to keep.
+    """The condition that selects the elements to keep: macros of ``kernels/compact/tile.glsl``.
 
-    Attributes
-    ----------
-    macros : the macros of ``kernels/compact/tile.glsl`` for the condition.
-    limit : bits of the number that elements are compared with.
-    mask : whether a mask selects the elements.
+    `limit` has the bits of the number that elements are compared with; `mask` is true if a mask selects them.
     """
 
     macros: Mapping[str, Any]

@@ -52,12 +52,9 @@ _NONE = -1.0
 
 @dataclass(frozen=True)
 class Position:
-    """Parameters of the kernel's position formula for bins of equal width; see the module.
+    """Parameters of the kernel's position formula for bins of equal width: float32 numbers; see the module.
 
-    Attributes
-    ----------
-    origin, scale, bias : float32 numbers.
-    margin : 1 if positions cannot be used, below 0 if they are exact.
+    The margin is 1 if positions cannot be used, and below 0 if they are exact.
     """
 
     origin: float
