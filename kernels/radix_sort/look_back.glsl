@@ -59,8 +59,7 @@ void announce(uint route, uint tile, uint digit, uint total) {
         publish(route, tile, digit, SUM, total);
 }
 
-// One more tile is known: `ahead` counts those whose keys are still to be added, `before` is the place so
-// far.
+// Adds one more tile: `ahead` is the number of tiles whose keys are still to be added, `before` the sum so far.
 void step_back(uint digit, uint count, inout uint ahead, inout uint before) {
     before += count;
     ahead -= 1u;
@@ -102,8 +101,8 @@ void settle(uint route, uint tile, uint digit, uint before, uint total, uint sta
     target[digit] = before - start;
 }
 
-// Counts the keys of a tile that is not the last one, digit by digit, into `missing`. All of the workgroup
-// calls it.
+// Counts the keys of a tile, which is not the last one, by digit into `missing`. Called by all invocations of the
+// workgroup.
 void count_missing(uint route, uint tile, uint invocation) {
     for (uint d = invocation; d < RADIX; d += WORKGROUP)
         missing[d] = 0u;
@@ -115,9 +114,9 @@ void count_missing(uint route, uint tile, uint invocation) {
     barrier();
 }
 
-// Fills `target` for all digits. `total` and `start` are of the invocation's digits: how many keys the tile
-// has of each, and where they begin in the sorted tile. All of the workgroup calls it; `target` is there for
-// all when it returns.
+// Fills `target` for all digits. For each digit of the invocation, `total` is the number of the tile's keys, and
+// `start` the index of the first one in the sorted tile. Called by all invocations of the workgroup, to which
+// `target` is visible afterwards.
 void look_back(uint route, uint tile, uint invocation, uint total[DIGITS], uint start[DIGITS]) {
     const uint SETTLED = 0xffffffffu;
     uint ahead[DIGITS];

@@ -11,8 +11,8 @@ layout(push_constant) uniform Push {
 #define WORK_BINDING 0
 #include "work.glsl"
 
-layout(constant_id = 12) const bool FRESH = false;  // whether each pass finds the look-back cleared
-layout(constant_id = 13) const bool SKIP = true;    // whether passes that would move nothing are left out
+layout(constant_id = 12) const bool FRESH = false;  // whether the look-back is cleared before each pass
+layout(constant_id = 13) const bool SKIP = true;    // whether passes that would move no keys are omitted
 
 const uint DIGITS = (RADIX + WORKGROUP - 1u) / WORKGROUP;   // of an invocation
 

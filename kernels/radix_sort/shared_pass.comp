@@ -66,7 +66,7 @@ uint sum_before(uint value, uint invocation, out uint total) {
     return before;
 }
 
-// The prefix sums of a vector's components, from `before` on; `before` becomes what comes after them.
+// The exclusive prefix sums of a vector's components, beginning with `before`; adds their sum to `before`.
 uvec4 prefixes(uvec4 counts, inout uint before) {
     uvec4 result;
     UNROLLED for (uint c = 0u; c < 4u; ++c) {
@@ -97,7 +97,7 @@ void split(uint bit, uint shift, uint invocation) {
     uvec4 both = low + high;
     uint total;
     uint before = sum_before((both.x + both.y) + (both.z + both.w), invocation, total);
-    before += total << 16;      // behind all values to 7 come those from 8 on
+    before += total << 16;      // values from 8 on follow all values up to 7
     counter[2u * invocation] = prefixes(low, before);
     counter[2u * invocation + 1u] = prefixes(high, before);
     barrier();
@@ -171,7 +171,7 @@ void main() {
         }
     }
 #if VALUE_WORDS
-    // On their way while the look-back waits.
+    // Loaded early, to hide the latency behind the look-back.
     VALUE value[ITEMS];
     LOAD_VALUES(value, invocation, WORKGROUP)
 #endif
@@ -192,7 +192,7 @@ void main() {
         STORE_TILE(key, key, target_index)
     }
 #if VALUE_WORDS
-    barrier();      // all keys have been taken out
+    barrier();      // all keys have been read
     UNROLLED for (uint i = 0u; i < ITEMS; ++i)
         cell[i * WORKGROUP + invocation] = CELL_OF_VALUE(value[i]);
     barrier();

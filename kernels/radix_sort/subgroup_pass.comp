@@ -127,7 +127,7 @@ uint claim(uint at, uint digit) {
     bool last = is_empty(same & LANES(gl_SubgroupGtMask));
 #if CLAIM == CLAIM_WRITE
     rank += counter[at];
-    meet();     // all have read, now one of each digit writes
+    meet();     // all lanes have read; now one lane of each digit writes
     if (last)
         counter[at] = rank + 1u;
 #else
@@ -136,7 +136,7 @@ uint claim(uint at, uint digit) {
         before = atomicAdd(counter[at], rank + 1u);
     rank += subgroupShuffle(before, last_of(same));
 #if MATCH == MATCH_SHARED
-    meet();     // all have read their digit's lanes, now one of each digit clears them
+    meet();     // all lanes have read their digit's lanes; now one lane of each digit clears them
 #endif
 #endif
     if (last) {
@@ -149,7 +149,7 @@ uint claim(uint at, uint digit) {
     return rank;
 }
 
-// The sum over all invocations with a smaller `place`. Called by all invocations of the workgroup.
+// The sum over all invocations with a smaller `invocation`. Called by all invocations of the workgroup.
 uint sum_before(uint value) {
     uint within = subgroupExclusiveAdd(value);
     if (gl_SubgroupInvocationID == gl_SubgroupSize - 1u)
@@ -188,7 +188,7 @@ void main() {
     KEY key[ITEMS];
     LOAD_TILE(key, key, row, size, last_key())
 
-    // Ranks among the subgroup's keys with the same digit, 16 bits above the place in `counter`; or only
+    // Ranks among the subgroup's keys with the same digit, 16 bits above the index in `counter`; or only
     // their number.
     uint slot[ITEMS];
     UNROLLED for (uint i = 0u; i < ITEMS; ++i) {
@@ -201,7 +201,7 @@ void main() {
     }
     barrier();
 
-    // Each digit's keys in the tile; in `counter` then stands where those of each subgroup begin in the
+    // Each digit's keys in the tile. `counter` then has the index at which those of each subgroup begin in the
     // sorted tile.
     uint total[DIGITS];
     uint start[DIGITS];
@@ -237,7 +237,7 @@ void main() {
         cell[slot[i]] = CELL_OF_KEY(key[i]);
     }
 #if VALUE_WORDS
-    // On their way while the look-back waits.
+    // Loaded early, to hide the latency behind the look-back.
     VALUE value[ITEMS];
     LOAD_VALUES(value, row, size)
 #endif
@@ -254,7 +254,7 @@ void main() {
         STORE_TILE(key, key, target_index)
     }
 #if VALUE_WORDS
-    barrier();      // all keys have been taken out
+    barrier();      // all keys have been read
     UNROLLED for (uint i = 0u; i < ITEMS; ++i)
         cell[slot[i]] = CELL_OF_VALUE(value[i]);
     barrier();

@@ -49,7 +49,7 @@
 #define ARG 0
 #endif
 
-// --- elements to numbers to compute with ------------------------------------------------------------------
+// --- conversion of elements to numbers ------------------------------------------------------------------
 
 #if KEY_BITS != 0
 // The bits of a float are a sign and a magnitude. If the sign is set, all other bits are inverted, so that the
@@ -106,7 +106,7 @@ A neutral() {
 #elif OPERATION == AND
     return ~A(0);
 #elif OPERATION == MIN || OPERATION == MAX
-    // The least number has only the highest bit set where A has a sign, and none where it has not.
+    // The least number: only the highest bit is set if A is signed, and no bit otherwise.
     A least = ~A(0) < A(0) ? A(1) << (A_BITS - 1) : A(0);
     return OPERATION == MAX ? least : ~least;
 #else
