@@ -35,7 +35,8 @@ Key of_four(uint piece) {
 #if BITS == 64
     uvec4 two = rows[2u * piece];
     uvec4 more = rows[2u * piece + 1u];
-    greatest = later(later(key_nan_last(two.xy), key_nan_last(two.zw)), later(key_nan_last(more.xy), key_nan_last(more.zw)));
+    Key first_half = later(key_nan_last(two.xy), key_nan_last(two.zw));
+    greatest = later(first_half, later(key_nan_last(more.xy), key_nan_last(more.zw)));
 #else
     Piece all = rows[piece];
     [[unroll]] for (uint e = 0u; e < 4u; ++e) {

@@ -52,8 +52,8 @@ const uint INFINITY_WORD = 0x7ff00000u;
 // The key as an unsigned number (of one or two words) in the order of the sort.
 KEY ordered(KEY key) {
 #if KEY_KIND == 2
-    // Negative numbers have all bits turned over, others the sign alone. NaN is last in either direction; no
-    // number maps to all ones, which would be a NaN's bits.
+    // All bits of negative numbers are inverted, and only the sign of others. NaN is last in both directions: it
+    // maps to all ones, and no number does.
     uint sign_word = SIGN_WORD(key), rest = LOW_WORDS(key);
     uint magnitude = sign_word & 0x7fffffffu;
     bool nan = magnitude > INFINITY_WORD || (magnitude == INFINITY_WORD && rest != 0u);
