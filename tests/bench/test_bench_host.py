@@ -17,9 +17,14 @@ PLACES = (0, host.BLOCK - 1, host.BLOCK, 2 * host.BLOCK + 77, SIZE - 1)
 RNG = np.random.default_rng(11)
 
 
+def _set_cores(monkeypatch: pytest.MonkeyPatch, cores: int) -> None:
+    """Let the process run on a number of cores."""
+    monkeypatch.setattr("os.sched_getaffinity", lambda process: set(range(cores)), raising=False)
+
+
 @pytest.fixture(params=[1, 3, 40])
 def cores(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    monkeypatch.setattr(host, "_cores", lambda: request.param)
+    _set_cores(monkeypatch, request.param)
     return int(request.param)
 
 
@@ -35,7 +40,7 @@ def _data(seed: int) -> npt.NDArray[Any]:
 def test_a_seed_makes_the_same_data_on_any_number_of_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     found = []
     for cores in (1, 2, 7):
-        monkeypatch.setattr(host, "_cores", lambda cores=cores: cores)
+        _set_cores(monkeypatch, cores)
         found.append(_data(5))
     assert np.array_equal(found[0], found[1])
     assert np.array_equal(found[0], found[2])
