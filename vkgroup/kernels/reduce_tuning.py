@@ -1,7 +1,7 @@
 """Tuning values of reductions, row normalization and matrix-vector products: defaults and valid values.
 
-- `workgroup`: invocations per workgroup. - `items`: vectors of four elements (or rows of a column) that an
-invocation loads before it uses the first one.
+- `workgroup`: invocations per workgroup.
+- `items`: vectors of four elements (or rows of a column) that an invocation loads before it uses the first.
   In row normalization, an invocation holds them in registers; a row that does not fit is read twice.
 - `most_items`: maximum of `items` by default (row normalization); rows that fit into a small team with this
   maximum use a small team.
@@ -10,9 +10,9 @@ invocation loads before it uses the first one.
   `groups_each` for each multiprocessor; if the device does not report their number, a fixed one is assumed.
 - `finish`: how the parts of a row are combined. ``"second"``: by a second dispatch, with workgroups of
   `finish_workgroup`. ``"ticket"``: in the same dispatch, by the last workgroup that finishes.
-- `contiguous`: whether a part is contiguous in its row; otherwise the tiles of the parts are interleaved. -
-`team`: invocations that share a row (a power of two, at most the subgroup size in the subgroup version); 0: a
-  whole workgroup. By default, rows of at most `team_columns` elements use small teams.
+- `contiguous`: whether a part is contiguous in its row; otherwise the tiles of the parts are interleaved.
+- `team`: invocations that share a row (a power of two, at most the subgroup size in the subgroup version); 0:
+  a whole workgroup. By default, rows of at most `team_columns` elements use small teams.
 - `radix`: states that the shared version combines into one in each round of its tree.
 """
 
