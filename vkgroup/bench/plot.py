@@ -38,10 +38,9 @@ _STYLE = {
 def plot(rows: Sequence[Row], path: Path, title: str, sweep: str | None = None) -> None:
     """Plot rows into a file; rows without times are omitted.
 
-    Parameters ---------- path : path of the image; its suffix selects the format (``.png``, ``.svg``,
-    ``.pdf``). title : the measured machine, in one line. sweep : ``"size"`` or the tuning parameter that
-    varies between the rows, for one line per version; None for
-        bars.
+    The suffix of the path selects the format (``.png``, ``.svg``, ``.pdf``); the title names the machine.
+    `sweep` is ``"size"`` or the tuning parameter that varies between the rows, for one line per version; None
+    for bars.
     """
     library = _matplotlib()
     timed = [row for row in rows if row.timed]

@@ -101,9 +101,10 @@ def full_subgroups(device: Device) -> bool:
 def choose(device: Device, implementation: str, *operations: str, kinds: tuple[str, ...] = ()) -> str:
     """Resolve ``"auto"`` to the subgroup version if the device supports it, otherwise to the shared version.
 
-    Parameters ---------- implementation : ``"auto"``, ``"subgroup"``, ``"shared"``, or one of `kinds`, the
-    algorithm's other versions. operations : categories of subgroup operations that the subgroup version needs
-    in compute shaders, as
+    Parameters
+    ----------
+    implementation : ``"auto"``, ``"subgroup"``, ``"shared"``, or one of `kinds`, other versions.
+    operations : categories of subgroup operations that the subgroup version needs in compute shaders, as
         lower-case names of VkSubgroupFeatureFlagBits: ``"arithmetic"``, ``"ballot"``, ….
     """
     if implementation not in ("auto", "subgroup", "shared", *kinds):
