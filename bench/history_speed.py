@@ -39,16 +39,19 @@ _CHANGED = 200
 _REASONS = [f"needs a subgroup size of {1 << n} and feature number {k}" for n in range(8) for k in range(40)]
 
 
-def result(case: str, dice: random.Random) -> Result:
+def result(case: str, generator: random.Random) -> Result:
     """Return a synthetic result of a case."""
-    (status,) = dice.choices(list(_SHARES), list(_SHARES.values()))
+    (status,) = generator.choices(list(_SHARES), list(_SHARES.values()))
     if status == Status.NOT_SUPPORTED:
-        return Result(case, status, detail=dice.choice(_REASONS))
+        return Result(case, status, detail=generator.choice(_REASONS))
     detail = ""
     if status == Status.FAIL:
-        lanes = [f"workgroup 0 subgroup {n} lane {dice.randrange(32)} got {dice.random()}" for n in range(5)]
+        lanes = [
+            f"workgroup 0 subgroup {n} lane {generator.randrange(32)} got {generator.random()}"
+            for n in range(5)
+        ]
         detail = "\n".join([f"{case} is wrong", *lanes, f"repeat: vkgroup conform --filter {case}"])
-    return Result(case, status, dice.random() / 100, 512, dice.randrange(100), detail)
+    return Result(case, status, generator.random() / 100, 512, generator.randrange(100), detail)
 
 
 def fill(path: Path, runs: int, results: int, seed: int = 0) -> None:
@@ -58,18 +61,18 @@ def fill(path: Path, runs: int, results: int, seed: int = 0) -> None:
     ----------
     runs : number of runs; each has results / runs results, at most the number of cases of the suite.
     """
-    dice = random.Random(seed)
+    generator = random.Random(seed)
     names = [case.name for case in select(())][: results // runs]
-    found = [result(name, dice) for name in names]
+    current = [result(name, generator) for name in names]
     with history.open(path, write=True) as database:
         for number in range(runs):
             started = f"2026-01-01T{number:02}:00:00+00:00"
             writer = database.begin(RunInfo("", Kind.CONFORM, "Synthetic", f"{number}", "0", started, seed=0))
-            for start in range(0, len(found), BATCH):
-                writer.add(found[start : start + BATCH])
-            writer.finish(300.0, dict(Counter(one.status.value for one in found)))
-            for index in dice.sample(range(len(found)), len(found) // _CHANGED):
-                found[index] = result(names[index], dice)
+            for start in range(0, len(current), BATCH):
+                writer.add(current[start : start + BATCH])
+            writer.finish(300.0, dict(Counter(entry.status.value for entry in current)))
+            for index in generator.sample(range(len(current)), len(current) // _CHANGED):
+                current[index] = result(names[index], generator)
 
 
 @dataclass

@@ -79,7 +79,7 @@ LINES = (
 
 @cache
 def medians(file: str) -> dict[str, dict[str, dict[str, Any]]]:
-    """Return the recorded medians of a run by benchmark and contender; each benchmark has one size."""
+    """Return the recorded medians of a run by benchmark and candidate; each benchmark has one size."""
     found: dict[str, dict[str, dict[str, Any]]] = {}
     for row in json.loads((RECORDED / f"bench_{file}.json").read_text())["benchmarks"]:
         benchmark, *rest = row.get("run_name", "").split("/")
@@ -97,14 +97,14 @@ def _ratio(row: dict[str, Any]) -> str:
     return f"{row['ratio_to_subgroup']:.2f}"
 
 
-def _cell(line: Line, contender: str) -> str:
+def _cell(line: Line, candidate: str) -> str:
     """Return the text of rates with their unit, and their shares of the copy or their time ratios."""
-    rows = [medians(line.file)[name].get(contender) for name in line.benchmarks]
+    rows = [medians(line.file)[name].get(candidate) for name in line.benchmarks]
     given = [row for row in rows if row is not None]
     if len(given) < len(rows):
         return ""
     rates = f"{', '.join(_rate(row, line.keys) for row in given)} {'Gkeys/s' if line.keys else 'GB/s'}"
-    if contender in ("torch", "cupy"):
+    if candidate in ("torch", "cupy"):
         return f"{rates}: {', '.join(_ratio(row) for row in given)}"
     return f"{rates}, {100 * given[0]['ceiling_share']:.0f} % of the copy" if line.share else rates
 
@@ -125,7 +125,7 @@ def table() -> list[str]:
     for line in LINES:
         title = {"torch": "torch", "cupy": "CuPy"}[line.peer]
         wanted = f"{title} ≥ {line.ratio:.2f}" + (f", ≥ {100 * line.share:.0f} %" if line.share else "")
-        cells = [_cell(line, contender) for contender in ("subgroup", "shared", "torch", "cupy")]
+        cells = [_cell(line, candidate) for candidate in ("subgroup", "shared", "torch", "cupy")]
         lines.append(f"| {' | '.join([line.title, *cells, wanted, _verdict(line)])} |")
     return lines
 

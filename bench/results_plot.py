@@ -37,7 +37,7 @@ Rates = dict[str, dict[int, dict[str, float]]]
 
 
 def rates(*names: str) -> tuple[Rates, float]:
-    """Return GB/s by benchmark, size and contender, and GB/s of the copy."""
+    """Return GB/s by benchmark, size and candidate, and GB/s of the copy."""
     found: Rates = defaultdict(lambda: defaultdict(dict))
     copy = 0.0
     for name in names:

@@ -29,7 +29,7 @@ from typing import Any
 
 from conformance_speed import cold_cache
 
-from vkgroup.bench.statistics import ratio_interval
+from vkgroup.bench.row import ratio_interval
 from vkgroup.conformance import AnyCase, Result, Run, Status, run, select
 from vkgroup.device import DeviceInfo
 from vkgroup.results.run import versions

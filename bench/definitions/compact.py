@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from vkgroup.bench import Case, Data, Definition, host
 from vkgroup.dispatch import Device
-from vkgroup.kernels.compact_plan import plan_compact
+from vkgroup.kernels.compact import plan_compact
 
 _SMOKE = (1, 1021, 20_011)
 _SWEEPS: dict[str, tuple[Any, ...]] = {

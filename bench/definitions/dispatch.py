@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from vkgroup.bench import Case, Contender, Data, Definition
-from vkgroup.bench.overhead import Submitting, Work
+from vkgroup.bench import Candidate, Case, Data, Definition
+from vkgroup.bench.overhead import SubmissionCandidate, Work
 from vkgroup.dispatch import Device
 
 _CALLS, _FEW_CALLS = 50, 3
@@ -18,14 +18,14 @@ _SEQUENCE, _DISPATCH = "Sequence.run", "Bound.dispatch"
 def _case(device: Device, dispatches: int, calls: int, pair: tuple[str, str]) -> Case:
     recorded, single = Work(dispatches, calls, True), Work(dispatches, calls, False)
 
-    def contender(work: Work) -> Callable[[], Contender]:
-        return lambda: Submitting(device, work)
+    def candidate(work: Work) -> Callable[[], Candidate]:
+        return lambda: SubmissionCandidate(device, work)
 
     def data(generator: np.random.Generator) -> Data:
         return Data({}, recorded.expected)
 
     return Case(
-        {_SEQUENCE: contender(recorded), _DISPATCH: contender(single)},
+        {_SEQUENCE: candidate(recorded), _DISPATCH: candidate(single)},
         data,
         bytes=0,
         items=dispatches,

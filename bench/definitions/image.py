@@ -11,13 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.bench import Case, Data, Definition, host, powers_of_two
-from vkgroup.bench.definition import Arrays, Contender
-from vkgroup.bench.verify import wrong
+from vkgroup.bench.definition import Arrays, Candidate
+from vkgroup.bench.host import first_error
 from vkgroup.dispatch import Device
 from vkgroup.kernels.box_filter import plan_box_filter
-from vkgroup.kernels.grid import of_version
-from vkgroup.kernels.mip_chain import level_places, level_shapes, plan_mip_chain
-from vkgroup.kernels.quad_mip import VERSIONS, draw_quad_mip
+from vkgroup.kernels.mip_chain import VERSIONS, draw_quad_mip, level_places, level_shapes, plan_mip_chain
+from vkgroup.kernels.tuning import of_version
 
 Array = npt.NDArray[Any]
 
@@ -69,7 +68,7 @@ def _mip_chain(components: int, device: Device, size: int, tuning: Mapping[str, 
             for number, (start, room) in enumerate(level_places(shape), 1):
                 part = found["levels"][start : start + np.prod(room)]
                 bound = 3 * max(0, number - _EXACT) * 2.0**-23 * levels[number - 1]
-                message = wrong(Data({}, {"": levels[number - 1]}, {"": bound}), {"": part})
+                message = first_error(Data({}, {"": levels[number - 1]}, {"": bound}), {"": part})
                 if message is not None:
                     return f"level {number}{message}"
             return None
@@ -156,7 +155,7 @@ class _Drawn:
         self.drawing, self.picture = drawing, data.inputs["picture"]
         self.found: dict[str, Array] = {}
 
-    def poison(self) -> None:
+    def overwrite_outputs(self) -> None:
         """Do nothing, since each draw creates new images."""
 
     def time(self) -> float:
@@ -182,12 +181,12 @@ def _quad_mip(device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
         x = _image(rng, size, 4)
         return Data({"picture": x}, {"color": x, "smaller": _mean_of_fours(x)})
 
-    def contender(version: str) -> Contender:
+    def candidate(version: str) -> Candidate:
         return _Drawing(device, version)
 
     half = max(1, shape[0] // 2) * max(1, shape[1] // 2)
     return Case(
-        variants={name: partial(contender, name) for name in VERSIONS},
+        variants={name: partial(candidate, name) for name in VERSIONS},
         data=data,
         bytes=16 * (2 * shape[0] * shape[1] + half),
         items=shape[0] * shape[1],

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from vkgroup.bench import Case, Data, Definition, host
 from vkgroup.bench.definition import PAIR
 from vkgroup.dispatch import Device
-from vkgroup.kernels.grid import of_version
 from vkgroup.kernels.matmul import cooperative_shape, plan_matmul
+from vkgroup.kernels.tuning import of_version
 
 _WHOLE = {"f2": 1, "f4": 4, "i4": 4}
 """Elements are integers up to this magnitude. Sums of their products are exact for sizes up to 4096: float32

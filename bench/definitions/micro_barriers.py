@@ -9,8 +9,7 @@ import numpy as np
 
 from vkgroup.bench import Case, Data, Definition
 from vkgroup.bench.definition import Arrays
-from vkgroup.bench.micro_clock import has_clock, unit
-from vkgroup.bench.micro_file import Shaded, Shader
+from vkgroup.bench.micro_clock import ShaderCandidate, TimedShader, has_clock, unit
 from vkgroup.dispatch import Device
 from vkgroup.errors import Unsupported
 from vkgroup.kernels.pipelines import subgroup_size
@@ -99,16 +98,16 @@ def _definition(name: str, title: str, variants: Mapping[str, int], pair: tuple[
         shuffles = "shuffle" in device.capabilities.subgroup.supported_operations
         defines = {"SHUFFLE": "1"} if shuffles and name == "exchange" else {}
 
-        def contender(which: int) -> Any:
+        def candidate(which: int) -> Any:
             stepped = 0 if name == "clock" else _STEPPED_ROUNDS
-            shader = Shader(
+            shader = TimedShader(
                 "barrier.comp", workgroup, _UNROLL, which, defines=defines, stepped_rounds=stepped
             )
-            return lambda: Shaded(device, shader)
+            return lambda: ShaderCandidate(device, shader)
 
         return Case(
             {
-                variant: contender(which)
+                variant: candidate(which)
                 for variant, which in variants.items()
                 if variant != "shuffle" or shuffles
             },

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from vkgroup.bench import Case, Data, Definition
 from vkgroup.bench.definition import Arrays
-from vkgroup.bench.micro_clock import unit
-from vkgroup.bench.micro_file import Shaded, Shader
+from vkgroup.bench.micro_clock import ShaderCandidate, TimedShader, unit
 from vkgroup.dispatch import Device
 from vkgroup.errors import Unsupported
 from vkgroup.kernels.pipelines import subgroup_size
@@ -78,15 +77,15 @@ def _definition(form: str) -> Definition:
             )
         of_variant = _ways(form, ways, lanes)
         defines = {"FORM": str(_FORMS[form])}
-        shader = Shader(
+        shader = TimedShader(
             "divergence.comp", lanes, 1, rounds=4, defines=defines, stepped_rounds=_STEPPED_ROUNDS
         )
 
-        def contender(name: str) -> Any:
-            return lambda: Shaded(device, shader, of_variant[name])
+        def candidate(name: str) -> Any:
+            return lambda: ShaderCandidate(device, shader, of_variant[name])
 
         return Case(
-            {name: contender(name) for name in of_variant},
+            {name: candidate(name) for name in of_variant},
             lambda generator: Data({}, verify=_verifier(form)),
             bytes=0,
             items=1,

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from vkgroup.bench import Case, Data, Definition, host
 from vkgroup.dispatch import Device
-from vkgroup.kernels.reduce import plan_reduce
+from vkgroup.kernels.reduce_plan import plan_reduce
 
 Array = npt.NDArray[Any]
 

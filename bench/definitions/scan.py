@@ -10,7 +10,7 @@ import numpy as np
 
 from vkgroup.bench import Case, Data, Definition, host, powers_of_two
 from vkgroup.dispatch import Device
-from vkgroup.kernels.scan_plan import plan_scan
+from vkgroup.kernels.scan import plan_scan
 
 _SMOKE = (1, 1021, 20_011)
 _SWEEPS: dict[str, tuple[Any, ...]] = {

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from vkgroup.bench import Case, Data, Definition, host
 from vkgroup.dispatch import Device
-from vkgroup.kernels.grid import of_version
 from vkgroup.kernels.transpose import plan_transpose
+from vkgroup.kernels.tuning import of_version
 
 
 def _make(dtype: npt.DTypeLike, odd: bool, device: Device, size: int, tuning: Mapping[str, Any]) -> Case:

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.bench.array_peers import ArrayPlace, CudaPeer
+from vkgroup.bench.array_peers import ArrayDevice, CudaPeer
 
 
-class _Cuda(ArrayPlace):
+class _Cuda(ArrayDevice):
     """A GPU of CuPy, timed by events on its current stream, which runs the operations."""
 
     def __init__(self, cupy: Any, ordinal: int) -> None:
@@ -40,7 +40,7 @@ class _Cuda(ArrayPlace):
 class _CuPy(CudaPeer):
     name, title, no_cuda = "cupy", "CuPy", "CuPy finds no CUDA driver."
 
-    def on(self, module: Any, ordinal: int) -> ArrayPlace:
+    def cuda_device(self, module: Any, ordinal: int) -> ArrayDevice:
         return _Cuda(module, ordinal)
 
 

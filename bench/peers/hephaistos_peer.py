@@ -39,7 +39,7 @@ class _Prepared:
         else:
             self._call = lambda: hephaistos.executeList(commands)
 
-    def poison(self) -> None:
+    def overwrite_outputs(self) -> None:
         self._buffer.numpy()[:] = 0
         self._execute(self._hephaistos.updateTensor(self._buffer, self._tensor))
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.bench.array_peers import ArrayPeer, ArrayPlace
+from vkgroup.bench.array_peers import ArrayDevice, ArrayPeer
 from vkgroup.dispatch import Device
 
 
-class _Host(ArrayPlace):
+class _Host(ArrayDevice):
     def put(self, array: npt.NDArray[Any]) -> Any:
         return array
 
@@ -29,12 +29,12 @@ class _Host(ArrayPlace):
 class _NumPy(ArrayPeer):
     name, clock = "numpy", "wall clock"
 
-    def refusal(self, device: Device) -> str | None:
+    def why_unavailable(self, device: Device) -> str | None:
         if device.capabilities.is_gpu:
             return f"NumPy runs on the CPU, and {device.name} is a GPU."
         return None
 
-    def place(self, device: Device) -> ArrayPlace:
+    def array_device(self, device: Device) -> ArrayDevice:
         return _Host()
 
 

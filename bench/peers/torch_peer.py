@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.bench.array_peers import ArrayPlace, CudaPeer, writable
+from vkgroup.bench.array_peers import ArrayDevice, CudaPeer, writable
 
 
-class _Cuda(ArrayPlace):
+class _Cuda(ArrayDevice):
     """A GPU of PyTorch, timed by events on its current stream, which runs the operations."""
 
     def __init__(self, torch: Any, ordinal: int) -> None:
@@ -40,7 +40,7 @@ class _Cuda(ArrayPlace):
 class _Torch(CudaPeer):
     name, title, no_cuda = "torch", "torch", "This torch has no CUDA, or no driver for it."
 
-    def on(self, module: Any, ordinal: int) -> ArrayPlace:
+    def cuda_device(self, module: Any, ordinal: int) -> ArrayDevice:
         return _Cuda(module, ordinal)
 
 

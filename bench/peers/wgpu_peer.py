@@ -54,7 +54,7 @@ class _Prepared:
         self._device.queue.submit([encoder.finish()])
         self._wait()
 
-    def poison(self) -> None:
+    def overwrite_outputs(self) -> None:
         self._device.queue.write_buffer(self._buffer, 0, np.zeros(COUNT, np.uint32))
 
     def time(self) -> float:

@@ -34,12 +34,12 @@ layout(push_constant) uniform Push {
 };
 
 // Combines one invocation's fold with the result. Called once by all invocations of the workgroup.
-void hand_in(uint mine);
+void combine_folds(uint folded);
 // Allocates `mine` slots of the result for this invocation, and returns the first one. Called by all
 // invocations together.
-uint hand_out(uint mine);
+uint allocate_slots(uint folded);
 
-bool wanted(Raw raw) {
+bool matches(Raw raw) {
     return between(key_of(raw), low, high) != (outside != 0u);
 }
 
@@ -53,7 +53,7 @@ uint fold(uint before, Raw raw) {
 }
 #else
 uint fold(uint before, Raw raw) {
-    return before + uint(wanted(raw));
+    return before + uint(matches(raw));
 }
 #endif
 
@@ -62,12 +62,12 @@ uint fold(uint before, Raw raw) {
 void append(uint i, uint total) {
     bool valid = i < total;
     uvec4 data = vectors[min(i, total - 1u)];
-    uint mine = 0u;
+    uint folded = 0u;
     [[unroll]] for (uint e = 0u; e < PER; ++e)
-        mine += uint(valid && wanted(element(data, e)));
-    uint at = hand_out(mine);
+        folded += uint(valid && matches(element(data, e)));
+    uint at = allocate_slots(folded);
     [[unroll]] for (uint e = 0u; e < PER; ++e) {
-        if (valid && wanted(element(data, e))) {
+        if (valid && matches(element(data, e))) {
             kept[at] = Scalar(element(data, e));
             ++at;
         }
@@ -85,14 +85,14 @@ void main() {
         append(first + gl_LocalInvocationIndex, total);
     bool valid = false;
     if (has_tail)
-        valid = wanted(TO_RAW(scalars[total * PER + gl_LocalInvocationIndex]));
+        valid = matches(TO_RAW(scalars[total * PER + gl_LocalInvocationIndex]));
     if (gl_WorkGroupID.x == 0u) {
-        uint at = hand_out(uint(valid));
+        uint at = allocate_slots(uint(valid));
         if (valid)
             kept[at] = scalars[total * PER + gl_LocalInvocationIndex];
     }
 #else
-    uint mine = 0u;
+    uint folded = 0u;
     // ITEMS vectors are loaded at once.
     for (uint first = gl_GlobalInvocationID.x; first < total; first += ITEMS * step) {
         uvec4 data[ITEMS];
@@ -101,11 +101,11 @@ void main() {
         [[unroll]] for (uint j = 0u; j < ITEMS; ++j)
             if (j == 0u || first + j * step < total)
                 [[unroll]] for (uint e = 0u; e < PER; ++e)
-                    mine = fold(mine, element(data[j], e));
+                    folded = fold(folded, element(data[j], e));
     }
     if (has_tail)
-        mine = fold(mine, TO_RAW(scalars[total * PER + gl_LocalInvocationIndex]));
-    hand_in(mine);
+        folded = fold(folded, TO_RAW(scalars[total * PER + gl_LocalInvocationIndex]));
+    combine_folds(folded);
 #endif
 }
 

@@ -8,51 +8,51 @@
 
 layout(constant_id = 10) const bool THROUGH_SHARED = true;
 
-shared uint common_word;
-shared uint common_first;
+shared uint shared_fold;
+shared uint shared_first;
 
-void operate(uint mine) {
+void operate(uint folded) {
 #if OPERATION <= MINIMUM
-    atomicMax(result, mine);
+    atomicMax(result, folded);
 #else
-    if (mine > 0u)
-        atomicAdd(result, mine);
+    if (folded > 0u)
+        atomicAdd(result, folded);
 #endif
 }
 
 void clear() {
     if (gl_LocalInvocationIndex == 0u)
-        common_word = 0u;
+        shared_fold = 0u;
     barrier();
 }
 
-void hand_in(uint mine) {
+void combine_folds(uint folded) {
     if (!THROUGH_SHARED) {
-        operate(mine);
+        operate(folded);
         return;
     }
     clear();
 #if OPERATION <= MINIMUM
-    atomicMax(common_word, mine);
+    atomicMax(shared_fold, folded);
 #else
-    if (mine > 0u)
-        atomicAdd(common_word, mine);
+    if (folded > 0u)
+        atomicAdd(shared_fold, folded);
 #endif
     barrier();
     if (gl_LocalInvocationIndex == 0u)
-        operate(common_word);
+        operate(shared_fold);
 }
 
-uint hand_out(uint mine) {
+uint allocate_slots(uint folded) {
     if (!THROUGH_SHARED)
-        return mine > 0u ? atomicAdd(result, mine) : 0u;
+        return folded > 0u ? atomicAdd(result, folded) : 0u;
     clear();
     uint before = 0u;
-    if (mine > 0u)
-        before = atomicAdd(common_word, mine);
+    if (folded > 0u)
+        before = atomicAdd(shared_fold, folded);
     barrier();
     if (gl_LocalInvocationIndex == 0u)
-        common_first = atomicAdd(result, common_word);
+        shared_first = atomicAdd(result, shared_fold);
     barrier();
-    return common_first + before;
+    return shared_first + before;
 }

@@ -9,13 +9,13 @@
 #include "../include/kernel.glsl"
 #include "aggregation.glsl"
 
-void hand_in(uint mine) {
+void combine_folds(uint folded) {
 #if OPERATION <= MINIMUM
-    uint all = subgroupMax(mine);
+    uint all = subgroupMax(folded);
     if (subgroupElect())
         atomicMax(result, all);
 #else
-    uint all = subgroupAdd(mine);
+    uint all = subgroupAdd(folded);
     if (subgroupElect() && all > 0u)
         atomicAdd(result, all);
 #endif
@@ -23,11 +23,11 @@ void hand_in(uint mine) {
 
 // The highest lane knows the number of slots that all lanes need and allocates them. The slots of the other
 // lanes lie below its own.
-uint hand_out(uint mine) {
-    uint through = subgroupInclusiveAdd(mine);
+uint allocate_slots(uint folded) {
+    uint through = subgroupInclusiveAdd(folded);
     uint highest = subgroupBallotFindMSB(subgroupBallot(true));
     uint first = 0u;
     if (gl_SubgroupInvocationID == highest && through > 0u)
         first = atomicAdd(result, through);
-    return subgroupShuffle(first, highest) + through - mine;
+    return subgroupShuffle(first, highest) + through - folded;
 }

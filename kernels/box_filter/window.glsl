@@ -82,13 +82,13 @@ vec4 load(int row, int at) {
     return image[row * width + clamp(at, 0, width - 1)];
 #elif VECTOR
     int last = packets() - 1;
-    vec4 found = image[row * (last + 1) + clamp(at, 0, last)];
-    return at < 0 ? vec4(found.x) : at > last ? vec4(found.w) : found;
+    vec4 texels = image[row * (last + 1) + clamp(at, 0, last)];
+    return at < 0 ? vec4(texels.x) : at > last ? vec4(texels.w) : texels;
 #else
-    vec4 found;
+    vec4 texels;
     [[unroll]] for (int i = 0; i < 4; ++i)
-        found[i] = image[row * width + clamp(at * 4 + i, 0, width - 1)];
-    return found;
+        texels[i] = image[row * width + clamp(at * 4 + i, 0, width - 1)];
+    return texels;
 #endif
 }
 

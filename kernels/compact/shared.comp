@@ -18,7 +18,7 @@
 const uint WORDS = (VECTORS + 1u) / 2u;
 shared uint ladder[2u * WORKGROUP * WORDS];
 
-uint place_of(uint k) {
+uint vector_slot(uint k) {
     return k * WORKGROUP + gl_LocalInvocationIndex;
 }
 
@@ -27,23 +27,23 @@ void main() {
     uint tile = gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
     if (tile >= tiles())
         return;
-    uint found = count_kept(tile);
+    uint kept_count = count_kept(tile);
     uint t = gl_LocalInvocationIndex;
-    ladder[t] = found;
+    ladder[t] = kept_count;
     barrier();
     for (uint left = WORKGROUP; left > 1u;) {
         uint next = (left + 3u) / 4u;
         if (t < next) {
             [[unroll]] for (uint i = 1u; i < 4u; ++i)
                 if (t + i * next < left)
-                    found += ladder[t + i * next];
-            ladder[t] = found;
+                    kept_count += ladder[t + i * next];
+            ladder[t] = kept_count;
         }
         barrier();
         left = next;
     }
     if (t == 0u)
-        atomicAdd(total, found);
+        atomicAdd(total, kept_count);
 }
 #else
 
@@ -104,10 +104,10 @@ shared Moved staged[TILE];
 // Store the elements of a vector at their new positions in the tile: the kept elements first, and with
 // PARTITION the others after all `kept_here` kept elements. `place` is the index of the vector's first
 // element in the tile. `before` elements are kept in the tile before this vector.
-void stage_vector(uint tile, uint place, Element x[WIDTH], uint flags, uint before, uint kept_here) {
+void stage_vector(uint tile, uint position, Element x[WIDTH], uint flags, uint before, uint kept_here) {
     [[unroll]] for (uint i = 0u; i < WIDTH; ++i) {
 #if OUTPUT == INDICES
-        Moved moved = tile * TILE + place + i;
+        Moved moved = tile * TILE + position + i;
 #else
         Moved moved = x[i];
 #endif
@@ -115,7 +115,7 @@ void stage_vector(uint tile, uint place, Element x[WIDTH], uint flags, uint befo
             staged[before] = moved;
             ++before;
         } else if (OUTPUT == PARTITION) {
-            staged[kept_here + place + i - before] = moved;
+            staged[kept_here + position + i - before] = moved;
         }
     }
 }
@@ -150,10 +150,10 @@ void write_staged(uint tile, uint before, uint kept_here) {
 }
 #else
 // Write the elements of a vector; `before` are kept before it, and `place` is its first element's index.
-void write_vector(uint place, Element x[WIDTH], uint flags, uint before) {
+void write_vector(uint position, Element x[WIDTH], uint flags, uint before) {
     [[unroll]] for (uint i = 0u; i < WIDTH; ++i) {
         bool keep = (flags >> i & 1u) != 0u;
-        uint index = place + i;
+        uint index = position + i;
         uint target = before;
         if (OUTPUT == PARTITION && !keep)
             target = total + index - before;
@@ -191,7 +191,7 @@ void main() {
         publish(tile, Known(PRESENT, kept_here));
 #if STAGED
     [[unroll]] for (uint k = 0u; k < VECTORS; ++k)
-        stage_vector(tile, place_of(k) * WIDTH, x[k], flags[k], before[k], kept_here);
+        stage_vector(tile, vector_slot(k) * WIDTH, x[k], flags[k], before[k], kept_here);
 #endif
     uint prefix = find_before(tile, Known(PRESENT, kept_here));
 #if STAGED

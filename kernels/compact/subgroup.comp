@@ -13,7 +13,7 @@
 #include "tile.glsl"
 
 // If elements are only counted, tiles are read in vectors.
-uint place_of(uint k) {
+uint vector_slot(uint k) {
     return (gl_SubgroupID * VECTORS + k) * gl_SubgroupSize + gl_SubgroupInvocationID;
 }
 
@@ -22,9 +22,9 @@ void main() {
     uint tile = gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
     if (tile >= tiles())
         return;
-    uint found = subgroupAdd(count_kept(tile));
+    uint kept_count = subgroupAdd(count_kept(tile));
     if (subgroupElect())
-        atomicAdd(total, found);
+        atomicAdd(total, kept_count);
 }
 #else
 
@@ -99,9 +99,9 @@ uint sum_parts(uint offset, uint n) {
     return subgroupAdd(sum);
 }
 
-void put_part(uint offset, uint found) {
+void put_part(uint offset, uint kept_count) {
     if (subgroupElect())
-        parts[offset + gl_SubgroupID] = found;
+        parts[offset + gl_SubgroupID] = kept_count;
     barrier();
 }
 
@@ -116,8 +116,8 @@ void main() {
         return;
     Element x[ITEMS];
     uint flags = read_rows(tile, x);
-    uint found = subgroupAdd(bitCount(flags));
-    put_part(0u, found);
+    uint kept_count = subgroupAdd(bitCount(flags));
+    put_part(0u, kept_count);
     Known own = Known(PRESENT, IDENTITY);
     if (gl_SubgroupID == 0u) {
         own.value = sum_parts(0u, gl_NumSubgroups);
@@ -129,7 +129,7 @@ void main() {
     write_rows(tile, x, flags, before + offset);
 #if OUTPUT != PARTITION
     if (tile == tiles() - 1u && gl_SubgroupID == gl_NumSubgroups - 1u && subgroupElect())
-        total = before + offset + found;
+        total = before + offset + kept_count;
 #endif
 }
 #endif

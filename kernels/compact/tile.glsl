@@ -110,10 +110,10 @@ bool is_kept(Element x) {
 }
 
 // Defined by the kernel: positions of this invocation's vectors in its tile.
-uint place_of(uint k);
+uint vector_slot(uint k);
 
 uint vector_of(uint tile, uint k) {
-    return tile * (TILE / WIDTH) + place_of(k);
+    return tile * (TILE / WIDTH) + vector_slot(k);
 }
 
 // Read a vector that is completely inside the array.
@@ -210,8 +210,8 @@ uint count_kept(uint tile) {
     Element x[VECTORS][WIDTH];
     uint flags[VECTORS];
     read_tile(tile, x, flags);
-    uint found = 0u;
+    uint kept_count = 0u;
     [[unroll]] for (uint k = 0u; k < VECTORS; ++k)
-        found += bitCount(flags[k]);
-    return found;
+        kept_count += bitCount(flags[k]);
+    return kept_count;
 }

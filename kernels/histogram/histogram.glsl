@@ -42,8 +42,8 @@ layout(push_constant) uniform Push {
 const uint DROPPED = 0xffffffffu;
 
 void begin();
-void count_vector(uint found[PER]);
-void count_one(uint found);
+void count_vector(uint element_bin[PER]);
+void count_one(uint element_bin);
 void finish();
 
 #if BINNING != DIRECT && BITS < 64
@@ -62,16 +62,16 @@ float position_of(Raw raw, Key key) {
 #if BINNING == EDGES
 // The last bin whose lower edge is not above the key, for keys not below edges[0].
 uint search(Key key) {
-    uint found = 0u;
-    uint above = last + 1u;
-    while (above - found > 1u) {
-        uint middle = (found + above) / 2u;
+    uint lower = 0u;
+    uint upper = last + 1u;
+    while (upper - lower > 1u) {
+        uint middle = (lower + upper) / 2u;
         if (less(key, edges[middle]))
-            above = middle;
+            upper = middle;
         else
-            found = middle;
+            lower = middle;
     }
-    return found;
+    return lower;
 }
 
 // The result is the same as that of comparisons with all edges. `margin` bounds the error of the position
@@ -122,10 +122,10 @@ void count_tile(uint first, uint total, bool whole) {
     }
     [[unroll]] for (uint j = 0u; j < ITEMS; ++j) {
         bool valid = whole || first + j * WORKGROUP + gl_LocalInvocationIndex < total;
-        uint found[PER];
+        uint element_bin[PER];
         [[unroll]] for (uint e = 0u; e < PER; ++e)
-            found[e] = valid ? bin_of(element(data[j], e)) : DROPPED;
-        count_vector(found);
+            element_bin[e] = valid ? bin_of(element(data[j], e)) : DROPPED;
+        count_vector(element_bin);
     }
 }
 

@@ -58,9 +58,9 @@ uint acts_for(uvec4 same) {
 uint match_ballots(uint value, uint bits) {
     uvec4 same = subgroupBallot(true);
     for (uint b = 0u; b < bits; ++b) {
-        bool one = bitfieldExtract(value, int(b), 1) != 0u;
-        uvec4 ones = subgroupBallot(one);
-        same &= one ? ones : ~ones;
+        bool bit_set = bitfieldExtract(value, int(b), 1) != 0u;
+        uvec4 lanes_with_bit = subgroupBallot(bit_set);
+        same &= bit_set ? lanes_with_bit : ~lanes_with_bit;
     }
     return acts_for(same);
 }

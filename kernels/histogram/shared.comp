@@ -53,24 +53,24 @@ void finish() {
 }
 
 void add(uint bin, uint n) {
-    atomicAdd(table[place(bin, gl_LocalInvocationIndex % COPIES)], n);
+    atomicAdd(table[table_index(bin, gl_LocalInvocationIndex % COPIES)], n);
 }
 #endif
 
-void count_one(uint found) {
-    if (found != DROPPED)
-        add(found, 1u);
+void count_one(uint element_bin) {
+    if (element_bin != DROPPED)
+        add(element_bin, 1u);
 }
 
-void count_vector(uint found[PER]) {
+void count_vector(uint element_bin[PER]) {
     bool same = RUNS;
     [[unroll]] for (uint e = 1u; e < PER; ++e)
-        same = same && found[e] == found[0];
+        same = same && element_bin[e] == element_bin[0];
     if (same) {
-        if (found[0] != DROPPED)
-            add(found[0], PER);
+        if (element_bin[0] != DROPPED)
+            add(element_bin[0], PER);
         return;
     }
     [[unroll]] for (uint e = 0u; e < PER; ++e)
-        count_one(found[e]);
+        count_one(element_bin[e]);
 }

@@ -42,35 +42,35 @@ void finish() {
 
 void add(uint bin, uint n) {
     uint copy = INTERLEAVED ? gl_SubgroupInvocationID : gl_SubgroupID;
-    atomicAdd(table[place(bin, copy % COPIES)], n);
+    atomicAdd(table[table_index(bin, copy % COPIES)], n);
 }
 #endif
 
-void count_one(uint found) {
-    if (found != DROPPED)
-        add(found, 1u);
+void count_one(uint element_bin) {
+    if (element_bin != DROPPED)
+        add(element_bin, 1u);
 }
 
 // Lanes without a bin use the index `bins`, and match each other.
-uint matched(uint found) {
+uint matched(uint element_bin) {
     if (MATCH == NEIGHBOURS)
-        return match_neighbours(found);
+        return match_neighbours(element_bin);
     if (MATCH == ROUNDS)
-        return match_rounds(found);
+        return match_rounds(element_bin);
 #ifdef PARTITION
     if (MATCH == PARTITIONED)
-        return match_partitioned(found);
+        return match_partitioned(element_bin);
 #endif
-    return match_ballots(min(found, bins), uint(findMSB(bins)) + 1u);
+    return match_ballots(min(element_bin, bins), uint(findMSB(bins)) + 1u);
 }
 
 // Called by all invocations of the workgroup together, so that all lanes take part.
-void count_vector(uint found[PER]) {
+void count_vector(uint element_bin[PER]) {
     if (VOTE) {
-        uint first = subgroupBroadcastFirst(found[0]);
+        uint first = subgroupBroadcastFirst(element_bin[0]);
         bool same = true;
         [[unroll]] for (uint e = 0u; e < PER; ++e)
-            same = same && found[e] == first;
+            same = same && element_bin[e] == first;
         if (subgroupAll(same)) {
             uint lanes = subgroupBallotBitCount(subgroupBallot(true));
             if (subgroupElect() && first != DROPPED)
@@ -80,11 +80,11 @@ void count_vector(uint found[PER]) {
     }
     [[unroll]] for (uint e = 0u; e < PER; ++e) {
         if (MATCH == EACH) {
-            count_one(found[e]);
+            count_one(element_bin[e]);
         } else {
-            uint lanes = matched(found[e]);
-            if (lanes > 0u && found[e] != DROPPED)
-                add(found[e], lanes);
+            uint lanes = matched(element_bin[e]);
+            if (lanes > 0u && element_bin[e] != DROPPED)
+                add(element_bin[e], lanes);
         }
     }
 }

@@ -21,7 +21,7 @@ const uint PITCH = BINS + 1u;
 const uint WORDS = COPIES * PITCH;
 shared uint table[WORDS];
 
-uint place(uint bin, uint copy) {
+uint table_index(uint bin, uint copy) {
     return INTERLEAVED ? bin * COPIES + copy : copy * PITCH + bin;
 }
 
@@ -38,7 +38,7 @@ void table_merge() {
     for (uint bin = gl_LocalInvocationIndex; bin < bins; bin += WORKGROUP) {
         uint sum = 0u;
         [[unroll]] for (uint c = 0u; c < COPIES; ++c)
-            sum += table[place(bin, (c + gl_LocalInvocationIndex) % COPIES)];
+            sum += table[table_index(bin, (c + gl_LocalInvocationIndex) % COPIES)];
         if (sum != 0u)
             atomicAdd(counts[bin], sum);
     }

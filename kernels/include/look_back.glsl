@@ -127,7 +127,7 @@ void set_bits(out int64_t x, uvec2 bits) { x = int64_t(packUint2x32(bits)); }
 
 // --- states -----------------------------------------------------------------------------------------------
 
-void put_state(uint place, uint status, CARRIED value) {
+void put_state(uint slot, uint status, CARRIED value) {
     uvec2 bits = bits_of(value);
     [[unroll]] for (uint i = 0u; i < UNITS; ++i) {
 #if PAYLOAD == 32
@@ -137,27 +137,27 @@ void put_state(uint place, uint status, CARRIED value) {
 #else
         Unit unit = (bits[i / 2u] >> (16u * (i % 2u)) & 0xffffu) | status << 16;
 #endif
-        atomicStore(states[place * UNITS + i], unit, gl_ScopeDevice, 0, gl_SemanticsRelaxed);
+        atomicStore(states[slot * UNITS + i], unit, gl_ScopeDevice, 0, gl_SemanticsRelaxed);
     }
 }
 
-uint get_state(uint place, out CARRIED value) {
+uint get_state(uint slot, out CARRIED value) {
     uvec2 bits = uvec2(0u);
     uint status = ABSENT;
     [[unroll]] for (uint i = 0u; i < UNITS; ++i) {
-        Unit unit = atomicLoad(states[place * UNITS + i], gl_ScopeDevice, 0, gl_SemanticsRelaxed);
+        Unit unit = atomicLoad(states[slot * UNITS + i], gl_ScopeDevice, 0, gl_SemanticsRelaxed);
 #if PAYLOAD == 32
         uvec2 words = unpackUint2x32(unit);
         bits[i] = words.x;
-        uint found = words.y;
+        uint unit_status = words.y;
 #elif PAYLOAD == 30
         bits.x = unit & 0x3fffffffu;
-        uint found = unit >> 30;
+        uint unit_status = unit >> 30;
 #else
         bits[i / 2u] |= (unit & 0xffffu) << (16u * (i % 2u));
-        uint found = unit >> 16;
+        uint unit_status = unit >> 16;
 #endif
-        status = i == 0u || found == status ? found : ABSENT;
+        status = i == 0u || unit_status == status ? unit_status : ABSENT;
     }
     set_bits(value, bits);
     return status;
@@ -181,9 +181,9 @@ void publish_prefix(uint tile, CARRIED value) {
 
 // Read the aggregate of a tile.
 Known read_aggregate(uint tile) {
-    Known found;
-    found.status = get_state(tile, found.value);
-    return found;
+    Known state;
+    state.status = get_state(tile, state.value);
+    return state;
 }
 
 // Read the prefix of a tile, if it is known.

@@ -13,7 +13,7 @@
 
 layout(constant_id = 13) const uint GROUP = 64u;
 
-shared bool shared_found;
+shared bool shared_available;
 shared uint shared_row;
 shared uint shared_missing;
 shared CARRIED shared_before;
@@ -108,19 +108,19 @@ bool lead(uint tile, Known own, out CARRIED before) {
     uint at = scan_row_of_tiles();    // also with tiles missing
     if (gl_LocalInvocationIndex == 0u) {
         before = IDENTITY;
-        shared_found = shared_missing == NO_TILE && (row == 0u || await_prefix(row * GROUP - 1u, before));
+        shared_available = shared_missing == NO_TILE && (row == 0u || await_prefix(row * GROUP - 1u, before));
         shared_before = before;
         // The next row, and all later rows, wait for this prefix.
-        if (shared_found)
+        if (shared_available)
             publish_prefix(tile, prefix_at(at, tile - row * GROUP, before));
     }
     barrier();
     before = shared_before;
-    for (uint i = gl_LocalInvocationIndex; shared_found && i < tile - row * GROUP; i += WORKGROUP)
+    for (uint i = gl_LocalInvocationIndex; shared_available && i < tile - row * GROUP; i += WORKGROUP)
         publish_prefix(row * GROUP + i, prefix_at(at, i, before));
     if (tile != row * GROUP)
         before = prefix_at(at, tile - row * GROUP - 1u, before);
-    return shared_found;
+    return shared_available;
 }
 
 // Compute the prefix before a tile without depending on other workgroups: row by row from the nearest known
@@ -146,10 +146,10 @@ CARRIED work_out(uint tile, Known own) {
             barrier();
             missing = shared_missing;
             if (missing != NO_TILE) {
-                Known found = recompute(missing);
+                Known recomputed = recompute(missing);
                 if (gl_LocalInvocationIndex == (missing - row * GROUP) % WORKGROUP) {
-                    row_status[missing - row * GROUP] = found.status;
-                    row_value[missing - row * GROUP] = found.value;
+                    row_status[missing - row * GROUP] = recomputed.status;
+                    row_value[missing - row * GROUP] = recomputed.value;
                 }
             }
         }
@@ -168,19 +168,19 @@ CARRIED work_out(uint tile, Known own) {
 // Contains a barrier.
 CARRIED find_before(uint tile, Known own) {
     CARRIED before = IDENTITY;
-    bool found;
+    bool available;
     if (leads(tile)) {
-        found = lead(tile, own, before);
+        available = lead(tile, own, before);
     } else {
         if (gl_LocalInvocationIndex == 0u) {
-            shared_found = tile == 0u || await_prefix(tile - 1u, before);
+            shared_available = tile == 0u || await_prefix(tile - 1u, before);
             shared_before = before;
         }
         barrier();
-        found = shared_found;
+        available = shared_available;
         before = shared_before;
     }
-    return found ? before : work_out(tile, own);
+    return available ? before : work_out(tile, own);
 }
 
 #endif

@@ -24,7 +24,7 @@
 #define DEPTH 2
 #endif
 
-shared bool shared_found;
+shared bool shared_available;
 shared uint shared_missing;
 shared CARRIED shared_before;
 
@@ -111,27 +111,27 @@ bool lead(uint tile, Known own, out CARRIED before) {
     Known known[DEPTH];
     if (!await_rows(first, tile, own, known))
         return false;
-    RowSum scanned[DEPTH], ends[DEPTH], mine;
+    RowSum scanned[DEPTH], ends[DEPTH], own_sum;
     [[unroll]] for (uint k = 0u; k < DEPTH; ++k) {
         scanned[k] = scan_row_of_tiles(known[k]);
         ends[k] = scanned_in(scanned[k], gl_SubgroupSize - 1u);
         if (first + k == row)
-            mine = scanned_in(scanned[k], lane);
+            own_sum = scanned_in(scanned[k], lane);
     }
     // The next group, and all later groups, wait for this tile's prefix.
     CARRIED base = IDENTITY;
-    bool found = first == 0u;
+    bool available = first == 0u;
     if (subgroupElect()) {
-        found = found || await_prefix(first * gl_SubgroupSize - 1u, base);
-        if (found) {
+        available = available || await_prefix(first * gl_SubgroupSize - 1u, base);
+        if (available) {
             CARRIED prefix = base;
             [[unroll]] for (uint k = 0u; k < DEPTH; ++k)
                 if (first + k < row)
                     prefix = add_to(prefix, ends[k]);
-            publish_prefix(tile, add_to(prefix, mine));
+            publish_prefix(tile, add_to(prefix, own_sum));
         }
     }
-    if (!subgroupAny(found))
+    if (!subgroupAny(available))
         return false;
     base = subgroupBroadcastFirst(base);
     [[unroll]] for (uint k = 0u; k < DEPTH; ++k) {
@@ -151,8 +151,8 @@ uint nearest_row(uint row, out CARRIED before) {
     for (uint first = 0u; first < row; first += gl_SubgroupSize) {
         uint back = first + gl_SubgroupInvocationID;
         CARRIED prefix = IDENTITY;
-        bool found = back < row && read_prefix((row - back) * gl_SubgroupSize - 1u, prefix);
-        uvec4 all = subgroupBallot(found);
+        bool available = back < row && read_prefix((row - back) * gl_SubgroupSize - 1u, prefix);
+        uvec4 all = subgroupBallot(available);
         if (subgroupBallotBitCount(all) != 0u) {
             uint nearest = subgroupBallotFindLSB(all);
             before = subgroupShuffle(prefix, nearest);
@@ -205,9 +205,9 @@ CARRIED work_out(uint tile, Known own) {
         uint missing = shared_missing;
         if (missing == NO_TILE)
             return shared_before;
-        Known found = recompute(missing);    // has a barrier, so all have read shared_missing
+        Known recomputed = recompute(missing);    // has a barrier, so all have read shared_missing
         if (gl_SubgroupID == 0u && tile_of(row) == missing)
-            known = found;
+            known = recomputed;
     }
 }
 
@@ -216,18 +216,18 @@ CARRIED work_out(uint tile, Known own) {
 CARRIED find_before(uint tile, Known own) {
     if (gl_SubgroupID == 0u) {
         CARRIED before = IDENTITY;
-        bool found = tile == 0u;
+        bool available = tile == 0u;
         if (leads(tile))
-            found = lead(tile, own, before);
-        else if (!found && subgroupElect())
-            found = await_prefix(tile - 1u, before);
+            available = lead(tile, own, before);
+        else if (!available && subgroupElect())
+            available = await_prefix(tile - 1u, before);
         if (subgroupElect()) {
-            shared_found = found;
+            shared_available = available;
             shared_before = before;
         }
     }
     barrier();
-    return shared_found ? shared_before : work_out(tile, own);
+    return shared_available ? shared_before : work_out(tile, own);
 }
 
 #endif

@@ -2,15 +2,16 @@
 //
 // a: rows × inner. b: inner × columns. product: rows × columns, of RESULT.
 //
-// A cooperative matrix is spread over the lanes of a subgroup as the device likes. It has one of the shapes
-// that the device lists: the product's has MATRIX_ROWS × MATRIX_COLUMNS elements, and MATRIX_DEPTH are added
-// up at once. A workgroup computes a tile of the product, which is divided into parts of DOWN × ALONG such
-// matrices; each subgroup has one part at a time. (There are as many as subgroups, but nothing depends on
-// it.) It goes along `inner` in steps of DEPTH, with tiles of `a` and `b` in shared memory, in turns as in
-// shared.comp. Rows of the tiles are 16 bytes longer than they need be, to begin at different banks.
+// The device chooses how a cooperative matrix is distributed over the lanes of a subgroup. It has one of the
+// shapes that the device lists: a matrix of the product has MATRIX_ROWS × MATRIX_COLUMNS elements, and
+// MATRIX_DEPTH products are added at once. A workgroup computes a tile of the product, which is divided into
+// parts of DOWN × ALONG such matrices; each subgroup computes one part at a time. (There are as many parts as
+// subgroups, but nothing depends on it.) The workgroup advances along `inner` in steps of DEPTH, with tiles of
+// `a` and `b` in two halves of shared memory as in shared.comp. Rows of the tiles have 16 bytes of padding, so
+// that they begin at different banks.
 //
-// Parts that reach over the product's edge, and rows that begin at no multiple of 16 bytes, are stored by way
-// of shared memory, element by element.
+// Parts that extend beyond the product's edge, and rows that do not begin at a multiple of 16 bytes, are stored
+// through shared memory, element by element.
 //
 // VECTOR: 1 where `inner` and `columns` are multiples of eight, so that eight elements are loaded at once.
 #version 460

@@ -1,5 +1,4 @@
-// The matrices of a product, product = a × b, all in rows, and how four numbers of a row are loaded and
-// stored.
+// The matrices of a product, product = a × b, all in row-major order, with loads and stores of four numbers.
 //
 // a: rows × inner. b: inner × columns. product: rows × columns.
 //
@@ -36,7 +35,7 @@ layout(std430, binding = 1) readonly buffer B { T b[]; };
 layout(std430, binding = 2) writeonly buffer Product { RESULT product[]; };
 #endif
 
-// Four elements of a row of `a` from element `k` on, a multiple of four; zeros behind the end.
+// Four elements of a row of `a` from element `k` on, a multiple of four; zeros beyond the end.
 SUM4 load_a(uint row, uint k) {
 #if VECTOR
     return row < rows && k < inner ? SUM4(a[(row * inner + k) / 4u]) : SUM4(0);
@@ -49,7 +48,7 @@ SUM4 load_a(uint row, uint k) {
 #endif
 }
 
-// Four elements of row `k` of `b` from `column` on, a multiple of four; zeros behind the end.
+// Four elements of row `k` of `b` from `column` on, a multiple of four; zeros beyond the end.
 SUM4 load_b(uint k, uint column) {
 #if VECTOR
     return k < inner && column < columns ? SUM4(b[(k * columns + column) / 4u]) : SUM4(0);

@@ -19,10 +19,10 @@
 #include "operands.glsl"
 
 #ifndef ROWS
-#define ROWS 4  // rows of the product that an invocation has: a multiple of four
+#define ROWS 4  // rows of the product per invocation: a multiple of four
 #endif
 #ifndef QUADS
-#define QUADS 1 // groups of four columns that an invocation has
+#define QUADS 1 // groups of four columns per invocation
 #endif
 
 layout(constant_id = 10) const uint ACROSS = 8u; // invocations in a row: a multiple of 8

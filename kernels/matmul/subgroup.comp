@@ -17,10 +17,10 @@
 #endif
 
 #ifndef ROWS
-#define ROWS 4  // rows of the product that a lane has
+#define ROWS 4  // rows of the product per lane
 #endif
 #ifndef QUADS
-#define QUADS 1 // groups of four columns that a lane has
+#define QUADS 1 // groups of four columns per lane
 #endif
 
 layout(constant_id = 10) const uint ACROSS = 8u; // lanes in a row: a power of two, at most WORKGROUP

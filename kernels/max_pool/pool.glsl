@@ -31,11 +31,12 @@ layout(push_constant) uniform Push {
 const Key LEAST = Key(0u);
 
 Key of_four(uint piece) {
-    Key found = LEAST;
+    Key greatest = LEAST;
 #if BITS == 64
     uvec4 two = rows[2u * piece];
     uvec4 more = rows[2u * piece + 1u];
-    found = later(later(key_nan_last(two.xy), key_nan_last(two.zw)), later(key_nan_last(more.xy), key_nan_last(more.zw)));
+    Key first_half = later(key_nan_last(two.xy), key_nan_last(two.zw));
+    greatest = later(first_half, later(key_nan_last(more.xy), key_nan_last(more.zw)));
 #else
     Piece all = rows[piece];
     [[unroll]] for (uint e = 0u; e < 4u; ++e) {
@@ -46,10 +47,10 @@ Key of_four(uint piece) {
 #else
         Raw raw = all[e];
 #endif
-        found = later(found, key_nan_last(raw));
+        greatest = later(greatest, key_nan_last(raw));
     }
 #endif
-    return found;
+    return greatest;
 }
 
 struct Corner {
@@ -73,10 +74,10 @@ Key row_of(Corner corner, uint row) {
     uint first = corner.start + line * columns + corner.column;
     if (columns % 4u == 0u)
         return of_four(first / 4u);
-    Key found = LEAST;
+    Key greatest = LEAST;
     for (uint e = 0u; e < min(4u, columns - corner.column); ++e)
-        found = later(found, key_nan_last(TO_RAW(scalars[first + e])));
-    return found;
+        greatest = later(greatest, key_nan_last(TO_RAW(scalars[first + e])));
+    return greatest;
 }
 
 // One element of a window in row-major order, or LEAST if it is outside the image.
@@ -95,10 +96,10 @@ void write_maximum(uint window, Key key) {
 // A whole window by one invocation, with one independent load per row.
 void pool_alone(uint window) {
     Corner corner = corner_of(window);
-    Key found = LEAST;
+    Key greatest = LEAST;
     [[unroll]] for (uint row = 0u; row < 4u; ++row)
-        found = later(found, row_of(corner, row));
-    write_maximum(window, found);
+        greatest = later(greatest, row_of(corner, row));
+    write_maximum(window, greatest);
 }
 
 #endif

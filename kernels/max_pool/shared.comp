@@ -14,13 +14,13 @@ void main() {
     uint row = gl_LocalInvocationIndex / across;
     uint mine = gl_LocalInvocationIndex % across;
     for (uint first = gl_WorkGroupID.x * tile; first < count; first += gl_NumWorkGroups.x * tile) {
-        Key found[ITEMS];
+        Key greatest[ITEMS];
         [[unroll]] for (uint j = 0u; j < ITEMS; ++j) {
             uint window = first + j * across + mine;
-            found[j] = window < count ? row_of(corner_of(window), row) : LEAST;
+            greatest[j] = window < count ? row_of(corner_of(window), row) : LEAST;
         }
         [[unroll]] for (uint j = 0u; j < ITEMS; ++j)
-            part[(4u * j + row) * across + mine] = found[j];
+            part[(4u * j + row) * across + mine] = greatest[j];
         barrier();
         for (uint w = gl_LocalInvocationIndex; w < tile; w += WORKGROUP) {
             uint at = w / across * WORKGROUP + w % across;

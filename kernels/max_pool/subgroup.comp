@@ -53,24 +53,24 @@ void main() {
     uint across = WORKGROUP / CLUSTER;
     uint tile = ITEMS * across;
     uint lane = gl_SubgroupInvocationID % CLUSTER;
-    uint mine = gl_SubgroupID * (gl_SubgroupSize / CLUSTER) + gl_SubgroupInvocationID / CLUSTER;
+    uint own_window = gl_SubgroupID * (gl_SubgroupSize / CLUSTER) + gl_SubgroupInvocationID / CLUSTER;
     for (uint first = gl_WorkGroupID.x * tile; first < count; first += gl_NumWorkGroups.x * tile) {
-        Key found[ITEMS];
+        Key keys[ITEMS];
         [[unroll]] for (uint j = 0u; j < ITEMS; ++j) {
-            uint window = first + j * across + mine;
-            found[j] = LEAST;
+            uint window = first + j * across + own_window;
+            keys[j] = LEAST;
             if (window < count) {
 #if CLUSTER == 16
-                found[j] = element_of(corner_of(window), lane);
+                keys[j] = element_of(corner_of(window), lane);
 #else
-                found[j] = row_of(corner_of(window), lane);
+                keys[j] = row_of(corner_of(window), lane);
 #endif
             }
         }
         // All lanes are active again; lanes of windows past the last one have the least key.
         [[unroll]] for (uint j = 0u; j < ITEMS; ++j) {
-            uint window = first + j * across + mine;
-            Key all = greatest(found[j]);
+            uint window = first + j * across + own_window;
+            Key all = greatest(keys[j]);
             if (lane == 0u && window < count)
                 write_maximum(window, all);
         }

@@ -57,7 +57,7 @@ uint made;         // number of computed levels
 
 // The position of index `i` in its square: the bits of x and y alternate (Z order), so 4, 16, 64 …
 // consecutive indices are a square.
-uvec2 place(uint i) {
+uvec2 block_position(uint i) {
     uvec2 bits = uvec2(i, i >> 1) & 0x55555555u;
     bits = (bits | bits >> 1) & 0x33333333u;
     bits = (bits | bits >> 2) & 0x0f0f0f0fu;
@@ -145,7 +145,7 @@ void make_levels(uint index) {
     source = next = made = 0u;
     uint counter = 0u;
     while (true) {
-        reduce_tile(reduce_block(tile * SIDE + place(index)), index);
+        reduce_tile(reduce_block(tile * SIDE + block_position(index)), index);
         if (made == levels)
             return;
 

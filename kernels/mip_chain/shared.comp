@@ -25,7 +25,7 @@ void reduce_tile(TEXEL value, uint index) {
         }
         begin_level();
         if (index < count)
-            store(tile * side + place(index), value);
+            store(tile * side + block_position(index), value);
         side /= 2u;
         first = 4u * PLANE - first;
     }

@@ -33,7 +33,7 @@ void reduce_tile(TEXEL value, uint index) {
         held *= 4u;
         begin_level();
         if (index % held == 0u && index / held < count)
-            store(tile * side + place(index / held), value);
+            store(tile * side + block_position(index / held), value);
         side /= 2u;
     }
 }

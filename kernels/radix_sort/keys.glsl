@@ -1,8 +1,7 @@
 // Sorted data: keys of one or two 32-bit words, their order, and the values of the keys.
 //
-// Keys are moved as they are, and put in order by ordered(), which maps them to unsigned numbers. Nothing is
-// encoded in memory, since the map is not one to one: -0 and 0 have one place in the order, and so have all
-// NaNs.
+// Keys are moved unchanged, and compared by ordered(), which maps them to unsigned numbers. Keys are not encoded
+// in memory, since the map is not one to one: -0 and 0 are equal in the order, and so are all NaNs.
 
 #ifndef KEY_WORDS
 #define KEY_WORDS 1     // 1: 32-bit keys; 2: 64-bit keys as two words, the low one first
@@ -17,7 +16,7 @@
 #define VALUE_WORDS 0   // 0: keys alone; 1 or 2: with values of that many words
 #endif
 #ifndef UNROLL
-#define UNROLL 1        // 0: loops stay loops: a driver for CPUs compiles them in a fraction of the time
+#define UNROLL 1        // 0: loops are not unrolled, which CPU drivers compile much faster
 #endif
 #if UNROLL
 #define UNROLLED [[unroll]]
@@ -50,11 +49,11 @@ const uint INFINITY_WORD = 0x7ff00000u;
 #define VALUE uint
 #endif
 
-// The key as an unsigned number (or two words of one) that is smaller where the key comes earlier.
+// The key as an unsigned number (of one or two words) in the order of the sort.
 KEY ordered(KEY key) {
 #if KEY_KIND == 2
-    // Negative numbers have all bits turned over, others the sign alone. NaN is last in either direction; no
-    // number maps to all ones, which would be a NaN's bits.
+    // All bits of negative numbers are inverted, and only the sign of others. NaN is last in both directions: it
+    // maps to all ones, and no number does.
     uint sign_word = SIGN_WORD(key), rest = LOW_WORDS(key);
     uint magnitude = sign_word & 0x7fffffffu;
     bool nan = magnitude > INFINITY_WORD || (magnitude == INFINITY_WORD && rest != 0u);
@@ -81,7 +80,7 @@ KEY ordered(KEY key) {
 #endif
 }
 
-// A key that no key comes after: what a tile that is not full is filled up with.
+// A key that is last in the order, which fills the rest of an incomplete tile.
 KEY last_key() {
 #if KEY_KIND == 2
     return KEY(NOTHING);

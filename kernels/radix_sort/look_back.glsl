@@ -18,16 +18,16 @@ const uint SUM = 1u;
 const uint PREFIX = 2u;
 const uint COUNT = (1u << 30) - 1u;
 
-// Digits that one invocation looks after: the invocation with number `place` those from place * DIGITS on.
+// Number of digits of one invocation; an invocation's first digit is its number times DIGITS.
 const uint DIGITS = (RADIX + WORKGROUP - 1u) / WORKGROUP;
 
 shared uint tile_number;
-shared uint stuck;              // number of tiles up to one that never arrives; 0 if none
+shared uint missing_tiles;      // number of tiles up to one whose counts do not arrive; 0 if none
 shared uint missing[RADIX];     // that tile's counts
-shared uint target[RADIX];      // where the digit's keys go, less their place in the sorted tile
+shared uint target[RADIX];      // index of the digit's first key in the result, minus that in the sorted tile
 
-// Passes alternate between two meanings of the two bits: what is PREFIX in one (and at its end every word is)
-// is EMPTY in the next. So the words are cleared once, not before each pass.
+// Passes alternate between two meanings of the two bits: PREFIX in one pass is EMPTY in the next, and every word
+// is PREFIX at the end of a pass. So the words are cleared once, not before each pass.
 uint word_of(uint route, uint kind, uint count) {
     return ((kind + ((route & ROUTE_ODD) != 0u ? 2u : 0u)) << 30) | count;
 }
@@ -42,12 +42,12 @@ void publish(uint route, uint tile, uint digit, uint kind, uint count) {
                     gl_ScopeDevice, gl_StorageSemanticsNone, gl_SemanticsRelaxed);
 }
 
-// Begins a tile: its number, for all, after the caller's next barrier().
-void take_tile(uint place) {
-    if (place == 0u) {
+// Begins a tile. Its number is visible to all invocations after the caller's next barrier().
+void take_tile(uint invocation) {
+    if (invocation == 0u) {
         tile_number = TICKETS ? atomicAdd(work.pass[push.pass].ticket, 1u)
                               : gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
-        stuck = 0u;
+        missing_tiles = 0u;
     }
 }
 
@@ -59,8 +59,7 @@ void announce(uint route, uint tile, uint digit, uint total) {
         publish(route, tile, digit, SUM, total);
 }
 
-// One more tile is known: `ahead` counts those whose keys are still to be added, `before` is the place so
-// far.
+// Adds one more tile: `ahead` is the number of tiles whose keys are still to be added, `before` the sum so far.
 void step_back(uint digit, uint count, inout uint ahead, inout uint before) {
     before += count;
     ahead -= 1u;
@@ -68,22 +67,21 @@ void step_back(uint digit, uint count, inout uint ahead, inout uint before) {
         before += work.base[push.pass * RADIX + digit];
 }
 
-// Walks back over tiles ahead - 1, ahead - 2, …, until a PREFIX is found, which leaves ahead = 0, or SPINS
-// looks were in vain. The loop is left before it loads, not after.
-void walk(uint route, uint digit, inout uint ahead, inout uint before) {
-    uint vain = 0u;
-    while (ahead > 0u && vain < SPINS) {
-        // Several words at once: the way to the other tile is long, and the tiles before it are most likely
-        // ready.
+// Adds the counts of tiles ahead - 1, ahead - 2, …, until a PREFIX is read, which sets ahead = 0, or SPINS reads
+// returned EMPTY. The loop condition is tested before the loads.
+void add_earlier_tiles(uint route, uint digit, inout uint ahead, inout uint before) {
+    uint empty_reads = 0u;
+    while (ahead > 0u && empty_reads < SPINS) {
+        // Several words are loaded at once: the latency is long, and earlier tiles are most likely ready.
         uint words[LOOK];
         UNROLLED for (uint l = 0u; l < LOOK; ++l)
             words[l] = atomicLoad(state[(max(ahead, l + 1u) - (l + 1u)) * RADIX + digit],
                                   gl_ScopeDevice, gl_StorageSemanticsNone, gl_SemanticsRelaxed);
-        bool going = true;
+        bool available = true;
         UNROLLED for (uint l = 0u; l < LOOK; ++l) {
             uint kind = kind_of(route, words[l]);
-            going = going && ahead > 0u && kind != EMPTY;
-            if (going) {
+            available = available && ahead > 0u && kind != EMPTY;
+            if (available) {
                 if (kind == PREFIX) {
                     before += words[l] & COUNT;
                     ahead = 0u;
@@ -91,67 +89,67 @@ void walk(uint route, uint digit, inout uint ahead, inout uint before) {
                     step_back(digit, words[l] & COUNT, ahead, before);
                 }
             } else if (l == 0u) {
-                ++vain;
+                ++empty_reads;
             }
         }
     }
 }
 
-// All is known of a digit: tells the tiles behind, and this workgroup.
+// Publishes the prefix of a digit for later tiles, and stores it for this workgroup.
 void settle(uint route, uint tile, uint digit, uint before, uint total, uint start) {
     publish(route, tile, digit, PREFIX, before + total);
     target[digit] = before - start;
 }
 
-// Counts the keys of a tile that is not the last one, digit by digit, into `missing`. All of the workgroup
-// calls it.
-void count_missing(uint route, uint tile, uint place) {
-    for (uint d = place; d < RADIX; d += WORKGROUP)
+// Counts the keys of a tile, which is not the last one, by digit into `missing`. Called by all invocations of the
+// workgroup.
+void count_missing(uint route, uint tile, uint invocation) {
+    for (uint d = invocation; d < RADIX; d += WORKGROUP)
         missing[d] = 0u;
     barrier();
-    for (uint i = place; i < WORKGROUP * ITEMS; i += WORKGROUP) {
+    for (uint i = invocation; i < WORKGROUP * ITEMS; i += WORKGROUP) {
         KEY key = source_key(route, tile * (WORKGROUP * ITEMS) + i);
         atomicAdd(missing[digit_of(ordered(key), push.pass * RADIX_BITS)], 1u);
     }
     barrier();
 }
 
-// Fills `target` for all digits. `total` and `start` are of the invocation's digits: how many keys the tile
-// has of each, and where they begin in the sorted tile. All of the workgroup calls it; `target` is there for
-// all when it returns.
-void look_back(uint route, uint tile, uint place, uint total[DIGITS], uint start[DIGITS]) {
+// Fills `target` for all digits. For each digit of the invocation, `total` is the number of the tile's keys, and
+// `start` the index of the first one in the sorted tile. Called by all invocations of the workgroup, to which
+// `target` is visible afterwards.
+void look_back(uint route, uint tile, uint invocation, uint total[DIGITS], uint start[DIGITS]) {
     const uint SETTLED = 0xffffffffu;
     uint ahead[DIGITS];
     uint before[DIGITS];
     for (uint k = 0u; k < DIGITS; ++k) {
-        uint digit = place * DIGITS + k;
+        uint digit = invocation * DIGITS + k;
         ahead[k] = digit < RADIX ? tile : SETTLED;
         before[k] = tile == 0u && digit < RADIX ? work.base[push.pass * RADIX + digit] : 0u;
     }
-    uint wanted = NOTHING;      // the number of tiles up to the one that was counted here
+    uint missing_end = NOTHING;      // the number of tiles up to the one that was counted here
     do {
         for (uint k = 0u; k < DIGITS; ++k) {
-            uint digit = place * DIGITS + k;
+            uint digit = invocation * DIGITS + k;
             if (ahead[k] == SETTLED)
                 continue;
-            if (ahead[k] == wanted)
+            if (ahead[k] == missing_end)
                 step_back(digit, missing[digit], ahead[k], before[k]);
-            walk(route, digit, ahead[k], before[k]);
+            add_earlier_tiles(route, digit, ahead[k], before[k]);
             if (ahead[k] == 0u) {
                 settle(route, tile, digit, before[k], total[k], start[k]);
                 ahead[k] = SETTLED;
             } else {
-                atomicMax(stuck, ahead[k]);
+                atomicMax(missing_tiles, ahead[k]);
             }
         }
         barrier();
-        wanted = stuck;
-        if (wanted > 0u) {
-            // Some invocation waits in vain for tile wanted - 1. Waits for an earlier tile are handled later.
-            count_missing(route, wanted - 1u, place);
-            if (place == 0u)
-                stuck = 0u;
+        missing_end = missing_tiles;
+        if (missing_end > 0u) {
+            // An invocation waits too long for tile missing_end - 1. Waits for earlier tiles are handled later.
+            count_missing(route, missing_end - 1u, invocation);
+            if (invocation == 0u)
+                missing_tiles = 0u;
             barrier();
         }
-    } while (wanted > 0u);
+    } while (missing_end > 0u);
 }

@@ -77,11 +77,11 @@ void store_value(uint route, uint index, VALUE value) {
 }
 #endif
 
-// What follows is used in main(), where `route`, `place`, `begin` (the tile's first key) and `held` (its
+// The macros below are used in main(), where `route`, `invocation`, `begin` (the tile's first key) and `held` (its
 // number of keys) are known. The branches are the same in the whole workgroup, and are taken once, not for
 // each item.
 
-// Loads items[i] from place (row) + i * (step) of the tile; where the tile has no such key, `filler` instead.
+// Loads items[i] from index (row) + i * (step) of the tile, or `filler` if the tile has no such key.
 #define LOAD_TILE(items, kind, row, step, filler)                                   \
     if (held < TILE) {                                                              \
         UNROLLED for (uint i = 0u; i < ITEMS; ++i) {                              \
@@ -100,21 +100,21 @@ void store_value(uint route, uint index, VALUE value) {
             items[i] = result_##kind[begin + (row) + i * (step)];                   \
     }
 
-// Stores items[i], place i * WORKGROUP + place of the sorted tile, at goal[i] of where the pass writes to.
-#define STORE_TILE(items, kind, goal)                                               \
+// Stores items[i], index i * WORKGROUP + invocation of the sorted tile, at target_index[i] of the pass's target.
+#define STORE_TILE(items, kind, target_index)                                               \
     if (held < TILE) {                                                              \
         UNROLLED for (uint i = 0u; i < ITEMS; ++i)                                \
-            if (i * WORKGROUP + place < held)                                       \
-                store_##kind(route, goal[i], items[i]);                             \
+            if (i * WORKGROUP + invocation < held)                                       \
+                store_##kind(route, target_index[i], items[i]);                             \
     } else if ((route & ROUTE_TO_RESULT) != 0u) {                                   \
         UNROLLED for (uint i = 0u; i < ITEMS; ++i)                                \
-            result_##kind[goal[i]] = items[i];                                      \
+            result_##kind[target_index[i]] = items[i];                                      \
     } else {                                                                        \
         UNROLLED for (uint i = 0u; i < ITEMS; ++i)                                \
-            spare_##kind[goal[i]] = items[i];                                       \
+            spare_##kind[target_index[i]] = items[i];                                       \
     }
 
-// Loads the values of the keys that LOAD_TILE loads; of indices the first pass makes them.
+// Loads the values of the keys that LOAD_TILE loads; the first pass creates indices.
 #define LOAD_VALUES(items, row, step)                                               \
     if (INDICES != 0 && (route & ROUTE_FIRST) != 0u) {                              \
         UNROLLED for (uint i = 0u; i < ITEMS; ++i)                                \

@@ -11,18 +11,18 @@ layout(push_constant) uniform Push {
 #define WORK_BINDING 0
 #include "work.glsl"
 
-layout(constant_id = 12) const bool FRESH = false;  // whether each pass finds the look-back cleared
-layout(constant_id = 13) const bool SKIP = true;    // whether passes that would move nothing are left out
+layout(constant_id = 12) const bool FRESH = false;  // whether the look-back is cleared before each pass
+layout(constant_id = 13) const bool SKIP = true;    // whether passes that would move no keys are omitted
 
 const uint DIGITS = (RADIX + WORKGROUP - 1u) / WORKGROUP;   // of an invocation
 
 shared uint same[PASSES];       // whether all keys have the same digit
 
 // The invocation's counts of one pass and their sum.
-uint load_counts(uint pass, uint place, out uint counts[DIGITS]) {
+uint load_counts(uint pass, uint invocation, out uint counts[DIGITS]) {
     uint sum = 0u;
     UNROLLED for (uint k = 0u; k < DIGITS; ++k) {
-        uint digit = place * DIGITS + k;
+        uint digit = invocation * DIGITS + k;
         counts[k] = digit < RADIX ? work.base[pass * RADIX + digit] : 0u;
         if (counts[k] == push.count)
             same[pass] = 1u;
@@ -31,9 +31,9 @@ uint load_counts(uint pass, uint place, out uint counts[DIGITS]) {
     return sum;
 }
 
-void store_places(uint pass, uint place, uint before, uint counts[DIGITS]) {
+void store_places(uint pass, uint invocation, uint before, uint counts[DIGITS]) {
     UNROLLED for (uint k = 0u; k < DIGITS; ++k) {
-        uint digit = place * DIGITS + k;
+        uint digit = invocation * DIGITS + k;
         if (digit < RADIX)
             work.base[pass * RADIX + digit] = before;
         before += counts[k];

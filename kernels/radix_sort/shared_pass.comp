@@ -40,23 +40,23 @@ shared CELL cell[TILE];             // keys, and then values, as they were loade
 #endif
 
 // The sum over all earlier invocations, and over all invocations. Called by all invocations of the workgroup.
-uint sum_before(uint value, uint place, out uint total) {
-    uint block = place / BLOCK, mine = place + block;
-    sums[mine] = value;
+uint sum_before(uint value, uint invocation, out uint total) {
+    uint block = invocation / BLOCK, own_slot = invocation + block;
+    sums[own_slot] = value;
     barrier();
-    if (place < WORKGROUP / BLOCK) {
+    if (invocation < WORKGROUP / BLOCK) {
         uint part[BLOCK];
         UNROLLED for (uint j = 0u; j < BLOCK; ++j)
-            part[j] = sums[place * (BLOCK + 1u) + j];
+            part[j] = sums[invocation * (BLOCK + 1u) + j];
         uint sum = 0u;
         UNROLLED for (uint j = 0u; j < BLOCK; ++j) {
-            sums[place * (BLOCK + 1u) + j] = sum;
+            sums[invocation * (BLOCK + 1u) + j] = sum;
             sum += part[j];
         }
-        block_sum[place] = sum;
+        block_sum[invocation] = sum;
     }
     barrier();
-    uint before = sums[mine];
+    uint before = sums[own_slot];
     total = 0u;
     for (uint b = 0u; b < WORKGROUP / BLOCK; ++b) {
         uint sum = block_sum[b];
@@ -66,7 +66,7 @@ uint sum_before(uint value, uint place, out uint total) {
     return before;
 }
 
-// The prefix sums of a vector's components, from `before` on; `before` becomes what comes after them.
+// The exclusive prefix sums of a vector's components, beginning with `before`; adds their sum to `before`.
 uvec4 prefixes(uvec4 counts, inout uint before) {
     uvec4 result;
     UNROLLED for (uint c = 0u; c < 4u; ++c) {
@@ -78,32 +78,32 @@ uvec4 prefixes(uvec4 counts, inout uint before) {
 
 // Sorts `word` by four bits of the digits, from `bit` on; equal ones keep their order. Called by all
 // invocations of the workgroup.
-void split(uint bit, uint shift, uint place) {
+void split(uint bit, uint shift, uint invocation) {
     UNROLLED for (uint r = 0u; r < ROWS; ++r)
-        counter[(r * WORKGROUP + place) / 4u][place % 4u] = 0u;
+        counter[(r * WORKGROUP + invocation) / 4u][invocation % 4u] = 0u;
     uint held_word[ITEMS];
     uint rank[ITEMS];
     UNROLLED for (uint i = 0u; i < ITEMS; ++i) {
-        held_word[i] = word[place * ITEMS + i];
+        held_word[i] = word[invocation * ITEMS + i];
         uint value = (DIGIT_OF(held_word[i]) >> bit) & 15u;
-        uint at = (value & 7u) * WORKGROUP + place;
+        uint at = (value & 7u) * WORKGROUP + invocation;
         uint half_shift = (value >> 3) * 16u;
         uint count = counter[at / 4u][at % 4u];
         counter[at / 4u][at % 4u] = count + (1u << half_shift);
         rank[i] = (count >> half_shift) & 0xffffu;
     }
     barrier();
-    uvec4 low = counter[2u * place], high = counter[2u * place + 1u];
+    uvec4 low = counter[2u * invocation], high = counter[2u * invocation + 1u];
     uvec4 both = low + high;
     uint total;
-    uint before = sum_before((both.x + both.y) + (both.z + both.w), place, total);
-    before += total << 16;      // behind all values to 7 come those from 8 on
-    counter[2u * place] = prefixes(low, before);
-    counter[2u * place + 1u] = prefixes(high, before);
+    uint before = sum_before((both.x + both.y) + (both.z + both.w), invocation, total);
+    before += total << 16;      // values from 8 on follow all values up to 7
+    counter[2u * invocation] = prefixes(low, before);
+    counter[2u * invocation + 1u] = prefixes(high, before);
     barrier();
     UNROLLED for (uint i = 0u; i < ITEMS; ++i) {
         uint value = (DIGIT_OF(held_word[i]) >> bit) & 15u;
-        uint at = (value & 7u) * WORKGROUP + place;
+        uint at = (value & 7u) * WORKGROUP + invocation;
         uint begins = (counter[at / 4u][at % 4u] >> ((value >> 3) * 16u)) & 0xffffu;
         word[begins + rank[i]] = held_word[i];
     }
@@ -112,11 +112,11 @@ void split(uint bit, uint shift, uint place) {
 
 void main() {
     uint route = work.pass[push.pass].route;
-    uint place = gl_LocalInvocationIndex;
+    uint invocation = gl_LocalInvocationIndex;
     uint shift = push.pass * RADIX_BITS;
 
-    take_tile(place);
-    for (uint d = place; d < RADIX; d += WORKGROUP) {
+    take_tile(invocation);
+    for (uint d = invocation; d < RADIX; d += WORKGROUP) {
         first_of[d] = 0u;
         end_of[d] = 0u;
     }
@@ -129,9 +129,9 @@ void main() {
 
     // Rows of keys; missing keys of the last tile are ordered after all others.
     KEY key[ITEMS];
-    LOAD_TILE(key, key, place, WORKGROUP, last_key())
+    LOAD_TILE(key, key, invocation, WORKGROUP, last_key())
     UNROLLED for (uint i = 0u; i < ITEMS; ++i) {
-        uint index = i * WORKGROUP + place;
+        uint index = i * WORKGROUP + invocation;
         word[index] = WORD_OF(key[i], index);
 #ifdef INDEX_OF
         cell[index] = CELL_OF_KEY(key[i]);
@@ -139,12 +139,12 @@ void main() {
     }
     barrier();
     UNROLLED for (uint bit = 0u; bit < RADIX_BITS; bit += 4u)
-        split(bit, shift, place);
+        split(bit, shift, invocation);
 
     // A digit begins where the previous key has another digit.
     uint sorted[ITEMS];
     UNROLLED for (uint i = 0u; i < ITEMS; ++i) {
-        uint p = i * WORKGROUP + place;
+        uint p = i * WORKGROUP + invocation;
         sorted[i] = word[p];
         uint digit = DIGIT_OF(sorted[i]);
         if (p > 0u) {
@@ -161,7 +161,7 @@ void main() {
     uint total[DIGITS];
     uint start[DIGITS];
     UNROLLED for (uint k = 0u; k < DIGITS; ++k) {
-        uint digit = place * DIGITS + k;
+        uint digit = invocation * DIGITS + k;
         start[k] = 0u;
         total[k] = 0u;
         if (digit < RADIX) {
@@ -171,17 +171,17 @@ void main() {
         }
     }
 #if VALUE_WORDS
-    // On their way while the look-back waits.
+    // Loaded early, to hide the latency behind the look-back.
     VALUE value[ITEMS];
-    LOAD_VALUES(value, place, WORKGROUP)
+    LOAD_VALUES(value, invocation, WORKGROUP)
 #endif
-    look_back(route, tile, place, total, start);
+    look_back(route, tile, invocation, total, start);
 
     // Keys with the same digit are adjacent in the tile and in the result, so runs of keys are written at
     // once.
-    uint goal[ITEMS];
+    uint target_index[ITEMS];
     UNROLLED for (uint i = 0u; i < ITEMS; ++i) {
-        goal[i] = target[DIGIT_OF(sorted[i])] + i * WORKGROUP + place;
+        target_index[i] = target[DIGIT_OF(sorted[i])] + i * WORKGROUP + invocation;
 #ifdef INDEX_OF
         key[i] = KEY_OF_CELL(cell[INDEX_OF(sorted[i])]);
 #else
@@ -189,15 +189,15 @@ void main() {
 #endif
     }
     if (INDICES == 0 || (route & ROUTE_LAST) == 0u) {
-        STORE_TILE(key, key, goal)
+        STORE_TILE(key, key, target_index)
     }
 #if VALUE_WORDS
-    barrier();      // all keys have been taken out
+    barrier();      // all keys have been read
     UNROLLED for (uint i = 0u; i < ITEMS; ++i)
-        cell[i * WORKGROUP + place] = CELL_OF_VALUE(value[i]);
+        cell[i * WORKGROUP + invocation] = CELL_OF_VALUE(value[i]);
     barrier();
     UNROLLED for (uint i = 0u; i < ITEMS; ++i)
         value[i] = VALUE_OF_CELL(cell[INDEX_OF(sorted[i])]);
-    STORE_TILE(value, value, goal)
+    STORE_TILE(value, value, target_index)
 #endif
 }

@@ -8,29 +8,29 @@
 shared uint sums[2u * WORKGROUP];
 
 void main() {
-    uint place = gl_LocalInvocationIndex;
-    for (uint p = place; p < PASSES; p += WORKGROUP)
+    uint invocation = gl_LocalInvocationIndex;
+    for (uint p = invocation; p < PASSES; p += WORKGROUP)
         same[p] = 0u;
     barrier();
     for (uint p = 0u; p < PASSES; ++p) {
         uint counts[DIGITS];
-        uint sum = load_counts(p, place, counts);
+        uint sum = load_counts(p, invocation, counts);
         // Each step doubles the number of summed elements. Steps alternate between two halves of memory, so
         // one barrier per step is sufficient.
         uint half_begin = 0u;
-        sums[place] = sum;
+        sums[invocation] = sum;
         barrier();
         for (uint reach = 1u; reach < WORKGROUP; reach *= 2u) {
-            uint reached = sums[half_begin + place];
-            if (place >= reach)
-                reached += sums[half_begin + place - reach];
+            uint reached = sums[half_begin + invocation];
+            if (invocation >= reach)
+                reached += sums[half_begin + invocation - reach];
             half_begin = WORKGROUP - half_begin;
-            sums[half_begin + place] = reached;
+            sums[half_begin + invocation] = reached;
             barrier();
         }
-        store_places(p, place, sums[half_begin + place] - sum, counts);
+        store_places(p, invocation, sums[half_begin + invocation] - sum, counts);
         barrier();
     }
-    if (place == 0u)
+    if (invocation == 0u)
         store_routes();
 }

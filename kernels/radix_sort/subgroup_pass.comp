@@ -127,7 +127,7 @@ uint claim(uint at, uint digit) {
     bool last = is_empty(same & LANES(gl_SubgroupGtMask));
 #if CLAIM == CLAIM_WRITE
     rank += counter[at];
-    meet();     // all have read, now one of each digit writes
+    meet();     // all lanes have read; now one lane of each digit writes
     if (last)
         counter[at] = rank + 1u;
 #else
@@ -136,7 +136,7 @@ uint claim(uint at, uint digit) {
         before = atomicAdd(counter[at], rank + 1u);
     rank += subgroupShuffle(before, last_of(same));
 #if MATCH == MATCH_SHARED
-    meet();     // all have read their digit's lanes, now one of each digit clears them
+    meet();     // all lanes have read their digit's lanes; now one lane of each digit clears them
 #endif
 #endif
     if (last) {
@@ -149,7 +149,7 @@ uint claim(uint at, uint digit) {
     return rank;
 }
 
-// The sum over all invocations with a smaller `place`. Called by all invocations of the workgroup.
+// The sum over all invocations with a smaller `invocation`. Called by all invocations of the workgroup.
 uint sum_before(uint value) {
     uint within = subgroupExclusiveAdd(value);
     if (gl_SubgroupInvocationID == gl_SubgroupSize - 1u)
@@ -164,11 +164,11 @@ uint sum_before(uint value) {
 void main() {
     uint route = work.pass[push.pass].route;
     uint lane = gl_SubgroupInvocationID, size = gl_SubgroupSize;
-    uint place = gl_SubgroupID * size + lane;
+    uint invocation = gl_SubgroupID * size + lane;
     uint table = gl_SubgroupID * RADIX;
     uint shift = push.pass * RADIX_BITS;
 
-    take_tile(place);
+    take_tile(invocation);
     for (uint d = lane; d < RADIX; d += size) {
         counter[table + d] = 0u;
 #if MATCH == MATCH_SHARED
@@ -188,7 +188,7 @@ void main() {
     KEY key[ITEMS];
     LOAD_TILE(key, key, row, size, last_key())
 
-    // Ranks among the subgroup's keys with the same digit, 16 bits above the place in `counter`; or only
+    // Ranks among the subgroup's keys with the same digit, 16 bits above the index in `counter`; or only
     // their number.
     uint slot[ITEMS];
     UNROLLED for (uint i = 0u; i < ITEMS; ++i) {
@@ -201,13 +201,13 @@ void main() {
     }
     barrier();
 
-    // Each digit's keys in the tile; in `counter` then stands where those of each subgroup begin in the
+    // Each digit's keys in the tile. `counter` then has the index at which those of each subgroup begin in the
     // sorted tile.
     uint total[DIGITS];
     uint start[DIGITS];
     uint sum = 0u;
     UNROLLED for (uint k = 0u; k < DIGITS; ++k) {
-        uint digit = place * DIGITS + k;
+        uint digit = invocation * DIGITS + k;
         total[k] = 0u;
         if (digit < RADIX) {
             EACH_SUBGROUP(s)
@@ -218,7 +218,7 @@ void main() {
     }
     uint running = sum_before(sum);
     UNROLLED for (uint k = 0u; k < DIGITS; ++k) {
-        uint digit = place * DIGITS + k;
+        uint digit = invocation * DIGITS + k;
         start[k] = running;
         if (digit < RADIX) {
             EACH_SUBGROUP(s) {
@@ -237,29 +237,29 @@ void main() {
         cell[slot[i]] = CELL_OF_KEY(key[i]);
     }
 #if VALUE_WORDS
-    // On their way while the look-back waits.
+    // Loaded early, to hide the latency behind the look-back.
     VALUE value[ITEMS];
     LOAD_VALUES(value, row, size)
 #endif
-    look_back(route, tile, place, total, start);
+    look_back(route, tile, invocation, total, start);
 
     // Keys with the same digit are adjacent in the tile and in the result, so runs of keys are written at
     // once.
-    uint goal[ITEMS];
+    uint target_index[ITEMS];
     UNROLLED for (uint i = 0u; i < ITEMS; ++i) {
-        key[i] = KEY_OF_CELL(cell[i * WORKGROUP + place]);
-        goal[i] = target[digit_of(ordered(key[i]), shift)] + i * WORKGROUP + place;
+        key[i] = KEY_OF_CELL(cell[i * WORKGROUP + invocation]);
+        target_index[i] = target[digit_of(ordered(key[i]), shift)] + i * WORKGROUP + invocation;
     }
     if (INDICES == 0 || (route & ROUTE_LAST) == 0u) {
-        STORE_TILE(key, key, goal)
+        STORE_TILE(key, key, target_index)
     }
 #if VALUE_WORDS
-    barrier();      // all keys have been taken out
+    barrier();      // all keys have been read
     UNROLLED for (uint i = 0u; i < ITEMS; ++i)
         cell[slot[i]] = CELL_OF_VALUE(value[i]);
     barrier();
     UNROLLED for (uint i = 0u; i < ITEMS; ++i)
-        value[i] = VALUE_OF_CELL(cell[i * WORKGROUP + place]);
-    STORE_TILE(value, value, goal)
+        value[i] = VALUE_OF_CELL(cell[i * WORKGROUP + invocation]);
+    STORE_TILE(value, value, target_index)
 #endif
 }

@@ -10,21 +10,21 @@
 shared uint partial[PASSES * SUBGROUPS];
 
 void main() {
-    uint place = gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;
-    for (uint p = place; p < PASSES; p += WORKGROUP)
+    uint invocation = gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;
+    for (uint p = invocation; p < PASSES; p += WORKGROUP)
         same[p] = 0u;
     barrier();
     for (uint p = 0u; p < PASSES; ++p) {
         uint counts[DIGITS];
-        uint sum = load_counts(p, place, counts);
+        uint sum = load_counts(p, invocation, counts);
         uint before = subgroupExclusiveAdd(sum);
         if (gl_SubgroupInvocationID == gl_SubgroupSize - 1u)
             partial[p * SUBGROUPS + gl_SubgroupID] = before + sum;
         barrier();
         for (uint s = 0u; s < gl_SubgroupID; ++s)
             before += partial[p * SUBGROUPS + s];
-        store_places(p, place, before, counts);
+        store_places(p, invocation, before, counts);
     }
-    if (place == 0u)
+    if (invocation == 0u)
         store_routes();
 }

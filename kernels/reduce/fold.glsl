@@ -1,25 +1,25 @@
-// A team reads a part of a row, each element once, and each of its invocations makes one state of its share.
+// A team reads a part of a row, each element once, and each of its invocations combines its share to one state.
 //
 // Before this file: operation.glsl; one of team_*.glsl.
 
-// Whether a part of a row is in one piece; otherwise the parts take turns, tile by tile.
+// Whether a part of a row is contiguous; otherwise the tiles of the parts are interleaved.
 layout(constant_id = 12) const bool CONTIGUOUS = false;
 
 // The same memory twice: as elements, and as vectors of four.
 layout(std430, binding = 0) readonly restrict buffer Values { T values[]; };
 layout(std430, binding = 0) readonly restrict buffer Vectors { T4 vectors[]; };
 
-// Make a state of this invocation's share of a part of the elements begin … end − 1.
+// Combine this invocation's share of a part of the elements begin … end − 1 to a state.
 //
-// Rows begin anywhere, vectors at multiples of four. What is before the first and after the last whole vector
-// of the row is taken by element: by the first part and by the last.
+// Rows begin at any element, vectors at multiples of four. The elements before the first and after the last whole
+// vector of the row are read singly: by the first part and by the last.
 State fold(uint begin, uint end, uint part, uint parts) {
     uint lane = team_lane(), lanes = team_lanes();
     uint first = (begin + 3u) / 4u;
     uint last = max(end / 4u, first);
 
     // A tile is ITEMS vectors for each invocation. Neighbours read neighbouring vectors, and all loads of
-    // a tile are made before the first is used, so that many are under way at once.
+    // a tile are issued before the first is used, so that many are in flight.
     uint tile = lanes * ITEMS;
     uint start = first + part * tile, stop = last, step = parts * tile;
     if (CONTIGUOUS) {
@@ -37,7 +37,7 @@ State fold(uint begin, uint end, uint part, uint parts) {
             [[unroll]] for (uint k = 0u; k < ITEMS; ++k)
                 take(body, element(loaded[k]), 4u * (at + k * lanes + lane) - begin + uvec4(0, 1, 2, 3));
         } else {
-            // The last tile: what lies behind the end is replaced by the last vector, and not taken.
+            // The last tile: vectors beyond the end are replaced by the last vector, and not combined.
             [[unroll]] for (uint k = 0u; k < ITEMS; ++k)
                 loaded[k] = vectors[min(at + k * lanes + lane, stop - 1u)];
             [[unroll]] for (uint k = 0u; k < ITEMS; ++k) {

@@ -3,14 +3,14 @@
 //
 // Macros (all have defaults):
 //   T, T4        the elements in memory, and four of them
-//   A, A4        what is computed with: T, or wider
-//   A_BITS       bits of A, where that is an integer
-//   R            what the results are stored as
+//   A, A4        the type of computations: T, or wider
+//   A_BITS       bits of A, if A is an integer
+//   R            the type of the results in memory
 //   OPERATION    ADD, MUL, MIN, MAX, AND, OR or XOR
 //   KEY_BITS     0, or for MAX: elements are the bits of floats of so many bits (T is a signed, A an unsigned
 //                integer; S, S4 are signed ones as wide as A)
 //   REVERSE      with KEY_BITS or ARG: the least element is the greatest state, so MAX finds a minimum
-//   ARG          1: not the value of the greatest state is wanted but its first place
+//   ARG          1: the result is the first index of the greatest state, not its value
 
 #define ADD 0
 #define MUL 1
@@ -49,16 +49,16 @@
 #define ARG 0
 #endif
 
-// --- elements to numbers to compute with ------------------------------------------------------------------
+// --- conversion of elements to numbers ------------------------------------------------------------------
 
 #if KEY_BITS != 0
-// The bits of floats are in the order of sign and magnitude. To compare them as integers turns the order of
-// the negative ones (all bits but the sign are inverted where the sign is set); then the key of the least
-// float, minus infinity, is subtracted. As unsigned integers these keys begin with 0 for minus infinity and
-// end with RANGE for infinity, and every NaN is above: the positive ones follow infinity, the negative ones,
-// which are below minus infinity, have wrapped around to the top. So the greatest key is a NaN if there is
-// one, as NumPy wants it, and no float operation was used, which might treat NaN and denormals as it likes.
-// REVERSE subtracts from the key of infinity instead, which turns the order and leaves NaN at the top.
+// The bits of a float are a sign and a magnitude. If the sign is set, all other bits are inverted, so that the
+// bits compare as integers in the order of the floats. Then the key of the least float, minus infinity, is
+// subtracted. As unsigned integers these keys range from 0 for minus infinity to RANGE for infinity. Every NaN
+// has a greater key: positive NaNs follow infinity, and negative NaNs, which are below minus infinity, wrap
+// around to the top. So the greatest key is a NaN if there is one, as in NumPy. No float operation is used,
+// since a device may flush denormal numbers and change NaNs. REVERSE subtracts from the key of infinity
+// instead, which reverses the order and keeps NaN at the top.
 const S MAGNITUDE = (S(1) << (KEY_BITS - 1)) - S(1);
 #if KEY_BITS == 16
 const S INFINITE = S(0x7c00);
@@ -106,7 +106,7 @@ A neutral() {
 #elif OPERATION == AND
     return ~A(0);
 #elif OPERATION == MIN || OPERATION == MAX
-    // The least number has only the highest bit set where A has a sign, and none where it has not.
+    // The least number: only the highest bit is set if A is signed, and no bit otherwise.
     A least = ~A(0) < A(0) ? A(1) << (A_BITS - 1) : A(0);
     return OPERATION == MAX ? least : ~least;
 #else
@@ -122,32 +122,32 @@ A neutral() {
 // the neutral state has the index 0.
 struct State {
     A value;
-    uint place;
+    uint element_index;
 };
 
 struct State4 {
     A4 value;
-    uvec4 place;
+    uvec4 element_index;
 };
 
 State identity() { return State(neutral(), 0u); }
 State4 identity4() { return State4(A4(neutral()), uvec4(0u)); }
 
 State combine(State a, State b) {
-    bool second = b.value > a.value || (b.value == a.value && b.place < a.place);
-    return State(second ? b.value : a.value, second ? b.place : a.place);
+    bool second = b.value > a.value || (b.value == a.value && b.element_index < a.element_index);
+    return State(second ? b.value : a.value, second ? b.element_index : a.element_index);
 }
 
 // Take four elements. Their indices must ascend from call to call, since an equal element is not taken.
-void take(inout State4 s, A4 value, uvec4 place) {
+void take(inout State4 s, A4 value, uvec4 element_index) {
     bvec4 better = greaterThan(value, s.value);
     s.value = mix(s.value, value, better);
-    s.place = mix(s.place, place, better);
+    s.element_index = mix(s.element_index, element_index, better);
 }
 
-void take(inout State s, A value, uint place) { s = combine(s, State(value, place)); }
+void take(inout State s, A value, uint element_index) { s = combine(s, State(value, element_index)); }
 
-State component(State4 s, uint c) { return State(s.value[c], s.place[c]); }
+State component(State4 s, uint c) { return State(s.value[c], s.element_index[c]); }
 #else
 #define State A
 #define State4 A4
@@ -171,8 +171,8 @@ State component(State4 s, uint c) { return State(s.value[c], s.place[c]); }
 State identity() { return neutral(); }
 State4 identity4() { return A4(neutral()); }
 State combine(State a, State b) { return COMBINED(a, b); }
-void take(inout State4 s, A4 value, uvec4 place) { s = COMBINED(s, value); }
-void take(inout State s, A value, uint place) { s = COMBINED(s, value); }
+void take(inout State4 s, A4 value, uvec4 element_index) { s = COMBINED(s, value); }
+void take(inout State s, A value, uint element_index) { s = COMBINED(s, value); }
 State component(State4 s, uint c) { return s[c]; }
 #endif
 

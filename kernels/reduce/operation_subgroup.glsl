@@ -10,11 +10,11 @@
 // The greatest value, then the first place that has it.
 State subgroup_combine(State s) {
     A greatest = subgroupMax(s.value);
-    return State(greatest, subgroupMin(s.value == greatest ? s.place : ~0u));
+    return State(greatest, subgroupMin(s.value == greatest ? s.element_index : ~0u));
 }
 
 State exchange(State s, uint mask) {
-    return State(subgroupShuffleXor(s.value, mask), subgroupShuffleXor(s.place, mask));
+    return State(subgroupShuffleXor(s.value, mask), subgroupShuffleXor(s.element_index, mask));
 }
 #else
 State subgroup_combine(State s) {

@@ -1,7 +1,7 @@
 // Storage of states and results. FINISH selects how the parts of a row are combined:
 //   DIRECT  a row is one part, whose state is the result
 //   SECOND  the states are written, and another dispatch (finish_*.comp) reads them
-//   TICKET  the states are written, and the workgroup that comes last reads them
+//   TICKET  the states are written, and the last workgroup reads them
 //   PARTS   the second dispatch: the states are read
 
 #define DIRECT 0
@@ -23,7 +23,7 @@ layout(std430, binding = 2) coherent restrict buffer Places { uint places[]; };
 void write_partial(uint i, State s) {
 #if ARG
     partials[i] = s.value;
-    places[i] = s.place;
+    places[i] = s.element_index;
 #else
     partials[i] = s;
 #endif
@@ -43,13 +43,13 @@ State read_partial(uint i) {
 // 64-bit integers, lower half first, as NumPy's indices are.
 layout(std430, binding = 3) writeonly restrict buffer Results { uvec2 results[]; };
 
-void write_result(uint row, State s) { results[row] = uvec2(s.place, 0u); }
+void write_result(uint row, State s) { results[row] = uvec2(s.element_index, 0u); }
 #else
 layout(std430, binding = 3) writeonly restrict buffer Results { R results[]; };
 
 void write_result(uint row, State s) {
 #if KEY_BITS != 0
-    // From the key back to the float's bits: element() is undone. Any NaN becomes the quiet one.
+    // Convert a key back to the float's bits, the inverse of element(). Any NaN becomes the quiet one.
     S number = REVERSE != 0 ? INFINITE - S(s) : S(s) + ~INFINITE;
     S bits = number ^ ((number >> (A_BITS - 1)) & MAGNITUDE);
     results[row] = R(s > RANGE ? INFINITE | (INFINITE >> 1) & MAGNITUDE : bits);
@@ -61,8 +61,8 @@ void write_result(uint row, State s) {
 #endif
 
 #if FINISH == TICKET || FINISH == PARTS
-// Make a state of this invocation's share of the states of a result's parts, in an order that is always the
-// same. They are at `first` and every `step` behind it.
+// Combine this invocation's share of the states of a result's parts, always in the same order. They are at `first`
+// and every `step` after it.
 State fold_partials(uint first, uint step, uint parts) {
     State s = identity();
     uint lane = team_lane(), lanes = team_lanes();

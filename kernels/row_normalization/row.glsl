@@ -24,23 +24,23 @@ layout(std430, binding = 1) writeonly buffer ResultVectors { T4 result_vectors[]
 uint chunk_size() { return 4u * ITEMS * team_lanes(); }
 
 // The places in the row of item k of a chunk.
-uvec4 places_of(uint chunk, uint k) {
+uvec4 positions_of(uint chunk, uint k) {
     const uvec4 each = uvec4(0, 1, 2, 3);
     if (ALIGNED)
         return chunk + 4u * (k * team_lanes() + team_lane()) + each;
     return chunk + (4u * k + each) * team_lanes() + team_lane();
 }
 
-bvec4 inside(uvec4 places, uint length) { return lessThan(places, uvec4(length)); }
+bvec4 inside(uvec4 positions, uint length) { return lessThan(positions, uvec4(length)); }
 
 // Load a chunk of a row. What lies behind the end is replaced by the row's last elements.
 void load_chunk(out vec4 x[ITEMS], uint row, uint chunk, uint length) {
     [[unroll]] for (uint k = 0u; k < ITEMS; ++k) {
-        uvec4 places = places_of(chunk, k);
+        uvec4 positions = positions_of(chunk, k);
         if (ALIGNED) {
-            x[k] = vec4(vectors[(row * length + min(places.x, length - 4u)) / 4u]);
+            x[k] = vec4(vectors[(row * length + min(positions.x, length - 4u)) / 4u]);
         } else {
-            uvec4 at = row * length + min(places, uvec4(length - 1u));
+            uvec4 at = row * length + min(positions, uvec4(length - 1u));
             x[k] = vec4(values[at.x], values[at.y], values[at.z], values[at.w]);
         }
     }
@@ -48,13 +48,13 @@ void load_chunk(out vec4 x[ITEMS], uint row, uint chunk, uint length) {
 
 // Write item k of a chunk, but for what lies behind the end of the row.
 void store_item(vec4 y, uint row, uint chunk, uint k, uint length) {
-    uvec4 places = places_of(chunk, k);
+    uvec4 positions = positions_of(chunk, k);
     if (ALIGNED) {
-        if (places.x < length)
-            result_vectors[(row * length + places.x) / 4u] = T4(y);
+        if (positions.x < length)
+            result_vectors[(row * length + positions.x) / 4u] = T4(y);
     } else {
         [[unroll]] for (uint c = 0u; c < 4u; ++c)
-            if (places[c] < length)
-                results[row * length + places[c]] = T(y[c]);
+            if (positions[c] < length)
+                results[row * length + positions[c]] = T(y[c]);
     }
 }

@@ -22,7 +22,7 @@ void main() {
                 load_chunk(x, row, chunk, length);
             if (is_row)
                 [[unroll]] for (uint k = 0u; k < ITEMS; ++k)
-                    store_item(changed(x[k], s, places_of(chunk, k)), row, chunk, k, length);
+                    store_item(changed(x[k], s, positions_of(chunk, k)), row, chunk, k, length);
         }
         team_barrier();
     }

@@ -17,7 +17,7 @@
 
 // One word of padding after every 32 words, so that invocations that read VECTORS words each use different
 // banks.
-#define PADDED(place) ((place) + (place) / 32u)
+#define PADDED(slot) ((slot) + (slot) / 32u)
 const uint SUMS = WORKGROUP * VECTORS;
 shared T sums[SUMS + SUMS / 32u];        // sums of the vectors, then their prefixes in the tile
 shared T ladder[2u * WORKGROUP];
@@ -36,37 +36,37 @@ Sum add(Sum a, Sum b) {
     return Sum(SEGMENTS != NONE && b.headed ? b.value : COMBINE(a.value, b.value), a.headed || b.headed);
 }
 
-uint place_of(uint k) {
+uint vector_slot(uint k) {
     return k * WORKGROUP + gl_LocalInvocationIndex;
 }
 
-void put_sum(uint place, Sum sum) {
-    sums[PADDED(place)] = sum.value;
+void put_sum(uint slot, Sum sum) {
+    sums[PADDED(slot)] = sum.value;
 #if SEGMENTS != NONE
-    headed[PADDED(place)] = sum.headed;
+    headed[PADDED(slot)] = sum.headed;
 #endif
 }
 
-Sum get_sum(uint place) {
+Sum get_sum(uint slot) {
 #if SEGMENTS != NONE
-    return Sum(sums[PADDED(place)], headed[PADDED(place)]);
+    return Sum(sums[PADDED(slot)], headed[PADDED(slot)]);
 #else
-    return Sum(sums[PADDED(place)], false);
+    return Sum(sums[PADDED(slot)], false);
 #endif
 }
 
-void put_step(uint place, Sum sum) {
-    ladder[place] = sum.value;
+void put_step(uint slot, Sum sum) {
+    ladder[slot] = sum.value;
 #if SEGMENTS != NONE
-    ladder_headed[place] = sum.headed;
+    ladder_headed[slot] = sum.headed;
 #endif
 }
 
-Sum get_step(uint place) {
+Sum get_step(uint slot) {
 #if SEGMENTS != NONE
-    return Sum(ladder[place], ladder_headed[place]);
+    return Sum(ladder[slot], ladder_headed[slot]);
 #else
-    return Sum(ladder[place], false);
+    return Sum(ladder[slot], false);
 #endif
 }
 
@@ -121,7 +121,7 @@ Known recompute(uint tile) {
         read_vector(vector, whole, x);
         uint head_bits = heads_of(vector);
         uint open;
-        put_sum(place_of(k), Sum(scan_vector(x, head_bits, open), head_bits != 0u));
+        put_sum(vector_slot(k), Sum(scan_vector(x, head_bits, open), head_bits != 0u));
     }
     return scan_sums();
 }
@@ -137,13 +137,13 @@ void main() {
     uint open[VECTORS];
     [[unroll]] for (uint k = 0u; k < VECTORS; ++k) {
         uint head_bits = heads_of(vector_of(tile, k));
-        put_sum(place_of(k), Sum(scan_vector(x[k], head_bits, open[k]), head_bits != 0u));
+        put_sum(vector_slot(k), Sum(scan_vector(x[k], head_bits, open[k]), head_bits != 0u));
     }
     Known own = scan_sums();
     if (gl_LocalInvocationIndex == 0u)
         publish(tile, own);
     [[unroll]] for (uint k = 0u; k < VECTORS; ++k) {
-        Sum before = get_sum(place_of(k));
+        Sum before = get_sum(vector_slot(k));
         settle_vector(x[k], open[k], before.value, !before.headed);
     }
     T prefix = find_before(tile, own);

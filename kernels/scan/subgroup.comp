@@ -91,7 +91,7 @@ Sum scan_lanes(Sum own, out Sum all) {
 }
 
 // A lane's vectors are one subgroup size apart.
-uint place_of(uint k) {
+uint vector_slot(uint k) {
     return (gl_SubgroupID * VECTORS + k) * gl_SubgroupSize + gl_SubgroupInvocationID;
 }
 
@@ -104,18 +104,18 @@ void scan_row(inout T x[WIDTH], uint head_bits, inout Sum carry, out uint open) 
     settle_vector(x, open, before.value, !before.headed);
 }
 
-void put_sum(uint place, Sum sum) {
-    parts[place] = sum.value;
+void put_sum(uint slot, Sum sum) {
+    parts[slot] = sum.value;
 #if SEGMENTS != NONE
-    headed[place] = sum.headed;
+    headed[slot] = sum.headed;
 #endif
 }
 
-Sum get_sum(uint place) {
+Sum get_sum(uint slot) {
 #if SEGMENTS != NONE
-    return Sum(parts[place], headed[place]);
+    return Sum(parts[slot], headed[slot]);
 #else
-    return Sum(parts[place], false);
+    return Sum(parts[slot], false);
 #endif
 }
 

@@ -48,12 +48,12 @@ uint tiles() {
 }
 
 // Defined by the kernel: positions of this invocation's vectors in its tile, in the order of the scan.
-uint place_of(uint k);
+uint vector_slot(uint k);
 
 // Vector k of this invocation, in memory.
 uint vector_of(uint tile, uint k) {
-    uint place = place_of(k);
-    return REVERSE != 0 ? (tiles() - tile) * (TILE / WIDTH) - 1u - place : tile * (TILE / WIDTH) + place;
+    uint position = vector_slot(k);
+    return REVERSE != 0 ? (tiles() - tile) * (TILE / WIDTH) - 1u - position : tile * (TILE / WIDTH) + position;
 }
 
 // Whether a tile is completely inside the array.
@@ -121,25 +121,25 @@ void read_tile(uint tile, bool whole, out T x[VECTORS][WIDTH]) {
 // The elements of a vector that begin a segment, in the order of the scan: bit i stands for element i. In
 // reverse order, a segment begins with an element whose successor in memory has a head.
 uint heads_of(uint vector) {
-    uint found = 0u;
+    uint head_bits = 0u;
 #if SEGMENTS != NONE
     uint first = vector * WIDTH + uint(REVERSE);
 #if SEGMENTS == ROWS
-    uint place = first % row;
+    uint position = first % row;
 #endif
     [[unroll]] for (uint i = 0u; i < WIDTH; ++i) {
 #if SEGMENTS == ROWS
-        bool head = place == 0u;
-        place = place + 1u == row ? 0u : place + 1u;
+        bool head = position == 0u;
+        position = position + 1u == row ? 0u : position + 1u;
 #else
         uint index = first + i;
         bool head = index < count && (heads[index / 4u] >> (8u * (index % 4u)) & 0xffu) != 0u;
 #endif
         if (head)
-            found |= 1u << component(i);
+            head_bits |= 1u << component(i);
     }
 #endif
-    return found;
+    return head_bits;
 }
 
 // Scan the elements of one vector. `open`: bit i is set if no segment begins at element i or before. Returns

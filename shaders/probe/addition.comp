@@ -20,8 +20,8 @@ layout(set = 0, binding = 3) writeonly buffer Exclusive { float exclusive[]; };
 
 void main() {
     uint at = gl_WorkGroupID.x * gl_WorkGroupSize.x + gl_SubgroupInvocationID;
-    float mine = term[at];
-    reduced[at] = subgroupAdd(mine);
-    inclusive[at] = subgroupInclusiveAdd(mine);
-    exclusive[at] = subgroupExclusiveAdd(mine);
+    float value = term[at];
+    reduced[at] = subgroupAdd(value);
+    inclusive[at] = subgroupInclusiveAdd(value);
+    exclusive[at] = subgroupExclusiveAdd(value);
 }

@@ -40,14 +40,14 @@ void put(uint operation, FLOAT value) {
 void main() {
     uint size = gl_WorkGroupSize.x;
     uint lane = gl_SubgroupInvocationID;
-    FLOAT mine = FROM_BITS(bits[gl_WorkGroupID.x * size + lane]);
+    FLOAT value = FROM_BITS(bits[gl_WorkGroupID.x * size + lane]);
     FLOAT next = FROM_BITS(bits[gl_WorkGroupID.x * size + (lane + 1u) % size]);
-    put(0u, subgroupAdd(mine));
-    put(1u, subgroupMul(mine));
-    put(2u, subgroupMin(mine));
-    put(3u, subgroupMax(mine));
-    put(4u, mine + next);
-    put(5u, mine * next);
-    put(6u, min(mine, next));
-    put(7u, max(mine, next));
+    put(0u, subgroupAdd(value));
+    put(1u, subgroupMul(value));
+    put(2u, subgroupMin(value));
+    put(3u, subgroupMax(value));
+    put(4u, value + next);
+    put(5u, value * next);
+    put(6u, min(value, next));
+    put(7u, max(value, next));
 }

@@ -20,14 +20,14 @@ def double(inputs: Mapping[str, Any]) -> Arrays:
 
 
 class FakePrepared:
-    """Takes the times that its contender was given, and computes when it is timed."""
+    """Takes the times that its candidate was given, and computes when it is timed."""
 
-    def __init__(self, owner: FakeContender, data: Data) -> None:
+    def __init__(self, owner: FakeCandidate, data: Data) -> None:
         self._owner, self._data = owner, data
         self._found: Arrays = {}
         self.closed = False
 
-    def poison(self) -> None:
+    def overwrite_outputs(self) -> None:
         self._found = {"y": np.full(len(self._data.inputs["x"]), 0xA5A5A5A5, np.uint32)}
 
     def time(self) -> float:
@@ -43,7 +43,7 @@ class FakePrepared:
         self.closed = True
 
 
-class FakeContender:
+class FakeCandidate:
     """A variant, or a peer, whose times are given."""
 
     clock = "script"
@@ -60,7 +60,7 @@ class FakeContender:
 
 
 class FakePeer:
-    """A package that runs what the case gives it: a `FakeContender`."""
+    """A package that runs what the case gives it: a `FakeCandidate`."""
 
     clock = "script of the peer"
 
@@ -73,7 +73,7 @@ class FakePeer:
     def version(self) -> str:
         return "1.2.3"
 
-    def prepare(self, device: Any, function: FakeContender, data: Data) -> FakePrepared:
+    def prepare(self, device: Any, function: FakeCandidate, data: Data) -> FakePrepared:
         return function.prepare(data)
 
 
@@ -89,7 +89,7 @@ def definition(
     tuning: Mapping[str, Any] | None = None,
     **fields: Any,
 ) -> Definition:
-    """Return a benchmark of contenders, or of functions that raise, which are never created again."""
+    """Return a benchmark of candidates, or of functions that raise, which are never created again."""
 
     def make(device: Any, size: int, chosen: Mapping[str, Any]) -> Case:
         makers = {key: made if callable(made) else (lambda made=made: made) for key, made in variants.items()}
@@ -101,4 +101,4 @@ def definition(
 
 def ceiling(times: Iterable[float], amount: int, **fields: Any) -> Definition:
     """Return a ceiling ``top`` that does `amount` in the given times."""
-    return definition({"only": FakeContender(times)}, name="ceiling.top", **({"bytes": amount} | fields))
+    return definition({"only": FakeCandidate(times)}, name="ceiling.top", **({"bytes": amount} | fields))

@@ -11,7 +11,8 @@ import pytest
 from bench_fakes import definition
 
 from vkgroup.bench import catalogue
-from vkgroup.bench.sizes import climb, parse_size, power_text
+from vkgroup.bench.catalogue import parse_size, power_text
+from vkgroup.bench.measure import largest_within
 from vkgroup.errors import InvalidInput
 
 FILE = """
@@ -118,7 +119,7 @@ def test_the_largest_affordable_size_is_found(spent: Callable[[int], float], exp
         asked.append(size)
         return spent(size)
 
-    found = climb(SIZES, 0.1, noted)
+    found = largest_within(SIZES, 0.1, noted)
     assert found == expected or found == expected >> 1
     assert len(asked) <= 10
     assert all(later <= earlier << 6 for earlier, later in pairwise(asked))

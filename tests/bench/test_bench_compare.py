@@ -129,13 +129,19 @@ def test_what_is_no_result_is_refused_by_name(tmp_path: Path, text: str) -> None
     ("text", "message"),
     [
         ('{"benchmarks": ' + "[" * 100_000 + "]" * 100_000 + "}", "is not valid JSON"),
-        ('{"benchmarks": [], "context": [1]}', "context is not a JSON object"),
+        ('{"benchmarks": [], "context": [1]}', r"Expected `object \| null`, got `array` - at `\$\.context`"),
         (
             '{"benchmarks": [{"name": "x", "run_name": null}]}',
-            "run_name of a benchmark must be a string",
+            r"Expected `str`, got `null` - at `\$\.benchmarks\[0\]\.run_name`",
         ),
-        ('{"benchmarks": [{"name": ["x"], "error_occurred": true}]}', "name of a benchmark must be a string"),
-        ('{"benchmarks": [{"name": "x", "unit": []}]}', "unit of a benchmark must be a string"),
+        (
+            '{"benchmarks": [{"name": ["x"], "error_occurred": true}]}',
+            r"Expected `str`, got `array` - at `\$\.benchmarks\[0\]\.name`",
+        ),
+        (
+            '{"benchmarks": [{"name": "x", "unit": []}]}',
+            r"Expected `str`, got `array` - at `\$\.benchmarks\[0\]\.unit`",
+        ),
         (
             '{"benchmarks": [{"name": "x", "time_unit": "ns", "real_time": NaN}]}',
             "nan instead of a finite number",

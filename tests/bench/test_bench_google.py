@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bench_fakes import FakeContender, FakePeer, ceiling, definition
+from bench_fakes import FakeCandidate, FakePeer, ceiling, definition
 
 import vkgroup
 from vkgroup.bench import google, machine
-from vkgroup.bench.caches import last_level_cache
+from vkgroup.bench.machine import last_level_cache
 from vkgroup.bench.run import Options, run
 from vkgroup.dispatch import Device
 
@@ -45,12 +45,12 @@ def written(device: Device) -> dict[str, Any]:
     """The JSON of a run with everything in it, as a reader gets it."""
     jitter = (1e-3 * (1 + 0.1 * np.random.default_rng(1).random(200))).tolist()
     everything = definition(
-        {"subgroup": FakeContender(jitter), "shared": FakeContender([2e-3])},
+        {"subgroup": FakeCandidate(jitter), "shared": FakeCandidate([2e-3])},
         needs={"top": 128},
-        peers={"other": FakeContender([4e-3])},
+        peers={"other": FakeCandidate([4e-3])},
     )
-    wrong = definition({"subgroup": FakeContender([1.0], lambda x: {})}, name="fake.wrong")
-    cycles = definition({"subgroup": FakeContender([31.0])}, name="fake.cycles", unit="cycles")
+    wrong = definition({"subgroup": FakeCandidate([1.0], lambda x: {})}, name="fake.wrong")
+    cycles = definition({"subgroup": FakeCandidate([31.0])}, name="fake.cycles", unit="cycles")
 
     def unable(*_: Any) -> Any:
         raise vkgroup.errors.Unsupported("No int64 here.")

@@ -10,16 +10,21 @@ import numpy.typing as npt
 import pytest
 
 from vkgroup.bench import Data, catalogue, host
-from vkgroup.bench.verify import wrong
+from vkgroup.bench.host import first_error
 
 SIZE = 3 * host.BLOCK + 5
 PLACES = (0, host.BLOCK - 1, host.BLOCK, 2 * host.BLOCK + 77, SIZE - 1)
 RNG = np.random.default_rng(11)
 
 
+def _set_cores(monkeypatch: pytest.MonkeyPatch, cores: int) -> None:
+    """Let the process run on a number of cores."""
+    monkeypatch.setattr("os.sched_getaffinity", lambda process: set(range(cores)), raising=False)
+
+
 @pytest.fixture(params=[1, 3, 40])
 def cores(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    monkeypatch.setattr(host, "_cores", lambda: request.param)
+    _set_cores(monkeypatch, request.param)
     return int(request.param)
 
 
@@ -35,7 +40,7 @@ def _data(seed: int) -> npt.NDArray[Any]:
 def test_a_seed_makes_the_same_data_on_any_number_of_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     found = []
     for cores in (1, 2, 7):
-        monkeypatch.setattr(host, "_cores", lambda cores=cores: cores)
+        _set_cores(monkeypatch, cores)
         found.append(_data(5))
     assert np.array_equal(found[0], found[1])
     assert np.array_equal(found[0], found[2])
@@ -52,7 +57,7 @@ def test_no_two_blocks_and_no_two_arrays_are_the_same() -> None:
 def test_one_block_needs_no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(host, "ThreadPoolExecutor")
     x = host.drawn(np.random.default_rng(0), (2, host.BLOCK // 2), np.uint32, _bits)
-    assert wrong(Data({}, {"x": x}), {"x": x.copy()}) is None
+    assert first_error(Data({}, {"x": x}), {"x": x.copy()}) is None
     assert np.array_equal(host.ordered(x.reshape(-1)), np.sort(x, None))
 
 
@@ -119,10 +124,10 @@ def test_one_wrong_element_is_found_in_any_block(cores: int, place: int, bound: 
     x[7] = np.nan
     found = x.copy()
     data = Data({}, {"y": x}, {"y": bound})
-    assert wrong(data, {"y": found}) is None
+    assert first_error(data, {"y": found}) is None
     for value in (2, np.nan):
         found[place] = value
-        said = str(wrong(data, {"y": found}))
+        said = str(first_error(data, {"y": found}))
         assert f"y[{place}] is {np.float32(value)} instead of 1.0 (1 of {SIZE} elements are wrong)" == said
 
 
@@ -140,7 +145,7 @@ def test_all_wrong_elements_of_a_table_are_counted_and_the_first_is_named() -> N
     table = np.zeros((3, host.BLOCK), np.uint32)
     found = table.astype(np.int64)
     found[1, 5] = found[2, 6] = -1
-    said = wrong(Data({}, {"y": table}), {"y": found})
+    said = first_error(Data({}, {"y": table}), {"y": found})
     assert said == f"y[1, 5] is 4294967295 instead of 0 (2 of {table.size} elements are wrong)"
 
 

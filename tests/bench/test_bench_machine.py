@@ -9,8 +9,15 @@ import numpy as np
 import pytest
 
 import vkgroup
-from vkgroup.bench.caches import Cache, DeviceEviction, HostEviction, eviction, last_level_cache
-from vkgroup.bench.machine import clocks, driver_version
+from vkgroup.bench.machine import (
+    Cache,
+    DeviceEviction,
+    HostEviction,
+    clocks,
+    driver_version,
+    eviction,
+    last_level_cache,
+)
 from vkgroup.device import Capabilities
 from vkgroup.resources import bench
 

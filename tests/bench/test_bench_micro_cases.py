@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from vkgroup.bench import micro_expected, micro_feed, micro_shared
+from vkgroup.bench import micro_cases, micro_shared
 from vkgroup.bench.catalogue import definitions
 from vkgroup.bench.micro_cases import Case, all_cases
 from vkgroup.reference.dtypes import dtype_of
@@ -51,9 +51,9 @@ def test_operands_make_results_that_are_defined(size: int) -> None:
     for case in CASES.values():
         if case.least_size > size:
             continue
-        values = micro_expected.operands(case, size, 3, np.random.default_rng(size))
+        values = micro_cases.operands(case, size, 3, np.random.default_rng(size))
         assert values.shape == (3, size, case.type.components)
-        once = micro_expected.applied(case, values)
+        once = micro_cases.applied(case, values)
         assert once.defined.any(), case.name
         assert once.value.dtype == dtype_of(case.result.scalar), case.name
 
@@ -61,11 +61,11 @@ def test_operands_make_results_that_are_defined(size: int) -> None:
 @pytest.mark.parametrize("name", ["subgroupAdd.uint", "subgroupShuffle.int", "subgroupInclusiveMul.uint16_t"])
 def test_a_step_too_few_shows(name: str) -> None:
     case = CASES[name]
-    values = micro_expected.operands(case, 8, 2, np.random.default_rng(0))
-    steps = [micro_expected.stepped(case, values, count) for count in (7, 8)]
-    sound = np.ones(values.shape, np.bool_)
-    assert micro_expected.wrong(case, steps[0].value, sound, steps[1]).any()
-    assert not micro_expected.wrong(case, steps[1].value, sound, steps[1]).any()
+    values = micro_cases.operands(case, 8, 2, np.random.default_rng(0))
+    steps = [micro_cases.stepped(case, values, count) for count in (7, 8)]
+    valid = np.ones(values.shape, np.bool_)
+    assert micro_cases.wrong_mask(case, steps[0].value, valid, steps[1]).any()
+    assert not micro_cases.wrong_mask(case, steps[1].value, valid, steps[1]).any()
 
 
 @pytest.mark.parametrize(
@@ -79,21 +79,21 @@ def test_a_step_too_few_shows(name: str) -> None:
 )
 def test_two_steps_by_hand(name: str, expected: list[int]) -> None:
     values = np.array([[[1], [2], [0], [0]]], np.uint32)
-    assert micro_expected.stepped(CASES[name], values, 2).value.ravel().tolist() == expected
+    assert micro_cases.stepped(CASES[name], values, 2).value.ravel().tolist() == expected
 
 
 def test_results_of_another_type_change_the_first_component() -> None:
     ballots = np.array([[[5, 6, 7, 8]]], np.uint32)
-    assert micro_feed.step(ballots, np.array([[[3]]], np.uint32)).tolist() == [[[5 ^ 3, 6, 7, 8]]]
+    assert micro_cases.next_operand(ballots, np.array([[[3]]], np.uint32)).tolist() == [[[5 ^ 3, 6, 7, 8]]]
     truths = np.array([[[True], [True]]])
-    assert micro_feed.step(truths, np.array([[[2], [0]]], np.uint32)).tolist() == [[[False], [True]]]
+    assert micro_cases.next_operand(truths, np.array([[[2], [0]]], np.uint32)).tolist() == [[[False], [True]]]
 
 
 def test_no_chain_steps_through_floats_or_undefined_lanes() -> None:
     for case in CASES.values():
-        if micro_expected.can_step(case):
+        if micro_cases.can_step(case):
             assert case.type.scalar.kind != "float", case.name
-            assert micro_expected.applied(
-                case, micro_expected.operands(case, 16, 1, np.random.default_rng(0))
+            assert micro_cases.applied(
+                case, micro_cases.operands(case, 16, 1, np.random.default_rng(0))
             ).defined.all(), case.name
-    assert not micro_expected.can_step(Case(OPERATIONS["subgroupAdd"], TYPES["float"]))
+    assert not micro_cases.can_step(Case(OPERATIONS["subgroupAdd"], TYPES["float"]))

@@ -11,9 +11,9 @@ import pytest
 import vkgroup
 from vkgroup import drivers
 from vkgroup.bench.definition import Arrays, Data, Prepared
+from vkgroup.bench.host import first_error
 from vkgroup.bench.micro_cases import all_cases
 from vkgroup.bench.micro_chain import Options, make_case, workgroup_of
-from vkgroup.bench.verify import wrong
 from vkgroup.dispatch import Device
 from vkgroup.errors import InvalidDispatch, Unsupported
 
@@ -81,9 +81,9 @@ def _problems(device: Device, name: str, many: bool, **tuning: Any) -> dict[str,
         data = case.data(np.random.default_rng(0))
         prepared: Prepared = make().prepare(data)  # type: ignore[union-attr]
         try:
-            prepared.poison()
+            prepared.overwrite_outputs()
             assert prepared.time() > 0
-            found[variant] = wrong(data, prepared.outputs())
+            found[variant] = first_error(data, prepared.outputs())
         finally:
             prepared.close()
     return found
@@ -163,7 +163,7 @@ def outputs(references: dict[int, Device]) -> tuple[Data, dict[str, Any]]:
     prepared.time()
     found: Arrays = prepared.outputs()
     prepared.close()
-    assert wrong(data, found) is None
+    assert first_error(data, found) is None
     return data, {name: np.array(array) for name, array in found.items()}
 
 
@@ -171,7 +171,7 @@ def outputs(references: dict[int, Device]) -> tuple[Data, dict[str, Any]]:
 def test_one_wrong_word_is_seen(outputs: tuple[Data, dict[str, Any]], output: str) -> None:
     data, found = outputs
     found[output][-1] ^= 1
-    message = wrong(data, found)
+    message = first_error(data, found)
     assert message is not None
     assert "subgroup 1, chain 1, lane 7" in message
     assert ("steps of other operands" in message) == (output == "stepped")

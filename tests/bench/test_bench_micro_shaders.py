@@ -10,9 +10,9 @@ import pytest
 
 from vkgroup.bench import Definition
 from vkgroup.bench.catalogue import choose
-from vkgroup.bench.plans import Inputs, PlanContender
+from vkgroup.bench.host import first_error
+from vkgroup.bench.plans import Inputs, PlanCandidate
 from vkgroup.bench.run import Options, run
-from vkgroup.bench.verify import wrong
 from vkgroup.dispatch import Device
 
 NAMES = [
@@ -70,13 +70,13 @@ def _outputs(
     data = case.data(np.random.default_rng(0))
     made = list(case.variants.values())[-1]()
     with Inputs(device) as inputs:
-        contender: Any = made if hasattr(made, "prepare") else PlanContender(device, made, inputs)
-        prepared = contender.prepare(data)
-        prepared.poison()
+        candidate: Any = made if hasattr(made, "prepare") else PlanCandidate(device, made, inputs)
+        prepared = candidate.prepare(data)
+        prepared.overwrite_outputs()
         prepared.time()
         found = {key: np.array(value) for key, value in prepared.outputs().items()}
         prepared.close()
-    return data, found, wrong(data, found)
+    return data, found, first_error(data, found)
 
 
 @pytest.mark.parametrize(
@@ -100,4 +100,4 @@ def test_one_wrong_bit_is_seen(vulkan_device: Device, name: str, size: int, outp
     data, found, message = _outputs(vulkan_device, name, size, {})
     assert message is None
     found[output].view(np.uint32).ravel()[-1] ^= 1 << 20
-    assert wrong(data, found) is not None
+    assert first_error(data, found) is not None

@@ -18,9 +18,9 @@ import pytest
 import vkgroup
 from vkgroup.bench import Data, array_peers
 from vkgroup.bench.catalogue import choose, peers
-from vkgroup.bench.overhead import COUNT, Submitting, Work, only_driver
+from vkgroup.bench.host import first_error
+from vkgroup.bench.overhead import COUNT, SubmissionCandidate, Work, only_driver
 from vkgroup.bench.run import Options, run
-from vkgroup.bench.verify import wrong
 from vkgroup.device import Capabilities
 from vkgroup.dispatch import Device
 from vkgroup.drivers import Driver
@@ -170,7 +170,7 @@ def test_a_package_for_cuda_runs_on_the_gpu_that_has_our_uuid(
     x = np.arange(5, dtype=np.float32)
     x.flags.writeable = False
     prepared = peer.prepare(device, _double, Data({"x": x}))
-    prepared.poison()
+    prepared.overwrite_outputs()
     assert prepared.outputs() == {}
     assert prepared.time() == pytest.approx(1e-3), "milliseconds between two events"
     assert prepared.outputs()["y"].tolist() == [0, 2, 4, 6, 8]
@@ -283,11 +283,11 @@ def test_hephaistos_submits_once_a_call_and_once_before(
         assert peer.available(vulkan_device) is None
         assert fake.selected == vulkan_device.info.index
         prepared = peer.prepare(vulkan_device, work, Data({}))
-        prepared.poison()
+        prepared.overwrite_outputs()
         before = fake.executions
         assert prepared.time() > 0
         assert fake.executions - before == executions
-        assert wrong(Data({}, work.expected), prepared.outputs()) is None
+        assert first_error(Data({}, work.expected), prepared.outputs()) is None
         prepared.close()
 
 
@@ -333,9 +333,9 @@ def test_other_packages_see_one_driver_while_they_look(
 
 @pytest.mark.parametrize("work", [Work(1, 3, True), Work(4, 3, True), Work(4, 3, False)])
 def test_ours_does_all_of_its_work(device: Device, work: Work) -> None:
-    prepared = Submitting(device, work).prepare(Data({}))
+    prepared = SubmissionCandidate(device, work).prepare(Data({}))
     for _ in range(2):
-        prepared.poison()
+        prepared.overwrite_outputs()
         assert prepared.time() > 0
         assert prepared.outputs()["numbers"].tolist() == [work.dispatches * (work.calls + 1)] * COUNT
     prepared.close()

@@ -1,4 +1,4 @@
-"""Plans on real devices: recorded on their inputs, poisoned, timed and read."""
+"""Plans on real devices: recorded on their inputs, overwritten, timed and read."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from vkgroup.bench import Data
-from vkgroup.bench.plans import POISON, Inputs, PlanContender
+from vkgroup.bench.plans import FILL_BYTE, Inputs, PlanCandidate
 from vkgroup.dispatch import Device
 from vkgroup.errors import InvalidInput
 from vkgroup.kernels.plan import Plan, Planner
@@ -23,14 +23,14 @@ def _copy(device: Device, count: int) -> Plan:
 def test_a_plan_is_poisoned_timed_and_read(device: Device) -> None:
     source = np.arange(37, dtype=np.uint32)
     with Inputs(device) as inputs:
-        contender = PlanContender(device, _copy(device, 37), inputs)
-        with contender.prepare(Data({"source": source})) as prepared:
-            prepared.poison()
-            assert (prepared.outputs()["target"] == POISON * 0x01010101).all()
+        candidate = PlanCandidate(device, _copy(device, 37), inputs)
+        with candidate.prepare(Data({"source": source})) as prepared:
+            prepared.overwrite_outputs()
+            assert (prepared.outputs()["target"] == FILL_BYTE * 0x01010101).all()
             assert prepared.time() >= 0
             np.testing.assert_array_equal(prepared.outputs()["target"], source)
         stamped = device.capabilities.timestamps.valid_bits > 0
-        assert contender.clock == ("GPU timestamps" if stamped else "wall clock")
+        assert candidate.clock == ("GPU timestamps" if stamped else "wall clock")
 
 
 def test_outputs_that_are_no_words_are_poisoned_whole(device: Device) -> None:
@@ -39,12 +39,12 @@ def test_outputs_that_are_no_words_are_poisoned_whole(device: Device) -> None:
         planner.output(np.dtype(dtype).name, dtype, shape)
     planner.fill("uint32", 5)
     with Inputs(device) as inputs:
-        prepared = PlanContender(device, planner.plan(), inputs).prepare(Data({}))
-        prepared.poison()
+        prepared = PlanCandidate(device, planner.plan(), inputs).prepare(Data({}))
+        prepared.overwrite_outputs()
         found = prepared.outputs()
         prepared.close()
     for name, array in found.items():
-        assert set(np.atleast_1d(array).view(np.uint8).tolist()) == {POISON}, name
+        assert set(np.atleast_1d(array).view(np.uint8).tolist()) == {FILL_BYTE}, name
 
 
 def test_sets_are_uploaded_once_for_all_plans(device: Device) -> None:
@@ -58,7 +58,7 @@ def test_sets_are_uploaded_once_for_all_plans(device: Device) -> None:
 
 def test_an_input_that_the_data_lacks_is_named(device: Device) -> None:
     with Inputs(device) as inputs, pytest.raises(InvalidInput, match="source"):
-        PlanContender(device, _copy(device, 8), inputs).prepare(Data({"x": np.ones(8, np.uint32)}))
+        PlanCandidate(device, _copy(device, 8), inputs).prepare(Data({"x": np.ones(8, np.uint32)}))
 
 
 def test_a_plan_that_changes_its_input_is_refused(device: Device) -> None:
@@ -67,4 +67,4 @@ def test_a_plan_that_changes_its_input_is_refused(device: Device) -> None:
     planner.output("x", np.uint32, 8)
     planner.fill("x", 1)
     with Inputs(device) as inputs, pytest.raises(InvalidInput, match="in place"):
-        PlanContender(device, planner.plan(), inputs).prepare(Data({"x": np.ones(8, np.uint32)}))
+        PlanCandidate(device, planner.plan(), inputs).prepare(Data({"x": np.ones(8, np.uint32)}))

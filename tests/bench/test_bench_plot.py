@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from bench_fakes import FakeContender, FakePeer, ceiling, definition
+from bench_fakes import FakeCandidate, FakePeer, ceiling, definition
 
 import vkgroup
 from vkgroup.bench import plot
@@ -27,13 +27,13 @@ def device() -> Iterator[Device]:
 
 def _rows(device: Device, sweep: str | None) -> tuple[Row, ...]:
     held = definition(
-        {"subgroup": FakeContender([1e-3, 1.1e-3]), "shared": FakeContender([2e-3])},
+        {"subgroup": FakeCandidate([1e-3, 1.1e-3]), "shared": FakeCandidate([2e-3])},
         needs={"top": 128},
-        peers={"other": FakeContender([3e-3])},
+        peers={"other": FakeCandidate([3e-3])},
         tuning={"items": (1, 2, 4)},
     )
     cycles = definition(
-        {"subgroup": FakeContender([31.0])}, name="fake.cycles", unit="cycles", tuning=held.tuning
+        {"subgroup": FakeCandidate([31.0])}, name="fake.cycles", unit="cycles", tuning=held.tuning
     )
     options = Options(seed=1, seconds=0.001, sizes=(32,), sweep=sweep)
     found = run(device, [held, cycles], options, ceilings=[ceiling([1e-3], 128)], peers={"other": FakePeer()})

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bench_fakes import FakeContender, FakePeer, ceiling, definition, double
+from bench_fakes import FakeCandidate, FakePeer, ceiling, definition, double
 
 import vkgroup
 from vkgroup.bench import Data, Definition
@@ -35,7 +35,7 @@ def no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def vkgroup_cache(nbytes: int) -> Any:
-    from vkgroup.bench.caches import Cache
+    from vkgroup.bench.machine import Cache
 
     return Cache(nbytes, "none")
 
@@ -53,7 +53,7 @@ pytestmark = pytest.mark.usefixtures("no_cache")
 
 
 def test_a_row_has_both_times_their_ratio_and_its_interval(reference: Device) -> None:
-    row = _row(reference, definition({"subgroup": FakeContender([1e-3]), "shared": FakeContender([3e-3])}))
+    row = _row(reference, definition({"subgroup": FakeCandidate([1e-3]), "shared": FakeCandidate([3e-3])}))
     assert row.variants["subgroup"].time.median == 1e-3
     assert row.variants["shared"].time.median == 3e-3
     assert row.ratio is not None
@@ -66,7 +66,7 @@ def test_a_row_has_both_times_their_ratio_and_its_interval(reference: Device) ->
 
 def test_the_share_is_of_the_ceiling_measured_in_the_same_rounds(reference: Device) -> None:
     # 128 bytes in 1 ms, where the ceiling moves 512 in 2 ms: half as fast.
-    one = definition({"subgroup": FakeContender([1e-3])}, needs={"top": 128})
+    one = definition({"subgroup": FakeCandidate([1e-3])}, needs={"top": 128})
     row = _row(reference, one, ceilings=[ceiling([2e-3], 512)])
     assert row.shares["subgroup"].ceiling == "top"
     assert row.shares["subgroup"].part.median == pytest.approx(0.5)
@@ -76,7 +76,7 @@ def test_the_share_is_of_the_ceiling_measured_in_the_same_rounds(reference: Devi
 
 def test_of_several_ceilings_the_nearest_counts(reference: Device) -> None:
     other = ceiling([1e-3], 1, operations=160, rate="operations")
-    one = definition({"subgroup": FakeContender([1e-3])}, needs={"top": 128, "sum": 16})
+    one = definition({"subgroup": FakeCandidate([1e-3])}, needs={"top": 128, "sum": 16})
     row = _row(reference, one, ceilings=[ceiling([2e-3], 512), replace(other, name="ceiling.sum")])
     assert row.shares["subgroup"].ceiling == "top"
     assert set(row.ceilings) == {"top", "sum"}
@@ -84,25 +84,25 @@ def test_of_several_ceilings_the_nearest_counts(reference: Device) -> None:
 
 def test_the_fastest_variant_of_a_ceiling_is_the_ceiling(reference: Device) -> None:
     several = definition(
-        {"slow": FakeContender([8e-3]), "fast": FakeContender([2e-3])}, name="ceiling.top", bytes=512
+        {"slow": FakeCandidate([8e-3]), "fast": FakeCandidate([2e-3])}, name="ceiling.top", bytes=512
     )
     row = _row(
         reference,
-        definition({"subgroup": FakeContender([1e-3])}, needs={"top": 128}),
+        definition({"subgroup": FakeCandidate([1e-3])}, needs={"top": 128}),
         ceilings=[several],
     )
     assert row.shares["subgroup"].part.median == pytest.approx(0.5)
 
 
 def test_without_its_ceiling_a_row_has_no_share_and_it_is_said_why(reference: Device) -> None:
-    result = _run(reference, definition({"subgroup": FakeContender([1e-3])}, needs={"top": 128}))
+    result = _run(reference, definition({"subgroup": FakeCandidate([1e-3])}, needs={"top": 128}))
     assert not result.rows[0].shares
     assert any("ceiling.top" in note for note in result.notes)
 
 
 def test_a_wrong_result_has_no_time(reference: Device) -> None:
-    broken = FakeContender([1e-3], lambda inputs: {"y": 2 * inputs["x"] + 1})
-    result = _run(reference, definition({"subgroup": broken, "shared": FakeContender([1e-3])}))
+    broken = FakeCandidate([1e-3], lambda inputs: {"y": 2 * inputs["x"] + 1})
+    result = _run(reference, definition({"subgroup": broken, "shared": FakeCandidate([1e-3])}))
     row = result.rows[0]
     assert result.wrong
     assert "instead of" in row.wrong["subgroup"]
@@ -112,7 +112,7 @@ def test_a_wrong_result_has_no_time(reference: Device) -> None:
 
 
 def test_what_writes_nothing_is_wrong(reference: Device) -> None:
-    assert "subgroup" in _row(reference, definition({"subgroup": FakeContender([1e-3], lambda x: {})})).wrong
+    assert "subgroup" in _row(reference, definition({"subgroup": FakeCandidate([1e-3], lambda x: {})})).wrong
 
 
 def test_what_becomes_wrong_while_it_is_timed_has_no_time(reference: Device) -> None:
@@ -122,7 +122,7 @@ def test_what_becomes_wrong_while_it_is_timed_has_no_time(reference: Device) -> 
         # Right when it is verified before, wrong after many runs.
         return double(inputs) if next(count) < 20 else {"y": inputs["x"]}
 
-    row = _row(reference, definition({"subgroup": FakeContender([1e-3], compute)}))
+    row = _row(reference, definition({"subgroup": FakeCandidate([1e-3], compute)}))
     assert "subgroup" in row.wrong
     assert not row.variants
 
@@ -131,7 +131,7 @@ def test_an_error_of_ours_is_a_wrong_result(reference: Device) -> None:
     def make() -> Any:
         raise InvalidDispatch("it makes no sense\nand more")
 
-    row = _row(reference, definition({"subgroup": make, "shared": FakeContender([1e-3])}))
+    row = _row(reference, definition({"subgroup": make, "shared": FakeCandidate([1e-3])}))
     assert row.wrong == {"subgroup": "InvalidDispatch: it makes no sense"}
 
 
@@ -139,7 +139,7 @@ def test_a_tuning_value_that_a_kernel_refuses_is_noted(reference: Device) -> Non
     def make() -> Any:
         raise InvalidDispatch("3 is no power of two")
 
-    one = definition({"subgroup": make, "shared": FakeContender([1e-3])}, tuning={"items": (3,)})
+    one = definition({"subgroup": make, "shared": FakeCandidate([1e-3])}, tuning={"items": (3,)})
     result = _run(reference, one, options=replace(OPTIONS, sweep="items"))
     assert not result.wrong
     assert result.rows[0].notes == ("subgroup: 3 is no power of two",)
@@ -150,7 +150,7 @@ def test_what_the_device_lacks_is_left_out_and_named(reference: Device) -> None:
     def make() -> Any:
         raise Unsupported("There is no shaderFloat64.", ["shaderFloat64"])
 
-    result = _run(reference, definition({"subgroup": make, "shared": FakeContender([1e-3])}))
+    result = _run(reference, definition({"subgroup": make, "shared": FakeCandidate([1e-3])}))
     assert not result.wrong
     assert result.rows[0].notes == ("subgroup: There is no shaderFloat64.",)
     assert set(result.rows[0].variants) == {"shared"}
@@ -173,7 +173,7 @@ def test_a_lost_device_ends_the_run(reference: Device) -> None:
     with pytest.raises(DeviceLost):
         _run(
             reference,
-            definition({"subgroup": FakeContender([1e-3])}, name="fake.first"),
+            definition({"subgroup": FakeCandidate([1e-3])}, name="fake.first"),
             definition({"subgroup": make}),
             on_row=lambda result, total: seen.append(result),
         )
@@ -182,8 +182,8 @@ def test_a_lost_device_ends_the_run(reference: Device) -> None:
 
 def test_a_peer_runs_in_the_same_rounds_and_is_verified(reference: Device) -> None:
     one = definition(
-        {"subgroup": FakeContender([1e-3])},
-        peers={"other": FakeContender([2e-3]), "other wrongly": FakeContender([1e-3], lambda x: {})},
+        {"subgroup": FakeCandidate([1e-3])},
+        peers={"other": FakeCandidate([2e-3]), "other wrongly": FakeCandidate([1e-3], lambda x: {})},
     )
     result = _run(reference, one, peers={"other": FakePeer()})
     row = result.rows[0]
@@ -195,7 +195,7 @@ def test_a_peer_runs_in_the_same_rounds_and_is_verified(reference: Device) -> No
 
 
 def test_an_absent_peer_is_left_out_with_its_reason(reference: Device) -> None:
-    one = definition({"subgroup": FakeContender([1e-3])}, peers={"other": FakeContender([2e-3])})
+    one = definition({"subgroup": FakeCandidate([1e-3])}, peers={"other": FakeCandidate([2e-3])})
     result = _run(reference, one, peers={"other": FakePeer(reason="it is not installed")})
     assert not result.rows[0].peers
     assert result.absent == {"other": "it is not installed"}
@@ -205,7 +205,7 @@ def test_a_peer_that_fails_is_noted_and_ours_goes_on(reference: Device) -> None:
     def fail(inputs: Mapping[str, Any]) -> Arrays:
         raise RuntimeError("CUDA error")
 
-    one = definition({"subgroup": FakeContender([1e-3])}, peers={"other": FakeContender([1e-3], fail)})
+    one = definition({"subgroup": FakeCandidate([1e-3])}, peers={"other": FakeCandidate([1e-3], fail)})
     row = _row(reference, one, peers={"other": FakePeer()})
     assert row.notes == ("other: RuntimeError: CUDA error",)
     assert row.variants
@@ -213,7 +213,7 @@ def test_a_peer_that_fails_is_noted_and_ours_goes_on(reference: Device) -> None:
 
 
 def test_peers_are_chosen_by_name(reference: Device) -> None:
-    one = definition({"subgroup": FakeContender([1e-3])}, peers={"other": FakeContender([2e-3])})
+    one = definition({"subgroup": FakeCandidate([1e-3])}, peers={"other": FakeCandidate([2e-3])})
     peers = {"other": FakePeer()}
     assert not _row(reference, one, peers=peers, options=replace(OPTIONS, peers=())).peers
     with pytest.raises(InvalidInput, match="no peer 'nonesuch'"):
@@ -221,7 +221,7 @@ def test_peers_are_chosen_by_name(reference: Device) -> None:
 
 
 def test_another_unit_has_ratios_and_no_rates(reference: Device) -> None:
-    variants = {"subgroup": FakeContender([30.0]), "shared": FakeContender([60.0])}
+    variants = {"subgroup": FakeCandidate([30.0]), "shared": FakeCandidate([60.0])}
     row = _row(reference, definition(variants, unit="cycles", needs={"top": 1}), ceilings=[ceiling([1.0], 1)])
     assert row.ratio is not None
     assert row.ratio.median == pytest.approx(2.0)
@@ -231,9 +231,9 @@ def test_another_unit_has_ratios_and_no_rates(reference: Device) -> None:
 
 def test_the_seed_makes_the_data(reference: Device) -> None:
     def inputs(seed: int) -> list[Any]:
-        contender = FakeContender([1e-3])
-        _run(reference, definition({"subgroup": contender}), options=replace(OPTIONS, seed=seed))
-        return [prepared._data.inputs["x"].tolist() for prepared in contender.prepared]
+        candidate = FakeCandidate([1e-3])
+        _run(reference, definition({"subgroup": candidate}), options=replace(OPTIONS, seed=seed))
+        return [prepared._data.inputs["x"].tolist() for prepared in candidate.prepared]
 
     assert inputs(1) == inputs(1) != inputs(2)
 
@@ -243,14 +243,14 @@ def test_data_is_larger_than_the_cache_or_the_cache_is_emptied(
     reference: Device, monkeypatch: pytest.MonkeyPatch, cache: int, sets: int, evicted: bool
 ) -> None:
     monkeypatch.setattr("vkgroup.bench.run.last_level_cache", lambda capabilities: vkgroup_cache(cache))
-    contenders = {"subgroup": FakeContender([1e-3]), "shared": FakeContender([1e-3])}
-    row = _row(reference, definition(contenders))
+    candidates = {"subgroup": FakeCandidate([1e-3]), "shared": FakeCandidate([1e-3])}
+    row = _row(reference, definition(candidates))
     assert (row.sets, row.evicted) == (sets, evicted)
-    assert all(len(contender.prepared) == sets for contender in contenders.values())
+    assert all(len(candidate.prepared) == sets for candidate in candidates.values())
 
 
 def test_smoke_verifies_at_its_sizes_and_times_nothing(reference: Device) -> None:
-    one = definition({"subgroup": FakeContender([1e-3]), "shared": FakeContender([1e-3], lambda x: {})})
+    one = definition({"subgroup": FakeCandidate([1e-3]), "shared": FakeCandidate([1e-3], lambda x: {})})
     result = _run(reference, one, options=Options(seed=1, smoke=True))
     (row,) = result.rows
     assert row.size == 3
@@ -260,20 +260,20 @@ def test_smoke_verifies_at_its_sizes_and_times_nothing(reference: Device) -> Non
 
 
 def test_a_sweep_over_size_has_a_row_for_each_up_to_the_largest(reference: Device) -> None:
-    one = definition({"subgroup": FakeContender([1e-3])})
+    one = definition({"subgroup": FakeCandidate([1e-3])})
     result = _run(reference, one, options=replace(OPTIONS, sweep="size", sizes=(32,)))
     assert [row.size for row in result.rows] == [16, 32]
 
 
 def test_a_sweep_over_a_parameter_hands_it_on(reference: Device) -> None:
     seen: list[Mapping[str, Any]] = []
-    plain = definition({"subgroup": FakeContender([1e-3])}, tuning={"items": (1, 4)})
+    plain = definition({"subgroup": FakeCandidate([1e-3])}, tuning={"items": (1, 4)})
 
     def make(device: Device, size: int, tuning: Mapping[str, Any]) -> Any:
         seen.append(dict(tuning))
         return plain.make(device, size, tuning)
 
-    other = definition({"subgroup": FakeContender([1e-3])}, name="fake.rigid")
+    other = definition({"subgroup": FakeCandidate([1e-3])}, name="fake.rigid")
     result = _run(reference, replace(plain, make=make), other, options=replace(OPTIONS, sweep="items"))
     assert [row.tuning for row in result.rows] == seen == [{"items": 1}, {"items": 4}]
     assert [row.label for row in result.rows] == ["fake.double/16/items:1", "fake.double/16/items:4"]
@@ -281,19 +281,19 @@ def test_a_sweep_over_a_parameter_hands_it_on(reference: Device) -> None:
 
 
 def test_a_sweep_over_what_nobody_has_is_refused(reference: Device) -> None:
-    one = definition({"subgroup": FakeContender([1e-3])}, tuning={"items": (1,)})
+    one = definition({"subgroup": FakeCandidate([1e-3])}, tuning={"items": (1,)})
     with pytest.raises(InvalidInput, match="size, items"):
         _run(reference, one, options=replace(OPTIONS, sweep="colour"))
 
 
 def test_everything_is_closed_at_the_end(reference: Device) -> None:
-    contender = FakeContender([1e-3])
-    _run(reference, definition({"subgroup": contender}))
-    assert all(prepared.closed for prepared in contender.prepared)
+    candidate = FakeCandidate([1e-3])
+    _run(reference, definition({"subgroup": candidate}))
+    assert all(prepared.closed for prepared in candidate.prepared)
 
 
 def test_a_function_of_the_data_judges_its_results(reference: Device) -> None:
-    one = definition({"subgroup": FakeContender([1e-3])})
+    one = definition({"subgroup": FakeCandidate([1e-3])})
 
     def make(device: Device, size: int, tuning: Mapping[str, Any]) -> Any:
         case = one.make(device, size, tuning)

@@ -8,7 +8,7 @@ from math import comb
 import numpy as np
 import pytest
 
-from vkgroup.bench.statistics import interval_ranks, is_steady, median_interval, ratio_interval
+from vkgroup.bench.row import interval_ranks, is_steady, median_interval, ratio_interval
 
 
 @pytest.mark.parametrize(

@@ -6,33 +6,33 @@ import math
 
 import numpy as np
 import pytest
-from bench_fakes import FakeContender, some_data
+from bench_fakes import FakeCandidate, some_data
 
 from vkgroup.bench.timing import (
     LEAST_ROUNDS,
     STEADY_BLOCK,
     STEADY_BLOCKS,
-    Lane,
     Rounds,
-    race,
+    Trial,
     sets_needed,
+    time_rounds,
     verify,
 )
 
 
-def _lane(name: str, times: list[float], sets: int = 1) -> tuple[Lane, FakeContender]:
-    contender = FakeContender(times)
+def _trial(name: str, times: list[float], sets: int = 1) -> tuple[Trial, FakeCandidate]:
+    candidate = FakeCandidate(times)
     data = [some_data(np.random.default_rng(number), 8) for number in range(sets)]
-    return Lane(name, "script", [contender.prepare(one) for one in data], data), contender
+    return Trial(name, "script", [candidate.prepare(one) for one in data], data), candidate
 
 
 def test_order_alternates() -> None:
     order: list[str] = []
 
-    def noted(name: str) -> Lane:
-        lane, contender = _lane(name, [1.0])
-        contender.compute = lambda inputs: order.append(name) or {}  # type: ignore[func-returns-value]
-        return lane
+    def noted(name: str) -> Trial:
+        trial, candidate = _trial(name, [1.0])
+        candidate.compute = lambda inputs: order.append(name) or {}  # type: ignore[func-returns-value]
+        return trial
 
     rounds = Rounds([noted("A"), noted("B"), noted("C")])
     for _ in range(3):
@@ -40,19 +40,19 @@ def test_order_alternates() -> None:
     assert "".join(order) == "ABCCBAABC"
 
 
-@pytest.mark.parametrize("lanes", [1, 2, 3, 4, 6])
+@pytest.mark.parametrize("trials", [1, 2, 3, 4, 6])
 @pytest.mark.parametrize("wanted", [2, 3, 6, 10])
-def test_every_lane_meets_every_set_and_none_is_used_again_too_soon(lanes: int, wanted: int) -> None:
-    count, evict = sets_needed(100, 100 * wanted, lanes, 16)
+def test_every_lane_meets_every_set_and_none_is_used_again_too_soon(trials: int, wanted: int) -> None:
+    count, evict = sets_needed(100, 100 * wanted, trials, 16)
     assert count >= wanted
     assert not evict
-    assert math.gcd(count, 2 * lanes) == 1
-    used: dict[int, set[int]] = {lane: set() for lane in range(lanes)}
+    assert math.gcd(count, 2 * trials) == 1
+    used: dict[int, set[int]] = {trial: set() for trial in range(trials)}
     sequence = []
-    for number in range(2 * lanes * count):
-        forwards = range(lanes) if number % 2 == 0 else reversed(range(lanes))
-        for lane in forwards:
-            used[lane].add(len(sequence) % count)
+    for number in range(2 * trials * count):
+        forwards = range(trials) if number % 2 == 0 else reversed(range(trials))
+        for trial in forwards:
+            used[trial].add(len(sequence) % count)
             sequence.append(len(sequence) % count)
     assert all(sets == set(range(count)) for sets in used.values())
 
@@ -69,41 +69,41 @@ def test_one_set_where_it_is_large_enough_or_nothing_is_read(nbytes: int) -> Non
 
 
 def test_lanes_go_round_their_sets() -> None:
-    lanes = [_lane(name, [1.0], sets=3)[0] for name in "AB"]
+    trials = [_trial(name, [1.0], sets=3)[0] for name in "AB"]
     seen: list[int] = []
-    for lane in lanes:
-        for index, prepared in enumerate(lane.prepared):
+    for trial in trials:
+        for index, prepared in enumerate(trial.prepared):
             prepared.time = lambda index=index: seen.append(index) or 1.0  # type: ignore[method-assign]
-    rounds = Rounds(lanes)
+    rounds = Rounds(trials)
     for _ in range(3):
         rounds.run()
     assert seen == [0, 1, 2, 0, 1, 2]
 
 
 def test_a_steady_lane_ends_the_warm_up() -> None:
-    lane, _ = _lane("A", [1.0])
-    result = race([lane], seconds=0.01)
+    trial, _ = _trial("A", [1.0])
+    result = time_rounds([trial], seconds=0.01)
     assert result.steady
     assert result.warm_up == STEADY_BLOCK * STEADY_BLOCKS
     assert len(result.samples["A"]) == result.rounds >= LEAST_ROUNDS
 
 
 def test_a_lane_that_never_is_steady_is_bounded_in_time_and_reported() -> None:
-    lane, _ = _lane("A", [float(1 << number) for number in range(1000)])
-    result = race([lane], seconds=0.02)
+    trial, _ = _trial("A", [float(1 << number) for number in range(1000)])
+    result = time_rounds([trial], seconds=0.02)
     assert not result.steady
     assert result.rounds >= LEAST_ROUNDS
 
 
 def test_the_warm_up_does_not_count() -> None:
-    lane, _ = _lane("A", [9.0] * 5 + [1.0] * 100_000)
-    assert set(race([lane], seconds=0.01).samples["A"]) == {1.0}
+    trial, _ = _trial("A", [9.0] * 5 + [1.0] * 100_000)
+    assert set(time_rounds([trial], seconds=0.01).samples["A"]) == {1.0}
 
 
 def test_verify_poisons_first() -> None:
-    lane, contender = _lane("A", [1.0], sets=2)
-    assert verify(lane) is None
-    contender.compute = lambda inputs: {}
-    message = verify(lane)
+    trial, candidate = _trial("A", [1.0], sets=2)
+    assert verify(trial) is None
+    candidate.compute = lambda inputs: {}
+    message = verify(trial)
     assert message is not None
     assert str(0xA5A5A5A5) in message

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from vkgroup.bench import Data
-from vkgroup.bench.verify import wrong
+from vkgroup.bench.host import first_error
 
 FLOATS = np.array([1.0, 2.0, np.nan], np.float32)
 
@@ -24,7 +24,7 @@ FLOATS = np.array([1.0, 2.0, np.nan], np.float32)
     ],
 )
 def test_the_same_is_right(expected: Any, found: Any) -> None:
-    assert wrong(Data({}, {"y": np.asarray(expected)}), {"y": found}) is None
+    assert first_error(Data({}, {"y": np.asarray(expected)}), {"y": found}) is None
 
 
 @pytest.mark.parametrize(
@@ -38,29 +38,29 @@ def test_the_same_is_right(expected: Any, found: Any) -> None:
     ],
 )
 def test_what_differs_is_named(expected: Any, found: Any, words: str) -> None:
-    assert words in str(wrong(Data({}, {"y": np.asarray(expected)}), {"y": found}))
+    assert words in str(first_error(Data({}, {"y": np.asarray(expected)}), {"y": found}))
 
 
 def test_a_missing_output_is_wrong() -> None:
-    assert wrong(Data({}, {"y": FLOATS}), {}) == "there is no output y"
+    assert first_error(Data({}, {"y": FLOATS}), {}) == "there is no output y"
 
 
 def test_bounds_allow_what_was_derived_and_no_more() -> None:
     data = Data({}, {"y": np.float32([1, 2])}, bounds={"y": [0.0, 0.25]})
-    assert wrong(data, {"y": np.float32([1, 2.25])}) is None
-    assert wrong(data, {"y": np.float32([1, 2.5])}) is not None
-    assert wrong(data, {"y": np.float32([1.25, 2])}) is not None
-    assert wrong(data, {"y": np.float32([1, np.nan])}) is not None
-    assert wrong(data, {"y": np.float32([1, np.inf])}) is not None
+    assert first_error(data, {"y": np.float32([1, 2.25])}) is None
+    assert first_error(data, {"y": np.float32([1, 2.5])}) is not None
+    assert first_error(data, {"y": np.float32([1.25, 2])}) is not None
+    assert first_error(data, {"y": np.float32([1, np.nan])}) is not None
+    assert first_error(data, {"y": np.float32([1, np.inf])}) is not None
 
 
 def test_an_error_is_not_lost_in_the_type_that_is_judged() -> None:
     # In float16 the difference of these overflows or rounds; in double it does not.
     data = Data({}, {"y": np.float16([65504])}, bounds={"y": 1.0})
-    assert wrong(data, {"y": np.float16([-65504])}) is not None
+    assert first_error(data, {"y": np.float16([-65504])}) is not None
 
 
 def test_a_function_judges_what_no_array_can() -> None:
     data = Data({}, verify=lambda found: None if len(found["y"]) == 2 else "not two")
-    assert wrong(data, {"y": FLOATS[:2]}) is None
-    assert wrong(data, {"y": FLOATS}) == "not two"
+    assert first_error(data, {"y": FLOATS[:2]}) is None
+    assert first_error(data, {"y": FLOATS}) == "not two"

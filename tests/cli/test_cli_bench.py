@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from vkgroup.bench import Case, Data, Definition, catalogue
-from vkgroup.bench.caches import Cache
+from vkgroup.bench.machine import Cache
 from vkgroup.cli.main import main
 from vkgroup.dispatch import Device
 from vkgroup.drivers import Driver

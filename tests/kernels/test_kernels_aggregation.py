@@ -12,8 +12,8 @@ import pytest
 import vkgroup.kernels
 from vkgroup.dispatch import Device
 from vkgroup.errors import InvalidDispatch
-from vkgroup.kernels.aggregation import COMPARISONS, OPERATIONS, plan_aggregation
-from vkgroup.kernels.types import GLSL
+from vkgroup.kernels.aggregation import OPERATIONS, plan_aggregation
+from vkgroup.kernels.types import COMPARISONS, GLSL
 
 Array = npt.NDArray[Any]
 

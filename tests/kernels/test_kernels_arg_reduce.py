@@ -12,8 +12,8 @@ import pytest
 from vkgroup import kernels
 from vkgroup.dispatch import Buffer, Device
 from vkgroup.errors import InvalidDispatch
-from vkgroup.kernels.arg_reduce import plan_arg_reduce
-from vkgroup.kernels.reduce_elements import macros_of
+from vkgroup.kernels.reduce import plan_arg_reduce
+from vkgroup.kernels.reduce_plan import macros_of
 from vkgroup.kernels.types import NUMBERS
 
 Array = npt.NDArray[Any]

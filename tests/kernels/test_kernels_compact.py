@@ -13,7 +13,7 @@ import pytest
 import vkgroup.kernels
 from vkgroup.dispatch import Buffer, Device
 from vkgroup.errors import InvalidDispatch
-from vkgroup.kernels.compact_plan import plan_compact
+from vkgroup.kernels.compact import plan_compact
 from vkgroup.kernels.plan import Pass
 
 Array = npt.NDArray[Any]

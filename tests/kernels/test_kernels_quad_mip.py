@@ -11,7 +11,7 @@ import pytest
 from vkgroup import kernels
 from vkgroup.dispatch import Device
 from vkgroup.errors import InvalidDispatch, Unsupported
-from vkgroup.kernels.quad_mip import VERSIONS, draw_quad_mip
+from vkgroup.kernels.mip_chain import VERSIONS, draw_quad_mip
 
 SHAPES = ((64, 64), (37, 113), (1, 9), (5, 1), (1, 1))
 

@@ -14,8 +14,7 @@ import vkgroup
 from vkgroup import kernels
 from vkgroup.dispatch import Buffer, Device
 from vkgroup.errors import InvalidDispatch, Unsupported
-from vkgroup.kernels.reduce import plan_reduce
-from vkgroup.kernels.reduce_elements import macros_of
+from vkgroup.kernels.reduce_plan import macros_of, plan_reduce
 from vkgroup.kernels.types import NUMBERS, OPERATIONS
 
 Array = npt.NDArray[Any]

@@ -14,7 +14,7 @@ import vkgroup.kernels
 from vkgroup.dispatch import Buffer, Device
 from vkgroup.drivers import Driver
 from vkgroup.errors import InvalidDispatch, Unsupported
-from vkgroup.kernels.scan_plan import plan_scan
+from vkgroup.kernels.scan import plan_scan
 from vkgroup.kernels.types import NUMBERS
 
 Array = npt.NDArray[Any]

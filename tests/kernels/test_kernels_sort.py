@@ -277,8 +277,8 @@ def test_nothing_to_sort_needs_no_device(monkeypatch: pytest.MonkeyPatch) -> Non
         (lambda d: kernels.sort(np.zeros(3), device=d, turns=3), "no tuning value 'turns'"),
         (lambda d: kernels.sort(np.zeros(3), device=d, items=0), "at least 1"),
         (lambda d: kernels.sort(np.zeros(3), device=d, early=1), "True or False"),
-        (lambda d: kernels.sort(np.zeros(3), device=d, match="luck"), "match is one of"),
-        (lambda d: kernels.sort(np.zeros(3), device=d, radix_bits=9), "4 to 8"),
+        (lambda d: kernels.sort(np.zeros(3), device=d, match="luck"), "match must be one of"),
+        (lambda d: kernels.sort(np.zeros(3), device=d, radix_bits=9), "at most 8"),
         (lambda d: kernels.sort(np.zeros(3), device=d, histogram_items=6), "multiple of 4"),
         (lambda d: kernels.sort(np.zeros(3), device=d, workgroup=30), "multiple of the subgroup size"),
         (

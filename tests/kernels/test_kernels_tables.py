@@ -12,7 +12,7 @@ import pytest
 import vkgroup
 from vkgroup import kernels
 from vkgroup.dispatch import Device
-from vkgroup.kernels.grid import parts
+from vkgroup.kernels.pipelines import parts
 from vkgroup.kernels.plan import Pass, Plan
 from vkgroup.kernels.tuning import TABLES, kinds, tuned
 

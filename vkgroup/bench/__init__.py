@@ -1,8 +1,8 @@
 """Benchmarks: subgroup operations compared with shared-memory alternatives and other packages."""
 
 from vkgroup.bench.definition import (
+    Candidate,
     Case,
-    Contender,
     Data,
     Definition,
     Peer,
@@ -10,4 +10,4 @@ from vkgroup.bench.definition import (
     powers_of_two,
 )
 
-__all__ = ["Case", "Contender", "Data", "Definition", "Peer", "Prepared", "powers_of_two"]
+__all__ = ["Candidate", "Case", "Data", "Definition", "Peer", "Prepared", "powers_of_two"]

@@ -16,21 +16,14 @@ from vkgroup.device.cuda import find_device
 from vkgroup.dispatch import Device
 
 Function = Callable[..., Mapping[str, Any]]
-"""Function of the package's module and its arrays by name; returns results by the names of vkgroup's
-outputs."""
+"""Function of the package's module and its arrays by name; returns results by names of outputs."""
 
 NVIDIA = 0x10DE
 """NVIDIA's PCI vendor id, as in `VkPhysicalDeviceProperties.vendorID`."""
 
 
 class ArrayPeer(ABC):
-    """A peer that is an array package; see `vkgroup.bench.definition.Peer`.
-
-    Attributes
-    ----------
-    name : name of the peer and of the module to import.
-    clock : the clock that measures it.
-    """
+    """A peer that is an array package; `name` is also that of its module."""
 
     name: str
     clock: str
@@ -39,10 +32,10 @@ class ArrayPeer(ABC):
         """Return why the peer cannot run on the same device, in one sentence, or None if it can."""
         if importlib.util.find_spec(self.name) is None:
             return f"{self.name} is not installed (pip install 'vkgroup[peers]')."
-        return self.refusal(device)
+        return self.why_unavailable(device)
 
     @abstractmethod
-    def refusal(self, device: Device) -> str | None:
+    def why_unavailable(self, device: Device) -> str | None:
         """Return why the installed package cannot run on the device, or None if it can."""
 
     def version(self) -> str:
@@ -54,32 +47,28 @@ class ArrayPeer(ABC):
         return importlib.import_module(self.name)
 
     @abstractmethod
-    def place(self, device: Device) -> ArrayPlace:
+    def array_device(self, device: Device) -> ArrayDevice:
         """Return the package's own name or object for the same device."""
 
     def prepare(self, device: Device, function: Function, data: Data) -> Prepared:
         """Copy a set of inputs to the device, ready for `function`."""
-        return PreparedArrays(self.module(), self.place(device), function, data)
+        return PreparedArrays(self.module(), self.array_device(device), function, data)
 
 
 class CudaPeer(ArrayPeer):
     """An array package for CUDA, on the same NVIDIA GPU as the Vulkan device.
 
     The CUDA driver determines the number of that device, and the package uses the same numbers. The package
-    itself is not queried, since CuPy 14 did not return the UUID of an H200, although the driver did.
-
-    Attributes
-    ----------
-    title : name of the package in messages.
-    no_cuda : the message if the package finds no CUDA.
+    itself is not queried, since CuPy 14 did not return the UUID of an H200, although the driver did. `title`
+    is the package's name in messages, and `no_cuda` the message if it finds no CUDA.
     """
 
     clock = "CUDA events"
     title: str
     no_cuda: str
 
-    def refusal(self, device: Device) -> str | None:
-        """Return why the installed package cannot run on the device, or None if it can."""
+    def why_unavailable(self, device: Device) -> str | None:
+        """Return the reason, as `ArrayPeer.why_unavailable`."""
         capabilities = device.capabilities
         if capabilities.vendor_id != NVIDIA or not capabilities.is_gpu:
             return f"{self.title} runs only on NVIDIA GPUs here, and {device.name} is none."
@@ -89,18 +78,18 @@ class CudaPeer(ArrayPeer):
             return f"{self.title} has no CUDA device with the UUID of {device.name}."
         return None
 
-    def place(self, device: Device) -> ArrayPlace:
-        """Return the package's own name or object for the same device."""
+    def array_device(self, device: Device) -> ArrayDevice:
+        """Return the package's CUDA device."""
         cuda_device = find_device(device.capabilities.uuid)
         assert cuda_device is not None, "the peer is available"
-        return self.on(self.module(), cuda_device.ordinal)
+        return self.cuda_device(self.module(), cuda_device.ordinal)
 
     @abstractmethod
-    def on(self, module: Any, ordinal: int) -> ArrayPlace:
+    def cuda_device(self, module: Any, ordinal: int) -> ArrayDevice:
         """Return the package's object for the CUDA device of that number."""
 
 
-class ArrayPlace(ABC):
+class ArrayDevice(ABC):
     """A device of an array package."""
 
     @abstractmethod
@@ -119,12 +108,12 @@ class ArrayPlace(ABC):
 class PreparedArrays:
     """A function with its inputs on the device; see `vkgroup.bench.definition.Prepared`."""
 
-    def __init__(self, module: Any, place: ArrayPlace, function: Function, data: Data) -> None:
-        self._module, self._place, self._function = module, place, function
-        self._inputs = {name: place.put(array) for name, array in data.inputs.items()}
+    def __init__(self, module: Any, device: ArrayDevice, function: Function, data: Data) -> None:
+        self._module, self._device, self._function = module, device, function
+        self._inputs = {name: device.put(array) for name, array in data.inputs.items()}
         self._results: Mapping[str, Any] = {}
 
-    def poison(self) -> None:
+    def overwrite_outputs(self) -> None:
         """Release the last results, since every call creates new ones."""
         self._results = {}
 
@@ -132,12 +121,12 @@ class PreparedArrays:
         """Call the function once and return the time in seconds."""
         # Release the last results first, so that the package can reuse their memory.
         self._results = {}
-        self._results, seconds = self._place.timed(lambda: self._function(self._module, **self._inputs))
+        self._results, seconds = self._device.timed(lambda: self._function(self._module, **self._inputs))
         return seconds
 
     def outputs(self) -> Arrays:
         """Return the results of the last call as NumPy arrays."""
-        return {name: self._place.get(result) for name, result in self._results.items()}
+        return {name: self._device.get(result) for name, result in self._results.items()}
 
     def close(self) -> None:
         """Release the arrays."""

@@ -1,8 +1,9 @@
-"""Catalogue of benchmarks and peers: the files of ``bench/definitions`` and ``bench/peers``."""
+"""Catalogue of benchmarks and peers (``bench/definitions``, ``bench/peers``), and notation of sizes."""
 
 from __future__ import annotations
 
 import importlib.util
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
@@ -85,12 +86,9 @@ def _fits(name: str, pattern: str) -> bool:
 @cache
 def peers() -> dict[str, Peer]:
     """Return the peers by name, without testing whether their packages are installed."""
-    found = {}
-    for path in sorted(bench("peers").glob("*.py")):
-        if not path.name.startswith("_"):
-            peer: Peer = _module("peers", path).PEER
-            found[peer.name] = peer
-    return found
+    paths = sorted(bench("peers").glob("*.py"))
+    modules = (_module("peers", path) for path in paths if not path.name.startswith("_"))
+    return {module.PEER.name: module.PEER for module in modules}
 
 
 def _module(kind: str, path: Path) -> ModuleType:
@@ -105,3 +103,31 @@ def _module(kind: str, path: Path) -> ModuleType:
     sys.modules[name] = module
     specification.loader.exec_module(module)
     return module
+
+
+_SIZE = re.compile(r"(\d+)(?:(\^|\*\*)(\d+)|([kKMG])i?)?")
+_SUFFIXES = {"k": 10, "K": 10, "M": 20, "G": 30}
+
+
+def parse_size(text: str) -> int:
+    """Parse a size: ``"1000003"``, ``"2^20"``, ``"2**20"``, ``"64k"`` or ``"1Mi"`` (powers of 1024).
+
+    Raises
+    ------
+    InvalidInput
+        The text is not a size, or the size is out of range.
+    """
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
+        raise InvalidInput(f"{text!r} is not a size; write 1000003, 2^20, 64k or 1M.")
+    base, power, exponent, suffix = match.groups()
+    size = int(base) ** min(int(exponent), 64) if power else int(base)
+    size <<= _SUFFIXES[suffix] if suffix else 0
+    if not 0 < size <= 1 << 40:
+        raise InvalidInput(f"{text!r}: a size must be in the range from 1 to 2^40.")
+    return size
+
+
+def power_text(size: int) -> str:
+    """Return a size as text: ``"2^20"`` for a power of two of at least 2^10, otherwise in decimal."""
+    return f"2^{size.bit_length() - 1}" if size >= 1024 and not size & (size - 1) else f"{size}"

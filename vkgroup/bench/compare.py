@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 import math
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vkgroup import choices
-from vkgroup.bench.statistics import Estimate, median_interval
-from vkgroup.errors import InvalidInput
+import msgspec
 
-THRESHOLD = choices.BENCH_THRESHOLD
-"""Minimum change of a row that counts as slower or faster, if the intervals do not overlap."""
+from vkgroup import choices
+from vkgroup.bench.row import Estimate, median_interval
+from vkgroup.errors import InvalidInput
 
 _UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 _CONTEXT = ("device", "driver_name", "driver_info", "driver_version", "vkgroup_version", "host_name", "clock")
@@ -23,14 +21,7 @@ _CONTEXT = ("device", "driver_name", "driver_info", "driver_version", "vkgroup_v
 
 @dataclass(frozen=True)
 class Change:
-    """One row in both runs.
-
-    Attributes
-    ----------
-    name : name of the row.
-    old, new : times in the unit `unit`.
-    unit : ``"s"``, ``"cycles"``, ….
-    """
+    """One row in both runs, with times in `unit` (``"s"``, ``"cycles"``, …)."""
 
     name: str
     old: Estimate
@@ -64,7 +55,7 @@ class Comparison:
     missing, added : rows only in the old run, and only in the new run.
     wrong : rows of the new run with wrong results, with the errors.
     context : different fields of the contexts: name to (old, new).
-    threshold : as `THRESHOLD`.
+    threshold : minimum relative change of the median of a row that counts as slower or faster.
     newly_wrong : rows of `wrong` whose results were not wrong in the old run.
     """
 
@@ -79,16 +70,11 @@ class Comparison:
     @property
     def worse(self) -> bool:
         """Whether any row became slower or wrong."""
-        return bool(self.wrong) or any(one.verdict(self.threshold) == "slower" for one in self.changes)
+        return bool(self.wrong) or any(change.verdict(self.threshold) == "slower" for change in self.changes)
 
 
-def compare(old: Path, new: Path, threshold: float = THRESHOLD) -> Comparison:
-    """Compare two files written by `vkgroup bench --json` or another program, in Google Benchmark's format.
-
-    Parameters
-    ----------
-    old, new : the files.
-    threshold : minimum relative change of the median of a row that counts as slower or faster.
+def compare(old: Path, new: Path, threshold: float = choices.BENCH_THRESHOLD) -> Comparison:
+    """Compare two files of `vkgroup bench --json` or another program, in Google Benchmark's format.
 
     Raises
     ------
@@ -98,58 +84,123 @@ def compare(old: Path, new: Path, threshold: float = THRESHOLD) -> Comparison:
     return between(_load(old), _load(new), threshold, names=(str(old), str(new)))
 
 
+class _Entry(msgspec.Struct):
+    """A benchmark of Google Benchmark's format; numbers are checked only if they are used."""
+
+    name: str = ""
+    run_name: str | msgspec.UnsetType = msgspec.UNSET
+    run_type: str = "iteration"
+    unit: str | msgspec.UnsetType = msgspec.UNSET
+    time_unit: str | msgspec.UnsetType = msgspec.UNSET
+    aggregate_name: Any = None
+    error_occurred: Any = False
+    error_message: Any = ""
+    skipped: Any = False
+    real_time: Any = msgspec.UNSET
+    time_low: Any = msgspec.UNSET
+    time_high: Any = msgspec.UNSET
+    confidence: Any = msgspec.UNSET
+    iterations: Any = msgspec.UNSET
+
+    @property
+    def row(self) -> str:
+        """Name of the row that the entry belongs to."""
+        return self.name if self.run_name is msgspec.UNSET else self.run_name
+
+    def number(self, field: str) -> float:
+        """Return a number; raise `ValueError` if it is missing or not a possible measurement."""
+        value = getattr(self, field)
+        if value is msgspec.UNSET:
+            raise ValueError(f"a benchmark lacks {field!r}")
+        try:
+            number = math.nan if isinstance(value, bool) else float(value + 0)
+        except (TypeError, OverflowError):
+            number = math.nan
+        if not math.isfinite(number):
+            raise ValueError(f"a benchmark has {repr(value)[:40]} instead of a finite number")
+        return number
+
+
+class _Run(msgspec.Struct):
+    """A run in Google Benchmark's format."""
+
+    benchmarks: list[_Entry]
+    context: dict[str, Any] | None = None
+
+    @property
+    def wrong(self) -> dict[str, str]:
+        """The rows with wrong results, with the errors."""
+        return {
+            entry.run_name: str(entry.error_message)
+            for entry in self.benchmarks
+            if entry.error_occurred and entry.run_name is not msgspec.UNSET
+        }
+
+    def times(self, units: Mapping[str, str]) -> dict[str, Estimate]:
+        """Return each row's time: vkgroup's interval if the file has it, or that of the repetitions."""
+        repetitions: dict[str, list[float]] = {}
+        intervals: dict[str, Estimate] = {}
+        for entry in self.benchmarks:
+            if entry.error_occurred or entry.skipped or entry.time_unit is msgspec.UNSET:
+                continue
+            if units.get(entry.row, "s") != "s":
+                unit = 1.0
+            elif entry.time_unit in _UNITS:
+                unit = _UNITS[entry.time_unit]
+            else:
+                raise ValueError(f"a benchmark has the unknown unit {entry.time_unit!r}")
+            if entry.run_type == "iteration":
+                repetitions.setdefault(entry.row, []).append(entry.number("real_time") * unit)
+            elif entry.aggregate_name == "median" and entry.time_low is not msgspec.UNSET:
+                median, low, high = (
+                    entry.number(field) * unit for field in ("real_time", "time_low", "time_high")
+                )
+                confidence, count = entry.number("confidence"), int(entry.number("iterations"))
+                intervals[entry.row] = Estimate(median, low, high, confidence, count)
+        return {
+            name: intervals.get(name) or median_interval(repetitions[name])
+            for name in dict.fromkeys([*repetitions, *intervals])
+        }
+
+
 def between(
     before: Mapping[str, Any],
     after: Mapping[str, Any],
-    threshold: float = THRESHOLD,
+    threshold: float = choices.BENCH_THRESHOLD,
     *,
     names: tuple[str, str] = ("the old run", "the new run"),
 ) -> Comparison:
-    """Compare two runs in Google Benchmark's format.
-
-    Parameters
-    ----------
-    before, after : results of `vkgroup.bench.google.to_json`.
-    threshold : as in `compare`.
-    names : names of the two runs, for error messages.
-
-    Raises
-    ------
-    InvalidInput
-        One of them does not have this format.
-    """
-    _check(before, names[0])
-    _check(after, names[1])
-    units = _units(before)
-    times, others = _times(before, units, names[0]), _times(after, units, names[1])
-    contexts = before.get("context") or {}, after.get("context") or {}
+    """Compare two results of `vkgroup.bench.google.to_json`; `names` are those of the runs in errors."""
+    runs = [_checked(data, name) for data, name in zip((before, after), names, strict=True)]
+    # Rows without a unit are in seconds.
+    units = {entry.row: entry.unit for entry in runs[0].benchmarks if entry.unit is not msgspec.UNSET}
+    times: list[dict[str, Estimate]] = []
+    for run, name in zip(runs, names, strict=True):
+        try:
+            times.append(run.times(units))
+        except ValueError as error:
+            raise InvalidInput(f"{name}: {error}; pass a file written by `vkgroup bench --json`.") from error
+    old, new = times
+    contexts = [run.context or {} for run in runs]
     differing = {
         key: (str(contexts[0].get(key, "–")), str(contexts[1].get(key, "–")))
         for key in _CONTEXT
         if contexts[0].get(key) != contexts[1].get(key)
     }
-    wrong = _wrong(after)
+    wrong = runs[1].wrong
     return Comparison(
-        tuple(Change(name, times[name], others[name], units[name]) for name in times if name in others),
-        tuple(name for name in times if name not in others),
-        tuple(name for name in others if name not in times),
+        tuple(Change(name, old[name], new[name], units.get(name, "s")) for name in old if name in new),
+        tuple(name for name in old if name not in new),
+        tuple(name for name in new if name not in old),
         wrong,
         differing,
         threshold,
-        tuple(name for name in wrong if name not in _wrong(before)),
+        tuple(name for name in wrong if name not in runs[0].wrong),
     )
 
 
-def _wrong(data: Mapping[str, Any]) -> dict[str, str]:
-    """Return the rows with wrong results, with the errors."""
-    return {
-        entry["run_name"]: str(entry.get("error_message", ""))
-        for entry in data["benchmarks"]
-        if entry.get("error_occurred") and "run_name" in entry
-    }
-
-
 def _load(path: Path) -> Any:
+    # Google Benchmark writes NaN and Infinity, which msgspec's decoder does not accept.
     try:
         return json.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
@@ -158,76 +209,11 @@ def _load(path: Path) -> Any:
         raise InvalidInput(f"{path} is not valid JSON: {error}") from error
 
 
-def _check(data: Any, path: str) -> None:
-    """Raise `InvalidInput` unless the data is a list of benchmarks with their context."""
-    entries = data.get("benchmarks") if isinstance(data, dict) else None
-    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+def _checked(data: Any, name: str) -> _Run:
+    """Return a run; raise `InvalidInput` unless the data is a list of benchmarks with their context."""
+    try:
+        return msgspec.convert(data, _Run)
+    except msgspec.ValidationError as error:
         raise InvalidInput(
-            f"{path} has no list of benchmarks; pass a file written by `vkgroup bench --json`."
-        )
-    if not isinstance(data.get("context") or {}, dict):
-        raise InvalidInput(f"{path}: the context is not a JSON object.")
-    for entry in entries:
-        for field in ("name", "run_name", "unit", "time_unit", "run_type"):
-            if not isinstance(entry.get(field, ""), str):
-                raise InvalidInput(
-                    f"{path}: {field} of a benchmark must be a string; it is {entry[field]!r}."
-                )
-
-
-def _units(data: Mapping[str, Any]) -> defaultdict[str, str]:
-    """Return the units of rows that have one; rows without a unit are in seconds."""
-    units = defaultdict(lambda: "s")
-    for entry in data["benchmarks"]:
-        if isinstance(entry.get("unit"), str):
-            units[_name(entry)] = entry["unit"]
-    return units
-
-
-def _name(entry: Mapping[str, Any]) -> str:
-    """Return the name of a row that an entry belongs to."""
-    return str(entry.get("run_name", entry.get("name", "")))
-
-
-def _number(value: Any) -> float:
-    """Return a number of a file; raise `ValueError` if it is not a possible measurement."""
-    try:
-        number = float(value) if isinstance(value, int | float) else math.nan
-    except OverflowError:
-        number = math.inf
-    if isinstance(value, bool) or not math.isfinite(number):
-        raise ValueError(f"a benchmark has {repr(value)[:40]} instead of a finite number")
-    return number
-
-
-def _times(data: Mapping[str, Any], units: Mapping[str, str], path: str) -> dict[str, Estimate]:
-    """Return each row's time: vkgroup's interval if the file has it, or that of the repetitions."""
-    repetitions: dict[str, list[float]] = {}
-    found: dict[str, Estimate] = {}
-    try:
-        for entry in data["benchmarks"]:
-            name = _name(entry)
-            if entry.get("error_occurred") or entry.get("skipped") or "time_unit" not in entry:
-                continue
-            unit = _UNITS[entry["time_unit"]] if units[name] == "s" else 1.0
-            if entry.get("run_type", "iteration") == "iteration":
-                repetitions.setdefault(name, []).append(_number(entry["real_time"]) * unit)
-            elif entry.get("aggregate_name") == "median" and "time_low" in entry:
-                middle, low, high = (
-                    _number(entry[key]) * unit for key in ("real_time", "time_low", "time_high")
-                )
-                counted = _number(entry["confidence"]), int(_number(entry["iterations"]))
-                found[name] = Estimate(middle, low, high, *counted)
-    except KeyError as error:
-        raise InvalidInput(f"{path}: a benchmark lacks {error}, or has a unit of that name.") from error
-    except ValueError as error:
-        raise InvalidInput(f"{path}: {error}") from error
-    return {name: found.get(name) or median_interval(times) for name, times in _both(repetitions, found)}
-
-
-def _both(
-    repetitions: Mapping[str, list[float]], found: Mapping[str, Estimate]
-) -> Iterable[tuple[str, list[float]]]:
-    """Yield each name once, with its repetitions."""
-    for name in dict.fromkeys([*repetitions, *found]):
-        yield name, repetitions.get(name, [])
+            f"{name} is not a benchmark result: {error}; pass a file written by `vkgroup bench --json`."
+        ) from error

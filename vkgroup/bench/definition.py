@@ -43,20 +43,6 @@ class Data:
     verify: Callable[[Arrays], str | None] | None = None
 
 
-class Recorded(Protocol):
-    """A plan recorded on buffers, as returned by `vkgroup.kernels.plan.Plan.record`."""
-
-    @property
-    def buffers(self) -> Mapping[str, Any]:
-        """All buffers by name."""
-
-    def run(self) -> None:
-        """Run once and wait until the work is done."""
-
-    def timed(self, *, repeat: int = 1) -> float | None:
-        """Run, and return the seconds per run from the device's timestamps, or None if it has none."""
-
-
 @runtime_checkable
 class Recordable(Protocol):
     """Work that can be recorded and run on a device, such as `vkgroup.kernels.plan.Plan`."""
@@ -74,9 +60,9 @@ class Recordable(Protocol):
 
 
 class Prepared(Protocol):
-    """A contender with one set of inputs on the device, ready to run many times."""
+    """A candidate with one set of inputs on the device, ready to run many times."""
 
-    def poison(self) -> None:
+    def overwrite_outputs(self) -> None:
         """Overwrite the outputs of an earlier run, unless the next run creates new outputs."""
 
     def time(self) -> float:
@@ -90,7 +76,7 @@ class Prepared(Protocol):
 
 
 @runtime_checkable
-class Contender(Protocol):
+class Candidate(Protocol):
     """Work other than a plan that can be timed, with its own clock and its own way to run.
 
     Attributes
@@ -142,7 +128,7 @@ class Case:
     Attributes
     ----------
     variants : name (``"subgroup"``, ``"shared"``, or others) to a function that returns the plan, or a
-        `Contender`. A variant that raises `Unsupported` is omitted, and the output gives the reason.
+        `Candidate`. A variant that raises `Unsupported` is omitted, and the output gives the reason.
     data : function that creates a set of inputs from a generator. It is called several times if one set would
         stay in a cache.
     bytes : minimum number of bytes that move between memory and the device: inputs read once, outputs written
@@ -159,7 +145,7 @@ class Case:
     unit : unit of the times that `Prepared.time` returns: ``"s"``, ``"cycles"``, ….
     """
 
-    variants: Mapping[str, Callable[[], Recordable | Contender]]
+    variants: Mapping[str, Callable[[], Recordable | Candidate]]
     data: Callable[[np.random.Generator], Data]
     bytes: int
     items: int

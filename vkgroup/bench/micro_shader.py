@@ -9,6 +9,14 @@ binding 2, clocks : (samples, subgroups) begin and end times, 64 bits each.
 
 The constant `THROUGHPUT` selects the measurement: one chain in one subgroup (latency), or several chains at
 once in many subgroups (throughput).
+
+Feedback
+--------
+Each operand of a chain is ``base ^ (result & zero)`` in bits, where `zero` is a push constant and is 0. The
+compiler does not know this value, so every step depends on the previous one. All steps have the same
+operands, so one application of the function gives the expected result of the whole chain. In a second run of
+the same shader, all bits of `zero` are set. Then every step depends on the values of all previous steps,
+which proves that no step was skipped.
 """
 
 from __future__ import annotations
@@ -17,7 +25,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from string import Template
 
-from vkgroup.bench import micro_feed, micro_shared
+from vkgroup.bench import micro_shared
 from vkgroup.bench.micro_cases import SUBSETS, Case
 from vkgroup.conformance.glsl_types import planes, reader, writer
 from vkgroup.conformance.intrinsics import EXTENSION, intrinsic_of
@@ -161,7 +169,7 @@ def _apply(entry: Entry, size: int) -> str:
         return f"\n    return {_call(case, size)};"
     if not case.operation.operands:
         return "\n    return x && lane == 0u;"
-    return f"\n    return {micro_feed.stand_in(case.type, case.result, 'x')};"
+    return f"\n    return {_substitute(case.type, case.result, 'x')};"
 
 
 def _prologue(entry: Entry) -> str:
@@ -188,7 +196,7 @@ def _function(entry: Entry, number: int, size: int, shape: Shape) -> str:
     def following(chain: int | str, turn: int) -> str:
         at = f"_{chain}" if chain != "" else ""
         zero = f"push.zero.{'xy'[turn % 2]}"
-        feed = micro_feed.next_operand(type_, result, f"base{at or '_0'}", f"r{at}", zero)
+        feed = _next_operand(type_, result, f"base{at or '_0'}", f"r{at}", zero)
         return f"x{at} = {feed};"
 
     many = [
@@ -229,11 +237,11 @@ def _declarations(entries: Sequence[Entry]) -> str:
     shared = [entry.case for entry in entries if entry.kind == "shared"]
     results = dict.fromkeys(entry.case.result for entry in entries)
     lines = [reader(type_), *(writer(result) for result in results)]
-    lines += [micro_feed.feed(type_), micro_feed.feed_word(type_)]
+    lines += [_feed(type_), _feed_word(type_)]
     if shared:
-        lines.append(micro_shared.memory(type_))
+        lines.append(micro_shared.EXCHANGE.substitute(T=type_.name))
         if any(micro_shared.has_votes(case) for case in shared):
-            lines.append(micro_shared.votes())
+            lines.append(micro_shared.GATHER)
     for operator in dict.fromkeys(name for case in shared for name in micro_shared.operators(case)):
         lines.append(f"{type_} identity_{micro_shared.combine_name(operator, type_)};")
         lines.append(micro_shared.combine(operator, type_))
@@ -250,7 +258,9 @@ def _extensions(entries: Sequence[Entry], clock: bool) -> str:
         types: tuple[GlslType, ...] = (case.type, case.result)
         for type_ in types:
             names |= {*type_.scalar.extensions, *type_.scalar.subgroup_extensions}
-            names |= {*micro_feed.extensions(type_)}
+            if type_.scalar.name == "float16_t":
+                # Feedback changes the bits of floats.
+                names.add("GL_EXT_shader_explicit_arithmetic_types_int16")
         if case.operation.by_instruction:
             names.add(EXTENSION)
         elif entry.kind == "subgroup":
@@ -261,14 +271,7 @@ def _extensions(entries: Sequence[Entry], clock: bool) -> str:
 
 
 def source(entries: Sequence[Entry], size: int, shape: Shape, *, clock: bool) -> str:
-    """Return the shader of a batch.
-
-    Parameters
-    ----------
-    entries : the functions of the shader, selected by index; all of one type.
-    size : the subgroup size.
-    clock : whether the device has a shader clock; otherwise no times are written.
-    """
+    """Return the shader of a batch, whose functions have one type; without a clock it writes no times."""
     functions = [_function(entry, number, size, shape) for number, entry in enumerate(entries)]
     cases = [f"    case {number}u: run_{number}(); break;" for number in range(len(entries))]
     return _SHADER.substitute(
@@ -280,3 +283,71 @@ def source(entries: Sequence[Entry], size: int, shape: Shape, *, clock: bool) ->
         functions="\n".join(functions),
         cases="\n".join(cases),
     )
+
+
+_SIGNED = {8: "int8_t", 16: "int16_t", 32: "int", 64: "int64_t"}
+
+#: By the size of a float: functions to and from its bits, and casts of `zero` and of a word to these bits.
+_FLOAT_BITS = {
+    16: ("float16BitsToUint16", "uint16BitsToFloat16", "uint16_t(zero)", "uint16_t(word & zero)"),
+    32: ("floatBitsToUint", "uintBitsToFloat", "zero", "(word & zero)"),
+    64: ("unpackDouble2x32", "packDouble2x32", "zero", "uvec2(word & zero, 0u)"),
+}
+
+
+def _feed_component(type_: GlslType, suffix: str) -> str:
+    """Return the GLSL of the next operand of one component."""
+    scalar = type_.scalar
+    base, result = f"base{suffix}", f"result{suffix}"
+    if scalar.kind == "bool":
+        return f"({base} != ({result} && zero != 0u))"
+    if scalar.kind == "float":
+        to_bits, from_bits, mask, _ = _FLOAT_BITS[scalar.bits]
+        return f"{from_bits}({to_bits}({base}) ^ ({to_bits}({result}) & {mask}))"
+    mask = f"{_SIGNED[scalar.bits]}(int(zero))"
+    mask = mask if scalar.kind == "int" else f"{scalar.name}({mask})"
+    return f"({base} ^ ({result} & {mask}))"
+
+
+def _feed(type_: GlslType) -> str:
+    """Return the GLSL function ``T feed(T base, T result, uint zero)``."""
+    name = type_.name
+    value = _feed_component(type_, "")
+    if type_.components > 1:
+        components = (_feed_component(type_, f".{axis}") for axis in "xyzw"[: type_.components])
+        value = f"{name}({', '.join(components)})"
+    return f"{name} feed({name} base, {name} result, uint zero) {{ return {value}; }}"
+
+
+def _feed_word(type_: GlslType) -> str:
+    """Return ``T feed_word(T base, uint word, uint zero)`` for results of a type other than the operand's."""
+    first = "next.x" if type_.components > 1 else "next"
+    scalar = type_.scalar
+    if scalar.kind == "bool":
+        changed = f"({first} != ((word & zero) != 0u))"
+    elif scalar.kind == "float":
+        to_bits, from_bits, _, word = _FLOAT_BITS[scalar.bits]
+        changed = f"{from_bits}({to_bits}({first}) ^ {word})"
+    else:
+        changed = f"({first} ^ {scalar.name}(word & zero))"
+    name = type_.name
+    return f"{name} feed_word({name} next, uint word, uint zero) {{ {first} = {changed}; return next; }}"
+
+
+def _next_operand(operand: GlslType, result: GlslType, base: str, value: str, zero: str) -> str:
+    """Return the GLSL of the next operand of a chain."""
+    if operand == result:
+        return f"feed({base}, {value}, {zero})"
+    first = f"{value}.x" if result.components > 1 else value
+    word = first if result.scalar.name == "uint" else f"uint({first})"
+    return f"feed_word({base}, {word}, {zero})"
+
+
+def _substitute(operand: GlslType, result: GlslType, value: str) -> str:
+    """Return the GLSL that replaces a function in the chain that measures the cost of feedback."""
+    if operand == result:
+        return value
+    first = f"{value}.x" if operand.components > 1 else value
+    if result.scalar.kind == "bool":
+        return f"({first} != {operand.scalar.name}(0))"
+    return f"{result.name}(uint({first}))"

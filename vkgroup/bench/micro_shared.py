@@ -48,7 +48,7 @@ _OPERATORS = {"Add": "a + b", "Mul": "a * b", "Min": "min(a, b)", "Max": "max(a,
 _BITS = {"And": "&", "Or": "|", "Xor": "^"}
 _LOGIC = {"And": "&&", "Or": "||", "Xor": "^^"}
 
-_EXCHANGE = Template("""
+EXCHANGE = Template("""
 shared $T memory_$T[2u * WORKGROUP];
 $T exchanged($T x, uint source) {
     memory_$T[side * WORKGROUP + place] = x;
@@ -57,8 +57,9 @@ $T exchanged($T x, uint source) {
     side ^= 1u;
     return result;
 }""")
+"""Shared memory and function for exchanges of a type."""
 
-_GATHER = """
+GATHER = """
 shared uint votes[3u * GROUPS * 4u];
 uvec4 gathered(bool x) {
     uint at = (turn * GROUPS + place / SIZE) * 4u;
@@ -73,6 +74,7 @@ void clear_votes() {
     for (uint k = place; k < 3u * GROUPS * 4u; k += WORKGROUP) votes[k] = 0u;
     barrier();
 }"""
+"""Shared memory and functions for ballots."""
 
 # Exchanges at distances of 1, 2, 4, … lanes; each one doubles the number of lanes in a lane's result.
 _REDUCE = Template("""
@@ -135,16 +137,6 @@ def operators(case: Case) -> tuple[str, ...]:
     if case.operation.name in _QUADS:
         return (_QUADS[case.operation.name],)
     return (case.operation.operator,) if case.operation.operator is not None else ()
-
-
-def memory(type_: GlslType) -> str:
-    """Return the declarations of the shared memory for exchanges of a type, and for ballots."""
-    return _EXCHANGE.substitute(T=type_.name)
-
-
-def votes() -> str:
-    """Return the declarations of the shared memory for ballots."""
-    return _GATHER
 
 
 def bytes_an_invocation(type_: GlslType) -> int:

@@ -36,7 +36,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {{ numbers[id.x] += 1u; }}
 
 @dataclass(frozen=True)
 class Work:
-    """The work of a contender in one call.
+    """The work of a candidate in one call.
 
     Attributes
     ----------
@@ -86,26 +86,20 @@ def only_driver(device: Device) -> Iterator[None]:
                 os.environ[name] = value
 
 
-class Submitting:
-    """Contender: one dispatch per call, or a sequence of dispatches that is recorded once.
-
-    Parameters
-    ----------
-    device : an open device.
-    work : what is done in a call; without `recorded` it is one `Work.dispatch` for each dispatch.
-    """
+class SubmissionCandidate:
+    """Calls of separate dispatches, or of a sequence of dispatches that is recorded once."""
 
     clock = "wall clock"
 
     def __init__(self, device: Device, work: Work) -> None:
         self._device, self._work = device, work
 
-    def prepare(self, data: Data) -> PreparedSubmitting:
+    def prepare(self, data: Data) -> PreparedSubmission:
         """Create the pipeline and the buffer, and record the commands if `recorded` is set."""
-        return PreparedSubmitting(self._device, self._work)
+        return PreparedSubmission(self._device, self._work)
 
 
-class PreparedSubmitting(Closing):
+class PreparedSubmission(Closing):
     """See `vkgroup.bench.definition.Prepared`."""
 
     def __init__(self, device: Device, work: Work) -> None:
@@ -121,7 +115,7 @@ class PreparedSubmitting(Closing):
         for _ in range(self._work.dispatches):
             bound.dispatch(_GROUPS)
 
-    def poison(self) -> None:
+    def overwrite_outputs(self) -> None:
         """Set the integers to 0."""
         self._numbers.write(np.zeros(COUNT, np.uint32))
 

@@ -1,39 +1,71 @@
-"""Plans as contenders, recorded once per set of data; all variants share inputs and host memory."""
+"""Plans as candidates, recorded once per set of data; all variants share inputs and host memory."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
 
 from vkgroup.bench.definition import Arrays, Data, Recordable
-from vkgroup.bench.landing import Landing
 from vkgroup.bench.row import TIMESTAMPS
 from vkgroup.closing import Closing
-from vkgroup.dispatch import Buffer, Device, Fill
+from vkgroup.dispatch import Buffer, Copy, Device, Fill
 from vkgroup.errors import InvalidInput
 
-POISON = 0xA5
+FILL_BYTE = 0xA5
 """Byte value that fills outputs before a run whose results are verified."""
 
 WALL_CLOCK = "wall clock"
 
+_ALIGNMENT = 256
 _TIMEOUT = 120.0
 
 
-class Inputs(Closing):
-    """The sets of inputs on the device; all plans share one buffer per array.
-
-    Attributes
-    ----------
-    landing : host memory for the outputs of all plans.
-    """
+class Readback(Closing):
+    """Host memory that a GPU copies outputs into; all variants of a row use it, one after the other."""
 
     def __init__(self, device: Device) -> None:
         self._device = device
-        self.landing = Landing(device)
+        self._memory: Buffer | None = None
+
+    def fetch(self, buffers: Mapping[str, Buffer]) -> Arrays:
+        """Return the contents of buffers; they are valid until a buffer is written or the next fetch."""
+        kind = self._device.capabilities.type
+        if kind == "cpu":
+            return {name: np.from_dlpack(buffer) for name, buffer in buffers.items()}
+        if kind != "discrete_gpu":
+            return {name: buffer.read() for name, buffer in buffers.items()}
+        # `Buffer.read` copies through a small buffer into a new array. For each GiB this takes hundreds of
+        # transfers, copies on one core, and first accesses to new memory pages.
+        sizes = [-(-buffer.nbytes // _ALIGNMENT) * _ALIGNMENT for buffer in buffers.values()]
+        if self._memory is None or self._memory.nbytes < sum(sizes):
+            self.close()
+            self._memory = self._device.buffer(sum(sizes), host=True)
+        views, offset = {}, 0
+        for (name, buffer), size in zip(buffers.items(), sizes, strict=True):
+            views[name] = self._memory.view(buffer.dtype, buffer.shape, offset)
+            offset += size
+        copies = [Copy(buffer, views[name], nbytes=buffer.nbytes) for name, buffer in buffers.items()]
+        with self._device.sequence(copies) as work:
+            work.run(timeout=_TIMEOUT)
+        return {name: np.from_dlpack(view) for name, view in views.items()}
+
+    def close(self) -> None:
+        """Release the memory; it remains while arrays still view it."""
+        if self._memory is not None:
+            self._memory.close()
+            self._memory = None
+
+
+class Inputs(Closing):
+    """The sets of inputs on the device, with one buffer per array, and the readback of all plans."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self.readback = Readback(device)
         # Each set is kept with its buffers, since a freed set's id could be reused.
         self._buffers: dict[tuple[int, str], tuple[Data, Buffer]] = {}
 
@@ -54,10 +86,10 @@ class Inputs(Closing):
         for _, buffer in self._buffers.values():
             buffer.close()
         self._buffers.clear()
-        self.landing.close()
+        self.readback.close()
 
 
-class PlanContender:
+class PlanCandidate:
     """A plan that is timed by the device's timestamps, or by the host's clock if the device has none."""
 
     def __init__(self, device: Device, plan: Recordable, inputs: Inputs) -> None:
@@ -74,33 +106,32 @@ class PlanContender:
                 " data; benchmark a plan with separate outputs."
             )
         buffers = {name: self._inputs.buffer(data, name) for name in self._plan.inputs}
-        return PreparedPlan(self._device, self._plan, buffers, self.clock, self._inputs.landing)
+        return PreparedPlan(self._device, self._plan, buffers, self.clock, self._inputs.readback)
 
 
 class PreparedPlan(Closing):
     """A plan recorded on one set of inputs."""
 
     def __init__(
-        self, device: Device, plan: Recordable, buffers: dict[str, Buffer], clock: str, landing: Landing
+        self, device: Device, plan: Recordable, buffers: dict[str, Buffer], clock: str, readback: Readback
     ) -> None:
-        self._landing = landing
+        self._readback = readback
         self._names = tuple(plan.outputs)
         self._stamped = clock == TIMESTAMPS
         with ExitStack() as stack:
             self._work: Any = stack.enter_context(plan.record(**buffers))
             outputs = [self._work.buffers[name] for name in self._names]
-            self._fill = stack.enter_context(
-                device.sequence([Fill(one, POISON * 0x01010101) for one in outputs if one.nbytes >= 4])
-            )
+            fills = [Fill(buffer, FILL_BYTE * 0x01010101) for buffer in outputs if buffer.nbytes >= 4]
+            self._fill = stack.enter_context(device.sequence(fills))
             self._stack = stack.pop_all()
 
-    def poison(self) -> None:
+    def overwrite_outputs(self) -> None:
         """Fill the outputs with a byte pattern."""
         self._fill.run()
         for name in self._names:
             buffer = self._work.buffers[name]
             if rest := buffer.nbytes % 4:
-                buffer.write(np.full(rest, POISON, np.uint8), buffer.nbytes - rest)
+                buffer.write(np.full(rest, FILL_BYTE, np.uint8), buffer.nbytes - rest)
 
     def time(self) -> float:
         """Run the plan once and return the time in seconds."""
@@ -112,7 +143,7 @@ class PreparedPlan(Closing):
 
     def outputs(self) -> Arrays:
         """Return the outputs of the last run; they are valid until the next run."""
-        return self._landing.fetch({name: self._work.buffers[name] for name in self._names})
+        return self._readback.fetch({name: self._work.buffers[name] for name in self._names})
 
     def close(self) -> None:
         """Free the recording and its buffers; the inputs remain."""

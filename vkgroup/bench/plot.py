@@ -9,8 +9,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from vkgroup.bench.catalogue import power_text
 from vkgroup.bench.row import Row, Timed
-from vkgroup.bench.sizes import power_text
 from vkgroup.errors import InvalidInput, Unsupported
 
 # Okabe and Ito's color-blind safe palette; a version has the same color in all plots.
@@ -36,22 +36,11 @@ _STYLE = {
 
 
 def plot(rows: Sequence[Row], path: Path, title: str, sweep: str | None = None) -> None:
-    """Plot rows into a file.
+    """Plot rows into a file; rows without times are omitted.
 
-    Parameters
-    ----------
-    rows : rows of a run; rows without times are omitted.
-    path : path of the image; its suffix selects the format (``.png``, ``.svg``, ``.pdf``).
-    title : the measured machine, in one line.
-    sweep : ``"size"`` or the tuning parameter that varies between the rows, for one line per version; None
-        for bars.
-
-    Raises
-    ------
-    Unsupported
-        matplotlib is not installed.
-    InvalidInput
-        No row has a time, or the file cannot be written.
+    The suffix of the path selects the format (``.png``, ``.svg``, ``.pdf``); the title names the machine.
+    `sweep` is ``"size"`` or the tuning parameter that varies between the rows, for one line per version; None
+    for bars.
     """
     library = _matplotlib()
     timed = [row for row in rows if row.timed]
@@ -68,15 +57,7 @@ def plot(rows: Sequence[Row], path: Path, title: str, sweep: str | None = None) 
 
 
 def require_drawable(path: Path) -> None:
-    """Check that a plot can be written, before a long measurement starts.
-
-    Raises
-    ------
-    Unsupported
-        matplotlib is not installed.
-    InvalidInput
-        The folder does not exist, or the format is not supported.
-    """
+    """Raise `Unsupported` or `InvalidInput` if a plot cannot be written, before a long measurement starts."""
     formats = _matplotlib().figure().canvas.get_supported_filetypes()
     if path.suffix.removeprefix(".") not in formats:
         raise InvalidInput(f"{path}: the suffix of a plot must be .png, .svg or .pdf.")
@@ -97,16 +78,12 @@ def _matplotlib() -> ModuleType:
     return pyplot
 
 
-def _colors(names: Sequence[str]) -> dict[str, str]:
-    others = iter(_OTHERS * (1 + len(names)))
+def _colors(rows: Sequence[Row]) -> dict[str, str]:
+    """Return a color for each version of the rows: subgroup, shared, other variants, then peers."""
+    variants = [name for row in rows for name in row.variants]
+    others = cycle(_OTHERS)
+    names = dict.fromkeys([*variants, *(name for row in rows for name in row.peers)])
     return {name: _COLORS.get(name) or next(others) for name in names}
-
-
-def _names(rows: Sequence[Row]) -> list[str]:
-    """Return all versions of the rows: subgroup, shared, other variants, then peers."""
-    found = dict.fromkeys(name for row in rows for name in row.variants)
-    found |= dict.fromkeys(name for row in rows for name in row.peers)
-    return list(found)
 
 
 def _lines(library: Any, rows: Sequence[Row], title: str, sweep: str) -> Any:
@@ -121,12 +98,17 @@ def _lines(library: Any, rows: Sequence[Row], title: str, sweep: str) -> Any:
         squeeze=False,
         layout="constrained",
     )
-    colors = _colors(_names(rows))
-    for place, family in zip(axes.flat, families, strict=False):
-        _panel(place, [row for row in rows if row.name == family], sweep, colors)
-    for place in list(axes.flat)[len(families) :]:
-        place.set_visible(False)
-    _finish(figure, axes, title)
+    colors = _colors(rows)
+    for panel, family in zip(axes.flat, families, strict=False):
+        _panel(panel, [row for row in rows if row.name == family], sweep, colors)
+    for panel in list(axes.flat)[len(families) :]:
+        panel.set_visible(False)
+    entries: dict[str, Any] = {}
+    for panel in axes.flat:
+        for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
+            entries.setdefault(label, handle)
+    figure.legend(entries.values(), entries.keys(), loc="outside lower center", ncols=min(6, len(entries)))
+    figure.suptitle(title, fontsize=10)
     return figure
 
 
@@ -137,10 +119,15 @@ def _panel(axes: Any, rows: Sequence[Row], sweep: str, colors: dict[str, str]) -
     )
     scale, unit = _unit(rows)
     markers = dict(zip([name for name in colors if name not in _MARKERS], cycle(_OTHER_MARKERS)))
-    for name in _names(rows):
-        found = [(position(row), row.timed[name], row) for row in rows if name in row.timed]
-        xs = [x for x, _, _ in found]
-        middle, low, high = ([_height(row, entry, end) / scale for _, entry, row in found] for end in _ENDS)
+    for name in colors:
+        present = [row for row in rows if name in row.timed]
+        if not present:
+            continue
+        xs = [position(row) for row in present]
+        middle, low, high = (
+            [_height(row, row.timed[name], end) / scale for row in present]
+            for end in ("median", "high", "low")
+        )
         axes.plot(
             xs, middle, marker={**markers, **_MARKERS}[name], markersize=3.5, label=name, color=colors[name]
         )
@@ -150,20 +137,17 @@ def _panel(axes: Any, rows: Sequence[Row], sweep: str, colors: dict[str, str]) -
         axes.axhline(level / scale, color=_CEILING, linestyle=style, linewidth=1.1, label=f"{name} ceiling")
     axes.set_xscale("log", base=2)
     axes.set_ylim(bottom=0)
-    places = sorted({position(row) for row in rows})
+    positions = sorted({position(row) for row in rows})
     if sweep == "size":
-        ends = (math.log2(places[0]), math.log2(places[-1]))
+        ends = (math.log2(positions[0]), math.log2(positions[-1]))
         step = max(1, math.ceil((ends[1] - ends[0]) / 6))
         axes.set_xticks([2.0**exponent for exponent in range(round(ends[0]), round(ends[1]) + 1, step)])
     else:
-        axes.set_xticks(places, [f"{place:g}" for place in places])
+        axes.set_xticks(positions, [f"{value:g}" for value in positions])
     axes.minorticks_off()
     axes.set_xlabel("size" if sweep == "size" else _parameter(rows, sweep))
     axes.set_ylabel(unit)
     axes.set_title(rows[0].name)
-
-
-_ENDS = ("median", "high", "low")
 
 
 def _height(row: Row, entry: Timed, end: str) -> float:
@@ -182,12 +166,12 @@ def _unit(rows: Sequence[Row]) -> tuple[float, str]:
 
 def _levels(rows: Sequence[Row]) -> dict[str, float]:
     """Return the ceilings in the unit of the rows' rates, each with its median over the rows."""
-    found: dict[str, list[float]] = {}
+    rates: dict[str, list[float]] = {}
     for row in rows:
         for name, entry in row.ceilings.items():
             if entry.counts == row.counts:
-                found.setdefault(name, []).append(entry.rate)
-    return {name: sorted(rates)[len(rates) // 2] for name, rates in found.items()}
+                rates.setdefault(name, []).append(entry.rate)
+    return {name: sorted(values)[len(values) // 2] for name, values in rates.items()}
 
 
 def _parameter(rows: Sequence[Row], sweep: str) -> str:
@@ -199,11 +183,10 @@ def _bars(library: Any, rows: Sequence[Row], title: str) -> Any:
     """Plot a group of bars per row: shares of a ceiling, or values grouped by unit."""
     panels: dict[str, list[Row]] = {}
     for row in rows:
-        held = len(row.shares) == len(row.timed)
-        panels.setdefault("% of the ceiling" if held else _unit([row])[1], []).append(row)
-    names = _names(rows)
-    colors = _colors(names)
-    counts = [sum(len(row.timed) + 0.8 for row in found) for found in panels.values()]
+        has_shares = len(row.shares) == len(row.timed)
+        panels.setdefault("% of the ceiling" if has_shares else _unit([row])[1], []).append(row)
+    colors = _colors(rows)
+    counts = [sum(len(row.timed) + 0.8 for row in panel) for panel in panels.values()]
     figure, axes = library.subplots(
         len(panels),
         1,
@@ -212,10 +195,10 @@ def _bars(library: Any, rows: Sequence[Row], title: str) -> Any:
         squeeze=False,
         layout="constrained",
     )
-    for place, (unit, found) in zip(axes.flat, panels.items(), strict=True):
-        _bar_panel(place, found, unit, colors)
-    handles = [library.Rectangle((0, 0), 1, 1, color=colors[name]) for name in names]
-    figure.legend(handles, names, loc="outside lower center", ncols=min(6, len(names)))
+    for panel, (unit, panel_rows) in zip(axes.flat, panels.items(), strict=True):
+        _bar_panel(panel, panel_rows, unit, colors)
+    handles = [library.Rectangle((0, 0), 1, 1, color=color) for color in colors.values()]
+    figure.legend(handles, colors.keys(), loc="outside lower center", ncols=min(6, len(colors)))
     figure.suptitle(title, fontsize=10)
     return figure
 
@@ -230,7 +213,7 @@ def _bar_panel(axes: Any, rows: Sequence[Row], unit: str, colors: dict[str, str]
         for offset, (name, entry) in enumerate(entries):
             longest = max(longest, _bar(axes, bottom + offset, row, entry, colors[name], shares))
         bottom += len(entries) + 0.8
-    axes.set_yticks(middles, [f"{row.name}\n{_where(row)}" for row in rows])
+    axes.set_yticks(middles, [_bar_label(row) for row in rows])
     axes.set_ylim(bottom - 1.1, -0.7)
     # Leave room for the text next to the longest bar.
     axes.set_xlim(0, 1.28 * max(longest, 100 if shares else 0))
@@ -240,8 +223,9 @@ def _bar_panel(axes: Any, rows: Sequence[Row], unit: str, colors: dict[str, str]
         axes.axvline(100, color=_CEILING, linestyle="--", linewidth=1.1)
 
 
-def _where(row: Row) -> str:
-    return ", ".join((_size(row), *(f"{key} {value}" for key, value in row.tuning.items())))
+def _bar_label(row: Row) -> str:
+    tuning = (f"{key} {value}" for key, value in row.tuning.items())
+    return f"{row.name}\n{', '.join((_size(row), *tuning))}"
 
 
 def _size(row: Row) -> str:
@@ -269,13 +253,3 @@ def _bar(axes: Any, height: float, row: Row, entry: Timed, color: str, shares: b
     box = {"facecolor": "white", "edgecolor": "none", "pad": 0.8, "alpha": 0.85}
     axes.annotate(text, (end, height), bbox=box, **style)
     return end
-
-
-def _finish(figure: Any, axes: Any, title: str) -> None:
-    """Add a common legend and a title."""
-    entries: dict[str, Any] = {}
-    for place in axes.flat:
-        for handle, label in zip(*place.get_legend_handles_labels(), strict=True):
-            entries.setdefault(label, handle)
-    figure.legend(entries.values(), entries.keys(), loc="outside lower center", ncols=min(6, len(entries)))
-    figure.suptitle(title, fontsize=10)

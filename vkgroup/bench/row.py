@@ -1,12 +1,100 @@
-"""Results of a benchmark as data: one row per definition, size and tuning."""
+"""Results of a benchmark: rows, and medians and ratios of times with confidence intervals."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from vkgroup.bench.statistics import Estimate, Samples
+import numpy as np
+import numpy.typing as npt
+
+CONFIDENCE = 0.95
+"""Minimum confidence of an interval, if there are enough samples (6 for a median)."""
+
+_RESAMPLES = 2000
+
+Samples = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A median with a confidence interval.
+
+    Attributes
+    ----------
+    median, low, high : the median and the ends of the interval, in the unit of the samples.
+    confidence : probability that the interval of such a series contains the true median.
+    count : number of samples.
+    """
+
+    median: float
+    low: float
+    high: float
+    confidence: float
+    count: int
+
+    @property
+    def spread(self) -> float:
+        """Half of the interval's length divided by the median."""
+        return (self.high - self.low) / 2 / self.median if self.median else 0.0
+
+    def overlaps(self, other: Estimate) -> bool:
+        """Return whether the two intervals overlap."""
+        return self.low <= other.high and other.low <= self.high
+
+
+def _binomial_tail(count: int, rank: int) -> float:
+    """Return the probability of fewer than `rank` heads in `count` fair coin tosses, correctly rounded."""
+    return sum(math.comb(count, heads) for heads in range(rank)) / (1 << count)
+
+
+def interval_ranks(count: int, confidence: float = CONFIDENCE) -> tuple[int, float]:
+    """Return the largest rank whose order statistics enclose the median with a confidence, and that reached.
+
+    The number of samples below the true median is binomial with probability 1/2. So the `rank`-th smallest
+    and the `rank`-th largest of n samples enclose it with probability 1 − 2 P(B(n, 1/2) < rank) (H. A. David,
+    Order Statistics, 1970, §2.5), whatever the distribution is. Rank 1 is returned if no rank has the
+    confidence.
+    """
+    rank = 1
+    while rank < (count + 1) // 2 and 1 - 2 * _binomial_tail(count, rank + 1) >= confidence:
+        rank += 1
+    return rank, 1 - 2 * _binomial_tail(count, rank)
+
+
+def median_interval(samples: npt.ArrayLike, confidence: float = CONFIDENCE) -> Estimate:
+    """Return the median of at least one sample, with an interval of a minimum confidence."""
+    ordered = np.sort(np.asarray(samples, np.float64))
+    rank, reached = interval_ranks(len(ordered), confidence)
+    return Estimate(
+        float(np.median(ordered)), float(ordered[rank - 1]), float(ordered[-rank]), reached, len(ordered)
+    )
+
+
+def ratio_interval(above: npt.ArrayLike, below: npt.ArrayLike, seed: int = 0) -> Estimate:
+    """Return the median ratio of paired samples, with a bootstrap interval (percentiles, 2000 resamples).
+
+    Each round gives one ratio, so a disturbance of the whole round cancels out. The bootstrap resamples whole
+    rounds.
+    """
+    ratios = np.asarray(above, np.float64) / np.asarray(below, np.float64)
+    generator = np.random.default_rng(seed)
+    medians = np.median(generator.choice(ratios, (_RESAMPLES, len(ratios))), axis=1)
+    outside = (1 - CONFIDENCE) / 2
+    low, high = np.quantile(medians, (outside, 1 - outside))
+    return Estimate(float(np.median(ratios)), float(low), float(high), CONFIDENCE, len(ratios))
+
+
+def is_steady(samples: npt.ArrayLike, block: int, blocks: int, tolerance: float) -> bool:
+    """Return whether the medians of the last blocks of `block` samples are equal within a tolerance."""
+    last = np.asarray(samples, np.float64)[-block * blocks :]
+    if len(last) < block * blocks:
+        return False
+    medians = np.median(last.reshape(blocks, block), axis=1)
+    return bool(medians.max() <= medians.min() * (1 + tolerance))
+
 
 TIMESTAMPS = "GPU timestamps"
 """Name of the clock of times that the device measures."""
@@ -14,7 +102,7 @@ TIMESTAMPS = "GPU timestamps"
 
 @dataclass(frozen=True)
 class Timed:
-    """One contender of a row: its times and the values derived from them.
+    """One candidate of a row: its times and the values derived from them.
 
     Attributes
     ----------
@@ -36,13 +124,7 @@ class Timed:
 
 @dataclass(frozen=True)
 class Share:
-    """A contender's share of a ceiling.
-
-    Attributes
-    ----------
-    ceiling : name of the ceiling, such as ``"copy"``.
-    part : the share, from paired rounds; 1 is the ceiling.
-    """
+    """A candidate's share of a ceiling such as ``"copy"``, from paired rounds; 1 is the ceiling."""
 
     ceiling: str
     part: Estimate
@@ -61,13 +143,13 @@ class Row:
     bytes, items, operations : amount of work of one run, from the definition.
     counts : unit of the rates: ``"bytes"`` or ``"operations"``.
     pair : the two variants whose ratio the row reports.
-    variants, peers, ceilings : contenders with a time, by name.
-    ratios : time of every other contender divided by that of the pair's first, from paired rounds.
+    variants, peers, ceilings : candidates with a time, by name.
+    ratios : time of every other candidate divided by that of the pair's first, from paired rounds.
     shares : shares of the ceilings, by variant and peer.
-    right : names of the contenders with correct results.
-    wrong : errors of contenders with wrong results, which have no time.
-    notes : omitted contenders with the reasons, and other remarks.
-    rounds, warm_up, steady : as in `vkgroup.bench.timing.Race`; rounds is 0 if nothing was timed.
+    right : names of the candidates with correct results.
+    wrong : errors of candidates with wrong results, which have no time.
+    notes : omitted candidates with the reasons, and other remarks.
+    rounds, warm_up, steady : as in `vkgroup.bench.timing.Timings`; rounds is 0 if nothing was timed.
     sets : number of sets of data that the runs alternate between.
     evicted : whether the cache was evicted before each run.
     """

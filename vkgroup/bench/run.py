@@ -5,26 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from vkgroup import choices
 from vkgroup.bench import catalogue
-from vkgroup.bench.caches import Cache, eviction, last_level_cache
-from vkgroup.bench.ceilings import Ceilings
 from vkgroup.bench.definition import Definition, Peer
-from vkgroup.bench.entrants import Entrants
-from vkgroup.bench.heat import heat
-from vkgroup.bench.measure import Course, measure
+from vkgroup.bench.machine import Cache, eviction, last_level_cache
+from vkgroup.bench.measure import (
+    Ceilings,
+    Session,
+    largest_in_memory,
+    largest_within,
+    measure,
+    variant_seconds,
+)
 from vkgroup.bench.row import Row
-from vkgroup.bench.sizes import climb, largest_in_memory, time_once
+from vkgroup.bench.timing import gpu_load
 from vkgroup.dispatch import Device
 from vkgroup.errors import InvalidInput, OutOfMemory, Unsupported
-
-SECONDS = choices.BENCH_SECONDS
-"""Default duration of the timed rounds of one row, in seconds."""
 
 _RUNS = 40
 """Number of runs of its first variant that must fit into a row's duration on a CPU device."""
@@ -45,7 +45,7 @@ class Options:
     """
 
     seed: int
-    seconds: float = SECONDS
+    seconds: float = choices.BENCH_SECONDS
     sizes: tuple[int, ...] = ()
     sweep: str | None = None
     smoke: bool = False
@@ -54,16 +54,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Result:
-    """Results of a run.
-
-    Attributes
-    ----------
-    rows : the rows in the order of measurement.
-    cache : the last-level cache; data is larger than it.
-    peers : version of each peer that was run.
-    absent : peers that were not run, with the reasons.
-    notes : remarks that concern all rows.
-    """
+    """Results of a run: its rows, versions of peers that were run, and reasons why others were not."""
 
     rows: tuple[Row, ...]
     cache: Cache
@@ -90,11 +81,7 @@ def run(
 
     Parameters
     ----------
-    device : the device to measure.
-    definitions : the benchmarks; `vkgroup.bench.catalogue.choose` finds them by name.
-    options : options of the run.
-    ceilings : definitions of ceilings; None means vkgroup's own.
-    peers : peers by name; None means vkgroup's own.
+    ceilings, peers : definitions of ceilings, and peers by name; None means vkgroup's own.
     on_row : function that is called after each row with all results so far and the maximum number of rows.
 
     Raises
@@ -104,79 +91,72 @@ def run(
     DeviceLost, DispatchTimeout
         The device can no longer be used; `on_row` received all earlier results.
     """
-    tops = catalogue.definitions() if ceilings is None else ceilings
+    ceiling_definitions = catalogue.definitions() if ceilings is None else ceilings
     cache = last_level_cache(device.capabilities)
-    entered, absent = _present(device, definitions, options, catalogue.peers() if peers is None else peers)
-    versions = {name: peer.version() for name, peer in entered.items()}
+    available, absent = _available(device, options, catalogue.peers() if peers is None else peers)
+    versions = {name: peer.version() for name, peer in available.items()}
+    swept, notes = _swept(definitions, options.sweep)
     rows: list[Row] = []
     with ExitStack() as stack:
         rng = np.random.default_rng(options.seed)
-        kept = stack.enter_context(Ceilings(device, tops, cache, rng))
-        emptying = None if options.smoke else stack.enter_context(eviction(device, cache))
-        warming = None if options.smoke else heat(device)
-        if warming is not None:
-            stack.enter_context(warming)
-        course = Course(
-            device, cache, emptying, warming, kept, entered, options.seed, options.seconds, options.smoke
+        prepared_ceilings = stack.enter_context(Ceilings(device, ceiling_definitions, cache, rng))
+        evict = None if options.smoke else stack.enter_context(eviction(device, cache))
+        load = None if options.smoke else gpu_load(device)
+        if load is not None:
+            stack.enter_context(load)
+        session = Session(
+            device,
+            cache,
+            evict,
+            load,
+            prepared_ceilings,
+            available,
+            options.seed,
+            options.seconds,
+            options.smoke,
         )
-        heats = list(_heats(device, definitions, options))
-        left_out = _not_swept(definitions, options)
 
-        def found() -> Result:
-            return Result(tuple(rows), cache, versions, absent, (*left_out, *kept.notes))
+        def result() -> Result:
+            return Result(tuple(rows), cache, versions, absent, (*notes, *prepared_ceilings.notes))
 
-        for number, (definition, make_sizes) in enumerate(heats):
-            sizes = make_sizes()
-            for size, tuning in _points(definition, sizes, options):
-                rows.append(measure(course, definition, size, tuning))
-                left = (len(heats) - number - 1) * len(sizes)
-                on_row(found(), len(rows) + left)
-        return found()
+        for number, definition in enumerate(swept):
+            sizes = _sizes(device, definition, options)
+            for size, tuning in _points(definition, sizes, options.sweep):
+                rows.append(measure(session, definition, size, tuning))
+                rows_left = (len(swept) - number - 1) * len(sizes)
+                on_row(result(), len(rows) + rows_left)
+        return result()
 
 
-def _present(
-    device: Device, definitions: Sequence[Definition], options: Options, known: Mapping[str, Peer]
+def _available(
+    device: Device, options: Options, known: Mapping[str, Peer]
 ) -> tuple[dict[str, Peer], dict[str, str]]:
     """Return the available peers, and the reasons why others are not available."""
     wanted = tuple(known) if options.peers is None else options.peers
     unknown = [name for name in wanted if name not in known]
     if unknown:
         raise InvalidInput(f"There is no peer {unknown[0]!r}; there are {', '.join(known) or 'none'}.")
-    entered: dict[str, Peer] = {}
-    absent: dict[str, str] = {}
-    for name in wanted:
-        reason = known[name].available(device)
-        if reason is None:
-            entered[name] = known[name]
-        else:
-            absent[name] = reason
-    return entered, absent
+    reasons = {name: known[name].available(device) for name in wanted}
+    available = {name: known[name] for name, reason in reasons.items() if reason is None}
+    return available, {name: reason for name, reason in reasons.items() if reason is not None}
 
 
-def _heats(
-    device: Device, definitions: Sequence[Definition], options: Options
-) -> Iterator[tuple[Definition, Callable[[], tuple[int, ...]]]]:
-    """Yield each definition with a function that finds its sizes, which may run some of them."""
-    swept = options.sweep not in (None, "size")
-    able = [one for one in definitions if not swept or options.sweep in one.tuning]
-    if not able:
-        known = sorted({name for one in definitions for name in one.tuning})
+def _swept(
+    definitions: Sequence[Definition], sweep: str | None
+) -> tuple[Sequence[Definition], tuple[str, ...]]:
+    """Return the definitions that can be swept over a parameter, and a note on the others."""
+    if sweep in (None, "size"):
+        return definitions, ()
+    swept = [definition for definition in definitions if sweep in definition.tuning]
+    if not swept:
+        known = sorted({name for definition in definitions for name in definition.tuning})
         raise InvalidInput(
-            f"None of these benchmarks can be swept over {options.sweep!r}; they can be swept over"
+            f"None of these benchmarks can be swept over {sweep!r}; they can be swept over"
             f" {', '.join(['size', *known])}."
         )
-    for definition in able:
-        yield definition, partial(_sizes, device, definition, options)
-
-
-def _not_swept(definitions: Sequence[Definition], options: Options) -> tuple[str, ...]:
-    """Return a note on the benchmarks that a sweep omits."""
-    if options.sweep in (None, "size"):
-        return ()
-    names = [one.name for one in definitions if options.sweep not in one.tuning]
-    return (
-        (f"Omitted, since they have no {options.sweep} to sweep over: {', '.join(names)}.",) if names else ()
-    )
+    omitted = [definition.name for definition in definitions if sweep not in definition.tuning]
+    note = f"Omitted, since they have no {sweep} to sweep over: {', '.join(omitted)}."
+    return swept, (note,) if omitted else ()
 
 
 def _sizes(device: Device, definition: Definition, options: Options) -> tuple[int, ...]:
@@ -196,31 +176,22 @@ def _default_size(device: Device, definition: Definition, options: Options) -> i
         if device.capabilities.is_gpu:
             return largest_in_memory(definition, device)
         rng = np.random.default_rng(options.seed)
-        return climb(
-            definition.sizes, options.seconds / _RUNS, lambda size: _spent(device, definition, size, rng)
-        )
+
+        def spent(size: int) -> float:
+            return max(variant_seconds(device, definition, size, rng), default=0.0)
+
+        return largest_within(definition.sizes, options.seconds / _RUNS, spent)
     except (Unsupported, OutOfMemory):
         # The row will report the error.
         return definition.sizes[0]
 
 
-def _spent(device: Device, definition: Definition, size: int, rng: np.random.Generator) -> float:
-    """Return the seconds of a run of the slowest variant; peers are not run."""
-    entrants = Entrants(device, definition.make(device, size, {}), rng, {})
-    try:
-        entrants.enter()
-        return max((time_once(lane.prepared[0].time) for lane in entrants.lanes.values()), default=0.0)
-    finally:
-        entrants.close()
-
-
 def _points(
-    definition: Definition, sizes: Sequence[int], options: Options
+    definition: Definition, sizes: Sequence[int], sweep: str | None
 ) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """Yield the size and the tuning of each row."""
     for size in sizes:
-        if options.sweep in (None, "size"):
+        if sweep is None or sweep == "size":
             yield size, {}
         else:
-            assert options.sweep is not None
-            yield from ((size, {options.sweep: value}) for value in definition.tuning[options.sweep])
+            yield from ((size, {sweep: value}) for value in definition.tuning[sweep])

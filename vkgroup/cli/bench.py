@@ -12,8 +12,8 @@ from rich.text import Text
 
 import vkgroup
 from vkgroup.bench import catalogue, google, machine, plot
-from vkgroup.bench.caches import last_level_cache
 from vkgroup.bench.definition import Definition
+from vkgroup.bench.machine import last_level_cache
 from vkgroup.bench.run import Options, Result, run
 from vkgroup.cli import bench_tables
 from vkgroup.cli.console import Console

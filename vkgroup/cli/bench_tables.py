@@ -9,9 +9,8 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from vkgroup.bench.row import TIMESTAMPS, Row, Share, Timed
-from vkgroup.bench.sizes import power_text
-from vkgroup.bench.statistics import CONFIDENCE, Estimate
+from vkgroup.bench.catalogue import power_text
+from vkgroup.bench.row import CONFIDENCE, TIMESTAMPS, Estimate, Row, Share, Timed
 
 # Types only: ``bench --compare`` starts without the runtime.
 if TYPE_CHECKING:

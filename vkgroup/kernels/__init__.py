@@ -1,10 +1,19 @@
 """GPU algorithms with NumPy's names, each in a subgroup version and a shared-memory version.
 
 Every function accepts arrays and returns arrays, or accepts `Buffer` objects (and GPU arrays of other
-libraries) and returns buffers on the same device. `device` selects the device for arrays (None: the best
-device). `implementation` is ``"subgroup"``, ``"shared"``, or ``"auto"``: the subgroup version if the device
-supports it, otherwise the shared version. Errors are those of `vkgroup.errors`. Each function documents its
-dtypes and the differences from NumPy's results.
+libraries) and returns buffers on the same device. Each function documents its dtypes and the differences from
+NumPy's results. Arguments that all functions have:
+
+- `device`: the device for arrays; None: the device of the buffers, or the best device.
+- `implementation`: ``"subgroup"``, ``"shared"``, or ``"auto"``: the subgroup version if the device supports
+  it, otherwise the shared version.
+- `**tuning` of plans: tuning values of `vkgroup.kernels.tuning`; None means the default of the device.
+
+Errors of all functions (`vkgroup.errors`):
+
+- `InvalidDispatch`: an argument is invalid, such as an axis, a shape, a dtype or a tuning value.
+- `Unsupported`: the device lacks the type, the size or a feature that the version requires, for example
+  storage of 8-bit or 16-bit elements. Its `missing` has Vulkan's names.
 
 >>> from vkgroup import kernels
 >>> kernels.cumsum(np.arange(5, dtype=np.uint32))
@@ -42,23 +51,30 @@ plan. A plan that is recorded on buffers can be submitted many times:
 from __future__ import annotations
 
 from vkgroup.kernels.aggregation import count, plan_aggregation
-from vkgroup.kernels.arg_reduce import argmax, argmin, plan_arg_reduce
 from vkgroup.kernels.box_filter import box_filter, plan_box_filter
-from vkgroup.kernels.compact import compact, compress, flatnonzero, nonzero, partition_by
-from vkgroup.kernels.compact_plan import plan_compact
+from vkgroup.kernels.compact import compact, compress, flatnonzero, nonzero, partition_by, plan_compact
 from vkgroup.kernels.histogram import bincount, histogram, plan_bincount, plan_histogram
 from vkgroup.kernels.matmul import matmul, plan_matmul
 from vkgroup.kernels.matvec import matvec, plan_matvec
 from vkgroup.kernels.max_pool import max_pool, plan_max_pool
-from vkgroup.kernels.mip_chain import mip_chain, plan_mip_chain
+from vkgroup.kernels.mip_chain import mip_chain, plan_mip_chain, quad_mip
 from vkgroup.kernels.plan import Plan
-from vkgroup.kernels.quad_mip import quad_mip
 from vkgroup.kernels.radix_sort import plan_radix_sort
-from vkgroup.kernels.reduce import bitwise_and, bitwise_or, bitwise_xor, max, min, prod, sum
+from vkgroup.kernels.reduce import (
+    argmax,
+    argmin,
+    bitwise_and,
+    bitwise_or,
+    bitwise_xor,
+    max,
+    min,
+    plan_arg_reduce,
+    prod,
+    sum,
+)
 from vkgroup.kernels.reduce_plan import plan_reduce
 from vkgroup.kernels.rows import layer_norm, plan_layer_norm, plan_softmax, softmax
-from vkgroup.kernels.scan import cumprod, cumsum, maximum_accumulate, minimum_accumulate, scan
-from vkgroup.kernels.scan_plan import plan_scan
+from vkgroup.kernels.scan import cumprod, cumsum, maximum_accumulate, minimum_accumulate, plan_scan, scan
 from vkgroup.kernels.sort import argsort, sort, sort_by_key
 from vkgroup.kernels.transpose import plan_transpose, transpose
 

@@ -10,20 +10,17 @@ import numpy.typing as npt
 
 from vkgroup.dispatch import Buffer, Device
 from vkgroup.errors import InvalidDispatch
-from vkgroup.kernels.arguments import Arguments, Given, Result
-from vkgroup.kernels.histogram_keys import greatest_not_above, keys_of, least_not_below, macros
-from vkgroup.kernels.pipelines import choose
+from vkgroup.kernels.arguments import Arguments, Given, scalar_of
+from vkgroup.kernels.histogram_keys import greatest_not_above, key_words, keys_of, least_not_below, macros
+from vkgroup.kernels.pipelines import choose, parts, possible_groups, possible_workgroup
 from vkgroup.kernels.plan import Plan, Planner
 from vkgroup.kernels.reduce import max as reduce_max
 from vkgroup.kernels.reduce import min as reduce_min
-from vkgroup.kernels.tuning import TABLES, check_whole, tuned
-from vkgroup.kernels.types import dtype_of, sizes_of
+from vkgroup.kernels.tuning import TABLES, checked_values, whole
+from vkgroup.kernels.types import COMPARISONS, dtype_of, element_count, sizes_of
 
 OPERATIONS = ("maximum", "minimum", "count", "append")
 """Aggregations that `plan_aggregation` supports."""
-
-COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
-"""Comparisons that the conditions of ``"count"`` and ``"append"`` use."""
 
 EACH = "each"
 """The version in which each invocation does its own atomic operation in device memory."""
@@ -62,29 +59,21 @@ def plan_aggregation(
         invocation in device memory.
     **tuning : `workgroup`, `items` (16-byte vectors that an invocation loads at once), `groups` (the maximum
         number of workgroups).
-
-    Raises
-    ------
-    InvalidDispatch
-        An argument is invalid.
-    Unsupported
-        The device lacks a required feature. Elements of 8 and 16 bits require storage of their type.
     """
     dtype, sizes = dtype_of(dtype), sizes_of(shape)
-    _check(dtype, operation, condition, tuning)
+    _check(dtype, operation, condition)
     implementation = choose(device, implementation, *_OPERATIONS, kinds=(EACH,))
     planner = Planner(device, f"{operation} by atomics", implementation)
-    planner.input("x", dtype, shape)
-    count = math.prod(sizes)
-    if not 0 < count < 2**32:
-        raise InvalidDispatch(f"A plan takes 1 to 2**32 - 1 elements; {count} were given.")
+    planner.input("x", dtype, sizes)
+    count = element_count(sizes)
     bindings = {"Vectors": "x", "Scalars": "x", "Result": _result(planner, operation, dtype)}
     if operation == "append":
         bindings["Kept"] = planner.output("kept", dtype, count)
-    values = tuned(device, "aggregation", implementation, **tuning)
-    limits = device.capabilities.limits
-    workgroup = min(values["workgroup"], int(limits["maxComputeWorkGroupInvocations"]))
-    constants: dict[int | str, Any] = {"ITEMS": values["items"]}
+    values = checked_values(
+        device, "aggregation", implementation, tuning, {"workgroup": whole("workgroup", _VECTOR)}
+    )
+    workgroup = possible_workgroup(device, values["workgroup"])
+    constants = {"ITEMS": values["items"]}
     if implementation != "subgroup":
         constants["THROUGH_SHARED"] = implementation == "shared"
     kernel = planner.kernel(
@@ -95,8 +84,7 @@ def plan_aggregation(
     )
     vectors = count * dtype.itemsize // _VECTOR
     each = workgroup * (1 if operation == "append" else values["items"])
-    most = min(values["groups"], int(limits["maxComputeWorkGroupCount"][0]))
-    groups = max(1, min(most, -(-vectors // each)))
+    groups = possible_groups(device, parts(vectors, each), values["groups"])
     push = {"count": count, **_range(dtype, condition)}
     planner.fill(bindings["Result"], 0)
     planner.dispatch(kernel, groups, bindings, push=push)
@@ -110,9 +98,7 @@ def plan_aggregation(
     return planner.plan()
 
 
-def _check(
-    dtype: np.dtype[Any], operation: str, condition: tuple[str, float] | None, tuning: dict[str, Any]
-) -> None:
+def _check(dtype: np.dtype[Any], operation: str, condition: tuple[str, float] | None) -> None:
     if operation not in OPERATIONS:
         raise InvalidDispatch(f"operation must be one of {OPERATIONS}; {operation!r} was given.")
     if operation in ("maximum", "minimum"):
@@ -126,14 +112,6 @@ def _check(
         raise InvalidDispatch(
             f"condition must be one of {COMPARISONS} and a number; {condition!r} was given."
         )
-    known = TABLES["aggregation"]["any"].keys()
-    if unknown := tuning.keys() - known:
-        raise InvalidDispatch(
-            f"An aggregation has no tuning values {sorted(unknown)}; it has {sorted(known)}."
-        )
-    for name, value in tuning.items():
-        if value is not None:
-            check_whole(name, value, _VECTOR if name == "workgroup" else 1)
 
 
 def _result(planner: Planner, operation: str, dtype: np.dtype[Any]) -> str:
@@ -151,15 +129,8 @@ def _range(dtype: np.dtype[Any], condition: tuple[str, float] | None) -> dict[st
     The range is exact. For example, `x < v` is true for all elements below the least element that is not
     below v; rounding v to the elements' type cannot change this.
     """
-    pushed = {"outside": 0, "low": 0, "high": 0}
-    if condition is not None:
-        comparison, value = condition
-        outside, low, high = _interval(dtype, comparison, value)
-        pushed = {"outside": int(outside), "low": low, "high": high}
-    if dtype.itemsize == 8:
-        words = {name: [pushed[name] & 0xFFFFFFFF, pushed[name] >> 32] for name in ("low", "high")}
-        return {"outside": pushed["outside"], **words}
-    return pushed
+    outside, low, high = (False, 0, 0) if condition is None else _interval(dtype, *condition)
+    return {"outside": int(outside), "low": key_words(dtype, low), "high": key_words(dtype, high)}
 
 
 def _interval(dtype: np.dtype[Any], comparison: str, value: float) -> tuple[bool, int, int]:
@@ -224,27 +195,18 @@ def count(
     comparison : one of `COMPARISONS`.
     value : a number. As in NumPy, a Python number is converted to the dtype of floating-point elements;
         integers are compared exactly.
-    device : the device for arrays; None selects the best one.
     implementation : as for `plan_aggregation`.
-
-    Raises
-    ------
-    InvalidDispatch
-        The comparison does not exist, or kernels do not support the dtype.
-    Unsupported
-        The device lacks a required feature.
     """
     arguments = Arguments(device, x=x)
     given = arguments["x"]
-    _check(given.dtype, "count", (comparison, value), {})
+    _check(given.dtype, "count", (comparison, value))
     macros(given.dtype)
     if not math.prod(given.shape):
         return 0
     plan = plan_aggregation(
         arguments.device, given.shape, given.dtype, "count", (comparison, value), implementation
     )
-    (result,) = arguments.run(plan, "count")
-    return int(result.read() if isinstance(result, Buffer) else result)
+    return int(scalar_of(arguments.run(plan, "count")[0]))
 
 
 def extremes(arguments: Arguments) -> tuple[Any, Any]:
@@ -256,17 +218,9 @@ def extremes(arguments: Arguments) -> tuple[Any, Any]:
     if not isinstance(given, Buffer):
         return given.min(), given.max()
     if given.dtype.itemsize == 8:
-        return _number(reduce_min(given)), _number(reduce_max(given))
+        return scalar_of(reduce_min(given)), scalar_of(reduce_max(given))
     values = []
     for operation in ("minimum", "maximum"):
         plan = plan_aggregation(arguments.device, given.shape, given.dtype, operation)
-        (value,) = arguments.run(plan, "value")
-        values.append(_number(value))
+        values.append(scalar_of(arguments.run(plan, "value")[0]))
     return values[0], values[1]
-
-
-def _number(result: Result) -> Any:
-    """Return the only element of a buffer, and close the buffer."""
-    assert isinstance(result, Buffer), "the results of buffers are buffers"
-    with result:
-        return result.read()[()]

@@ -27,66 +27,60 @@ def default_device() -> Device:
 
 
 class Arguments:
-    """The arguments of a kernel: all NumPy arrays, or all buffers of one device.
+    """The arguments of a kernel by name: all NumPy arrays, or all buffers of one device.
 
     Arrays of other libraries become NumPy arrays if they are in host memory, and buffers if they are in GPU
-    memory. Shared memory is used in place (`Device.from_dlpack`).
-
-    Attributes
-    ----------
-    given : the arguments by name, as arrays or buffers.
-    device : the device that the kernel will run on. Reading this property may open the default device.
-    buffers : whether the arguments are buffers; the results are then buffers too.
+    memory. Shared memory is used in place (`Device.from_dlpack`). If `buffers` is true, the arguments are
+    buffers, and the results are buffers too.
     """
 
     def __init__(self, device: Device | None, **given: Any) -> None:
         check_device(device)
-        self.given: dict[str, npt.NDArray[Any] | Buffer] = {
-            name: _taken(name, value, device) for name, value in given.items()
+        self.given: dict[str, Result] = {
+            name: _converted(name, value, device) for name, value in given.items()
         }
         buffers = [value for value in self.given.values() if isinstance(value, Buffer)]
         self.buffers = bool(buffers)
         if self.buffers and len(buffers) != len(self.given):
             names = ", ".join(name for name, value in self.given.items() if not isinstance(value, Buffer))
             raise InvalidDispatch(f"Give all arguments as arrays or all as buffers; {names} is an array.")
-        self._device = device
-        if buffers:
-            self._device = _device_of(buffers, device)
+        self._device = _device_of(buffers, device) if buffers else device
 
     @property
     def device(self) -> Device:
-        """The device that the kernel will run on."""
+        """The device that the kernel will run on; reading this property may open the default device."""
         if self._device is None:
             self._device = default_device()
         return self._device
 
-    def __getitem__(self, name: str) -> npt.NDArray[Any] | Buffer:
+    def __getitem__(self, name: str) -> Result:
         return self.given[name]
 
-    def run(self, plan: Plan, *results: str, **extra: Any) -> tuple[Any, ...]:
-        """Run a plan on the arguments and return some of its outputs.
+    def run(self, plan: Plan, *results: str, **extra: npt.NDArray[Any]) -> tuple[Result, ...]:
+        """Run a plan on the arguments and `extra` input arrays, and return the outputs named in `results`.
 
-        Parameters
-        ----------
-        results : names of outputs.
-        **more : further inputs, as arrays.
-
-        Returns
-        -------
-        Arrays, or buffers if the arguments are buffers, with the plan's dtypes and shapes. The buffers are
-        shared with CUDA if any argument is.
+        The results are arrays, or buffers if the arguments are buffers. The buffers are shared with CUDA if
+        any argument is.
         """
         inputs: dict[str, Buffer] = {}
-        made: list[Buffer] = []
+        own: list[Buffer] = []
         outputs: dict[str, Buffer] = {}
         try:
             for name, value in (*self.given.items(), *extra.items()):
                 if isinstance(value, Buffer):
                     inputs[name] = value
                 else:
-                    _check_fits(plan.device, name, value.nbytes)
+                    # Checked before the array is copied: an array of `numpy.broadcast_to` may have far more
+                    # elements than its memory holds.
+                    most = int(plan.device.capabilities.limits["maxStorageBufferRange"])
+                    if value.nbytes > most:
+                        raise Unsupported(
+                            f"{name} has {value.nbytes} bytes, and {plan.device.name} binds {most} at most;"
+                            " split it into parts.",
+                            [f"maxStorageBufferRange of {value.nbytes} (it is {most})"],
+                        )
                     inputs[name] = plan.device.buffer(np.ascontiguousarray(value))
-                    made.append(inputs[name])
+                    own.append(inputs[name])
             if self.buffers:
                 shared = any(isinstance(value, Buffer) and value.shared for value in self.given.values())
                 for name in results:
@@ -98,11 +92,11 @@ class Arguments:
                     return tuple(outputs[name] for name in results)
                 return tuple(work.buffers[name].read() for name in results)
         finally:
-            for buffer in made:
+            for buffer in own:
                 buffer.close()
 
 
-def _taken(name: str, value: Any, device: Device | None) -> npt.NDArray[Any] | Buffer:
+def _converted(name: str, value: Any, device: Device | None) -> Result:
     """Return an argument as an array or a buffer."""
     if isinstance(value, Buffer):
         return value
@@ -111,14 +105,16 @@ def _taken(name: str, value: Any, device: Device | None) -> npt.NDArray[Any] | B
     return as_array(value, name)
 
 
-def as_array(value: Any, name: str) -> npt.NDArray[Any]:
-    """Return an argument in the host's memory as an array.
+def scalar_of(result: Result) -> Any:
+    """Return the only element of a result, and close its buffer."""
+    if not isinstance(result, Buffer):
+        return result[()]
+    with result:
+        return result.read()[()]
 
-    Raises
-    ------
-    InvalidDispatch
-        It has rows of different lengths, or is an array of another library that NumPy cannot convert.
-    """
+
+def as_array(value: Any, name: str) -> npt.NDArray[Any]:
+    """Return an argument in the host's memory as an array."""
     try:
         return np.asarray(as_host(value, name))
     except (ValueError, OverflowError) as error:
@@ -129,20 +125,6 @@ def check_device(device: Device | None) -> None:
     """Raise `InvalidDispatch` if `device` is neither None nor a `Device`."""
     if device is not None and not isinstance(device, Device):
         raise InvalidDispatch(f"device must be a result of vkgroup.open, or None; {device!r} was given.")
-
-
-def _check_fits(device: Device, name: str, nbytes: int) -> None:
-    """Raise `Unsupported` if no buffer of the device can hold an array of this size.
-
-    This check comes before the array is copied: an array of `numpy.broadcast_to` may have far more elements
-    than its memory holds.
-    """
-    most = int(device.capabilities.limits["maxStorageBufferRange"])
-    if nbytes > most:
-        raise Unsupported(
-            f"{name} has {nbytes} bytes, and {device.name} binds {most} at most; split it into parts.",
-            [f"maxStorageBufferRange of {nbytes} (it is {most})"],
-        )
 
 
 def _device_of(buffers: list[Buffer], device: Device | None) -> Device:

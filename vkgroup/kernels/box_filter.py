@@ -6,7 +6,6 @@ Tuning values: `workgroup`; `rows`: rows of the result that an invocation comput
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,18 +14,15 @@ import numpy.typing as npt
 from vkgroup.dispatch import Device
 from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.arguments import Arguments, Given, Result
-from vkgroup.kernels.grid import choose_full, chosen, line, parts, require_full
-from vkgroup.kernels.image import image_extent
-from vkgroup.kernels.pipelines import subgroup_size
+from vkgroup.kernels.pipelines import choose_full, line, parts, require_full, subgroup_size
 from vkgroup.kernels.plan import Plan, Planner
-from vkgroup.kernels.tuning import TABLES
+from vkgroup.kernels.tuning import TABLES, checked_values
+from vkgroup.kernels.types import image_extent
 
-_DEFAULTS: dict[str, Mapping[str, Any]] = {
+TABLES["box_filter"] = {
     "any": {"workgroup": 256, "rows": 16, "blocks": 2},
     "cpu": {"workgroup": 128, "rows": 4, "blocks": 4},
 }
-TABLES["box_filter.subgroup"] = dict(_DEFAULTS)
-TABLES["box_filter.shared"] = dict(_DEFAULTS)
 
 _PACKET = 4
 """Pixels of one component that an invocation loads at once."""
@@ -53,13 +49,6 @@ def plan_box_filter(
     implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``. ``"auto"`` selects the subgroup version if at
         least half of the lanes of a subgroup produce results.
     **tuning : see the module.
-
-    Raises
-    ------
-    InvalidDispatch
-        dtype, shape, radius or a tuning value is invalid.
-    Unsupported
-        The device lacks shuffles (``"subgroup"``).
     """
     extent = image_extent(dtype, shape)
     if 0 in shape:
@@ -74,7 +63,7 @@ def plan_box_filter(
     version = choose_full(device, implementation, "shuffle")
     if implementation == "auto" and 4 * halo > subgroup_size(device):
         version = "shared"
-    values = chosen(device, "box_filter", version, tuning)
+    values = checked_values(device, "box_filter", version, tuning)
     workgroup, blocks = values["workgroup"], values["blocks"]
     rows = min(values["rows"], 2 * radius + 2)
     require_full(device, version, workgroup)
@@ -116,8 +105,6 @@ def box_filter(
     ----------
     image : float32 array or `Buffer` of shape (height, width) or (height, width, 1 or 4).
     radius : 0 to 32767.
-    device : None selects the buffer's device, or the best one.
-    implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``.
 
     Returns
     -------
@@ -125,11 +112,6 @@ def box_filter(
     mean differs from the exact one by at most (n + 1) u / (1 - (n + 1) u) times the mean of the pixels'
     magnitudes: all pixels are added in an unspecified order, and the sum is multiplied by the rounded value
     of 1 / n.
-
-    Raises
-    ------
-    InvalidDispatch, Unsupported
-        As `plan_box_filter`.
     """
     arguments = Arguments(device, image=image)
     given = arguments["image"]
@@ -137,5 +119,4 @@ def box_filter(
     if 0 in given.shape:
         return np.empty(given.shape, np.float32)
     plan = plan_box_filter(arguments.device, given.dtype, given.shape, radius, implementation)
-    result: Result = arguments.run(plan, "filtered")[0]
-    return result
+    return arguments.run(plan, "filtered")[0]

@@ -1,8 +1,11 @@
-"""Stable compaction: NumPy's compress, nonzero and flatnonzero, compact by a comparison, partition_by."""
+"""Stable compaction: compress, nonzero, compact by a comparison, partition_by, and their plan."""
 
 from __future__ import annotations
 
+import dataclasses
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,10 +13,201 @@ import numpy.typing as npt
 
 from vkgroup.dispatch import Buffer, Device
 from vkgroup.errors import InvalidDispatch
-from vkgroup.kernels.arguments import Arguments, Given, Result, as_array
-from vkgroup.kernels.compact_plan import plan_compact, where_of
-from vkgroup.kernels.plan import Plan
+from vkgroup.kernels.arguments import Arguments, Given, Result, as_array, scalar_of
+from vkgroup.kernels.pipelines import choose_full, line, parts
+from vkgroup.kernels.plan import Plan, Planner
 from vkgroup.kernels.scan import words_of_bytes
+from vkgroup.kernels.scan_look_back import ALLOWED, COUNTS, OPERATIONS, Tiling, look_back_defaults, tile
+from vkgroup.kernels.tuning import TABLES, checked_values
+from vkgroup.kernels.types import COMPARISONS, dtype_of, sizes_of
+
+_LOOK_BACK = {name: value for name, value in look_back_defaults().items() if name != "payload"}
+"""Tuning values of the look-back; without `payload`, since a count and its status always share one word."""
+
+TABLES["compact"] = {
+    "any": {"workgroup": 256, "items": 16, "staged": 1, **_LOOK_BACK},
+    # CPU drivers run workgroups almost in sequence, so waiting for a later workgroup does not help.
+    "cpu": {"workgroup": 128, "items": 8, "depth": 1, "group": 1, "spins": 4},
+}
+TABLES["compact.subgroup"] = {"nvidia": {"workgroup": 128, "items": 24, "depth": 2, "order": 0}}
+TABLES["compact.shared"] = {"nvidia": {"workgroup": 384, "items": 24, "staged": 0, "group": 32, "order": 0}}
+
+OUTPUTS = ("values", "indices", "partition", "count")
+
+_MOST = 2**COUNTS - 1
+_OTHERS = 1024
+"""Bytes of shared memory that do not depend on the tile or the group."""
+
+_EACH_OF_GROUP = 16
+"""Bytes of shared memory per tile of a group: a status and a count, twice."""
+
+_NUMBERS = {
+    "float16": ("half_from", "float", 32),
+    "float32": ("uintBitsToFloat", "float", 32),
+    "uint32": ("uint", "uint", 32),
+    "int32": ("int", "int", 32),
+    "float64": ("packDouble2x32", "double", 64),
+    "uint64": ("packUint2x32", "uint64_t", 64),
+    "int64": ("int64_from", "int64_t", 64),
+}
+"""For each dtype: the kernel's macro `AS`, the GLSL type of its result, and the bits of that type."""
+
+
+@dataclass(frozen=True)
+class Where:
+    """The condition that selects the elements to keep: macros of ``kernels/compact/tile.glsl``.
+
+    `limit` has the bits of the number that elements are compared with; `mask` is true if a mask selects them.
+    """
+
+    macros: Mapping[str, Any]
+    limit: int = 0
+    mask: bool = False
+
+
+def where_of(where: str, limit: Any, dtype: np.dtype[Any]) -> Where:
+    """Return the condition for the argument `where` of `plan_compact`."""
+    if where == "mask":
+        return Where({"WHERE": "MASK"}, mask=True)
+    if where == "nonzero":
+        if dtype.kind not in "iuf":
+            raise InvalidDispatch(f"'nonzero' takes integers and floats; {dtype} was given.")
+        bits = 8 * dtype.itemsize
+        return Where({"WHERE": "ANY"}, (1 << bits - int(dtype.kind == "f")) - 1)
+    if where not in COMPARISONS:
+        raise InvalidDispatch(
+            f"where must be 'mask', 'nonzero' or one of {COMPARISONS}; {where!r} was given."
+        )
+    if dtype.name not in _NUMBERS:
+        raise InvalidDispatch(
+            f"Kernels can compare {', '.join(_NUMBERS)}; {dtype} was given. Convert it with .astype."
+        )
+    name, kind, bits = _NUMBERS[dtype.name]
+    macros: dict[str, Any] = {"WHERE": "COMPARED", "RELATION": where, "AS": name}
+    macros |= {"T": kind, "T_BITS": bits, "T_FLOAT": int(dtype.kind == "f")}
+    return Where(macros, _bits(limit, dtype))
+
+
+def _bits(limit: Any, dtype: np.dtype[Any]) -> int:
+    """Return the bits of a number of a dtype."""
+    try:
+        array = np.asarray(limit)
+        exact = array.shape == () and array.dtype.kind in "biuf"
+        with np.errstate(over="ignore"):
+            number = array.astype(dtype) if exact else np.zeros((), dtype)
+        exact = exact and bool(dtype.kind == "f" or number == limit)
+    except (TypeError, ValueError, OverflowError):
+        exact = False
+    if not exact:
+        raise InvalidDispatch(
+            f"Elements of {dtype} are compared with a number of that type; {limit!r} was given."
+        )
+    return int(number.view(f"u{dtype.itemsize}"))
+
+
+def plan_compact(
+    device: Device,
+    dtype: npt.DTypeLike,
+    shape: int | tuple[int, ...],
+    where: str = "mask",
+    limit: Any = None,
+    *,
+    output: str = "values",
+    implementation: str = "auto",
+    **tuning: Any,
+) -> Plan:
+    """Plan a stable compaction.
+
+    The inputs are ``x``, unless the result depends only on the mask, and ``mask`` if `where` is ``"mask"``:
+    one byte for each element, four to a word. The outputs are ``kept`` and ``total``, uint32. Only the first
+    ``total`` elements of ``kept`` are written, except for a partition.
+
+    Parameters
+    ----------
+    dtype, shape : of `x`: fewer than 2**30 elements of 2, 4 or 8 bytes. If only the mask is read, the dtype
+        does not matter.
+    where : the elements to keep. ``"mask"``: those with a nonzero byte in the mask; ``"nonzero"``: those that
+        are not 0; ``"<"``, ``"<="``, ``">"``, ``">="``, ``"=="``, ``"!="``: those for which this comparison
+        with `limit` is true.
+    limit : a number of that dtype.
+    output : ``"values"``, the kept elements; ``"indices"``, their indices in C order, uint32;
+        ``"partition"``, the kept elements and then all others, both in their order; ``"count"``, only
+        ``total``.
+    **tuning : ``workgroup`` (a multiple of the subgroup size in the subgroup version), ``items`` per
+        invocation (a multiple of 4, at most 32; the shared version reduces them if shared memory is short),
+        ``staged`` (1: the shared version gathers the kept elements in shared memory before it writes them),
+        and those of `look_back_defaults` except ``payload``.
+    """
+    kind, count = dtype_of(dtype), math.prod(sizes_of(shape))
+    condition = where_of(where, limit, kind)
+    if output not in OUTPUTS:
+        raise InvalidDispatch(f"output must be one of {OUTPUTS}; {output!r} was given.")
+    if not 0 < count <= _MOST:
+        raise InvalidDispatch(f"A compaction takes 1 to {_MOST} elements; {count} were given.")
+    reads = not condition.mask or output in ("values", "partition")
+    if reads and kind.itemsize not in (2, 4, 8):
+        raise InvalidDispatch(f"A compaction can move elements of 2, 4 or 8 bytes; {kind} was given.")
+    version = choose_full(device, implementation, *OPERATIONS)
+    values = checked_values(device, "compact", version, tuning, ALLOWED)
+    planner = Planner(device, "compact", version)
+    if reads:
+        planner.input("x", kind, shape)
+    if condition.mask:
+        planner.input("mask", np.uint32, parts(count, 4))
+    if output != "count":
+        planner.output("kept", np.uint32 if output == "indices" else kind, count)
+    planner.output("total", np.uint32, ())
+    macros: dict[str, Any] = {**condition.macros, "BITS": 8 * kind.itemsize if reads else 32}
+    tiling = _fitting(planner, count, values, macros["BITS"])
+    bindings = {4: "total"} | ({0: "x"} if reads else {}) | ({3: "mask"} if condition.mask else {})
+    push = {"count": count, "limit": condition.limit & 0xFFFFFFFF, "limit_high": condition.limit >> 32}
+    if output in ("partition", "count"):
+        planner.fill("total", 0)
+        # A count of mask bytes does not read the elements.
+        counted = {slot: name for slot, name in bindings.items() if slot or not condition.mask}
+        _dispatch(planner, tiling, macros | {"OUTPUT": "COUNT"}, {"ITEMS": tiling.items}, counted, push)
+    if output != "count":
+        bindings |= {1: "kept", 2: tiling.clear(planner)}
+        macros |= {name: value for name, value in tiling.macros().items() if name != "PAYLOAD"}
+        macros["OUTPUT"] = output.upper()
+        _dispatch(planner, tiling, macros, tiling.constants(version), bindings, push)
+    return planner.plan()
+
+
+def _dispatch(
+    planner: Planner,
+    tiling: Tiling,
+    macros: dict[str, Any],
+    constants: dict[str, Any],
+    bindings: dict[int, str],
+    push: dict[str, int],
+) -> None:
+    """Add a dispatch of the kernel over all tiles."""
+    if planner.implementation == "shared":
+        macros = macros | {"STAGED": tiling.tuning["staged"]}
+    kernel = planner.kernel(
+        f"compact/{planner.implementation}.comp",
+        macros=macros,
+        workgroup=tiling.workgroup,
+        specialization=constants,
+    )
+    planner.dispatch(kernel, line(planner.device, tiling.tiles), bindings, push)
+
+
+def _fitting(planner: Planner, count: int, values: Mapping[str, Any], bits: int) -> Tiling:
+    """Divide the elements into tiles that fit into shared memory."""
+    device = planner.device
+    width, each = (2, 8) if bits == 64 else (4, 4)
+    tiling = tile(device, planner.implementation, count, values, bits=32, width=width, payload=COUNTS)
+    if planner.implementation == "subgroup":
+        return tiling
+    room = int(device.capabilities.limits["maxComputeSharedMemorySize"]) - _OTHERS
+    room -= _EACH_OF_GROUP * int(values["group"])
+    staged, items = each * int(values["staged"]), tiling.items
+    # In addition to staged elements: two counts in each word, twice.
+    while items > width and tiling.workgroup * (items * staged + 8 * parts(items, 2 * width)) > room:
+        items -= width
+    return dataclasses.replace(tiling, items=items, tiles=parts(count, tiling.workgroup * items))
 
 
 def compress(mask: Given, x: Given, *, device: Device | None = None, implementation: str = "auto") -> Result:
@@ -24,8 +218,6 @@ def compress(mask: Given, x: Given, *, device: Device | None = None, implementat
     mask : one bool or byte for each element of `x`; a nonzero byte selects its element. The size of a mask
         buffer must be a multiple of four bytes.
     x : array or buffer of elements of 2, 4 or 8 bytes, in C order.
-    device : None selects the buffers' device, or the best one.
-    implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``.
 
     Returns
     -------
@@ -33,27 +225,13 @@ def compress(mask: Given, x: Given, *, device: Device | None = None, implementat
     all elements. If no element is selected, the result is always an empty array, since Vulkan has no empty
     buffers.
 
-    Raises
-    ------
-    InvalidDispatch
-        The mask does not match `x`, or compaction does not support the dtype.
-    Unsupported
-        The device lacks a feature that the implementation requires.
-
     Examples
     --------
     >>> vkgroup.kernels.compress(np.array([1, 0, 1], bool), np.array([4, 5, 6], np.uint32))
     array([4, 6], dtype=uint32)
     """
-    arguments = Arguments(device, x=x, mask=mask)
-    array = arguments["x"]
-    arguments.given["mask"] = words_of_bytes(arguments["mask"], math.prod(array.shape), "mask")
-    if math.prod(array.shape) == 0:
-        return np.empty(0, array.dtype)
-    plan = plan_compact(
-        arguments.device, array.dtype, array.shape, output="values", implementation=implementation
-    )
-    return _kept(arguments, plan)
+    arguments = _masked(device, x, mask)
+    return _selected(arguments, arguments["x"], implementation)
 
 
 def compact(
@@ -66,18 +244,10 @@ def compact(
     x : array or buffer of float32, float64, float16, or integers of 32 or 64 bits.
     relation : ``"<"``, ``"<="``, ``">"``, ``">="``, ``"=="`` or ``"!="``.
     limit : a number of the dtype of `x`. The device compares floats, and may treat denormal numbers as zeros.
-    device, implementation : as for `compress`.
 
     Returns
     -------
     As `compress`.
-
-    Raises
-    ------
-    InvalidDispatch
-        The relation does not exist or does not support the dtype, or the limit is not a number of that dtype.
-    Unsupported
-        The device lacks the type, or a feature that the implementation requires.
 
     Examples
     --------
@@ -89,12 +259,7 @@ def compact(
     where_of(relation, limit, array.dtype)
     if relation in ("mask", "nonzero"):
         raise InvalidDispatch(f"relation must be a comparison such as '<'; {relation!r} was given.")
-    if math.prod(array.shape) == 0:
-        return np.empty(0, array.dtype)
-    plan = plan_compact(
-        arguments.device, array.dtype, array.shape, relation, limit, implementation=implementation
-    )
-    return _kept(arguments, plan)
+    return _selected(arguments, array, implementation, relation, limit)
 
 
 def flatnonzero(x: Given, *, device: Device | None = None, implementation: str = "auto") -> Result:
@@ -104,39 +269,20 @@ def flatnonzero(x: Given, *, device: Device | None = None, implementation: str =
     ----------
     x : array or buffer of bools, integers or floats, of 1, 2, 4 or 8 bytes. The size of a buffer of 1-byte
         elements must be a multiple of four.
-    device, implementation : as for `compress`.
 
     Returns
     -------
     An int64 array, as NumPy's; for a buffer a uint32 buffer (an array if there are no indices, see
     `compress`).
-
-    Raises
-    ------
-    InvalidDispatch
-        The dtype is neither bool, integer nor float.
-    Unsupported
-        The device lacks a feature that the implementation requires.
     """
     arguments = Arguments(device, x=x)
     array = arguments["x"]
-    count = math.prod(array.shape)
-    small = array.dtype.itemsize == 1
-    if not small:
+    where = "mask" if array.dtype.itemsize == 1 else "nonzero"
+    if where == "nonzero":
         where_of("nonzero", None, array.dtype)
-    if count == 0:
-        return np.empty(0, np.int64)
-    if small:
-        arguments.given = {"mask": words_of_bytes(array, count, "x")}
-    plan = plan_compact(
-        arguments.device,
-        array.dtype,
-        array.shape,
-        "mask" if small else "nonzero",
-        output="indices",
-        implementation=implementation,
-    )
-    indices = _kept(arguments, plan)
+    else:
+        arguments.given = {"mask": words_of_bytes(array, math.prod(array.shape), "x")}
+    indices = _selected(arguments, array, implementation, where, output="indices")
     return indices if isinstance(indices, Buffer) else indices.astype(np.int64)
 
 
@@ -144,11 +290,6 @@ def nonzero(x: Given, *, device: Device | None = None, implementation: str = "au
     """Return the indices of the nonzero elements, one array per axis, as `numpy.nonzero`.
 
     Parameters, results and errors are those of `flatnonzero`. Buffers must have one dimension.
-
-    Raises
-    ------
-    InvalidDispatch
-        Also if an array has no axes, or a buffer has several.
     """
     shape = x.shape if isinstance(x, Buffer) else as_array(x, "x").shape
     if shape == () or (isinstance(x, Buffer) and len(shape) != 1):
@@ -179,34 +320,49 @@ def partition_by(
     >>> vkgroup.kernels.partition_by(np.array([0, 1, 1], bool), np.array([4, 5, 6], np.uint32))
     (array([5, 6, 4], dtype=uint32), 2)
     """
-    arguments = Arguments(device, x=x, mask=mask)
+    arguments = _masked(device, x, mask)
     array = arguments["x"]
-    arguments.given["mask"] = words_of_bytes(arguments["mask"], math.prod(array.shape), "mask")
     if math.prod(array.shape) == 0:
         return np.empty(0, array.dtype), 0
     plan = plan_compact(
         arguments.device, array.dtype, array.shape, output="partition", implementation=implementation
     )
     parted, total = arguments.run(plan, "kept", "total")
-    return parted, _number(total)
+    return parted, int(scalar_of(total))
 
 
-def _number(total: npt.NDArray[Any] | Buffer) -> int:
-    """Return a count, and close its buffer."""
-    if not isinstance(total, Buffer):
-        return int(total)
-    count = int(total.read())
-    total.close()
-    return count
+def _masked(device: Device | None, x: Given, mask: Given) -> Arguments:
+    """Return elements and their mask as arguments; the mask has four bytes in each word."""
+    arguments = Arguments(device, x=x, mask=mask)
+    count = math.prod(arguments["x"].shape)
+    arguments.given["mask"] = words_of_bytes(arguments["mask"], count, "mask")
+    return arguments
 
 
-def _kept(arguments: Arguments, plan: Plan) -> Result:
-    """Run a plan and return the part of its result that holds selected elements."""
+def _selected(
+    arguments: Arguments,
+    array: Result,
+    implementation: str,
+    where: str = "mask",
+    limit: Any = None,
+    output: str = "values",
+) -> Result:
+    """Return the part of a compaction's result that holds the selected elements, or their indices."""
+    if math.prod(array.shape) == 0:
+        return np.empty(0, np.int64 if output == "indices" else array.dtype)
+    plan = plan_compact(
+        arguments.device,
+        array.dtype,
+        array.shape,
+        where,
+        limit,
+        output=output,
+        implementation=implementation,
+    )
     elements, total = arguments.run(plan, "kept", "total")
-    count = _number(total)
+    count = int(scalar_of(total))
     if not isinstance(elements, Buffer):
-        result: Result = elements[:count].copy()
-        return result
+        return elements[:count].copy()
     if count == 0:
         elements.close()
         return np.empty(0, elements.dtype)

@@ -13,11 +13,11 @@ from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.aggregation import extremes
 from vkgroup.kernels.arguments import Arguments, Given, Result
 from vkgroup.kernels.histogram_bins import Bins, bins_of
-from vkgroup.kernels.histogram_keys import keys_of, macros
-from vkgroup.kernels.pipelines import choose
+from vkgroup.kernels.histogram_keys import key_words, keys_of, macros
+from vkgroup.kernels.pipelines import choose, parts, possible_groups, possible_workgroup
 from vkgroup.kernels.plan import Plan, Planner
-from vkgroup.kernels.tuning import TABLES, check_whole, tuned
-from vkgroup.kernels.types import dtype_of, sizes_of
+from vkgroup.kernels.tuning import TABLES, Allowed, checked_values, require_power, whole
+from vkgroup.kernels.types import dtype_of, element_count, is_whole
 
 MATCHES = ("each", "neighbours", "rounds", "ballots", "partitioned")
 """Methods to find lanes with the same bin, in the order of ``kernels/histogram/match.glsl``."""
@@ -45,6 +45,11 @@ TABLES["histogram.memory"] = {
     "cpu": {"workgroup": 128, "groups": 16},
 }
 
+_ALLOWED: dict[str, Allowed] = {
+    "workgroup": whole("workgroup", 16),
+    "match": MATCHES,
+    **dict.fromkeys(("interleaved", "vote", "runs"), bool),
+}
 _OPERATIONS = ("basic", "vote", "ballot", "shuffle", "shuffle_relative")
 _VECTOR = 16
 _WORD = 4
@@ -70,21 +75,15 @@ def plan_bincount(
         `vote` (first test whether all lanes have the same bin) and `match`, one of `MATCHES`. Only the shared
         version has `runs` (first test whether all elements of a vector have the same bin) and `slots` (with
         `in_memory`: number of bins whose counts are cached in shared memory).
-
-    Raises
-    ------
-    InvalidDispatch
-        The dtype is not an integer, a value is invalid, or the table does not fit into shared memory.
-    Unsupported
-        The device lacks a required feature. Elements of 8 and 16 bits require storage of their type.
     """
     dtype = dtype_of(dtype)
     if dtype.kind not in "iu":
         raise InvalidDispatch(f"Only whole numbers can be counted by their values; {dtype} was given.")
-    if not isinstance(bins, int | np.integer) or bins < 1:
+    if not is_whole(bins) or bins < 1:
         raise InvalidDispatch(f"bins must be a positive integer; {bins!r} was given.")
-    work = _Work(device, "bincount", shape, dtype, bins, implementation, tuning)
-    return work.plan({"BINNING": "DIRECT"}, {"low": _pushed(dtype, int(keys_of(np.zeros(1, dtype))[0]))})
+    push = {"low": key_words(dtype, int(keys_of(np.zeros(1, dtype))[0]))}
+    counting = _Counting(device, "bincount", shape, dtype, bins, implementation, tuning)
+    return counting.plan({"BINNING": "DIRECT"}, push)
 
 
 def plan_histogram(
@@ -109,11 +108,6 @@ def plan_histogram(
     -------
     A plan with the output `counts`, uint32. If float32 arithmetic alone cannot determine the bins, the plan
     has the input `edges`: `vkgroup.kernels.histogram_bins.Bins.keys`.
-
-    Raises
-    ------
-    InvalidDispatch, Unsupported
-        As `plan_bincount`; also if NumPy rejects the bins.
     """
     if range is None and np.ndim(bins) == 0:
         raise InvalidDispatch(
@@ -131,30 +125,27 @@ def _plan(
     implementation: str,
     tuning: dict[str, Any],
 ) -> Plan:
-    work = _Work(device, "histogram", shape, dtype, len(bins.edges) - 1, implementation, tuning)
+    counting = _Counting(device, "histogram", shape, dtype, len(bins.edges) - 1, implementation, tuning)
     if not len(bins.keys):
-        return work.empty()
+        # No element can be in any bin.
+        counting.planner.fill("counts", 0)
+        return counting.planner.plan()
     position = bins.position
     push = {
         "last": len(bins.keys) - 1,
-        "low": _pushed(dtype, bins.low),
-        "high": _pushed(dtype, bins.high),
+        "low": key_words(dtype, bins.low),
+        "high": key_words(dtype, bins.high),
         "origin": position.origin,
         "scale": position.scale,
         "bias": position.bias,
         "margin": position.margin,
     }
     if bins.exact:
-        return work.plan({"BINNING": "EXACT"}, push)
-    return work.plan({"BINNING": "EDGES"}, push, edges=bins.keys)
+        return counting.plan({"BINNING": "EXACT"}, push)
+    return counting.plan({"BINNING": "EDGES"}, push, edges=bins.keys)
 
 
-def _pushed(dtype: np.dtype[Any], key: int) -> Any:
-    """Return a key as push constants: one word, or two words for 64 bits."""
-    return [key & 0xFFFFFFFF, key >> 32] if dtype.itemsize == 8 else key
-
-
-class _Work:
+class _Counting:
     """The common part of all histogram plans: one dispatch over all elements, with its tuning."""
 
     def __init__(
@@ -169,41 +160,41 @@ class _Work:
     ) -> None:
         partitioned = ("partitioned_nv",) if tuning.get("match") == "partitioned" else ()
         implementation = choose(device, implementation, *_OPERATIONS, *partitioned)
-        self._planner = Planner(device, name, implementation)
+        self.planner = Planner(device, name, implementation)
         self._dtype, self._bins = dtype, bins
         self._macros = macros(dtype)
-        self._planner.input("x", dtype, shape)
-        self._planner.output("counts", np.uint32, bins)
-        self._count = math.prod(sizes_of(shape))
-        if not 0 < self._count < 2**32:
-            raise InvalidDispatch(f"A plan takes 1 to 2**32 - 1 elements; {self._count} were given.")
-        room = int(device.capabilities.limits["maxComputeSharedMemorySize"]) // _WORD
-        small = bins + 1 <= room
-        in_memory = tuning.get("in_memory")
-        self._in_memory = not small if in_memory is None else bool(in_memory)
-        if not self._in_memory and not small:
+        self.planner.input("x", dtype, shape)
+        self.planner.output("counts", np.uint32, bins)
+        self._count = element_count(shape)
+        self._room = int(device.capabilities.limits["maxComputeSharedMemorySize"]) // _WORD
+        in_memory = tuning.pop("in_memory", None)
+        if in_memory not in (None, True, False):
+            raise InvalidDispatch(f"in_memory is True or False; {in_memory!r} was given.")
+        fits = bins + 1 <= self._room
+        self._in_memory = not fits if in_memory is None else bool(in_memory)
+        if not self._in_memory and not fits:
             raise InvalidDispatch(
-                f"{bins} bins do not fit into the {_WORD * room} bytes of shared memory; use in_memory=True."
+                f"{bins} bins do not fit into the {_WORD * self._room} bytes of shared memory; use"
+                " in_memory=True."
             )
         entry = "histogram.memory" if self._in_memory else "histogram"
-        self._tuning = _checked(tuned(device, entry, implementation, **tuning), tuning)
-        self._room = room
-
-    def empty(self) -> Plan:
-        """Return a plan that counts nothing, for bins that no element can be in."""
-        self._planner.fill("counts", 0)
-        return self._planner.plan()
+        self._tuning = checked_values(device, entry, implementation, tuning, _ALLOWED)
+        require_power(copies=self._tuning["copies"], slots=self._tuning["slots"])
 
     def plan(
         self, binning: dict[str, Any], push: dict[str, Any], edges: npt.NDArray[Any] | None = None
     ) -> Plan:
         """Return the plan for one method of finding an element's bin."""
-        planner, tuning = self._planner, self._tuning
+        planner, tuning = self.planner, self._tuning
         bindings = {"Vectors": "x", "Scalars": "x", "Counts": "counts"}
         if edges is not None:
             bindings["Edges"] = planner.input("edges", edges.dtype, edges.shape)
         defined = {**self._macros, **binning, "IN_MEMORY": int(self._in_memory)}
-        constants: dict[int | str, Any] = {"ITEMS": tuning["items"], **self._table()}
+        constants = {"ITEMS": tuning["items"]}
+        if not self._in_memory:
+            # As many of the requested copies of the table as fit into shared memory.
+            copies = min(tuning["copies"], _power_below(self._room // (self._bins + 1)))
+            constants |= {"BINS": self._bins, "COPIES": copies, "INTERLEAVED": tuning["interleaved"]}
         if planner.implementation == "subgroup":
             constants |= {"VOTE": tuning["vote"], "MATCH": MATCHES.index(tuning["match"])}
             if tuning["match"] == "partitioned":
@@ -211,9 +202,8 @@ class _Work:
         else:
             constants["RUNS"] = tuning["runs"]
             if self._in_memory:
-                constants["SLOTS"] = min(tuning["slots"], 1 << (self._room // 2).bit_length() - 1)
-        limits = planner.device.capabilities.limits
-        workgroup = min(tuning["workgroup"], int(limits["maxComputeWorkGroupInvocations"]))
+                constants["SLOTS"] = min(tuning["slots"], _power_below(self._room // 2))
+        workgroup = possible_workgroup(planner.device, tuning["workgroup"])
         kernel = planner.kernel(
             f"histogram/{planner.implementation}.comp",
             macros=defined,
@@ -221,39 +211,20 @@ class _Work:
             specialization=constants,
         )
         vectors = self._count * self._dtype.itemsize // _VECTOR
-        most = min(tuning["groups"], int(limits["maxComputeWorkGroupCount"][0]))
-        groups = min(most, -(-vectors // (workgroup * tuning["items"])))
+        groups = parts(vectors, workgroup * tuning["items"])
         planner.fill("counts", 0)
         planner.dispatch(
-            kernel, max(groups, 1), bindings, push={"count": self._count, "bins": self._bins, **push}
+            kernel,
+            possible_groups(planner.device, groups, tuning["groups"]),
+            bindings,
+            push={"count": self._count, "bins": self._bins, **push},
         )
         return planner.plan()
 
-    def _table(self) -> dict[int | str, Any]:
-        """Return the constants of the table in shared memory, with as many of the requested copies as fit."""
-        if self._in_memory:
-            return {}
-        fitting = self._room // (self._bins + 1)
-        copies = min(self._tuning["copies"], 1 << fitting.bit_length() - 1)
-        return {"BINS": self._bins, "COPIES": copies, "INTERLEAVED": self._tuning["interleaved"]}
 
-
-def _checked(values: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-    """Return the tuning values after checking those of the caller."""
-    known = {*TABLES["histogram"]["any"], "in_memory"}
-    if unknown := given.keys() - known:
-        raise InvalidDispatch(f"A histogram has no tuning values {sorted(unknown)}; it has {sorted(known)}.")
-    if values["match"] not in MATCHES:
-        raise InvalidDispatch(f"match must be one of {MATCHES}; {values['match']!r} was given.")
-    for name in ("workgroup", "items", "groups", "copies", "slots"):
-        check_whole(name, values[name], _VECTOR if name == "workgroup" else 1)
-    for name in ("interleaved", "vote", "runs", "in_memory"):
-        if not isinstance(values.get(name, False), bool):
-            raise InvalidDispatch(f"{name} is True or False; {values[name]!r} was given.")
-    for name in ("copies", "slots"):
-        if values[name] & (values[name] - 1):
-            raise InvalidDispatch(f"{name} must be a power of two; {values[name]} was given.")
-    return values
+def _power_below(number: int) -> int:
+    """Return the greatest power of two that is at most a positive number."""
+    return 1 << number.bit_length() - 1
 
 
 def bincount(
@@ -265,20 +236,11 @@ def bincount(
     ----------
     x : one-dimensional array or `Buffer` of nonnegative integers.
     minlength : the minimum length of the result.
-    device : the device for arrays; None selects the best one.
-    implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``.
 
     Returns
     -------
     The counts of 0, 1, … up to the greatest number: int64 as NumPy's, or a uint32 `Buffer` if `x` is a
     `Buffer`.
-
-    Raises
-    ------
-    InvalidDispatch
-        A number is negative, or `x` is not one-dimensional or not of integers.
-    Unsupported
-        The device lacks a required feature.
     """
     arguments = Arguments(device, x=x)
     given = arguments["x"]
@@ -286,7 +248,7 @@ def bincount(
         raise InvalidDispatch(
             f"x must be one-dimensional, of whole numbers; it is {given.dtype} of shape {given.shape}."
         )
-    if not isinstance(minlength, int | np.integer) or minlength < 0:
+    if not is_whole(minlength) or minlength < 0:
         raise InvalidDispatch(
             f"minlength must be a whole number that is not negative; {minlength!r} was given."
         )
@@ -322,20 +284,11 @@ def histogram(
     x : array or `Buffer` of any shape.
     bins : the number of bins of equal width, or ascending edges.
     range : the first and the last edge, for bins of equal width; default the least and the greatest element.
-    device : the device for arrays; None selects the best one.
-    implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``.
 
     Returns
     -------
     counts : int64 as NumPy's, or a uint32 `Buffer` if `x` is a `Buffer`.
     edges : the array that `numpy.histogram_bin_edges` returns.
-
-    Raises
-    ------
-    InvalidDispatch
-        NumPy would raise ValueError, or the kernels do not support the dtype.
-    Unsupported
-        The device lacks a required feature.
     """
     arguments = Arguments(device, x=x)
     given = arguments["x"]

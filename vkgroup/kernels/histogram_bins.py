@@ -52,12 +52,9 @@ _NONE = -1.0
 
 @dataclass(frozen=True)
 class Position:
-    """Parameters of the kernel's position formula for bins of equal width; see the module.
+    """Parameters of the kernel's position formula for bins of equal width: float32 numbers; see the module.
 
-    Attributes
-    ----------
-    origin, scale, bias : float32 numbers.
-    margin : 1 if positions cannot be used, below 0 if they are exact.
+    The margin is 1 if positions cannot be used, and below 0 if they are exact.
     """
 
     origin: float
@@ -96,17 +93,9 @@ class Bins:
 def bins_of(
     dtype: np.dtype[Any], bins: int | npt.ArrayLike, limits: tuple[float, float] | None = None
 ) -> Bins:
-    """Return the bins for elements of a dtype.
+    """Return the bins for elements of a dtype: a number of equal bins between `limits`, or ascending edges.
 
-    Parameters
-    ----------
-    bins : the number of bins of equal width, or ascending edges.
-    limits : the first and the last edge, for bins of equal width.
-
-    Raises
-    ------
-    InvalidDispatch
-        `numpy.histogram` rejects the bins, or `bins` is the name of a rule, which is not supported.
+    Raise `InvalidDispatch` if `numpy.histogram` rejects the bins, or for the name of a rule.
     """
     if isinstance(bins, str):
         raise InvalidDispatch(f"bins must be a number or edges; use numpy.histogram_bin_edges for {bins!r}.")

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.errors import InvalidDispatch
-from vkgroup.kernels.types import GLSL
+from vkgroup.kernels.types import glsl_type
 
 Keys = npt.NDArray[np.uint64]
 
@@ -16,17 +15,14 @@ _KINDS = {"u": "UNSIGNED", "i": "SIGNED", "f": "FLOATING"}
 
 
 def macros(dtype: np.dtype[Any]) -> dict[str, Any]:
-    """Return the macros `BITS` and `KIND` for elements of a dtype.
-
-    Raises
-    ------
-    InvalidDispatch
-        Kernels do not support the dtype.
-    """
-    if dtype not in GLSL:
-        known = ", ".join(str(kind) for kind in GLSL)
-        raise InvalidDispatch(f"Kernels work on {known}; {dtype} was given. Convert it with .astype.")
+    """Return the macros `BITS` and `KIND`; raise `InvalidDispatch` if kernels do not support the dtype."""
+    glsl_type(dtype)
     return {"BITS": 8 * dtype.itemsize, "KIND": _KINDS[dtype.kind]}
+
+
+def key_words(dtype: np.dtype[Any], key: int) -> int | list[int]:
+    """Return a key as push constants: one word, or two words for elements of 64 bits."""
+    return [key & 0xFFFFFFFF, key >> 32] if dtype.itemsize == 8 else key
 
 
 def key_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -55,16 +51,9 @@ def keys_of(elements: npt.NDArray[Any]) -> Keys:
 
 
 def least_not_below(dtype: np.dtype[Any], bounds: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], int]:
-    """Return, for each bound, the least value of a dtype that is not below the bound.
+    """Return the least value of a dtype that is not below each bound, and the number of these values.
 
-    Parameters
-    ----------
-    bounds : one-dimensional, ascending, without NaN.
-
-    Returns
-    -------
-    The values, and the number of bounds that have one. Bounds above all values of the dtype have none; they
-    are at the end.
+    The bounds are ascending. Bounds above all values of the dtype have none; they are at the end.
     """
     if dtype.kind != "f":
         limits = np.iinfo(dtype)
@@ -72,7 +61,8 @@ def least_not_below(dtype: np.dtype[Any], bounds: npt.NDArray[Any]) -> tuple[npt
             exact = [int(bound) for bound in bounds if int(bound) <= limits.max]
             return np.array([max(bound, int(limits.min)) for bound in exact], dtype), len(exact)
         whole = np.ceil(bounds.astype(np.float64))
-        reachable = int(np.searchsorted(whole >= _beyond(dtype), True))
+        # The greatest value plus one is a power of two, which is exact as a float.
+        reachable = int(np.searchsorted(whole >= float(int(limits.max) + 1), True))
         return np.maximum(whole[:reachable], float(limits.min)).astype(dtype), reachable
     with np.errstate(over="ignore"):
         elements = bounds.astype(dtype)
@@ -94,8 +84,3 @@ def greatest_not_above(dtype: np.dtype[Any], bound: Any) -> npt.NDArray[Any]:
         elements = bounds.astype(dtype)
         elements = np.where(elements > bounds, np.nextafter(elements, dtype.type(-np.inf)), elements)
     return np.where(elements == 0, dtype.type(0.0), elements).astype(dtype)
-
-
-def _beyond(dtype: np.dtype[Any]) -> float:
-    """Return the greatest value of an integer dtype plus one: a power of two, which is exact as a float."""
-    return float(int(np.iinfo(dtype).max) + 1)

@@ -18,11 +18,10 @@ from vkgroup.device import CooperativeMatrix
 from vkgroup.dispatch import Device
 from vkgroup.errors import InvalidDispatch, Unsupported
 from vkgroup.kernels.arguments import Arguments, Given, Result
-from vkgroup.kernels.grid import chosen, parts, require_full, require_multiple, require_power
-from vkgroup.kernels.pipelines import choose, subgroup_size, type_macros
+from vkgroup.kernels.pipelines import choose, parts, require_full, subgroup_size
 from vkgroup.kernels.plan import Plan, Planner
-from vkgroup.kernels.tuning import TABLES
-from vkgroup.kernels.types import GLSL, dtype_of, sizes_of
+from vkgroup.kernels.tuning import TABLES, checked_values, require_multiple, require_power
+from vkgroup.kernels.types import GLSL, dtype_of, sizes_of, type_macros, vector_type
 
 TABLES["matmul.shared"] = {
     "any": {"workgroup": 256, "rows": None, "quads": None, "across": None, "depth": 8},
@@ -34,20 +33,6 @@ TABLES["matmul.subgroup"] = {
 }
 TABLES["matmul.cooperative"] = {
     "any": {"down": 4, "along": 2, "parts_down": 2, "parts_along": 4, "depth": 32},
-}
-
-_VECTORS = {
-    "float": "vec4",
-    "double": "dvec4",
-    "float16_t": "f16vec4",
-    "int": "ivec4",
-    "uint": "uvec4",
-    "int64_t": "i64vec4",
-    "uint64_t": "u64vec4",
-    "int16_t": "i16vec4",
-    "uint16_t": "u16vec4",
-    "int8_t": "i8vec4",
-    "uint8_t": "u8vec4",
 }
 
 _BUSY = 128
@@ -76,13 +61,6 @@ def plan_matmul(
     implementation : ``"subgroup"``, ``"shared"``, ``"cooperative"`` (float16 only) or ``"auto"``.
     result : dtype of the product; None means `dtype`. float16 inputs may have a float32 product.
     **tuning : see the module.
-
-    Raises
-    ------
-    InvalidDispatch
-        A shape, a dtype or a tuning value is invalid.
-    Unsupported
-        The device lacks shuffles, the type, or cooperative matrices of float16 with float32 accumulation.
     """
     kind = dtype_of(dtype)
     to = kind if result is None else dtype_of(result)
@@ -92,7 +70,7 @@ def plan_matmul(
             f"There is no product of {kind} to {to}; use a result of {kind}, or of float32 for float16."
         )
     implementation = _implementation(device, implementation, kind)
-    values = chosen(device, "matmul", implementation, tuning)
+    values = checked_values(device, "matmul", implementation, tuning)
     planner = Planner(device, "matmul", implementation)
     a, b = planner.input("a", kind, (rows, inner)), planner.input("b", kind, (inner, columns))
     product = planner.output("product", to, (rows, columns))
@@ -123,7 +101,6 @@ def matmul(
         dtypes are converted to their common dtype.
     dtype : of the result; None means that of the arguments. float16 arguments may have a float32 result,
         since products are summed in float32.
-    device : None selects the buffers' device, or the best one.
     implementation : ``"subgroup"``, ``"shared"``, ``"cooperative"`` or ``"auto"``.
 
     Returns
@@ -131,11 +108,6 @@ def matmul(
     The product, of shape (rows, columns); a `Buffer` if the arguments are buffers. Floats are not added in
     NumPy's order. Let n be the inner length, and u = 2**-23 for float32. An element differs from the exact
     one by at most (n + 1) u / (1 - (n + 1) u) times the sum of the products' magnitudes.
-
-    Raises
-    ------
-    InvalidDispatch, Unsupported
-        As `plan_matmul`. Use `matvec` for a one-dimensional argument.
     """
     arguments = Arguments(device, a=a, b=b)
     if not arguments.buffers:
@@ -146,8 +118,9 @@ def matmul(
         raise InvalidDispatch(
             f"Both matrices must have the same dtype; they have {left.dtype} and {right.dtype}."
         )
-    if not arguments.buffers and _is_empty(left.shape, right.shape):
-        return np.zeros((left.shape[0], right.shape[1]), left.dtype if dtype is None else dtype)
+    both = (*left.shape, *right.shape)
+    if len(left.shape) == len(right.shape) == 2 and both[1] == both[2] and 0 in both:
+        return np.zeros((both[0], both[3]), left.dtype if dtype is None else dtype)
     plan = plan_matmul(
         arguments.device,
         left.dtype,
@@ -156,8 +129,7 @@ def matmul(
         implementation,
         result=dtype,
     )
-    result: Result = arguments.run(plan, "product")[0]
-    return result
+    return arguments.run(plan, "product")[0]
 
 
 def cooperative_shape(device: Device) -> CooperativeMatrix | None:
@@ -183,11 +155,6 @@ def _common(left: np.dtype[Any], right: np.dtype[Any]) -> np.dtype[Any]:
         ) from error
 
 
-def _is_empty(left: tuple[int, ...], right: tuple[int, ...]) -> bool:
-    two = len(left) == 2 and len(right) == 2
-    return two and left[1] == right[0] and 0 in (*left, *right)
-
-
 def _sizes(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, int, int]:
     if len(left) != 2 or len(right) != 2:
         raise InvalidDispatch(
@@ -211,13 +178,6 @@ def _implementation(device: Device, implementation: str, kind: np.dtype[Any]) ->
     return choose(device, implementation, "shuffle", kinds=("cooperative",))
 
 
-def _sum_type(kind: np.dtype[Any]) -> str:
-    """Return the GLSL type in which products are summed."""
-    if kind.itemsize >= 4:
-        return GLSL[kind]
-    return {"f": "float", "i": "int", "u": "uint"}[kind.kind]
-
-
 def _add_blocked(
     planner: Planner,
     kind: np.dtype[Any],
@@ -227,13 +187,14 @@ def _add_blocked(
 ) -> tuple[Any, int, int]:
     """Return the shared or subgroup kernel, and the numbers of rows and columns of its tiles."""
     rows, columns, inner = sizes
-    sums = _sum_type(kind)
+    # Small types are summed in 32 bits.
+    sums = GLSL[kind if kind.itemsize >= 4 else np.dtype(f"{kind.kind}4")]
     across, workgroup = values["across"] or 16, values["workgroup"]
     per_row, quads = values["rows"], values["quads"]
     wide = kind.itemsize < 8 and parts(rows, 128) * parts(columns, 128) >= _BUSY
     per_row = per_row or (8 if wide else 4)
     quads = quads or (2 if wide else 1)
-    constants: dict[int | str, int] = {"ACROSS": across}
+    constants = {"ACROSS": across}
     require_multiple("workgroup", workgroup, across)
     if planner.implementation == "shared":
         require_multiple("rows", per_row, 4)
@@ -248,11 +209,11 @@ def _add_blocked(
         f"matmul/{planner.implementation}.comp",
         macros={
             **type_macros(kind),
-            "T4": _VECTORS[GLSL[kind]],
+            "T4": vector_type(GLSL[kind]),
             "SUM": sums,
-            "SUM4": _VECTORS[sums],
+            "SUM4": vector_type(sums),
             "RESULT": GLSL[to],
-            "RESULT4": _VECTORS[GLSL[to]],
+            "RESULT4": vector_type(GLSL[to]),
             "VECTOR": int(inner % 4 == 0 and columns % 4 == 0),
             "ROWS": per_row,
             "QUADS": quads,

@@ -12,9 +12,9 @@ from vkgroup.dispatch import Device
 from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.arguments import Arguments, Given, Result
 from vkgroup.kernels.histogram_keys import macros
-from vkgroup.kernels.pipelines import choose, subgroup_size
+from vkgroup.kernels.pipelines import choose, parts, possible_groups, possible_workgroup, subgroup_size
 from vkgroup.kernels.plan import Plan, Planner
-from vkgroup.kernels.tuning import TABLES, check_whole, tuned
+from vkgroup.kernels.tuning import TABLES, Allowed, checked_values, require_multiple, whole
 from vkgroup.kernels.types import dtype_of, sizes_of
 
 METHODS = ("shuffle", "quad", "clustered")
@@ -30,7 +30,7 @@ TABLES["max_pool"] = {
     "any": {
         "version": DIRECT,
         "method": "shuffle",
-        "cluster": 4,
+        "cluster": WINDOW,
         "workgroup": 256,
         "items": 4,
         "groups": 65535,
@@ -38,7 +38,13 @@ TABLES["max_pool"] = {
     "cpu": {"workgroup": 128, "groups": 16},
 }
 
-_LARGE_CLUSTER = 16
+_LARGE_CLUSTER = WINDOW * WINDOW
+_ALLOWED: dict[str, Allowed] = {
+    "version": ("subgroup", "shared", DIRECT),
+    "method": METHODS,
+    "cluster": (WINDOW, _LARGE_CLUSTER),
+    "workgroup": whole("workgroup", _LARGE_CLUSTER),
+}
 
 
 def plan_max_pool(
@@ -50,7 +56,7 @@ def plan_max_pool(
     ceil_mode: bool = False,
     **tuning: Any,
 ) -> Plan:
-    """Plan the maxima of adjacent windows of 4 × 4 elements in the last two dimensions.
+    """Plan the output `maxima`: those of adjacent windows of 4 × 4 elements in the last two dimensions.
 
     Parameters
     ----------
@@ -64,20 +70,16 @@ def plan_max_pool(
         `groups` (the maximum number of workgroups), `version` (the implementation that ``"auto"`` selects).
         The subgroup version also has `method` (one of `METHODS`) and `cluster` (4 lanes with one row each, or
         16 lanes with one element each).
-
-    Returns
-    -------
-    A plan with the output `maxima`.
-
-    Raises
-    ------
-    InvalidDispatch
-        An argument is invalid.
-    Unsupported
-        The device lacks a required feature. Elements of 8 and 16 bits require storage of their type.
     """
     dtype, shape = dtype_of(dtype), sizes_of(shape)
-    values = _checked(dtype, tuned(device, "max_pool", **tuning), tuning)
+    values = checked_values(device, "max_pool", "", tuning, _ALLOWED)
+    if values["method"] == "quad" and values["cluster"] != WINDOW:
+        raise InvalidDispatch("A quad has 4 lanes; use cluster=4, or another method.")
+    if values["method"] == "clustered" and dtype.itemsize == 8:
+        raise InvalidDispatch(
+            f"The method 'clustered' does not support {dtype}; use method='shuffle' or 'quad'."
+        )
+    require_multiple("workgroup", values["workgroup"], WINDOW)
     if implementation == "auto":
         implementation = values["version"]
     method = values["method"]
@@ -98,11 +100,10 @@ def plan_max_pool(
         lanes = values["cluster"] if subgroup_size(device) >= values["cluster"] else 1
     elif implementation == "shared":
         lanes = WINDOW
-    limits = device.capabilities.limits
-    workgroup = min(values["workgroup"], int(limits["maxComputeWorkGroupInvocations"]))
+    workgroup = possible_workgroup(device, values["workgroup"])
     items = 1 if implementation == DIRECT else values["items"]
     if implementation == "shared":
-        room = int(limits["maxComputeSharedMemorySize"])
+        room = int(device.capabilities.limits["maxComputeSharedMemorySize"])
         items = max(1, min(items, room // (max(4, dtype.itemsize) * workgroup)))
     kernel = planner.kernel(
         f"max_pool/{implementation}.comp",
@@ -110,8 +111,7 @@ def plan_max_pool(
         workgroup=workgroup,
         specialization={} if implementation == DIRECT else {"ITEMS": items},
     )
-    most = min(values["groups"], int(limits["maxComputeWorkGroupCount"][0]))
-    groups = min(most, -(-count * lanes // (workgroup * items)))
+    groups = possible_groups(device, parts(count * lanes, workgroup * items), values["groups"])
     push = {
         "count": count,
         "window_columns": result[-1],
@@ -124,36 +124,11 @@ def plan_max_pool(
 
 
 def pooled_shape(shape: tuple[int, ...], ceil_mode: bool = False) -> tuple[int, ...]:
-    """Return the shape of the maxima of an array.
-
-    Raises
-    ------
-    InvalidDispatch
-        The array has fewer than two dimensions.
-    """
+    """Return the shape of the maxima of an array."""
     if len(shape) < 2:
         raise InvalidDispatch(f"Windows need at least two dimensions; the array's shape is {shape}.")
     more = WINDOW - 1 if ceil_mode else 0
     return (*shape[:-2], *((size + more) // WINDOW for size in shape[-2:]))
-
-
-def _checked(dtype: np.dtype[Any], values: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-    known = TABLES["max_pool"]["any"].keys()
-    if unknown := given.keys() - known:
-        raise InvalidDispatch(f"Max pooling has no tuning values {sorted(unknown)}; it has {sorted(known)}.")
-    if values["method"] not in METHODS or values["cluster"] not in (WINDOW, _LARGE_CLUSTER):
-        raise InvalidDispatch(f"method must be one of {METHODS} and cluster 4 or 16; {given} was given.")
-    if values["method"] == "quad" and values["cluster"] != WINDOW:
-        raise InvalidDispatch("A quad has 4 lanes; use cluster=4, or another method.")
-    if values["method"] == "clustered" and dtype.itemsize == 8:
-        raise InvalidDispatch(
-            f"The method 'clustered' does not support {dtype}; use method='shuffle' or 'quad'."
-        )
-    for name, least in (("workgroup", _LARGE_CLUSTER), ("items", 1), ("groups", 1)):
-        check_whole(name, values[name], least)
-    if values["workgroup"] % WINDOW:
-        raise InvalidDispatch(f"workgroup must be a multiple of 4; {values['workgroup']} was given.")
-    return values
 
 
 def max_pool(
@@ -173,19 +148,11 @@ def max_pool(
     window : must be 4.
     ceil_mode : whether to include windows that are only partly inside `x`, as in PyTorch; otherwise the
         elements of incomplete windows at the right and at the bottom are ignored.
-    device : the device for arrays; None selects the best one.
     implementation : ``"subgroup"``, ``"shared"``, ``"direct"`` or ``"auto"``; see `plan_max_pool`.
 
     Returns
     -------
     The maxima, of the same dtype. The maximum of a window with a NaN is NaN, as in `numpy.max`.
-
-    Raises
-    ------
-    InvalidDispatch
-        `x` has fewer than two dimensions, kernels do not support the dtype, or `window` is not 4.
-    Unsupported
-        The device lacks a required feature.
     """
     if not isinstance(window, int | np.integer) or window != WINDOW:
         raise InvalidDispatch(f"window must be 4 (windows have 4 x 4 elements); {window!r} was given.")
@@ -196,6 +163,4 @@ def max_pool(
     if not math.prod(result):
         return np.empty(result, given.dtype)
     plan = plan_max_pool(arguments.device, given.shape, given.dtype, implementation, ceil_mode=ceil_mode)
-    (maxima,) = arguments.run(plan, "maxima")
-    pooled: Result = maxima
-    return pooled
+    return arguments.run(plan, "maxima")[0]

@@ -6,46 +6,34 @@ or 4.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import isqrt, prod
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.dispatch import Buffer, Device
+from vkgroup import resources
+from vkgroup.dispatch import Buffer, Device, RunResult
 from vkgroup.errors import InvalidDispatch, Unsupported
-from vkgroup.kernels.arguments import Arguments, Given
-from vkgroup.kernels.grid import choose_full, chosen, line, parts, require_full
-from vkgroup.kernels.image import ImageExtent, image_extent
-from vkgroup.kernels.pipelines import subgroup_size
+from vkgroup.kernels.arguments import Arguments, Given, as_array, check_device, default_device
+from vkgroup.kernels.pipelines import choose_full, line, parts, require_full, subgroup_size
 from vkgroup.kernels.plan import Plan, Planner
-from vkgroup.kernels.tuning import TABLES
+from vkgroup.kernels.tuning import TABLES, checked_values
+from vkgroup.kernels.types import ImageExtent, image_extent
+from vkgroup.spec.limits import QUAD_SIZE
 
-_DEFAULTS: dict[str, Mapping[str, Any]] = {"any": {"workgroup": 256, "block": None}, "cpu": {"workgroup": 64}}
-TABLES["mip_chain.subgroup"] = {"any": _DEFAULTS["any"]}
-TABLES["mip_chain.shared"] = dict(_DEFAULTS)
+TABLES["mip_chain"] = {"any": {"workgroup": 256, "block": None}}
+TABLES["mip_chain.shared"] = {"cpu": {"workgroup": 64}}
 
 _ALIGNMENT = 64
 """Levels begin at multiples of this number of texels: at least 256 bytes, the largest required alignment."""
-
-_QUAD = 4
 
 
 def level_shapes(shape: tuple[int, ...], levels: int | None = None) -> list[tuple[int, ...]]:
     """Return the shapes of the smaller levels of an image, from the largest to 1 × 1.
 
-    Sizes are halved and rounded down, but at least 1 (Vulkan 1.4, "Image Miplevel Sizing").
-
-    Parameters
-    ----------
-    shape : of the image: (height, width, …).
-    levels : the number of levels; None: all.
-
-    Raises
-    ------
-    InvalidDispatch
-        The image has fewer levels.
+    Sizes are halved and rounded down, but at least 1 (Vulkan 1.4, "Image Miplevel Sizing"). `levels` is the
+    number of levels; None: all.
     """
     most = max(shape[:2]).bit_length() - 1
     count = most if levels is None else levels
@@ -76,16 +64,8 @@ def plan_mip_chain(
     ----------
     dtype : float32.
     shape : (height, width) or (height, width, 1 or 4), not zero and not 1 × 1.
-    implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``.
     levels : the number of levels; None: all.
     **tuning : see the module.
-
-    Raises
-    ------
-    InvalidDispatch
-        dtype, shape or a tuning value is invalid, or there is no smaller level.
-    Unsupported
-        The device lacks quad operations or shuffles (``"subgroup"``).
     """
     extent = image_extent(dtype, shape)
     if 0 in shape:
@@ -93,9 +73,12 @@ def plan_mip_chain(
     shapes = level_shapes(shape, levels)
     if not shapes:
         raise InvalidDispatch("A plan needs at least one smaller level; an image of 1 × 1 has none.")
-    implementation = _implementation(device, implementation)
-    values = chosen(device, "mip_chain", implementation, tuning)
-    side, block = _checked_sizes(values, extent)
+    implementation = _version(device, implementation)
+    values = checked_values(device, "mip_chain", implementation, tuning, {"block": (2, 4)})
+    # Invocations in a row of a tile, and texels in a row of an invocation.
+    side, block = isqrt(values["workgroup"]), values["block"] or (4 if extent.components == 1 else 2)
+    if side * side != values["workgroup"] or side < 2 or side & (side - 1):
+        raise InvalidDispatch(f"workgroup must be a power of four, at least 4; it is {values['workgroup']}.")
     require_full(device, implementation, side * side)
     planner = Planner(device, "mip_chain", implementation)
     image = planner.input("image", np.float32, shape)
@@ -141,18 +124,11 @@ def mip_chain(
     ----------
     image : float32 array or `Buffer` of shape (height, width) or (height, width, 1 or 4).
     levels : the number of smaller levels; None: all, down to 1 × 1.
-    device : None selects the buffer's device, or the best one.
-    implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``.
 
     Returns
     -------
     The smaller levels, the largest first: arrays, or views of one buffer if `image` is a `Buffer`.
     ``device.image(image, levels=mip_chain(image))`` creates an image with these levels.
-
-    Raises
-    ------
-    InvalidDispatch, Unsupported
-        As `plan_mip_chain`.
     """
     arguments = Arguments(device, image=image)
     given = arguments["image"]
@@ -185,27 +161,15 @@ def _room(shape: tuple[int, ...]) -> int:
     return parts(shape[0] * shape[1], _ALIGNMENT) * _ALIGNMENT
 
 
-def _implementation(device: Device, implementation: str) -> str:
+def _version(device: Device, implementation: str) -> str:
     version = choose_full(device, implementation, "shuffle", "quad")
-    if version == "subgroup" and subgroup_size(device) < _QUAD:
+    if version == "subgroup" and subgroup_size(device) < QUAD_SIZE:
         if implementation == "auto":
             return "shared"
         raise Unsupported(
             f"Subgroups of size {subgroup_size(device)} have no quads; use implementation='shared'.", ["quad"]
         )
     return version
-
-
-def _checked_sizes(values: dict[str, Any], extent: ImageExtent) -> tuple[int, int]:
-    """Return the number of invocations in a row of a tile, and of texels in a row of an invocation."""
-    workgroup = values["workgroup"]
-    block = values["block"] or (4 if extent.components == 1 else 2)
-    side = isqrt(workgroup)
-    if side * side != workgroup or side < 2 or side & (side - 1):
-        raise InvalidDispatch(f"workgroup must be a power of four, at least 4; it is {workgroup}.")
-    if block not in (2, 4):
-        raise InvalidDispatch(f"block must be 2 or 4; it is {block}.")
-    return side, block
 
 
 def _tiles(extent: ImageExtent, tile: int) -> tuple[int, int]:
@@ -216,3 +180,62 @@ def _tiles(extent: ImageExtent, tile: int) -> tuple[int, int]:
         across, down = parts(across, tile), parts(down, tile)
         later += across * down
     return first, later + 1
+
+
+VERSIONS = ("subgroup", "fetch")
+"""Quad operations, or one fragment of each quad that fetches all four texels."""
+
+
+def quad_mip(
+    picture: npt.ArrayLike, *, device: Device | None = None, implementation: str = "auto"
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Draw an image and compute the image of half its size in the same pass.
+
+    Sizes and texels are those of the first level of `mip_chain`.
+
+    Parameters
+    ----------
+    picture : float32 array of shape (height, width, 4), not empty.
+    implementation : ``"subgroup"``, ``"fetch"`` or ``"auto"``.
+
+    Returns
+    -------
+    The drawn image, of the same shape as `picture`, and the smaller image.
+    """
+    check_device(device)
+    result = draw_quad_mip(device or default_device(), as_array(picture, "picture"), implementation)
+    return result["color"], result["smaller"]
+
+
+def draw_quad_mip(
+    device: Device, picture: npt.NDArray[Any], implementation: str = "auto", *, repeat: int = 1
+) -> RunResult:
+    """Draw as `quad_mip`, and return ``"color"`` and ``"smaller"`` with the time of a draw."""
+    extent = image_extent(picture.dtype, picture.shape)
+    if extent.components != 4 or 0 in picture.shape:
+        raise InvalidDispatch(
+            f"picture must have the shape (height, width, 4), without zeros; {picture.shape} was given."
+        )
+    smaller = np.zeros((max(1, extent.height // 2), max(1, extent.width // 2), 4), np.float32)
+    return device.draw(
+        resources.kernel(f"quad_mip/{_quad_mip_version(device, implementation)}.frag"),
+        (extent.width, extent.height),
+        {"picture": (picture, device.sampler()), "smaller": smaller},
+        repeat=repeat,
+    )
+
+
+def _quad_mip_version(device: Device, implementation: str) -> str:
+    if implementation not in ("auto", *VERSIONS):
+        names = ", ".join(repr(name) for name in ("auto", *VERSIONS))
+        raise InvalidDispatch(f"implementation must be one of {names}; {implementation!r} was given.")
+    subgroup = device.capabilities.subgroup
+    has_quads = "fragment" in subgroup.supported_stages and "quad" in subgroup.supported_operations
+    if implementation == "subgroup" and not has_quads:
+        raise Unsupported(
+            f"{device.name} has no operations on quads in fragment shaders; use implementation='fetch'.",
+            ["quad"],
+        )
+    if implementation != "auto":
+        return implementation
+    return "subgroup" if has_quads else "fetch"

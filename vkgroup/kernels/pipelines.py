@@ -1,4 +1,4 @@
-"""Cache of kernel pipelines, by device, macros and specialization constants."""
+"""Cache of kernel pipelines, choice of a kernel's version, and sizes of workgroups and grids."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import numpy as np
 from vkgroup import resources
 from vkgroup.dispatch import Device, Pipeline
 from vkgroup.errors import InvalidDispatch, Unsupported
-from vkgroup.kernels.types import GLSL
 from vkgroup.spirv import Module
 
 _MOST = 256
@@ -30,69 +29,62 @@ class Pipelines:
     """
 
     def __init__(self, device: Device) -> None:
-        self._user = ref(device)
-        self._kept: OrderedDict[Any, Pipeline] = OrderedDict()
+        self._device = ref(device)
+        self._pipelines: OrderedDict[Any, Pipeline] = OrderedDict()
         self._modules: dict[Any, Module] = {}
-
-    @classmethod
-    def of(cls, device: Device) -> Pipelines:
-        """Return the pipelines of a device."""
-        if device not in _all:
-            _all[device] = cls(device)
-        return _all[device]
-
-    @property
-    def _device(self) -> Device:
-        device = self._user()
-        assert device is not None, "the caller holds the device"
-        return device
 
     def get(
         self,
         path: str,
         macros: Mapping[str, Any],
         workgroup: int | None,
-        specialization: Mapping[int | str, Any],
+        specialization: Mapping[str, Any],
     ) -> Pipeline:
         """Return a pipeline, as `Planner.kernel` describes it."""
+        device = self._device()
+        assert device is not None, "the caller holds the device"
         defines = tuple(sorted((name, str(value)) for name, value in macros.items()))
         values = tuple((name, np.asarray(value).item()) for name, value in specialization.items())
         key = (path, defines, workgroup, values)
-        cache = self._kept
+        cache = self._pipelines
         pipeline = cache.pop(key, None)
         if pipeline is None or pipeline.closed:
-            module = self._module(path, defines)
-            pipeline = self._make(module, workgroup, dict(values))
+            if (path, defines) not in self._modules:
+                self._modules[path, defines] = device.compile(resources.kernel(path), defines=dict(defines))
+            pipeline = _make(device, self._modules[path, defines], workgroup, dict(values))
         cache[key] = pipeline
         if len(cache) > _MOST:
             cache.popitem(last=False)
         return pipeline
 
-    def _module(self, path: str, defines: tuple[tuple[str, str], ...]) -> Module:
-        modules = self._modules
-        if (path, defines) not in modules:
-            modules[path, defines] = self._device.compile(resources.kernel(path), defines=dict(defines))
-        return modules[path, defines]
 
-    def _make(self, module: Module, workgroup: int | None, specialization: dict[int | str, Any]) -> Pipeline:
-        device, constants = self._device, module.reflection.specialization_constants
-        size = subgroup_size(device)
-        full = full_subgroups(device)
-        defaults = {constant.id: constant.default for constant in constants}
-        if workgroup is not None:
-            specialization[_WORKGROUP] = workgroup
-        total = int(specialization.get(_WORKGROUP, defaults.get(_WORKGROUP, 1)))
-        if _SUBGROUPS in defaults and not {_SUBGROUPS, "SUBGROUPS"} & specialization.keys():
-            specialization[_SUBGROUPS] = -(-total // size) if full else total
-        return device.pipeline(
-            module,
-            specialization=specialization,
-            subgroup_size=size if device.capabilities.size_control.supported else None,
-            full_subgroups=full and total % size == 0,
-        )
+def _make(
+    device: Device, module: Module, workgroup: int | None, specialization: dict[int | str, Any]
+) -> Pipeline:
+    size = subgroup_size(device)
+    full = full_subgroups(device)
+    defaults = {constant.id: constant.default for constant in module.reflection.specialization_constants}
+    if workgroup is not None:
+        specialization[_WORKGROUP] = workgroup
+    total = int(specialization.get(_WORKGROUP, defaults.get(_WORKGROUP, 1)))
+    if _SUBGROUPS in defaults and not {_SUBGROUPS, "SUBGROUPS"} & specialization.keys():
+        specialization[_SUBGROUPS] = -(-total // size) if full else total
+    return device.pipeline(
+        module,
+        specialization=specialization,
+        subgroup_size=size if device.capabilities.size_control.supported else None,
+        full_subgroups=full and total % size == 0,
+    )
 
 
 _all: WeakKeyDictionary[Device, Pipelines] = WeakKeyDictionary()
+
+
+def pipelines_of(device: Device) -> Pipelines:
+    """Return the cached pipelines of a device."""
+    if device not in _all:
+        _all[device] = Pipelines(device)
+    return _all[device]
 
 
 def subgroup_size(device: Device) -> int:
@@ -111,17 +103,9 @@ def choose(device: Device, implementation: str, *operations: str, kinds: tuple[s
 
     Parameters
     ----------
-    implementation : ``"auto"``, ``"subgroup"``, ``"shared"``, or one of `kinds`.
+    implementation : ``"auto"``, ``"subgroup"``, ``"shared"``, or one of `kinds`, other versions.
     operations : categories of subgroup operations that the subgroup version needs in compute shaders, as
         lower-case names of VkSubgroupFeatureFlagBits: ``"arithmetic"``, ``"ballot"``, ….
-    kinds : other versions of the algorithm.
-
-    Raises
-    ------
-    InvalidDispatch
-        The version does not exist.
-    Unsupported
-        The subgroup version was requested and the device lacks an operation.
     """
     if implementation not in ("auto", "subgroup", "shared", *kinds):
         names = ", ".join(repr(name) for name in ("auto", "subgroup", "shared", *kinds))
@@ -139,15 +123,50 @@ def choose(device: Device, implementation: str, *operations: str, kinds: tuple[s
     return "shared" if lacking else "subgroup"
 
 
-def type_macros(dtype: np.dtype[Any]) -> dict[str, Any]:
-    """Return the macros `T`, `T_BITS` and `T_FLOAT` of ``kernels/include/kernel.glsl`` for a dtype.
+def choose_full(device: Device, implementation: str, *operations: str, kinds: tuple[str, ...] = ()) -> str:
+    """Resolve ``"auto"`` as `choose`, for kernels that require full subgroups.
 
-    Raises
-    ------
-    InvalidDispatch
-        Kernels do not support the dtype.
+    If the device does not guarantee full subgroups (`computeFullSubgroups`), the shared version is selected.
     """
-    if dtype not in GLSL:
-        known = ", ".join(str(kind) for kind in GLSL)
-        raise InvalidDispatch(f"Kernels work on {known}; {dtype} was given. Convert it with .astype.")
-    return {"T": GLSL[dtype], "T_BITS": dtype.itemsize * 8, "T_FLOAT": int(dtype.kind == "f")}
+    version = choose(device, implementation, *operations, kinds=kinds)
+    return "shared" if implementation == "auto" and not full_subgroups(device) else version
+
+
+def require_full(device: Device, implementation: str, workgroup: int) -> None:
+    """Raise `InvalidDispatch` if a subgroup version's workgroup is not a multiple of the subgroup size."""
+    size = subgroup_size(device)
+    if implementation == "subgroup" and workgroup % size:
+        raise InvalidDispatch(f"workgroup must be a multiple of the subgroup size {size}, not {workgroup}.")
+
+
+def parts(size: int, each: int) -> int:
+    """Return the number of parts of size `each` that cover `size`."""
+    return -(-size // each)
+
+
+def possible_workgroup(device: Device, invocations: int) -> int:
+    """Return a number of invocations per workgroup, limited by the device."""
+    return min(invocations, int(device.capabilities.limits["maxComputeWorkGroupInvocations"]))
+
+
+def possible_groups(device: Device, count: int, most: int | None = None) -> int:
+    """Return a number of workgroups, at least 1, limited by the device; kernels loop over the rest."""
+    limit = int(device.capabilities.limits["maxComputeWorkGroupCount"][0])
+    return max(1, min(count, limit, limit if most is None else most))
+
+
+def line(device: Device, count: int) -> tuple[int, int]:
+    """Return a two-dimensional grid of at least `count` workgroups, numbered row by row.
+
+    A workgroup's number is ``gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x``. Workgroups with
+    numbers of `count` or more return at once. Raise `Unsupported` if the grid is too large for the device.
+    """
+    across, down, _ = device.capabilities.limits["maxComputeWorkGroupCount"]
+    rows = parts(count, across)
+    if rows > down:
+        raise Unsupported(
+            f"{device.name} does not support a grid of {count} workgroups; use larger tiles, or split"
+            " the input.",
+            [f"maxComputeWorkGroupCount of {count} (it is {across} × {down})"],
+        )
+    return min(count, across), rows

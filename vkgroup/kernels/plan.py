@@ -15,31 +15,21 @@ from vkgroup.closing import Closing
 from vkgroup.dispatch import Buffer, Copy, Device, Dispatch, Fill, Pipeline, Sequence, Work
 from vkgroup.dispatch.sequence import Step
 from vkgroup.errors import InvalidDispatch
-from vkgroup.kernels.pipelines import Pipelines
+from vkgroup.kernels.pipelines import pipelines_of
 from vkgroup.kernels.types import sizes_of
 
 
 @dataclass(frozen=True)
 class Array:
-    """An array that a plan reads or writes.
-
-    Attributes
-    ----------
-    dtype, shape : type of the elements, and sizes of the axes; at least one element.
-    """
+    """Type and shape of an array that a plan reads or writes."""
 
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
 
     @property
-    def size(self) -> int:
-        """Number of elements."""
-        return math.prod(self.shape)
-
-    @property
     def nbytes(self) -> int:
         """Number of bytes."""
-        return self.size * self.dtype.itemsize
+        return math.prod(self.shape) * self.dtype.itemsize
 
 
 @dataclass(frozen=True)
@@ -58,8 +48,6 @@ class Clear:
 
     name: str
     value: int
-    offset: int = 0
-    nbytes: int | None = None
 
 
 @dataclass(frozen=True)
@@ -85,7 +73,7 @@ class Plan:
     implementation : ``"subgroup"``, ``"shared"``, or another version of the algorithm.
     inputs, outputs : the arrays that are read and written, by name. An array in both is changed in place.
     scratch : sizes in bytes of additional buffers, by name.
-    steps : the steps in order; the steps of a tuple may run concurrently.
+    steps : the steps in order.
     """
 
     device: Device
@@ -94,7 +82,7 @@ class Plan:
     inputs: Mapping[str, Array]
     outputs: Mapping[str, Array]
     scratch: Mapping[str, int]
-    steps: tuple[PlanStep | tuple[PlanStep, ...], ...]
+    steps: tuple[PlanStep, ...]
 
     def record(self, **buffers: Buffer) -> Recording:
         """Record the plan on buffers.
@@ -118,11 +106,7 @@ class Plan:
 class Recording(Closing):
     """A plan recorded on buffers, which can run many times; a context manager.
 
-    Attributes
-    ----------
-    plan : the recorded plan.
-    buffers : all buffers by their names in the plan, both the caller's and the recording's.
-    sequence : the recorded command sequence.
+    `buffers` has both the caller's and the recording's buffers by their names in the plan.
     """
 
     def __init__(self, plan: Plan, given: Mapping[str, Buffer]) -> None:
@@ -135,29 +119,21 @@ class Recording(Closing):
         self._bounds: list[Work] = []
         self._holding = True
         try:
+            arrays = {**plan.inputs, **plan.outputs}
             for name in sizes.keys() - given.keys():
-                self._make(name)
-            self.sequence: Sequence = plan.device.sequence(
-                tuple(self._step(part) for part in step) if isinstance(step, tuple) else self._step(step)
-                for step in plan.steps
-            )
+                if name in arrays:
+                    self.buffers[name] = plan.device.empty(arrays[name].shape, arrays[name].dtype)
+                else:
+                    self.buffers[name] = plan.device.buffer(plan.scratch[name])
+                self._made.append(self.buffers[name])
+            self.sequence: Sequence = plan.device.sequence(self._step(step) for step in plan.steps)
         except BaseException:
             self.close()
             raise
 
-    def _make(self, name: str) -> None:
-        array = self.plan.inputs.get(name) or self.plan.outputs.get(name)
-        device = self.plan.device
-        if array is None:
-            buffer = device.buffer(self.plan.scratch[name])
-        else:
-            buffer = device.empty(array.shape, array.dtype)
-        self.buffers[name] = buffer
-        self._made.append(buffer)
-
     def _step(self, step: PlanStep) -> Step:
         if isinstance(step, Clear):
-            return Fill(self.buffers[step.name], step.value, step.offset, step.nbytes)
+            return Fill(self.buffers[step.name], step.value)
         if isinstance(step, Move):
             return Copy(self.buffers[step.source], self.buffers[step.target], nbytes=step.nbytes)
         bound = step.pipeline.bind({key: self.buffers[name] for key, name in step.bindings.items()})
@@ -206,14 +182,7 @@ def _check(plan: Plan, sizes: Mapping[str, int], given: Mapping[str, Buffer]) ->
 
 @dataclass
 class Planner:
-    """Builds a plan step by step.
-
-    Attributes
-    ----------
-    device : the device that the plan will run on.
-    name : name of the algorithm.
-    implementation : version of the algorithm.
-    """
+    """Builds a plan step by step; `name` and `implementation` are the algorithm and its version."""
 
     device: Device
     name: str
@@ -221,16 +190,16 @@ class Planner:
     _inputs: dict[str, Array] = field(default_factory=dict)
     _outputs: dict[str, Array] = field(default_factory=dict)
     _scratch: dict[str, int] = field(default_factory=dict)
-    _steps: list[PlanStep | tuple[PlanStep, ...]] = field(default_factory=list)
+    _steps: list[PlanStep] = field(default_factory=list)
 
     def input(self, name: str, dtype: npt.DTypeLike, shape: int | tuple[int, ...]) -> str:
         """Declare an array that the plan reads, and return its name."""
-        self._inputs[name] = _array(dtype, shape)
+        self._inputs[name] = Array(np.dtype(dtype), sizes_of(shape))
         return name
 
     def output(self, name: str, dtype: npt.DTypeLike, shape: int | tuple[int, ...]) -> str:
         """Declare an array that the plan writes, and return its name."""
-        self._outputs[name] = _array(dtype, shape)
+        self._outputs[name] = Array(np.dtype(dtype), sizes_of(shape))
         return name
 
     def scratch(self, name: str, nbytes: int) -> str:
@@ -244,7 +213,7 @@ class Planner:
         *,
         macros: Mapping[str, Any] | None = None,
         workgroup: int | None = None,
-        specialization: Mapping[int | str, Any] | None = None,
+        specialization: Mapping[str, Any] | None = None,
     ) -> Pipeline:
         """Return the pipeline of a kernel, from the cache if possible.
 
@@ -261,7 +230,7 @@ class Planner:
         Unsupported
             The device lacks a feature that the kernel requires; `missing` holds Vulkan's names.
         """
-        return Pipelines.of(self.device).get(path, macros or {}, workgroup, specialization or {})
+        return pipelines_of(self.device).get(path, macros or {}, workgroup, specialization or {})
 
     def dispatch(
         self,
@@ -272,34 +241,20 @@ class Planner:
     ) -> None:
         """Add a dispatch that sees the writes of all previous steps.
 
-        Parameters
-        ----------
-        groups : number of workgroups in x, or in up to three dimensions.
-        bindings : names of the plan's buffers, by binding of the kernel.
-        push : push constants.
+        `groups` has up to three dimensions; `bindings` are names of the plan's buffers, by binding of the
+        kernel.
         """
         counts = (groups,) if isinstance(groups, int | np.integer) else groups
         x, y, z = (*(int(count) for count in counts), 1, 1)[:3]
         self._steps.append(Pass(pipeline, (x, y, z), dict(bindings), push))
 
-    def fill(self, name: str, value: int = 0, *, offset: int = 0, nbytes: int | None = None) -> None:
-        """Add a fill of one of the plan's buffers with a uint32; offset and size are multiples of 4."""
-        self._steps.append(Clear(name, value, offset, nbytes))
+    def fill(self, name: str, value: int = 0) -> None:
+        """Add a fill of one of the plan's buffers with a uint32."""
+        self._steps.append(Clear(name, value))
 
     def copy(self, source: str, target: str, nbytes: int | None = None) -> None:
         """Add a copy of the first `nbytes` bytes of one of the plan's buffers to another."""
         self._steps.append(Move(source, target, nbytes))
-
-    def together(self, first: int) -> None:
-        """Allow all steps from number `first` on to run concurrently; none may access what another writes."""
-        tail = self._steps[first:]
-        flat = [single for step in tail for single in (step if isinstance(step, tuple) else (step,))]
-        self._steps[first:] = [tuple(flat)]
-
-    @property
-    def steps(self) -> int:
-        """Number of steps."""
-        return len(self._steps)
 
     def plan(self) -> Plan:
         """Return the plan."""
@@ -312,7 +267,3 @@ class Planner:
             dict(self._scratch),
             tuple(self._steps),
         )
-
-
-def _array(dtype: npt.DTypeLike, shape: int | tuple[int, ...]) -> Array:
-    return Array(np.dtype(dtype), sizes_of(shape))

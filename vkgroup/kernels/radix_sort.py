@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from vkgroup.dispatch import Device, Pipeline
 from vkgroup.errors import InvalidDispatch, Unsupported
-from vkgroup.kernels.grid import line, parts
-from vkgroup.kernels.pipelines import choose, full_subgroups, subgroup_size
+from vkgroup.kernels.pipelines import choose, full_subgroups, line, parts, possible_groups, subgroup_size
 from vkgroup.kernels.plan import Plan, Planner
 from vkgroup.kernels.radix_sort_tuning import CLAIMS, MATCHES, SortTuning, mask_words, sort_tuning
 from vkgroup.kernels.types import dtype_of
@@ -57,13 +56,6 @@ def plan_radix_sort(
     -------
     A plan with the input `keys` and optionally `values`, and the outputs `sorted_keys` and `sorted_values`,
     or `indices`. The inputs are not modified.
-
-    Raises
-    ------
-    InvalidDispatch
-        There are no keys, or a dtype or a tuning value is invalid.
-    Unsupported
-        There are too many keys, or the device lacks a feature that the version requires.
     """
     key, value = dtype_of(dtype), _value_dtype(values, indices)
     if key not in KEY_DTYPES:
@@ -143,12 +135,19 @@ class _Sort:
         if not clear:
             planner.fill(states)
         tile = tuning.histogram_workgroup * tuning.histogram_items
-        most = int(planner.device.capabilities.limits["maxComputeWorkGroupCount"][0])
-        groups = min(tuning.histogram_groups, parts(self.size, tile), most)
+        groups = possible_groups(planner.device, parts(self.size, tile), tuning.histogram_groups)
         counted = {"Keys": keys, "Quads": keys, "Work": work}
-        planner.dispatch(self._histogram(), groups, counted, push={"count": self.size})
-        planner.dispatch(self._scan(clear), 1, {"Work": work}, push={"count": self.size})
-        kernel, grid = self._pass(), line(planner.device, tiles)
+        histogram = self._kernel(
+            "histogram",
+            tuning.histogram_workgroup,
+            self._macros,
+            {"ITEMS": tuning.histogram_items, "COPIES": tuning.histogram_copies},
+        )
+        planner.dispatch(histogram, groups, counted, push={"count": self.size})
+        constants = {"FRESH": clear, "SKIP": tuning.skip}
+        scan = self._kernel("scan", tuning.histogram_workgroup, self._macros, constants)
+        planner.dispatch(scan, 1, {"Work": work}, push={"count": self.size})
+        kernel, grid = self._pass_kernel(), line(planner.device, tiles)
         for number in range(passes):
             if clear:
                 planner.fill(states)
@@ -188,26 +187,13 @@ class _Sort:
             "UNROLL": int(self.tuning.unroll),
         }
 
-    def _histogram(self) -> Pipeline:
-        tuning = self.tuning
-        return self._kernel(
-            "histogram",
-            tuning.histogram_workgroup,
-            self._macros,
-            {"ITEMS": tuning.histogram_items, "COPIES": tuning.histogram_copies},
-        )
-
-    def _scan(self, clear: bool) -> Pipeline:
-        workgroup = self.tuning.histogram_workgroup
-        return self._kernel("scan", workgroup, self._macros, {"FRESH": clear, "SKIP": self.tuning.skip})
-
-    def _pass(self) -> Pipeline:
+    def _pass_kernel(self) -> Pipeline:
         tuning = self.tuning
         macros = self._macros | {
             "VALUE_WORDS": self.value.itemsize // _WORD if self.value else 0,
             "INDICES": int(self.indices),
         }
-        constants: dict[int | str, Any] = {
+        constants = {
             "ITEMS": tuning.items,
             "SPINS": tuning.spins,
             "LOOK": tuning.look,
@@ -224,7 +210,7 @@ class _Sort:
         return self._kernel("pass", tuning.workgroup, macros, constants)
 
     def _kernel(
-        self, name: str, workgroup: int, macros: dict[str, Any], constants: dict[int | str, Any]
+        self, name: str, workgroup: int, macros: dict[str, Any], constants: dict[str, Any]
     ) -> Pipeline:
         path = f"radix_sort/{self.planner.implementation}_{name}.comp"
         return self.planner.kernel(path, macros=macros, workgroup=workgroup, specialization=constants)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
-
-import numpy as np
 
 from vkgroup.dispatch import Device
 from vkgroup.errors import InvalidDispatch, Unsupported
-from vkgroup.kernels.grid import parts
-from vkgroup.kernels.pipelines import subgroup_size
-from vkgroup.kernels.tuning import TABLES, check_whole, tuned
+from vkgroup.kernels.pipelines import parts, subgroup_size
+from vkgroup.kernels.tuning import TABLES, Allowed, checked_values, whole
 
 MATCHES = ("ballot", "shared", "partition")
 """Methods to find lanes with the same digit, in the order of ``kernels/radix_sort/subgroup_pass.comp``."""
@@ -54,22 +51,19 @@ _NVIDIA = {"workgroup": 384, "items": 22, "look": 8, "tickets": False, "spins": 
 TABLES["radix_sort.subgroup"] = {"any": _ANY, "nvidia": {**_NVIDIA, "early": True}, "cpu": _CPU}
 TABLES["radix_sort.shared"] = {"any": _ANY, "nvidia": _NVIDIA, "cpu": {**_CPU, "items": 31}}
 
-_NAMED = {"match": MATCHES, "claim": CLAIMS}
-_WHOLE = {
-    "workgroup": 1,
-    "items": 1,
-    "radix_bits": 4,
-    "spins": 0,
-    "look": 1,
-    "mute": 0,
-    "histogram_workgroup": 1,
-    "histogram_items": 4,
-    "histogram_groups": 1,
-    "histogram_copies": 1,
+_MOST_KEYS = 65535
+_ALLOWED: dict[str, Allowed] = {
+    # The size of the tile limits the items; see `_check_together`.
+    "items": range(1, _MOST_KEYS + 1),
+    "radix_bits": range(4, 9),
+    "match": MATCHES,
+    "claim": CLAIMS,
+    **dict.fromkeys(("early", "tickets", "skip", "clear", "unroll"), bool),
+    "spins": whole("spins", 0),
+    "mute": whole("mute", 0),
+    "histogram_items": whole("histogram_items", 4),
 }
 _MOST_COUNTERS = 16384
-_MOST_KEYS = 65535
-_MOST_RADIX_BITS = 8
 _WORD = 4
 
 
@@ -131,27 +125,11 @@ def sort_tuning(
 ) -> SortTuning:
     """Return the tuning values of a sort on a device, after checking the caller's values.
 
-    Default workgroups and items are reduced to fit the device's shared memory.
-
-    Parameters
-    ----------
-    implementation : ``"subgroup"`` or ``"shared"``.
-    key_words, value_words : 32-bit words of a key, and of its value or 0.
-    given : the caller's values, by attribute of `SortTuning`; None means the default.
-
-    Raises
-    ------
-    InvalidDispatch
-        A name is unknown, or a value is invalid.
-    Unsupported
-        The values do not fit into the device's shared memory.
+    Default workgroups and items are reduced to fit the device's shared memory. A key has `key_words` words of
+    32 bits, and its value `value_words` or 0.
     """
-    for name, value in given.items():
-        _check(name, value)
+    values = checked_values(device, "radix_sort", implementation, given, _ALLOWED)
     given = {name: value for name, value in given.items() if value is not None}
-    values = tuned(device, "radix_sort", implementation, **given)
-    if values["radix_bits"] > _MOST_RADIX_BITS:
-        raise InvalidDispatch(f"radix_bits is 4 to {_MOST_RADIX_BITS}; {values['radix_bits']} was given.")
     size = subgroup_size(device)
     limits = device.capabilities.limits
     most = int(limits["maxComputeWorkGroupInvocations"])
@@ -199,24 +177,6 @@ def shared_bytes(values: SortTuning, implementation: str, size: int, key_words: 
 def mask_words(size: int) -> int:
     """Return the number of words in which the kernels store one bit per lane of a subgroup."""
     return 1 if size <= 32 else 2 if size <= 64 else 4
-
-
-def _check(name: str, value: Any) -> None:
-    names = [field.name for field in fields(SortTuning)]
-    if name not in names:
-        raise InvalidDispatch(f"The radix sort has no tuning value {name!r}; it has {', '.join(names)}.")
-    if value is None:
-        return
-    if name in _NAMED:
-        if value not in _NAMED[name]:
-            known = ", ".join(repr(kind) for kind in _NAMED[name])
-            raise InvalidDispatch(f"{name} is one of {known}; {value!r} was given.")
-    elif name not in _WHOLE:
-        if not isinstance(value, bool | np.bool_):
-            raise InvalidDispatch(f"{name} is True or False; {value!r} was given.")
-    else:
-        # The size of the tile limits the items; see `_check_together`.
-        check_whole(name, value, _WHOLE[name], _MOST_KEYS if name == "items" else None)
 
 
 def _check_together(values: SortTuning, implementation: str, size: int) -> None:

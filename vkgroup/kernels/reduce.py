@@ -1,19 +1,19 @@
-"""Reductions as in NumPy: sum, prod, min, max, and bitwise reductions."""
+"""Reductions as in NumPy: sum, prod, min, max, bitwise reductions, argmin and argmax."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from vkgroup.dispatch import Buffer, Device
 from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.arguments import Arguments, Given, Result
-from vkgroup.kernels.reduce_elements import checked_dtype
-from vkgroup.kernels.reduce_plan import Axis, plan_reduce, reduction_view
-
-__all__ = ["bitwise_and", "bitwise_or", "bitwise_xor", "max", "min", "plan_reduce", "prod", "reduced", "sum"]
+from vkgroup.kernels.plan import Plan
+from vkgroup.kernels.reduce_plan import ARG_OPERATIONS, Axis, plan_reduce, reduction_view, result_dtype
 
 _IDENTITIES = {"add": 0, "mul": 1, "and": -1, "or": 0, "xor": 0}
 
@@ -106,12 +106,7 @@ def max(
 
 @dataclass(frozen=True)
 class Bitwise:
-    """A bitwise operation on integers, with its reduction.
-
-    Attributes
-    ----------
-    operation : name of the operation in `plan_reduce`.
-    """
+    """A bitwise operation on integers, by its name in `plan_reduce`, with its reduction."""
 
     operation: str
 
@@ -147,11 +142,9 @@ def reduced(
     """Run a reduction; empty arrays are reduced on the host."""
     arguments = Arguments(device, x=x)
     given = arguments["x"]
-    dtype = checked_dtype(operation, given.dtype)
-    shape = tuple(given.shape)
-    view = reduction_view(shape, axis)
-    if math.prod(shape) == 0:
-        result = view.kept if keepdims else view.result
+    dtype = result_dtype(operation, given.dtype)
+    _, _, _, result = reduction_view(given.shape, axis, keepdims)
+    if math.prod(given.shape) == 0:
         if math.prod(result) and operation not in _IDENTITIES:
             raise InvalidDispatch(
                 f"The reduction {operation!r} of no elements is undefined; pass an array that is not empty."
@@ -160,12 +153,83 @@ def reduced(
         return empty
     plan = plan_reduce(
         arguments.device,
-        shape,
+        given.shape,
         given.dtype,
         operation,
         axis,
         implementation=implementation,
         keepdims=keepdims,
     )
-    value: Result = arguments.run(plan, "result")[0]
+    (value,) = arguments.run(plan, "result")
     return value if isinstance(value, Buffer) else value[()]
+
+
+def argmin(
+    x: Given,
+    axis: int | None = None,
+    *,
+    keepdims: bool = False,
+    device: Device | None = None,
+    implementation: str = "auto",
+) -> Result:
+    """Return the indices of the least elements of an array, as `numpy.argmin`.
+
+    Parameters
+    ----------
+    x : array or buffer of float32, float64, float16, or integers of 32 or 64 bits; not empty.
+    axis : an axis; None flattens the array.
+    keepdims, device, implementation : as for `sum`.
+
+    Returns
+    -------
+    int64: the first index of each least element. NaN orders before every number, so the result is the index
+    of the first NaN, if any. Zeros of both signs are equal.
+
+    Examples
+    --------
+    >>> vkgroup.kernels.argmin(np.array([[3, 1, 1], [0, 2, 0]], np.int32), axis=1)
+    array([1, 0])
+    """
+    return reduced("argmin", x, _checked_axis(axis), keepdims, device, implementation)
+
+
+def argmax(
+    x: Given,
+    axis: int | None = None,
+    *,
+    keepdims: bool = False,
+    device: Device | None = None,
+    implementation: str = "auto",
+) -> Result:
+    """Return the indices of the greatest elements of an array, as `numpy.argmax`; see `argmin`."""
+    return reduced("argmax", x, _checked_axis(axis), keepdims, device, implementation)
+
+
+def plan_arg_reduce(
+    device: Device,
+    shape: int | tuple[int, ...],
+    dtype: npt.DTypeLike,
+    operation: str,
+    axis: int | None = None,
+    *,
+    implementation: str = "auto",
+    **tuning: Any,
+) -> Plan:
+    """Plan an argmin or argmax with the input ``x`` and the output ``result``, int64.
+
+    Parameters
+    ----------
+    operation : ``"argmin"`` or ``"argmax"``.
+    shape, dtype, axis, implementation, **tuning : as for `vkgroup.kernels.reduce_plan.plan_reduce`.
+    """
+    if operation not in ARG_OPERATIONS:
+        raise InvalidDispatch(f"operation must be 'argmin' or 'argmax'; {operation!r} was given.")
+    return plan_reduce(
+        device, shape, dtype, operation, _checked_axis(axis), implementation=implementation, **tuning
+    )
+
+
+def _checked_axis(axis: int | None) -> int | None:
+    if isinstance(axis, tuple):
+        raise InvalidDispatch(f"argmin and argmax take one axis, or None for all; {axis!r} was given.")
+    return axis

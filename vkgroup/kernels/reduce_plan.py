@@ -8,70 +8,101 @@ reads a column. In both cases each element is read once.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.dispatch import Device
+from vkgroup.dispatch import Device, Pipeline
 from vkgroup.errors import InvalidDispatch
-from vkgroup.kernels.grid import choose_full
-from vkgroup.kernels.pipelines import subgroup_size
+from vkgroup.kernels.pipelines import choose_full, parts, possible_groups
 from vkgroup.kernels.plan import Plan, Planner
-from vkgroup.kernels.reduce_elements import ARG_OPERATIONS, checked_dtype, macros_of, state_bytes
-from vkgroup.kernels.reduce_tuning import VECTOR, check_team, chosen_tuning, most_team, power_of_two
-from vkgroup.kernels.types import dtype_of, sizes_of
+from vkgroup.kernels.reduce_tuning import (
+    VECTOR,
+    check_team,
+    most_team,
+    power_of_two,
+    reduction_values,
+    team_lanes,
+)
+from vkgroup.kernels.types import (
+    GLSL,
+    OPERATIONS,
+    check_axis,
+    check_operation,
+    dtype_of,
+    sizes_of,
+    vector_type,
+)
+
+ARG_OPERATIONS = ("argmin", "argmax")
+"""Operations whose result is an index."""
 
 Axis = int | tuple[int, ...] | None
 
 _FEW_ROWS = 8
 
 
-@dataclass(frozen=True)
-class ReductionView:
-    """An array as an array of shape (slices, n, inner), reduced along n.
+def result_dtype(operation: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the dtype of an operation's result; raise `InvalidDispatch` if no kernel supports the operation.
 
-    Attributes
-    ----------
-    result : shape of the result.
-    kept : shape of the result with the reduced axes as ones.
+    Indices are int64, as in NumPy.
     """
-
-    slices: int
-    n: int
-    inner: int
-    result: tuple[int, ...]
-    kept: tuple[int, ...]
+    check_operation("reduction", operation, dtype, (*OPERATIONS, *ARG_OPERATIONS))
+    return np.dtype(np.int64) if operation in ARG_OPERATIONS else dtype
 
 
-def reduction_view(shape: tuple[int, ...], axis: Axis) -> ReductionView:
-    """Return the three-axis form of an array for a reduction along an axis, or along adjacent axes.
+def macros_of(operation: str, dtype: np.dtype[Any]) -> dict[str, Any]:
+    """Return the macros of ``kernels/reduce/operation.glsl``.
 
-    Raises
-    ------
-    InvalidDispatch
-        An axis does not exist or is repeated, or the axes are not adjacent.
+    Floats are compared by integer keys made of their bits. NaNs, denormal numbers and zeros are then handled
+    as in NumPy, independently of the device's float instructions.
+    """
+    bits = dtype.itemsize * 8
+    index = operation in ARG_OPERATIONS
+    by_keys = dtype.kind == "f" and (index or operation in ("min", "max"))
+    element = GLSL[np.dtype(f"i{dtype.itemsize}")] if by_keys else GLSL[dtype]
+    if by_keys:
+        signed, computed = ("int64_t", "uint64_t") if bits == 64 else ("int", "uint")
+    else:
+        # float16 is added and multiplied in float32, and rounded once at the end.
+        computed = "float" if dtype == np.float16 else element
+    macros = {
+        "T": element,
+        "T4": vector_type(element),
+        "T_BITS": bits,
+        "T_FLOAT": int(dtype.kind == "f" and not by_keys),
+        "A": computed,
+        "A4": vector_type(computed),
+        "A_BITS": 32 if dtype.kind == "f" and not (by_keys and bits == 64) else bits,
+        "R": element,
+        "OPERATION": "MAX" if index or by_keys else operation.upper(),
+        "REVERSE": int(operation == "argmin" or (by_keys and operation == "min")),
+        "ARG": int(index),
+    }
+    return macros | {"S": signed, "S4": vector_type(signed), "KEY_BITS": bits} if by_keys else macros
+
+
+def reduction_view(
+    shape: tuple[int, ...], axis: Axis, keepdims: bool
+) -> tuple[int, int, int, tuple[int, ...]]:
+    """Return an array's form (slices, n, inner), reduced along n, and the shape of the result.
+
+    Raise `InvalidDispatch` unless the reduced axes exist and are adjacent.
     """
     rank = len(shape)
     axes = tuple(range(rank)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-    positions = []
     for number in axes:
-        if not isinstance(number, int | np.integer) or not -rank <= number < rank:
-            raise InvalidDispatch(f"axis {number!r} does not exist in an array of {rank} axes.")
-        positions.append(int(number) % rank)
+        check_axis(number, rank)
+    positions = [int(number) % rank for number in axes]
     first, last = (min(positions), max(positions)) if positions else (rank, rank - 1)
     if sorted(positions) != list(range(first, last + 1)):
         raise InvalidDispatch(
             f"The axes {axes} are not next to each other, or some are repeated; reduce them one by one."
         )
-    return ReductionView(
-        math.prod(shape[:first]),
-        math.prod(shape[first : last + 1]),
-        math.prod(shape[last + 1 :]),
-        shape[:first] + shape[last + 1 :],
-        tuple(1 if first <= i <= last else size for i, size in enumerate(shape)),
-    )
+    before, reduced, after = shape[:first], shape[first : last + 1], shape[last + 1 :]
+    kept = (1,) * len(reduced) if keepdims else ()
+    return math.prod(before), math.prod(reduced), math.prod(after), (*before, *kept, *after)
 
 
 def plan_reduce(
@@ -96,47 +127,25 @@ def plan_reduce(
     implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``. For an axis other than the last, both
         versions are the same kernel, which uses neither subgroup operations nor shared memory.
     keepdims : whether the result keeps the reduced axes with length 1.
-    **tuning : defaults are in `vkgroup.kernels.reduce_tuning`.
-
-        - `workgroup`: invocations per workgroup.
-        - `items`: vectors of four elements (or rows of a column) that an invocation loads before it uses the
-          first one.
-        - `groups`: the approximate number of workgroups. Default: `groups_each` times the number of
-          multiprocessors.
-        - `groups_each`: workgroups per multiprocessor; if the device does not report the number of
-          multiprocessors, a fixed one is assumed.
-        - `finish`: how the parts of a row are combined. ``"second"``: by a second dispatch, with workgroups
-          of `finish_workgroup`. ``"ticket"``: in the same dispatch, by the last workgroup that finishes.
-        - `contiguous`: whether a part is contiguous in its row; otherwise the tiles of the parts are
-          interleaved.
-        - `team`: invocations that share a row (a power of two, at most the subgroup size in the subgroup
-          version); 0: a whole workgroup. By default, rows of at most `team_columns` elements use small teams.
-        - `radix`: states that the shared version combines into one in each round of its tree.
-
-    Raises
-    ------
-    InvalidDispatch
-        There are no elements, or the operation, the dtype, an axis or a tuning value is invalid.
-    Unsupported
-        The device lacks the subgroup operations, or the type.
+    **tuning : see `vkgroup.kernels.reduce_tuning`.
     """
     kind, sizes = dtype_of(dtype), sizes_of(shape)
-    checked_dtype(operation, kind)
-    view = reduction_view(sizes, axis)
+    result = result_dtype(operation, kind)
+    slices, n, inner, result_shape = reduction_view(sizes, axis, keepdims)
     if math.prod(sizes) == 0:
         raise InvalidDispatch(
             "There are no elements to reduce; kernels.sum and the other functions handle empty arrays."
         )
     version = chosen_version(device, implementation, operation, kind)
-    values = chosen_tuning(device, "reduce", version, tuning)
+    values = reduction_values(device, "reduce", version, tuning)
     planner = Planner(device, "reduce", version)
     planner.input("x", kind, sizes)
-    planner.output("result", checked_dtype(operation, kind), view.kept if keepdims else view.result)
-    job = _Job(planner, operation, kind, values)
-    if view.inner == 1:
-        job.rows(view.slices, view.n)
+    planner.output("result", result, result_shape)
+    reduction = _Reduction(planner, operation, kind, values)
+    if inner == 1:
+        reduction.rows(slices, n)
     else:
-        job.columns(view.slices, view.n, view.inner)
+        reduction.columns(slices, n, inner)
     return planner.plan()
 
 
@@ -149,110 +158,103 @@ def chosen_version(device: Device, implementation: str, operation: str, dtype: n
     return choose_full(device, implementation, "basic", "arithmetic", "shuffle")
 
 
-class _Job:
-    """Adds the dispatches of a reduction to a plan."""
+class RowReduction:
+    """Adds dispatches to a plan whose teams of invocations reduce rows, or parts of rows."""
 
     def __init__(
         self, planner: Planner, operation: str, dtype: np.dtype[Any], tuning: dict[str, Any]
     ) -> None:
         self.planner, self.device, self.tuning = planner, planner.device, tuning
-        self.operation, self.dtype = operation, dtype
         self.macros = macros_of(operation, dtype)
-        self.arg = operation in ARG_OPERATIONS
-        self.most_groups = int(self.device.capabilities.limits["maxComputeWorkGroupCount"][0])
+        self.with_indices = operation in ARG_OPERATIONS
+        self.state_bytes = 8 if dtype.itemsize == 8 else 4
 
-    # --- along the last axis --------------------------------------------------------------------------
-
-    def rows(self, rows: int, length: int) -> None:
-        """Reduce rows that are contiguous in memory."""
-        team = self.tuning["team"]
-        vectors = -(-length // VECTOR)
-        if team is None:
-            short = length <= self.tuning["team_columns"] and rows >= _FEW_ROWS
-            team = min(power_of_two(vectors), self._most_team(self.tuning["workgroup"])) if short else 0
-        check_team(self.planner.implementation, team, self.tuning["workgroup"])
-        if team:
-            self._direct(rows, length, team)
-            return
-        tiles = -(-vectors // (self.tuning["workgroup"] * self.tuning["items"]))
-        parts = max(1, min(tiles, -(-self.tuning["groups"] // rows)))
-        if parts == 1:
-            self._direct(rows, length, 0)
-        elif self.tuning["finish"] == "ticket":
-            self._ticket(rows, length, parts)
-        else:
-            self._second(rows, length, parts)
-
-    def _most_team(self, workgroup: int) -> int:
+    def most_team(self, workgroup: int) -> int:
+        """Return the maximum size of a team for a workgroup."""
         return most_team(self.device, self.planner.implementation, workgroup)
 
-    def _kernel(self, path: str, macros: dict[str, Any], team: int, workgroup: int, items: int) -> Any:
-        constants: dict[int | str, Any] = {"ITEMS": items, "TEAM": team}
-        if not path:
-            constants["CONTIGUOUS"] = self.tuning["contiguous"]
+    def groups(self, jobs: int, team: int, workgroup: int) -> int:
+        """Return the number of workgroups in which each job has a team; 0: a whole workgroup."""
+        lanes = team_lanes(self.device, self.planner.implementation, team)
+        return possible_groups(self.device, parts(jobs, max(1, workgroup // lanes)) if team else jobs)
+
+    def kernel(
+        self, path: str, macros: dict[str, Any], workgroup: int, constants: dict[str, Any]
+    ) -> Pipeline:
+        """Return the kernel of this version whose path begins with `path`."""
         if self.planner.implementation == "shared":
-            constants["RADIX"] = self.tuning["radix"]
+            constants = constants | {"RADIX": self.tuning["radix"]}
         return self.planner.kernel(
-            f"reduce/{path}{self.planner.implementation}.comp",
+            f"{path}{self.planner.implementation}.comp",
             macros=self.macros | macros,
             workgroup=workgroup,
             specialization=constants,
         )
 
-    def _grid(self, jobs: int, team: int, workgroup: int) -> int:
-        """Return the number of workgroups for the jobs, limited by the device; kernels loop over the rest."""
-        lanes = min(team, subgroup_size(self.device)) if self.planner.implementation == "subgroup" else team
-        each = max(1, workgroup // lanes) if team else 1
-        return max(1, min(-(-jobs // each), self.most_groups))
+    def states(self, count: int) -> dict[str, str]:
+        """Declare scratch memory for the states of parts, and return its bindings."""
+        bindings = {"partials": self.planner.scratch("partials", count * self.state_bytes)}
+        if self.with_indices:
+            bindings["places"] = self.planner.scratch("places", count * 4)
+        return bindings
+
+    def finish(self, rows: int, row_parts: int, inner: int, team: int, states: dict[str, str]) -> None:
+        """Add the dispatch that combines the parts of rows."""
+        workgroup = self.tuning["finish_workgroup"]
+        self.planner.dispatch(
+            self.kernel("reduce/finish_", {}, workgroup, {"ITEMS": self.tuning["items"], "TEAM": team}),
+            self.groups(rows, team, workgroup),
+            {**states, "results": "result"},
+            {"rows": rows, "parts": row_parts, "inner": inner},
+        )
+
+
+class _Reduction(RowReduction):
+    """Adds the dispatches of a reduction to a plan."""
+
+    def rows(self, rows: int, length: int) -> None:
+        """Reduce rows that are contiguous in memory."""
+        workgroup, team = self.tuning["workgroup"], self.tuning["team"]
+        vectors = parts(length, VECTOR)
+        if team is None:
+            short = length <= self.tuning["team_columns"] and rows >= _FEW_ROWS
+            team = min(power_of_two(vectors), self.most_team(workgroup)) if short else 0
+        check_team(self.planner.implementation, team, workgroup)
+        tiles = parts(vectors, workgroup * self.tuning["items"])
+        row_parts = 1 if team else max(1, min(tiles, parts(self.tuning["groups"], rows)))
+        if row_parts == 1:
+            self._main("DIRECT", rows, length, 1, team, {"results": "result"})
+            return
+        states = self.states(rows * row_parts)
+        if self.tuning["finish"] == "ticket":
+            tickets = self.planner.scratch("tickets", 4 * rows)
+            self.planner.fill(tickets, 0)
+            bindings = {**states, "results": "result", "tickets": tickets}
+            self._main("TICKET", rows, length, row_parts, 0, bindings)
+        else:
+            self._main("SECOND", rows, length, row_parts, 0, states)
+            self._finish(rows, row_parts, 1, states)
 
     def _main(
-        self, finish: str, rows: int, length: int, parts: int, team: int, bindings: dict[str, str]
+        self, finish: str, rows: int, length: int, row_parts: int, team: int, bindings: dict[str, str]
     ) -> None:
-        items = self.tuning["items"]
+        """Add the dispatch that reads the rows."""
+        workgroup, items = self.tuning["workgroup"], self.tuning["items"]
         if team:
-            items = min(2 * items, power_of_two(-(-length // (VECTOR * team))))
-        workgroup = self.tuning["workgroup"]
-        push = {"length": length, "rows": rows} | ({"parts": parts} if finish != "DIRECT" else {})
+            items = min(2 * items, power_of_two(parts(length, VECTOR * team)))
+        constants = {"ITEMS": items, "TEAM": team, "CONTIGUOUS": self.tuning["contiguous"]}
+        push = {"length": length, "rows": rows} | ({"parts": row_parts} if finish != "DIRECT" else {})
         self.planner.dispatch(
-            self._kernel("", {"FINISH": finish}, team, workgroup, items),
-            self._grid(rows * parts, team, workgroup),
+            self.kernel("reduce/", {"FINISH": finish}, workgroup, constants),
+            self.groups(rows * row_parts, team, workgroup),
             {"values": "x", **bindings},
             push,
         )
 
-    def _direct(self, rows: int, length: int, team: int) -> None:
-        self._main("DIRECT", rows, length, 1, team, {"results": "result"})
-
-    def _states(self, states: int) -> dict[str, str]:
-        """Declare scratch memory for the states of parts."""
-        nbytes = state_bytes(self.operation, self.dtype)
-        bindings = {"partials": self.planner.scratch("partials", states * nbytes)}
-        if self.arg:
-            bindings["places"] = self.planner.scratch("places", states * 4)
-        return bindings
-
-    def _second(self, rows: int, length: int, parts: int) -> None:
-        states = self._states(rows * parts)
-        self._main("SECOND", rows, length, parts, 0, states)
-        self._finish(rows, parts, 1, states)
-
-    def _finish(self, rows: int, parts: int, inner: int, states: dict[str, str]) -> None:
-        workgroup = self.tuning["finish_workgroup"]
-        team = 0 if rows < _FEW_ROWS else min(power_of_two(parts), self._most_team(workgroup))
-        self.planner.dispatch(
-            self._kernel("finish_", {}, team, workgroup, self.tuning["items"]),
-            self._grid(rows, team, workgroup),
-            {**states, "results": "result"},
-            {"rows": rows, "parts": parts, "inner": inner},
-        )
-
-    def _ticket(self, rows: int, length: int, parts: int) -> None:
-        states = self._states(rows * parts)
-        tickets = self.planner.scratch("tickets", 4 * rows)
-        self.planner.fill(tickets, 0)
-        self._main("TICKET", rows, length, parts, 0, {**states, "results": "result", "tickets": tickets})
-
-    # --- along another axis ---------------------------------------------------------------------------
+    def _finish(self, rows: int, row_parts: int, inner: int, states: dict[str, str]) -> None:
+        most = self.most_team(self.tuning["finish_workgroup"])
+        team = 0 if rows < _FEW_ROWS else min(power_of_two(row_parts), most)
+        self.finish(rows, row_parts, inner, team, states)
 
     def columns(self, slices: int, n: int, inner: int) -> None:
         """Reduce columns; a few columns are divided into parts."""
@@ -260,26 +262,27 @@ class _Job:
         # `side` rows are read side by side, so that even a few columns occupy a workgroup. States must be far
         # fewer than elements; otherwise they take too much memory.
         most = max(1, n // (4 * items))
-        side = min(most, -(-workgroup // inner))
-        parts = max(1, min(most // side, self.tuning["groups"] * workgroup // (slices * side * inner)))
+        side = min(most, parts(workgroup, inner))
+        column_parts = max(1, min(most // side, self.tuning["groups"] * workgroup // (slices * side * inner)))
         columns, length = side * inner, n * inner
         wide = columns % VECTOR == 0 and length % VECTOR == 0
+        divided = side * column_parts > 1
         push = {"columns": columns, "length": length, "slices": slices}
         states = {"results": "result"}
-        if side * parts > 1:
-            push |= {"inner": inner, "parts": parts}
-            states = self._states(slices * side * parts * inner)
-        jobs = slices * parts * columns // (VECTOR if wide else 1)
+        if divided:
+            push |= {"inner": inner, "parts": column_parts}
+            states = self.states(slices * side * column_parts * inner)
+        jobs = slices * column_parts * columns // (VECTOR if wide else 1)
         self.planner.dispatch(
             self.planner.kernel(
                 "reduce/columns.comp",
-                macros=self.macros | {"FINISH": "SECOND" if side * parts > 1 else "DIRECT"},
+                macros=self.macros | {"FINISH": "SECOND" if divided else "DIRECT"},
                 workgroup=workgroup,
                 specialization={"ITEMS": items, "WIDE": wide},
             ),
-            max(1, min(-(-jobs // workgroup), self.most_groups)),
+            possible_groups(self.device, parts(jobs, workgroup)),
             {"values": "x", **states},
             push,
         )
-        if side * parts > 1:
-            self._finish(slices * inner, side * parts, inner, states)
+        if divided:
+            self._finish(slices * inner, side * column_parts, inner, states)

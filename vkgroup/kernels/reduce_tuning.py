@@ -1,26 +1,39 @@
-"""Tuning values of reductions, row normalization and matrix-vector products: defaults and valid values."""
+"""Tuning values of reductions, row normalization and matrix-vector products: defaults and valid values.
+
+- `workgroup`: invocations per workgroup.
+- `items`: vectors of four elements (or rows of a column) that an invocation loads before it uses the first.
+  In row normalization, an invocation holds them in registers; a row that does not fit is read twice.
+- `most_items`: maximum of `items` by default (row normalization); rows that fit into a small team with this
+  maximum use a small team.
+- `rows`: rows of a matrix that a team reads together, 1 to 4 (matrix-vector products).
+- `groups`: the approximate number of workgroups; a few long rows are divided into parts to reach it. Default:
+  `groups_each` for each multiprocessor; if the device does not report their number, a fixed one is assumed.
+- `finish`: how the parts of a row are combined. ``"second"``: by a second dispatch, with workgroups of
+  `finish_workgroup`. ``"ticket"``: in the same dispatch, by the last workgroup that finishes.
+- `contiguous`: whether a part is contiguous in its row; otherwise the tiles of the parts are interleaved.
+- `team`: invocations that share a row (a power of two, at most the subgroup size in the subgroup version); 0:
+  a whole workgroup. By default, rows of at most `team_columns` elements use small teams.
+- `radix`: states that the shared version combines into one in each round of its tree.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from vkgroup.dispatch import Device
 from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.pipelines import subgroup_size
-from vkgroup.kernels.tuning import TABLES, check_whole, tuned
+from vkgroup.kernels.tuning import TABLES, Allowed, checked_values, whole
 
 VECTOR = 4
 """Elements of a vector, which is loaded at once."""
 
-_MOST_TEAM = 32
+MOST_TEAM = 32
+"""Maximum number of invocations of a team in the shared version."""
+
 _PROCESSORS = 128
 """Assumed number of multiprocessors of a GPU that does not report it."""
-
-FINISHES = ("second", "ticket")
-"""Methods to combine parts: a second dispatch, or the last workgroup that finishes."""
 
 TABLES["reduce"] = {
     "any": {
@@ -59,23 +72,23 @@ TABLES["matvec"] = {
     "cpu": {"workgroup": 128, "groups": 16, "finish_workgroup": 64},
 }
 
+_ALLOWED: dict[str, Allowed] = {
+    "finish": ("second", "ticket"),
+    "contiguous": bool,
+    "team": whole("team", 0),
+    "team_columns": whole("team_columns", 0),
+    "radix": whole("radix", 2),
+}
 
-def chosen_tuning(
+
+def reduction_values(
     device: Device, algorithm: str, implementation: str, given: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the tuning values of an algorithm on a device, after checking the caller's values.
-
-    Raises
-    ------
-    InvalidDispatch
-        A name is unknown, or a value is invalid.
-    """
-    known = TABLES[algorithm]["any"]
-    for name, value in given.items():
-        if name not in known:
-            raise InvalidDispatch(f"{algorithm} has no tuning value {name!r}; it has {', '.join(known)}.")
-        _check(name, value)
-    values = tuned(device, algorithm, implementation, **given)
+    """Return the tuning values of an algorithm on a device, after checking the caller's values."""
+    values = checked_values(device, algorithm, implementation, given, _ALLOWED)
+    team = values["team"]
+    if team is not None and team & (team - 1):
+        raise InvalidDispatch(f"team must be a power of two, or 0 for a whole workgroup; {team} was given.")
     if values["groups"] is None:
         builtins = device.capabilities.sm_builtins
         values["groups"] = values["groups_each"] * (builtins.sm_count if builtins else _PROCESSORS)
@@ -91,23 +104,6 @@ def chosen_tuning(
     return values
 
 
-def _check(name: str, value: Any) -> None:
-    if value is None:
-        return
-    if name == "finish":
-        if value not in FINISHES:
-            raise InvalidDispatch(f"finish must be 'second' or 'ticket'; {value!r} was given.")
-    elif name == "contiguous":
-        if not isinstance(value, bool | np.bool_):
-            raise InvalidDispatch(f"contiguous must be True or False; {value!r} was given.")
-    else:
-        check_whole(name, value, {"team": 0, "team_columns": 0, "radix": 2}.get(name, 1))
-        if name == "team" and value & (value - 1):
-            raise InvalidDispatch(
-                f"team must be a power of two, or 0 for a whole workgroup; {value} was given."
-            )
-
-
 def power_of_two(n: int) -> int:
     """Return the smallest power of two that is at least n."""
     return 1 << max(0, n - 1).bit_length()
@@ -117,7 +113,12 @@ def most_team(device: Device, implementation: str, workgroup: int) -> int:
     """Return the maximum size of a team: a power of two that divides the workgroup."""
     if implementation == "subgroup":
         return subgroup_size(device)
-    return min(_MOST_TEAM, workgroup & -workgroup)
+    return min(MOST_TEAM, workgroup & -workgroup)
+
+
+def team_lanes(device: Device, implementation: str, team: int) -> int:
+    """Return the number of lanes that a team occupies: at most a subgroup in the subgroup version."""
+    return min(team, subgroup_size(device)) if implementation == "subgroup" else team
 
 
 def check_team(implementation: str, team: int, workgroup: int) -> None:

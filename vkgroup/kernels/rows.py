@@ -11,24 +11,23 @@ import numpy.typing as npt
 from vkgroup.dispatch import Device
 from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.arguments import Arguments, Given, Result
-from vkgroup.kernels.grid import choose_full
-from vkgroup.kernels.pipelines import subgroup_size, type_macros
+from vkgroup.kernels.pipelines import choose_full, parts, possible_groups, subgroup_size
 from vkgroup.kernels.plan import Plan, Planner
-from vkgroup.kernels.reduce_elements import vectors
 from vkgroup.kernels.reduce_tuning import (
+    MOST_TEAM,
     VECTOR,
     check_team,
-    chosen_tuning,
     most_invocations,
     most_team,
     power_of_two,
+    reduction_values,
+    team_lanes,
 )
-from vkgroup.kernels.types import dtype_of, sizes_of
+from vkgroup.kernels.types import dtype_of, sizes_of, type_macros, vector_type
 
 DTYPES = (np.dtype(np.float32), np.dtype(np.float16))
 """Types of elements; all computation is in float32."""
 
-_MOST_TEAM = 32
 _TEAM_WORKGROUP = 256
 _LONG_ITEMS = 4
 _LARGE = 256
@@ -43,8 +42,6 @@ def softmax(x: Given, *, device: Device | None = None, implementation: str = "au
     Parameters
     ----------
     x : array or buffer of float32 or float16, with at least one axis; rows are along the last axis.
-    device : None selects the buffer's device, or the best one.
-    implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``.
 
     Returns
     -------
@@ -52,21 +49,13 @@ def softmax(x: Given, *, device: Device | None = None, implementation: str = "au
     subtracted first, so the exponentials cannot overflow. If a row contains NaN or infinity, or only minus
     infinity, all its results are NaN. This requires a device that preserves NaN and infinity in float32
     arithmetic (``shaderSignedZeroInfNanPreserveFloat32``).
-
-    Raises
-    ------
-    InvalidDispatch
-        The array has no axis, or its dtype is not supported.
-    Unsupported
-        The device lacks the type, or a feature that the implementation requires.
     """
     arguments = Arguments(device, x=x)
     dtype, shape = _checked(arguments["x"])
     if math.prod(shape) == 0:
         return np.empty(shape, dtype)
     plan = plan_softmax(arguments.device, shape, dtype, implementation=implementation)
-    result: Result = arguments.run(plan, "result")[0]
-    return result
+    return arguments.run(plan, "result")[0]
 
 
 def layer_norm(
@@ -85,19 +74,11 @@ def layer_norm(
     x : array or buffer of float32 or float16, with at least one axis; rows are along the last axis.
     weight, bias : one factor and one summand per column, of the dtype of `x`; None omits them.
     epsilon : added to the variance.
-    device, implementation : as for `softmax`.
 
     Returns
     -------
     ``(x - mean) / sqrt(variance + epsilon) * weight + bias``, as an array or a buffer; the variance is the
     population variance (the sum of squares divided by the length of the row).
-
-    Raises
-    ------
-    InvalidDispatch
-        The array has no axis, its dtype is not supported, or weight or bias does not match.
-    Unsupported
-        The device lacks the type, or a feature that the implementation requires.
     """
     given = {name: value for name, value in (("weight", weight), ("bias", bias)) if value is not None}
     arguments = Arguments(device, x=x, **given)
@@ -120,8 +101,7 @@ def layer_norm(
         epsilon=epsilon,
         implementation=implementation,
     )
-    result: Result = arguments.run(plan, "result")[0]
-    return result
+    return arguments.run(plan, "result")[0]
 
 
 def plan_softmax(
@@ -137,25 +117,7 @@ def plan_softmax(
     Parameters
     ----------
     shape, dtype : of input and output, in C order; rows are along the last axis.
-    implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``.
-    **tuning : defaults depend on `vkgroup.kernels.reduce_tuning` and the length of rows.
-
-        - `workgroup`: invocations per workgroup.
-        - `team`: invocations that share a row (a power of two, at most the subgroup size in the subgroup
-          version); 0: a whole workgroup.
-        - `items`: vectors of four elements that each invocation holds in registers. A row that does not fit
-          is read twice.
-        - `most_items`: maximum of `items` by default; rows that fit into a small team with this maximum use a
-          small team.
-        - `groups`: maximum number of workgroups; a workgroup loops over rows.
-        - `radix`: states that the shared version combines into one in each round of its tree.
-
-    Raises
-    ------
-    InvalidDispatch
-        There are no elements, the dtype is not supported, or a tuning value is invalid.
-    Unsupported
-        The device lacks the subgroup operations, or the type.
+    **tuning : see `vkgroup.kernels.reduce_tuning`.
     """
     return _plan(device, "softmax", dtype_of(dtype), shape, {}, {}, implementation, tuning)
 
@@ -178,11 +140,6 @@ def plan_layer_norm(
     weight, bias : whether the plan has these inputs: one factor and one summand per column.
     epsilon : added to the variance.
     shape, dtype, implementation, **tuning : as for `plan_softmax`.
-
-    Raises
-    ------
-    InvalidDispatch, Unsupported
-        As `plan_softmax`.
     """
     columns = {"weight": "weights"} if weight else {}
     if bias:
@@ -219,18 +176,18 @@ def _plan(
         )
     length, rows = sizes[-1], math.prod(sizes[:-1])
     version = choose_full(device, implementation, "basic", "arithmetic", "shuffle")
-    values = chosen_tuning(device, "rows", version, tuning)
+    values = reduction_values(device, "rows", version, tuning)
     workgroup, team, items = _sizes(device, version, length, values)
     planner = Planner(device, name, version)
     bindings = {"values": planner.input("x", dtype, sizes)}
     for given, binding in columns.items():
         bindings[binding] = planner.input(given, dtype, length)
     bindings["results"] = planner.output("result", dtype, sizes)
-    constants: dict[int | str, Any] = {"ITEMS": items, "TEAM": team, "ALIGNED": length % VECTOR == 0}
+    constants: dict[str, Any] = {"ITEMS": items, "TEAM": team, "ALIGNED": length % VECTOR == 0}
     if version == "shared":
         constants["RADIX"] = values["radix"]
     macros = type_macros(dtype)
-    macros["T4"] = vectors(macros["T"])
+    macros["T4"] = vector_type(macros["T"])
     if name == "layer_norm":
         macros |= {"WEIGHT": int("weight" in columns), "BIAS": int("bias" in columns)}
     kernel = planner.kernel(
@@ -239,18 +196,14 @@ def _plan(
         workgroup=workgroup,
         specialization=constants,
     )
-    lanes = min(team, subgroup_size(device)) if version == "subgroup" else team
-    groups = -(-rows // max(1, workgroup // lanes)) if team else rows
-    limit = int(device.capabilities.limits["maxComputeWorkGroupCount"][0])
+    groups = parts(rows, max(1, workgroup // team_lanes(device, version, team))) if team else rows
     planner.dispatch(
-        kernel, min(groups, values["groups"], limit), bindings, {"length": length, "rows": rows, **push}
+        kernel,
+        possible_groups(device, groups, values["groups"]),
+        bindings,
+        {"length": length, "rows": rows, **push},
     )
     return planner.plan()
-
-
-def _items_in(workgroup: int) -> int:
-    """Return the number of vectors of a long row that an invocation holds, by workgroup size."""
-    return _LONG_ITEMS if workgroup < _LARGE else 2 * _LONG_ITEMS
 
 
 def _sizes(device: Device, implementation: str, length: int, values: dict[str, Any]) -> tuple[int, int, int]:
@@ -259,9 +212,9 @@ def _sizes(device: Device, implementation: str, length: int, values: dict[str, A
     Short rows use a team within a subgroup, which needs no barrier. Longer rows use the smallest workgroup
     that holds a row with few vectors per invocation: more workgroups then run at once, and hide latency.
     """
-    size = subgroup_size(device) if implementation == "subgroup" else _MOST_TEAM
+    size = subgroup_size(device) if implementation == "subgroup" else MOST_TEAM
     most = most_invocations(device)
-    needed = -(-length // VECTOR)
+    needed = parts(length, VECTOR)
     workgroup, team, items = values["workgroup"], values["team"], values["items"]
     if team is None:
         if workgroup is not None:
@@ -270,8 +223,11 @@ def _sizes(device: Device, implementation: str, length: int, values: dict[str, A
     if workgroup is None:
         workgroup = min(_TEAM_WORKGROUP, most)
         if not team:
-            able = [n for n in _WORKGROUPS if n <= most]
-            fitting = [n for n in able if n * (items or _items_in(n)) >= needed]
+            fitting = [
+                size
+                for size in _WORKGROUPS
+                if size <= most and size * (items or _LONG_ITEMS * (1 if size < _LARGE else 2)) >= needed
+            ]
             workgroup = min(fitting, default=min(_WORKGROUPS[-1], most))
             workgroup = max(workgroup, min(size, most))
     if team > workgroup:
@@ -279,5 +235,5 @@ def _sizes(device: Device, implementation: str, length: int, values: dict[str, A
     check_team(implementation, team, workgroup)
     if items is None:
         lanes = min(team, size) if team else workgroup
-        items = max(1, min(-(-needed // lanes), values["most_items"]))
+        items = max(1, min(parts(needed, lanes), values["most_items"]))
     return workgroup, team, items

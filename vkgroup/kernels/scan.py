@@ -1,4 +1,4 @@
-"""Scans as in NumPy (cumsum, cumprod, maximum.accumulate, minimum.accumulate), and the general scan."""
+"""Scans as in NumPy (cumsum, cumprod, maximum.accumulate, minimum.accumulate), and their plan."""
 
 from __future__ import annotations
 
@@ -11,9 +11,155 @@ import numpy.typing as npt
 from vkgroup.dispatch import Buffer, Device
 from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.arguments import Arguments, Given, Result
-from vkgroup.kernels.grid import parts
-from vkgroup.kernels.scan_plan import check_axis, plan_scan
-from vkgroup.kernels.types import check_operation
+from vkgroup.kernels.pipelines import choose_full, line, parts, possible_workgroup
+from vkgroup.kernels.plan import Plan, Planner
+from vkgroup.kernels.scan_look_back import ALLOWED, OPERATIONS, look_back_defaults, tile
+from vkgroup.kernels.tuning import TABLES, checked_values
+from vkgroup.kernels.types import (
+    GLSL,
+    check_axis,
+    check_operation,
+    dtype_of,
+    element_count,
+    sizes_of,
+    vector_type,
+)
+
+TABLES["scan"] = {
+    "any": {"workgroup": 256, "items": 16, **look_back_defaults()},
+    # CPU drivers run workgroups almost in sequence, so waiting for a later workgroup does not help.
+    "cpu": {"workgroup": 128, "items": 8, "depth": 1, "group": 1, "spins": 4},
+}
+TABLES["scan.subgroup"] = {"nvidia": {"workgroup": 384, "items": 32, "depth": 1, "order": 0}}
+TABLES["scan.shared"] = {"nvidia": {"workgroup": 256, "items": 20, "group": 64, "order": 0}}
+
+
+def plan_scan(
+    device: Device,
+    operation: str,
+    dtype: npt.DTypeLike,
+    shape: int | tuple[int, ...],
+    axis: int | None = None,
+    *,
+    exclusive: bool = False,
+    reverse: bool = False,
+    segments: bool = False,
+    implementation: str = "auto",
+    **tuning: Any,
+) -> Plan:
+    """Plan a scan with the input ``x``, with `segments` also ``heads``, and the output ``scanned``.
+
+    Parameters
+    ----------
+    operation : ``"add"``, ``"mul"``, ``"min"``, ``"max"``, ``"and"``, ``"or"`` or ``"xor"``.
+    dtype, shape : of `x`, in C order, at least one element.
+    axis : the axis to scan along; None scans all elements in C order, and ``scanned`` has one dimension.
+    exclusive : whether each result excludes its own element.
+    reverse : whether the scan runs from the last element to the first.
+    segments : whether the scan restarts at segments. The input ``heads`` has one byte per element, padded to
+        whole words; a nonzero byte begins a segment. With `reverse` the segments are the same, and the scan
+        restarts at their ends.
+    implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``. For an axis other than the last, both
+        versions are the same kernel, which uses neither subgroup operations nor shared memory.
+    **tuning : ``workgroup`` (a multiple of the subgroup size in the subgroup version), ``items`` per
+        invocation (a multiple of 4, at most 32), and those of `look_back_defaults`.
+    """
+    kind, sizes = dtype_of(dtype), sizes_of(shape)
+    check_operation("scan", operation, kind)
+    count = element_count(sizes)
+    if segments and axis is not None:
+        raise InvalidDispatch("Pass either segments or an axis: with an axis, the segments are its rows.")
+    n, inner = count, 1
+    if axis is not None:
+        check_axis(axis, len(sizes))
+        n, inner = sizes[axis], math.prod(sizes[axis % len(sizes) + 1 :])
+    version = choose_full(device, implementation, *OPERATIONS)
+    values = checked_values(device, "scan", version, tuning, ALLOWED)
+    planner = Planner(device, "scan", version)
+    planner.input("x", kind, sizes)
+    if segments:
+        planner.input("heads", np.uint32, parts(count, 4))
+    planner.output("scanned", kind, count if axis is None else sizes)
+    macros = _macros_of(operation, kind, exclusive, reverse)
+    if inner > 1:
+        _columns(planner, macros, values, (count // (n * inner), n, inner))
+    else:
+        _tiles(planner, macros, values, (count, n, _width(kind)), segments)
+    return planner.plan()
+
+
+def _tiles(
+    planner: Planner,
+    macros: dict[str, Any],
+    values: dict[str, Any],
+    sizes: tuple[int, int, int],
+    segments: bool,
+) -> None:
+    """Scan all elements, or rows that are contiguous in memory."""
+    count, row, width = sizes
+    tiling = tile(planner.device, planner.implementation, count, values, bits=macros["T_BITS"], width=width)
+    # Bindings have numbers, since two blocks of the kernel, of vectors and of elements, share 0, and two
+    # share 1.
+    bindings = {0: "x", 1: "scanned", 2: tiling.clear(planner)} | ({3: "heads"} if segments else {})
+    macros["SEGMENTS"] = "FLAGS" if segments else "NONE" if row == count else "ROWS"
+    kernel = planner.kernel(
+        f"scan/{planner.implementation}.comp",
+        macros=macros | tiling.macros(),
+        workgroup=tiling.workgroup,
+        specialization=tiling.constants(planner.implementation),
+    )
+    planner.dispatch(kernel, line(planner.device, tiling.tiles), bindings, {"count": count, "row": row})
+
+
+def _columns(
+    planner: Planner, macros: dict[str, Any], values: dict[str, Any], sizes: tuple[int, int, int]
+) -> None:
+    """Scan along an axis that is not the last: each invocation scans a column."""
+    slices, n, inner = sizes
+    workgroup = possible_workgroup(planner.device, values["workgroup"])
+    kernel = planner.kernel(
+        "scan/columns.comp",
+        macros=macros,
+        workgroup=workgroup,
+        specialization={"ITEMS": values["items"]},
+    )
+    groups = line(planner.device, parts(slices * inner, workgroup))
+    planner.dispatch(
+        kernel,
+        groups,
+        {0: "x", 1: "scanned"},
+        {"count": slices * n * inner, "length": n, "inner": inner},
+    )
+
+
+def _macros_of(operation: str, dtype: np.dtype[Any], exclusive: bool, reverse: bool) -> dict[str, Any]:
+    """Return the macros of ``kernels/scan/operation.glsl``.
+
+    Floats are compared by integer keys made of their bits. NaNs, denormal numbers and zeros are then handled
+    as in NumPy, independently of the device's float instructions. float16 is added and multiplied in float32,
+    and every result is rounded once.
+    """
+    computed, by_keys = dtype, dtype.kind == "f" and operation in ("min", "max")
+    if by_keys:
+        computed = np.dtype(np.uint64 if dtype.itemsize == 8 else np.uint32)
+    elif dtype == np.float16:
+        computed = np.dtype(np.float32)
+    return {
+        "T": GLSL[computed],
+        "V": vector_type(GLSL[computed], _width(dtype)),
+        "T_BITS": computed.itemsize * 8,
+        "T_FLOAT": int(computed.kind == "f"),
+        "OPERATION": operation.upper(),
+        "HALF": int(dtype == np.float16),
+        "KEYS": int(by_keys),
+        "EXCLUSIVE": int(exclusive),
+        "REVERSE": int(reverse),
+    }
+
+
+def _width(dtype: np.dtype[Any]) -> int:
+    """Return the number of elements of a vector."""
+    return 2 if dtype.itemsize == 8 else 4
 
 
 def cumsum(
@@ -25,8 +171,6 @@ def cumsum(
     ----------
     x : array or buffer of float32, float64, float16, or integers of 32 or 64 bits.
     axis : an axis, or None for all elements in C order.
-    device : None selects the buffer's device, or the best one.
-    implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``.
 
     Returns
     -------
@@ -37,13 +181,6 @@ def cumsum(
     On one device, with one tuning, the same call always returns the same bits: the order in which tiles
     publish their prefixes does not change the additions. The order of additions differs from NumPy's;
     ``docs/kernels-scan.md`` bounds the difference.
-
-    Raises
-    ------
-    InvalidDispatch
-        The axis does not exist, or scans do not support the dtype.
-    Unsupported
-        The device lacks the type, or a feature that the implementation requires.
 
     Examples
     --------
@@ -105,18 +242,10 @@ def scan(
         With `reverse` the segments are the same, and the scan restarts at their ends. The size of a buffer
         must be a multiple of four bytes.
     axis : an axis, or None for all elements in C order; not together with `segments`.
-    device, implementation : as for `cumsum`.
 
     Returns
     -------
     As for `cumsum`.
-
-    Raises
-    ------
-    InvalidDispatch
-        The operation, the axis or the dtype is invalid, or the segments do not match `x`.
-    Unsupported
-        The device lacks the type, or a feature that the implementation requires.
 
     Examples
     --------
@@ -130,7 +259,8 @@ def scan(
     count = math.prod(array.shape)
     if segments is not None:
         arguments.given["heads"] = words_of_bytes(arguments["heads"], count, "segments")
-    check_axis(axis, len(array.shape))
+    if axis is not None:
+        check_axis(axis, len(array.shape))
     if count == 0:
         return np.empty(0 if axis is None else array.shape, array.dtype)
     plan = plan_scan(
@@ -144,23 +274,11 @@ def scan(
         segments=segments is not None,
         implementation=implementation,
     )
-    (scanned,) = arguments.run(plan, "scanned")
-    return _result(scanned)
+    return arguments.run(plan, "scanned")[0]
 
 
-def _result(array: Any) -> Result:
-    result: Result = array
-    return result
-
-
-def words_of_bytes(given: npt.NDArray[Any] | Buffer, count: int, what: str) -> npt.NDArray[Any] | Buffer:
-    """Return one byte per element as words of four bytes, padded with zeros; buffers are not changed.
-
-    Raises
-    ------
-    InvalidDispatch
-        There is not one byte per element, or a buffer's size is not a multiple of four bytes.
-    """
+def words_of_bytes(given: Result, count: int, what: str) -> Result:
+    """Return one byte per element as words of four bytes, padded with zeros; buffers are not changed."""
     if given.dtype.itemsize != 1 or math.prod(given.shape) != count:
         raise InvalidDispatch(
             f"{what} must have one bool or byte for each of the {count} elements; {given.dtype} of shape"

@@ -8,10 +8,9 @@ from typing import Any
 
 from vkgroup.dispatch import Device
 from vkgroup.errors import InvalidDispatch
-from vkgroup.kernels.grid import line, parts
-from vkgroup.kernels.pipelines import subgroup_size
+from vkgroup.kernels.pipelines import parts, possible_workgroup, subgroup_size
 from vkgroup.kernels.plan import Planner
-from vkgroup.kernels.tuning import check_whole
+from vkgroup.kernels.tuning import Allowed
 
 LOOK_BACK = "look_back"
 """Name of the scratch memory."""
@@ -23,21 +22,23 @@ COUNTS = 30
 """Payload bits of numbers below 2**30, which fit into one 32-bit word together with their status."""
 
 _COUNTERS = 16
-_LARGEST = {"spins": 2**32 - 1, "silent": 2**32 - 1, "mute": 3, "order": 1, "staged": 1}
-"""Tuning values that may be 0, with their maxima."""
+ALLOWED: dict[str, Allowed] = {
+    "spins": range(2**32),
+    "silent": range(2**32),
+    "mute": range(4),
+    "order": range(2),
+    "staged": range(2),
+    "payload": (16, 32),
+}
+"""Valid values of tuning parameters that are not positive integers."""
 
 
 @dataclass(frozen=True)
 class Tiling:
     """Division of an array into tiles, and the parameters of their look-back.
 
-    Attributes
-    ----------
-    workgroup, items : invocations per workgroup, and elements per invocation.
-    tiles : the number of tiles.
-    bits : bits of the value that a tile publishes: 32 or 64.
-    payload : bits of this value in one atomic unit: 32, 16 or `COUNTS`.
-    tuning : the values of `look_back_defaults`, and other values of the algorithm.
+    A tile publishes a value of `bits` bits (32 or 64), in atomic units of `payload` bits (32, 16 or
+    `COUNTS`).
     """
 
     workgroup: int
@@ -57,17 +58,13 @@ class Tiling:
         """Return the macros of ``kernels/include/look_back*.glsl``."""
         return {"PAYLOAD": self.payload, "DEPTH": self.tuning["depth"], "ORDER": self.tuning["order"]}
 
-    def constants(self, implementation: str) -> dict[int | str, Any]:
+    def constants(self, implementation: str) -> dict[str, Any]:
         """Return the specialization constants of the kernel."""
-        constants: dict[int | str, Any] = {"ITEMS": self.items}
+        constants: dict[str, Any] = {"ITEMS": self.items}
         constants |= {name.upper(): self.tuning[name] for name in ("spins", "silent", "mute")}
         if implementation == "shared":
             constants["GROUP"] = self.tuning["group"]
         return constants
-
-    def grid(self, device: Device) -> tuple[int, int]:
-        """Return the two-dimensional grid of workgroups."""
-        return line(device, self.tiles)
 
     def clear(self, planner: Planner) -> str:
         """Declare the memory and add a fill that clears it; return its name."""
@@ -86,25 +83,7 @@ def look_back_defaults() -> dict[str, Any]:
     16 uses 32-bit atomics, None uses 64-bit atomics if the device has them. ``silent`` and ``mute`` are for
     tests: they suppress values that tiles should publish.
     """
-    return {
-        "depth": 2,
-        "group": 64,
-        "spins": 256,
-        "order": 1,
-        "payload": None,
-        "silent": 0,
-        "mute": 0,
-    }
-
-
-def checked(known: Mapping[str, Any], given: Mapping[str, Any]) -> None:
-    """Raise `InvalidDispatch` if a tuning value has an unknown name or is invalid."""
-    for name, value in given.items():
-        if name not in known:
-            raise InvalidDispatch(f"There is no tuning value {name!r}; there are {', '.join(known)}.")
-        if value is None:
-            continue
-        check_whole(name, value, int(name not in _LARGEST), _LARGEST.get(name))
+    return {"depth": 2, "group": 64, "spins": 256, "order": 1, "payload": None, "silent": 0, "mute": 0}
 
 
 def tile(
@@ -117,26 +96,12 @@ def tile(
     width: int,
     payload: int | None = None,
 ) -> Tiling:
-    """Divide `count` elements into tiles.
+    """Divide `count` elements into tiles of vectors of `width` elements that publish values of `bits` bits.
 
-    Parameters
-    ----------
-    implementation : version of the algorithm; a workgroup of the subgroup version consists of full subgroups.
-    tuning : checked values; ``items`` counts 32-bit elements, and is halved for 64-bit elements.
-    bits : bits of the published value.
-    width : elements per vector; the items of an invocation are a multiple of it, at most 32.
-    payload : None selects that of the tuning, or the widest that the device has atomics for.
-
-    Raises
-    ------
-    InvalidDispatch
-        The items are not a multiple of the width or exceed 32, or the workgroup is not a multiple of the
-        subgroup size.
-    Unsupported
-        The device does not support a grid of that many tiles.
+    The tuning value ``items`` counts 32-bit elements, and is halved for 64-bit elements. `payload`: None
+    selects that of the tuning, or the widest that the device has atomics for.
     """
-    limits = device.capabilities.limits
-    workgroup = min(int(tuning["workgroup"]), int(limits["maxComputeWorkGroupInvocations"]))
+    workgroup = possible_workgroup(device, int(tuning["workgroup"]))
     lanes = subgroup_size(device) if implementation == "subgroup" else 1
     if workgroup % lanes:
         raise InvalidDispatch(f"workgroup is a multiple of the subgroup size, {lanes}; not {workgroup}.")
@@ -145,15 +110,7 @@ def tile(
         items = max(width, items // 2)
     if items % width or items > 32:
         raise InvalidDispatch(f"items must be a multiple of 4, at most 32; {tuning['items']} was given.")
-    if payload is None:
-        payload = _payload(device, tuning["payload"])
+    if payload is None and (payload := tuning["payload"]) is None:
+        wide = {"shaderInt64", "shaderBufferInt64Atomics"} <= device.capabilities.features
+        payload = 32 if wide else 16
     return Tiling(workgroup, items, parts(count, workgroup * items), bits, payload, tuning)
-
-
-def _payload(device: Device, given: int | None) -> int:
-    if given not in (None, 16, 32):
-        raise InvalidDispatch(f"payload must be 16 or 32; {given} was given.")
-    if given is not None:
-        return given
-    wide = {"shaderInt64", "shaderBufferInt64Atomics"} <= device.capabilities.features
-    return 32 if wide else 16

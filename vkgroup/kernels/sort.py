@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,11 +10,10 @@ import numpy.typing as npt
 from vkgroup.dispatch import Buffer, Device
 from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.arguments import Arguments, Given, Result, as_array, check_device, default_device
-from vkgroup.kernels.plan import Plan
 from vkgroup.kernels.radix_sort import KEY_DTYPES, plan_radix_sort
 
 Array = npt.NDArray[Any]
-Planning = Callable[[Device, int, np.dtype[Any]], Plan]
+Options = dict[str, Any]
 
 
 def sort(
@@ -31,37 +29,22 @@ def sort(
 
     Parameters
     ----------
-    x : an array of real numbers, or a one-dimensional buffer of 32- or 64-bit numbers.
+    x : an array of real numbers, or a one-dimensional buffer of 32- or 64-bit numbers; fewer than 2**30 of
+        them along the axis.
     axis : the axis to sort along; None flattens the array first. Lines along the axis are sorted one after
         the other.
     descending : sort the greatest elements first. Equal elements (such as -0 and 0) keep their order in both
         directions, and NaNs are last.
-    device : None selects the buffer's device, or the best one.
     implementation, **tuning : as for `vkgroup.kernels.radix_sort.plan_radix_sort`.
 
     Returns
     -------
     A new array, or a new buffer if `x` is one, of the same dtype. Arrays of 8 and 16 bits are temporarily
     widened.
-
-    Raises
-    ------
-    InvalidDispatch
-        The axis does not exist, or the dtype cannot be sorted.
-    Unsupported
-        There are 2**30 elements or more, or the device lacks a feature that the version requires.
     """
-
-    def planning(where: Device, size: int, dtype: np.dtype[Any]) -> Plan:
-        return plan_radix_sort(
-            where, size, dtype, descending=descending, implementation=implementation, **tuning
-        )
-
-    if isinstance(x, Buffer):
-        return _of_buffer(x, axis, device, planning, "sorted_keys")
-    array = as_array(x, "x")
-    lines = _along(array, axis, device, planning, "sorted_keys")
-    return lines.astype(array.dtype, copy=False)
+    options = {"descending": descending, "implementation": implementation, **tuning}
+    result = _sorted(x, axis, device, "sorted_keys", options)
+    return result if isinstance(result, Buffer) else result.astype(as_array(x, "x").dtype, copy=False)
 
 
 def argsort(
@@ -75,34 +58,12 @@ def argsort(
 ) -> Result:
     """Return the indices that sort an array, as `numpy.argsort` with ``kind="stable"``.
 
-    Parameters
-    ----------
-    x, axis, descending, device, implementation, **tuning : as for `sort`.
-
-    Returns
-    -------
-    An array of NumPy's index type (intp), or a buffer of uint32 if `x` is a buffer.
-
-    Raises
-    ------
-    InvalidDispatch, Unsupported
-        As `sort`.
+    The arguments are those of `sort`. The result is an array of NumPy's index type (intp), or a buffer of
+    uint32 if `x` is a buffer.
     """
-
-    def planning(where: Device, size: int, dtype: np.dtype[Any]) -> Plan:
-        return plan_radix_sort(
-            where,
-            size,
-            dtype,
-            indices=True,
-            descending=descending,
-            implementation=implementation,
-            **tuning,
-        )
-
-    if isinstance(x, Buffer):
-        return _of_buffer(x, axis, device, planning, "indices")
-    return _along(as_array(x, "x"), axis, device, planning, "indices").astype(np.intp, copy=False)
+    options = {"descending": descending, "implementation": implementation, "indices": True, **tuning}
+    result = _sorted(x, axis, device, "indices", options)
+    return result if isinstance(result, Buffer) else result.astype(np.intp, copy=False)
 
 
 def sort_by_key(
@@ -126,33 +87,26 @@ def sort_by_key(
     Returns
     -------
     The sorted keys and the reordered values, as buffers if the arguments are buffers.
-
-    Raises
-    ------
-    InvalidDispatch
-        The numbers of keys and values differ, or the dtypes cannot be sorted.
-    Unsupported
-        As `sort`.
     """
-    options: dict[str, Any] = {"descending": descending, "implementation": implementation, **tuning}
-    given = Arguments(device, keys=keys, values=values)
-    lines, moved = given["keys"], given["values"]
-    if len(lines.shape) != 1 or not moved.shape or lines.shape[0] != moved.shape[0]:
+    options: Options = {"descending": descending, "implementation": implementation, **tuning}
+    arguments = Arguments(device, keys=keys, values=values)
+    k, v = arguments["keys"], arguments["values"]
+    if len(k.shape) != 1 or not v.shape or k.shape[0] != v.shape[0]:
         raise InvalidDispatch(
             "Keys must have one dimension, and there must be one value for each; the shapes are"
-            f" {lines.shape} and {moved.shape}."
+            f" {k.shape} and {v.shape}."
         )
-    if isinstance(lines, Buffer) or isinstance(moved, Buffer):
-        if len(moved.shape) != 1:
-            raise InvalidDispatch(f"A buffer of values must have one dimension; its shape is {moved.shape}.")
-        plan = plan_radix_sort(given.device, lines.shape[0], lines.dtype, values=moved.dtype, **options)
-        outputs = given.run(plan, "sorted_keys", "sorted_values")
-        return outputs[0], outputs[1]
-    return _arrays_by_key(lines, moved, device, options)
+    if isinstance(k, Buffer) or isinstance(v, Buffer):
+        if len(v.shape) != 1:
+            raise InvalidDispatch(f"A buffer of values must have one dimension; its shape is {v.shape}.")
+        plan = plan_radix_sort(arguments.device, k.shape[0], k.dtype, values=v.dtype, **options)
+        sorted_keys, sorted_values = arguments.run(plan, "sorted_keys", "sorted_values")
+        return sorted_keys, sorted_values
+    return _arrays_by_key(k, v, device, options)
 
 
 def _arrays_by_key(
-    keys: Array, values: Array, device: Device | None, options: dict[str, Any]
+    keys: Array, values: Array, device: Device | None, options: Options
 ) -> tuple[Array, Array]:
     """Sort arrays by key: values of 4 or 8 bytes on the device, other values by sorted indices."""
     wide = _widened(keys)
@@ -161,30 +115,28 @@ def _arrays_by_key(
     if values.ndim > 1 or values.dtype.kind not in "iuf" or values.dtype.itemsize not in (4, 8):
         order = np.asarray(argsort(keys, device=device, **options))
         return keys[order], values[order]
-    given = Arguments(device, keys=wide, values=_native(values))
-    plan = plan_radix_sort(given.device, keys.size, wide.dtype, values=_native(values).dtype, **options)
-    outputs = given.run(plan, "sorted_keys", "sorted_values")
-    return outputs[0].astype(keys.dtype, copy=False), outputs[1].astype(values.dtype, copy=False)
+    arguments = Arguments(device, keys=wide, values=_native(values))
+    plan = plan_radix_sort(arguments.device, keys.size, wide.dtype, values=_native(values).dtype, **options)
+    sorted_keys, sorted_values = map(np.asarray, arguments.run(plan, "sorted_keys", "sorted_values"))
+    return sorted_keys.astype(keys.dtype, copy=False), sorted_values.astype(values.dtype, copy=False)
 
 
-def _of_buffer(
-    buffer: Buffer, axis: int | None, device: Device | None, planning: Planning, output: str
-) -> Result:
-    """Sort a buffer of one dimension."""
-    if len(buffer.shape) != 1:
+def _sorted(x: Given, axis: int | None, device: Device | None, output: str, options: Options) -> Result:
+    """Return an output of sorts along an axis: of the buffer, or of each line of the array."""
+    if not isinstance(x, Buffer):
+        return _along(as_array(x, "x"), axis, device, output, options)
+    if len(x.shape) != 1:
         raise InvalidDispatch(
             "A buffer must have one dimension to be sorted along it; this one has the shape"
-            f" {buffer.shape}. Use a one-dimensional view, or read it into an array."
+            f" {x.shape}. Use a one-dimensional view, or read it into an array."
         )
     if axis not in (None, 0, -1):
         raise InvalidDispatch(f"A buffer has only the axis 0; {axis!r} was given.")
-    given = Arguments(device, keys=buffer)
-    plan = planning(given.device, buffer.shape[0], buffer.dtype)
-    result: Result = given.run(plan, output)[0]
-    return result
+    given = Arguments(device, keys=x)
+    return given.run(plan_radix_sort(given.device, x.shape[0], x.dtype, **options), output)[0]
 
 
-def _along(array: Array, axis: int | None, device: Device | None, planning: Planning, output: str) -> Array:
+def _along(array: Array, axis: int | None, device: Device | None, output: str, options: Options) -> Array:
     """Sort an array along an axis, with one plan that runs for each line."""
     if axis is None:
         array, axis = array.reshape(-1), -1
@@ -192,14 +144,14 @@ def _along(array: Array, axis: int | None, device: Device | None, planning: Plan
         raise InvalidDispatch(f"An array of {array.ndim} dimensions has no axis {axis!r}.")
     check_device(device)
     wide = _widened(np.moveaxis(array, axis, -1))
+    size = wide.shape[-1]
     dtype = np.dtype(np.uint32) if output == "indices" else wide.dtype
     # The plan comes first: it rejects too many keys before memory for the result is allocated.
-    plan = planning(device or default_device(), wide.shape[-1], wide.dtype) if array.size else None
+    plan = plan_radix_sort(device or default_device(), size, wide.dtype, **options) if array.size else None
     result = np.empty(wide.shape, dtype)
     if plan is not None:
-        lines, results = wide.reshape(-1, wide.shape[-1]), result.reshape(-1, wide.shape[-1])
         with plan.record() as work:
-            for source, target in zip(lines, results, strict=True):
+            for source, target in zip(wide.reshape(-1, size), result.reshape(-1, size), strict=True):
                 work.buffers["keys"].write(np.ascontiguousarray(source))
                 work.run(timeout=None)
                 target[...] = work.buffers[output].read()

@@ -17,10 +17,9 @@ import numpy.typing as npt
 from vkgroup.dispatch import Device
 from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.arguments import Arguments, Given, Result
-from vkgroup.kernels.grid import choose_full, chosen, line, parts, require_full, require_power
-from vkgroup.kernels.pipelines import subgroup_size
+from vkgroup.kernels.pipelines import choose_full, line, parts, require_full, subgroup_size
 from vkgroup.kernels.plan import Plan, Planner
-from vkgroup.kernels.tuning import TABLES
+from vkgroup.kernels.tuning import TABLES, checked_values, require_power
 from vkgroup.kernels.types import dtype_of, sizes_of
 
 TABLES["transpose.subgroup"] = {
@@ -98,7 +97,6 @@ def plan_transpose(
     ----------
     dtype : any of 1, 2, 4 or 8 bytes.
     shape : rows and columns of ``x``, not zero.
-    implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``.
     **tuning : see the module.
 
     Raises
@@ -109,18 +107,20 @@ def plan_transpose(
         The device lacks shuffles (``"subgroup"``), or `storageBuffer8BitAccess` or `storageBuffer16BitAccess`
         for a matrix of small elements whose rows or columns are not a multiple of 32 bits.
     """
-    kind, shape = dtype_of(dtype), _checked_shape(sizes_of(shape))
+    kind, sizes = dtype_of(dtype), sizes_of(shape)
+    if len(sizes) != 2 or min(sizes) < 1:
+        raise InvalidDispatch(f"A matrix must have rows and columns; the shape {sizes} was given.")
+    rows, columns = sizes
     if kind.itemsize not in (1, 2, 4, 8) or kind.hasobject:
         raise InvalidDispatch(f"Elements of 1, 2, 4 or 8 bytes can be transposed; {kind} was given.")
     implementation = choose_full(device, implementation, "shuffle")
-    values = chosen(device, "transpose", implementation, tuning)
+    values = checked_values(device, "transpose", implementation, tuning)
     require_full(device, implementation, values["workgroup"])
     most = _CPU_WORDS if device.capabilities.type == "cpu" else _MOST_WORDS
     words = values["words"] if tuning.get("words") else min(values["words"], most[kind.itemsize])
-    blocks = blocks_of(shape, kind.itemsize, words)
-    rows, columns = shape
+    blocks = blocks_of((rows, columns), kind.itemsize, words)
     planner = Planner(device, "transpose", implementation)
-    source = planner.input("x", kind, shape)
+    source = planner.input("x", kind, sizes)
     target = planner.output("transposed", kind, (columns, rows))
     arrange = _arrange_subgroup if implementation == "subgroup" else _arrange_shared
     specialization, down, across = arrange(device, blocks, values)
@@ -141,41 +141,21 @@ def plan_transpose(
 
 
 def transpose(x: Given, *, device: Device | None = None, implementation: str = "auto") -> Result:
-    """Transpose a matrix, as `numpy.transpose`; the result is a new array.
+    """Transpose a matrix with elements of 1, 2, 4 or 8 bytes, as `numpy.transpose`.
 
-    Parameters
-    ----------
-    x : array or `Buffer` of shape (rows, columns), with elements of 1, 2, 4 or 8 bytes.
-    device : None selects the buffer's device, or the best one.
-    implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``.
-
-    Returns
-    -------
-    The transposed matrix, of shape (columns, rows) and the same dtype; a `Buffer` if `x` is one.
-
-    Raises
-    ------
-    InvalidDispatch, Unsupported
-        As `plan_transpose`.
+    The result is a new array, or a new `Buffer` if `x` is one, of shape (columns, rows) and the same dtype.
     """
     arguments = Arguments(device, x=x)
     given = arguments["x"]
     if len(given.shape) == 2 and 0 in given.shape:
         return np.empty(given.shape[::-1], given.dtype)
     plan = plan_transpose(arguments.device, given.dtype, given.shape, implementation)  # type: ignore[arg-type]
-    result: Result = arguments.run(plan, "transposed")[0]
-    return result
-
-
-def _checked_shape(shape: tuple[int, ...]) -> tuple[int, int]:
-    if len(shape) != 2 or min(shape) < 1:
-        raise InvalidDispatch(f"A matrix must have rows and columns; the shape {tuple(shape)} was given.")
-    return int(shape[0]), int(shape[1])
+    return arguments.run(plan, "transposed")[0]
 
 
 def _arrange_subgroup(
     device: Device, blocks: Blocks, values: dict[str, Any]
-) -> tuple[dict[int | str, Any], int, int]:
+) -> tuple[dict[str, Any], int, int]:
     """Return the constants of the kernel, and the number of rows and columns of blocks per workgroup."""
     workgroup = values["workgroup"]
     width = values["width"] or min(workgroup, max(1, _LINE // max(4, blocks.nbytes)))
@@ -194,7 +174,7 @@ def _arrange_subgroup(
 
 def _arrange_shared(
     device: Device, blocks: Blocks, values: dict[str, Any]
-) -> tuple[dict[int | str, Any], int, int]:
+) -> tuple[dict[str, Any], int, int]:
     tile = values["tile"]
     if tile is None:
         tile = _MOST_TILE

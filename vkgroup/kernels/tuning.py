@@ -1,4 +1,4 @@
-"""Tuning tables of kernels: workgroup sizes, items and other values, by algorithm and kind of device.
+"""Tuning tables of kernels by algorithm and kind of device, and checks of tuning values.
 
 The entries were measured with ``vkgroup bench --sweep``. A vendor without an entry uses ``"any"``.
 """
@@ -12,8 +12,12 @@ import numpy as np
 
 from vkgroup.dispatch import Device
 from vkgroup.errors import InvalidDispatch
+from vkgroup.kernels.types import is_whole
 
 Values = Mapping[str, Any]
+
+Allowed = range | tuple[Any, ...] | type[bool]
+"""Valid values of a tuning parameter."""
 
 TABLES: dict[str, dict[str, Values]] = {}
 """Tuning values by algorithm, or algorithm and version (``"reduce.subgroup"``), and kind of device.
@@ -55,11 +59,8 @@ def kinds(device: Device) -> tuple[str, ...]:
 def tuned(device: Device, algorithm: str, implementation: str = "", **given: Any) -> dict[str, Any]:
     """Return the values of an algorithm's tuning parameters on a device.
 
-    Parameters
-    ----------
-    algorithm, implementation : for example ``"reduce"`` and ``"subgroup"``; values of the table
-        ``"reduce.subgroup"`` override those of ``"reduce"``.
-    **given : the caller's values, which override all others; None means the default.
+    Values of the table ``"reduce.subgroup"`` override those of ``"reduce"``. The caller's values (`given`)
+    override all others; None means the default.
     """
     values: dict[str, Any] = {}
     for name in (algorithm, f"{algorithm}.{implementation}"):
@@ -71,16 +72,67 @@ def tuned(device: Device, algorithm: str, implementation: str = "", **given: Any
     return values | {name: value for name, value in plain.items() if value is not None}
 
 
-def check_whole(name: str, value: Any, least: int = 1, most: int | None = None) -> None:
-    """Raise `InvalidDispatch` if a tuning value is not an integer, or is out of range.
+def whole(name: str, least: int = 1) -> range:
+    """Return the range of a tuning value that is an integer."""
+    return range(least, _MOST.get(name, _MOST_OF_OTHERS) + 1)
+
+
+def checked_values(
+    device: Device,
+    algorithm: str,
+    implementation: str,
+    given: Mapping[str, Any],
+    allowed: Mapping[str, Allowed] | None = None,
+) -> dict[str, Any]:
+    """Return an algorithm's tuning values on a device as `tuned`, after checking the caller's values.
 
     Parameters
     ----------
-    least, most : the range; None selects the maximum for values of that name.
+    given : the caller's values, by names that the tables have under ``"any"``; None means the default.
+    allowed : for each name a range, a tuple of values, or `bool`. Other values are positive integers.
     """
-    most = _MOST.get(name, _MOST_OF_OTHERS) if most is None else most
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole or not least <= value <= most:
-        raise InvalidDispatch(
-            f"{name} is a whole number, at least {least} and at most {most}; {value!r} was given."
-        )
+    known = _names(algorithm, implementation)
+    for name, value in given.items():
+        if name not in known:
+            raise InvalidDispatch(f"{algorithm} has no tuning value {name!r}; it has {', '.join(known)}.")
+        if value is not None:
+            _check(name, value, (allowed or {}).get(name) or whole(name))
+    return tuned(device, algorithm, implementation, **given)
+
+
+def _names(algorithm: str, implementation: str) -> list[str]:
+    tables = (TABLES.get(name, {}) for name in (algorithm, f"{algorithm}.{implementation}"))
+    return [name for table in tables for name in table.get("any", {})]
+
+
+def _check(name: str, value: Any, allowed: Allowed) -> None:
+    if isinstance(allowed, range):
+        if not is_whole(value) or not allowed.start <= value < allowed.stop:
+            raise InvalidDispatch(
+                f"{name} is a whole number, at least {allowed.start} and at most {allowed.stop - 1};"
+                f" {value!r} was given."
+            )
+    elif isinstance(allowed, tuple):
+        if value not in allowed:
+            raise InvalidDispatch(f"{name} must be one of {allowed}; {value!r} was given.")
+    elif not isinstance(value, bool | np.bool_):
+        raise InvalidDispatch(f"{name} is True or False; {value!r} was given.")
+
+
+def of_version(algorithm: str, implementation: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return only the tuning values that a version of an algorithm has."""
+    known = _names(algorithm, implementation)
+    return {name: value for name, value in values.items() if name in known}
+
+
+def require_power(**values: int) -> None:
+    """Raise `InvalidDispatch` if a value is not a power of two."""
+    for name, value in values.items():
+        if value < 1 or value & (value - 1):
+            raise InvalidDispatch(f"{name} must be a power of two; it is {value}.")
+
+
+def require_multiple(name: str, value: int, factor: int) -> None:
+    """Raise `InvalidDispatch` if a value is not a positive multiple of a factor."""
+    if value < 1 or value % factor:
+        raise InvalidDispatch(f"{name} must be a positive multiple of {factor}; it is {value}.")

@@ -97,7 +97,7 @@ class _Compare(argparse.Action):
 
 
 def _sizes(text: str) -> tuple[int, ...]:
-    from vkgroup.bench.sizes import parse_size  # help and completion do without
+    from vkgroup.bench.catalogue import parse_size  # help and completion do without
 
     try:
         return tuple(parse_size(word) for word in text.split(","))

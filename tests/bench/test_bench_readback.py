@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vkgroup.bench.landing import Landing
+from vkgroup.bench.plans import Readback
 from vkgroup.dispatch import Device
 
 ARRAYS: dict[str, Any] = {
@@ -31,9 +31,9 @@ class _Of:
 def test_outputs_are_the_same_by_every_way(device: Device, kind: str) -> None:
     as_kind: Any = _Of(device, kind)
     buffers = {name: device.buffer(array) for name, array in ARRAYS.items()}
-    with Landing(as_kind) as landing:
+    with Readback(as_kind) as readback:
         for names in (["number"], list(ARRAYS), ["words"]):
-            found = landing.fetch({name: buffers[name] for name in names})
+            found = readback.fetch({name: buffers[name] for name in names})
             assert list(found) == names
             for name in names:
                 assert found[name].dtype == ARRAYS[name].dtype
@@ -45,9 +45,9 @@ def test_outputs_are_the_same_by_every_way(device: Device, kind: str) -> None:
 def test_a_gpus_outputs_come_to_the_same_memory_each_time(device: Device) -> None:
     as_gpu: Any = _Of(device, "discrete_gpu")
     words = device.buffer(ARRAYS["words"])
-    with Landing(as_gpu) as landing:
-        first = landing.fetch({"words": words})["words"]
+    with Readback(as_gpu) as readback:
+        first = readback.fetch({"words": words})["words"]
         words.write(ARRAYS["words"][::-1].copy())
-        second = landing.fetch({"words": words})["words"]
+        second = readback.fetch({"words": words})["words"]
         assert np.shares_memory(first, second)
         np.testing.assert_array_equal(second, ARRAYS["words"][::-1])
