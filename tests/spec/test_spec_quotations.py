@@ -11,15 +11,14 @@ import pytest
 
 from vkgroup.reference.registry import reference_of, specification_of
 from vkgroup.reference.semantics.definitions import DEFINITIONS
-from vkgroup.spec.documents import KHR_SHADER_SUBGROUP
 from vkgroup.spec.extended_operations import EXTENDED_OPERATIONS
 from vkgroup.spec.operations import BUILTIN_VARIABLES, OPERATIONS
-from vkgroup.spec.sentences import SENTENCES
+from vkgroup.spec.sentences import DOCUMENTS, SENTENCES
 from vkgroup.spec.thread_group_operations import THREAD_GROUP_OPERATIONS
 
 TRACEABILITY = Path(__file__).parents[1] / "traceability"
 ROWS = OPERATIONS | EXTENDED_OPERATIONS | BUILTIN_VARIABLES
-KHR = [name for name in OPERATIONS if SENTENCES[name].document is KHR_SHADER_SUBGROUP]
+KHR = [name for name in OPERATIONS if SENTENCES[name].document is DOCUMENTS["KHR_shader_subgroup"]]
 
 
 @pytest.mark.parametrize("name", DEFINITIONS)

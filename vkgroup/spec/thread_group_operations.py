@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vkgroup.spec.documents import Sentence
-from vkgroup.spec.sentences import SENTENCES
+from vkgroup.spec.sentences import SENTENCES, Sentence
 from vkgroup.spec.stages import PRIMITIVE_STAGES
 from vkgroup.spec.types import TYPES, GlslType
 
