@@ -64,8 +64,7 @@ def add_operation(wrong: bool) -> str:
     add_row("vkgroup.spec.operations", '    row("subgroupShuffleUp"', OPERATION)
     import numpy as np
 
-    from vkgroup.reference.semantics.definitions import defines
-    from vkgroup.reference.semantics.lanes import Flags, Lanes, Values, Words, lane_index, read
+    from vkgroup.reference.semantics.lanes import Flags, Lanes, Values, Words, defines, lane_index, read
 
     @defines("subgroupNeighbour")
     def subgroup_neighbour(value: Values, active: Flags, mask: Words) -> Lanes:

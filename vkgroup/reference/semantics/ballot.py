@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from vkgroup.reference.semantics.bits import pack, unpack
-from vkgroup.reference.semantics.definitions import defines
 from vkgroup.reference.semantics.lanes import (
+    SHARED,
     Flags,
     Lanes,
     Values,
     Words,
+    defines,
     everywhere,
     first_active,
     lane_index,
+    pack,
     read,
     same_in_all,
     uniform,
+    unpack,
 )
 
 
@@ -150,3 +152,14 @@ def subgroup_ballot_find_msb(value: Words, active: Flags) -> Lanes:
     bit = unpack(value, size)
     highest = (size - 1 - bit[:, :, ::-1].argmax(axis=2)).astype(np.uint32)
     return Lanes(highest[:, :, None], (active & bit.any(axis=2))[:, :, None])
+
+
+# GLSL's functions become the instructions of SPV_KHR_shader_ballot, whose ballot is a uvec4; the uint64_t of
+# ballotARB() holds its first 64 bits.
+SHARED.update(
+    {
+        "ballotARB": subgroup_ballot,
+        "readInvocationARB": subgroup_broadcast,
+        "readFirstInvocationARB": subgroup_broadcast_first,
+    }
+)

@@ -1,8 +1,14 @@
-"""`Lanes`, what every function of the semantics returns, and how lanes read lanes."""
+"""Common parts of the semantics: results of lanes, reading other lanes, ballots, registration of functions.
+
+A ballot has one bit for each lane (KHR_shader_subgroup, section 3.8, "uvec4 as used in"). Lane 0 is bit 0 of
+the first component, lane 32 is bit 0 of the second. Bits from gl_SubgroupSize on are ignored in ballots that
+are read and zero in ballots that are written.
+"""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -86,3 +92,56 @@ def read(value: Values, source: npt.NDArray[np.int64], active: Flags) -> Lanes:
     result = value[rows, place]
     defined = active & exists & active[rows, place]
     return Lanes(result, np.broadcast_to(defined[:, :, None], result.shape))
+
+
+def scalar(value: Any, active: Flags) -> Lanes:
+    """Return a uint in each lane: `value` is broadcast to (subgroups, size)."""
+    value = np.broadcast_to(np.asarray(value, dtype=np.uint32), active.shape)
+    return everywhere(value[:, :, None], active)
+
+
+_BYTES = 16  # of a uvec4
+
+
+def pack(bit: Flags) -> Words:
+    """Return the ballots of `bit` (subgroups, size): (subgroups, 4)."""
+    octets = np.zeros((len(bit), _BYTES), dtype=np.uint8)
+    packed = np.packbits(bit, axis=1, bitorder="little")
+    octets[:, : packed.shape[1]] = packed
+    return octets.view("<u4").astype(np.uint32, copy=False)
+
+
+def unpack(ballot: Words, size: int) -> Flags:
+    """Return the bits of `ballot` (subgroups, size, 4) that stand for lanes: (subgroups, size, size)."""
+    octets = np.ascontiguousarray(ballot, dtype="<u4").view(np.uint8)
+    return np.unpackbits(octets, axis=2, count=size, bitorder="little").view(np.bool_)
+
+
+Reference = Callable[..., Lanes]
+"""``function(value, active, operand, …)``, without the operands that the built-in lacks.
+
+`vkgroup.reference.semantics` describes the arrays.
+"""
+
+Function = TypeVar("Function", bound=Reference)
+
+DEFINITIONS: dict[str, Reference] = {}
+"""Every function that `defines` a built-in, by the built-in's name."""
+
+SHARED: dict[str, Reference] = {}
+"""Functions that compute several built-ins, by the built-ins' names; `vkgroup.spec` has their sentences."""
+
+
+def defines(name: str) -> Callable[[Function], Function]:
+    """Return a decorator that registers a function as the definition of a built-in.
+
+    Parameters
+    ----------
+    name : of the built-in, as in `vkgroup.spec.sentences.SENTENCES`.
+    """
+
+    def register(function: Function) -> Function:
+        DEFINITIONS[name] = function
+        return function
+
+    return register

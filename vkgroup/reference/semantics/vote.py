@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vkgroup.reference.semantics.definitions import defines
-from vkgroup.reference.semantics.lanes import Flags, Lanes, Values, first_active, uniform
+from vkgroup.reference.semantics.lanes import SHARED, Flags, Lanes, Values, defines, first_active, uniform
 
 
 @defines("subgroupAll")
@@ -44,3 +43,12 @@ def subgroup_all_equal(value: Values, active: Flags) -> Lanes:
         return result
     itself = ((value == value) | inactive).all(axis=(1, 2)) | (active.sum(axis=1) > 1)
     return Lanes(result.value, result.defined & itself[:, None, None])
+
+
+SHARED.update(
+    {
+        "anyInvocationARB": subgroup_any,
+        "allInvocationsARB": subgroup_all,
+        "allInvocationsEqualARB": subgroup_all_equal,
+    }
+)
