@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from vkgroup.device import Capabilities
 from vkgroup.device.gl_limits import Value, gl_limits
+from vkgroup.spec.categories import KHR_CATEGORIES
 
 NO = "no"
 """Text of a line for a feature that the device lacks."""
@@ -38,7 +39,7 @@ def opengl(capabilities: Capabilities) -> Section:
 
 
 def _numbers(value: Value) -> str:
-    return " x ".join(f"{each:,}" for each in (value if isinstance(value, tuple) else (value,)))
+    return " x ".join(f"{each:,}" for each in (value if isinstance(value, tuple | list) else (value,)))
 
 
 def _words(names: Iterable[str]) -> str:
@@ -83,16 +84,13 @@ def _promises(capabilities: Capabilities) -> str:
     return "broken: " + "; ".join(broken) if broken else "kept (size, compute stage, basic operations)"
 
 
-_CATEGORIES = ("basic", "vote", "arithmetic", "ballot", "shuffle", "shuffle_relative", "clustered", "quad")
-
-
 def _operations(capabilities: Capabilities) -> str:
     return _words(capabilities.subgroup.supported_operations)
 
 
 def _lacking(capabilities: Capabilities) -> str:
     has = capabilities.subgroup.supported_operations
-    return _words(category for category in _CATEGORIES if category not in has)
+    return _words(category.value for category in KHR_CATEGORIES if category.value not in has)
 
 
 def _quad_stages(capabilities: Capabilities) -> str:
@@ -142,9 +140,7 @@ def _float_controls(width: int) -> Callable[[Capabilities], str]:
 def _limit(name: str) -> Callable[[Capabilities], str]:
     def tell(capabilities: Capabilities) -> str:
         value = capabilities.limits.get(name)
-        if value is None:
-            return "unknown"
-        return " x ".join(f"{each:,}" for each in value) if isinstance(value, tuple | list) else f"{value:,}"
+        return "unknown" if value is None else _numbers(value)
 
     return tell
 

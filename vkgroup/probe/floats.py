@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from vkgroup.probe.outcome import Json, listed
+from vkgroup.probe.outcome import Observation, listed
+from vkgroup.reference.dtypes import dtype_of
+from vkgroup.spec.types import SCALARS, Scalar
 
 Values = NDArray[np.floating[Any]]
 Words = NDArray[np.uint32]
@@ -16,23 +18,19 @@ Words = NDArray[np.uint32]
 
 @dataclass(frozen=True)
 class FloatType:
-    """A floating-point type.
+    """A floating-point type, with its row in the table of types."""
 
-    Attributes
-    ----------
-    name : name in output and JSON.
-    bits : width in bits.
-    features : features that subgroup operations on the type need, by Vulkan's names.
-    """
+    scalar: Scalar
 
-    name: str
-    bits: int
-    features: tuple[str, ...]
+    @property
+    def name(self) -> str:
+        """Name in output and JSON."""
+        return f"float{self.scalar.bits}"
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """The NumPy type of its values."""
-        return np.dtype(f"f{self.bits // 8}")
+        return dtype_of(self.scalar)
 
     @property
     def smallest_normal(self) -> float:
@@ -40,9 +38,9 @@ class FloatType:
         return float(np.finfo(self.dtype).smallest_normal)
 
 
-FLOAT32 = FloatType("float32", 32, ())
-FLOAT16 = FloatType("float16", 16, ("shaderFloat16", "shaderSubgroupExtendedTypes"))
-FLOAT64 = FloatType("float64", 64, ("shaderFloat64",))
+FLOAT32 = FloatType(SCALARS["float"])
+FLOAT16 = FloatType(SCALARS["float16_t"])
+FLOAT64 = FloatType(SCALARS["double"])
 
 OPERATIONS = (
     ("subgroupAdd", "subgroupMul", "subgroupMin", "subgroupMax"),
@@ -93,8 +91,7 @@ def rows(kind: FloatType) -> tuple[Row, ...]:
     def flushing(
         subject: str, operation: int, first: float, second: float, rest: float, result: float
     ) -> Row:
-        labels = ((result, "kept"), (0.0, "flushed"))
-        return Row(subject, operation, first, second, rest, labels)
+        return Row(subject, operation, first, second, rest, ((result, "kept"), (0.0, "flushed")))
 
     def choosing(
         subject: str, operation: int, first: float, second: float, rest: float, result: float
@@ -137,11 +134,11 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class SpecialValues:
+class SpecialValues(Observation):
     """Results of a type's operations for denormals and NaN, on subgroups of one size and on two values."""
 
     type: str
-    size: int
+    subgroup_size: int
     findings: tuple[Finding, ...]
 
     def lines(self) -> list[str]:
@@ -168,14 +165,6 @@ class SpecialValues:
         if len(groups) == 1:
             return next(iter(groups)) + " by all"
         return ", ".join(f"{words} by {listed(operations)}" for words, operations in groups.items())
-
-    def to_json(self) -> dict[str, Json]:
-        """Return all findings as JSON."""
-        findings: list[Json] = [
-            {"operation": finding.operation, "subject": finding.subject, "gives": finding.gives}
-            for finding in self.findings
-        ]
-        return {"type": self.type, "subgroup_size": self.size, "findings": findings}
 
 
 def inputs(kind: FloatType, size: int) -> Words:
@@ -233,5 +222,5 @@ def to_words(values: Values) -> Words:
 def from_words(words: Words, kind: FloatType) -> Values:
     """Return the values of pairs of words, the inverse of `to_words`: shape (…)."""
     wide = words[..., 0].astype(np.uint64) | words[..., 1].astype(np.uint64) << np.uint64(32)
-    values: Values = wide.astype(f"u{kind.bits // 8}").view(kind.dtype)
+    values: Values = wide.astype(f"u{kind.scalar.bits // 8}").view(kind.dtype)
     return values

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.probe.outcome import Json, listed
+from vkgroup.probe.outcome import Json, Observation, listed
 
 Words = NDArray[np.uint32]
 
@@ -87,7 +87,7 @@ class Read:
 
 
 @dataclass(frozen=True)
-class InactiveLanes:
+class InactiveLanes(Observation):
     """Results of all supported operations; `missing` lists the categories that the device lacks."""
 
     reads: tuple[Read, ...]

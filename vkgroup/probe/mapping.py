@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.probe.layout import Extent, Layout, contradictions, dimensions, text_of
-from vkgroup.probe.outcome import Json, listed
+from vkgroup.probe.outcome import Json, Observation, listed
 
 Indices = NDArray[np.int64]
 
@@ -113,7 +113,7 @@ class Mapping:
 
 
 @dataclass(frozen=True)
-class InvocationMapping:
+class InvocationMapping(Observation):
     """The mappings of several workgroups."""
 
     workgroups: tuple[Mapping, ...]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.probe.outcome import Json, listed
+from vkgroup.probe.outcome import Json, Observation, listed
 
 Words = NDArray[np.uint32]
 
@@ -32,30 +33,21 @@ class Construct:
 
     Attributes
     ----------
-    name : one of `CONSTRUCTS`.
-    parted : whether invocations diverged: some mask inside the construct differs from the mask before it.
-    parts : maximum number of different masks after the construct among invocations with the same mask before
-        it; 1 if all of them are together again.
-    together : whether every invocation's mask after the construct equals its mask before.
+    construct : one of `CONSTRUCTS`.
+    parted_inside : whether invocations diverged: some mask inside the construct differs from that before it.
+    parts_after : maximum number of different masks after the construct among invocations with the same mask
+        before it; 1 if all of them are together again.
+    together_after : whether every invocation's mask after the construct equals its mask before.
     """
 
-    name: str
-    parted: bool
-    parts: int
-    together: bool
-
-    def to_json(self) -> dict[str, Json]:
-        """Return the attributes as JSON."""
-        return {
-            "construct": self.name,
-            "parted_inside": self.parted,
-            "parts_after": self.parts,
-            "together_after": self.together,
-        }
+    construct: str
+    parted_inside: bool
+    parts_after: int
+    together_after: bool
 
 
 @dataclass(frozen=True)
-class Reconvergence:
+class Reconvergence(Observation):
     """Observations of all constructs."""
 
     constructs: tuple[Construct, ...]
@@ -63,20 +55,20 @@ class Reconvergence:
     @property
     def always(self) -> bool:
         """Whether invocations were together after every construct."""
-        return all(construct.together for construct in self.constructs)
+        return all(construct.together_after for construct in self.constructs)
 
     def lines(self) -> list[str]:
         """Return lines that list the constructs with and without reconvergence."""
-        if not any(construct.parted for construct in self.constructs):
+        if not any(construct.parted_inside for construct in self.constructs):
             return ["no result: no branch separated the invocations of a subgroup"]
-        together = [construct.name for construct in self.constructs if construct.together]
-        whole = [construct.name for construct in self.constructs if not construct.parted]
+        together = [construct.construct for construct in self.constructs if construct.together_after]
+        whole = [construct.construct for construct in self.constructs if not construct.parted_inside]
         apart = [
-            f"{construct.name} (in {construct.parts} parts)"
-            if construct.parts > 1
-            else f"{construct.name} (all with a different mask than before)"
+            f"{construct.construct} (in {construct.parts_after} parts)"
+            if construct.parts_after > 1
+            else f"{construct.construct} (all with a different mask than before)"
             for construct in self.constructs
-            if not construct.together
+            if not construct.together_after
         ]
         lines = [f"apart after {listed(apart)}"] if apart else []
         lines += [f"together again after {listed(together)}"] if together else []
@@ -86,7 +78,7 @@ class Reconvergence:
         """Return all observations as JSON."""
         return {
             "always_together": self.always,
-            "constructs": [construct.to_json() for construct in self.constructs],
+            "constructs": [msgspec.to_builtins(construct) for construct in self.constructs],
         }
 
 

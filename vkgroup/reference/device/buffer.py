@@ -1,7 +1,8 @@
-"""Buffers of the reference device."""
+"""Buffers, images and copied arrays of the reference device, in Python's memory."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,37 @@ from vkgroup.device.limits import require_buffer_size
 from vkgroup.dispatch.bindings import ArrayBuffer
 from vkgroup.dispatch.buffer import Buffer, as_bytes
 from vkgroup.dispatch.dlpack import CPU
-from vkgroup.errors import DriverError
+from vkgroup.dispatch.formats import AXES
+from vkgroup.dispatch.image import Image
+from vkgroup.errors import DriverError, OutOfMemory
 from vkgroup.reference.device.host import Host
-from vkgroup.reference.device.memory import allocate, write
+from vkgroup.reference.interpreter.operations.images.memory import ImageMemory
 from vkgroup.reference.interpreter.operations.memory import Memory
+
+Bytes = npt.NDArray[np.uint8]
+
+
+def allocate(nbytes: int) -> Bytes:
+    """Return that many bytes, all zero; `OutOfMemory` where there are not as many."""
+    try:
+        return np.zeros(nbytes, np.uint8)
+    except MemoryError:
+        raise OutOfMemory(
+            f"There is no memory for {nbytes} bytes. Work in parts.", "VK_ERROR_OUT_OF_HOST_MEMORY"
+        ) from None
+
+
+def write(memory: Memory, data: Bytes, offset: int = 0) -> None:
+    """Write bytes from outside of shaders: they are defined."""
+    end = offset + data.size
+    memory.data[offset:end] = data
+    if memory.causes is None:
+        return
+    # A granule of which only a part is written would be neither defined nor undefined.
+    edges = offset | (end if end < memory.nbytes else 0)
+    if edges % memory.granule:
+        memory.refine(edges & -edges)
+    memory.causes[offset // memory.granule : -(-end // memory.granule)] = 0
 
 
 class ReferenceBuffer(Buffer):
@@ -148,3 +176,55 @@ class CopiedArray(ArrayBuffer):
     def close(self) -> None:
         """Give the memory back."""
         self._closed = True
+
+
+class ReferenceImage(Image):
+    """An image in Python's memory.
+
+    Attributes
+    ----------
+    memory : as the interpreter knows it; None when closed.
+    """
+
+    memory: ImageMemory | None = None
+
+    def _limits(self) -> tuple[tuple[int, int, int], int]:
+        limits = self.device.capabilities.limits
+        most = int(limits[f"maxImageDimension{self.dimension}"])
+        x, y, z = (most if axis < AXES[self.dimension] else 1 for axis in range(3))
+        return (x, y, z), int(limits["maxImageArrayLayers"])
+
+    def _create(self) -> None:
+        width, height, depth = self.extent
+        sizes = [math.prod(self.shape_of(level)) for level in range(self.levels)]
+        self.memory = ImageMemory(
+            allocate(sum(sizes) * self.dtype.itemsize),
+            f"an image of {self.shape}",
+            self.format,
+            dimension=self.dimension,
+            extent=(width, height, depth),
+            arrayed=self.arrayed,
+            layers=self.layers,
+            levels=self.levels,
+            samples=self.samples,
+            defined=False,
+        )
+
+    def _write(self, texels: npt.NDArray[np.uint8], level: int) -> None:
+        assert self.memory is not None
+        write(self.memory, texels, int(self.memory.starts[level]))
+
+    def _read(self, level: int) -> npt.NDArray[np.uint8]:
+        assert self.memory is not None
+        return self.memory.data[self.memory.starts[level] : self.memory.starts[level + 1]].copy()
+
+    @property
+    def closed(self) -> bool:
+        """Whether the image was closed."""
+        return self.memory is None
+
+    def close(self) -> None:
+        """Free the texels."""
+        if self.memory is not None:
+            self.memory = None
+            self.device.forget(self)

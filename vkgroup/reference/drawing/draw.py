@@ -12,14 +12,12 @@ import numpy.typing as npt
 
 from vkgroup.dispatch.events import Event
 from vkgroup.errors import Unsupported
-from vkgroup.reference.drawing.assembly import assemble
 from vkgroup.reference.drawing.attachments import ColorTarget, DepthTarget
-from vkgroup.reference.drawing.fragment_stage import FragmentStage
-from vkgroup.reference.drawing.fragments import QUAD, Arranger, batches
+from vkgroup.reference.drawing.coverage import sample_locations
+from vkgroup.reference.drawing.fragment_stage import FragmentStage, Outputs
+from vkgroup.reference.drawing.fragments import Arranger, batches
 from vkgroup.reference.drawing.interpolation import Shapes
-from vkgroup.reference.drawing.outputs import Outputs
-from vkgroup.reference.drawing.samples import sample_locations
-from vkgroup.reference.drawing.shapes import Screen, Shape
+from vkgroup.reference.drawing.shapes import Screen, Shape, assemble
 from vkgroup.reference.drawing.vertices import (
     Shaded,
     VertexData,
@@ -34,6 +32,7 @@ from vkgroup.reference.interpreter.execution.program import Program
 from vkgroup.reference.interpreter.execution.resources import Bindings
 from vkgroup.reference.interpreter.operations.memory import Memory
 from vkgroup.reference.interpreter.values.value import HARD
+from vkgroup.spec.limits import QUAD_SIZE
 
 
 @dataclass(frozen=True)
@@ -120,10 +119,10 @@ def draw(
     InvalidDispatch, DispatchTimeout, OutOfMemory
         As for `execute`.
     """
-    if subgroup_size < QUAD:
+    if subgroup_size < QUAD_SIZE:
         raise Unsupported(
             f"A subgroup of {subgroup_size} has no quads, which fragments are shaded in.",
-            [f"a subgroup size of {QUAD} or more in the fragment stage"],
+            [f"a subgroup size of {QUAD_SIZE} or more in the fragment stage"],
         )
     locations = sample_locations(parameters.samples)
     assembled = assemble(parameters.topology, parameters.vertices.count)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import numpy.typing as npt
@@ -31,12 +31,12 @@ from vkgroup.reference.interpreter.values.value import (
     reduce_cause,
     single,
 )
+from vkgroup.spec.limits import QUAD_SIZE
 
 Integers = npt.NDArray[np.int64]
 Masks = npt.NDArray[np.uint32]
 Flags = npt.NDArray[np.bool_]
 
-QUAD = 4
 NO_SAMPLE = -1
 
 
@@ -63,9 +63,7 @@ class Fragments:
 
     def chosen(self, index: Integers | Flags) -> Fragments:
         """Return some of them."""
-        return Fragments(
-            self.shape[index], self.x[index], self.y[index], self.sample[index], self.mask[index]
-        )
+        return Fragments(*(getattr(self, field.name)[index] for field in fields(self)))
 
 
 def samples_of(masks: Masks) -> tuple[Integers, Integers]:
@@ -98,7 +96,7 @@ def batches(
 
 
 def _fragments(shape: int, x: Integers, y: Integers, sample: int, masks: Masks) -> Fragments:
-    count = len(x) * QUAD
+    count = len(x) * QUAD_SIZE
     return Fragments(
         np.full(count, shape, np.int64),
         (x[:, None] + np.array([0, 1, 0, 1])).reshape(-1),
@@ -110,11 +108,7 @@ def _fragments(shape: int, x: Integers, y: Integers, sample: int, masks: Masks) 
 
 def _joined(pieces: list[Fragments]) -> Fragments:
     return Fragments(
-        np.concatenate([piece.shape for piece in pieces]),
-        np.concatenate([piece.x for piece in pieces]),
-        np.concatenate([piece.y for piece in pieces]),
-        np.concatenate([piece.sample for piece in pieces]),
-        np.concatenate([piece.mask for piece in pieces]),
+        *(np.concatenate([getattr(piece, field.name) for piece in pieces]) for field in fields(Fragments))
     )
 
 
@@ -144,28 +138,28 @@ class Arranger:
         """Return the quads in the order in which they fill subgroups."""
         if self._rng is None:
             return fragments
-        first = fragments.shape[::QUAD]
+        first = fragments.shape[::QUAD_SIZE]
         order = self._rng.permutation(len(first))
         if not self._mix:
             order = order[np.argsort(first[order], kind="stable")]
-        return fragments.chosen((order[:, None] * QUAD + np.arange(QUAD)).reshape(-1))
+        return fragments.chosen((order[:, None] * QUAD_SIZE + np.arange(QUAD_SIZE)).reshape(-1))
 
     def place(self, fragments: Fragments, numbers: npt.NDArray[np.int32]) -> Placement:
         """Put quads into subgroups; `numbers` has gl_PrimitiveID of every shape."""
-        per_subgroup = self._size // QUAD
-        quad = np.arange(len(fragments) // QUAD)
+        per_subgroup = self._size // QUAD_SIZE
+        quad = np.arange(len(fragments) // QUAD_SIZE)
         starts = np.zeros(len(quad), np.bool_)
         starts[0] = True
         if not self._mix:
-            shape = fragments.shape[::QUAD]
+            shape = fragments.shape[::QUAD_SIZE]
             starts[1:] = shape[1:] != shape[:-1]
         inside = quad - np.maximum.accumulate(np.where(starts, quad, 0))
         row = np.cumsum(inside % per_subgroup == 0) - 1
-        lane = inside % per_subgroup * QUAD
+        lane = inside % per_subgroup * QUAD_SIZE
         placement = Placement(
             self._size,
-            np.repeat(row, QUAD),
-            (lane[:, None] + np.arange(QUAD)).reshape(-1),
+            np.repeat(row, QUAD_SIZE),
+            (lane[:, None] + np.arange(QUAD_SIZE)).reshape(-1),
             first=self.fragments + self.helpers,
             first_subgroup=self._subgroups,
         )

@@ -1,4 +1,6 @@
-"""Primitives on the screen: the area that they cover, and the interpolation of values over them.
+"""Primitives: their vertices, the area that they cover, and the interpolation of values over them.
+
+The first vertex of each primitive is the provoking vertex: fragments get its flat outputs.
 
 Vulkan 1.4, "Primitive Clipping", "Coordinate Transformations" and "Rasterization". Primitives are
 clipped by depth, by user clip distances, behind the viewer, and beyond `_GUARD` pixels from the image. The
@@ -13,6 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+
+from vkgroup.errors import Unsupported
 
 Float64 = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -218,3 +222,47 @@ def _snapped(positions: Float64) -> Integers:
 def _twice_area(polygon: Integers) -> int:
     x, y = polygon.T
     return int((x * np.roll(y, -1) - np.roll(x, -1) * y).sum())
+
+
+def _list(count: int, each: int) -> Integers:
+    whole = count // each * each
+    return np.arange(whole, dtype=np.int64).reshape(-1, each)
+
+
+def _line_strip(count: int) -> Integers:
+    first = np.arange(max(count - 1, 0), dtype=np.int64)
+    return np.stack([first, first + 1], axis=1)
+
+
+def _triangle_strip(count: int) -> Integers:
+    first = np.arange(max(count - 2, 0), dtype=np.int64)
+    odd = first % 2
+    return np.stack([first, first + 1 + odd, first + 2 - odd], axis=1)
+
+
+def _triangle_fan(count: int) -> Integers:
+    first = np.arange(max(count - 2, 0), dtype=np.int64)
+    return np.stack([first + 1, first + 2, np.zeros_like(first)], axis=1)
+
+
+_TOPOLOGIES = {
+    "points": lambda count: _list(count, 1),
+    "lines": lambda count: _list(count, 2),
+    "line_strip": _line_strip,
+    "triangles": lambda count: _list(count, 3),
+    "triangle_strip": _triangle_strip,
+    "triangle_fan": _triangle_fan,
+}
+
+
+def assemble(topology: str, count: int) -> Integers:
+    """Return the vertices of each primitive, counted in the order of drawing: (primitives, 1, 2 or 3).
+
+    Raises
+    ------
+    Unsupported
+        The topology is not supported.
+    """
+    if topology not in _TOPOLOGIES:
+        raise Unsupported(f"The reference device does not draw {topology!r}.", [topology])
+    return _TOPOLOGIES[topology](count)

@@ -160,7 +160,7 @@ def tgballot(
 
 
 def quad_swizzle_nv(
-    source: Callable[[Words], Words], swizzled: Values, active: Flags, unswizzled: Values | None = None
+    source: Callable[[Words], Values], swizzled: Values, active: Flags, unswizzled: Values | None = None
 ) -> Lanes:
     """Return `swizzled` of the thread `source(thread)`, plus `unswizzled` of the own thread.
 
