@@ -29,16 +29,12 @@ class Reading:
     source: Callable[[Words], Words]
 
 
-def _lane_one(lane: Words) -> Words:
-    return np.full_like(lane, 1)
-
-
 READINGS = (
     Reading("subgroupShuffle", "shuffle", lambda lane: lane ^ np.uint32(1)),
     Reading("subgroupShuffleXor", "shuffle", lambda lane: lane ^ np.uint32(1)),
     Reading("subgroupShuffleUp", "shuffle_relative", lambda lane: lane - np.uint32(1)),
     Reading("subgroupShuffleDown", "shuffle_relative", lambda lane: lane + np.uint32(1)),
-    Reading("subgroupBroadcast", "ballot", _lane_one),
+    Reading("subgroupBroadcast", "ballot", np.ones_like),
     Reading("subgroupQuadBroadcast", "quad", lambda lane: (lane & ~np.uint32(3)) + np.uint32(1)),
     Reading("subgroupQuadSwapHorizontal", "quad", lambda lane: lane ^ np.uint32(1)),
 )

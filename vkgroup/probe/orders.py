@@ -12,6 +12,7 @@ lanes, and these sizes determine the tree.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,6 +108,8 @@ def scan_wide(rows: Rows) -> Rows:
     return np.cumsum(rows.astype(np.float64), axis=1).astype(np.float32)
 
 
+_BLOCKS = "blocks of {} lanes: {}; then the blocks: {}"
+
 SUMS: dict[str, Order] = {
     "sequential, lane 0 upwards": sum_sequential,
     "sequential, last lane downwards": sum_downward,
@@ -129,44 +132,33 @@ SCANS: dict[str, Order] = {
 
 def blocked_sums(size: int) -> Iterator[tuple[str, Order]]:
     """Yield the orders that add blocks of lanes in one order and then the blocks' sums in another."""
-    for block in _blocks(size):
-        for inner_name, inner in SUMS.items():
-            for outer_name, outer in SUMS.items():
-                if inner is not outer and sum_wide not in (inner, outer):
-                    name = f"blocks of {block} lanes: {inner_name}; then the blocks: {outer_name}"
-                    yield name, _in_blocks(block, inner, outer)
+    for block, (name, inner), (other_name, outer) in product(_blocks(size), SUMS.items(), SUMS.items()):
+        if inner is not outer and sum_wide not in (inner, outer):
+            yield _BLOCKS.format(block, name, other_name), _in_blocks(block, inner, outer)
 
 
 def blocked_scans(size: int) -> Iterator[tuple[str, Order]]:
     """Yield the orders that scan blocks of lanes and then add the sum of all earlier blocks."""
-    for block in _blocks(size):
-        for inner_name, inner in SCANS.items():
-            for outer_name, outer in SCANS.items():
-                if scan_wide not in (inner, outer):
-                    name = f"blocks of {block} lanes: {inner_name}; then the blocks: {outer_name}"
-                    yield name, _scan_in_blocks(block, inner, outer)
+    for block, (name, inner), (other_name, outer) in product(_blocks(size), SCANS.items(), SCANS.items()):
+        if scan_wide not in (inner, outer):
+            yield _BLOCKS.format(block, name, other_name), _scan_in_blocks(block, inner, outer)
 
 
 def exclusive(scan: Order) -> Order:
     """Return the exclusive scan that moves the results of an inclusive scan up by one lane."""
-
-    def order(rows: Rows) -> Rows:
-        sums = np.zeros_like(rows)
-        sums[:, 1:] = scan(rows)[:, :-1]
-        return sums
-
-    return order
+    return lambda rows: _moved_up(scan(rows))
 
 
 def exclusive_of_shifted(scan: Order) -> Order:
     """Return the exclusive scan that runs an inclusive scan on the inputs moved up by one lane."""
+    return lambda rows: scan(_moved_up(rows))
 
-    def order(rows: Rows) -> Rows:
-        moved = np.zeros_like(rows)
-        moved[:, 1:] = rows[:, :-1]
-        return scan(moved)
 
-    return order
+def _moved_up(rows: Rows) -> Rows:
+    """Return the rows moved up by one lane, with 0 in lane 0."""
+    moved = np.zeros_like(rows)
+    moved[:, 1:] = rows[:, :-1]
+    return moved
 
 
 def _blocks(size: int) -> list[int]:
@@ -175,19 +167,17 @@ def _blocks(size: int) -> list[int]:
 
 def _in_blocks(block: int, inner: Order, outer: Order) -> Order:
     def order(rows: Rows) -> Rows:
-        count = rows.shape[1] // block
-        sums = [inner(rows[:, at * block : (at + 1) * block]) for at in range(count)]
-        return outer(np.stack(sums, axis=1))
+        parts = np.split(rows, rows.shape[1] // block, axis=1)
+        return outer(np.stack([inner(part) for part in parts], axis=1))
 
     return order
 
 
 def _scan_in_blocks(block: int, inner: Order, outer: Order) -> Order:
     def order(rows: Rows) -> Rows:
-        count = rows.shape[1] // block
-        parts = [inner(rows[:, at * block : (at + 1) * block]) for at in range(count)]
+        parts = [inner(part) for part in np.split(rows, rows.shape[1] // block, axis=1)]
         before = outer(np.stack([part[:, -1] for part in parts], axis=1))
-        for at in range(1, count):
+        for at in range(1, len(parts)):
             parts[at] = before[:, at - 1 : at] + parts[at]
         return np.concatenate(parts, axis=1)
 
