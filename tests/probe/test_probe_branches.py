@@ -9,15 +9,17 @@ import numpy as np
 import pytest
 from imaginary_observations import told
 
-from vkgroup.probe.inactive import (
+from vkgroup.probe.branches import (
+    CONSTRUCTS,
     LABELS,
     READINGS,
     inactive_lanes,
     inside_values,
+    keys,
+    reconvergence,
     start_values,
     taken_lanes,
 )
-from vkgroup.probe.reconvergence import CONSTRUCTS, keys, reconvergence
 
 ALL = {reading.category for reading in READINGS}
 

@@ -8,10 +8,9 @@ import pytest
 from vkgroup.dispatch import Device
 from vkgroup.probe import EXPERIMENTS, NotSupported, Observed, Probe, orders, probe
 from vkgroup.probe.addition import AdditionOrders
+from vkgroup.probe.branches import READINGS, InactiveLanes, Reconvergence
 from vkgroup.probe.floats import SpecialValues
-from vkgroup.probe.inactive import READINGS, InactiveLanes
-from vkgroup.probe.mapping import InvocationMapping
-from vkgroup.probe.reconvergence import Reconvergence
+from vkgroup.probe.layout import InvocationMapping
 from vkgroup.probe.size import FullSubgroups, SubgroupSize
 from vkgroup.probe.subject import Subject
 

@@ -10,11 +10,20 @@ import numpy as np
 
 from vkgroup.device import Capabilities
 from vkgroup.probe.addition import AdditionOrders, addition_orders, terms
+from vkgroup.probe.branches import (
+    CONSTRUCTS,
+    READINGS,
+    InactiveLanes,
+    Reconvergence,
+    inactive_lanes,
+    keys,
+    reconvergence,
+    start_values,
+    taken_lanes,
+)
 from vkgroup.probe.floats import FLOAT16, FLOAT32, FLOAT64, FloatType, SpecialValues, inputs, special_values
-from vkgroup.probe.inactive import READINGS, InactiveLanes, inactive_lanes, start_values, taken_lanes
-from vkgroup.probe.mapping import invocation_mapping
+from vkgroup.probe.layout import invocation_mapping
 from vkgroup.probe.outcome import Observation
-from vkgroup.probe.reconvergence import CONSTRUCTS, Reconvergence, keys, reconvergence
 from vkgroup.probe.size import SubgroupSize, full_subgroups, met_size
 from vkgroup.probe.subject import Subject
 from vkgroup.spec.categories import Category

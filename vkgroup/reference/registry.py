@@ -13,7 +13,6 @@ from vkgroup.reference.semantics import (
     shuffle,
     thread_group,
     variables,
-    vote,
 )
 from vkgroup.reference.semantics.groups import OPERATORS, clustered, reduce, scan
 from vkgroup.reference.semantics.lanes import DEFINITIONS, SHARED, Reference
@@ -21,7 +20,7 @@ from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
 from vkgroup.spec.operations import Operation
 from vkgroup.spec.sentences import SENTENCES
 
-MODULES = (ballot, basic, partitions, quad, shuffle, thread_group, variables, vote)
+MODULES = (ballot, basic, partitions, quad, shuffle, thread_group, variables)
 """The modules whose functions define built-ins."""
 
 

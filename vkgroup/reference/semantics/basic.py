@@ -1,4 +1,4 @@
-"""Basic subgroup functions: GL_KHR_shader_subgroup_basic.
+"""Basic and vote functions: GL_KHR_shader_subgroup_basic and GL_KHR_shader_subgroup_vote.
 
 The order of stores and loads of different invocations is outside a model of values. Barriers have a function
 so that every row of the table has one.
@@ -12,10 +12,12 @@ from vkgroup.reference.semantics.lanes import (
     SHARED,
     Flags,
     Lanes,
+    Values,
     defines,
     everywhere,
     first_active,
     lane_index,
+    uniform,
 )
 from vkgroup.spec.operations import OPERATIONS
 
@@ -44,3 +46,50 @@ def subgroup_elect(active: Flags) -> Lanes:
     """
     elected = lane_index(active.shape[1]) == first_active(active)[:, None]
     return everywhere(elected[:, :, None], active)
+
+
+@defines("subgroupAll")
+def subgroup_all(value: Flags, active: Flags) -> Lanes:
+    """“The function subgroupAll() returns true if for all active invocations <value> evaluates to true.”
+
+    KHR_shader_subgroup, revision 6, section 8.18.
+    """
+    return uniform(np.all(value | ~active[:, :, None], axis=1), active)
+
+
+@defines("subgroupAny")
+def subgroup_any(value: Flags, active: Flags) -> Lanes:
+    """“The function subgroupAny() returns true if for any active invocation its <value> evaluates to true.”
+
+    KHR_shader_subgroup, revision 6, section 8.18.
+    """
+    return uniform(np.any(value & active[:, :, None], axis=1), active)
+
+
+@defines("subgroupAllEqual")
+def subgroup_all_equal(value: Values, active: Flags) -> Lanes:
+    """“The function subgroupAllEqual() returns true if <value> for all active invocations is equal across the
+    subgroup.”
+
+    KHR_shader_subgroup, revision 6, section 8.18. Floats are compared as ordered-and-equal (SPIR-V,
+    OpGroupNonUniformAllEqual): -0.0 equals +0.0, and a NaN in any of several lanes makes the result false.
+    Neither text says whether a lane is compared with itself, so the result is undefined for a NaN in the only
+    active lane.
+    """
+    first = value[np.arange(len(value)), first_active(active)]
+    inactive = ~active[:, :, None]
+    equal = ((value == first[:, None, :]) | inactive).all(axis=(1, 2))
+    result = uniform(equal[:, None], active)
+    if value.dtype.kind != "f":
+        return result
+    itself = ((value == value) | inactive).all(axis=(1, 2)) | (active.sum(axis=1) > 1)
+    return Lanes(result.value, result.defined & itself[:, None, None])
+
+
+SHARED.update(
+    {
+        "anyInvocationARB": subgroup_any,
+        "allInvocationsARB": subgroup_all,
+        "allInvocationsEqualARB": subgroup_all_equal,
+    }
+)
