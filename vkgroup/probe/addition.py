@@ -22,24 +22,16 @@ SHOWN_TREE = 60
 
 @dataclass(frozen=True)
 class AdditionOrder:
-    """The order of additions of one operation.
+    """The order of additions of one operation."""
 
-    Attributes
-    ----------
-    operation : the GLSL function.
-    order : the known order that reproduces every result bit for bit; None if none does.
-    same_as : other known orders with the same results; at this subgroup size they are equivalent.
-    lanes_agree : whether all lanes have the same sum (reductions; True for scans).
-    tree : if no known order matches, the reconstructed tree of the last lane's sum; None if it is not a tree.
-    tree_confirmed : whether evaluating that tree also gives the sum of every random row.
-    """
-
-    operation: str
-    order: str | None
+    operation: str  # the GLSL function
+    order: str | None  # the known order that reproduces every result bit for bit; None if none does
+    #: Other known orders with the same results; at this subgroup size they are equivalent.
     same_as: tuple[str, ...] = ()
-    lanes_agree: bool = True
+    lanes_agree: bool = True  # whether all lanes have the same sum (reductions; True for scans)
+    #: If no known order matches, the reconstructed tree of the last lane's sum; None if it is not a tree.
     tree: str | None = None
-    tree_confirmed: bool = False
+    tree_confirmed: bool = False  # whether evaluating that tree also gives the sum of every random row
 
     @property
     def in_words(self) -> str:

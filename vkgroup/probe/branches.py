@@ -19,18 +19,11 @@ Words = NDArray[np.uint32]
 
 @dataclass(frozen=True)
 class Reading:
-    """One operation with which a lane can read another lane's value.
+    """One operation with which a lane can read another lane's value."""
 
-    Attributes
-    ----------
-    name : the GLSL function.
-    category : its category of subgroup operations.
-    source : function from lanes (uint32) to the lanes that they read.
-    """
-
-    name: str
-    category: str
-    source: Callable[[Words], Words]
+    name: str  # the GLSL function
+    category: str  # its category of subgroup operations
+    source: Callable[[Words], Words]  # function from lanes (uint32) to the lanes that they read
 
 
 READINGS = (
@@ -57,18 +50,12 @@ LABELS = {
 
 @dataclass(frozen=True)
 class Read:
-    """Values that lanes read from inactive lanes with one operation.
+    """Values that lanes read from inactive lanes with one operation."""
 
-    Attributes
-    ----------
-    operation : the GLSL function.
-    inside : whether the value was set inside the branch, which inactive lanes do not take; else before it.
-    lanes : number of lanes by label, for each key of `LABELS` that occurred.
-    """
-
-    operation: str
+    operation: str  # the GLSL function
+    #: Whether the value was set inside the branch, which inactive lanes do not take; else before it.
     inside: bool
-    lanes: dict[str, int]
+    lanes: dict[str, int]  # number of lanes by label, for each key of `LABELS` that occurred
 
     @property
     def in_words(self) -> str:
@@ -201,21 +188,15 @@ CONSTRUCTS = (
 
 @dataclass(frozen=True)
 class Construct:
-    """Observation of one construct.
+    """Observation of one construct."""
 
-    Attributes
-    ----------
-    construct : one of `CONSTRUCTS`.
-    parted_inside : whether invocations diverged: some mask inside the construct differs from that before it.
-    parts_after : maximum number of different masks after the construct among invocations with the same mask
-        before it; 1 if all of them are together again.
-    together_after : whether every invocation's mask after the construct equals its mask before.
-    """
-
-    construct: str
+    construct: str  # one of `CONSTRUCTS`
+    #: Whether invocations diverged: some mask inside the construct differs from that before it.
     parted_inside: bool
+    #: Maximum number of different masks after the construct among invocations with the same mask before it; 1
+    #: if all of them are together again.
     parts_after: int
-    together_after: bool
+    together_after: bool  # whether every invocation's mask after the construct equals its mask before
 
 
 @dataclass(frozen=True)

@@ -31,24 +31,15 @@ from vkgroup.spec.categories import Category
 
 @dataclass(frozen=True)
 class Experiment:
-    """One experiment.
+    """One experiment."""
 
-    Attributes
-    ----------
-    name : key of its outcome in JSON.
-    title : title in output for people.
-    observe : function that runs it on a device.
-    needs_all : required categories of subgroup operations.
-    needs_any : categories of which at least one is required; no condition if empty.
-    features : required features, by Vulkan's names.
-    """
-
-    name: str
-    title: str
-    observe: Callable[[Subject], Observation]
-    needs_all: tuple[Category, ...] = ()
+    name: str  # key of its outcome in JSON
+    title: str  # title in output for people
+    observe: Callable[[Subject], Observation]  # function that runs it on a device
+    needs_all: tuple[Category, ...] = ()  # required categories of subgroup operations
+    #: Categories of which at least one is required; no condition if empty.
     needs_any: tuple[Category, ...] = ()
-    features: tuple[str, ...] = ()
+    features: tuple[str, ...] = ()  # required features, by Vulkan's names
 
     def missing(self, capabilities: Capabilities) -> tuple[str, ...]:
         """Return the capabilities that a device lacks for the experiment, by Vulkan's names."""

@@ -53,22 +53,15 @@ ADD, MUL, MIN, MAX = range(4)
 
 @dataclass(frozen=True)
 class Row:
-    """One row of inputs: the values of lanes 0 and 1, the value of all others, and labels of the results.
+    """One row of inputs: the values of lanes 0 and 1, the value of all others, and labels of the results."""
 
-    Attributes
-    ----------
-    subject : description of the operands or the result.
-    operation : ADD, MUL, MIN or MAX; the row's results of other operations are ignored.
-    first, second : the values of lanes 0 and 1.
-    rest : the value of all other lanes.
-    results : the expected results and their labels; other results have the label "other".
-    """
-
-    subject: str
-    operation: int
+    subject: str  # description of the operands or the result
+    operation: int  # ADD, MUL, MIN or MAX; the row's results of other operations are ignored
+    #: `first`, `second`: the values of lanes 0 and 1.
     first: float
     second: float
-    rest: float
+    rest: float  # the value of all other lanes
+    #: The expected results and their labels; other results have the label "other".
     results: tuple[tuple[float, str], ...]
 
 
@@ -117,19 +110,13 @@ def rows(kind: FloatType) -> tuple[Row, ...]:
 
 @dataclass(frozen=True)
 class Finding:
-    """Result of one row.
+    """Result of one row."""
 
-    Attributes
-    ----------
-    operation : the GLSL function or operator.
-    subject : description of the operands or the result, as in `Row`.
-    gives : "kept" or "flushed" (denormals); "number" (the correct number), "another number", "NaN" or
-        "identity" (the infinity that is the identity of minimum or maximum); "other"; or "lanes differ" if
-        the lanes of a subgroup have different results.
-    """
-
-    operation: str
-    subject: str
+    operation: str  # the GLSL function or operator
+    subject: str  # description of the operands or the result, as in `Row`
+    #: "kept" or "flushed" (denormals); "number" (the correct number), "another number", "NaN" or "identity"
+    #: (the infinity that is the identity of minimum or maximum); "other"; or "lanes differ" if the lanes of a
+    #: subgroup have different results.
     gives: str
 
 

@@ -23,21 +23,16 @@ class Layout:
     """Subgroup and lane that each invocation of one workgroup recorded.
 
     All arrays have shape (invocations,), dtype uint32, in the order of ``gl_LocalInvocationIndex``.
-
-    Attributes
-    ----------
-    extent : the workgroup's size in x, y and z.
-    subgroup_size, subgroup_id, lane, num_subgroups : the built-in variables.
-    ballot_bits : bits set in ``subgroupBallot(true)``; None on a device without ballot.
-    leader : local index of the first active invocation of the same subgroup; None without ballot.
     """
 
-    extent: Extent
+    extent: Extent  # the workgroup's size in x, y and z
+    #: `subgroup_size`, `subgroup_id`, `lane`, `num_subgroups`: the built-in variables.
     subgroup_size: Words
     subgroup_id: Words
     lane: Words
     num_subgroups: Words
-    ballot_bits: Words | None = None
+    ballot_bits: Words | None = None  # bits set in ``subgroupBallot(true)``; None on a device without ballot
+    #: Local index of the first active invocation of the same subgroup; None without ballot.
     leader: Words | None = None
 
     @staticmethod
@@ -205,26 +200,18 @@ _IN_WORDS = {
 
 @dataclass(frozen=True)
 class WorkgroupMapping:
-    """Mapping of one workgroup's invocations to subgroups and lanes.
+    """Mapping of one workgroup's invocations to subgroups and lanes."""
 
-    Attributes
-    ----------
-    extent : the workgroup's size in x, y and z.
-    kind : a key of `ORDERS` if the whole workgroup follows that order and is divided into consecutive
-        subgroups; "linear_unordered" if only the subgroups' numbers differ from linear; "tiles" if each
-        subgroup with the most invocations covers a box of the same shape; else "other".
-    tile : that box, for "tiles".
-    lane_order : the order of lanes in it: a key of `ORDERS` or "other", for "tiles".
-    contradictions : contradictions between built-in variables; empty on a correct device.
-    places : (subgroup, lane) of each invocation in the order of ``gl_LocalInvocationIndex``; the subgroup is
-        `Layout.subgroup`.
-    """
-
-    extent: Extent
+    extent: Extent  # the workgroup's size in x, y and z
+    #: A key of `ORDERS` if the whole workgroup follows that order and is divided into consecutive subgroups;
+    #: "linear_unordered" if only the subgroups' numbers differ from linear; "tiles" if each subgroup with the
+    #: most invocations covers a box of the same shape; else "other".
     kind: str
-    tile: Extent | None
-    lane_order: str | None
-    contradictions: tuple[str, ...]
+    tile: Extent | None  # that box, for "tiles"
+    lane_order: str | None  # the order of lanes in it: a key of `ORDERS` or "other", for "tiles"
+    contradictions: tuple[str, ...]  # contradictions between built-in variables; empty on a correct device
+    #: (subgroup, lane) of each invocation in the order of ``gl_LocalInvocationIndex``; the subgroup is
+    #: `Layout.subgroup`.
     places: tuple[tuple[int, int], ...]
 
     @property

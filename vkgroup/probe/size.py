@@ -16,18 +16,11 @@ from vkgroup.probe.outcome import Json, Observation, listed
 
 @dataclass(frozen=True)
 class MetSize:
-    """Sizes observed in workgroups that have enough invocations for a full subgroup.
+    """Sizes observed in workgroups that have enough invocations for a full subgroup."""
 
-    Attributes
-    ----------
-    built_in : the values of ``gl_SubgroupSize``, ascending.
-    populated : maximum number of invocations in one subgroup.
-    ballot_bits : maximum number of bits in ``subgroupBallot(true)``; None without ballot.
-    """
-
-    built_in: tuple[int, ...]
-    populated: int
-    ballot_bits: int | None
+    built_in: tuple[int, ...]  # the values of ``gl_SubgroupSize``, ascending
+    populated: int  # maximum number of invocations in one subgroup
+    ballot_bits: int | None  # maximum number of bits in ``subgroupBallot(true)``; None without ballot
 
     def is_exactly(self, size: int) -> bool:
         """Return whether all observations equal one size."""
@@ -44,18 +37,11 @@ class MetSize:
 
 @dataclass(frozen=True)
 class SubgroupSize(Observation):
-    """Subgroup size: declared, observed, and observed for each size that can be required.
+    """Subgroup size: declared, observed, and observed for each size that can be required."""
 
-    Attributes
-    ----------
-    declared : ``VkPhysicalDeviceSubgroupProperties::subgroupSize``.
-    met : sizes observed when no size is required.
-    required : observed sizes by required size; empty if no size can be required.
-    """
-
-    declared: int
-    met: MetSize
-    required: Mapping[int, MetSize]
+    declared: int  # ``VkPhysicalDeviceSubgroupProperties::subgroupSize``
+    met: MetSize  # sizes observed when no size is required
+    required: Mapping[int, MetSize]  # observed sizes by required size; empty if no size can be required
 
     def lines(self) -> list[str]:
         """Return lines that compare the observed sizes with the declared and required ones."""
@@ -85,18 +71,11 @@ def met_size(layouts: Sequence[Layout]) -> MetSize:
 
 @dataclass(frozen=True)
 class Filling:
-    """Number of invocations in each subgroup of one workgroup.
+    """Number of invocations in each subgroup of one workgroup."""
 
-    Attributes
-    ----------
-    extent : the workgroup's size in x, y and z.
-    size : the greatest ``gl_SubgroupSize`` in it.
-    populations : invocations of each subgroup, in the order of `Layout.subgroup`.
-    """
-
-    extent: Extent
-    size: int
-    populations: tuple[int, ...]
+    extent: Extent  # the workgroup's size in x, y and z
+    size: int  # the greatest ``gl_SubgroupSize`` in it
+    populations: tuple[int, ...]  # invocations of each subgroup, in the order of `Layout.subgroup`
 
     @property
     def multiple(self) -> bool:

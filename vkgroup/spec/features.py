@@ -11,22 +11,15 @@ Version = tuple[int, int]
 
 @dataclass(frozen=True)
 class FeatureStruct:
-    """One struct of features.
+    """One struct of features."""
 
-    Attributes
-    ----------
-    name : its C name.
-    extension : the extension that brings it; empty where only a core version does.
-    core : the Vulkan version that has it in its core; None where none does.
-    replaced : the version from which a struct of the core has the same members, so that a chain must not have
-        both (VUID-VkDeviceCreateInfo-pNext-02829 and following).
-    fields, structure_type : for structs that the headers of the `vulkan` package are too old for.
-    """
-
-    name: str
-    extension: str = ""
-    core: Version | None = None
+    name: str  # its C name
+    extension: str = ""  # the extension that brings it; empty where only a core version does
+    core: Version | None = None  # the Vulkan version that has it in its core; None where none does
+    #: The version from which a struct of the core has the same members, so that a chain must not have both
+    #: (VUID-VkDeviceCreateInfo-pNext-02829 and following).
     replaced: Version | None = None
+    #: `fields`, `structure_type`: for structs that the headers of the `vulkan` package are too old for.
     fields: tuple[str, ...] | None = None
     structure_type: int | None = None
 

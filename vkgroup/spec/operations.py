@@ -43,58 +43,39 @@ class OperandKind(Enum):
 
 @dataclass(frozen=True)
 class Operand:
-    """One operand of a function.
+    """One operand of a function."""
 
-    Attributes
-    ----------
-    kind : its meaning.
-    type : its type; None for a VALUE, which has the type that the function is used with.
-    constant : whether GLSL asks for an integral constant expression. From SPIR-V 1.5 on an ID may be
-        dynamically uniform where the device has ``subgroupBroadcastDynamicId``.
-    uniform : whether all active lanes must agree in it.
-    """
-
-    kind: OperandKind
+    kind: OperandKind  # its meaning
+    #: Its type; None for a VALUE, which has the type that the function is used with.
     type: GlslType | None = None
+    #: Whether GLSL asks for an integral constant expression. From SPIR-V 1.5 on an ID may be dynamically
+    #: uniform where the device has ``subgroupBroadcastDynamicId``.
     constant: bool = False
-    uniform: bool = False
+    uniform: bool = False  # whether all active lanes must agree in it
 
 
 @dataclass(frozen=True)
 class Operation:
-    """One built-in function.
+    """One built-in function."""
 
-    Attributes
-    ----------
-    name : as in GLSL, ``"subgroupInclusiveAdd"``.
-    category : the part of an extension that it belongs to.
-    opcodes : the SPIR-V instruction by the kind of the value's scalar; by None for a barrier.
-    operands : in the order of the GLSL function.
-    types : the types it may be used with: of its VALUE; of its only operand (a predicate, a ballot); of its
-        result if it has no operand; none for a barrier.
-    result : "value" for the type it is used with, "bool", "uint", "uvec4", or None for void.
-    sentence : its definition, with the place in the specification.
-    operator : "Add", "Mul", "Min", "Max", "And", "Or" or "Xor" of a reduction or scan.
-    group_operation : SPIR-V's "Reduce", "InclusiveScan", "ExclusiveScan", "ClusteredReduce", or partitioned.
-    direction : the last operand of OpGroupNonUniformQuadSwap.
-    memory_semantics : of a barrier.
-    stages : the stages it is limited to; None for all.
-    by_instruction : whether GLSL compilers lack the function, so that shaders declare its SPIR-V instruction
-        (GL_EXT_spirv_intrinsics).
-    """
-
-    name: str
-    category: Category | ExtendedCategory
+    name: str  # as in GLSL, ``"subgroupInclusiveAdd"``
+    category: Category | ExtendedCategory  # the part of an extension that it belongs to
+    #: The SPIR-V instruction by the kind of the value's scalar; by None for a barrier.
     opcodes: Mapping[str | None, str] = field(hash=False)
-    operands: tuple[Operand, ...]
+    operands: tuple[Operand, ...]  # in the order of the GLSL function
+    #: The types it may be used with: of its VALUE; of its only operand (a predicate, a ballot); of its result
+    #: if it has no operand; none for a barrier.
     types: tuple[GlslType, ...]
-    result: str | None
-    sentence: Sentence
-    operator: str | None = None
+    result: str | None  # "value" for the type it is used with, "bool", "uint", "uvec4", or None for void
+    sentence: Sentence  # its definition, with the place in the specification
+    operator: str | None = None  # "Add", "Mul", "Min", "Max", "And", "Or" or "Xor" of a reduction or scan
+    #: SPIR-V's "Reduce", "InclusiveScan", "ExclusiveScan", "ClusteredReduce", or partitioned.
     group_operation: str | None = None
-    direction: int | None = None
-    memory_semantics: MemorySemantics | None = None
-    stages: tuple[str, ...] | None = None
+    direction: int | None = None  # the last operand of OpGroupNonUniformQuadSwap
+    memory_semantics: MemorySemantics | None = None  # of a barrier
+    stages: tuple[str, ...] | None = None  # the stages it is limited to; None for all
+    #: Whether GLSL compilers lack the function, so that shaders declare its SPIR-V instruction
+    #: (GL_EXT_spirv_intrinsics).
     by_instruction: bool = False
 
     @property
@@ -116,24 +97,14 @@ class Operation:
 
 @dataclass(frozen=True)
 class BuiltinVariable:
-    """One built-in variable.
+    """One built-in variable."""
 
-    Attributes
-    ----------
-    name : as in GLSL, ``"gl_SubgroupSize"``.
-    category : the part of the extension that it belongs to.
-    builtin : SPIR-V's BuiltIn that decorates it.
-    type : its type.
-    sentence : its definition, with the place in the specification.
-    stages : the stages it is limited to; None for all.
-    """
-
-    name: str
-    category: Category
-    builtin: str
-    type: GlslType
-    sentence: Sentence
-    stages: tuple[str, ...] | None = None
+    name: str  # as in GLSL, ``"gl_SubgroupSize"``
+    category: Category  # the part of the extension that it belongs to
+    builtin: str  # SPIR-V's BuiltIn that decorates it
+    type: GlslType  # its type
+    sentence: Sentence  # its definition, with the place in the specification
+    stages: tuple[str, ...] | None = None  # the stages it is limited to; None for all
 
 
 VALUE = Operand(OperandKind.VALUE)

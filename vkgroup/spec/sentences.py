@@ -10,34 +10,20 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Document:
-    """One edition of a published document.
+    """One edition of a published document."""
 
-    Attributes
-    ----------
-    name : its name, ``"KHR_shader_subgroup"``.
-    revision : the revision that is quoted.
-    date : of that revision, year-month-day.
-    """
-
-    name: str
-    revision: int
-    date: str
+    name: str  # its name, ``"KHR_shader_subgroup"``
+    revision: int  # the revision that is quoted
+    date: str  # of that revision, year-month-day
 
 
 @dataclass(frozen=True)
 class Sentence:
-    """The words that define a built-in.
+    """The words that define a built-in."""
 
-    Attributes
-    ----------
-    document : the document that has them.
-    section : its number; of a SPIR-V extension also the instruction's name.
-    text : the words, verbatim, with line breaks joined.
-    """
-
-    document: Document
-    section: str
-    text: str
+    document: Document  # the document that has them
+    section: str  # its number; of a SPIR-V extension also the instruction's name
+    text: str  # the words, verbatim, with line breaks joined
 
     @property
     def place(self) -> str:

@@ -24,38 +24,22 @@ class Pipeline(Enum):
 
 @dataclass(frozen=True)
 class Stage:
-    """A shader stage.
+    """A shader stage."""
 
-    Attributes
-    ----------
-    name : Vulkan's name (`VkShaderStageFlagBits`) in lower case, without prefix and vendor.
-    bit : its value in `VkShaderStageFlagBits`.
-    execution_models : its names in SPIR-V, that of the KHR or EXT extension first.
-    suffix : the end of a GLSL file's name, without the dot.
-    glslang : its number in `glslang_stage_t`.
-    shaderc : its number in `shaderc_shader_kind`.
-    pipelines : the kinds of pipeline that have it; fragment shaders are in two.
-    since : the SPIR-V version that its extension needs.
-    features : Vulkan features that it needs, beside `store_feature`.
-    store_feature : the Vulkan feature that lets it write to buffers and images; "" if it needs none.
-    workgroups : whether its invocations form workgroups.
-    quads : whether it has quad operations without `quadOperationsInAllStages`.
-    khronos : its name in test names of VK-GL-CTS, where these name single stages; else "".
-    """
-
-    name: str
-    bit: int
-    execution_models: tuple[str, ...]
-    suffix: str
-    glslang: int
-    shaderc: int
-    pipelines: tuple[Pipeline, ...]
-    since: tuple[int, int] = (1, 0)
-    features: tuple[str, ...] = ()
+    name: str  # Vulkan's name (`VkShaderStageFlagBits`) in lower case, without prefix and vendor
+    bit: int  # its value in `VkShaderStageFlagBits`
+    execution_models: tuple[str, ...]  # its names in SPIR-V, that of the KHR or EXT extension first
+    suffix: str  # the end of a GLSL file's name, without the dot
+    glslang: int  # its number in `glslang_stage_t`
+    shaderc: int  # its number in `shaderc_shader_kind`
+    pipelines: tuple[Pipeline, ...]  # the kinds of pipeline that have it; fragment shaders are in two
+    since: tuple[int, int] = (1, 0)  # the SPIR-V version that its extension needs
+    features: tuple[str, ...] = ()  # Vulkan features that it needs, beside `store_feature`
+    #: The Vulkan feature that lets it write to buffers and images; "" if it needs none.
     store_feature: str = ""
-    workgroups: bool = False
-    quads: bool = False
-    khronos: str = ""
+    workgroups: bool = False  # whether its invocations form workgroups
+    quads: bool = False  # whether it has quad operations without `quadOperationsInAllStages`
+    khronos: str = ""  # its name in test names of VK-GL-CTS, where these name single stages; else ""
 
 
 _PRIMITIVE_STORES = "vertexPipelineStoresAndAtomics"

@@ -21,28 +21,17 @@ _FRAGMENT = ("fragment",)
 
 @dataclass(frozen=True)
 class ThreadGroupOperation:
-    """One variable or function.
+    """One variable or function."""
 
-    Attributes
-    ----------
-    name : as in GLSL, ``"gl_ThreadInWarpNV"``, ``"quadSwizzleXNV"``.
-    result : the type of the result; None for the type of the first operand.
-    categories : subgroup operations that the device must have.
-    sentence : its definition, with the place in the document.
-    stages : the stages that have it.
-    types : of the first operand; empty for what has none.
-    instruction : the assembly instruction or binding that means the same.
-    sm_builtin : whether the device must have ``shaderSMBuiltins``. The document gives no more than a range of
-        these values, so that they have no reference function.
-    """
-
-    name: str
-    result: GlslType | None
-    categories: tuple[str, ...]
-    sentence: Sentence
-    instruction: str
-    stages: tuple[str, ...] = STAGES
-    types: tuple[GlslType, ...] = ()
+    name: str  # as in GLSL, ``"gl_ThreadInWarpNV"``, ``"quadSwizzleXNV"``
+    result: GlslType | None  # the type of the result; None for the type of the first operand
+    categories: tuple[str, ...]  # subgroup operations that the device must have
+    sentence: Sentence  # its definition, with the place in the document
+    instruction: str  # the assembly instruction or binding that means the same
+    stages: tuple[str, ...] = STAGES  # the stages that have it
+    types: tuple[GlslType, ...] = ()  # of the first operand; empty for what has none
+    #: Whether the device must have ``shaderSMBuiltins``. The document gives no more than a range of these
+    #: values, so that they have no reference function.
     sm_builtin: bool = False
 
     @property

@@ -22,16 +22,12 @@ _AT_ONCE = 1 << 19
 
 
 class Quads(NamedTuple):
-    """Quads of pixels, row by row.
+    """Quads of pixels, row by row."""
 
-    Attributes
-    ----------
-    x, y : of the upper left pixel, both even, (quads,).
-    masks : the covered samples of the pixels (x, y), (x+1, y), (x, y+1), (x+1, y+1), a bit each: (quads, 4).
-    """
-
+    #: `x`, `y`: of the upper left pixel, both even, (quads,).
     x: Integers
     y: Integers
+    #: The covered samples of the pixels (x, y), (x+1, y), (x, y+1), (x+1, y+1), a bit each: (quads, 4).
     masks: npt.NDArray[np.uint32]
 
 

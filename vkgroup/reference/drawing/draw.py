@@ -37,47 +37,32 @@ from vkgroup.spec.limits import QUAD_SIZE
 
 @dataclass(frozen=True)
 class Draw:
-    """The parameters of a draw, without its shaders and resources.
+    """The parameters of a draw, without its shaders and resources."""
 
-    Attributes
-    ----------
-    size : width and height of the attachments in pixels; viewport and scissor are of the same size.
-    vertices : attributes, indices and counts.
-    topology : as in `vkgroup.dispatch.draw_state.TOPOLOGIES`.
-    colors, depth : the attachments.
-    samples : of each pixel: 1, 2, 4 or 8.
-    sample_shading : whether the fragment shader runs once for each sample. It always does so where it uses
-        its sample.
-    front_face : as in `vkgroup.dispatch.draw_state.FRONT_FACES`.
-    """
-
+    #: Width and height of the attachments in pixels; viewport and scissor are of the same size.
     size: tuple[int, int]
-    vertices: VertexData
-    topology: str = "triangles"
+    vertices: VertexData  # attributes, indices and counts
+    topology: str = "triangles"  # as in `vkgroup.dispatch.draw_state.TOPOLOGIES`
+    #: `colors`, `depth`: the attachments.
     colors: Sequence[ColorTarget] = ()
     depth: DepthTarget | None = None
-    samples: int = 1
+    samples: int = 1  # of each pixel: 1, 2, 4 or 8
+    #: Whether the fragment shader runs once for each sample. It always does so where it uses its sample.
     sample_shading: bool = False
-    front_face: str = "counter_clockwise"
+    front_face: str = "counter_clockwise"  # as in `vkgroup.dispatch.draw_state.FRONT_FACES`
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """Observations of a draw.
+    """Observations of a draw."""
 
-    Attributes
-    ----------
-    events : in the order of the first occurrence of each, those of the vertex stage before the others.
-    vertices : invocations of the vertex stage.
-    fragments, helpers : invocations of the fragment stage that are no helpers, and helper invocations.
-    primitives : number of visible primitives.
-    """
-
+    #: In the order of the first occurrence of each, those of the vertex stage before the others.
     events: tuple[Event, ...]
-    vertices: int = 0
+    vertices: int = 0  # invocations of the vertex stage
+    #: `fragments`, `helpers`: invocations of the fragment stage that are no helpers, and helper invocations.
     fragments: int = 0
     helpers: int = 0
-    primitives: int = 0
+    primitives: int = 0  # number of visible primitives
 
 
 def draw(

@@ -42,21 +42,14 @@ NO_SAMPLE = -1
 
 @dataclass(frozen=True)
 class Fragments:
-    """Invocations of the fragment stage, quad by quad, each an array (n,).
+    """Invocations of the fragment stage, quad by quad, each an array (n,)."""
 
-    Attributes
-    ----------
-    shape : number of the primitive, in the order of drawing.
-    x, y : the pixel.
-    sample : the sample that is shaded; `NO_SAMPLE` where all are shaded together.
-    mask : the samples that it covers and shades; 0 for helper invocations.
-    """
-
-    shape: Integers
+    shape: Integers  # number of the primitive, in the order of drawing
+    #: `x`, `y`: the pixel.
     x: Integers
     y: Integers
-    sample: Integers
-    mask: Masks
+    sample: Integers  # the sample that is shaded; `NO_SAMPLE` where all are shaded together
+    mask: Masks  # the samples that it covers and shades; 0 for helper invocations
 
     def __len__(self) -> int:
         return len(self.shape)

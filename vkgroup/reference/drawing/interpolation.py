@@ -58,16 +58,10 @@ class Shapes:
 
 
 class At(NamedTuple):
-    """The forms of shapes at some positions.
+    """The forms of shapes at some positions."""
 
-    Attributes
-    ----------
-    parts : (3, n), one for each vertex.
-    scale : (n,); z, w : (3, n).
-    """
-
-    parts: Float64
-    scale: Float64
+    parts: Float64  # (3, n), one for each vertex
+    scale: Float64  # (n,); z, w : (3, n)
     z: Float64
     w: Float64
 
@@ -91,15 +85,10 @@ class At(NamedTuple):
 
 
 class Interpolation(NamedTuple):
-    """The interpolation of the inputs of fragments.
+    """The interpolation of the inputs of fragments."""
 
-    Attributes
-    ----------
-    vertices : of each fragment's shape, (3, n).
-    center, centroid : the points of its inputs, and of its inputs with the Centroid decoration.
-    """
-
-    vertices: Integers
+    vertices: Integers  # of each fragment's shape, (3, n)
+    #: `center`, `centroid`: the points of its inputs, and of its inputs with the Centroid decoration.
     center: At
     centroid: At
 

@@ -37,24 +37,16 @@ class Shape:
     At the position p = (x, y, 1), with n = forms @ p, a value that varies over the primitive is
     sum(n * values) / sum(n) with perspective, and sum(n * w * values) / scale without. The depth is
     sum(n * z) / scale, and 1 / w is sum(n) / scale.
-
-    Attributes
-    ----------
-    polygon : convex, its corners in `SUBPIXELS` of a pixel, (corners, 2).
-    forms : three linear forms of the position, one for each vertex, (3, 3).
-    scale : see above.
-    vertices : three of them; a line has its second twice, a point its only one three times.
-    front : whether it faces the viewer; lines and points always do.
-    number : gl_PrimitiveID.
-    center, size : of a point, in pixels.
     """
 
-    polygon: Integers
-    forms: Float64
-    scale: float
+    polygon: Integers  # convex, its corners in `SUBPIXELS` of a pixel, (corners, 2)
+    forms: Float64  # three linear forms of the position, one for each vertex, (3, 3)
+    scale: float  # see above
+    #: Three of them; a line has its second twice, a point its only one three times.
     vertices: tuple[int, int, int]
-    front: bool
-    number: int
+    front: bool  # whether it faces the viewer; lines and points always do
+    number: int  # gl_PrimitiveID
+    #: `center`, `size`: of a point, in pixels.
     center: tuple[float, float] = (0.0, 0.0)
     size: float = 1.0
 

@@ -11,16 +11,10 @@ Array = NDArray[Any]
 
 
 class Product(NamedTuple):
-    """A result with what the specification says of it.
+    """A result with what the specification says of it."""
 
-    Attributes
-    ----------
-    value : (..., m, n).
-    defined : the same shape; False where the result is undefined.
-    """
-
-    value: Array
-    defined: NDArray[np.bool_]
+    value: Array  # (..., m, n)
+    defined: NDArray[np.bool_]  # the same shape; False where the result is undefined
 
 
 def multiply_add(a: Array, b: Array, c: Array, result: np.dtype[Any], *, saturating: bool = False) -> Product:

@@ -19,18 +19,11 @@ from vkgroup.reference.semantics.lanes import Flags, Lanes, Values, before, ever
 
 @dataclass(frozen=True)
 class Operator:
-    """An associative operation of two values.
+    """An associative operation of two values."""
 
-    Attributes
-    ----------
-    name : as in the names of the functions, ``"Add"``.
-    combine : the operation in NumPy, component by component.
-    kinds : NumPy's kinds of the types that have it.
-    """
-
-    name: str
-    combine: np.ufunc
-    kinds: str
+    name: str  # as in the names of the functions, ``"Add"``
+    combine: np.ufunc  # the operation in NumPy, component by component
+    kinds: str  # NumPy's kinds of the types that have it
 
     @property
     def selects(self) -> bool:

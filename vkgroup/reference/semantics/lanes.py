@@ -19,16 +19,11 @@ Words = npt.NDArray[np.uint32]
 
 
 class Lanes(NamedTuple):
-    """One result for each lane of some subgroups. The arrays may be read-only views.
+    """One result for each lane of some subgroups. The arrays may be read-only views."""
 
-    Attributes
-    ----------
-    value : (subgroups, size, components), in the NumPy type of the result.
-    defined : bool, the same shape. False where the lane is inactive or the specification leaves the
-        component undefined; `value` is arbitrary there.
-    """
-
-    value: Values
+    value: Values  # (subgroups, size, components), in the NumPy type of the result
+    #: Bool, the same shape. False where the lane is inactive or the specification leaves the component
+    #: undefined; `value` is arbitrary there.
     defined: Flags
 
 

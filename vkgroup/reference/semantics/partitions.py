@@ -39,19 +39,14 @@ def subset_of(ballot: Words, active: Flags) -> tuple[npt.NDArray[np.int64], Flag
 
 
 class Subsets(NamedTuple):
-    """The subsets of partitions, one in each row, with their lanes in order.
+    """The subsets of partitions, one in each row, with their lanes in order."""
 
-    Attributes
-    ----------
-    sources : (lanes,) the index of each lane that is in a subset, among (subgroups × size).
-    row, rank : (lanes,) its row, and its index there.
-    members : (subsets, most) bool, where a row has a lane.
-    """
-
+    #: (lanes,) the index of each lane that is in a subset, among (subgroups × size).
     sources: npt.NDArray[np.int64]
+    #: `row`, `rank`: (lanes,) its row, and its index there.
     row: npt.NDArray[np.int64]
     rank: npt.NDArray[np.int64]
-    members: Flags
+    members: Flags  # (subsets, most) bool, where a row has a lane
 
     def gathered(self, value: Values) -> Values:
         """Return the values of the rows: (subgroups, size, components) → (subsets, most, components)."""
