@@ -25,16 +25,9 @@ MODULES = (ballot, basic, partitions, quad, shuffle, thread_group, variables)
 
 
 def reference_of(name: str) -> Reference:
-    """Return the function that computes the result of a built-in.
+    """Return the function that computes a built-in of GLSL, ``"subgroupAdd"`` or ``"gl_SubgroupSize"``.
 
-    Parameters
-    ----------
-    name : of the built-in in GLSL, ``"subgroupAdd"`` or ``"gl_SubgroupSize"``.
-
-    Raises
-    ------
-    KeyError
-        No function computes it.
+    Raises KeyError if no function computes it.
     """
     function = DEFINITIONS.get(name) or SHARED.get(name)
     return function or _reduction(SUBGROUP_OPERATIONS[name])

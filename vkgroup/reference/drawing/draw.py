@@ -27,7 +27,7 @@ from vkgroup.reference.drawing.vertices import (
     translated,
 )
 from vkgroup.reference.interpreter.execution.event_log import EventLog
-from vkgroup.reference.interpreter.execution.execute import STEP_LIMIT, Execution
+from vkgroup.reference.interpreter.execution.execute import Execution
 from vkgroup.reference.interpreter.execution.program import Program
 from vkgroup.reference.interpreter.execution.resources import Bindings
 from vkgroup.reference.interpreter.operations.memory import Memory
@@ -76,7 +76,6 @@ def draw(
     vertex_size: int | None = None,
     shuffle: int | None = None,
     mix_primitives: bool = False,
-    step_limit: int = STEP_LIMIT,
     deadline: float | None = None,
     addressable: Iterable[Memory] = (),
 ) -> Drawn:
@@ -91,7 +90,7 @@ def draw(
     vertex_size : the subgroup size of the vertex shader, a power of two up to 128; None for the same.
     shuffle : a seed for a random order of the quads of a primitive in its subgroups; None for their own.
     mix_primitives : whether quads of several primitives share subgroups.
-    step_limit, deadline, addressable : as for `execute`.
+    deadline, addressable : as for `execute`.
 
     Returns
     -------
@@ -115,7 +114,6 @@ def draw(
         return Drawn(())
     limits: dict[str, Any] = {
         "addressable": list(addressable),
-        "step_limit": step_limit,
         "until": None if deadline is None else time.monotonic() + deadline,
     }
     width = subgroup_size if vertex_size is None else vertex_size
@@ -149,9 +147,8 @@ def draw(
 def _shapes(parameters: Draw, shaded: Shaded, assembled: npt.NDArray[np.int64]) -> tuple[list[Shape], int]:
     """Return the visible primitives, in order, and the cause of undefined positions; 0 for none."""
     clockwise = parameters.front_face == "clockwise"
-    screen = Screen(
-        parameters.size, shaded.position, shaded.point_size, shaded.clip, shaded.cull, clockwise=clockwise
-    )
+    size = np.array(parameters.size, np.float64)
+    screen = Screen(size, shaded.position, shaded.point_size, shaded.clip, shaded.cull, clockwise)
     undefined = (
         np.zeros(parameters.vertices.total, np.uint16) if shaded.undefined is None else shaded.undefined
     )

@@ -35,14 +35,7 @@ _DTYPES = {"float": np.dtype(np.float32), "int": np.dtype(np.int32), "uint": np.
 
 
 class Outputs:
-    """The attachments of a draw, and the outputs of its fragment shader that are written to them.
-
-    Parameters
-    ----------
-    program : the fragment shader.
-    size, samples : of the attachments.
-    colors, depth : the attachments.
-    """
+    """The attachments of a draw, and the outputs of its fragment shader that are written to them."""
 
     def __init__(
         self,
@@ -185,21 +178,7 @@ _SAMPLE_BUILT_INS = ("SampleId", "SamplePosition")
 
 
 class FragmentStage:
-    """The fragment stage of one draw.
-
-    Parameters
-    ----------
-    execution : of the fragment shader.
-    shapes : the primitives.
-    columns : the outputs of the vertex stage.
-    locations : of the samples in a pixel.
-    quads : arranges quads in subgroups.
-    outputs : writes fragments to the attachments.
-
-    Attributes
-    ----------
-    needs_samples : whether the shader must run once for each sample (Vulkan 1.4, "Sample Shading").
-    """
+    """The fragment stage of one draw; `columns` are the outputs of the vertex stage."""
 
     def __init__(
         self,
@@ -216,6 +195,7 @@ class FragmentStage:
         modes = program.entry.execution_modes
         self._early = "EarlyFragmentTests" in modes and outputs.depth is not None
         self._mask_after_depth = "PostDepthCoverage" in modes
+        #: Whether the shader must run once for each sample (Vulkan 1.4, "Sample Shading").
         self.needs_samples = any(name in program.built_ins for name in _SAMPLE_BUILT_INS) or any(
             "Sample" in port.decorations for port in program.ports["Input"]
         )

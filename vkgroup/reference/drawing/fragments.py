@@ -78,7 +78,17 @@ def batches(
             for sample in range(len(locations)) if per_sample else (NO_SAMPLE,):
                 masks = quads.masks if sample == NO_SAMPLE else quads.masks & np.uint32(1 << sample)
                 covered = masks.any(axis=1)
-                piece = _fragments(number, quads.x[covered], quads.y[covered], sample, masks[covered])
+                x, y = (
+                    quads.x[covered, None] + np.array([0, 1, 0, 1]),
+                    quads.y[covered, None] + np.array([0, 0, 1, 1]),
+                )
+                piece = Fragments(
+                    np.full(x.size, number, np.int64),
+                    x.reshape(-1),
+                    y.reshape(-1),
+                    np.full(x.size, sample, np.int64),
+                    masks[covered].reshape(-1).astype(np.uint32),
+                )
                 count += len(piece)
                 pieces.append(piece)
             if count >= SLICE:
@@ -88,21 +98,9 @@ def batches(
         yield _joined(pieces)
 
 
-def _fragments(shape: int, x: Integers, y: Integers, sample: int, masks: Masks) -> Fragments:
-    count = len(x) * QUAD_SIZE
-    return Fragments(
-        np.full(count, shape, np.int64),
-        (x[:, None] + np.array([0, 1, 0, 1])).reshape(-1),
-        (y[:, None] + np.array([0, 0, 1, 1])).reshape(-1),
-        np.full(count, sample, np.int64),
-        masks.reshape(-1).astype(np.uint32),
-    )
-
-
 def _joined(pieces: list[Fragments]) -> Fragments:
-    return Fragments(
-        *(np.concatenate([getattr(piece, field.name) for piece in pieces]) for field in fields(Fragments))
-    )
+    columns = [field.name for field in fields(Fragments)]
+    return Fragments(*(np.concatenate([getattr(piece, name) for piece in pieces]) for name in columns))
 
 
 class Arranger:
@@ -185,14 +183,7 @@ class Arranger:
 
 
 class Positions:
-    """Positions of the fragments of a batch, and the values of inputs there.
-
-    Parameters
-    ----------
-    shapes : of the draw.
-    fragments : of the batch.
-    locations : of the samples.
-    """
+    """Positions of the fragments of a batch, and the values of inputs there."""
 
     def __init__(self, shapes: Shapes, fragments: Fragments, locations: npt.NDArray[np.float64]) -> None:
         self._shapes, self._fragments, self._locations = shapes, fragments, locations

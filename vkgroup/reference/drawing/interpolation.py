@@ -44,13 +44,7 @@ class Shapes:
         self.z, self.w = position[self.vertices, 2], position[self.vertices, 3]
 
     def at(self, shape: Integers, position: Float64) -> At:
-        """Return the forms of shapes at some positions.
-
-        Parameters
-        ----------
-        shape : numbers of the shapes, (n,).
-        position : in pixels, (2, n).
-        """
+        """Return the forms of the shapes with these numbers, (n,), at positions in pixels, (2, n)."""
         x, y = position
         forms = self.forms[shape]
         parts = (forms[:, :, 0].T * x + forms[:, :, 1].T * y) + forms[:, :, 2].T
@@ -61,9 +55,9 @@ class At(NamedTuple):
     """The forms of shapes at some positions."""
 
     parts: Float64  # (3, n), one for each vertex
-    scale: Float64  # (n,); z, w : (3, n)
-    z: Float64
-    w: Float64
+    scale: Float64  # (n,)
+    z: Float64  # (3, n)
+    w: Float64  # (3, n)
 
     @property
     def depth(self) -> Float64:

@@ -51,37 +51,23 @@ class Shape:
     size: float = 1.0
 
 
+@dataclass(frozen=True, eq=False)
 class Screen:
-    """Makes shapes of primitives.
+    """Makes shapes of primitives."""
 
-    Parameters
-    ----------
-    size : of the image, which is the viewport.
-    positions : of all vertices in clip coordinates, (vertices, 4).
-    sizes : of points, (vertices,).
-    clip, cull : user distances, (vertices, distances).
-    clockwise : whether clockwise triangles face the viewer.
-    """
-
-    def __init__(
-        self,
-        size: tuple[int, int],
-        positions: Float64,
-        sizes: Float64,
-        clip: Float64,
-        cull: Float64,
-        *,
-        clockwise: bool = False,
-    ) -> None:
-        self._clockwise = clockwise
-        self._size = np.array(size, np.float64)
-        self._positions, self._sizes, self._clip, self._cull = positions, sizes, clip, cull
+    size: Float64  # width and height of the image, which is the viewport
+    positions: Float64  # of all vertices in clip coordinates, (vertices, 4)
+    sizes: Float64  # of points, (vertices,)
+    #: User distances, (vertices, distances).
+    clip: Float64
+    cull: Float64
+    clockwise: bool = False  # whether clockwise triangles face the viewer
 
     def shape(self, vertices: Sequence[int], number: int) -> Shape | None:
         """Return a primitive's shape; None where no part of it is visible."""
         chosen = np.array(vertices)
-        position = self._positions[chosen]
-        if not np.isfinite(position).all() or (self._cull[chosen] < 0).all(axis=0).any():
+        position = self.positions[chosen]
+        if not np.isfinite(position).all() or (self.cull[chosen] < 0).all(axis=0).any():
             return None
         if len(vertices) == 1:
             return self._point(int(vertices[0]), number)
@@ -96,10 +82,10 @@ class Screen:
 
     def _planes(self, chosen: Integers) -> Float64:
         """Return the distance of each vertex from each plane, positive inside: (planes, vertices)."""
-        x, y, z, w = self._positions[chosen].T
-        guard = 2 * _GUARD / self._size - 1
+        x, y, z, w = self.positions[chosen].T
+        guard = 2 * _GUARD / self.size - 1
         planes = [z, w - z, guard[0] * w - x, guard[0] * w + x, guard[1] * w - y, guard[1] * w + y]
-        planes += list(self._clip[chosen].T)
+        planes += list(self.clip[chosen].T)
         if w.min() <= 0:
             planes.append(w - max(_LEAST_W * np.abs(w).max(), _TINY))
         return np.stack(planes)
@@ -107,12 +93,12 @@ class Screen:
     def _framebuffer(self, clip: Float64) -> Float64:
         """Return framebuffer coordinates of clip coordinates: (n, 2)."""
         ndc = clip[:, :2] / clip[:, 3:]
-        return (ndc + 1) / 2 * self._size
+        return (ndc + 1) / 2 * self.size
 
     def _triangle(self, chosen: Integers, positions: Float64, number: int) -> Shape | None:
-        position = self._positions[chosen]
+        position = self.positions[chosen]
         w = position[:, 3]
-        x, y = ((position[:, :2] + w[:, None]) / 2 * self._size).T
+        x, y = ((position[:, :2] + w[:, None]) / 2 * self.size).T
         following, last = [1, 2, 0], [2, 0, 1]
         # The adjugate of the matrix whose columns are the vertices' homogeneous positions.
         forms = np.stack(
@@ -129,7 +115,7 @@ class Screen:
         if scale == 0 or area == 0:
             return None
         # With y downwards a negative area is counter-clockwise (Vulkan 1.4, "Basic Polygon Rasterization").
-        front = (area > 0) == self._clockwise
+        front = (area > 0) == self.clockwise
         return Shape(polygon, forms, scale, (int(chosen[0]), int(chosen[1]), int(chosen[2])), front, number)
 
     def _line(
@@ -152,12 +138,12 @@ class Screen:
 
     def _point(self, vertex: int, number: int) -> Shape | None:
         """Return a square (Vulkan 1.4, "Basic Point Rasterization")."""
-        x, y, z, w = self._positions[vertex]
-        size = float(self._sizes[vertex])
+        x, y, z, w = self.positions[vertex]
+        size = float(self.sizes[vertex])
         inside = w > 0 and abs(x) <= w and abs(y) <= w and 0 <= z <= w
-        if not inside or (self._clip[vertex] < 0).any() or not 0 < size <= _GUARD:
+        if not inside or (self.clip[vertex] < 0).any() or not 0 < size <= _GUARD:
             return None
-        center = self._framebuffer(self._positions[vertex : vertex + 1])[0]
+        center = self._framebuffer(self.positions[vertex : vertex + 1])[0]
         corners = center + np.array([[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]]) * size
         forms = np.zeros((3, 3))
         forms[0, 2] = 1 / w

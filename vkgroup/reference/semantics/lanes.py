@@ -57,12 +57,7 @@ def before(scan: Values, first: Any) -> Values:
 
 
 def same_in_all(value: Values, active: Flags) -> Flags:
-    """Return whether the active lanes of each subgroup agree in `value`, (subgroups,).
-
-    Parameters
-    ----------
-    value : (subgroups, size) or (subgroups, size, components), of integers.
-    """
+    """Return whether the active lanes of each subgroup agree in `value`, (subgroups,), of integers."""
     first = value[np.arange(len(value)), first_active(active)]
     equal = value == first[:, None]
     if equal.ndim == 3:
@@ -73,12 +68,8 @@ def same_in_all(value: Values, active: Flags) -> Flags:
 def read(value: Values, source: npt.NDArray[np.int64], active: Flags) -> Lanes:
     """Return what each active lane reads of `value` in lane `source` of its own subgroup.
 
-    Parameters
-    ----------
-    value : (subgroups, size, components)
-    source : (subgroups, size) or (size,), any integers. A source that is no lane of the subgroup, or an
-        inactive one, gives an undefined result.
-    active : (subgroups, size)
+    The sources, (subgroups, size) or (size,), may be any integers: one that is no lane of the subgroup, or an
+    inactive lane, gives an undefined result.
     """
     subgroups, size = active.shape
     rows = np.arange(subgroups)[:, None]
@@ -128,12 +119,7 @@ SHARED: dict[str, Reference] = {}
 
 
 def defines(name: str) -> Callable[[Function], Function]:
-    """Return a decorator that registers a function as the definition of a built-in.
-
-    Parameters
-    ----------
-    name : of the built-in, as in `vkgroup.spec.sentences.SENTENCES`.
-    """
+    """Return a decorator that registers a function as the definition of a built-in of `SENTENCES`."""
 
     def register(function: Function) -> Function:
         DEFINITIONS[name] = function

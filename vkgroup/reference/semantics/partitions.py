@@ -17,11 +17,6 @@ def subset_of(ballot: Words, active: Flags) -> tuple[npt.NDArray[np.int64], Flag
     NV_shader_subgroup_partitioned, section 3.8: ballots are a valid partition if each active lane's has the
     lane's own bit, and equals the ballot of every active lane whose bit it has. Bits from gl_SubgroupSize on
     are ignored. The lanes, (subgroups, size), mean nothing where the other, (subgroups,), is false.
-
-    Parameters
-    ----------
-    ballot : (subgroups, size, 4)
-    active : (subgroups, size)
     """
     subgroups, size = active.shape
     rows = np.arange(subgroups)[:, None]
@@ -63,13 +58,7 @@ class Subsets(NamedTuple):
 
 
 def subsets_of(ballot: Words, active: Flags) -> Subsets:
-    """Return the subsets of the active lanes of those subgroups whose ballots are a partition.
-
-    Parameters
-    ----------
-    ballot : (subgroups, size, 4)
-    active : (subgroups, size)
-    """
+    """Return the subsets of the active lanes of those subgroups whose ballots are a partition."""
     size = active.shape[1]
     lowest, valid = subset_of(ballot, active)
     index = np.flatnonzero(active & valid[:, None])
@@ -89,14 +78,8 @@ def partitioned(operator: Operator, group: str, value: Values, active: Flags, ba
 
     “The scan/reduce is computed for each subset of the partition.” “If the <ballot> parameter to any
     partitioned subgroup operation is not a valid partition, then the result is undefined.”
-    (NV_shader_subgroup_partitioned, revision 1, section 3.8.)
-
-    Parameters
-    ----------
-    group : {"Reduce", "InclusiveScan", "ExclusiveScan"}
-    value : (subgroups, size, components)
-    active : (subgroups, size)
-    ballot : (subgroups, size, 4)
+    (NV_shader_subgroup_partitioned, revision 1, section 3.8.) `group` is "Reduce", "InclusiveScan" or
+    "ExclusiveScan".
     """
     subsets = subsets_of(ballot, active)
     values = subsets.gathered(value)

@@ -102,12 +102,7 @@ def is_legal_id_nv(value: Words, active: Flags, count: int) -> Flags:
     """Return whether gl_WarpIDNV or gl_SMIDNV may have these values, (subgroups, size).
 
     NV_shader_thread_group, section 7.1: from 0 to gl_WarpsPerSMNV - 1, or gl_SMCountNV - 1, and the same in
-    all threads of a warp. True where no thread is active.
-
-    Parameters
-    ----------
-    value : (subgroups, size)
-    count : gl_WarpsPerSMNV or gl_SMCountNV.
+    all threads of a warp. True where no thread is active. `count` is gl_WarpsPerSMNV or gl_SMCountNV.
     """
     low = np.where(active, value, np.uint32(0xFFFFFFFF)).min(axis=1, keepdims=True)
     return np.asarray(~active | ((value < count) & (value == low)))
