@@ -76,7 +76,7 @@ _ROWS = (
 )
 
 EXTENDED_OPERATIONS: dict[str, Operation] = {operation.name: operation for operation in _ROWS}
-"""Every such function by its GLSL name."""
+"""Every function of these extensions by its GLSL name."""
 
 SUBGROUP_OPERATIONS: dict[str, Operation] = OPERATIONS | {
     operation.name: operation for operation in _ROWS if isinstance(operation.category, Category)

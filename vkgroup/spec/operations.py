@@ -45,8 +45,8 @@ class OperandKind(Enum):
 class Operand:
     """One operand of a function."""
 
-    kind: OperandKind  # its meaning
-    #: Its type; None for a VALUE, which has the type that the function is used with.
+    kind: OperandKind
+    #: None for a VALUE, which has the type that the function is used with.
     type: GlslType | None = None
     #: Whether GLSL asks for an integral constant expression. From SPIR-V 1.5 on an ID may be dynamically
     #: uniform where the device has ``subgroupBroadcastDynamicId``.
@@ -59,20 +59,20 @@ class Operation:
     """One built-in function."""
 
     name: str  # as in GLSL, ``"subgroupInclusiveAdd"``
-    category: Category | ExtendedCategory  # the part of an extension that it belongs to
+    category: Category | ExtendedCategory  # the part of an extension that has it
     #: The SPIR-V instruction by the kind of the value's scalar; by None for a barrier.
     opcodes: Mapping[str | None, str] = field(hash=False)
     operands: tuple[Operand, ...]  # in the order of the GLSL function
-    #: The types it may be used with: of its VALUE; of its only operand (a predicate, a ballot); of its result
-    #: if it has no operand; none for a barrier.
+    #: The types of its VALUE, or of its only operand (a predicate, a ballot), or of its result if it has no
+    #: operand; none for a barrier.
     types: tuple[GlslType, ...]
     result: str | None  # "value" for the type it is used with, "bool", "uint", "uvec4", or None for void
-    sentence: Sentence  # its definition, with the place in the specification
+    sentence: Sentence  # its definition
     operator: str | None = None  # "Add", "Mul", "Min", "Max", "And", "Or" or "Xor" of a reduction or scan
     #: SPIR-V's "Reduce", "InclusiveScan", "ExclusiveScan", "ClusteredReduce", or partitioned.
     group_operation: str | None = None
     direction: int | None = None  # the last operand of OpGroupNonUniformQuadSwap
-    memory_semantics: MemorySemantics | None = None  # of a barrier
+    memory_semantics: MemorySemantics | None = None  # only of a barrier
     stages: tuple[str, ...] | None = None  # the stages it is limited to; None for all
     #: Whether GLSL compilers lack the function, so that shaders declare its SPIR-V instruction
     #: (GL_EXT_spirv_intrinsics).
@@ -102,8 +102,8 @@ class BuiltinVariable:
     name: str  # as in GLSL, ``"gl_SubgroupSize"``
     category: Category  # the part of the extension that it belongs to
     builtin: str  # SPIR-V's BuiltIn that decorates it
-    type: GlslType  # its type
-    sentence: Sentence  # its definition, with the place in the specification
+    type: GlslType
+    sentence: Sentence  # its definition
     stages: tuple[str, ...] | None = None  # the stages it is limited to; None for all
 
 

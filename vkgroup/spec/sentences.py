@@ -313,4 +313,4 @@ SENTENCES: dict[str, Sentence] = {
     **_combining("NV_shader_subgroup_partitioned", "subgroupPartitionedInclusive{}NV", _INCLUSIVE, _SUBSET),
     **_combining("NV_shader_subgroup_partitioned", "subgroupPartitionedExclusive{}NV", _EXCLUSIVE, _SUBSET),
 }
-"""Every sentence by the name of what it defines: a GLSL built-in, or an assembly instruction."""
+"""Every sentence by the name of the GLSL built-in or the assembly instruction that it defines."""

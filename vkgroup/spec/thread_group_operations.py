@@ -1,7 +1,7 @@
 """The table of NV_shader_thread_group: one row for each variable and function that it adds to GLSL.
 
-On Vulkan each becomes subgroup built-ins and arithmetic, so a row names what a device must have instead of
-one instruction.
+On Vulkan each becomes subgroup built-ins and arithmetic, so a row names the categories that a device must
+have, not one instruction.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ class ThreadGroupOperation:
     name: str  # as in GLSL, ``"gl_ThreadInWarpNV"``, ``"quadSwizzleXNV"``
     result: GlslType | None  # the type of the result; None for the type of the first operand
     categories: tuple[str, ...]  # subgroup operations that the device must have
-    sentence: Sentence  # its definition, with the place in the document
+    sentence: Sentence  # its definition
     instruction: str  # the assembly instruction or binding that means the same
     stages: tuple[str, ...] = STAGES  # the stages that have it
-    types: tuple[GlslType, ...] = ()  # of the first operand; empty for what has none
+    types: tuple[GlslType, ...] = ()  # of the first operand; empty without operands
     #: Whether the device must have ``shaderSMBuiltins``. The document gives no more than a range of these
     #: values, so that they have no reference function.
     sm_builtin: bool = False
@@ -78,4 +78,4 @@ _ROWS = (
 )
 
 THREAD_GROUP_OPERATIONS: dict[str, ThreadGroupOperation] = {operation.name: operation for operation in _ROWS}
-"""Every one by its GLSL name, in the document's order."""
+"""Every variable and function by its GLSL name, in the order of the document."""

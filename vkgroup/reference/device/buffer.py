@@ -23,7 +23,7 @@ Bytes = npt.NDArray[np.uint8]
 
 
 def allocate(nbytes: int) -> Bytes:
-    """Return that many bytes, all zero; `OutOfMemory` where there are not as many."""
+    """Return zero bytes; raise `OutOfMemory` if there is no memory for them."""
     try:
         return np.zeros(nbytes, np.uint8)
     except MemoryError:
@@ -84,12 +84,12 @@ class ReferenceBuffer(Buffer):
         self.device.register(self)
 
     def _whole(self) -> Memory:
-        """Return the memory of the whole buffer, be this a view of it."""
+        """Return the memory of the whole buffer, also for a view of it."""
         self._opened()
         return self._viewed._opened() if isinstance(self._viewed, ReferenceBuffer) else self._opened()
 
     def begin(self) -> None:
-        """Take over, into a view, what is undefined in the viewed buffer: a dispatch is about to use it."""
+        """Before a dispatch: mark in a view the elements that are undefined in the viewed buffer."""
         owner = self._viewed if isinstance(self._viewed, ReferenceBuffer) else self
         owner._define()
         if self._viewed is None:
@@ -102,7 +102,7 @@ class ReferenceBuffer(Buffer):
             part.causes = whole.causes[self.offset : self.offset + self.nbytes].copy()
 
     def end(self) -> None:
-        """Give back to the viewed buffer what a dispatch has left undefined in the view."""
+        """After a dispatch: mark in the viewed buffer the elements that are undefined in the view."""
         if self._viewed is None:
             return
         whole, part = self._whole(), self._opened()
@@ -128,7 +128,7 @@ class ReferenceBuffer(Buffer):
         return ReferenceBuffer(self.device, self.read())
 
     def _define(self) -> None:
-        """Count as defined what another library can have written."""
+        """Mark everything as defined if another library can have written to the memory."""
         if self._written_outside:
             self._opened().causes = None
 
@@ -144,7 +144,7 @@ class ReferenceBuffer(Buffer):
         return self.memory is None or (self._viewed is not None and self._viewed.closed)
 
     def close(self) -> None:
-        """Free the memory; of a view, only the view."""
+        """Free the memory; a view leaves the memory of its buffer."""
         if self.memory is not None:
             self.memory = None
             self.device.forget(self)
@@ -174,7 +174,7 @@ class CopiedArray(ArrayBuffer):
         return self._closed
 
     def close(self) -> None:
-        """Give the memory back."""
+        """Free the memory."""
         self._closed = True
 
 

@@ -150,7 +150,7 @@ _FLOAT_CONTROLS: dict[str, int | bool] = {
 
 
 def capabilities_of(subgroup_size: int = DEFAULT_SIZE) -> Capabilities:
-    """Return what the reference device of a subgroup size declares.
+    """Return the capabilities of the reference device of a subgroup size.
 
     Raises
     ------
@@ -196,7 +196,7 @@ def capabilities_of(subgroup_size: int = DEFAULT_SIZE) -> Capabilities:
 
 
 def _memory() -> tuple[tuple[int, tuple[str, ...]], ...]:
-    """Return the machine's memory as a heap; none where the system does not tell."""
+    """Return the machine's memory as a heap; none if the system does not report it."""
     try:
         return ((os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), ()),)
     except (AttributeError, ValueError, OSError):
@@ -204,5 +204,5 @@ def _memory() -> tuple[tuple[int, tuple[str, ...]], ...]:
 
 
 def info_of(subgroup_size: int = DEFAULT_SIZE) -> DeviceInfo:
-    """Name the reference device of a subgroup size, so that any process can make it."""
+    """Return the description by which any process can open the reference device of a subgroup size."""
     return DeviceInfo.of("", "reference", 0, capabilities_of(subgroup_size))

@@ -21,7 +21,7 @@ class ReferenceSequence(Sequence):
 
     Attributes
     ----------
-    events : what went wrong in the last run.
+    events : errors of the last run.
     """
 
     _closed = False
@@ -50,7 +50,7 @@ class ReferenceSequence(Sequence):
         return None
 
     def close(self) -> None:
-        """Give it up; buffers and bindings stay."""
+        """Close the sequence; buffers and bindings stay."""
         self._closed = True
         self._holding = False
         self.device.forget(self)
@@ -71,9 +71,9 @@ def _execute(step: Checked, timeout: float | None) -> tuple[Event, ...]:
 class ReferenceDevice(Device):
     """A device that executes SPIR-V in NumPy, lane by lane, as the specifications say.
 
-    It needs no Vulkan. Accesses outside of a buffer read undefined values and write nothing; what the
-    specifications leave undefined is known for each element (`RunResult.defined`), and what went wrong on
-    the way is in `RunResult.events`.
+    It needs no Vulkan. Accesses outside of a buffer read undefined values and write nothing.
+    `RunResult.defined` has the elements that the specifications define, and `RunResult.events` the errors of
+    the run: accesses out of bounds, races and others.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ Array = NDArray[Any]
 
 
 class Product(NamedTuple):
-    """A result with what the specification says of it."""
+    """A product, and the elements that the specification defines."""
 
     value: Array  # (..., m, n)
     defined: NDArray[np.bool_]  # the same shape; False where the result is undefined
@@ -29,7 +29,7 @@ def multiply_add(a: Array, b: Array, c: Array, result: np.dtype[Any], *, saturat
 
     Parameters
     ----------
-    a : (..., m, k); b : (..., k, n); c : (..., m, n). Integers of the signedness that they are to have.
+    a : (..., m, k); b : (..., k, n); c : (..., m, n). Integers have the signedness of the instruction.
     result : type of the result.
     """
     if result.kind == "f":

@@ -66,7 +66,7 @@ def same_in_all(value: Values, active: Flags) -> Flags:
 
 
 def read(value: Values, source: npt.NDArray[np.int64], active: Flags) -> Lanes:
-    """Return what each active lane reads of `value` in lane `source` of its own subgroup.
+    """Return the `value` that each active lane reads from lane `source` of its subgroup.
 
     The sources, (subgroups, size) or (size,), may be any integers: one that is no lane of the subgroup, or an
     inactive lane, gives an undefined result.

@@ -51,7 +51,7 @@ class Subsets(NamedTuple):
         return result
 
     def scattered(self, rows: Values, shape: tuple[int, ...]) -> Values:
-        """Return what the rows have for each lane, zeros elsewhere: the inverse of `gathered`."""
+        """Return the values of the rows in their lanes, zeros elsewhere: the inverse of `gathered`."""
         result = np.zeros((shape[0] * shape[1], shape[2]), dtype=rows.dtype)
         result[self.sources] = rows[self.row, self.rank]
         return result.reshape(shape)

@@ -84,7 +84,7 @@ def subgroup_clustered_rotate(value: Values, active: Flags, delta: Words, cluste
     (RotationGroupSize - 1) ) + (LocalId & ~(RotationGroupSize - 1))”
 
     SPV_KHR_subgroup_rotate, revision 1, section Instructions, OpGroupNonUniformRotateKHR. The GLSL extension
-    lists the function without a sentence of its own. The result is undefined as in `subgroup_rotate`, and
+    lists the function without a sentence. The result is undefined as in `subgroup_rotate`, and
     everywhere if `cluster_size` is no power of two or exceeds the size of the subgroup.
     """
     if not divides(cluster_size, active.shape[1]):

@@ -37,7 +37,7 @@ PIXELS = MappingProxyType(
 """Pixel (x, y) of the threads 4N, 4N + 1, 4N + 2 and 4N + 3 in their quad, by the kind of render target.
 
 NV_shader_thread_group, section 8.3, gives the first two. KHR_shader_subgroup, section 3.8, gives Vulkan's, in
-Vulkan's coordinates: by numbers it is that of a framebuffer object, and as y counts down from the top,
+Vulkan's coordinates: its numbers are those of a framebuffer object, and since y counts down from the top,
 threads 4N and 4N + 1 are above the others, as in a window of OpenGL.
 """
 
@@ -143,9 +143,9 @@ def tgballot(
     Parameters
     ----------
     value : (subgroups, size, components) of floats or integers. NaN is other than zero, -0.0 is not.
-    destination, written : (subgroups, size, components): what the result vector holds before, and which of
-        its components the thread writes (its write mask, the conditional one included; None writes all).
-        Neither keeps a thread from taking part in the ballot.
+    destination, written : (subgroups, size, components): the old result vector, and the components that the
+        thread writes (its write mask, the conditional one included; None writes all). Neither keeps a thread
+        from taking part in the ballot.
     """
     bits = pack(np.moveaxis((value != 0) & active[:, :, None], 2, 1).reshape(-1, active.shape[1]))
     lanes = uniform(bits[:, 0].reshape(len(value), -1), active)
