@@ -317,8 +317,8 @@ def _tiles(layout: Layout) -> tuple[Extent | None, str | None]:
         members = layout.subgroup == subgroup
         if members.sum() != fullest:
             continue
-        at = coordinates[members] - coordinates[members].min(axis=0)
-        box: Extent = tuple(int(side) + 1 for side in at.max(axis=0))  # type: ignore[assignment]
+        offset = coordinates[members] - coordinates[members].min(axis=0)
+        box: Extent = tuple(int(side) + 1 for side in offset.max(axis=0))  # type: ignore[assignment]
         if int(np.prod(box)) != fullest or tile not in (None, box):
             return None, None
         tile = box

@@ -198,11 +198,11 @@ def pairs(size: int) -> NDArray[np.int64]:
 
 def pair_rows(size: int) -> NDArray[np.float32]:
     """Return the row of each pair of `pairs`: (pairs, size) float32."""
-    both = pairs(size)
-    rows = np.ones((len(both), size), dtype=np.float32)
-    index = np.arange(len(both))
-    rows[index, both[:, 0]] = HUGE
-    rows[index, both[:, 1]] = -HUGE
+    lanes = pairs(size)
+    rows = np.ones((len(lanes), size), dtype=np.float32)
+    index = np.arange(len(lanes))
+    rows[index, lanes[:, 0]] = HUGE
+    rows[index, lanes[:, 1]] = -HUGE
     return rows
 
 
@@ -219,8 +219,8 @@ def recover(sums: NDArray[np.float32], size: int) -> Tree | None:
     The tree; None if no tree of additions gives these sums.
     """
     smallest = np.ones((size, size))
-    both = pairs(size)
-    smallest[both[:, 0], both[:, 1]] = smallest[both[:, 1], both[:, 0]] = size - sums
+    lanes = pairs(size)
+    smallest[lanes[:, 0], lanes[:, 1]] = smallest[lanes[:, 1], lanes[:, 0]] = size - sums
     return _subtree(smallest, np.arange(size))
 
 

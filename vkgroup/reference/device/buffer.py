@@ -190,8 +190,8 @@ class ReferenceImage(Image):
 
     def _limits(self) -> tuple[tuple[int, int, int], int]:
         limits = self.device.capabilities.limits
-        most = int(limits[f"maxImageDimension{self.dimension}"])
-        x, y, z = (most if axis < AXES[self.dimension] else 1 for axis in range(3))
+        limit = int(limits[f"maxImageDimension{self.dimension}"])
+        x, y, z = (limit if axis < AXES[self.dimension] else 1 for axis in range(3))
         return (x, y, z), int(limits["maxImageArrayLayers"])
 
     def _create(self) -> None:

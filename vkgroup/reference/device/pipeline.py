@@ -78,8 +78,8 @@ def _defined(entry: ArrayBuffer | Image, ordered: bool) -> npt.NDArray[np.bool_]
         return np.ones(entry.shape, np.bool_)
     known = memory.causes == 0 if ordered else memory.causes < HARD
     itemsize = entry.dtype.itemsize
-    each = np.repeat(known, memory.granule)[: math.prod(entry.shape) * itemsize]
-    return np.asarray(each.reshape(*entry.shape, itemsize).all(axis=-1))
+    per_byte = np.repeat(known, memory.granule)[: math.prod(entry.shape) * itemsize]
+    return np.asarray(per_byte.reshape(*entry.shape, itemsize).all(axis=-1))
 
 
 def _clear(attachment: Attachment, image: Image, farthest: float) -> None:

@@ -157,8 +157,8 @@ def resolved(image: ImageMemory, samples: int) -> tuple[npt.NDArray[Any], Causes
     texels = image.view(format_.dtype).reshape(-1, samples, format_.components)
     causes = None
     if image.causes is not None:
-        each = np.repeat(image.causes, image.granule).reshape(*texels.shape, format_.dtype.itemsize)
-        causes = each.max(axis=-1)
+        per_byte = np.repeat(image.causes, image.granule).reshape(*texels.shape, format_.dtype.itemsize)
+        causes = per_byte.max(axis=-1)
     if format_.kind != "float" or format_.depth:
         return texels[:, 0].copy(), None if causes is None else causes[:, 0]
     values = np.stack([decode(format_, texels[:, number].T) for number in range(samples)])

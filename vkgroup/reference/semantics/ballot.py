@@ -83,8 +83,8 @@ def subgroup_ballot_bit_extract(value: Words, active: Flags, index: Words) -> La
     """
     size = active.shape[1]
     inside = index < size
-    place = np.where(inside, index, 0)[:, :, None].astype(np.int64)
-    bit = np.take_along_axis(unpack(value, size), place, axis=2)
+    position = np.where(inside, index, 0)[:, :, None].astype(np.int64)
+    bit = np.take_along_axis(unpack(value, size), position, axis=2)
     return Lanes(bit, (active & inside)[:, :, None])
 
 

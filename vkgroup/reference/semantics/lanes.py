@@ -74,9 +74,9 @@ def read(value: Values, source: npt.NDArray[np.int64], active: Flags) -> Lanes:
     subgroups, size = active.shape
     rows = np.arange(subgroups)[:, None]
     exists = (source >= 0) & (source < size)
-    place = np.where(exists, source, 0)
-    result = value[rows, place]
-    defined = active & exists & active[rows, place]
+    lane = np.where(exists, source, 0)
+    result = value[rows, lane]
+    defined = active & exists & active[rows, lane]
     return Lanes(result, np.broadcast_to(defined[:, :, None], result.shape))
 
 
