@@ -67,12 +67,7 @@ class AdditionOrders(Observation):
 
 
 def terms(size: int, seed: int = 1) -> Floats:
-    """Return the inputs: the rows of `orders.pair_rows`, then random rows of mixed sign and magnitude.
-
-    Returns
-    -------
-    (rows, size) float32
-    """
+    """Return the inputs (rows, size): those of `orders.pair_rows`, then random rows of mixed magnitude."""
     draw = np.random.default_rng(seed)
     shape = (RANDOM_ROWS, size)
     random = np.ldexp(draw.uniform(-1.0, 1.0, shape), draw.integers(-8, 9, shape))

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -229,19 +228,11 @@ class Reconvergence(Observation):
 
     def to_json(self) -> dict[str, Json]:
         """Return all observations as JSON."""
-        return {
-            "always_together": self.always,
-            "constructs": [msgspec.to_builtins(construct) for construct in self.constructs],
-        }
+        return {"always_together": self.always, **super().to_json()}
 
 
 def keys(invocations: int, seed: int = 1) -> Words:
-    """Return two sets of numbers that select each invocation's branches: sequential and random.
-
-    Returns
-    -------
-    (2, invocations) uint32
-    """
+    """Return numbers that select the branches of invocations, sequential and random: (2, invocations)."""
     drawn = np.random.default_rng(seed).integers(0, 8, invocations)
     return np.stack([np.arange(invocations), drawn]).astype(np.uint32)
 

@@ -85,10 +85,6 @@ def _promises(capabilities: Capabilities) -> str:
     return "broken: " + "; ".join(broken) if broken else "kept (size, compute stage, basic operations)"
 
 
-def _operations(capabilities: Capabilities) -> str:
-    return _words(capabilities.subgroup.supported_operations)
-
-
 def _lacking(capabilities: Capabilities) -> str:
     has = capabilities.subgroup.supported_operations
     return _words(category.value for category in KHR_CATEGORIES if category.value not in has)
@@ -190,7 +186,7 @@ _SECTIONS: dict[str, dict[str, Callable[[Capabilities], str]]] = {
     "Subgroups, declared": {
         "size": lambda capabilities: str(capabilities.subgroup.size),
         "minimum promises": _promises,
-        "operations": _operations,
+        "operations": lambda capabilities: _words(capabilities.subgroup.supported_operations),
         "operations lacking": _lacking,
         "stages": lambda capabilities: _words(capabilities.subgroup.supported_stages),
         "quad operations": _quad_stages,

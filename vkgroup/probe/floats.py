@@ -81,29 +81,25 @@ def rows(kind: FloatType) -> tuple[Row, ...]:
     """Return the rows of inputs for a type."""
     least, nan = kind.smallest_normal, float("nan")
 
-    def flushing(
-        subject: str, operation: int, first: float, second: float, rest: float, result: float
-    ) -> Row:
+    def flush(subject: str, operation: int, first: float, second: float, rest: float, result: float) -> Row:
         return Row(subject, operation, first, second, rest, ((result, "kept"), (0.0, "flushed")))
 
-    def choosing(
-        subject: str, operation: int, first: float, second: float, rest: float, result: float
-    ) -> Row:
+    def choose(subject: str, operation: int, first: float, second: float, rest: float, result: float) -> Row:
         labels = ((result, "number"), (nan, "NaN"), (rest, "another number"))
         return Row(subject, operation, first, second, rest, labels)
 
     return (
-        flushing(OPERANDS, ADD, 0.75 * least, 0.75 * least, 0.0, 1.5 * least),
-        flushing(RESULT, ADD, 1.5 * least, -least, 0.0, 0.5 * least),
-        flushing(OPERANDS, MUL, 0.5 * least, 4.0, 1.0, 2.0 * least),
-        flushing(RESULT, MUL, 2.0 * least, 0.25, 1.0, 0.5 * least),
-        flushing(OPERANDS, MIN, -0.5 * least, 0.0, 0.0, -0.5 * least),
-        flushing(OPERANDS, MAX, 0.5 * least, 0.0, 0.0, 0.5 * least),
-        choosing(NAN_FIRST, MIN, nan, 2.0, 3.0, 2.0),
-        choosing(NAN_SECOND, MIN, 2.0, nan, 3.0, 2.0),
+        flush(OPERANDS, ADD, 0.75 * least, 0.75 * least, 0.0, 1.5 * least),
+        flush(RESULT, ADD, 1.5 * least, -least, 0.0, 0.5 * least),
+        flush(OPERANDS, MUL, 0.5 * least, 4.0, 1.0, 2.0 * least),
+        flush(RESULT, MUL, 2.0 * least, 0.25, 1.0, 0.5 * least),
+        flush(OPERANDS, MIN, -0.5 * least, 0.0, 0.0, -0.5 * least),
+        flush(OPERANDS, MAX, 0.5 * least, 0.0, 0.0, 0.5 * least),
+        choose(NAN_FIRST, MIN, nan, 2.0, 3.0, 2.0),
+        choose(NAN_SECOND, MIN, 2.0, nan, 3.0, 2.0),
         Row(NAN_ALL, MIN, nan, nan, nan, ((nan, "NaN"), (float("inf"), "identity"))),
-        choosing(NAN_FIRST, MAX, nan, 3.0, 2.0, 3.0),
-        choosing(NAN_SECOND, MAX, 3.0, nan, 2.0, 3.0),
+        choose(NAN_FIRST, MAX, nan, 3.0, 2.0, 3.0),
+        choose(NAN_SECOND, MAX, 3.0, nan, 2.0, 3.0),
         Row(NAN_ALL, MAX, nan, nan, nan, ((nan, "NaN"), (float("-inf"), "identity"))),
     )
 

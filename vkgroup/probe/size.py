@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from vkgroup.probe.layout import Extent, Layout, text_of
@@ -74,29 +75,24 @@ class Filling:
     """Number of invocations in each subgroup of one workgroup."""
 
     extent: Extent  # the workgroup's size in x, y and z
-    size: int  # the greatest ``gl_SubgroupSize`` in it
+    subgroup_size: int  # the greatest ``gl_SubgroupSize`` in it
     populations: tuple[int, ...]  # invocations of each subgroup, in the order of `Layout.subgroup`
 
     @property
     def multiple(self) -> bool:
         """Whether the workgroup is a multiple of the subgroup size."""
-        return sum(self.populations) % self.size == 0
+        return sum(self.populations) % self.subgroup_size == 0
 
     @property
     def tight(self) -> bool:
         """Whether every subgroup is full, except the last, which has the remaining invocations."""
-        needed = -(-sum(self.populations) // self.size)
-        return len(self.populations) == needed and all(count == self.size for count in self.populations[:-1])
+        needed = -(-sum(self.populations) // self.subgroup_size)
+        return len(self.populations) == needed and {*self.populations[:-1]} <= {self.subgroup_size}
 
     def to_json(self) -> dict[str, Json]:
         """Return the populations and the properties derived from them."""
-        return {
-            "extent": list(self.extent),
-            "subgroup_size": self.size,
-            "populations": list(self.populations),
-            "multiple_of_subgroup_size": self.multiple,
-            "all_but_last_full": self.tight,
-        }
+        fields: dict[str, Json] = msgspec.to_builtins(self)
+        return fields | {"multiple_of_subgroup_size": self.multiple, "all_but_last_full": self.tight}
 
 
 @dataclass(frozen=True)

@@ -53,15 +53,8 @@ def _stage(name: str, suffix: str, shaderc: int, *pipelines: Pipeline, **columns
 
 
 def _primitive(name: str, suffix: str, shaderc: int, khronos: str, *features: str) -> Stage:
-    return _stage(
-        name,
-        suffix,
-        shaderc,
-        Pipeline.PRIMITIVES,
-        features=features,
-        store_feature=_PRIMITIVE_STORES,
-        khronos=khronos,
-    )
+    columns = {"features": features, "store_feature": _PRIMITIVE_STORES, "khronos": khronos}
+    return _stage(name, suffix, shaderc, Pipeline.PRIMITIVES, **columns)
 
 
 def _mesh(name: str, shaderc: int, *features: str) -> Stage:

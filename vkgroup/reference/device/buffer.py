@@ -1,13 +1,17 @@
-"""Buffers, images and copied arrays of the reference device, in Python's memory."""
+"""Memory of the reference device: buffers, images, copied arrays, and the addresses of buffers."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 import numpy.typing as npt
 
+from vkgroup.device.base import DeviceBase
+from vkgroup.device.capabilities import Capabilities
+from vkgroup.device.info import DeviceInfo
 from vkgroup.device.limits import require_buffer_size
 from vkgroup.dispatch.bindings import ArrayBuffer
 from vkgroup.dispatch.buffer import Buffer, as_bytes
@@ -15,9 +19,43 @@ from vkgroup.dispatch.dlpack import CPU
 from vkgroup.dispatch.formats import AXES
 from vkgroup.dispatch.image import Image
 from vkgroup.errors import DriverError, OutOfMemory
-from vkgroup.reference.device.host import Host
 from vkgroup.reference.interpreter.operations.images.memory import ImageMemory
 from vkgroup.reference.interpreter.operations.memory import Memory
+
+_FIRST_ADDRESS, _GAP = 1 << 32, 1 << 12
+
+
+class Host(DeviceBase):
+    """The reference device as its buffers, images and pipelines use it."""
+
+    _closed = False
+
+    def __init__(self, info: DeviceInfo, capabilities: Capabilities) -> None:
+        super().__init__(info, capabilities)
+        self._addressed: WeakSet[ReferenceBuffer] = WeakSet()
+        self._next_address = _FIRST_ADDRESS
+
+    def assign_address(self, buffer: ReferenceBuffer) -> int:
+        """Return an address for a buffer, with a gap to the next so that overruns reach no other buffer."""
+        self._addressed.add(buffer)
+        address = self._next_address
+        self._next_address += -(-(buffer.nbytes + _GAP) // _GAP) * _GAP
+        return address
+
+    def addressable(self) -> list[Memory]:
+        """Return the memories that have an address."""
+        return [buffer.memory for buffer in self._addressed if buffer.memory is not None]
+
+    @property
+    def closed(self) -> bool:
+        """Whether the device was closed."""
+        return self._closed
+
+    def close(self) -> None:
+        """Close everything made from the device."""
+        self.close_children()
+        self._closed = True
+
 
 Bytes = npt.NDArray[np.uint8]
 

@@ -10,9 +10,8 @@ from vkgroup.device.commands import checked_timeout
 from vkgroup.dispatch.device import Device
 from vkgroup.dispatch.events import Event
 from vkgroup.dispatch.sequence import Checked, CopyRange, FillRange, Sequence
-from vkgroup.reference.device.buffer import ReferenceBuffer, ReferenceImage
+from vkgroup.reference.device.buffer import Host, ReferenceBuffer, ReferenceImage
 from vkgroup.reference.device.capabilities import DEFAULT_SIZE, capabilities_of, info_of
-from vkgroup.reference.device.host import Host
 from vkgroup.reference.device.pipeline import ReferencePipeline
 
 

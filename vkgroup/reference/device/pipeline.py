@@ -23,8 +23,7 @@ from vkgroup.dispatch.slots import Slot
 from vkgroup.dispatch.textures import texel_format
 from vkgroup.dispatch.vertices import Vertices
 from vkgroup.errors import OutOfMemory
-from vkgroup.reference.device.buffer import CopiedArray, ReferenceBuffer, ReferenceImage, write
-from vkgroup.reference.device.host import Host
+from vkgroup.reference.device.buffer import CopiedArray, Host, ReferenceBuffer, ReferenceImage, write
 from vkgroup.reference.drawing import ColorTarget, DepthTarget, Draw, VertexData, draw, resolved
 from vkgroup.reference.drawing.coverage import COUNTS
 from vkgroup.reference.interpreter import Program, execute
