@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import msgspec
 
-Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
+Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 """A JSON value; floats are finite."""
+
+
+def fields_of(data: object) -> dict[str, Json]:
+    """Return the fields of a dataclass as JSON."""
+    fields: dict[str, Json] = msgspec.json.decode(msgspec.json.encode(data))
+    return fields
 
 
 class Observation:
@@ -22,8 +28,7 @@ class Observation:
 
     def to_json(self) -> dict[str, Json]:
         """Return the result as strict JSON: the fields, unless a class adds to them."""
-        fields: dict[str, Json] = msgspec.to_builtins(self, str_keys=True)
-        return fields
+        return fields_of(self)
 
 
 @dataclass(frozen=True)
@@ -41,8 +46,7 @@ class Outcome:
         return {"status": self.status, "sentence": "; ".join(self.lines()), **self._data()}
 
     def _data(self) -> dict[str, Json]:
-        fields: dict[str, Json] = msgspec.to_builtins(self)
-        return fields
+        return fields_of(self)
 
 
 @dataclass(frozen=True)

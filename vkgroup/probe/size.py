@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import msgspec
 import numpy as np
 
 from vkgroup.probe.layout import Extent, Layout, text_of
-from vkgroup.probe.outcome import Json, Observation, listed
+from vkgroup.probe.outcome import Json, Observation, fields_of, listed
 
 
 @dataclass(frozen=True)
@@ -91,8 +90,7 @@ class Filling:
 
     def to_json(self) -> dict[str, Json]:
         """Return the populations and the properties derived from them."""
-        fields: dict[str, Json] = msgspec.to_builtins(self)
-        return fields | {"multiple_of_subgroup_size": self.multiple, "all_but_last_full": self.tight}
+        return fields_of(self) | {"multiple_of_subgroup_size": self.multiple, "all_but_last_full": self.tight}
 
 
 @dataclass(frozen=True)
