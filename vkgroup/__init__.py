@@ -34,35 +34,25 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-#: Where each public name lives: module and name in it.
+_DISPATCH = """
+    AccelerationStructure Boxes Buffer Device DrawState HitGroup Image Instance Pipeline RunResult Triangles
+    Work
+"""
+
+#: Module and name in it of each public name; submodules have no name.
 _PUBLIC = {
-    "AccelerationStructure": ("vkgroup.dispatch", "AccelerationStructure"),
-    "Boxes": ("vkgroup.dispatch", "Boxes"),
-    "Buffer": ("vkgroup.dispatch", "Buffer"),
+    **{name: ("vkgroup.dispatch", name) for name in _DISPATCH.split()},
+    **{name: (f"vkgroup.{name}", "") for name in ("errors", "gl", "interop", "kernels", "testing")},
     "Capabilities": ("vkgroup.device", "Capabilities"),
-    "Device": ("vkgroup.dispatch", "Device"),
     "DeviceInfo": ("vkgroup.device", "DeviceInfo"),
-    "DrawState": ("vkgroup.dispatch", "DrawState"),
-    "HitGroup": ("vkgroup.dispatch", "HitGroup"),
-    "Image": ("vkgroup.dispatch", "Image"),
-    "Instance": ("vkgroup.dispatch", "Instance"),
     "Module": ("vkgroup.spirv", "Module"),
-    "Pipeline": ("vkgroup.dispatch", "Pipeline"),
-    "RunResult": ("vkgroup.dispatch", "RunResult"),
     "Sampler": ("vkgroup.sampler", "Sampler"),
-    "Triangles": ("vkgroup.dispatch", "Triangles"),
-    "Work": ("vkgroup.dispatch", "Work"),
     "assemble": ("vkgroup.compiler", "assemble"),
     "compile": ("vkgroup.compiler", "compile_source"),
     "compile_file": ("vkgroup.compiler", "compile_file"),
     "devices": ("vkgroup.opening", "devices"),
     "disassemble": ("vkgroup.compiler", "disassemble"),
-    "errors": ("vkgroup.errors", ""),
-    "gl": ("vkgroup.gl", ""),
-    "interop": ("vkgroup.interop", ""),
-    "kernels": ("vkgroup.kernels", ""),
     "open": ("vkgroup.opening", "open_device"),
-    "testing": ("vkgroup.testing", ""),
 }
 
 __all__ = [
@@ -100,9 +90,9 @@ def __getattr__(name: str) -> Any:
     """Import a public name when it is first used."""
     if name not in _PUBLIC:
         raise AttributeError(f"module 'vkgroup' has no attribute {name!r}")
-    module, attribute = _PUBLIC[name]
-    found = importlib.import_module(module)
-    value = getattr(found, attribute) if attribute else found
+    path, attribute = _PUBLIC[name]
+    module = importlib.import_module(path)
+    value = getattr(module, attribute) if attribute else module
     globals()[name] = value
     return value
 

@@ -7,7 +7,7 @@ import sys
 
 
 def main() -> int:
-    """Run the command line; until it listens, and when it is done, Ctrl-C ends the process without a word."""
+    """Run the command line; before and after it, Ctrl-C ends the process without a message."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     from vkgroup.cli.main import main as run

@@ -10,22 +10,15 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Format:
-    """A texel format.
+    """A texel format."""
 
-    Attributes
-    ----------
-    name : as in SPIR-V; also ``"D16"`` and ``"D32f"`` for depths, which no shader declares.
-    vulkan : the VkFormat's name.
-    dtype, components : type and number of array elements per texel.
-    numeric : ``"uint"``, ``"int"``, ``"float"``, ``"unorm"`` or ``"snorm"``.
-    packed : bits of each channel, lowest first, if one element contains all channels; else empty.
-    """
-
-    name: str
-    vulkan: str
+    name: str  # as in SPIR-V; also ``"D16"`` and ``"D32f"`` for depths, which no shader declares
+    vulkan: str  # the VkFormat's name
+    #: `dtype`, `components`: type and number of array elements per texel.
     dtype: np.dtype[Any]
     components: int
-    numeric: str
+    numeric: str  # ``"uint"``, ``"int"``, ``"float"``, ``"unorm"`` or ``"snorm"``
+    #: Bits of each channel, lowest first, if one element contains all channels; else empty.
     packed: tuple[int, ...] = ()
 
     @property

@@ -63,21 +63,21 @@ def open_device(
         ``"lavapipe"``, ``"swiftshader"``, an ICD's JSON file, ``"reference"`` (the device made of NumPy,
         which needs no Vulkan) or ``"reference:64"`` (the same, with subgroups of 64), or a `DeviceInfo`.
         None takes `VKGROUP_DEVICE`, else a GPU, else lavapipe, else SwiftShader, else the reference device.
-    validation : whether the Khronos validation layer watches, and its errors become exceptions; None
-        asks `VKGROUP_VALIDATION`. The reference device has none, and needs none.
-    robust : whether accesses are kept inside their buffers where the device can do that; without, a shader
-        that reaches beyond one may end the process. The reference device always keeps them inside.
+    validation : whether errors of the Khronos validation layer become exceptions; None asks
+        `VKGROUP_VALIDATION`. The reference device needs no layer.
+    robust : whether accesses are kept inside their buffers if the device can do that; otherwise a shader that
+        accesses memory outside a buffer may end the process. The reference device always keeps them inside.
     subgroup_size : the subgroup size of the reference device (32 unless given, a power of two up to 128); of
         a Vulkan device, the size that pipelines require unless they are given another.
 
     Raises
     ------
     NoDevice
-        Nothing fits; says what was looked for, where, and how to get one.
+        No device matches; the message says what was searched, where, and how to install one.
     Unsupported
-        The device has no Vulkan 1.1, or not that subgroup size, or the validation layer was not found.
+        The device lacks Vulkan 1.1 or the subgroup size, or the validation layer is not installed.
     InvalidInput
-        The choice names a subgroup size that is no number, or another than `subgroup_size`.
+        The subgroup size in the choice is not a number, or differs from `subgroup_size`.
     """
     if not isinstance(choice, DeviceInfo):
         choice = discovery.normal_choice(choice)
@@ -100,7 +100,7 @@ def _open_reference(subgroup_size: int) -> Device:
 
 
 def _reference_size(choice: str | int | None, wanted: int | None = None) -> int | None:
-    """Return the subgroup size of the reference device that a choice names; None where it names another."""
+    """Return the subgroup size of the reference device in a choice; None if it names another device."""
     word, colon, size = choice.lower().partition(":") if isinstance(choice, str) else ("", "", "")
     if word != REFERENCE:
         return None

@@ -127,13 +127,13 @@ def vkgroup_device(request: pytest.FixtureRequest, _vkgroup_devices: _Devices) -
 def _of_size(devices: _Devices, choice: str, size: int) -> Device:
     """Return a device with a subgroup size; skip the test if the device does not support the size."""
     device = devices.get(choice, None)
-    control, own = device.capabilities.size_control, device.capabilities.subgroup.size
-    can = control.supported and "compute" in control.required_size_stages
-    if can and control.min_size <= size <= control.max_size:
+    control, declared = device.capabilities.size_control, device.capabilities.subgroup.size
+    can_require = control.supported and "compute" in control.required_size_stages
+    if can_require and control.min_size <= size <= control.max_size:
         return devices.get(choice, size)
-    if size == own and not (can and control.min_size < control.max_size):
+    if size == declared and not (can_require and control.min_size < control.max_size):
         return device
-    least, most = (control.min_size, control.max_size) if can else (own, own)
+    least, most = (control.min_size, control.max_size) if can_require else (declared, declared)
     range_ = str(least) if least == most else f"{least} to {most}"
     pytest.skip(
         f"{device.name} does not support subgroup size {size} (only {range_}); without {OPTION} the "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
+from vkgroup.choices import COMPARISONS
 from vkgroup.errors import InvalidDispatch
 
 FILTERS = ("nearest", "linear")
@@ -14,7 +15,6 @@ BORDER_COLORS = tuple(
     for kind in ("float", "int")
     for name in ("transparent_black", "opaque_black", "opaque_white")
 )
-COMPARES = ("never", "less", "equal", "less_or_equal", "greater", "not_equal", "greater_or_equal", "always")
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Sampler:
             ("min_filter", (None, *FILTERS)),
             ("mipmap", FILTERS),
             ("border_color", BORDER_COLORS),
-            ("compare", (None, *COMPARES)),
+            ("compare", (None, *COMPARISONS)),
         ):
             _require(name, getattr(self, name), valid)
         for mode in self.addresses:

@@ -97,13 +97,13 @@ def test_numbers_of_numpy_are_numbers(device: Device) -> None:
 
 def test_the_reference_device_says_when_it_has_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     import vkgroup
-    from vkgroup.reference.device import draws
+    from vkgroup.reference.device import pipeline
 
     def exhausted(*arguments: object, **options: object) -> None:
         raise MemoryError("Unable to allocate 64.0 GiB")
 
     # How many vertices are too many is the machine's affair, so NumPy's answer is planted.
-    monkeypatch.setattr(draws, "draw", exhausted)
+    monkeypatch.setattr(pipeline, "draw", exhausted)
     with vkgroup.open("reference") as device, pytest.raises(OutOfMemory, match=r"64\.0 GiB"):
         device.draw(WHITE, SIZE)
 

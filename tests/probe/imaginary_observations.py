@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vkgroup.probe.layout import Extent, Layout
-from vkgroup.probe.mapping import ORDERS
+from vkgroup.probe.layout import ORDERS, Extent, Layout
 from vkgroup.probe.outcome import Observation
 
 

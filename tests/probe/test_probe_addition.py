@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from imaginary_observations import told
 
-from vkgroup.probe import orders, trees
+from vkgroup.probe import orders
 from vkgroup.probe.addition import addition_orders, terms
 
 Rows = np.ndarray
@@ -66,7 +66,7 @@ def test_blocks(size: int) -> None:
 
 def test_an_unknown_order_is_read_off_as_a_tree() -> None:
     tree = ((0, (3, 5)), (1, (2, (4, (6, 7)))))
-    got = found(8, lambda rows: trees.evaluate(tree, rows))[0]
+    got = found(8, lambda rows: orders.evaluate(tree, rows))[0]
     assert got.order is None
     assert got.tree == "((0+(3+5))+(1+(2+(4+(6+7)))))"
     assert got.tree_confirmed
@@ -100,12 +100,12 @@ def test_an_unknown_scan_is_read_off_in_both_forms() -> None:
 
     def scan(rows: Rows) -> Rows:
         sums = orders.scan_doubling(rows)
-        sums[:, 7] = trees.evaluate(whole, rows)
-        sums[:, 6] = trees.evaluate(but_one, rows)
+        sums[:, 7] = orders.evaluate(whole, rows)
+        sums[:, 6] = orders.evaluate(but_one, rows)
         return sums
 
     _, inclusive, exclusive = found(8, orders.sum_halves, scan)
-    assert (inclusive.tree, exclusive.tree) == (trees.text(whole), trees.text(but_one))
+    assert (inclusive.tree, exclusive.tree) == (orders.tree_text(whole), orders.tree_text(but_one))
     assert inclusive.tree_confirmed
     assert exclusive.tree_confirmed
 
@@ -146,12 +146,12 @@ def test_any_tree_is_recovered(size: int) -> None:
     draw = np.random.default_rng(size)
     for _ in range(10):
         tree = _random_tree(list(range(size)), draw)
-        recovered = trees.recover(trees.evaluate(tree, trees.pair_rows(size)), size)
+        recovered = orders.recover(orders.evaluate(tree, orders.pair_rows(size)), size)
         assert recovered is not None
-        assert trees.text(recovered) == trees.text(_sorted(tree))
+        assert orders.tree_text(recovered) == orders.tree_text(_sorted(tree))
 
 
-def _random_tree(lanes: list[int], draw: np.random.Generator) -> trees.Tree:
+def _random_tree(lanes: list[int], draw: np.random.Generator) -> orders.Tree:
     if len(lanes) == 1:
         return lanes[0]
     shuffled = [int(lane) for lane in draw.permutation(lanes)]
@@ -159,11 +159,11 @@ def _random_tree(lanes: list[int], draw: np.random.Generator) -> trees.Tree:
     return (_random_tree(shuffled[:cut], draw), _random_tree(shuffled[cut:], draw))
 
 
-def _lowest(tree: trees.Tree) -> int:
+def _lowest(tree: orders.Tree) -> int:
     return tree if isinstance(tree, int) else min(_lowest(child) for child in tree)
 
 
-def _sorted(tree: trees.Tree) -> trees.Tree:
+def _sorted(tree: orders.Tree) -> orders.Tree:
     return tree if isinstance(tree, int) else tuple(sorted((_sorted(child) for child in tree), key=_lowest))
 
 

@@ -9,15 +9,17 @@ import numpy as np
 import pytest
 from imaginary_observations import told
 
-from vkgroup.probe.inactive import (
+from vkgroup.probe.branches import (
+    CONSTRUCTS,
     LABELS,
     READINGS,
     inactive_lanes,
     inside_values,
+    keys,
+    reconvergence,
     start_values,
     taken_lanes,
 )
-from vkgroup.probe.reconvergence import CONSTRUCTS, keys, reconvergence
 
 ALL = {reading.category for reading in READINGS}
 
@@ -116,17 +118,17 @@ def _masks(size: int, apart: dict[str, Callable[[np.ndarray], np.ndarray]]) -> n
 def test_a_device_that_always_reconverges() -> None:
     found = reconvergence(_masks(32, {}))
     assert found.always
-    assert all(construct.parted and construct.parts == 1 for construct in found.constructs)
+    assert all(construct.parted_inside and construct.parts_after == 1 for construct in found.constructs)
     assert told(found).startswith("together again after if, if/else, nested branches, ")
 
 
 def test_a_device_that_stays_apart_after_some_constructs() -> None:
     found = reconvergence(_masks(32, {"switch": lambda key: key & 3, "if": lambda key: key & 1}))
-    by_name = {construct.name: construct for construct in found.constructs}
+    by_name = {construct.construct: construct for construct in found.constructs}
     assert not found.always
-    assert (by_name["switch"].together, by_name["switch"].parts) == (False, 4)
-    assert (by_name["if"].together, by_name["if"].parts) == (False, 2)
-    assert by_name["nested branches"].together
+    assert (by_name["switch"].together_after, by_name["switch"].parts_after) == (False, 4)
+    assert (by_name["if"].together_after, by_name["if"].parts_after) == (False, 2)
+    assert by_name["nested branches"].together_after
     assert told(found).startswith(
         "apart after if (in 2 parts) and switch (in 4 parts); together again after "
     )

@@ -8,12 +8,10 @@ import pytest
 from vkgroup.dispatch import Device
 from vkgroup.probe import EXPERIMENTS, NotSupported, Observed, Probe, orders, probe
 from vkgroup.probe.addition import AdditionOrders
+from vkgroup.probe.branches import READINGS, InactiveLanes, Reconvergence
 from vkgroup.probe.floats import SpecialValues
-from vkgroup.probe.fullness import FullSubgroups
-from vkgroup.probe.inactive import READINGS, InactiveLanes
-from vkgroup.probe.mapping import InvocationMapping
-from vkgroup.probe.reconvergence import Reconvergence
-from vkgroup.probe.size import SubgroupSize
+from vkgroup.probe.layout import InvocationMapping
+from vkgroup.probe.size import FullSubgroups, SubgroupSize
 from vkgroup.probe.subject import Subject
 
 
@@ -66,7 +64,9 @@ def test_inactive_lanes(found: Probe) -> None:
 
 def test_reconvergence(found: Probe) -> None:
     seen = observed(found, "reconvergence", Reconvergence)
-    assert all(construct.parted for construct in seen.constructs), "each construct parts the invocations"
+    assert all(construct.parted_inside for construct in seen.constructs), (
+        "a construct did not part the invocations"
+    )
     assert seen.always
 
 

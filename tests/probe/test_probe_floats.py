@@ -128,7 +128,7 @@ def test_words_and_back(kind: FloatType) -> None:
     values = np.array([0.5 * least, -least, 1.0, -0.0, np.inf], dtype=kind.dtype)
     words = to_words(values)
     assert words.shape == (5, 2)
-    assert (words[:, 1] != 0).any() == (kind.bits == 64)
+    assert (words[:, 1] != 0).any() == (kind.scalar.bits == 64)
     assert np.array_equal(from_words(words, kind), values)
 
 

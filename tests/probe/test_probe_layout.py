@@ -9,10 +9,16 @@ import numpy as np
 import pytest
 from imaginary_observations import in_order, in_tiles, laid_out, rows_of_x, told
 
-from vkgroup.probe.fullness import full_subgroups
-from vkgroup.probe.layout import Layout, contradictions, dimensions, extents, text_of
-from vkgroup.probe.mapping import classify, invocation_mapping
-from vkgroup.probe.size import SubgroupSize, met_size
+from vkgroup.probe.layout import (
+    Layout,
+    classify,
+    contradictions,
+    dimensions,
+    extents,
+    invocation_mapping,
+    text_of,
+)
+from vkgroup.probe.size import SubgroupSize, full_subgroups, met_size
 
 SIZES = [1, 2, 4, 8, 16, 32, 64, 128]
 LEAST = {"invocations": 128, "x": 128, "y": 128, "z": 64}

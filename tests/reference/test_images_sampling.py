@@ -25,11 +25,12 @@ from image_frames import (
     vec,
 )
 
+from vkgroup.choices import COMPARISONS
 from vkgroup.errors import InvalidDispatch
 from vkgroup.formats import FORMATS
 from vkgroup.reference.interpreter.operations.images import ImageMemory, image_of
 from vkgroup.reference.interpreter.values.value import HARD, Value, single
-from vkgroup.sampler import ADDRESS_MODES, COMPARES, Sampler
+from vkgroup.sampler import ADDRESS_MODES, Sampler
 from vkgroup.spirv import ScalarType, VectorType
 
 SHAPES = {"1D": (7,), "2D": (5, 8), "3D": (3, 4, 6)}
@@ -228,7 +229,7 @@ ORDER = {
 }
 
 
-@pytest.mark.parametrize("compare", COMPARES)
+@pytest.mark.parametrize("compare", COMPARISONS)
 def test_depths_are_compared_before_they_are_filtered(compare: str) -> None:
     depths = np.array([[0.25, 0.5], [0.5, 0.75]], np.float32)
     image = image_of([depths], "shadow", FORMATS["D32f"])

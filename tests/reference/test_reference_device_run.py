@@ -231,12 +231,12 @@ def test_too_little_memory_for_variables_is_an_error_of_ours(
 
 
 def test_too_little_memory_is_an_error_of_ours(reference: Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    from vkgroup.reference.device import memory
+    from vkgroup.reference.device import buffer
 
     def refuse(*arguments: Any) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(memory.np, "zeros", refuse)
+    monkeypatch.setattr(buffer.np, "zeros", refuse)
     with pytest.raises(OutOfMemory, match="4096 bytes"):
         reference.buffer(4096)
 

@@ -24,14 +24,12 @@ subgroupNeighbour: The function subgroupNeighbour() returns the <value> of anoth
 """
 
 OPERATION = """
-    Operation(
+    row(
         "subgroupNeighbour",
         Category.SHUFFLE,
-        MappingProxyType(dict.fromkeys(("int", "uint"), "OpGroupNonUniformShuffleXor")),
-        (_VALUE, _uint(OperandKind.MASK)),
-        types=types_of(("int", "uint")),
-        result="value",
-        sentence=SENTENCES["subgroupNeighbour"],
+        "ShuffleXor",
+        (VALUE, _MASK),
+        kinds=("int", "uint"),
         by_instruction=True,
     ),
 """
@@ -63,11 +61,10 @@ def add_row(module: str, before: str, row: str) -> None:
 def add_operation(wrong: bool) -> str:
     """Add an operation with its sentence, and its function; return the names of cases of it."""
     add_row("vkgroup.spec.sentences", "subgroupShuffleUp: ", SENTENCE)
-    add_row("vkgroup.spec.operations", '    _generic("subgroupShuffleUp"', OPERATION)
+    add_row("vkgroup.spec.operations", '    row("subgroupShuffleUp"', OPERATION)
     import numpy as np
 
-    from vkgroup.reference.semantics.definitions import defines
-    from vkgroup.reference.semantics.lanes import Flags, Lanes, Values, Words, lane_index, read
+    from vkgroup.reference.semantics.lanes import Flags, Lanes, Values, Words, defines, lane_index, read
 
     @defines("subgroupNeighbour")
     def subgroup_neighbour(value: Values, active: Flags, mask: Words) -> Lanes:

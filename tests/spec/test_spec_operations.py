@@ -19,7 +19,7 @@ NEWER_THAN_THE_HEADERS = (Category.ROTATE, Category.ROTATE_CLUSTERED)
 
 
 def specification(opcode: str):
-    """Return what the grammar says of an instruction."""
+    """Return the grammar of an instruction."""
     return grammar().instruction(grammar().opcodes[opcode])
 
 

@@ -10,16 +10,15 @@ from pathlib import Path
 import pytest
 
 from vkgroup.reference.registry import reference_of, specification_of
-from vkgroup.reference.semantics.definitions import DEFINITIONS
-from vkgroup.spec.documents import KHR_SHADER_SUBGROUP
+from vkgroup.reference.semantics.lanes import DEFINITIONS, SHARED
 from vkgroup.spec.extended_operations import EXTENDED_OPERATIONS
 from vkgroup.spec.operations import BUILTIN_VARIABLES, OPERATIONS
-from vkgroup.spec.sentences import SENTENCES
+from vkgroup.spec.sentences import DOCUMENTS, SENTENCES
 from vkgroup.spec.thread_group_operations import THREAD_GROUP_OPERATIONS
 
 TRACEABILITY = Path(__file__).parents[1] / "traceability"
 ROWS = OPERATIONS | EXTENDED_OPERATIONS | BUILTIN_VARIABLES
-KHR = [name for name in OPERATIONS if SENTENCES[name].document is KHR_SHADER_SUBGROUP]
+KHR = [name for name in OPERATIONS if SENTENCES[name].document is DOCUMENTS["KHR_shader_subgroup"]]
 
 
 @pytest.mark.parametrize("name", DEFINITIONS)
@@ -29,14 +28,22 @@ def test_a_function_begins_with_the_sentence_and_its_place(name) -> None:
     assert words.startswith(f"“{sentence.text}” {sentence.place}.")
 
 
+def test_a_function_of_several_built_ins_has_a_sentence_for_each() -> None:
+    assert DEFINITIONS.keys().isdisjoint(SHARED)
+    for name, function in SHARED.items():
+        assert name in SENTENCES
+        assert "“" in (getattr(function, "func", function).__doc__ or "")
+
+
 @pytest.mark.parametrize("name", ROWS)
 def test_every_row_has_a_function_and_a_specification(name) -> None:
     assert callable(reference_of(name))
-    assert ROWS[name].sentence.place in " ".join(specification_of(name).split())
+    sentence = ROWS[name].sentence
+    assert f"“{sentence.text}” {sentence.place}." in " ".join(specification_of(name).split())
 
 
 def test_only_the_values_of_processors_have_no_function() -> None:
-    without = {name for name in THREAD_GROUP_OPERATIONS if name not in DEFINITIONS}
+    without = {name for name in THREAD_GROUP_OPERATIONS if name not in DEFINITIONS | SHARED}
     assert without == {name for name, row in THREAD_GROUP_OPERATIONS.items() if row.sm_builtin}
     with pytest.raises(KeyError):
         reference_of("gl_SMCountNV")

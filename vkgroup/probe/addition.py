@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.probe import orders, trees
-from vkgroup.probe.outcome import Json, listed
+from vkgroup.probe import orders
+from vkgroup.probe.outcome import Observation, listed
 
 Floats = NDArray[np.float32]
 
@@ -22,24 +22,16 @@ SHOWN_TREE = 60
 
 @dataclass(frozen=True)
 class AdditionOrder:
-    """The order of additions of one operation.
+    """The order of additions of one operation."""
 
-    Attributes
-    ----------
-    operation : the GLSL function.
-    order : the known order that reproduces every result bit for bit; None if none does.
-    same_as : other known orders with the same results; at this subgroup size they are equivalent.
-    lanes_agree : whether all lanes have the same sum (reductions; True for scans).
-    tree : if no known order matches, the reconstructed tree of the last lane's sum; None if it is not a tree.
-    tree_confirmed : whether evaluating that tree also gives the sum of every random row.
-    """
-
-    operation: str
-    order: str | None
+    operation: str  # the GLSL function
+    order: str | None  # the known order that reproduces every result bit for bit; None if none does
+    #: Other known orders with the same results; at this subgroup size they are equivalent.
     same_as: tuple[str, ...] = ()
-    lanes_agree: bool = True
+    lanes_agree: bool = True  # whether all lanes have the same sum (reductions; True for scans)
+    #: If no known order matches, the reconstructed tree of the last lane's sum; None if it is not a tree.
     tree: str | None = None
-    tree_confirmed: bool = False
+    tree_confirmed: bool = False  # whether evaluating that tree also gives the sum of every random row
 
     @property
     def in_words(self) -> str:
@@ -56,58 +48,39 @@ class AdditionOrder:
             + ("" if self.tree_confirmed else ", which does not match random terms")
         )
 
-    def to_json(self) -> dict[str, Json]:
-        """Return the attributes as JSON."""
-        return {
-            "operation": self.operation,
-            "order": self.order,
-            "same_as": list(self.same_as),
-            "lanes_agree": self.lanes_agree,
-            "tree": self.tree,
-            "tree_confirmed": self.tree_confirmed,
-        }
-
 
 @dataclass(frozen=True)
-class AdditionOrders:
+class AdditionOrders(Observation):
     """The orders of the reduction and the two scans, in subgroups of one size."""
 
-    size: int
+    subgroup_size: int
     operations: tuple[AdditionOrder, ...]
 
     def lines(self) -> list[str]:
         """Return one line for each order, with the operations that use it."""
-        if self.size == 1:
+        if self.subgroup_size == 1:
             return ["no result: a subgroup of one lane has no additions"]
         groups: dict[str, list[str]] = {}
         for operation in self.operations:
             groups.setdefault(operation.in_words, []).append(operation.operation)
         return [f"{listed(names)}: {words}" for words, names in groups.items()]
 
-    def to_json(self) -> dict[str, Json]:
-        """Return the subgroup size and each operation's order."""
-        operations: list[Json] = [operation.to_json() for operation in self.operations]
-        return {"subgroup_size": self.size, "operations": operations}
-
 
 def terms(size: int, seed: int = 1) -> Floats:
-    """Return the inputs: the rows of `trees.pair_rows`, then random rows of mixed sign and magnitude.
-
-    Returns
-    -------
-    (rows, size) float32
-    """
+    """Return the inputs (rows, size): those of `orders.pair_rows`, then random rows of mixed magnitude."""
     draw = np.random.default_rng(seed)
     shape = (RANDOM_ROWS, size)
     random = np.ldexp(draw.uniform(-1.0, 1.0, shape), draw.integers(-8, 9, shape))
-    return np.concatenate([trees.pair_rows(size), random.astype(np.float32)])
+    return np.concatenate([orders.pair_rows(size), random.astype(np.float32)])
 
 
 def addition_orders(reduced: Floats, inclusive: Floats, exclusive: Floats) -> AdditionOrders:
     """Return the orders of additions, from results (rows, size) float32 for the rows of `terms`."""
     size = reduced.shape[1]
     rows = terms(size)
-    inclusive_order = _scan("subgroupInclusiveAdd", rows, inclusive, _inclusive_candidates(size), size)
+    inclusive_order = _scan(
+        "subgroupInclusiveAdd", rows, inclusive, (orders.SCANS.items(), orders.blocked_scans(size)), size
+    )
     exclusive_order = _scan("subgroupExclusiveAdd", rows, exclusive, _exclusive_candidates(size), size - 1)
     if inclusive_order.order in exclusive_order.same_as:
         exclusive_order = _renamed(exclusive_order, inclusive_order.order)
@@ -147,10 +120,6 @@ def _scan(
     return _read_off(name, rows, sums[:, -1], summed, True)
 
 
-def _inclusive_candidates(size: int) -> Iterable[Candidates]:
-    return (orders.SCANS.items(), orders.blocked_scans(size))
-
-
 def _exclusive_candidates(size: int) -> Iterable[Candidates]:
     for family in (orders.SCANS.items(), orders.blocked_scans(size)):
         scans = list(family)
@@ -172,10 +141,10 @@ def _fitting(rows: Floats, sums: Floats, candidates: Candidates) -> tuple[str, .
 
 def _read_off(name: str, rows: Floats, sums: Floats, summed: int, agree: bool) -> AdditionOrder:
     """Return the order of one lane's sums as a tree over the first `summed` lanes."""
-    within = np.all(trees.pairs(rows.shape[1]) < summed, axis=1)
-    tree = trees.recover(sums[: within.size][within], summed) if summed else None
+    within = np.all(orders.pairs(rows.shape[1]) < summed, axis=1)
+    tree = orders.recover(sums[: within.size][within], summed) if summed else None
     if tree is None:
         return AdditionOrder(name, None, lanes_agree=agree)
     few = slice(-RANDOM_ROWS, None)
-    confirmed = np.array_equal(trees.evaluate(tree, rows[few]), sums[few])
-    return AdditionOrder(name, None, lanes_agree=agree, tree=trees.text(tree), tree_confirmed=confirmed)
+    confirmed = np.array_equal(orders.evaluate(tree, rows[few]), sums[few])
+    return AdditionOrder(name, None, lanes_agree=agree, tree=orders.tree_text(tree), tree_confirmed=confirmed)

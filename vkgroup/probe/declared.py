@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from vkgroup.device import Capabilities
 from vkgroup.device.gl_limits import Value, gl_limits
+from vkgroup.spec.categories import KHR_CATEGORIES
 
 NO = "no"
 """Text of a line for a feature that the device lacks."""
@@ -23,8 +25,8 @@ class Section:
 def declared(capabilities: Capabilities) -> tuple[Section, ...]:
     """Return all capabilities that concern subgroups and compute as sections."""
     return tuple(
-        Section(title, tuple((label, tell(capabilities)) for label, tell in lines))
-        for title, lines in _SECTIONS
+        Section(title, tuple((label, tell(capabilities)) for label, tell in lines.items()))
+        for title, lines in _SECTIONS.items()
     )
 
 
@@ -38,7 +40,7 @@ def opengl(capabilities: Capabilities) -> Section:
 
 
 def _numbers(value: Value) -> str:
-    return " x ".join(f"{each:,}" for each in (value if isinstance(value, tuple) else (value,)))
+    return " x ".join(f"{each:,}" for each in (value if isinstance(value, tuple | list) else (value,)))
 
 
 def _words(names: Iterable[str]) -> str:
@@ -49,19 +51,19 @@ def _yes(condition: bool) -> str:
     return "yes" if condition else NO
 
 
-def _feature(*names: str) -> Callable[[Capabilities], str]:
-    return lambda capabilities: _yes(capabilities.features.issuperset(names))
+def _feature(name: str) -> Callable[[Capabilities], str]:
+    return lambda capabilities: _yes(name in capabilities.features)
 
 
 def _extension(name: str) -> Callable[[Capabilities], str]:
     return lambda capabilities: _yes(name in capabilities.extensions)
 
 
-def _of(*features: tuple[str, str]) -> Callable[[Capabilities], str]:
-    """Return a function that lists the labels of the (label, feature) pairs that a device supports."""
+def _of(**features: str) -> Callable[[Capabilities], str]:
+    """Return a function that lists the labels of the features that a device supports."""
 
     def tell(capabilities: Capabilities) -> str:
-        labels = [label for label, feature in features if feature in capabilities.features]
+        labels = [label for label, feature in features.items() if feature in capabilities.features]
         return _words(labels) if labels else NO
 
     return tell
@@ -83,16 +85,9 @@ def _promises(capabilities: Capabilities) -> str:
     return "broken: " + "; ".join(broken) if broken else "kept (size, compute stage, basic operations)"
 
 
-_CATEGORIES = ("basic", "vote", "arithmetic", "ballot", "shuffle", "shuffle_relative", "clustered", "quad")
-
-
-def _operations(capabilities: Capabilities) -> str:
-    return _words(capabilities.subgroup.supported_operations)
-
-
 def _lacking(capabilities: Capabilities) -> str:
     has = capabilities.subgroup.supported_operations
-    return _words(category for category in _CATEGORIES if category not in has)
+    return _words(category.value for category in KHR_CATEGORIES if category.value not in has)
 
 
 def _quad_stages(capabilities: Capabilities) -> str:
@@ -117,10 +112,6 @@ def _size_control(capabilities: Capabilities) -> str:
     )
 
 
-def _full(capabilities: Capabilities) -> str:
-    return _yes(capabilities.size_control.compute_full_subgroups)
-
-
 def _float_controls(width: int) -> Callable[[Capabilities], str]:
     """Return a function that lists the supported float controls of one width."""
     modes = {
@@ -139,20 +130,12 @@ def _float_controls(width: int) -> Callable[[Capabilities], str]:
     return tell
 
 
-def _limit(name: str) -> Callable[[Capabilities], str]:
+def _limit(name: str, write: Callable[[Any], str] = _numbers) -> Callable[[Capabilities], str]:
+    """Return a function that writes a limit."""
+
     def tell(capabilities: Capabilities) -> str:
         value = capabilities.limits.get(name)
-        if value is None:
-            return "unknown"
-        return " x ".join(f"{each:,}" for each in value) if isinstance(value, tuple | list) else f"{value:,}"
-
-    return tell
-
-
-def _bytes(name: str) -> Callable[[Capabilities], str]:
-    def tell(capabilities: Capabilities) -> str:
-        value = capabilities.limits.get(name)
-        return "unknown" if value is None else _size(int(value))
+        return "unknown" if value is None else write(value)
 
     return tell
 
@@ -193,88 +176,62 @@ def _matrices(capabilities: Capabilities) -> str:
     return f"{len(matrices)} shapes in {_words(capabilities.cooperative_matrix_stages)}: {', '.join(types)}"
 
 
-_Lines = tuple[tuple[str, Callable[[Capabilities], str]], ...]
-
-_SECTIONS: tuple[tuple[str, _Lines], ...] = (
-    (
-        "Device",
-        (
-            ("name", lambda capabilities: capabilities.name),
-            ("type", lambda capabilities: capabilities.type.replace("_", " ")),
-            ("driver", _driver),
-            ("version", _version),
+_SECTIONS: dict[str, dict[str, Callable[[Capabilities], str]]] = {
+    "Device": {
+        "name": lambda capabilities: capabilities.name,
+        "type": lambda capabilities: capabilities.type.replace("_", " "),
+        "driver": _driver,
+        "version": _version,
+    },
+    "Subgroups, declared": {
+        "size": lambda capabilities: str(capabilities.subgroup.size),
+        "minimum promises": _promises,
+        "operations": lambda capabilities: _words(capabilities.subgroup.supported_operations),
+        "operations lacking": _lacking,
+        "stages": lambda capabilities: _words(capabilities.subgroup.supported_stages),
+        "quad operations": _quad_stages,
+        "required size": _size_control,
+        "full subgroups": lambda capabilities: _yes(capabilities.size_control.compute_full_subgroups),
+        "extended types": _feature("shaderSubgroupExtendedTypes"),
+        "broadcast, dynamic id": _feature("subgroupBroadcastDynamicId"),
+        "rotate": _of(rotate="shaderSubgroupRotate", clustered="shaderSubgroupRotateClustered"),
+        "uniform control flow": _feature("shaderSubgroupUniformControlFlow"),
+        "maximal reconvergence": _feature("shaderMaximalReconvergence"),
+        "quad control": _feature("shaderQuadControl"),
+        "partitioned (NV)": _extension("VK_NV_shader_subgroup_partitioned"),
+        "partitioned (EXT)": _feature("shaderSubgroupPartitioned"),
+        "ballot (EXT)": _extension("VK_EXT_shader_subgroup_ballot"),
+        "vote (EXT)": _extension("VK_EXT_shader_subgroup_vote"),
+    },
+    "Types": {
+        "integers, other widths": _of(int8="shaderInt8", int16="shaderInt16", int64="shaderInt64"),
+        "floats, other widths": _of(float16="shaderFloat16", float64="shaderFloat64"),
+        "8-bit storage": _of(
+            storage_buffers="storageBuffer8BitAccess",
+            uniform_buffers="uniformAndStorageBuffer8BitAccess",
+            push_constants="storagePushConstant8",
         ),
-    ),
-    (
-        "Subgroups, declared",
-        (
-            ("size", lambda capabilities: str(capabilities.subgroup.size)),
-            ("minimum promises", _promises),
-            ("operations", _operations),
-            ("operations lacking", _lacking),
-            ("stages", lambda capabilities: _words(capabilities.subgroup.supported_stages)),
-            ("quad operations", _quad_stages),
-            ("required size", _size_control),
-            ("full subgroups", _full),
-            ("extended types", _feature("shaderSubgroupExtendedTypes")),
-            ("broadcast, dynamic id", _feature("subgroupBroadcastDynamicId")),
-            (
-                "rotate",
-                _of(("rotate", "shaderSubgroupRotate"), ("clustered", "shaderSubgroupRotateClustered")),
-            ),
-            ("uniform control flow", _feature("shaderSubgroupUniformControlFlow")),
-            ("maximal reconvergence", _feature("shaderMaximalReconvergence")),
-            ("quad control", _feature("shaderQuadControl")),
-            ("partitioned (NV)", _extension("VK_NV_shader_subgroup_partitioned")),
-            ("partitioned (EXT)", _feature("shaderSubgroupPartitioned")),
-            ("ballot (EXT)", _extension("VK_EXT_shader_subgroup_ballot")),
-            ("vote (EXT)", _extension("VK_EXT_shader_subgroup_vote")),
+        "16-bit storage": _of(
+            storage_buffers="storageBuffer16BitAccess",
+            uniform_buffers="uniformAndStorageBuffer16BitAccess",
+            push_constants="storagePushConstant16",
         ),
-    ),
-    (
-        "Types",
-        (
-            (
-                "integers, other widths",
-                _of(("int8", "shaderInt8"), ("int16", "shaderInt16"), ("int64", "shaderInt64")),
-            ),
-            ("floats, other widths", _of(("float16", "shaderFloat16"), ("float64", "shaderFloat64"))),
-            (
-                "8-bit storage",
-                _of(
-                    ("storage buffers", "storageBuffer8BitAccess"),
-                    ("uniform buffers", "uniformAndStorageBuffer8BitAccess"),
-                    ("push constants", "storagePushConstant8"),
-                ),
-            ),
-            (
-                "16-bit storage",
-                _of(
-                    ("storage buffers", "storageBuffer16BitAccess"),
-                    ("uniform buffers", "uniformAndStorageBuffer16BitAccess"),
-                    ("push constants", "storagePushConstant16"),
-                ),
-            ),
-            ("float16 controls", _float_controls(16)),
-            ("float32 controls", _float_controls(32)),
-            ("float64 controls", _float_controls(64)),
-            ("cooperative matrix", _matrices),
-        ),
-    ),
-    (
-        "Compute",
-        (
-            ("workgroup, invocations", _limit("maxComputeWorkGroupInvocations")),
-            ("workgroup, extent", _limit("maxComputeWorkGroupSize")),
-            ("groups in a dispatch", _limit("maxComputeWorkGroupCount")),
-            ("shared memory", _bytes("maxComputeSharedMemorySize")),
-            ("storage buffer", _bytes("maxStorageBufferRange")),
-            ("push constants", _bytes("maxPushConstantsSize")),
-            ("memory", _heaps),
-            ("timestamps", _timestamps),
-            ("shader clock", _of(("subgroup", "shaderSubgroupClock"), ("device", "shaderDeviceClock"))),
-            ("SM built-ins (NV)", _sm_builtins),
-        ),
-    ),
-)
-"""Titles and lines of the sections, in the order of output."""
+        "float16 controls": _float_controls(16),
+        "float32 controls": _float_controls(32),
+        "float64 controls": _float_controls(64),
+        "cooperative matrix": _matrices,
+    },
+    "Compute": {
+        "workgroup, invocations": _limit("maxComputeWorkGroupInvocations"),
+        "workgroup, extent": _limit("maxComputeWorkGroupSize"),
+        "groups in a dispatch": _limit("maxComputeWorkGroupCount"),
+        "shared memory": _limit("maxComputeSharedMemorySize", _size),
+        "storage buffer": _limit("maxStorageBufferRange", _size),
+        "push constants": _limit("maxPushConstantsSize", _size),
+        "memory": _heaps,
+        "timestamps": _timestamps,
+        "shader clock": _of(subgroup="shaderSubgroupClock", device="shaderDeviceClock"),
+        "SM built-ins (NV)": _sm_builtins,
+    },
+}
+"""Lines of each section by label, in the order of output."""

@@ -10,37 +10,36 @@ import numpy as np
 
 from vkgroup.device import Capabilities
 from vkgroup.probe.addition import AdditionOrders, addition_orders, terms
+from vkgroup.probe.branches import (
+    CONSTRUCTS,
+    READINGS,
+    InactiveLanes,
+    Reconvergence,
+    inactive_lanes,
+    keys,
+    reconvergence,
+    start_values,
+    taken_lanes,
+)
 from vkgroup.probe.floats import FLOAT16, FLOAT32, FLOAT64, FloatType, SpecialValues, inputs, special_values
-from vkgroup.probe.fullness import FullSubgroups, full_subgroups
-from vkgroup.probe.inactive import READINGS, InactiveLanes, inactive_lanes, start_values, taken_lanes
-from vkgroup.probe.mapping import InvocationMapping, invocation_mapping
+from vkgroup.probe.layout import invocation_mapping
 from vkgroup.probe.outcome import Observation
-from vkgroup.probe.reconvergence import CONSTRUCTS, Reconvergence, keys, reconvergence
-from vkgroup.probe.size import SubgroupSize, met_size
+from vkgroup.probe.size import SubgroupSize, full_subgroups, met_size
 from vkgroup.probe.subject import Subject
 from vkgroup.spec.categories import Category
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """One experiment.
+    """One experiment."""
 
-    Attributes
-    ----------
-    name : key of its outcome in JSON.
-    title : title in output for people.
-    observe : function that runs it on a device.
-    needs_all : required categories of subgroup operations.
-    needs_any : categories of which at least one is required; no condition if empty.
-    features : required features, by Vulkan's names.
-    """
-
-    name: str
-    title: str
-    observe: Callable[[Subject], Observation]
-    needs_all: tuple[Category, ...] = ()
+    name: str  # key of its outcome in JSON
+    title: str  # title in output for people
+    observe: Callable[[Subject], Observation]  # function that runs it on a device
+    needs_all: tuple[Category, ...] = ()  # required categories of subgroup operations
+    #: Categories of which at least one is required; no condition if empty.
     needs_any: tuple[Category, ...] = ()
-    features: tuple[str, ...] = ()
+    features: tuple[str, ...] = ()  # required features, by Vulkan's names
 
     def missing(self, capabilities: Capabilities) -> tuple[str, ...]:
         """Return the capabilities that a device lacks for the experiment, by Vulkan's names."""
@@ -64,14 +63,6 @@ def _subgroup_size(subject: Subject) -> SubgroupSize:
         met=met_size(subject.layouts),
         required={size: met_size([layout]) for size, layout in subject.required_layouts.items()},
     )
-
-
-def _invocation_mapping(subject: Subject) -> InvocationMapping:
-    return invocation_mapping(subject.layouts)
-
-
-def _full_subgroups(subject: Subject) -> FullSubgroups:
-    return full_subgroups(subject.layouts)
 
 
 _READING_CATEGORIES = {
@@ -139,7 +130,7 @@ def _addition_orders(subject: Subject) -> AdditionOrders:
 def _special_values(subject: Subject, kind: FloatType) -> SpecialValues:
     bits = inputs(kind, subject.size)
     result = subject.run_full_subgroups(
-        subject.module("floats", BITS=kind.bits),
+        subject.module("floats", BITS=kind.scalar.bits),
         len(bits),
         {"Bits": bits, "Result": np.zeros((len(bits), 8, *bits.shape[1:]), dtype=np.uint32)},
     )["Result"]
@@ -148,8 +139,10 @@ def _special_values(subject: Subject, kind: FloatType) -> SpecialValues:
 
 EXPERIMENTS = (
     Experiment("subgroup_size", "Observed subgroup size", _subgroup_size),
-    Experiment("invocation_mapping", "Invocations to lanes", _invocation_mapping),
-    Experiment("full_subgroups", "Full subgroups", _full_subgroups),
+    Experiment(
+        "invocation_mapping", "Invocations to lanes", lambda subject: invocation_mapping(subject.layouts)
+    ),
+    Experiment("full_subgroups", "Full subgroups", lambda subject: full_subgroups(subject.layouts)),
     Experiment(
         "inactive_lanes", "Reading an inactive lane", _inactive_lanes, needs_any=tuple(_READING_CATEGORIES)
     ),
@@ -163,7 +156,7 @@ EXPERIMENTS = (
             f"Denormals, NaN: {kind.name}",
             partial(_special_values, kind=kind),
             needs_all=(Category.ARITHMETIC,),
-            features=kind.features,
+            features=kind.scalar.subgroup_features,
         )
         for kind in (FLOAT32, FLOAT16, FLOAT64)
     ),

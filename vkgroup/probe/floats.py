@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from vkgroup.probe.outcome import Json, listed
+from vkgroup.probe.outcome import Observation, listed
+from vkgroup.reference.dtypes import dtype_of
+from vkgroup.spec.types import SCALARS, Scalar
 
 Values = NDArray[np.floating[Any]]
 Words = NDArray[np.uint32]
@@ -16,23 +18,19 @@ Words = NDArray[np.uint32]
 
 @dataclass(frozen=True)
 class FloatType:
-    """A floating-point type.
+    """A floating-point type, with its row in the table of types."""
 
-    Attributes
-    ----------
-    name : name in output and JSON.
-    bits : width in bits.
-    features : features that subgroup operations on the type need, by Vulkan's names.
-    """
+    scalar: Scalar
 
-    name: str
-    bits: int
-    features: tuple[str, ...]
+    @property
+    def name(self) -> str:
+        """Name in output and JSON."""
+        return f"float{self.scalar.bits}"
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """The NumPy type of its values."""
-        return np.dtype(f"f{self.bits // 8}")
+        return dtype_of(self.scalar)
 
     @property
     def smallest_normal(self) -> float:
@@ -40,9 +38,9 @@ class FloatType:
         return float(np.finfo(self.dtype).smallest_normal)
 
 
-FLOAT32 = FloatType("float32", 32, ())
-FLOAT16 = FloatType("float16", 16, ("shaderFloat16", "shaderSubgroupExtendedTypes"))
-FLOAT64 = FloatType("float64", 64, ("shaderFloat64",))
+FLOAT32 = FloatType(SCALARS["float"])
+FLOAT16 = FloatType(SCALARS["float16_t"])
+FLOAT64 = FloatType(SCALARS["double"])
 
 OPERATIONS = (
     ("subgroupAdd", "subgroupMul", "subgroupMin", "subgroupMax"),
@@ -55,22 +53,15 @@ ADD, MUL, MIN, MAX = range(4)
 
 @dataclass(frozen=True)
 class Row:
-    """One row of inputs: the values of lanes 0 and 1, the value of all others, and labels of the results.
+    """One row of inputs: the values of lanes 0 and 1, the value of all others, and labels of the results."""
 
-    Attributes
-    ----------
-    subject : description of the operands or the result.
-    operation : ADD, MUL, MIN or MAX; the row's results of other operations are ignored.
-    first, second : the values of lanes 0 and 1.
-    rest : the value of all other lanes.
-    results : the expected results and their labels; other results have the label "other".
-    """
-
-    subject: str
-    operation: int
+    subject: str  # description of the operands or the result
+    operation: int  # ADD, MUL, MIN or MAX; the row's results of other operations are ignored
+    #: `first`, `second`: the values of lanes 0 and 1.
     first: float
     second: float
-    rest: float
+    rest: float  # the value of all other lanes
+    #: The expected results and their labels; other results have the label "other".
     results: tuple[tuple[float, str], ...]
 
 
@@ -90,58 +81,47 @@ def rows(kind: FloatType) -> tuple[Row, ...]:
     """Return the rows of inputs for a type."""
     least, nan = kind.smallest_normal, float("nan")
 
-    def flushing(
-        subject: str, operation: int, first: float, second: float, rest: float, result: float
-    ) -> Row:
-        labels = ((result, "kept"), (0.0, "flushed"))
-        return Row(subject, operation, first, second, rest, labels)
+    def flush(subject: str, operation: int, first: float, second: float, rest: float, result: float) -> Row:
+        return Row(subject, operation, first, second, rest, ((result, "kept"), (0.0, "flushed")))
 
-    def choosing(
-        subject: str, operation: int, first: float, second: float, rest: float, result: float
-    ) -> Row:
+    def choose(subject: str, operation: int, first: float, second: float, rest: float, result: float) -> Row:
         labels = ((result, "number"), (nan, "NaN"), (rest, "another number"))
         return Row(subject, operation, first, second, rest, labels)
 
     return (
-        flushing(OPERANDS, ADD, 0.75 * least, 0.75 * least, 0.0, 1.5 * least),
-        flushing(RESULT, ADD, 1.5 * least, -least, 0.0, 0.5 * least),
-        flushing(OPERANDS, MUL, 0.5 * least, 4.0, 1.0, 2.0 * least),
-        flushing(RESULT, MUL, 2.0 * least, 0.25, 1.0, 0.5 * least),
-        flushing(OPERANDS, MIN, -0.5 * least, 0.0, 0.0, -0.5 * least),
-        flushing(OPERANDS, MAX, 0.5 * least, 0.0, 0.0, 0.5 * least),
-        choosing(NAN_FIRST, MIN, nan, 2.0, 3.0, 2.0),
-        choosing(NAN_SECOND, MIN, 2.0, nan, 3.0, 2.0),
+        flush(OPERANDS, ADD, 0.75 * least, 0.75 * least, 0.0, 1.5 * least),
+        flush(RESULT, ADD, 1.5 * least, -least, 0.0, 0.5 * least),
+        flush(OPERANDS, MUL, 0.5 * least, 4.0, 1.0, 2.0 * least),
+        flush(RESULT, MUL, 2.0 * least, 0.25, 1.0, 0.5 * least),
+        flush(OPERANDS, MIN, -0.5 * least, 0.0, 0.0, -0.5 * least),
+        flush(OPERANDS, MAX, 0.5 * least, 0.0, 0.0, 0.5 * least),
+        choose(NAN_FIRST, MIN, nan, 2.0, 3.0, 2.0),
+        choose(NAN_SECOND, MIN, 2.0, nan, 3.0, 2.0),
         Row(NAN_ALL, MIN, nan, nan, nan, ((nan, "NaN"), (float("inf"), "identity"))),
-        choosing(NAN_FIRST, MAX, nan, 3.0, 2.0, 3.0),
-        choosing(NAN_SECOND, MAX, 3.0, nan, 2.0, 3.0),
+        choose(NAN_FIRST, MAX, nan, 3.0, 2.0, 3.0),
+        choose(NAN_SECOND, MAX, 3.0, nan, 2.0, 3.0),
         Row(NAN_ALL, MAX, nan, nan, nan, ((nan, "NaN"), (float("-inf"), "identity"))),
     )
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Result of one row.
+    """Result of one row."""
 
-    Attributes
-    ----------
-    operation : the GLSL function or operator.
-    subject : description of the operands or the result, as in `Row`.
-    gives : "kept" or "flushed" (denormals); "number" (the correct number), "another number", "NaN" or
-        "identity" (the infinity that is the identity of minimum or maximum); "other"; or "lanes differ" if
-        the lanes of a subgroup have different results.
-    """
-
-    operation: str
-    subject: str
+    operation: str  # the GLSL function or operator
+    subject: str  # description of the operands or the result, as in `Row`
+    #: "kept" or "flushed" (denormals); "number" (the correct number), "another number", "NaN" or "identity"
+    #: (the infinity that is the identity of minimum or maximum); "other"; or "lanes differ" if the lanes of a
+    #: subgroup have different results.
     gives: str
 
 
 @dataclass(frozen=True)
-class SpecialValues:
+class SpecialValues(Observation):
     """Results of a type's operations for denormals and NaN, on subgroups of one size and on two values."""
 
     type: str
-    size: int
+    subgroup_size: int
     findings: tuple[Finding, ...]
 
     def lines(self) -> list[str]:
@@ -168,14 +148,6 @@ class SpecialValues:
         if len(groups) == 1:
             return next(iter(groups)) + " by all"
         return ", ".join(f"{words} by {listed(operations)}" for words, operations in groups.items())
-
-    def to_json(self) -> dict[str, Json]:
-        """Return all findings as JSON."""
-        findings: list[Json] = [
-            {"operation": finding.operation, "subject": finding.subject, "gives": finding.gives}
-            for finding in self.findings
-        ]
-        return {"type": self.type, "subgroup_size": self.size, "findings": findings}
 
 
 def inputs(kind: FloatType, size: int) -> Words:
@@ -233,5 +205,5 @@ def to_words(values: Values) -> Words:
 def from_words(words: Words, kind: FloatType) -> Values:
     """Return the values of pairs of words, the inverse of `to_words`: shape (…)."""
     wide = words[..., 0].astype(np.uint64) | words[..., 1].astype(np.uint64) << np.uint64(32)
-    values: Values = wide.astype(f"u{kind.bits // 8}").view(kind.dtype)
+    values: Values = wide.astype(f"u{kind.scalar.bits // 8}").view(kind.dtype)
     return values

@@ -2,42 +2,70 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar
+
+import msgspec
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 """A JSON value; floats are finite."""
 
 
-class Observation(Protocol):
-    """Result of an experiment: data, and lines for people."""
+def fields_of(data: object) -> dict[str, Json]:
+    """Return the fields of a dataclass as JSON."""
+    fields: dict[str, Json] = msgspec.json.decode(msgspec.json.encode(data))
+    return fields
 
+
+class Observation:
+    """Result of an experiment: a dataclass with data, and lines for people."""
+
+    @abstractmethod
     def lines(self) -> list[str]:
         """Return the result for people, one line per fact."""
 
     def to_json(self) -> dict[str, Json]:
-        """Return the result as strict JSON."""
+        """Return the result as strict JSON: the fields, unless a class adds to them."""
+        return fields_of(self)
 
 
 @dataclass(frozen=True)
-class Observed:
+class Outcome:
+    """Outcome of an experiment; `status` is its name in JSON."""
+
+    status: ClassVar[str]
+
+    @abstractmethod
+    def lines(self) -> list[str]:
+        """Return the outcome for people, one line per fact."""
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the status, the sentence and the data."""
+        return {"status": self.status, "sentence": "; ".join(self.lines()), **self._data()}
+
+    def _data(self) -> dict[str, Json]:
+        return fields_of(self)
+
+
+@dataclass(frozen=True)
+class Observed(Outcome):
     """The experiment ran; `observation` is its result."""
 
     observation: Observation
     status = "observed"
 
     def lines(self) -> list[str]:
-        """Return the result for people, one line per fact."""
+        """Return the lines of the observation."""
         return self.observation.lines()
 
-    def to_json(self) -> dict[str, Json]:
-        """Return the observation's data with its status and sentence."""
-        return {"status": self.status, "sentence": _sentence(self), **self.observation.to_json()}
+    def _data(self) -> dict[str, Json]:
+        return self.observation.to_json()
 
 
 @dataclass(frozen=True)
-class NotSupported:
+class NotSupported(Outcome):
     """The device lacks capabilities that the experiment needs; `missing` has Vulkan's names of them."""
 
     missing: tuple[str, ...]
@@ -47,13 +75,9 @@ class NotSupported:
         """Return a line with the missing capabilities."""
         return ["not supported: the device lacks " + ", ".join(self.missing)]
 
-    def to_json(self) -> dict[str, Json]:
-        """Return the status, the sentence and the missing capabilities."""
-        return {"status": self.status, "sentence": _sentence(self), "missing": list(self.missing)}
-
 
 @dataclass(frozen=True)
-class Failed:
+class Failed(Outcome):
     """The driver or the compiler reported an error; `message` is its text."""
 
     message: str
@@ -63,13 +87,9 @@ class Failed:
         """Return a line with the error."""
         return ["failed: " + self.message]
 
-    def to_json(self) -> dict[str, Json]:
-        """Return the status, the sentence and the message."""
-        return {"status": self.status, "sentence": _sentence(self), "message": self.message}
-
 
 @dataclass(frozen=True)
-class NotRun:
+class NotRun(Outcome):
     """The experiment was skipped; `reason` says why."""
 
     reason: str
@@ -78,17 +98,6 @@ class NotRun:
     def lines(self) -> list[str]:
         """Return a line with the reason."""
         return ["not run: " + self.reason]
-
-    def to_json(self) -> dict[str, Json]:
-        """Return the status, the sentence and the reason."""
-        return {"status": self.status, "sentence": _sentence(self), "reason": self.reason}
-
-
-Outcome = Observed | NotSupported | Failed | NotRun
-
-
-def _sentence(outcome: Outcome) -> str:
-    return "; ".join(outcome.lines())
 
 
 def listed(names: Sequence[str]) -> str:

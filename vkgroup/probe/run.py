@@ -18,19 +18,13 @@ from vkgroup.probe.subject import NoFullSubgroup, Subject
 
 @dataclass(frozen=True)
 class Probe:
-    """Declared capabilities of a device and outcomes of all experiments.
+    """Declared capabilities of a device and outcomes of all experiments."""
 
-    Attributes
-    ----------
-    capabilities : the declared capabilities.
-    outcomes : the outcome of each experiment, by its name, in the order in which they ran.
-    lost : whether the device was lost or hung; the remaining experiments were then not run.
-    interrupted : exception that ended the probe early (Ctrl-C); the remaining experiments were then not run.
-    """
-
-    capabilities: Capabilities
+    capabilities: Capabilities  # the declared capabilities
+    #: The outcome of each experiment, by its name, in the order in which they ran.
     outcomes: Mapping[str, Outcome]
-    lost: bool = False
+    lost: bool = False  # whether the device was lost or hung; the remaining experiments were then not run
+    #: Exception that ended the probe early (Ctrl-C); the remaining experiments were then not run.
     interrupted: KeyboardInterrupt | None = None
 
     def to_json(self) -> dict[str, Any]:

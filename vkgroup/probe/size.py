@@ -1,4 +1,7 @@
-"""Observed subgroup size, without and with a required subgroup size."""
+"""Observed subgroup size, without and with a required size, and full subgroups.
+
+A subgroup is full if it has as many invocations as the subgroup size.
+"""
 
 from __future__ import annotations
 
@@ -7,24 +10,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vkgroup.probe.layout import Layout
-from vkgroup.probe.outcome import Json, listed
+from vkgroup.probe.layout import Extent, Layout, text_of
+from vkgroup.probe.outcome import Json, Observation, fields_of, listed
 
 
 @dataclass(frozen=True)
 class MetSize:
-    """Sizes observed in workgroups that have enough invocations for a full subgroup.
+    """Sizes observed in workgroups that have enough invocations for a full subgroup."""
 
-    Attributes
-    ----------
-    built_in : the values of ``gl_SubgroupSize``, ascending.
-    populated : maximum number of invocations in one subgroup.
-    ballot_bits : maximum number of bits in ``subgroupBallot(true)``; None without ballot.
-    """
-
-    built_in: tuple[int, ...]
-    populated: int
-    ballot_bits: int | None
+    built_in: tuple[int, ...]  # the values of ``gl_SubgroupSize``, ascending
+    populated: int  # maximum number of invocations in one subgroup
+    ballot_bits: int | None  # maximum number of bits in ``subgroupBallot(true)``; None without ballot
 
     def is_exactly(self, size: int) -> bool:
         """Return whether all observations equal one size."""
@@ -38,29 +34,14 @@ class MetSize:
             words.append(f"ballots have at most {self.ballot_bits} bits")
         return ", ".join(words)
 
-    def to_json(self) -> dict[str, Json]:
-        """Return the sizes as JSON."""
-        return {
-            "built_in": list(self.built_in),
-            "populated": self.populated,
-            "ballot_bits": self.ballot_bits,
-        }
-
 
 @dataclass(frozen=True)
-class SubgroupSize:
-    """Subgroup size: declared, observed, and observed for each size that can be required.
+class SubgroupSize(Observation):
+    """Subgroup size: declared, observed, and observed for each size that can be required."""
 
-    Attributes
-    ----------
-    declared : ``VkPhysicalDeviceSubgroupProperties::subgroupSize``.
-    met : sizes observed when no size is required.
-    required : observed sizes by required size; empty if no size can be required.
-    """
-
-    declared: int
-    met: MetSize
-    required: Mapping[int, MetSize]
+    declared: int  # ``VkPhysicalDeviceSubgroupProperties::subgroupSize``
+    met: MetSize  # sizes observed when no size is required
+    required: Mapping[int, MetSize]  # observed sizes by required size; empty if no size can be required
 
     def lines(self) -> list[str]:
         """Return lines that compare the observed sizes with the declared and required ones."""
@@ -76,14 +57,6 @@ class SubgroupSize:
                 lines.append(f"when {size} is required, {met.in_words()}")
         return lines
 
-    def to_json(self) -> dict[str, Json]:
-        """Return the declared and the observed sizes as JSON."""
-        return {
-            "declared": self.declared,
-            "met": self.met.to_json(),
-            "required": {str(size): met.to_json() for size, met in self.required.items()},
-        }
-
 
 def met_size(layouts: Sequence[Layout]) -> MetSize:
     """Return the sizes observed in a set of workgroups."""
@@ -94,3 +67,87 @@ def met_size(layouts: Sequence[Layout]) -> MetSize:
         populated=max(max(layout.populations) for layout in layouts),
         ballot_bits=max(ballots) if ballots else None,
     )
+
+
+@dataclass(frozen=True)
+class Filling:
+    """Number of invocations in each subgroup of one workgroup."""
+
+    extent: Extent  # the workgroup's size in x, y and z
+    subgroup_size: int  # the greatest ``gl_SubgroupSize`` in it
+    populations: tuple[int, ...]  # invocations of each subgroup, in the order of `Layout.subgroup`
+
+    @property
+    def multiple(self) -> bool:
+        """Whether the workgroup is a multiple of the subgroup size."""
+        return sum(self.populations) % self.subgroup_size == 0
+
+    @property
+    def tight(self) -> bool:
+        """Whether every subgroup is full, except the last, which has the remaining invocations."""
+        needed = -(-sum(self.populations) // self.subgroup_size)
+        return len(self.populations) == needed and {*self.populations[:-1]} <= {self.subgroup_size}
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the populations and the properties derived from them."""
+        return fields_of(self) | {"multiple_of_subgroup_size": self.multiple, "all_but_last_full": self.tight}
+
+
+@dataclass(frozen=True)
+class FullSubgroups(Observation):
+    """Invocations per subgroup in several workgroups."""
+
+    fillings: tuple[Filling, ...]
+
+    @property
+    def full_in_multiples(self) -> bool:
+        """Whether all subgroups are full in every workgroup that is a multiple of the subgroup size."""
+        return all(filling.tight for filling in self.fillings if filling.multiple)
+
+    @property
+    def only_last_partial(self) -> bool:
+        """Whether in other workgroups only the last subgroup is not full."""
+        return all(filling.tight for filling in self.fillings if not filling.multiple)
+
+    def lines(self) -> list[str]:
+        """Return lines that describe which subgroups are full."""
+        others = [filling for filling in self.fillings if not filling.multiple]
+        if self.full_in_multiples:
+            lines = ["full in workgroups that are a multiple of the size"]
+        else:
+            loose = [_text(filling) for filling in self.fillings if filling.multiple and not filling.tight]
+            lines = [f"not always full in workgroups that are a multiple of the size: {listed(loose)}"]
+        if others and self.only_last_partial:
+            lines.append(f"in others, only the last subgroup is not full ({_text(others[0])})")
+        elif others:
+            loose = [_text(filling) for filling in others if not filling.tight]
+            lines.append(f"in others, not only the last subgroup is not full: {listed(loose)}")
+        return lines
+
+    def to_json(self) -> dict[str, Json]:
+        """Return each workgroup's populations and the two conclusions."""
+        return {
+            "full_in_multiples": self.full_in_multiples,
+            "only_last_partial": self.only_last_partial,
+            "workgroups": [filling.to_json() for filling in self.fillings],
+        }
+
+
+def full_subgroups(layouts: Sequence[Layout]) -> FullSubgroups:
+    """Return the number of invocations in each subgroup of several workgroups."""
+    return FullSubgroups(
+        tuple(
+            Filling(layout.extent, int(layout.subgroup_size.max()), layout.populations) for layout in layouts
+        )
+    )
+
+
+def _text(filling: Filling) -> str:
+    runs: list[list[int]] = []
+    for count in filling.populations:
+        if runs and runs[-1][1] == count:
+            runs[-1][0] += 1
+        else:
+            runs.append([1, count])
+    shown = " + ".join(f"{times} of {count}" for times, count in runs[:4]) + (" + …" if len(runs) > 4 else "")
+    return f"{text_of(filling.extent)}: {shown}"

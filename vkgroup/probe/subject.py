@@ -22,12 +22,7 @@ class NoFullSubgroup(Exception):
 
 
 class Subject:
-    """A device under observation.
-
-    Parameters
-    ----------
-    device : an open device; stays open.
-    """
+    """A device under observation, which stays open."""
 
     def __init__(self, device: Device) -> None:
         self.device = device

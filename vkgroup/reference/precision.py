@@ -48,17 +48,13 @@ _SPLITTER = 2.0**27 + 1
 
 
 class Interval(NamedTuple):
-    """The legal range of each lane's result.
+    """The legal range of each lane's result."""
 
-    Attributes
-    ----------
-    low, high : (subgroups, size, components), inclusive ends.
-    defined : bool, the same shape. False where the lane is inactive, or where a NaN or an infinity takes
-        part or overflow or underflow may happen, so that no range holds; the ends are arbitrary there.
-    """
-
+    #: `low`, `high`: (subgroups, size, components), inclusive ends.
     low: Float64
     high: Float64
+    #: Bool, the same shape. False where the lane is inactive, or where a NaN or an infinity takes part or
+    #: overflow or underflow may happen, so that no range holds; the ends are arbitrary there.
     defined: Flags
 
 

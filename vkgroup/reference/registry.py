@@ -8,54 +8,29 @@ from inspect import cleandoc
 from vkgroup.reference.semantics import (
     ballot,
     basic,
-    legacy,
-    partitioned,
+    partitions,
     quad,
-    rotate,
     shuffle,
-    shuffle_relative,
     thread_group,
     variables,
-    vote,
 )
-from vkgroup.reference.semantics.definitions import DEFINITIONS, Reference
 from vkgroup.reference.semantics.groups import OPERATORS, clustered, reduce, scan
-from vkgroup.reference.semantics.partitions import partitioned as reduce_partitioned
+from vkgroup.reference.semantics.lanes import DEFINITIONS, SHARED, Reference
 from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
 from vkgroup.spec.operations import Operation
 from vkgroup.spec.sentences import SENTENCES
 
-MODULES = (
-    ballot,
-    basic,
-    legacy,
-    partitioned,
-    quad,
-    rotate,
-    shuffle,
-    shuffle_relative,
-    thread_group,
-    variables,
-    vote,
-)
+MODULES = (ballot, basic, partitions, quad, shuffle, thread_group, variables)
 """The modules whose functions define built-ins."""
 
 
 def reference_of(name: str) -> Reference:
-    """Return the function that computes the result of a built-in.
+    """Return the function that computes a built-in of GLSL, ``"subgroupAdd"`` or ``"gl_SubgroupSize"``.
 
-    Parameters
-    ----------
-    name : of the built-in in GLSL, ``"subgroupAdd"`` or ``"gl_SubgroupSize"``.
-
-    Raises
-    ------
-    KeyError
-        No function defines it.
+    Raises KeyError if no function computes it.
     """
-    if name in DEFINITIONS:
-        return DEFINITIONS[name]
-    return _reduction(SUBGROUP_OPERATIONS[name])
+    function = DEFINITIONS.get(name) or SHARED.get(name)
+    return function or _reduction(SUBGROUP_OPERATIONS[name])
 
 
 def _reduction(row: Operation) -> Reference:
@@ -69,7 +44,7 @@ def _reduction(row: Operation) -> Reference:
     if group == "ClusteredReduce":
         return partial(clustered, operator)
     if group.startswith("Partitioned"):
-        return partial(reduce_partitioned, operator, group.removeprefix("Partitioned").removesuffix("NV"))
+        return partial(partitions.partitioned, operator, group.removeprefix("Partitioned").removesuffix("NV"))
     return partial(scan, operator, group)
 
 

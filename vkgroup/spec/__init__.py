@@ -1,5 +1,7 @@
 """Facts of the specifications as data, each written once.
 
-This package is the lowest layer: it imports nothing of vkgroup but itself, no NumPy, and reads no file. The
-functions that compute results are attached to its rows in `vkgroup.reference.registry`.
+This package is the lowest layer: it imports only itself and the standard library, and reads no file.
+`vkgroup.spec.registry` is generated from the registry files that installed packages provide. No package
+provides vk.xml, so features, extensions, limits and sentences are written by hand. The functions that compute
+results are attached to the rows in `vkgroup.reference.registry`.
 """

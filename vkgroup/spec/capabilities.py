@@ -5,129 +5,95 @@ The source is Vulkan 1.4, appendix "Vulkan Environment for SPIR-V".
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from vkgroup.spec.categories import Category
 
+_WITHOUT_NEED = """
+    Matrix Shader InputAttachment Sampled1D Image1D SampledBuffer ImageBuffer ImageQuery DerivativeControl
+    DeviceGroup
+"""
 
-def _needs(category: Category) -> str:
-    """Return the need of a category's capability: its bit, or the first feature that came with it."""
-    return category.features[0] if category.features else category.declared
+#: Capabilities with the name of their feature.
+_NAMED_AS_FEATURE = """
+    RayTraversalPrimitiveCullingKHR RayQueryKHR StorageBuffer16BitAccess UniformAndStorageBuffer16BitAccess
+    StoragePushConstant16 StorageInputOutput16 StorageBuffer8BitAccess UniformAndStorageBuffer8BitAccess
+    StoragePushConstant8 VariablePointersStorageBuffer VariablePointers VulkanMemoryModel
+    VulkanMemoryModelDeviceScope WorkgroupMemoryExplicitLayoutKHR WorkgroupMemoryExplicitLayout8BitAccessKHR
+    WorkgroupMemoryExplicitLayout16BitAccessKHR RuntimeDescriptorArray ImageCubeArray SampleRateShading
+    ComputeDerivativeGroupQuadsKHR ComputeDerivativeGroupLinearKHR ShaderSMBuiltinsNV CooperativeMatrixKHR
+    LongVectorEXT CooperativeMatrixReductionsNV CooperativeMatrixConversionsNV
+    CooperativeMatrixPerElementOperationsNV CooperativeMatrixTensorAddressingNV
+    CooperativeMatrixBlockLoadsNV
+"""
+
+#: Capabilities whose feature has "shader" before the name.
+_NAMED_AS_SHADER_FEATURE = """
+    DrawParameters Float64 Int64 Int16 Float16 Int8 UniformBufferArrayDynamicIndexing
+    SampledImageArrayDynamicIndexing StorageBufferArrayDynamicIndexing StorageImageArrayDynamicIndexing
+    UniformTexelBufferArrayDynamicIndexing StorageTexelBufferArrayDynamicIndexing
+    InputAttachmentArrayDynamicIndexing UniformBufferArrayNonUniformIndexing
+    SampledImageArrayNonUniformIndexing StorageBufferArrayNonUniformIndexing
+    StorageImageArrayNonUniformIndexing UniformTexelBufferArrayNonUniformIndexing
+    StorageTexelBufferArrayNonUniformIndexing InputAttachmentArrayNonUniformIndexing
+    StorageImageExtendedFormats StorageImageMultisample ImageGatherExtended ClipDistance CullDistance
+    DemoteToHelperInvocation QuadControlKHR BFloat16TypeKHR BFloat16DotProductKHR
+    BFloat16CooperativeMatrixKHR FloatControls2 ExpectAssumeKHR
+"""
+
+_FLOAT_MODES = """
+    DenormPreserve DenormFlushToZero SignedZeroInfNanPreserve RoundingModeRTE RoundingModeRTZ
+"""
+
+
+def _stem(capability: str) -> str:
+    """Return the name of a capability without its vendor."""
+    return re.sub("(KHR|EXT|NV)$", "", capability)
+
+
+def _memories(feature: str, *memories: str) -> str:
+    """Return the features of an atomic operation in several kinds of memory, as alternatives."""
+    return "|".join(f"shader{memory}{feature}" for memory in memories)
 
 
 CAPABILITIES: Mapping[str, str] = {
-    **{category.capability: _needs(category) for category in Category},
-    "Matrix": "",
-    "Shader": "",
-    "InputAttachment": "",
-    "Sampled1D": "",
-    "Image1D": "",
-    "SampledBuffer": "",
-    "ImageBuffer": "",
-    "ImageQuery": "",
-    "DerivativeControl": "",
-    "DeviceGroup": "",
-    "DrawParameters": "shaderDrawParameters",
+    **{category.capability: (*category.features, category.declared)[0] for category in Category},
+    **dict.fromkeys(_WITHOUT_NEED.split(), ""),
+    **{name: name[0].lower() + _stem(name)[1:] for name in _NAMED_AS_FEATURE.split()},
+    **{name: f"shader{_stem(name)}" for name in _NAMED_AS_SHADER_FEATURE.split()},
+    **dict.fromkeys(_FLOAT_MODES.split(), "1.2|VK_KHR_shader_float_controls"),
     "MultiView": "multiview",
     "Geometry": "geometryShader",
     "Tessellation": "tessellationShader",
     "MeshShadingEXT": "meshShader",
     "RayTracingKHR": "rayTracingPipeline",
-    "RayTraversalPrimitiveCullingKHR": "rayTraversalPrimitiveCulling",
-    "RayQueryKHR": "rayQuery",
     "GeometryPointSize": "shaderTessellationAndGeometryPointSize",
     "TessellationPointSize": "shaderTessellationAndGeometryPointSize",
-    "Float64": "shaderFloat64",
-    "Int64": "shaderInt64",
-    "Int16": "shaderInt16",
-    "Float16": "shaderFloat16",
-    "Int8": "shaderInt8",
     "Int64ImageEXT": "shaderImageInt64Atomics",
-    "Int64Atomics": "shaderBufferInt64Atomics|shaderSharedInt64Atomics",
-    "AtomicFloat32AddEXT": (
-        "shaderBufferFloat32AtomicAdd|shaderSharedFloat32AtomicAdd|shaderImageFloat32AtomicAdd"
-    ),
-    "AtomicFloat64AddEXT": "shaderBufferFloat64AtomicAdd|shaderSharedFloat64AtomicAdd",
-    "AtomicFloat16AddEXT": "shaderBufferFloat16AtomicAdd|shaderSharedFloat16AtomicAdd",
-    "AtomicFloat16MinMaxEXT": "shaderBufferFloat16AtomicMinMax|shaderSharedFloat16AtomicMinMax",
-    "AtomicFloat32MinMaxEXT": (
-        "shaderBufferFloat32AtomicMinMax|shaderSharedFloat32AtomicMinMax|shaderImageFloat32AtomicMinMax"
-    ),
-    "AtomicFloat64MinMaxEXT": "shaderBufferFloat64AtomicMinMax|shaderSharedFloat64AtomicMinMax",
-    "StorageBuffer16BitAccess": "storageBuffer16BitAccess",
-    "UniformAndStorageBuffer16BitAccess": "uniformAndStorageBuffer16BitAccess",
-    "StoragePushConstant16": "storagePushConstant16",
-    "StorageInputOutput16": "storageInputOutput16",
-    "StorageBuffer8BitAccess": "storageBuffer8BitAccess",
-    "UniformAndStorageBuffer8BitAccess": "uniformAndStorageBuffer8BitAccess",
-    "StoragePushConstant8": "storagePushConstant8",
-    "VariablePointersStorageBuffer": "variablePointersStorageBuffer",
-    "VariablePointers": "variablePointers",
-    "VulkanMemoryModel": "vulkanMemoryModel",
-    "VulkanMemoryModelDeviceScope": "vulkanMemoryModelDeviceScope",
+    "Int64Atomics": _memories("Int64Atomics", "Buffer", "Shared"),
+    "AtomicFloat32AddEXT": _memories("Float32AtomicAdd", "Buffer", "Shared", "Image"),
+    "AtomicFloat64AddEXT": _memories("Float64AtomicAdd", "Buffer", "Shared"),
+    "AtomicFloat16AddEXT": _memories("Float16AtomicAdd", "Buffer", "Shared"),
+    "AtomicFloat16MinMaxEXT": _memories("Float16AtomicMinMax", "Buffer", "Shared"),
+    "AtomicFloat32MinMaxEXT": _memories("Float32AtomicMinMax", "Buffer", "Shared", "Image"),
+    "AtomicFloat64MinMaxEXT": _memories("Float64AtomicMinMax", "Buffer", "Shared"),
     "PhysicalStorageBufferAddresses": "bufferDeviceAddress",
-    "WorkgroupMemoryExplicitLayoutKHR": "workgroupMemoryExplicitLayout",
-    "WorkgroupMemoryExplicitLayout8BitAccessKHR": "workgroupMemoryExplicitLayout8BitAccess",
-    "WorkgroupMemoryExplicitLayout16BitAccessKHR": "workgroupMemoryExplicitLayout16BitAccess",
-    "UniformBufferArrayDynamicIndexing": "shaderUniformBufferArrayDynamicIndexing",
-    "SampledImageArrayDynamicIndexing": "shaderSampledImageArrayDynamicIndexing",
-    "StorageBufferArrayDynamicIndexing": "shaderStorageBufferArrayDynamicIndexing",
-    "StorageImageArrayDynamicIndexing": "shaderStorageImageArrayDynamicIndexing",
-    "UniformTexelBufferArrayDynamicIndexing": "shaderUniformTexelBufferArrayDynamicIndexing",
-    "StorageTexelBufferArrayDynamicIndexing": "shaderStorageTexelBufferArrayDynamicIndexing",
-    "InputAttachmentArrayDynamicIndexing": "shaderInputAttachmentArrayDynamicIndexing",
     "ShaderNonUniform": "1.2|VK_EXT_descriptor_indexing",
-    "RuntimeDescriptorArray": "runtimeDescriptorArray",
-    "UniformBufferArrayNonUniformIndexing": "shaderUniformBufferArrayNonUniformIndexing",
-    "SampledImageArrayNonUniformIndexing": "shaderSampledImageArrayNonUniformIndexing",
-    "StorageBufferArrayNonUniformIndexing": "shaderStorageBufferArrayNonUniformIndexing",
-    "StorageImageArrayNonUniformIndexing": "shaderStorageImageArrayNonUniformIndexing",
-    "UniformTexelBufferArrayNonUniformIndexing": "shaderUniformTexelBufferArrayNonUniformIndexing",
-    "StorageTexelBufferArrayNonUniformIndexing": "shaderStorageTexelBufferArrayNonUniformIndexing",
-    "InputAttachmentArrayNonUniformIndexing": "shaderInputAttachmentArrayNonUniformIndexing",
-    "StorageImageExtendedFormats": "shaderStorageImageExtendedFormats",
     "StorageImageReadWithoutFormat": "shaderStorageImageReadWithoutFormat|1.3",
     "StorageImageWriteWithoutFormat": "shaderStorageImageWriteWithoutFormat|1.3",
-    "StorageImageMultisample": "shaderStorageImageMultisample",
-    "ImageGatherExtended": "shaderImageGatherExtended",
-    "ImageCubeArray": "imageCubeArray",
     "SampledCubeArray": "imageCubeArray",
     "ImageMSArray": "shaderStorageImageMultisample",
     "MinLod": "shaderResourceMinLod",
     "SparseResidency": "shaderResourceResidency",
-    "ClipDistance": "shaderClipDistance",
-    "CullDistance": "shaderCullDistance",
-    "SampleRateShading": "sampleRateShading",
     "InterpolationFunction": "sampleRateShading",
-    "DemoteToHelperInvocation": "shaderDemoteToHelperInvocation",
     "DotProduct": "shaderIntegerDotProduct",
     "DotProductInputAll": "shaderIntegerDotProduct",
     "DotProductInput4x8Bit": "shaderIntegerDotProduct",
     "DotProductInput4x8BitPacked": "shaderIntegerDotProduct",
-    "QuadControlKHR": "shaderQuadControl",
-    "ComputeDerivativeGroupQuadsKHR": "computeDerivativeGroupQuads",
-    "ComputeDerivativeGroupLinearKHR": "computeDerivativeGroupLinear",
     "SubgroupBallotKHR": "VK_EXT_shader_subgroup_ballot",
     "SubgroupVoteKHR": "VK_EXT_shader_subgroup_vote",
-    "ShaderSMBuiltinsNV": "shaderSMBuiltins",
     "ShaderClockKHR": "shaderSubgroupClock|shaderDeviceClock",
-    "CooperativeMatrixKHR": "cooperativeMatrix",
-    "LongVectorEXT": "longVector",
-    "BFloat16TypeKHR": "shaderBFloat16Type",
-    "BFloat16DotProductKHR": "shaderBFloat16DotProduct",
-    "BFloat16CooperativeMatrixKHR": "shaderBFloat16CooperativeMatrix",
-    "CooperativeMatrixReductionsNV": "cooperativeMatrixReductions",
-    "CooperativeMatrixConversionsNV": "cooperativeMatrixConversions",
-    "CooperativeMatrixPerElementOperationsNV": "cooperativeMatrixPerElementOperations",
-    "CooperativeMatrixTensorAddressingNV": "cooperativeMatrixTensorAddressing",
-    "CooperativeMatrixBlockLoadsNV": "cooperativeMatrixBlockLoads",
-    "DenormPreserve": "1.2|VK_KHR_shader_float_controls",
-    "DenormFlushToZero": "1.2|VK_KHR_shader_float_controls",
-    "SignedZeroInfNanPreserve": "1.2|VK_KHR_shader_float_controls",
-    "RoundingModeRTE": "1.2|VK_KHR_shader_float_controls",
-    "RoundingModeRTZ": "1.2|VK_KHR_shader_float_controls",
-    "FloatControls2": "shaderFloatControls2",
-    "ExpectAssumeKHR": "shaderExpectAssume",
 }
 """Needs of each SPIR-V capability: alternatives joined by "|".
 
@@ -192,13 +158,7 @@ MODES: Mapping[str, str] = {
 }
 """Needs of each execution mode, in the same notation; a mode that is not here needs nothing."""
 
-FLOAT_MODES: Mapping[str, str] = {
-    "DenormPreserve": "shaderDenormPreserveFloat",
-    "DenormFlushToZero": "shaderDenormFlushToZeroFloat",
-    "SignedZeroInfNanPreserve": "shaderSignedZeroInfNanPreserveFloat",
-    "RoundingModeRTE": "shaderRoundingModeRTEFloat",
-    "RoundingModeRTZ": "shaderRoundingModeRTZFloat",
-}
+FLOAT_MODES: Mapping[str, str] = {name: f"shader{name}Float" for name in _FLOAT_MODES.split()}
 """Members of VkPhysicalDeviceFloatControlsProperties, without the width, by execution mode."""
 
 SPIRV_VERSIONS: tuple[tuple[tuple[int, int], tuple[int, int]], ...] = (

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from enum import Enum
 
+from vkgroup.spec import registry
+
 
 class Category(Enum):
     """A bit of VkSubgroupFeatureFlagBits, in the order of the bits; the value is its name.
@@ -43,8 +45,8 @@ class Category(Enum):
 
     @property
     def bit(self) -> int:
-        """The bit's value; Vulkan numbers the categories in this order."""
-        return 1 << list(Category).index(self)
+        """The bit's value."""
+        return (registry.SUBGROUP_FEATURES | _NEWER_FEATURES)[self.feature]
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -68,10 +70,11 @@ class Category(Enum):
     @property
     def spirv_extension(self) -> str:
         """The SPIR-V extension that brings its instructions; "" for those of SPIR-V 1.3."""
-        if self is Category.PARTITIONED:
-            return "SPV_NV_shader_subgroup_partitioned"
-        return "SPV_KHR_subgroup_rotate" if self.features else ""
+        return registry.CAPABILITY_EXTENSIONS[self.capability]
 
+
+#: Values that are newer than the headers of the `vulkan` package (VK_KHR_shader_subgroup_rotate).
+_NEWER_FEATURES = {"VK_SUBGROUP_FEATURE_ROTATE_BIT": 0x200, "VK_SUBGROUP_FEATURE_ROTATE_CLUSTERED_BIT": 0x400}
 
 KHR_CATEGORIES = tuple(Category)[:8]
 """The parts of KHR_shader_subgroup."""
@@ -95,13 +98,11 @@ class ExtendedCategory(Enum):
     @property
     def capability(self) -> str:
         """The SPIR-V capability."""
-        return {"QUAD_CONTROL": "QuadControlKHR", "ARB_BALLOT": "SubgroupBallotKHR"}.get(
-            self.name, "SubgroupVoteKHR"
-        )
+        if self is ExtendedCategory.QUAD_CONTROL:
+            return "QuadControlKHR"
+        return "SubgroupBallotKHR" if self is ExtendedCategory.ARB_BALLOT else "SubgroupVoteKHR"
 
     @property
     def spirv_extension(self) -> str:
         """The SPIR-V extension that brings its instructions."""
-        return {"QUAD_CONTROL": "SPV_KHR_quad_control", "ARB_BALLOT": "SPV_KHR_shader_ballot"}.get(
-            self.name, "SPV_KHR_subgroup_vote"
-        )
+        return registry.CAPABILITY_EXTENSIONS[self.capability]

@@ -5,144 +5,78 @@ Rows are as in `vkgroup.spec.operations`. The name of a row is that of the GLSL 
 
 from __future__ import annotations
 
-from types import MappingProxyType
+from typing import Any
 
 from vkgroup.spec.categories import Category, ExtendedCategory
 from vkgroup.spec.operations import (
-    ALL_KINDS,
-    OPCODE_PREFIXES,
+    BALLOT,
+    CLUSTER_SIZE,
     OPERATIONS,
+    PREDICATE,
+    VALUE,
     Operand,
     OperandKind,
     Operation,
-    types_of,
+    combining,
+    row,
 )
-from vkgroup.spec.sentences import SENTENCES
 from vkgroup.spec.types import TYPES
 
-_VALUE = Operand(OperandKind.VALUE)
-_PREDICATE = Operand(OperandKind.PREDICATE, TYPES["bool"])
-_BALLOT = Operand(OperandKind.BALLOT, TYPES["uvec4"])
 _ID = Operand(OperandKind.ID, TYPES["uint"], uniform=True)
 _DELTA = Operand(OperandKind.DELTA, TYPES["uint"], uniform=True)
-_CLUSTER_SIZE = Operand(OperandKind.CLUSTER_SIZE, TYPES["uint"], constant=True)
+_NUMBERS = ("float", "int", "uint")
 
 
-def _row(
-    name: str,
-    category: Category | ExtendedCategory,
-    opcode: str,
-    operands: tuple[Operand, ...],
-    result: str,
-    kinds: tuple[str, ...] = ALL_KINDS,
+def _later(
+    name: str, category: Category | ExtendedCategory, opcode: str, *operands: Operand, **columns: Any
 ) -> Operation:
-    """Return the row of a function of one instruction; `kinds` are those of its VALUE.
-
-    glslang 13 has those of NV_shader_subgroup_partitioned; it lacks the others, or has them with other types.
-    """
-    type_ = operands[0].type
-    return Operation(
-        name,
-        category,
-        MappingProxyType(dict.fromkeys((type_.scalar.kind,) if type_ else kinds, opcode)),
-        operands,
-        types=(type_,) if type_ else types_of(kinds),
-        result=result,
-        sentence=SENTENCES[name],
-        by_instruction=category is not Category.PARTITIONED,
-    )
+    """Return the row of a function that glslang 13 lacks, or has with other types."""
+    return row(name, category, opcode, operands, by_instruction=True, **columns)
 
 
-def _partitioned(group_operation: str, infix: str, operator: str) -> Operation:
-    """Return the row of ``subgroupPartitioned<infix><operator>NV``."""
-    name = f"subgroupPartitioned{infix}{operator}NV"
-    prefixes = OPCODE_PREFIXES[operator]
-    return Operation(
-        name,
-        Category.PARTITIONED,
-        MappingProxyType({k: f"OpGroupNonUniform{prefix}{operator}" for k, prefix in prefixes.items()}),
-        (_VALUE, _BALLOT),
-        types=types_of(tuple(prefixes)),
-        result="value",
-        sentence=SENTENCES[name],
-        operator=operator,
-        group_operation=f"Partitioned{group_operation}NV",
-    )
+def _vote(name: str, category: ExtendedCategory, opcode: str) -> Operation:
+    return _later(name, category, opcode, PREDICATE, result="bool")
 
 
 _ROWS = (
-    _row(
-        "subgroupRotate",
-        Category.ROTATE,
-        "OpGroupNonUniformRotateKHR",
-        (_VALUE, _DELTA),
-        "value",
-    ),
-    _row(
-        "subgroupClusteredRotate",
-        Category.ROTATE_CLUSTERED,
-        "OpGroupNonUniformRotateKHR",
-        (_VALUE, _DELTA, _CLUSTER_SIZE),
-        "value",
-    ),
-    _row(
-        "subgroupPartitionNV",
-        Category.PARTITIONED,
-        "OpGroupNonUniformPartitionNV",
-        (_VALUE,),
-        "uvec4",
-    ),
+    _later("subgroupRotate", Category.ROTATE, "RotateKHR", VALUE, _DELTA),
+    _later("subgroupClusteredRotate", Category.ROTATE_CLUSTERED, "RotateKHR", VALUE, _DELTA, CLUSTER_SIZE),
+    row("subgroupPartitionNV", Category.PARTITIONED, "PartitionNV", result="uvec4"),
     *(
-        _partitioned(group_operation, infix, operator)
-        for group_operation, infix in (
-            ("Reduce", ""),
-            ("InclusiveScan", "Inclusive"),
-            ("ExclusiveScan", "Exclusive"),
-        )
-        for operator in OPCODE_PREFIXES
-    ),
-    *(
-        _row(name, ExtendedCategory.QUAD_CONTROL, opcode, (_PREDICATE,), "bool")
-        for name, opcode in (
-            ("subgroupQuadAll", "OpGroupNonUniformQuadAllKHR"),
-            ("subgroupQuadAny", "OpGroupNonUniformQuadAnyKHR"),
+        operation
+        for group, infix in {"Reduce": "", "InclusiveScan": "Inclusive", "ExclusiveScan": "Exclusive"}.items()
+        for operation in combining(
+            f"subgroupPartitioned{infix}{{}}NV",
+            Category.PARTITIONED,
+            f"Partitioned{group}NV",
+            (VALUE, BALLOT),
         )
     ),
-    _row(
-        "ballotARB",
-        ExtendedCategory.ARB_BALLOT,
-        "OpSubgroupBallotKHR",
-        (_PREDICATE,),
-        "uvec4",
-    ),
-    _row(
+    _vote("subgroupQuadAll", ExtendedCategory.QUAD_CONTROL, "QuadAllKHR"),
+    _vote("subgroupQuadAny", ExtendedCategory.QUAD_CONTROL, "QuadAnyKHR"),
+    _later("ballotARB", ExtendedCategory.ARB_BALLOT, "OpSubgroupBallotKHR", PREDICATE, result="uvec4"),
+    _later(
         "readInvocationARB",
         ExtendedCategory.ARB_BALLOT,
         "OpSubgroupReadInvocationKHR",
-        (_VALUE, _ID),
-        "value",
-        kinds=("float", "int", "uint"),
+        VALUE,
+        _ID,
+        kinds=_NUMBERS,
     ),
-    _row(
+    _later(
         "readFirstInvocationARB",
         ExtendedCategory.ARB_BALLOT,
         "OpSubgroupFirstInvocationKHR",
-        (_VALUE,),
-        "value",
-        kinds=("float", "int", "uint"),
+        VALUE,
+        kinds=_NUMBERS,
     ),
-    *(
-        _row(name, ExtendedCategory.ARB_VOTE, opcode, (_PREDICATE,), "bool")
-        for name, opcode in (
-            ("anyInvocationARB", "OpSubgroupAnyKHR"),
-            ("allInvocationsARB", "OpSubgroupAllKHR"),
-            ("allInvocationsEqualARB", "OpSubgroupAllEqualKHR"),
-        )
-    ),
+    _vote("anyInvocationARB", ExtendedCategory.ARB_VOTE, "OpSubgroupAnyKHR"),
+    _vote("allInvocationsARB", ExtendedCategory.ARB_VOTE, "OpSubgroupAllKHR"),
+    _vote("allInvocationsEqualARB", ExtendedCategory.ARB_VOTE, "OpSubgroupAllEqualKHR"),
 )
 
 EXTENDED_OPERATIONS: dict[str, Operation] = {operation.name: operation for operation in _ROWS}
-"""Every such function by its GLSL name."""
+"""Every function of these extensions by its GLSL name."""
 
 SUBGROUP_OPERATIONS: dict[str, Operation] = OPERATIONS | {
     operation.name: operation for operation in _ROWS if isinstance(operation.category, Category)

@@ -4,28 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Any
 
 Version = tuple[int, int]
 
 
 @dataclass(frozen=True)
 class FeatureStruct:
-    """One struct of features.
+    """One struct of features."""
 
-    Attributes
-    ----------
-    name : its C name.
-    extension : the extension that brings it; empty where only a core version does.
-    core : the Vulkan version that has it in its core; None where none does.
-    replaced : the version from which a struct of the core has the same members, so that a chain must not have
-        both (VUID-VkDeviceCreateInfo-pNext-02829 and following).
-    fields, structure_type : for structs that the headers of the `vulkan` package are too old for.
-    """
-
-    name: str
-    extension: str = ""
-    core: Version | None = None
+    name: str  # its C name
+    extension: str = ""  # the extension that brings it; empty where only a core version does
+    core: Version | None = None  # the Vulkan version that has it in its core; None where none does
+    #: The version from which a struct of the core has the same members, so that a chain must not have both
+    #: (VUID-VkDeviceCreateInfo-pNext-02829 and following).
     replaced: Version | None = None
+    #: `fields`, `structure_type`: for structs that the headers of the `vulkan` package are too old for.
     fields: tuple[str, ...] | None = None
     structure_type: int | None = None
 
@@ -38,254 +32,150 @@ class FeatureStruct:
 
 _V11, _V12, _V13, _V14 = (1, 1), (1, 2), (1, 3), (1, 4)
 
+
+def _struct(stem: str, extension: str, **columns: Any) -> FeatureStruct:
+    """Return the row of a struct; its name ends with the vendor where no core version has its members."""
+    vendor = "" if columns.keys() & {"core", "replaced"} else extension.split("_")[1]
+    return FeatureStruct(f"VkPhysicalDevice{stem}Features{vendor}", extension, **columns)
+
+
+def _newer(stem: str, extension: str, structure_type: int, fields: str, **columns: Any) -> FeatureStruct:
+    """Return the row of a struct that the headers of the `vulkan` package lack."""
+    names = tuple(fields.split())
+    return _struct(stem, extension, fields=names, structure_type=structure_type, **columns)
+
+
 STRUCTS: tuple[FeatureStruct, ...] = (
     FeatureStruct("VkPhysicalDeviceVulkan11Features", core=_V12),
     FeatureStruct("VkPhysicalDeviceVulkan12Features", core=_V12),
     FeatureStruct("VkPhysicalDeviceVulkan13Features", core=_V13),
-    FeatureStruct("VkPhysicalDeviceMeshShaderFeaturesEXT", "VK_EXT_mesh_shader"),
-    FeatureStruct("VkPhysicalDeviceAccelerationStructureFeaturesKHR", "VK_KHR_acceleration_structure"),
-    FeatureStruct("VkPhysicalDeviceRayTracingPipelineFeaturesKHR", "VK_KHR_ray_tracing_pipeline"),
-    FeatureStruct("VkPhysicalDeviceRayQueryFeaturesKHR", "VK_KHR_ray_query"),
-    FeatureStruct("VkPhysicalDevice16BitStorageFeatures", "VK_KHR_16bit_storage", _V11, _V12),
-    FeatureStruct("VkPhysicalDeviceVariablePointersFeatures", "VK_KHR_variable_pointers", _V11, _V12),
-    FeatureStruct("VkPhysicalDevice8BitStorageFeatures", "VK_KHR_8bit_storage", None, _V12),
-    FeatureStruct("VkPhysicalDeviceShaderFloat16Int8Features", "VK_KHR_shader_float16_int8", None, _V12),
-    FeatureStruct("VkPhysicalDeviceShaderAtomicInt64Features", "VK_KHR_shader_atomic_int64", None, _V12),
-    FeatureStruct(
-        "VkPhysicalDeviceShaderSubgroupExtendedTypesFeatures",
-        "VK_KHR_shader_subgroup_extended_types",
-        None,
-        _V12,
-    ),
-    FeatureStruct("VkPhysicalDeviceVulkanMemoryModelFeatures", "VK_KHR_vulkan_memory_model", None, _V12),
-    FeatureStruct("VkPhysicalDeviceScalarBlockLayoutFeatures", "VK_EXT_scalar_block_layout", None, _V12),
-    FeatureStruct(
-        "VkPhysicalDeviceUniformBufferStandardLayoutFeatures",
-        "VK_KHR_uniform_buffer_standard_layout",
-        None,
-        _V12,
-    ),
-    FeatureStruct("VkPhysicalDeviceBufferDeviceAddressFeatures", "VK_KHR_buffer_device_address", None, _V12),
-    FeatureStruct("VkPhysicalDeviceDescriptorIndexingFeatures", "VK_EXT_descriptor_indexing", None, _V12),
-    FeatureStruct("VkPhysicalDeviceSubgroupSizeControlFeatures", "VK_EXT_subgroup_size_control", None, _V13),
-    FeatureStruct(
-        "VkPhysicalDeviceShaderDemoteToHelperInvocationFeatures",
-        "VK_EXT_shader_demote_to_helper_invocation",
-        None,
-        _V13,
-    ),
-    FeatureStruct(
-        "VkPhysicalDeviceShaderTerminateInvocationFeatures",
-        "VK_KHR_shader_terminate_invocation",
-        None,
-        _V13,
-    ),
-    FeatureStruct(
-        "VkPhysicalDeviceShaderIntegerDotProductFeatures", "VK_KHR_shader_integer_dot_product", None, _V13
-    ),
-    FeatureStruct(
-        "VkPhysicalDeviceZeroInitializeWorkgroupMemoryFeatures",
-        "VK_KHR_zero_initialize_workgroup_memory",
-        None,
-        _V13,
-    ),
-    FeatureStruct("VkPhysicalDeviceMaintenance4Features", "VK_KHR_maintenance4", None, _V13),
-    FeatureStruct(
-        "VkPhysicalDeviceShaderSubgroupUniformControlFlowFeaturesKHR",
-        "VK_KHR_shader_subgroup_uniform_control_flow",
-    ),
-    FeatureStruct(
-        "VkPhysicalDeviceWorkgroupMemoryExplicitLayoutFeaturesKHR",
-        "VK_KHR_workgroup_memory_explicit_layout",
-    ),
-    FeatureStruct("VkPhysicalDeviceShaderClockFeaturesKHR", "VK_KHR_shader_clock"),
-    FeatureStruct("VkPhysicalDeviceShaderAtomicFloatFeaturesEXT", "VK_EXT_shader_atomic_float"),
-    FeatureStruct("VkPhysicalDeviceShaderAtomicFloat2FeaturesEXT", "VK_EXT_shader_atomic_float2"),
-    FeatureStruct("VkPhysicalDeviceShaderImageAtomicInt64FeaturesEXT", "VK_EXT_shader_image_atomic_int64"),
-    FeatureStruct("VkPhysicalDeviceShaderSMBuiltinsFeaturesNV", "VK_NV_shader_sm_builtins"),
-    FeatureStruct("VkPhysicalDeviceCooperativeMatrixFeaturesKHR", "VK_KHR_cooperative_matrix"),
-    FeatureStruct("VkPhysicalDeviceConditionalRenderingFeaturesEXT", "VK_EXT_conditional_rendering"),
-    FeatureStruct(
-        "VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR", "VK_KHR_pipeline_executable_properties"
-    ),
-    FeatureStruct(
-        "VkPhysicalDeviceShaderSubgroupRotateFeatures",
+    _struct("MeshShader", "VK_EXT_mesh_shader"),
+    _struct("AccelerationStructure", "VK_KHR_acceleration_structure"),
+    _struct("RayTracingPipeline", "VK_KHR_ray_tracing_pipeline"),
+    _struct("RayQuery", "VK_KHR_ray_query"),
+    _struct("16BitStorage", "VK_KHR_16bit_storage", core=_V11, replaced=_V12),
+    _struct("VariablePointers", "VK_KHR_variable_pointers", core=_V11, replaced=_V12),
+    _struct("8BitStorage", "VK_KHR_8bit_storage", replaced=_V12),
+    _struct("ShaderFloat16Int8", "VK_KHR_shader_float16_int8", replaced=_V12),
+    _struct("ShaderAtomicInt64", "VK_KHR_shader_atomic_int64", replaced=_V12),
+    _struct("ShaderSubgroupExtendedTypes", "VK_KHR_shader_subgroup_extended_types", replaced=_V12),
+    _struct("VulkanMemoryModel", "VK_KHR_vulkan_memory_model", replaced=_V12),
+    _struct("ScalarBlockLayout", "VK_EXT_scalar_block_layout", replaced=_V12),
+    _struct("UniformBufferStandardLayout", "VK_KHR_uniform_buffer_standard_layout", replaced=_V12),
+    _struct("BufferDeviceAddress", "VK_KHR_buffer_device_address", replaced=_V12),
+    _struct("DescriptorIndexing", "VK_EXT_descriptor_indexing", replaced=_V12),
+    _struct("SubgroupSizeControl", "VK_EXT_subgroup_size_control", replaced=_V13),
+    _struct("ShaderDemoteToHelperInvocation", "VK_EXT_shader_demote_to_helper_invocation", replaced=_V13),
+    _struct("ShaderTerminateInvocation", "VK_KHR_shader_terminate_invocation", replaced=_V13),
+    _struct("ShaderIntegerDotProduct", "VK_KHR_shader_integer_dot_product", replaced=_V13),
+    _struct("ZeroInitializeWorkgroupMemory", "VK_KHR_zero_initialize_workgroup_memory", replaced=_V13),
+    _struct("Maintenance4", "VK_KHR_maintenance4", replaced=_V13),
+    _struct("ShaderSubgroupUniformControlFlow", "VK_KHR_shader_subgroup_uniform_control_flow"),
+    _struct("WorkgroupMemoryExplicitLayout", "VK_KHR_workgroup_memory_explicit_layout"),
+    _struct("ShaderClock", "VK_KHR_shader_clock"),
+    _struct("ShaderAtomicFloat", "VK_EXT_shader_atomic_float"),
+    _struct("ShaderAtomicFloat2", "VK_EXT_shader_atomic_float2"),
+    _struct("ShaderImageAtomicInt64", "VK_EXT_shader_image_atomic_int64"),
+    _struct("ShaderSMBuiltins", "VK_NV_shader_sm_builtins"),
+    _struct("CooperativeMatrix", "VK_KHR_cooperative_matrix"),
+    _struct("ConditionalRendering", "VK_EXT_conditional_rendering"),
+    _struct("PipelineExecutableProperties", "VK_KHR_pipeline_executable_properties"),
+    _newer(
+        "ShaderSubgroupRotate",
         "VK_KHR_shader_subgroup_rotate",
-        _V14,
-        None,
-        ("shaderSubgroupRotate", "shaderSubgroupRotateClustered"),
         1000416000,
+        "shaderSubgroupRotate shaderSubgroupRotateClustered",
+        core=_V14,
     ),
-    FeatureStruct(
-        "VkPhysicalDeviceShaderSubgroupPartitionedFeaturesEXT",
+    _newer(
+        "ShaderSubgroupPartitioned",
         "VK_EXT_shader_subgroup_partitioned",
-        None,
-        None,
-        ("shaderSubgroupPartitioned",),
         1000662000,
+        "shaderSubgroupPartitioned",
     ),
-    FeatureStruct(
-        "VkPhysicalDeviceShaderFloatControls2Features",
+    _newer(
+        "ShaderFloatControls2",
         "VK_KHR_shader_float_controls2",
-        _V14,
-        None,
-        ("shaderFloatControls2",),
         1000528000,
+        "shaderFloatControls2",
+        core=_V14,
     ),
-    FeatureStruct(
-        "VkPhysicalDeviceShaderExpectAssumeFeatures",
-        "VK_KHR_shader_expect_assume",
-        _V14,
-        None,
-        ("shaderExpectAssume",),
-        1000544000,
-    ),
-    FeatureStruct(
-        "VkPhysicalDeviceShaderMaximalReconvergenceFeaturesKHR",
+    _newer("ShaderExpectAssume", "VK_KHR_shader_expect_assume", 1000544000, "shaderExpectAssume", core=_V14),
+    _newer(
+        "ShaderMaximalReconvergence",
         "VK_KHR_shader_maximal_reconvergence",
-        None,
-        None,
-        ("shaderMaximalReconvergence",),
         1000434000,
+        "shaderMaximalReconvergence",
     ),
-    FeatureStruct(
-        "VkPhysicalDeviceShaderQuadControlFeaturesKHR",
-        "VK_KHR_shader_quad_control",
-        None,
-        None,
-        ("shaderQuadControl",),
-        1000235000,
-    ),
-    FeatureStruct(
-        "VkPhysicalDeviceShaderBfloat16FeaturesKHR",
+    _newer("ShaderQuadControl", "VK_KHR_shader_quad_control", 1000235000, "shaderQuadControl"),
+    _newer(
+        "ShaderBfloat16",
         "VK_KHR_shader_bfloat16",
-        None,
-        None,
-        ("shaderBFloat16Type", "shaderBFloat16DotProduct", "shaderBFloat16CooperativeMatrix"),
         1000141000,
+        "shaderBFloat16Type shaderBFloat16DotProduct shaderBFloat16CooperativeMatrix",
     ),
-    FeatureStruct(
-        "VkPhysicalDeviceShaderLongVectorFeaturesEXT",
-        "VK_EXT_shader_long_vector",
-        None,
-        None,
-        ("longVector",),
-        1000635000,
-    ),
-    FeatureStruct(
-        "VkPhysicalDeviceComputeShaderDerivativesFeaturesKHR",
+    _newer("ShaderLongVector", "VK_EXT_shader_long_vector", 1000635000, "longVector"),
+    _newer(
+        "ComputeShaderDerivatives",
         "VK_KHR_compute_shader_derivatives",
-        None,
-        None,
-        ("computeDerivativeGroupQuads", "computeDerivativeGroupLinear"),
         1000201000,
+        "computeDerivativeGroupQuads computeDerivativeGroupLinear",
     ),
-    FeatureStruct(
-        "VkPhysicalDeviceCooperativeMatrix2FeaturesNV",
+    _newer(
+        "CooperativeMatrix2",
         "VK_NV_cooperative_matrix2",
-        None,
-        None,
-        (
-            "cooperativeMatrixWorkgroupScope",
-            "cooperativeMatrixFlexibleDimensions",
-            "cooperativeMatrixReductions",
-            "cooperativeMatrixConversions",
-            "cooperativeMatrixPerElementOperations",
-            "cooperativeMatrixTensorAddressing",
-            "cooperativeMatrixBlockLoads",
-        ),
         1000593000,
+        """
+            cooperativeMatrixWorkgroupScope cooperativeMatrixFlexibleDimensions cooperativeMatrixReductions
+            cooperativeMatrixConversions cooperativeMatrixPerElementOperations
+            cooperativeMatrixTensorAddressing cooperativeMatrixBlockLoads
+        """,
     ),
-    FeatureStruct(
-        "VkPhysicalDevicePortabilitySubsetFeaturesKHR",
+    _newer(
+        "PortabilitySubset",
         "VK_KHR_portability_subset",
-        None,
-        None,
-        (
-            "constantAlphaColorBlendFactors",
-            "events",
-            "imageViewFormatReinterpretation",
-            "imageViewFormatSwizzle",
-            "imageView2DOn3DImage",
-            "multisampleArrayImage",
-            "mutableComparisonSamplers",
-            "pointPolygons",
-            "samplerMipLodBias",
-            "separateStencilMaskRef",
-            "shaderSampleRateInterpolationFunctions",
-            "tessellationIsolines",
-            "tessellationPointMode",
-            "triangleFans",
-            "vertexAttributeAccessBeyondStride",
-        ),
         1000163000,
+        """
+            constantAlphaColorBlendFactors events imageViewFormatReinterpretation imageViewFormatSwizzle
+            imageView2DOn3DImage multisampleArrayImage mutableComparisonSamplers pointPolygons
+            samplerMipLodBias separateStencilMaskRef shaderSampleRateInterpolationFunctions
+            tessellationIsolines tessellationPointMode triangleFans vertexAttributeAccessBeyondStride
+        """,
     ),
 )
+
+_EXTENSIONS = """
+    VK_EXT_shader_subgroup_ballot VK_EXT_shader_subgroup_vote VK_GOOGLE_decorate_string
+    VK_GOOGLE_hlsl_functionality1 VK_GOOGLE_user_type VK_KHR_deferred_host_operations
+    VK_KHR_external_memory_fd VK_KHR_shader_float_controls VK_KHR_shader_non_semantic_info VK_KHR_spirv_1_4
+    VK_NV_shader_subgroup_partitioned
+"""
 
 #: Extensions without feature struct that modules or `vkgroup.device.sharing` may need; enabled where present.
-EXTENSIONS: tuple[str, ...] = (
-    "VK_EXT_shader_subgroup_ballot",
-    "VK_EXT_shader_subgroup_vote",
-    "VK_GOOGLE_decorate_string",
-    "VK_GOOGLE_hlsl_functionality1",
-    "VK_GOOGLE_user_type",
-    "VK_KHR_deferred_host_operations",
-    "VK_KHR_external_memory_fd",
-    "VK_KHR_shader_float_controls",
-    "VK_KHR_shader_non_semantic_info",
-    "VK_KHR_spirv_1_4",
-    "VK_NV_shader_subgroup_partitioned",
-)
+EXTENSIONS = tuple(_EXTENSIONS.split())
+
+_ROBUSTNESS = """
+    robustBufferAccess robustBufferAccess2 robustImageAccess robustImageAccess2 pipelineRobustness
+"""
 
 #: Features that keep accesses inside their buffers and images.
-ROBUSTNESS = frozenset(
-    {
-        "robustBufferAccess",
-        "robustBufferAccess2",
-        "robustImageAccess",
-        "robustImageAccess2",
-        "pipelineRobustness",
-    }
-)
+ROBUSTNESS = frozenset(_ROBUSTNESS.split())
+
+_NOT_ENABLED = """
+    accelerationStructureCaptureReplay accelerationStructureHostCommands accelerationStructureIndirectBuild
+    descriptorBindingAccelerationStructureUpdateAfterBind rayTracingPipelineShaderGroupHandleCaptureReplay
+    rayTracingPipelineShaderGroupHandleCaptureReplayMixed rayTracingPipelineTraceRaysIndirect
+    meshShaderQueries multiviewMeshShader primitiveFragmentShadingRateMeshShader
+    bufferDeviceAddressCaptureReplay bufferDeviceAddressMultiDevice cooperativeMatrixRobustBufferAccess
+    descriptorBindingInlineUniformBlockUpdateAfterBind descriptorBindingSampledImageUpdateAfterBind
+    descriptorBindingStorageBufferUpdateAfterBind descriptorBindingStorageImageUpdateAfterBind
+    descriptorBindingStorageTexelBufferUpdateAfterBind descriptorBindingUniformBufferUpdateAfterBind
+    descriptorBindingUniformTexelBufferUpdateAfterBind inheritedConditionalRendering privateData
+    protectedMemory sparseBinding sparseImageFloat32AtomicAdd sparseImageFloat32AtomicMinMax
+    sparseImageFloat32Atomics sparseImageInt64Atomics sparseResidency16Samples sparseResidency2Samples
+    sparseResidency4Samples sparseResidency8Samples sparseResidencyAliased sparseResidencyBuffer
+    sparseResidencyImage2D sparseResidencyImage3D
+"""
 
 #: Features that cost something, exclude others, or only serve tools and are never asked for.
-NOT_ENABLED = frozenset(
-    {
-        "accelerationStructureCaptureReplay",
-        "accelerationStructureHostCommands",
-        "accelerationStructureIndirectBuild",
-        "descriptorBindingAccelerationStructureUpdateAfterBind",
-        "rayTracingPipelineShaderGroupHandleCaptureReplay",
-        "rayTracingPipelineShaderGroupHandleCaptureReplayMixed",
-        "rayTracingPipelineTraceRaysIndirect",
-        "meshShaderQueries",
-        "multiviewMeshShader",
-        "primitiveFragmentShadingRateMeshShader",
-        "bufferDeviceAddressCaptureReplay",
-        "bufferDeviceAddressMultiDevice",
-        "cooperativeMatrixRobustBufferAccess",
-        "descriptorBindingInlineUniformBlockUpdateAfterBind",
-        "descriptorBindingSampledImageUpdateAfterBind",
-        "descriptorBindingStorageBufferUpdateAfterBind",
-        "descriptorBindingStorageImageUpdateAfterBind",
-        "descriptorBindingStorageTexelBufferUpdateAfterBind",
-        "descriptorBindingUniformBufferUpdateAfterBind",
-        "descriptorBindingUniformTexelBufferUpdateAfterBind",
-        "inheritedConditionalRendering",
-        "privateData",
-        "protectedMemory",
-        "sparseBinding",
-        "sparseImageFloat32AtomicAdd",
-        "sparseImageFloat32AtomicMinMax",
-        "sparseImageFloat32Atomics",
-        "sparseImageInt64Atomics",
-        "sparseResidency16Samples",
-        "sparseResidency2Samples",
-        "sparseResidency4Samples",
-        "sparseResidency8Samples",
-        "sparseResidencyAliased",
-        "sparseResidencyBuffer",
-        "sparseResidencyImage2D",
-        "sparseResidencyImage3D",
-    }
-)
+NOT_ENABLED = frozenset(_NOT_ENABLED.split())

@@ -10,10 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, IntFlag
 from types import MappingProxyType
+from typing import Any
 
+from vkgroup.spec import registry
 from vkgroup.spec.categories import Category, ExtendedCategory
-from vkgroup.spec.documents import Sentence
-from vkgroup.spec.sentences import SENTENCES
+from vkgroup.spec.sentences import SENTENCES, Sentence
 from vkgroup.spec.stages import WORKGROUP_STAGES
 from vkgroup.spec.types import TYPES, GlslType
 
@@ -21,10 +22,10 @@ from vkgroup.spec.types import TYPES, GlslType
 class MemorySemantics(IntFlag):
     """The bits of SPIR-V's Memory Semantics that the barriers use."""
 
-    ACQUIRE_RELEASE = 0x8
-    UNIFORM_MEMORY = 0x40
-    WORKGROUP_MEMORY = 0x100
-    IMAGE_MEMORY = 0x800
+    ACQUIRE_RELEASE = registry.MEMORY_SEMANTICS["AcquireRelease"]
+    UNIFORM_MEMORY = registry.MEMORY_SEMANTICS["UniformMemory"]
+    WORKGROUP_MEMORY = registry.MEMORY_SEMANTICS["WorkgroupMemory"]
+    IMAGE_MEMORY = registry.MEMORY_SEMANTICS["ImageMemory"]
 
 
 class OperandKind(Enum):
@@ -42,58 +43,39 @@ class OperandKind(Enum):
 
 @dataclass(frozen=True)
 class Operand:
-    """One operand of a function.
-
-    Attributes
-    ----------
-    kind : its meaning.
-    type : its type; None for a VALUE, which has the type that the function is used with.
-    constant : whether GLSL asks for an integral constant expression. From SPIR-V 1.5 on an ID may be
-        dynamically uniform where the device has ``subgroupBroadcastDynamicId``.
-    uniform : whether all active lanes must agree in it.
-    """
+    """One operand of a function."""
 
     kind: OperandKind
+    #: None for a VALUE, which has the type that the function is used with.
     type: GlslType | None = None
+    #: Whether GLSL asks for an integral constant expression. From SPIR-V 1.5 on an ID may be dynamically
+    #: uniform where the device has ``subgroupBroadcastDynamicId``.
     constant: bool = False
-    uniform: bool = False
+    uniform: bool = False  # whether all active lanes must agree in it
 
 
 @dataclass(frozen=True)
 class Operation:
-    """One built-in function.
+    """One built-in function."""
 
-    Attributes
-    ----------
-    name : as in GLSL, ``"subgroupInclusiveAdd"``.
-    category : the part of an extension that it belongs to.
-    opcodes : the SPIR-V instruction by the kind of the value's scalar; by None for a barrier.
-    operands : in the order of the GLSL function.
-    types : the types it may be used with: of its VALUE; of its only operand (a predicate, a ballot); of its
-        result if it has no operand; none for a barrier.
-    result : "value" for the type it is used with, "bool", "uint", "uvec4", or None for void.
-    sentence : its definition, with the place in the specification.
-    operator : "Add", "Mul", "Min", "Max", "And", "Or" or "Xor" of a reduction or scan.
-    group_operation : SPIR-V's "Reduce", "InclusiveScan", "ExclusiveScan", "ClusteredReduce", or partitioned.
-    direction : the last operand of OpGroupNonUniformQuadSwap.
-    memory_semantics : of a barrier.
-    stages : the stages it is limited to; None for all.
-    by_instruction : whether GLSL compilers lack the function, so that shaders declare its SPIR-V instruction
-        (GL_EXT_spirv_intrinsics).
-    """
-
-    name: str
-    category: Category | ExtendedCategory
+    name: str  # as in GLSL, ``"subgroupInclusiveAdd"``
+    category: Category | ExtendedCategory  # the part of an extension that has it
+    #: The SPIR-V instruction by the kind of the value's scalar; by None for a barrier.
     opcodes: Mapping[str | None, str] = field(hash=False)
-    operands: tuple[Operand, ...]
+    operands: tuple[Operand, ...]  # in the order of the GLSL function
+    #: The types of its VALUE, or of its only operand (a predicate, a ballot), or of its result if it has no
+    #: operand; none for a barrier.
     types: tuple[GlslType, ...]
-    result: str | None
-    sentence: Sentence
-    operator: str | None = None
+    result: str | None  # "value" for the type it is used with, "bool", "uint", "uvec4", or None for void
+    sentence: Sentence  # its definition
+    operator: str | None = None  # "Add", "Mul", "Min", "Max", "And", "Or" or "Xor" of a reduction or scan
+    #: SPIR-V's "Reduce", "InclusiveScan", "ExclusiveScan", "ClusteredReduce", or partitioned.
     group_operation: str | None = None
-    direction: int | None = None
-    memory_semantics: MemorySemantics | None = None
-    stages: tuple[str, ...] | None = None
+    direction: int | None = None  # the last operand of OpGroupNonUniformQuadSwap
+    memory_semantics: MemorySemantics | None = None  # only of a barrier
+    stages: tuple[str, ...] | None = None  # the stages it is limited to; None for all
+    #: Whether GLSL compilers lack the function, so that shaders declare its SPIR-V instruction
+    #: (GL_EXT_spirv_intrinsics).
     by_instruction: bool = False
 
     @property
@@ -115,35 +97,21 @@ class Operation:
 
 @dataclass(frozen=True)
 class BuiltinVariable:
-    """One built-in variable.
+    """One built-in variable."""
 
-    Attributes
-    ----------
-    name : as in GLSL, ``"gl_SubgroupSize"``.
-    category : the part of the extension that it belongs to.
-    builtin : SPIR-V's BuiltIn that decorates it.
-    type : its type.
-    sentence : its definition, with the place in the specification.
-    stages : the stages it is limited to; None for all.
-    """
-
-    name: str
-    category: Category
-    builtin: str
+    name: str  # as in GLSL, ``"gl_SubgroupSize"``
+    category: Category  # the part of the extension that it belongs to
+    builtin: str  # SPIR-V's BuiltIn that decorates it
     type: GlslType
-    sentence: Sentence
-    stages: tuple[str, ...] | None = None
+    sentence: Sentence  # its definition
+    stages: tuple[str, ...] | None = None  # the stages it is limited to; None for all
 
 
-_VALUE = Operand(OperandKind.VALUE)
-_PREDICATE = Operand(OperandKind.PREDICATE, TYPES["bool"])
-_BALLOT = Operand(OperandKind.BALLOT, TYPES["uvec4"])
-_SAME_BALLOT = Operand(OperandKind.BALLOT, TYPES["uvec4"], uniform=True)
+VALUE = Operand(OperandKind.VALUE)
+PREDICATE = Operand(OperandKind.PREDICATE, TYPES["bool"])
+BALLOT = Operand(OperandKind.BALLOT, TYPES["uvec4"])
+CLUSTER_SIZE = Operand(OperandKind.CLUSTER_SIZE, TYPES["uint"], constant=True)
 ALL_KINDS = ("float", "int", "uint", "bool")
-
-
-def _uint(kind: OperandKind, *, constant: bool = False, uniform: bool = False) -> Operand:
-    return Operand(kind, TYPES["uint"], constant, uniform)
 
 
 def types_of(kinds: tuple[str, ...]) -> tuple[GlslType, ...]:
@@ -167,47 +135,34 @@ def _barrier(
     )
 
 
-def _fixed(
+def row(
     name: str,
-    category: Category,
+    category: Category | ExtendedCategory,
     opcode: str,
-    operands: tuple[Operand, ...],
-    result: str,
-    group_operation: str | None = None,
-) -> Operation:
-    """Return the row of a function with one overload."""
-    type_ = operands[0].type if operands else TYPES[result]
-    assert type_ is not None
-    return Operation(
-        name,
-        category,
-        MappingProxyType({type_.scalar.kind: f"OpGroupNonUniform{opcode}"}),
-        operands,
-        types=(type_,),
-        result=result,
-        sentence=SENTENCES[name],
-        group_operation=group_operation,
-    )
-
-
-def _generic(
-    name: str,
-    category: Category,
-    opcode: str,
-    *operands: Operand,
+    operands: tuple[Operand, ...] = (VALUE,),
     result: str = "value",
-    direction: int | None = None,
+    kinds: tuple[str, ...] = ALL_KINDS,
+    **columns: Any,
 ) -> Operation:
-    """Return the row of a function that takes a value of any type."""
+    """Return the row of a function of one instruction.
+
+    Parameters
+    ----------
+    opcode : the instruction's name, without "OpGroupNonUniform" if it starts with that.
+    kinds : those of its VALUE; without effect on a function that has none.
+    **columns : further columns of `Operation`.
+    """
+    type_ = operands[0].type if operands else TYPES[result]
+    opcode = opcode if opcode.startswith("Op") else f"OpGroupNonUniform{opcode}"
     return Operation(
         name,
         category,
-        MappingProxyType(dict.fromkeys(ALL_KINDS, f"OpGroupNonUniform{opcode}")),
-        (_VALUE, *operands),
-        types=types_of(ALL_KINDS),
+        MappingProxyType(dict.fromkeys((type_.scalar.kind,) if type_ else kinds, opcode)),
+        operands,
+        types=(type_,) if type_ else types_of(kinds),
         result=result,
         sentence=SENTENCES[name],
-        direction=direction,
+        **columns,
     )
 
 
@@ -226,30 +181,34 @@ OPCODE_PREFIXES = {
 }
 
 
-def _group(group_operation: str, infix: str, operator: str) -> Operation:
-    """Return the row of a reduction or scan, ``subgroup<infix><operator>``."""
-    name = f"subgroup{infix}{operator}"
-    clustered = group_operation == "ClusteredReduce"
-    opcodes: dict[str | None, str] = {
-        kind: f"OpGroupNonUniform{prefix}{operator}" for kind, prefix in OPCODE_PREFIXES[operator].items()
-    }
-    return Operation(
-        name,
-        Category.CLUSTERED if clustered else Category.ARITHMETIC,
-        MappingProxyType(opcodes),
-        (_VALUE, _uint(OperandKind.CLUSTER_SIZE, constant=True)) if clustered else (_VALUE,),
-        types=types_of(tuple(OPCODE_PREFIXES[operator])),
-        result="value",
-        sentence=SENTENCES[name],
-        operator=operator,
-        group_operation=group_operation,
+def combining(
+    name: str, category: Category, group_operation: str, operands: tuple[Operand, ...] = (VALUE,)
+) -> tuple[Operation, ...]:
+    """Return the rows of a reduction or scan with each operator, whose place in the name is ``{}``."""
+    return tuple(
+        Operation(
+            name.format(operator),
+            category,
+            MappingProxyType({k: f"OpGroupNonUniform{prefix}{operator}" for k, prefix in prefixes.items()}),
+            operands,
+            types=types_of(tuple(prefixes)),
+            result="value",
+            sentence=SENTENCES[name.format(operator)],
+            operator=operator,
+            group_operation=group_operation,
+        )
+        for operator, prefixes in OPCODE_PREFIXES.items()
     )
 
 
 _ALL_MEMORY = MemorySemantics.UNIFORM_MEMORY | MemorySemantics.WORKGROUP_MEMORY | MemorySemantics.IMAGE_MEMORY
-_ID = _uint(OperandKind.ID)
-_CONSTANT_ID = _uint(OperandKind.ID, constant=True, uniform=True)
-_INDEX = _uint(OperandKind.INDEX)
+_SAME_BALLOT = Operand(OperandKind.BALLOT, TYPES["uvec4"], uniform=True)
+_ID = Operand(OperandKind.ID, TYPES["uint"])
+_CONSTANT_ID = Operand(OperandKind.ID, TYPES["uint"], constant=True, uniform=True)
+_INDEX = Operand(OperandKind.INDEX, TYPES["uint"])
+_MASK = Operand(OperandKind.MASK, TYPES["uint"])
+_DELTA = Operand(OperandKind.DELTA, TYPES["uint"])
+_SCANS = {"Reduce": "", "InclusiveScan": "Inclusive", "ExclusiveScan": "Exclusive"}
 
 _ROWS = (
     _barrier("subgroupBarrier", "OpControlBarrier", _ALL_MEMORY),
@@ -259,43 +218,42 @@ _ROWS = (
         "subgroupMemoryBarrierShared", "OpMemoryBarrier", MemorySemantics.WORKGROUP_MEMORY, WORKGROUP_STAGES
     ),
     _barrier("subgroupMemoryBarrierImage", "OpMemoryBarrier", MemorySemantics.IMAGE_MEMORY),
-    _fixed("subgroupElect", Category.BASIC, "Elect", (), "bool"),
-    _fixed("subgroupAll", Category.VOTE, "All", (_PREDICATE,), "bool"),
-    _fixed("subgroupAny", Category.VOTE, "Any", (_PREDICATE,), "bool"),
-    _generic("subgroupAllEqual", Category.VOTE, "AllEqual", result="bool"),
+    row("subgroupElect", Category.BASIC, "Elect", (), "bool"),
+    row("subgroupAll", Category.VOTE, "All", (PREDICATE,), "bool"),
+    row("subgroupAny", Category.VOTE, "Any", (PREDICATE,), "bool"),
+    row("subgroupAllEqual", Category.VOTE, "AllEqual", result="bool"),
     *(
-        _group(group_operation, infix, operator)
-        for group_operation, infix in (
-            ("Reduce", ""),
-            ("InclusiveScan", "Inclusive"),
-            ("ExclusiveScan", "Exclusive"),
-        )
-        for operator in OPCODE_PREFIXES
+        operation
+        for group_operation, infix in _SCANS.items()
+        for operation in combining(f"subgroup{infix}{{}}", Category.ARITHMETIC, group_operation)
     ),
-    _generic("subgroupBroadcast", Category.BALLOT, "Broadcast", _CONSTANT_ID),
-    _generic("subgroupBroadcastFirst", Category.BALLOT, "BroadcastFirst"),
-    _fixed("subgroupBallot", Category.BALLOT, "Ballot", (_PREDICATE,), "uvec4"),
-    _fixed("subgroupInverseBallot", Category.BALLOT, "InverseBallot", (_SAME_BALLOT,), "bool"),
-    _fixed("subgroupBallotBitExtract", Category.BALLOT, "BallotBitExtract", (_BALLOT, _INDEX), "bool"),
+    row("subgroupBroadcast", Category.BALLOT, "Broadcast", (VALUE, _CONSTANT_ID)),
+    row("subgroupBroadcastFirst", Category.BALLOT, "BroadcastFirst"),
+    row("subgroupBallot", Category.BALLOT, "Ballot", (PREDICATE,), "uvec4"),
+    row("subgroupInverseBallot", Category.BALLOT, "InverseBallot", (_SAME_BALLOT,), "bool"),
+    row("subgroupBallotBitExtract", Category.BALLOT, "BallotBitExtract", (BALLOT, _INDEX), "bool"),
     *(
-        _fixed(f"subgroupBallot{infix}BitCount", Category.BALLOT, "BallotBitCount", (_BALLOT,), "uint", group)
-        for group, infix in (
-            ("Reduce", ""),
-            ("InclusiveScan", "Inclusive"),
-            ("ExclusiveScan", "Exclusive"),
+        row(
+            f"subgroupBallot{infix}BitCount",
+            Category.BALLOT,
+            "BallotBitCount",
+            (BALLOT,),
+            "uint",
+            group_operation=group_operation,
         )
+        for group_operation, infix in _SCANS.items()
     ),
-    _fixed("subgroupBallotFindLSB", Category.BALLOT, "BallotFindLSB", (_BALLOT,), "uint"),
-    _fixed("subgroupBallotFindMSB", Category.BALLOT, "BallotFindMSB", (_BALLOT,), "uint"),
-    _generic("subgroupShuffle", Category.SHUFFLE, "Shuffle", _ID),
-    _generic("subgroupShuffleXor", Category.SHUFFLE, "ShuffleXor", _uint(OperandKind.MASK)),
-    _generic("subgroupShuffleUp", Category.SHUFFLE_RELATIVE, "ShuffleUp", _uint(OperandKind.DELTA)),
-    _generic("subgroupShuffleDown", Category.SHUFFLE_RELATIVE, "ShuffleDown", _uint(OperandKind.DELTA)),
-    *(_group("ClusteredReduce", "Clustered", operator) for operator in OPCODE_PREFIXES),
-    _generic("subgroupQuadBroadcast", Category.QUAD, "QuadBroadcast", _CONSTANT_ID),
-    _generic("subgroupQuadSwapHorizontal", Category.QUAD, "QuadSwap", direction=0),
-    _generic("subgroupQuadSwapVertical", Category.QUAD, "QuadSwap", direction=1),
-    _generic("subgroupQuadSwapDiagonal", Category.QUAD, "QuadSwap", direction=2),
+    row("subgroupBallotFindLSB", Category.BALLOT, "BallotFindLSB", (BALLOT,), "uint"),
+    row("subgroupBallotFindMSB", Category.BALLOT, "BallotFindMSB", (BALLOT,), "uint"),
+    row("subgroupShuffle", Category.SHUFFLE, "Shuffle", (VALUE, _ID)),
+    row("subgroupShuffleXor", Category.SHUFFLE, "ShuffleXor", (VALUE, _MASK)),
+    row("subgroupShuffleUp", Category.SHUFFLE_RELATIVE, "ShuffleUp", (VALUE, _DELTA)),
+    row("subgroupShuffleDown", Category.SHUFFLE_RELATIVE, "ShuffleDown", (VALUE, _DELTA)),
+    *combining("subgroupClustered{}", Category.CLUSTERED, "ClusteredReduce", (VALUE, CLUSTER_SIZE)),
+    row("subgroupQuadBroadcast", Category.QUAD, "QuadBroadcast", (VALUE, _CONSTANT_ID)),
+    row("subgroupQuadSwapHorizontal", Category.QUAD, "QuadSwap", direction=0),
+    row("subgroupQuadSwapVertical", Category.QUAD, "QuadSwap", direction=1),
+    row("subgroupQuadSwapDiagonal", Category.QUAD, "QuadSwap", direction=2),
 )
 
 OPERATIONS: dict[str, Operation] = {operation.name: operation for operation in _ROWS}
@@ -316,8 +274,8 @@ _VARIABLES = (
     _variable("gl_SubgroupSize", Category.BASIC, "uint"),
     _variable("gl_SubgroupInvocationID", Category.BASIC, "uint"),
     *(
-        _variable(f"gl_Subgroup{relation}Mask", Category.BALLOT, "uvec4")
-        for relation in ("Eq", "Ge", "Gt", "Le", "Lt")
+        _variable(f"gl_Subgroup{name}Mask", Category.BALLOT, "uvec4")
+        for name in ("Eq", "Ge", "Gt", "Le", "Lt")
     ),
 )
 

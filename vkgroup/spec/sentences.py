@@ -1,40 +1,55 @@
-"""Defining sentences of the built-in functions and variables, quoted verbatim, in the order of each document.
+"""Defining sentences of the built-in functions and variables, quoted verbatim from their documents.
 
 `tests/spec/compare_quotations.py` compares them with a published document.
 """
 
 from __future__ import annotations
 
-from vkgroup.spec.documents import (
-    EXT_SHADER_QUAD_CONTROL,
-    KHR_SHADER_SUBGROUP,
-    KHR_SHADER_SUBGROUP_ROTATE,
-    NV_SHADER_SUBGROUP_PARTITIONED,
-    NV_SHADER_THREAD_GROUP,
-    SPV_KHR_SHADER_BALLOT,
-    SPV_KHR_SUBGROUP_ROTATE,
-    SPV_KHR_SUBGROUP_VOTE,
-    Document,
-    Sentence,
-)
+from dataclasses import dataclass
 
 
-def _section(document: Document, section: str, text: str) -> dict[str, Sentence]:
-    """Return the sentences of a section by the names of the built-ins that they define.
+@dataclass(frozen=True)
+class Document:
+    """One edition of a published document."""
 
-    Parameters
-    ----------
-    text : ``name: sentence`` for each; further lines of a sentence are indented.
-    """
-    entries = (entry.partition(": ") for entry in text.strip().replace("\n    ", " ").split("\n"))
-    return {name: Sentence(document, section, words) for name, _, words in entries}
+    name: str  # its name, ``"KHR_shader_subgroup"``
+    revision: int  # the revision that is quoted
+    date: str  # of that revision, year-month-day
 
 
-SENTENCES: dict[str, Sentence] = {
-    **_section(
-        KHR_SHADER_SUBGROUP,
-        "7.1",
-        """
+@dataclass(frozen=True)
+class Sentence:
+    """The words that define a built-in."""
+
+    document: Document  # the document that has them
+    section: str  # its number; of a SPIR-V extension also the instruction's name
+    text: str  # the words, verbatim, with line breaks joined
+
+    @property
+    def place(self) -> str:
+        """Document, revision and section: ``"KHR_shader_subgroup, revision 6, section 8.18"``."""
+        return f"{self.document.name}, revision {self.document.revision}, section {self.section}"
+
+
+DOCUMENTS: dict[str, Document] = {
+    document.name: document
+    for document in (
+        Document("KHR_shader_subgroup", 6, "2018-02-28"),
+        Document("KHR_shader_subgroup_rotate", 1, "2024-02-06"),
+        Document("NV_shader_subgroup_partitioned", 1, "2018-03-16"),
+        Document("EXT_shader_quad_control", 1, "2024-01-25"),
+        Document("NV_shader_thread_group", 4, "2015-07-21"),
+        Document("SPV_KHR_shader_ballot", 11, "2016-10-18"),
+        Document("SPV_KHR_subgroup_vote", 6, "2016-10-05"),
+        Document("SPV_KHR_subgroup_rotate", 1, "2022-03-02"),
+    )
+}
+"""The quoted documents by name."""
+
+#: A line "# document, section" before the sentences of each section; then ``name: sentence``, whose further
+#: lines are indented.
+_TEXT = """
+# KHR_shader_subgroup, 7.1
 gl_NumSubgroups: If the extension GL_KHR_shader_subgroup_basic is enabled, the variable <gl_NumSubgroups> is a
     compute-shader built-in containing the number of subgroups within the local workgroup. The value of this
     variable is at least 1, and is uniform across the invocation group.
@@ -51,12 +66,7 @@ gl_SubgroupGeMask: gl_SubgroupGeMask | bit index >= gl_SubgroupInvocationID
 gl_SubgroupGtMask: gl_SubgroupGtMask | bit index > gl_SubgroupInvocationID
 gl_SubgroupLeMask: gl_SubgroupLeMask | bit index <= gl_SubgroupInvocationID
 gl_SubgroupLtMask: gl_SubgroupLtMask | bit index < gl_SubgroupInvocationID
-""",
-    ),
-    **_section(
-        KHR_SHADER_SUBGROUP,
-        "8.18",
-        """
+# KHR_shader_subgroup, 8.18
 subgroupBarrier: The function subgroupBarrier() enforces that all active invocations within a subgroup must
     execute this function before any are allowed to continue their execution, and the results of any memory
     stores performed using coherent variables performed prior to the call will be visible to any future
@@ -125,92 +135,6 @@ subgroupShuffleDown: The function subgroupShuffleDown() returns the <value> whos
     equal to this invocation's <gl_SubgroupInvocationID> plus <delta>. If <gl_SubgroupInvocationID> plus
     <delta> is an inactive invocation or is greater than or equal to <gl_SubgroupSize>, an undefined value is
     returned.
-subgroupAdd: The function subgroupAdd() returns the summation of all active invocation provided <value>s. The
-    method that is used to perform the operation on each active invocation's <value> is implementation
-    defined.
-subgroupMul: The function subgroupMul() returns the multiplication of all active invocation-provided <value>s.
-    The method that is used to perform the operation on each active invocation's <value> is implementation
-    defined.
-subgroupMin: The function subgroupMin() returns the minimum <value> of all active invocation-provided
-    <value>s.
-subgroupMax: The function subgroupMax() returns the maximum <value> of all active invocation-provided
-    <value>s.
-subgroupAnd: For genIType and genUType, the function subgroupAnd() returns the bitwise AND of all active
-    invocation provided <value>s. For genBType, the function subgroupAnd() returns the logical AND of all
-    active invocation provided <value>s.
-subgroupOr: For genIType and genUType, the function subgroupOr() returns the bitwise OR of all active
-    invocation provided <value>s. For genBType, the function subgroupOr() returns the logical inclusive OR of
-    all active invocation provided <value>s.
-subgroupXor: For genIType and genUType, the function subgroupXor() returns the bitwise XOR of all active
-    invocation provided <value>s. For genBType, the function subgroupXor() returns the logical exclusive OR of
-    all active invocation provided <value>s.
-subgroupInclusiveAdd: The function subgroupInclusiveAdd() returns an inclusive scan operation that is the
-    summation of all active invocation-provided <value>s. The method used to perform the operation on each
-    active invocation's <value> is implementation defined.
-subgroupInclusiveMul: The function subgroupInclusiveMul() returns an inclusive scan operation that is the
-    multiplication of all active invocation-provided <value>s. The method used to perform the operation on
-    each active invocation's <value> is implementation defined.
-subgroupInclusiveMin: The function subgroupInclusiveMin() returns an inclusive scan operation that is the
-    minimum <value> of all active invocation-provided <value>s.
-subgroupInclusiveMax: The function subgroupInclusiveMax() returns an inclusive scan operation that is the
-    maximum <value> of all active invocation-provided <value>s.
-subgroupInclusiveAnd: For genIType and genUType, the function subgroupInclusiveAnd() returns an inclusive scan
-    operation that is the bitwise AND of all active invocation-provided <value>s. For genBType, the function
-    subgroupInclusiveAnd() returns an inclusive scan operation that is the logical AND of all active
-    invocation-provided <value>s.
-subgroupInclusiveOr: For genIType and genUType, the function subgroupInclusiveOr() returns an inclusive scan
-    operation that is the bitwise OR of all active invocation-provided <value>s. For genBType, the function
-    subgroupInclusiveOr() returns an inclusive scan operation that is the logical inclusive OR of all active
-    invocation-provided <value>s.
-subgroupInclusiveXor: For genIType and genUType, the function subgroupInclusiveXor() returns an inclusive scan
-    operation that is the bitwise XOR of all active invocation-provided <value>s. For genBType, the function
-    subgroupInclusiveXor() returns an inclusive scan operation that is the logical exclusive OR of all active
-    invocation-provided <value>s.
-subgroupExclusiveAdd: The function subgroupExclusiveAdd() returns an exclusive scan operation that is the
-    summation of all active invocation-provided <value>s. The method used to perform the operation on each
-    active invocation's <value> is implementation defined.
-subgroupExclusiveMul: The function subgroupExclusiveMul() returns an exclusive scan operation that is the
-    multiplication of all active invocation-provided <value>s. The method used to perform the operation on
-    each active invocation's <value> is implementation defined.
-subgroupExclusiveMin: The function subgroupExclusiveMin() returns an exclusive scan operation that is the
-    minimum <value> of all active invocation-provided <value>s.
-subgroupExclusiveMax: The function subgroupExclusiveMax() returns an exclusive scan operation that is the
-    maximum <value> of all active invocation-provided <value>s.
-subgroupExclusiveAnd: For genIType and genUType, the function subgroupExclusiveAnd() returns an exclusive scan
-    operation that is the bitwise AND of all active invocation-provided <value>s. For genBType, the function
-    subgroupExclusiveAnd() returns an exclusive scan operation that is the logical AND of all active
-    invocation-provided <value>s.
-subgroupExclusiveOr: For genIType and genUType, the function subgroupExclusiveOr() returns an exclusive scan
-    operation that is the bitwise OR of all active invocation-provided <value>s. For genBType, the function
-    subgroupExclusiveOr() returns an exclusive scan operation that is the logical inclusive OR of all active
-    invocation-provided <value>s.
-subgroupExclusiveXor: For genIType and genUType, the function subgroupExclusiveXor() returns an exclusive scan
-    operation that is the bitwise XOR of all active invocation-provided <value>s. For genBType, the function
-    subgroupExclusiveXor() returns an exclusive scan operation that is the logical exclusive OR of all active
-    invocation-provided <value>s.
-subgroupClusteredAdd: The function subgroupClusteredAdd() returns a clustered operation that is the summation
-    of all active invocation-provided <value>s within a cluster, with a cluster size of <clusterSize>. The
-    method used to perform the operation on each active invocation's <value> is implementation defined.
-subgroupClusteredMul: The function subgroupClusteredMul() returns a clustered operation that is the
-    multiplication of all active invocation-provided <value>s within a cluster, with a cluster size of
-    <clusterSize>. The method used to perform the operation on each active invocation's <value> is
-    implementation defined.
-subgroupClusteredMin: The function subgroupClusteredMin() returns a clustered operation that is the minimum of
-    all active invocation-provided <value>s within a cluster, with a cluster size of <clusterSize>.
-subgroupClusteredMax: The function subgroupClusteredMax() returns a clustered operation that is the maximum of
-    all active invocation-provided <value>s within a cluster, with a cluster size of <clusterSize>.
-subgroupClusteredAnd: For genIType and genUType, the function subgroupClusteredAnd() returns a clustered
-    operation that is the bitwise AND of all active invocation-provided <value>s within a cluster. For
-    genBType, the function subgroupClusteredAnd() returns a clustered operation that is the logical AND of all
-    active invocation-provided <value>s within a cluster.
-subgroupClusteredOr: For genIType and genUType, the function subgroupClusteredOr() returns a clustered
-    operation that is the bitwise OR of all active invocation-provided <value>s within a cluster. For
-    genBType, the function subgroupClusteredOr() returns a clustered operation that is the logical inclusive
-    OR of all active invocation-provided <value>s within a cluster.
-subgroupClusteredXor: For genIType and genUType, the function subgroupClusteredXor() returns a clustered
-    operation that is the bitwise XOR of all active invocation-provided <value>s within a cluster. For
-    genBType, the function subgroupClusteredXor() returns a clustered operation that is the logical exclusive
-    OR of all active invocation-provided <value>s within a cluster.
 subgroupQuadBroadcast: The function subgroupQuadBroadcast() returns the <value> from the invocation within the
     quad whose <gl_SubgroupInvocationID> % 4 is equal to <id>. <id> must be an integral constant expression.
     If the <id> is an inactive invocation or is greater than or equal to 4, an undefined value is returned.
@@ -220,186 +144,51 @@ subgroupQuadSwapVertical: The function subgroupQuadSwapVertical() swaps the <val
     vertically.
 subgroupQuadSwapDiagonal: The function subgroupQuadSwapDiagonal() swaps the <value>s, within the quad
     diagonally.
-""",
-    ),
-    **_section(
-        KHR_SHADER_SUBGROUP_ROTATE,
-        "8.18",
-        """
+# KHR_shader_subgroup_rotate, 8.18
 subgroupRotate: The function subgroupRotate() returns the <value> whose <gl_SubgroupInvocationID> is equal to
     the remainder of the division of this invocation's <gl_SubgroupInvocationID> plus <delta> by
     <gl_SubgroupSize>. If the selected invocation is inactive, an undefined value is returned. <delta> must be
     dynamically uniform within the calling subgroub.
-""",
-    ),
-    **_section(
-        SPV_KHR_SUBGROUP_ROTATE,
-        "Instructions, OpGroupNonUniformRotateKHR",
-        """
+# SPV_KHR_subgroup_rotate, Instructions, OpGroupNonUniformRotateKHR
 subgroupClusteredRotate: Return the Value of the invocation whose id within the group is calculated as
     follows: LocalId = SubgroupLocalInvocationId if Execution is Subgroup or LocalInvocationId if Execution is
     Workgroup RotationGroupSize = ClusterSize when ClusterSize is present, otherwise RotationGroupSize =
     SubgroupMaxSize if the Kernel capability is declared and SubgroupSize if not. Invocation ID = ( (LocalId +
     Delta) & (RotationGroupSize - 1) ) + (LocalId & ~(RotationGroupSize - 1))
-""",
-    ),
-    **_section(
-        NV_SHADER_SUBGROUP_PARTITIONED,
-        "8.18",
-        """
-subgroupPartitionedAddNV: The function subgroupPartitionedAddNV() returns the summation of all active
-    invocation provided <value>s in the invocation's subset of the partition. The method that is used to
-    perform the operation on each active invocation's <value> is implementation defined.
-subgroupPartitionedMulNV: The function subgroupPartitionedMulNV() returns the multiplication of all active
-    invocation-provided <value>s in the invocation's subset of the partition. The method that is used to
-    perform the operation on each active invocation's <value> is implementation defined.
-subgroupPartitionedMinNV: The function subgroupPartitionedMinNV() returns the minimum <value> of all active
-    invocation-provided <value>s in the invocation's subset of the partition.
-subgroupPartitionedMaxNV: The function subgroupPartitionedMaxNV() returns the maximum <value> of all active
-    invocation-provided <value>s in the invocation's subset of the partition.
-subgroupPartitionedAndNV: For genIType and genUType, the function subgroupPartitionedAndNV() returns the
-    bitwise AND of all active invocation provided <value>s in the invocation's subset of the partition. For
-    genBType, the function subgroupPartitionedAndNV() returns the logical AND of all active invocation
-    provided <value>s in the invocation's subset of the partition.
-subgroupPartitionedOrNV: For genIType and genUType, the function subgroupPartitionedOrNV() returns the bitwise
-    OR of all active invocation provided <value>s in the invocation's subset of the partition. For genBType,
-    the function subgroupPartitionedOrNV() returns the logical inclusive OR of all active invocation provided
-    <value>s in the invocation's subset of the partition.
-subgroupPartitionedXorNV: For genIType and genUType, the function subgroupPartitionedXorNV() returns the
-    bitwise XOR of all active invocation provided <value>s in the invocation's subset of the partition. For
-    genBType, the function subgroupPartitionedXorNV() returns the logical exclusive OR of all active
-    invocation provided <value>s in the invocation's subset of the partition.
-subgroupPartitionedInclusiveAddNV: The function subgroupPartitionedInclusiveAddNV() returns an inclusive scan
-    operation that is the summation of all active invocation-provided <value>s in the invocation's subset of
-    the partition. The method used to perform the operation on each active invocation's <value> is
-    implementation defined.
-subgroupPartitionedInclusiveMulNV: The function subgroupPartitionedInclusiveMulNV() returns an inclusive scan
-    operation that is the multiplication of all active invocation-provided <value>s in the invocation's subset
-    of the partition. The method used to perform the operation on each active invocation's <value> is
-    implementation defined.
-subgroupPartitionedInclusiveMinNV: The function subgroupPartitionedInclusiveMinNV() returns an inclusive scan
-    operation that is the minimum <value> of all active invocation-provided <value>s in the invocation's
-    subset of the partition.
-subgroupPartitionedInclusiveMaxNV: The function subgroupPartitionedInclusiveMaxNV() returns an inclusive scan
-    operation that is the maximum <value> of all active invocation-provided <value>s in the invocation's
-    subset of the partition.
-subgroupPartitionedInclusiveAndNV: For genIType and genUType, the function subgroupPartitionedInclusiveAndNV()
-    returns an inclusive scan operation that is the bitwise AND of all active invocation-provided <value>s in
-    the invocation's subset of the partition. For genBType, the function subgroupPartitionedInclusiveAndNV()
-    returns an inclusive scan operation that is the logical AND of all active invocation-provided <value>s in
-    the invocation's subset of the partition.
-subgroupPartitionedInclusiveOrNV: For genIType and genUType, the function subgroupPartitionedInclusiveOrNV()
-    returns an inclusive scan operation that is the bitwise OR of all active invocation-provided <value>s in
-    the invocation's subset of the partition. For genBType, the function subgroupPartitionedInclusiveOrNV()
-    returns an inclusive scan operation that is the logical inclusive OR of all active invocation-provided
-    <value>s in the invocation's subset of the partition.
-subgroupPartitionedInclusiveXorNV: For genIType and genUType, the function subgroupPartitionedInclusiveXorNV()
-    returns an inclusive scan operation that is the bitwise XOR of all active invocation-provided <value>s in
-    the invocation's subset of the partition. For genBType, the function subgroupPartitionedInclusiveXorNV()
-    returns an inclusive scan operation that is the logical exclusive OR of all active invocation-provided
-    <value>s in the invocation's subset of the partition.
-subgroupPartitionedExclusiveAddNV: The function subgroupPartitionedExclusiveAddNV() returns an exclusive scan
-    operation that is the summation of all active invocation-provided <value>s in the invocation's subset of
-    the partition. The method used to perform the operation on each active invocation's <value> is
-    implementation defined.
-subgroupPartitionedExclusiveMulNV: The function subgroupPartitionedExclusiveMulNV() returns an exclusive scan
-    operation that is the multiplication of all active invocation-provided <value>s in the invocation's subset
-    of the partition. The method used to perform the operation on each active invocation's <value> is
-    implementation defined.
-subgroupPartitionedExclusiveMinNV: The function subgroupPartitionedExclusiveMinNV() returns an exclusive scan
-    operation that is the minimum <value> of all active invocation-provided <value>s in the invocation's
-    subset of the partition.
-subgroupPartitionedExclusiveMaxNV: The function subgroupPartitionedExclusiveMaxNV() returns an exclusive scan
-    operation that is the maximum <value> of all active invocation-provided <value>s in the invocation's
-    subset of the partition.
-subgroupPartitionedExclusiveAndNV: For genIType and genUType, the function subgroupPartitionedExclusiveAndNV()
-    returns an exclusive scan operation that is the bitwise AND of all active invocation-provided <value>s in
-    the invocation's subset of the partition. For genBType, the function subgroupPartitionedExclusiveAndNV()
-    returns an exclusive scan operation that is the logical AND of all active invocation-provided <value>s in
-    the invocation's subset of the partition.
-subgroupPartitionedExclusiveOrNV: For genIType and genUType, the function subgroupPartitionedExclusiveOrNV()
-    returns an exclusive scan operation that is the bitwise OR of all active invocation-provided <value>s in
-    the invocation's subset of the partition. For genBType, the function subgroupPartitionedExclusiveOrNV()
-    returns an exclusive scan operation that is the logical inclusive OR of all active invocation-provided
-    <value>s in the invocation's subset of the partition.
-subgroupPartitionedExclusiveXorNV: For genIType and genUType, the function subgroupPartitionedExclusiveXorNV()
-    returns an exclusive scan operation that is the bitwise XOR of all active invocation-provided <value>s in
-    the invocation's subset of the partition. For genBType, the function subgroupPartitionedExclusiveXorNV()
-    returns an exclusive scan operation that is the logical exclusive OR of all active invocation-provided
-    <value>s in the invocation's subset of the partition.
+# NV_shader_subgroup_partitioned, 8.18
 subgroupPartitionNV: The function subgroupPartitionNV() returns a ballot that is a valid partition of the
     active invocations such that all invocations in each subset of the partition have the same value of
     <value>. For any two invocations in different subsets of the partition, either their values of <value>
     must not be equal or one must be a floating point NaN.
-""",
-    ),
-    **_section(
-        EXT_SHADER_QUAD_CONTROL,
-        "8.18",
-        """
+# EXT_shader_quad_control, 8.18
 subgroupQuadAll: The function subgroupQuadAll() returns true if for all active invocations in the quad <value>
     evaluates to true.
 subgroupQuadAny: The function subgroupQuadAny() returns true if for any active invocation in the quad its
     <value> evaluates to true.
-""",
-    ),
-    **_section(
-        SPV_KHR_SHADER_BALLOT,
-        "3.32.21, OpSubgroupBallotKHR",
-        """
+# SPV_KHR_shader_ballot, 3.32.21, OpSubgroupBallotKHR
 ballotARB: Computes a bitfield value combining the Predicate value from all invocations in the current
     Subgroup that execute the same dynamic instance of this instruction. The bit is set to one if the
     corresponding invocation is active and the predicate is evaluated to true; otherwise, it is set to zero.
-""",
-    ),
-    **_section(
-        SPV_KHR_SHADER_BALLOT,
-        "3.32.21, OpSubgroupFirstInvocationKHR",
-        """
+# SPV_KHR_shader_ballot, 3.32.21, OpSubgroupFirstInvocationKHR
 readFirstInvocationARB: Return the Value from the invocation in the current subgroup which has the lowest
     subgroup local invocation ID, and which executes the same dynamic instance of this instruction.
-""",
-    ),
-    **_section(
-        SPV_KHR_SHADER_BALLOT,
-        "3.32.21, OpSubgroupReadInvocationKHR",
-        """
+# SPV_KHR_shader_ballot, 3.32.21, OpSubgroupReadInvocationKHR
 readInvocationARB: Return the Value from the invocation in the subgroup with an invocation ID equal to Index.
     The Index must be the same for all active invocations in the subgroup, otherwise the results are
     undefined.
-""",
-    ),
-    **_section(
-        SPV_KHR_SUBGROUP_VOTE,
-        "3.32.21, OpSubgroupAllKHR",
-        """
+# SPV_KHR_subgroup_vote, 3.32.21, OpSubgroupAllKHR
 allInvocationsARB: Evaluates a predicate for all invocations in the current Subgroup that execute the same
     dynamic instance of this instruction, resulting in true if Predicate evaluates to true for all such
     invocations, otherwise the result is false.
-""",
-    ),
-    **_section(
-        SPV_KHR_SUBGROUP_VOTE,
-        "3.32.21, OpSubgroupAnyKHR",
-        """
+# SPV_KHR_subgroup_vote, 3.32.21, OpSubgroupAnyKHR
 anyInvocationARB: Evaluates a predicate for all invocations in the current Subgroup that execute the same
     dynamic instance of this instruction, resulting in true if Predicate evaluates to true for any such
     invocations, otherwise the result is false.
-""",
-    ),
-    **_section(
-        SPV_KHR_SUBGROUP_VOTE,
-        "3.32.21, OpSubgroupAllEqualKHR",
-        """
+# SPV_KHR_subgroup_vote, 3.32.21, OpSubgroupAllEqualKHR
 allInvocationsEqualARB: Evaluates a predicate for all invocations in the current Subgroup that execute the
     same dynamic instance of this instruction, resulting in true if Predicate evaluates the same for such
     invocations, otherwise the result is false.
-""",
-    ),
-    **_section(
-        NV_SHADER_THREAD_GROUP,
-        "7.1",
-        """
+# NV_shader_thread_group, 7.1
 gl_ThreadInWarpNV: The variable gl_ThreadInWarpNV hold the id of the thread within the thread group(or warp).
     This variable is in the range 0 to gl_WarpSizeNV-1, where gl_WarpSizeNV is the total number of thread in a
     warp.
@@ -418,21 +207,11 @@ gl_WarpIDNV: The variable gl_WarpIDNV hold the warp id of the executing thread. 
 gl_SMIDNV: The variable gl_SMIDNV hold the SM id of the executing thread. This variable is in the range 0 to
     gl_SMCountNV-1, where gl_SMCountNV is the number of SM on the GPU.
 gl_HelperThreadNV: The variable gl_HelperThreadNV specifies if the current thread is a helper thread.
-""",
-    ),
-    **_section(
-        NV_SHADER_THREAD_GROUP,
-        "7.4",
-        """
+# NV_shader_thread_group, 7.4
 gl_WarpSizeNV: The variable gl_WarpSizeNV is the total number of thread in a warp.
 gl_WarpsPerSMNV: The variable gl_WarpsPerSMNV is the maximum number of warp executing on a SM.
 gl_SMCountNV: The variable gl_SMCountNV is the number of SM on the GPU.
-""",
-    ),
-    **_section(
-        NV_SHADER_THREAD_GROUP,
-        "8.3",
-        """
+# NV_shader_thread_group, 8.3
 activeThreadsNV: In the value returned by activeThreadsNV(), bit <N> is set to 1 if the corresponding thread
     in the SIMD thread group is executing the call to activeThreadsNV() and 0 otherwise.
 ballotThreadNV: The function ballotThreadNV() computes a 32-bit bitfield. It looks at the condition <value>
@@ -455,17 +234,83 @@ quadSwizzleYNV: quadSwizzleYNV will read the <swizzledValue> operand for each fr
     result[thread 0] = swizzledValue[thread 2] + unswizzledValue[thread 0] result[thread 1] =
     swizzledValue[thread 3] + unswizzledValue[thread 1] result[thread 2] = swizzledValue[thread 0] +
     unswizzledValue[thread 2] result[thread 3] = swizzledValue[thread 1] + unswizzledValue[thread 3]
-""",
-    ),
-    **_section(
-        NV_SHADER_THREAD_GROUP,
-        "2.X.8.Z",
-        """
+# NV_shader_thread_group, 2.X.8.Z
 TGBALLOT: The TGBALLOT instruction produces a result vector by reading a vector operand for each active thread
     in the current thread group and comparing each component to zero. A result vector component contains an
     integer bitmask value (described below) for which the bits in a component bitmask are set if the value in
     the operand vector is non-zero for the corresponding thread, and not set otherwise.
-""",
-    ),
+"""
+
+
+def _quoted(text: str) -> dict[str, Sentence]:
+    """Return the sentences of a text like `_TEXT` by the names of the built-ins that they define."""
+    sentences: dict[str, Sentence] = {}
+    document, section = "", ""
+    for entry in text.strip().replace("\n    ", " ").split("\n"):
+        if entry.startswith("# "):
+            document, section = entry.removeprefix("# ").split(", ", 1)
+        else:
+            name, words = entry.split(": ", 1)
+            sentences[name] = Sentence(DOCUMENTS[document], section, words)
+    return sentences
+
+
+_RESULTS = {"Add": "summation", "Mul": "multiplication", "Min": "minimum <value>", "Max": "maximum <value>"}
+_LOGIC = {
+    "And": ("bitwise AND", "logical AND"),
+    "Or": ("bitwise OR", "logical inclusive OR"),
+    "Xor": ("bitwise XOR", "logical exclusive OR"),
 }
-"""Every sentence by the name of what it defines: a GLSL built-in, or an assembly instruction."""
+_SUBSET = " in the invocation's subset of the partition"
+_CLUSTER = " within a cluster"
+
+
+def _combining(document: str, names: str, form: str, where: str = "") -> dict[str, Sentence]:
+    """Return the sentences of the seven reductions or scans of a kind.
+
+    The documents use the same words for all of them: only the function, the operation and these two differ.
+
+    Parameters
+    ----------
+    names : of the functions, with ``{}`` in place of the operation.
+    form : the words before "the summation of"; the documents then write "invocation-provided", but without
+        such words mostly "invocation provided".
+    where : the words after "<value>s".
+    """
+    size = ", with a cluster size of <clusterSize>" if where == _CLUSTER else ""
+    method = (
+        f"The method {'' if form else 'that is '}used to perform the operation on each active invocation's"
+    )
+    method += " <value> is implementation defined."
+    texts = {}
+    for operator, result in _RESULTS.items():
+        values = "invocation provided" if operator == "Add" and not form else "invocation-provided"
+        result = result.removesuffix(" <value>") if size else result
+        text = f"The function {{}}() returns {form}the {result} of all active {values} <value>s{where}{size}."
+        texts[operator] = f"{text} {method}" if operator in ("Add", "Mul") else text
+    values = "invocation-provided" if form else "invocation provided"
+    for operator, results in _LOGIC.items():
+        bitwise, logical = (
+            f"the function {{}}() returns {form}the {result} of all active {values} <value>s{where}."
+            for result in results
+        )
+        texts[operator] = f"For genIType and genUType, {bitwise} For genBType, {logical}"
+    return {
+        name: Sentence(DOCUMENTS[document], "8.18", text.replace("{}", name))
+        for name, text in ((names.format(operator), text) for operator, text in texts.items())
+    }
+
+
+_INCLUSIVE, _EXCLUSIVE = "an inclusive scan operation that is ", "an exclusive scan operation that is "
+
+SENTENCES: dict[str, Sentence] = {
+    **_quoted(_TEXT),
+    **_combining("KHR_shader_subgroup", "subgroup{}", ""),
+    **_combining("KHR_shader_subgroup", "subgroupInclusive{}", _INCLUSIVE),
+    **_combining("KHR_shader_subgroup", "subgroupExclusive{}", _EXCLUSIVE),
+    **_combining("KHR_shader_subgroup", "subgroupClustered{}", "a clustered operation that is ", _CLUSTER),
+    **_combining("NV_shader_subgroup_partitioned", "subgroupPartitioned{}NV", "", _SUBSET),
+    **_combining("NV_shader_subgroup_partitioned", "subgroupPartitionedInclusive{}NV", _INCLUSIVE, _SUBSET),
+    **_combining("NV_shader_subgroup_partitioned", "subgroupPartitionedExclusive{}NV", _EXCLUSIVE, _SUBSET),
+}
+"""Every sentence by the name of the GLSL built-in or the assembly instruction that it defines."""

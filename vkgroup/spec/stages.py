@@ -1,9 +1,16 @@
-"""The fourteen shader stages, one row each."""
+"""The fourteen shader stages, one row each.
+
+Numbers and execution models are from `vkgroup.spec.registry`; the numbers of shaderc, which has no installed
+header, and the features are written here.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
+
+from vkgroup.spec import registry
 
 
 class Pipeline(Enum):
@@ -17,146 +24,73 @@ class Pipeline(Enum):
 
 @dataclass(frozen=True)
 class Stage:
-    """A shader stage.
+    """A shader stage."""
 
-    Attributes
-    ----------
-    name : Vulkan's name (`VkShaderStageFlagBits`) in lower case, without prefix and vendor.
-    bit : its value in `VkShaderStageFlagBits`.
-    execution_models : SPIR-V's names of it; the first is the one of the KHR or EXT extension.
-    suffix : the end of a GLSL file's name, without the dot.
-    glslang : its number in `glslang_stage_t`.
-    shaderc : its number in `shaderc_shader_kind`.
-    pipelines : the kinds of pipeline that have it; fragment shaders are in two.
-    since : the SPIR-V version that its extension needs.
-    features : Vulkan features that it needs, beside `store_feature`.
-    store_feature : the Vulkan feature with which it may write to buffers and images; "" where none is needed.
-    workgroups : whether its invocations form workgroups.
-    quads : whether it has quad operations without `quadOperationsInAllStages`.
-    khronos : its name in test names of VK-GL-CTS, where these name single stages; else "".
-    """
-
-    name: str
-    bit: int
-    execution_models: tuple[str, ...]
-    suffix: str
-    glslang: int
-    shaderc: int
-    pipelines: tuple[Pipeline, ...]
-    since: tuple[int, int] = (1, 0)
-    features: tuple[str, ...] = ()
+    name: str  # Vulkan's name (`VkShaderStageFlagBits`) in lower case, without prefix and vendor
+    bit: int  # its value in `VkShaderStageFlagBits`
+    execution_models: tuple[str, ...]  # its names in SPIR-V, that of the KHR or EXT extension first
+    suffix: str  # the end of a GLSL file's name, without the dot
+    glslang: int  # its number in `glslang_stage_t`
+    shaderc: int  # its number in `shaderc_shader_kind`
+    pipelines: tuple[Pipeline, ...]  # the kinds of pipeline that have it; fragment shaders are in two
+    since: tuple[int, int] = (1, 0)  # the SPIR-V version that its extension needs
+    features: tuple[str, ...] = ()  # Vulkan features that it needs, beside `store_feature`
+    #: The Vulkan feature that lets it write to buffers and images; "" if it needs none.
     store_feature: str = ""
-    workgroups: bool = False
-    quads: bool = False
-    khronos: str = ""
+    workgroups: bool = False  # whether its invocations form workgroups
+    quads: bool = False  # whether it has quad operations without `quadOperationsInAllStages`
+    khronos: str = ""  # its name in test names of VK-GL-CTS, where these name single stages; else ""
 
 
 _PRIMITIVE_STORES = "vertexPipelineStoresAndAtomics"
+_POINT_SIZE = "shaderTessellationAndGeometryPointSize"
 
 
-def _tessellation(half: str, bit: int, suffix: str, glslang: int, shaderc: int, khronos: str) -> Stage:
-    return Stage(
-        f"tessellation_{half}",
-        bit,
-        (f"Tessellation{half.capitalize()}",),
-        suffix,
-        glslang,
-        shaderc,
-        (Pipeline.PRIMITIVES,),
-        features=("tessellationShader", "shaderTessellationAndGeometryPointSize"),
-        store_feature=_PRIMITIVE_STORES,
-        khronos=khronos,
-    )
+def _stage(name: str, suffix: str, shaderc: int, *pipelines: Pipeline, **columns: Any) -> Stage:
+    """Return the row of a stage that the registry files have."""
+    bit, glslang, models = registry.STAGES[name]
+    return Stage(name, bit, models, suffix, glslang, shaderc, pipelines, **columns)
 
 
-def _mesh(name: str, bit: int, glslang: int, shaderc: int, features: tuple[str, ...]) -> Stage:
-    model = name.capitalize()
-    return Stage(
-        name,
-        bit,
-        (f"{model}EXT", f"{model}NV"),
-        name,
-        glslang,
-        shaderc,
-        (Pipeline.MESHES,),
-        (1, 4),
-        features,
-        workgroups=True,
-        khronos=name,
-    )
+def _primitive(name: str, suffix: str, shaderc: int, khronos: str, *features: str) -> Stage:
+    columns = {"features": features, "store_feature": _PRIMITIVE_STORES, "khronos": khronos}
+    return _stage(name, suffix, shaderc, Pipeline.PRIMITIVES, **columns)
 
 
-def _ray(name: str, bit: int, model: str, suffix: str, glslang: int, shaderc: int) -> Stage:
-    return Stage(
-        name,
-        bit,
-        (f"{model}KHR", f"{model}NV"),
-        suffix,
-        glslang,
-        shaderc,
-        (Pipeline.RAYS,),
-        (1, 4),
-        ("rayTracingPipeline", "accelerationStructure"),
-    )
+def _mesh(name: str, shaderc: int, *features: str) -> Stage:
+    columns = {"features": features, "workgroups": True, "khronos": name}
+    return _stage(name, name, shaderc, Pipeline.MESHES, since=(1, 4), **columns)
+
+
+def _ray(name: str, suffix: str, shaderc: int) -> Stage:
+    features = ("rayTracingPipeline", "accelerationStructure")
+    return _stage(name, suffix, shaderc, Pipeline.RAYS, since=(1, 4), features=features)
 
 
 STAGES: tuple[Stage, ...] = (
-    Stage(
-        "vertex",
-        0x1,
-        ("Vertex",),
-        "vert",
-        glslang=0,
-        shaderc=0,
-        pipelines=(Pipeline.PRIMITIVES,),
-        store_feature=_PRIMITIVE_STORES,
-        khronos="vertex",
-    ),
-    _tessellation("control", 0x2, "tesc", 1, 4, "tess_control"),
-    _tessellation("evaluation", 0x4, "tese", 2, 5, "tess_eval"),
-    Stage(
-        "geometry",
-        0x8,
-        ("Geometry",),
-        "geom",
-        glslang=3,
-        shaderc=3,
-        pipelines=(Pipeline.PRIMITIVES,),
-        features=("geometryShader", "shaderTessellationAndGeometryPointSize"),
-        store_feature=_PRIMITIVE_STORES,
-        khronos="geometry",
-    ),
-    Stage(
+    _primitive("vertex", "vert", 0, "vertex"),
+    _primitive("tessellation_control", "tesc", 4, "tess_control", "tessellationShader", _POINT_SIZE),
+    _primitive("tessellation_evaluation", "tese", 5, "tess_eval", "tessellationShader", _POINT_SIZE),
+    _primitive("geometry", "geom", 3, "geometry", "geometryShader", _POINT_SIZE),
+    _stage(
         "fragment",
-        0x10,
-        ("Fragment",),
         "frag",
-        glslang=4,
-        shaderc=1,
-        pipelines=(Pipeline.PRIMITIVES, Pipeline.MESHES),
+        1,
+        Pipeline.PRIMITIVES,
+        Pipeline.MESHES,
         store_feature="fragmentStoresAndAtomics",
         quads=True,
         khronos="fragment",
     ),
-    Stage(
-        "compute",
-        0x20,
-        ("GLCompute", "Kernel"),
-        "comp",
-        glslang=5,
-        shaderc=2,
-        pipelines=(Pipeline.COMPUTE,),
-        workgroups=True,
-        quads=True,
-    ),
-    _mesh("task", 0x40, 12, 26, ("taskShader", "meshShader")),
-    _mesh("mesh", 0x80, 13, 27, ("meshShader",)),
-    _ray("raygen", 0x100, "RayGeneration", "rgen", 6, 14),
-    _ray("any_hit", 0x200, "AnyHit", "rahit", 8, 15),
-    _ray("closest_hit", 0x400, "ClosestHit", "rchit", 9, 16),
-    _ray("miss", 0x800, "Miss", "rmiss", 10, 17),
-    _ray("intersection", 0x1000, "Intersection", "rint", 7, 18),
-    _ray("callable", 0x2000, "Callable", "rcall", 11, 19),
+    _stage("compute", "comp", 2, Pipeline.COMPUTE, workgroups=True, quads=True),
+    _mesh("task", 26, "taskShader", "meshShader"),
+    _mesh("mesh", 27, "meshShader"),
+    _ray("raygen", "rgen", 14),
+    _ray("any_hit", "rahit", 15),
+    _ray("closest_hit", "rchit", 16),
+    _ray("miss", "rmiss", 17),
+    _ray("intersection", "rint", 18),
+    _ray("callable", "rcall", 19),
 )
 """Every stage, in the order of the bits of `VkShaderStageFlagBits`."""
 

@@ -11,27 +11,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Scalar:
-    """A scalar type.
+    """A scalar type."""
 
-    Attributes
-    ----------
-    name : as GLSL writes it, ``"float16_t"``.
-    kind : {"float", "int", "uint", "bool"}
-    bits : width of the value; 32 for bool, which a buffer holds as a uint. `vkgroup.reference.dtypes` has
-        NumPy's type.
-    vector_prefix : what GLSL puts before the number of components, ``"f16vec"``.
-    features : Vulkan features that any arithmetic in this type needs.
-    extensions : GLSL extensions that make the type available for arithmetic.
-    subgroup_extensions : GLSL extensions that let the subgroup functions take it.
-    """
-
-    name: str
-    kind: str
+    name: str  # as GLSL writes it, ``"float16_t"``
+    kind: str  # {"float", "int", "uint", "bool"}
+    #: Width of the value; 32 for bool, which a buffer holds as a uint. `vkgroup.reference.dtypes` has NumPy's
+    #: type.
     bits: int
-    vector_prefix: str
-    features: tuple[str, ...] = ()
-    extensions: tuple[str, ...] = ()
-    subgroup_extensions: tuple[str, ...] = ()
+    vector_prefix: str  # what GLSL puts before the number of components, ``"f16vec"``
+    features: tuple[str, ...] = ()  # Vulkan features that any arithmetic in this type needs
+    extensions: tuple[str, ...] = ()  # GLSL extensions that make the type available for arithmetic
+    subgroup_extensions: tuple[str, ...] = ()  # GLSL extensions that let the subgroup functions take it
 
     @property
     def extended(self) -> bool:
@@ -50,18 +40,11 @@ class Scalar:
 
 @dataclass(frozen=True)
 class GlslType:
-    """A scalar (one component), a vector of two to four, or a long one of eight.
+    """A scalar (one component), a vector of two to four, or a long one of eight."""
 
-    Attributes
-    ----------
-    name : as GLSL writes it, ``"f16vec3"``; of a long vector ``"vec8_float16_t"``.
-    scalar : the type of each component.
-    components : 1 to 4, or 8.
-    """
-
-    name: str
-    scalar: Scalar
-    components: int
+    name: str  # as GLSL writes it, ``"f16vec3"``; of a long vector ``"vec8_float16_t"``
+    scalar: Scalar  # the type of each component
+    components: int  # 1 to 4, or 8
 
     def __str__(self) -> str:
         return self.name

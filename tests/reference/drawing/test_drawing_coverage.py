@@ -11,9 +11,8 @@ from drawn import in_pixels, reference, triangles
 
 from vkgroup.dispatch import DrawState
 from vkgroup.errors import Unsupported
-from vkgroup.reference.drawing.assembly import assemble
-from vkgroup.reference.drawing.coverage import covered_quads
-from vkgroup.reference.drawing.samples import COUNTS, sample_locations
+from vkgroup.reference.drawing.coverage import COUNTS, covered_quads, sample_locations
+from vkgroup.reference.drawing.shapes import assemble
 
 COUNT = """#version 450
 layout(location = 0) out uint drawn;

@@ -9,8 +9,8 @@ import pytest
 from drawn import in_pixels, reference
 
 from vkgroup.dispatch import Device, DrawState
-from vkgroup.reference.drawing.assembly import assemble
-from vkgroup.reference.drawing.samples import sample_locations
+from vkgroup.reference.drawing.coverage import sample_locations
+from vkgroup.reference.drawing.shapes import assemble
 
 SIZE = (32, 16)
 

@@ -8,7 +8,7 @@ from drawn import in_pixels, reference
 
 from vkgroup.dispatch import DrawState
 from vkgroup.errors import Unsupported
-from vkgroup.reference.drawing.samples import sample_locations
+from vkgroup.reference.drawing.coverage import sample_locations
 
 ONE = "#version 450\nlayout(location = 0) out float one; void main() { one = 1.0; }"
 

@@ -1,7 +1,7 @@
 """Older ballots and votes: instructions, built-ins and ARB's GLSL, each with its counterpart in the core.
 
 The counterpart is the built-in of KHR_shader_subgroup of the same meaning
-(`vkgroup.reference.semantics.legacy`), whose result a case must have.
+(`vkgroup.reference.semantics.ballot`), whose result a case must have.
 """
 
 from __future__ import annotations

@@ -1,20 +1,86 @@
-"""Buffers of the reference device."""
+"""Memory of the reference device: buffers, images, copied arrays, and the addresses of buffers."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 import numpy.typing as npt
 
+from vkgroup.device.base import DeviceBase
+from vkgroup.device.capabilities import Capabilities
+from vkgroup.device.info import DeviceInfo
 from vkgroup.device.limits import require_buffer_size
 from vkgroup.dispatch.bindings import ArrayBuffer
 from vkgroup.dispatch.buffer import Buffer, as_bytes
 from vkgroup.dispatch.dlpack import CPU
-from vkgroup.errors import DriverError
-from vkgroup.reference.device.host import Host
-from vkgroup.reference.device.memory import allocate, write
+from vkgroup.dispatch.formats import AXES
+from vkgroup.dispatch.image import Image
+from vkgroup.errors import DriverError, OutOfMemory
+from vkgroup.reference.interpreter.operations.images.memory import ImageMemory
 from vkgroup.reference.interpreter.operations.memory import Memory
+
+_FIRST_ADDRESS, _GAP = 1 << 32, 1 << 12
+
+
+class Host(DeviceBase):
+    """The reference device as its buffers, images and pipelines use it."""
+
+    _closed = False
+
+    def __init__(self, info: DeviceInfo, capabilities: Capabilities) -> None:
+        super().__init__(info, capabilities)
+        self._addressed: WeakSet[ReferenceBuffer] = WeakSet()
+        self._next_address = _FIRST_ADDRESS
+
+    def assign_address(self, buffer: ReferenceBuffer) -> int:
+        """Return an address for a buffer, with a gap to the next so that overruns reach no other buffer."""
+        self._addressed.add(buffer)
+        address = self._next_address
+        self._next_address += -(-(buffer.nbytes + _GAP) // _GAP) * _GAP
+        return address
+
+    def addressable(self) -> list[Memory]:
+        """Return the memories that have an address."""
+        return [buffer.memory for buffer in self._addressed if buffer.memory is not None]
+
+    @property
+    def closed(self) -> bool:
+        """Whether the device was closed."""
+        return self._closed
+
+    def close(self) -> None:
+        """Close everything made from the device."""
+        self.close_children()
+        self._closed = True
+
+
+Bytes = npt.NDArray[np.uint8]
+
+
+def allocate(nbytes: int) -> Bytes:
+    """Return zero bytes; raise `OutOfMemory` if there is no memory for them."""
+    try:
+        return np.zeros(nbytes, np.uint8)
+    except MemoryError:
+        raise OutOfMemory(
+            f"There is no memory for {nbytes} bytes. Work in parts.", "VK_ERROR_OUT_OF_HOST_MEMORY"
+        ) from None
+
+
+def write(memory: Memory, data: Bytes, offset: int = 0) -> None:
+    """Write bytes from outside of shaders: they are defined."""
+    end = offset + data.size
+    memory.data[offset:end] = data
+    if memory.causes is None:
+        return
+    # A granule of which only a part is written would be neither defined nor undefined.
+    edges = offset | (end if end < memory.nbytes else 0)
+    if edges % memory.granule:
+        memory.refine(edges & -edges)
+    memory.causes[offset // memory.granule : -(-end // memory.granule)] = 0
 
 
 class ReferenceBuffer(Buffer):
@@ -56,12 +122,12 @@ class ReferenceBuffer(Buffer):
         self.device.register(self)
 
     def _whole(self) -> Memory:
-        """Return the memory of the whole buffer, be this a view of it."""
+        """Return the memory of the whole buffer, also for a view of it."""
         self._opened()
         return self._viewed._opened() if isinstance(self._viewed, ReferenceBuffer) else self._opened()
 
     def begin(self) -> None:
-        """Take over, into a view, what is undefined in the viewed buffer: a dispatch is about to use it."""
+        """Before a dispatch: mark in a view the elements that are undefined in the viewed buffer."""
         owner = self._viewed if isinstance(self._viewed, ReferenceBuffer) else self
         owner._define()
         if self._viewed is None:
@@ -74,7 +140,7 @@ class ReferenceBuffer(Buffer):
             part.causes = whole.causes[self.offset : self.offset + self.nbytes].copy()
 
     def end(self) -> None:
-        """Give back to the viewed buffer what a dispatch has left undefined in the view."""
+        """After a dispatch: mark in the viewed buffer the elements that are undefined in the view."""
         if self._viewed is None:
             return
         whole, part = self._whole(), self._opened()
@@ -100,7 +166,7 @@ class ReferenceBuffer(Buffer):
         return ReferenceBuffer(self.device, self.read())
 
     def _define(self) -> None:
-        """Count as defined what another library can have written."""
+        """Mark everything as defined if another library can have written to the memory."""
         if self._written_outside:
             self._opened().causes = None
 
@@ -116,7 +182,7 @@ class ReferenceBuffer(Buffer):
         return self.memory is None or (self._viewed is not None and self._viewed.closed)
 
     def close(self) -> None:
-        """Free the memory; of a view, only the view."""
+        """Free the memory; a view leaves the memory of its buffer."""
         if self.memory is not None:
             self.memory = None
             self.device.forget(self)
@@ -146,5 +212,57 @@ class CopiedArray(ArrayBuffer):
         return self._closed
 
     def close(self) -> None:
-        """Give the memory back."""
+        """Free the memory."""
         self._closed = True
+
+
+class ReferenceImage(Image):
+    """An image in Python's memory.
+
+    Attributes
+    ----------
+    memory : as the interpreter knows it; None when closed.
+    """
+
+    memory: ImageMemory | None = None
+
+    def _limits(self) -> tuple[tuple[int, int, int], int]:
+        limits = self.device.capabilities.limits
+        limit = int(limits[f"maxImageDimension{self.dimension}"])
+        x, y, z = (limit if axis < AXES[self.dimension] else 1 for axis in range(3))
+        return (x, y, z), int(limits["maxImageArrayLayers"])
+
+    def _create(self) -> None:
+        width, height, depth = self.extent
+        sizes = [math.prod(self.shape_of(level)) for level in range(self.levels)]
+        self.memory = ImageMemory(
+            allocate(sum(sizes) * self.dtype.itemsize),
+            f"an image of {self.shape}",
+            self.format,
+            dimension=self.dimension,
+            extent=(width, height, depth),
+            arrayed=self.arrayed,
+            layers=self.layers,
+            levels=self.levels,
+            samples=self.samples,
+            defined=False,
+        )
+
+    def _write(self, texels: npt.NDArray[np.uint8], level: int) -> None:
+        assert self.memory is not None
+        write(self.memory, texels, int(self.memory.starts[level]))
+
+    def _read(self, level: int) -> npt.NDArray[np.uint8]:
+        assert self.memory is not None
+        return self.memory.data[self.memory.starts[level] : self.memory.starts[level + 1]].copy()
+
+    @property
+    def closed(self) -> bool:
+        """Whether the image was closed."""
+        return self.memory is None
+
+    def close(self) -> None:
+        """Free the texels."""
+        if self.memory is not None:
+            self.memory = None
+            self.device.forget(self)

@@ -9,7 +9,9 @@ from typing import Any
 from vkgroup.device.capabilities import Capabilities, CooperativeMatrix, SizeControl, Subgroup
 from vkgroup.device.info import DeviceInfo
 from vkgroup.errors import Unsupported
-from vkgroup.spec.limits import SUBGROUP_SIZES
+from vkgroup.spec.capabilities import FLOAT_MODES
+from vkgroup.spec.categories import OPERATION_BITS
+from vkgroup.spec.limits import QUAD_SIZE, SUBGROUP_SIZES
 
 DRIVER_NAME = "vkgroup"
 """`Capabilities.driver_name` of the reference device, and of no other."""
@@ -23,9 +25,6 @@ MIN_SIZE, MAX_SIZE = SIZES[0], SIZES[-1]
 _MOST_INVOCATIONS = 1024
 
 _STAGES = ("vertex", "fragment", "compute")
-
-# The quads of fragments are in one subgroup.
-_QUAD, _SMALL = 4, ("vertex", "compute")
 
 # There are no geometry shaders, but fragment shaders ask for gl_PrimitiveID by that feature's name.
 _FEATURES = """
@@ -67,27 +66,15 @@ _FEATURES = """
     cooperativeMatrix shaderBFloat16Type shaderBFloat16CooperativeMatrix longVector
 """
 
-_EXTENSIONS = (
-    "VK_EXT_shader_atomic_float",
-    "VK_EXT_shader_atomic_float2",
-    "VK_EXT_shader_image_atomic_int64",
-    "VK_EXT_shader_long_vector",
-    "VK_EXT_shader_subgroup_ballot",
-    "VK_EXT_shader_subgroup_vote",
-    "VK_GOOGLE_decorate_string",
-    "VK_GOOGLE_hlsl_functionality1",
-    "VK_GOOGLE_user_type",
-    "VK_KHR_cooperative_matrix",
-    "VK_KHR_shader_bfloat16",
-    "VK_KHR_compute_shader_derivatives",
-    "VK_KHR_shader_clock",
-    "VK_KHR_shader_integer_dot_product",
-    "VK_KHR_shader_maximal_reconvergence",
-    "VK_KHR_shader_quad_control",
-    "VK_KHR_shader_subgroup_rotate",
-    "VK_KHR_shader_subgroup_uniform_control_flow",
-    "VK_NV_shader_subgroup_partitioned",
-)
+_EXTENSIONS = """
+    VK_EXT_shader_atomic_float VK_EXT_shader_atomic_float2 VK_EXT_shader_image_atomic_int64
+    VK_EXT_shader_long_vector VK_EXT_shader_subgroup_ballot VK_EXT_shader_subgroup_vote
+    VK_GOOGLE_decorate_string VK_GOOGLE_hlsl_functionality1 VK_GOOGLE_user_type VK_KHR_cooperative_matrix
+    VK_KHR_shader_bfloat16 VK_KHR_compute_shader_derivatives VK_KHR_shader_clock
+    VK_KHR_shader_integer_dot_product VK_KHR_shader_maximal_reconvergence VK_KHR_shader_quad_control
+    VK_KHR_shader_subgroup_rotate VK_KHR_shader_subgroup_uniform_control_flow
+    VK_NV_shader_subgroup_partitioned
+"""
 
 # Shapes and types as GPUs of several vendors list them; every subgroup size divides the elements evenly.
 _MATRICES = tuple(
@@ -106,20 +93,6 @@ _MATRICES = tuple(
         (16, 16, 32, "UINT8", "UINT8", "UINT32", "UINT32", True),
         (16, 8, 16, "SINT16", "SINT16", "SINT32", "SINT32", False),
     )
-)
-
-_OPERATIONS = (
-    "basic",
-    "vote",
-    "arithmetic",
-    "ballot",
-    "shuffle",
-    "shuffle_relative",
-    "clustered",
-    "quad",
-    "partitioned_nv",
-    "rotate",
-    "rotate_clustered",
 )
 
 # Larger than most GPUs' where that costs nothing; the sizes of workgroups and the ranges are those of the
@@ -169,21 +142,15 @@ _FLOAT_CONTROLS: dict[str, int | bool] = {
     "denormBehaviorIndependence": 2,
     "roundingModeIndependence": 2,
     **{
-        f"shader{mode}Float{width}": mode in ("DenormPreserve", "SignedZeroInfNanPreserve", "RoundingModeRTE")
-        for mode in (
-            "DenormPreserve",
-            "DenormFlushToZero",
-            "SignedZeroInfNanPreserve",
-            "RoundingModeRTE",
-            "RoundingModeRTZ",
-        )
+        f"{member}{width}": mode in ("DenormPreserve", "SignedZeroInfNanPreserve", "RoundingModeRTE")
+        for mode, member in FLOAT_MODES.items()
         for width in (16, 32, 64)
     },
 }
 
 
 def capabilities_of(subgroup_size: int = DEFAULT_SIZE) -> Capabilities:
-    """Return what the reference device of a subgroup size declares.
+    """Return the capabilities of the reference device of a subgroup size.
 
     Raises
     ------
@@ -204,7 +171,11 @@ def capabilities_of(subgroup_size: int = DEFAULT_SIZE) -> Capabilities:
         driver_info=f"{version('vkgroup')}, NumPy {version('numpy')}",
         api_version=(1, 3, 0),
         subgroup=Subgroup(
-            size, _STAGES if size >= _QUAD else _SMALL, _OPERATIONS, quad_operations_in_all_stages=True
+            size,
+            # The quads of fragments are in one subgroup.
+            tuple(stage for stage in _STAGES if size >= QUAD_SIZE or stage != "fragment"),
+            tuple(OPERATION_BITS),
+            quad_operations_in_all_stages=True,
         ),
         size_control=SizeControl(
             supported=True,
@@ -215,7 +186,7 @@ def capabilities_of(subgroup_size: int = DEFAULT_SIZE) -> Capabilities:
             compute_full_subgroups=True,
         ),
         features=frozenset(_FEATURES.split()),
-        extensions=dict.fromkeys(_EXTENSIONS, 1),
+        extensions=dict.fromkeys(_EXTENSIONS.split(), 1),
         limits=_LIMITS,
         float_controls=_FLOAT_CONTROLS,
         cooperative_matrices=_MATRICES,
@@ -225,7 +196,7 @@ def capabilities_of(subgroup_size: int = DEFAULT_SIZE) -> Capabilities:
 
 
 def _memory() -> tuple[tuple[int, tuple[str, ...]], ...]:
-    """Return the machine's memory as a heap; none where the system does not tell."""
+    """Return the machine's memory as a heap; none if the system does not report it."""
     try:
         return ((os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), ()),)
     except (AttributeError, ValueError, OSError):
@@ -233,5 +204,5 @@ def _memory() -> tuple[tuple[int, tuple[str, ...]], ...]:
 
 
 def info_of(subgroup_size: int = DEFAULT_SIZE) -> DeviceInfo:
-    """Name the reference device of a subgroup size, so that any process can make it."""
+    """Return the description by which any process can open the reference device of a subgroup size."""
     return DeviceInfo.of("", "reference", 0, capabilities_of(subgroup_size))

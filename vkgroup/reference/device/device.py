@@ -1,22 +1,78 @@
-"""Reference device."""
+"""Reference device, and its sequences of steps."""
 
 from __future__ import annotations
 
+import time
+
+import numpy as np
+
+from vkgroup.device.commands import checked_timeout
 from vkgroup.dispatch.device import Device
-from vkgroup.reference.device.buffer import ReferenceBuffer
+from vkgroup.dispatch.events import Event
+from vkgroup.dispatch.sequence import Checked, CopyRange, FillRange, Sequence
+from vkgroup.reference.device.buffer import Host, ReferenceBuffer, ReferenceImage
 from vkgroup.reference.device.capabilities import DEFAULT_SIZE, capabilities_of, info_of
-from vkgroup.reference.device.host import Host
-from vkgroup.reference.device.image import ReferenceImage
 from vkgroup.reference.device.pipeline import ReferencePipeline
-from vkgroup.reference.device.sequence import ReferenceSequence
+
+
+class ReferenceSequence(Sequence):
+    """Steps that are executed one after the other.
+
+    Attributes
+    ----------
+    events : errors of the last run.
+    """
+
+    _closed = False
+    events: tuple[Event, ...] = ()
+
+    @property
+    def closed(self) -> bool:
+        """Whether the sequence was closed."""
+        return self._closed
+
+    def _create(self) -> None:
+        return
+
+    def _run(self, timeout: float | None) -> None:
+        end = None if timeout is None else time.monotonic() + checked_timeout(timeout)
+        events: list[Event] = []
+        for stage in self.stages:
+            for step in stage:
+                left = None if end is None else max(end - time.monotonic(), 1e-3)
+                events += _execute(step, left)
+        self.events = tuple(events)
+
+    def _timed(self, timeout: float | None, repeat: int) -> float | None:
+        for _ in range(repeat):
+            self._run(timeout)
+        return None
+
+    def close(self) -> None:
+        """Close the sequence; buffers and bindings stay."""
+        self._closed = True
+        self._holding = False
+        self.device.forget(self)
+
+
+def _execute(step: Checked, timeout: float | None) -> tuple[Event, ...]:
+    if isinstance(step, FillRange):
+        step.buffer.write(np.full(step.nbytes // 4, step.value, np.uint32), step.offset)
+        return ()
+    if isinstance(step, CopyRange):
+        data = step.source.read(np.uint8, step.nbytes, step.source_offset)
+        step.target.write(data, step.target_offset)
+        return ()
+    step.work.execute(step.command, step.push, timeout)
+    return step.work.events
 
 
 class ReferenceDevice(Device):
     """A device that executes SPIR-V in NumPy, lane by lane, as the specifications say.
 
-    It needs no Vulkan. Accesses outside of a buffer read undefined values and write nothing; what the
-    specifications leave undefined is known for each element (`RunResult.defined`), and what went wrong on
-    the way is in `RunResult.events`.
+    It needs no Vulkan. Accesses outside of a buffer read undefined values and write nothing.
+    `RunResult.defined` has the elements that the specifications define, and `RunResult.events` the errors of
+    the run: accesses out of bounds, races and others.
 
     Parameters
     ----------

@@ -2,29 +2,101 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from vkgroup.device.commands import checked_timeout
-from vkgroup.dispatch.bindings import ArrayBuffer
+from vkgroup.dispatch.attachments import Attachment
+from vkgroup.dispatch.bindings import ArrayBuffer, Resource
 from vkgroup.dispatch.commands import Command, DispatchCommand
 from vkgroup.dispatch.draw_images import DrawData, DrawImages, key_of
 from vkgroup.dispatch.events import Event
 from vkgroup.dispatch.graphics_stages import GraphicsStages
+from vkgroup.dispatch.image import Image
 from vkgroup.dispatch.pipeline import Pipeline, Work
-from vkgroup.reference.device.buffer import CopiedArray, ReferenceBuffer
-from vkgroup.reference.device.draws import run_draw
-from vkgroup.reference.device.host import Host
-from vkgroup.reference.device.image import ReferenceImage
-from vkgroup.reference.device.resources import defined_texels, image_memory, memory_of
-from vkgroup.reference.drawing.samples import COUNTS
+from vkgroup.dispatch.slots import Slot
+from vkgroup.dispatch.textures import texel_format
+from vkgroup.dispatch.vertices import Vertices
+from vkgroup.errors import OutOfMemory
+from vkgroup.reference.device.buffer import CopiedArray, Host, ReferenceBuffer, ReferenceImage, write
+from vkgroup.reference.drawing import ColorTarget, DepthTarget, Draw, VertexData, draw, resolved
+from vkgroup.reference.drawing.coverage import COUNTS
 from vkgroup.reference.interpreter import Program, execute
+from vkgroup.reference.interpreter.operations.images import ImageMemory
+from vkgroup.reference.interpreter.operations.memory import Memory
+from vkgroup.reference.interpreter.values.value import HARD
+from vkgroup.spec.limits import QUAD_SIZE
 
-_LEAST_SIZE = 4
-"""Lanes of a quad, which is in one subgroup (Vulkan 1.4, "Quad")."""
+
+def _image_memory(image: Image) -> ImageMemory:
+    """Return the memory of an image that is open."""
+    assert isinstance(image, ReferenceImage)
+    assert image.memory is not None
+    return image.memory
+
+
+def _memory_of(slot: Slot, resource: Resource) -> Memory:
+    """Return a resource's memory, renamed to the name that the shader has for it."""
+    assert isinstance(resource, ReferenceBuffer | ReferenceImage | CopiedArray)
+    assert resource.memory is not None
+    if not isinstance(resource, ReferenceImage):
+        if slot.texels is not None:
+            resource.memory = _as_texels(slot, resource, resource.memory)
+        resource.memory.kind = "buffer" if slot.texels is None else "image"
+    resource.memory.name = slot.names[0] if slot.names else f"set {slot.set}, binding {slot.binding}"
+    return resource.memory
+
+
+def _as_texels(slot: Slot, resource: ReferenceBuffer | CopiedArray, memory: Memory) -> ImageMemory:
+    """Return the memory of a buffer as that of a texel buffer, over the same bytes."""
+    format_ = texel_format(slot, resource)
+    extent = (memory.nbytes // format_.nbytes, 1, 1)
+    texels = ImageMemory(memory.data, memory.name, format_, dimension="Buffer", extent=extent)
+    texels.refine(memory.granule)
+    memory.refine(texels.granule)
+    texels.causes, texels.address = memory.causes, memory.address
+    return texels
+
+
+def _defined(entry: ArrayBuffer | Image, ordered: bool) -> npt.NDArray[np.bool_]:
+    """Return which elements of a bound array or image are defined, in its shape.
+
+    Parameters
+    ----------
+    ordered : whether elements that depend on the order of atomics count as not defined.
+    """
+    assert isinstance(entry, CopiedArray | ReferenceImage)
+    memory = entry.memory
+    assert memory is not None
+    if memory.causes is None:
+        return np.ones(entry.shape, np.bool_)
+    known = memory.causes == 0 if ordered else memory.causes < HARD
+    itemsize = entry.dtype.itemsize
+    per_byte = np.repeat(known, memory.granule)[: math.prod(entry.shape) * itemsize]
+    return np.asarray(per_byte.reshape(*entry.shape, itemsize).all(axis=-1))
+
+
+def _clear(attachment: Attachment, image: Image, farthest: float) -> None:
+    """Clear an attachment: colors to zero, depths to the farthest."""
+    memory = _image_memory(image)
+    texels = np.zeros(memory.data.size // image.dtype.itemsize, image.dtype)
+    if attachment.location is None and farthest:
+        texels[:] = 1 if image.dtype.kind == "f" else np.iinfo(image.dtype).max
+    write(memory, texels.view(np.uint8))
+
+
+def _resolve(source: ImageMemory, target: ImageMemory, samples: int) -> None:
+    """Replace several samples by one, and carry over which texels are undefined."""
+    elements, causes = resolved(source, samples)
+    write(target, np.ascontiguousarray(elements).reshape(-1).view(np.uint8))
+    if causes is not None:
+        size = elements.dtype.itemsize
+        target.mark(np.arange(elements.size) * size, size, causes.reshape(-1))
 
 
 class ReferenceWork(Work):
@@ -48,7 +120,7 @@ class ReferenceWork(Work):
     def _prepare(self) -> None:
         self._memories = {}
         for slot, resources in self.resources.items():
-            memories = [memory_of(slot, resource) for resource in resources]
+            memories = [_memory_of(slot, resource) for resource in resources]
             samplers = self.samplers[slot]
             if memories and samplers:
                 self._memories[slot.set, slot.binding] = list(zip(memories, samplers, strict=True))
@@ -58,19 +130,12 @@ class ReferenceWork(Work):
     def _prepare_draw(self, data: DrawData, stages: GraphicsStages, drawn: DrawImages) -> None:
         for attachment, image in drawn.images.items():
             # Events call it by the name that the shader has for it.
-            image_memory(image).name = attachment.name or f"location {attachment.location}"
+            _image_memory(image).name = attachment.name or f"location {attachment.location}"
 
     def _run(self, command: Command, push: bytes, timeout: float | None) -> None:
-        self._repeated(lambda left: self._execute(command, push, left), timeout)
+        self._timed(command, push, timeout, repeat=1)
 
-    def _timed(self, command: Command, push: bytes, timeout: float | None, repeat: int) -> float | None:
-        self._repeated(lambda left: self._execute(command, push, left), timeout, repeat)
-        return None
-
-    def _repeated(
-        self, run: Callable[[float | None], tuple[Event, ...]], timeout: float | None, repeat: int = 1
-    ) -> None:
-        """Run several times and keep the events; `run` is given the seconds that are left."""
+    def _timed(self, command: Command, push: bytes, timeout: float | None, repeat: int) -> None:
         end = None if timeout is None else time.monotonic() + checked_timeout(timeout)
         events: list[Event] = []
         bound = [resource for resources in self.resources.values() for resource in resources]
@@ -78,7 +143,7 @@ class ReferenceWork(Work):
         for buffer in buffers:
             buffer.begin()
         for _ in range(repeat):
-            events += run(None if end is None else max(end - time.monotonic(), 1e-3))
+            events += self._execute(command, push, None if end is None else max(end - time.monotonic(), 1e-3))
         for buffer in buffers:
             buffer.end()
         self._events = tuple(events)
@@ -100,22 +165,56 @@ class ReferenceWork(Work):
                 addressable=addressable,
             )
             return outcome.events
+        return self._draw(push, timeout, addressable)
+
+    def _draw(self, push: bytes, timeout: float | None, addressable: Sequence[Memory]) -> tuple[Event, ...]:
+        """Clear, draw once and resolve; returns the events."""
+        pipeline, data, drawn = self.pipeline, self.data, self.drawn
         stages = pipeline.stages
         assert isinstance(stages, GraphicsStages)
-        assert self.data is not None
-        assert self.drawn is not None
-        return run_draw(
-            stages,
-            pipeline.programs,
-            self.data,
-            self.drawn,
-            self._memories,
-            push=push,
-            subgroup_size=pipeline.size_of("fragment"),
-            vertex_size=pipeline.size_of("vertex"),
-            deadline=timeout,
-            addressable=addressable,
+        assert data is not None
+        assert drawn is not None
+        assert pipeline.programs is not None
+        assert self._memories is not None
+        state, vertices = stages.state, data.vertices
+        assert isinstance(vertices, Vertices), "the pipeline has refused mesh shaders"
+        for attachment in data.attachments:
+            if drawn.clears(attachment):
+                _clear(attachment, drawn.images[attachment], state.farthest_depth)
+        memories = {attachment: _image_memory(image) for attachment, image in drawn.images.items()}
+        depths = [memory for attachment, memory in memories.items() if attachment.location is None]
+        parameters = Draw(
+            data.size,
+            VertexData(vertices.arrays, vertices.count, vertices.indices, vertices.instances),
+            stages.topology,
+            [
+                ColorTarget(attachment.location, memory)
+                for attachment, memory in memories.items()
+                if attachment.location is not None
+            ],
+            DepthTarget(depths[0], state.depth_compare, state.depth_write) if depths else None,
+            state.samples,
+            state.sample_shading,
+            stages.front_face,
         )
+        vertex, fragment = pipeline.programs
+        try:
+            outcome = draw(
+                vertex,
+                fragment,
+                parameters,
+                self._memories,
+                push=push,
+                subgroup_size=pipeline.size_of("fragment"),
+                vertex_size=pipeline.size_of("vertex"),
+                deadline=timeout,
+                addressable=addressable,
+            )
+        except MemoryError as error:
+            raise OutOfMemory(f"The reference device has no memory for a draw that large: {error}.") from None
+        for attachment, image in drawn.resolved.items():
+            _resolve(memories[attachment], _image_memory(image), state.samples)
+        return outcome.events
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -132,11 +231,11 @@ class ReferenceWork(Work):
         self.require_open()
         defined: dict[Any, Any] = {}
         for slot, own in self._writable():
-            arrays = [defined_texels(resource, ordered) for resource in own]
+            arrays = [_defined(resource, ordered) for resource in own]
             defined[slot.key] = arrays[0] if slot.count == 1 else arrays
         if self.drawn is not None:
             for attachment, image in self.drawn.result_images().items():
-                flags = defined_texels(image, ordered)
+                flags = _defined(image, ordered)
                 defined[key_of(attachment)] = self.drawn.in_results(attachment, flags)
         return defined
 
@@ -175,8 +274,9 @@ class ReferencePipeline(Pipeline):
         others = [shader.entry_point.stage for shader in stages.shaders[1:-1]]
         if others:
             lacking.append(f"a stage that it does not execute: {', '.join(others)}")
-        if (size := self.size_of("fragment")) < _LEAST_SIZE:
-            lacking.append(f"quads of fragments in subgroups of {size} (from {_LEAST_SIZE} lanes on)")
+        if (size := self.size_of("fragment")) < QUAD_SIZE:
+            # A quad is in one subgroup (Vulkan 1.4, "Quad").
+            lacking.append(f"quads of fragments in subgroups of {size} (from {QUAD_SIZE} lanes on)")
         return lacking
 
     def _create(self) -> None:

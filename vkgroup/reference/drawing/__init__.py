@@ -1,8 +1,8 @@
 """Drawing without a GPU: vertices, primitives, coverage, fragments and attachments, in NumPy.
 
-`draw` runs all steps. `vertices` runs the vertex stage. `assembly` and `shapes` make primitives. `coverage`
-finds the quads that they cover. `fragments` arranges these in subgroups. `interpolation` computes their
-inputs, and `fragment_stage` runs the shader. `outputs` and `attachments` write the results.
+`draw` runs all steps. `vertices` runs the vertex stage. `shapes` makes primitives. `coverage` finds the quads
+that they cover. `fragments` arranges these in subgroups. `interpolation` computes their inputs.
+`fragment_stage` runs the shader, and with `attachments` writes its results.
 """
 
 from __future__ import annotations

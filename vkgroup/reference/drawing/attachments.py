@@ -44,31 +44,18 @@ class ColorTarget:
 
 @dataclass(frozen=True)
 class DepthTarget:
-    """The depth attachment.
+    """The depth attachment."""
 
-    Attributes
-    ----------
-    image : of format D32f or D16, with as many samples as the draw has.
-    compare : comparison of new and stored depth, as in `vkgroup.choices.COMPARISONS`.
-    write : whether depths that pass are stored.
-    """
-
-    image: ImageMemory
-    compare: str = "less"
-    write: bool = True
+    image: ImageMemory  # of format D32f or D16, with as many samples as the draw has
+    compare: str = "less"  # comparison of new and stored depth, as in `vkgroup.choices.COMPARISONS`
+    write: bool = True  # whether depths that pass are stored
 
 
 class Samples(NamedTuple):
-    """Samples of fragments, in the order of drawing.
+    """Samples of fragments, in the order of drawing."""
 
-    Attributes
-    ----------
-    texel : index of each in an attachment: (y * width + x) * samples + sample, (n,).
-    fragment : the fragment of each, by its number in the batch, (n,).
-    """
-
-    texel: Integers
-    fragment: Integers
+    texel: Integers  # index of each in an attachment: (y * width + x) * samples + sample, (n,)
+    fragment: Integers  # the fragment of each, by its number in the batch, (n,)
 
 
 def test_depth(target: DepthTarget, texel: Integers, depth: Data, undefined: Causes | None) -> Flags:
@@ -170,8 +157,8 @@ def resolved(image: ImageMemory, samples: int) -> tuple[npt.NDArray[Any], Causes
     texels = image.view(format_.dtype).reshape(-1, samples, format_.components)
     causes = None
     if image.causes is not None:
-        each = np.repeat(image.causes, image.granule).reshape(*texels.shape, format_.dtype.itemsize)
-        causes = each.max(axis=-1)
+        per_byte = np.repeat(image.causes, image.granule).reshape(*texels.shape, format_.dtype.itemsize)
+        causes = per_byte.max(axis=-1)
     if format_.kind != "float" or format_.depth:
         return texels[:, 0].copy(), None if causes is None else causes[:, 0]
     values = np.stack([decode(format_, texels[:, number].T) for number in range(samples)])

@@ -1,4 +1,4 @@
-"""Coverage: the samples inside a convex polygon, in quads of 2x2 pixels; exact, in integers.
+"""Sample locations, and coverage: the samples inside a convex polygon, exact, in quads of 2x2 pixels.
 
 A sample on an edge is covered where the edge is a top or a left one, so that of two polygons with a common
 edge exactly one covers it (Vulkan 1.4, "Basic Polygon Rasterization").
@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from vkgroup.errors import Unsupported
 from vkgroup.reference.drawing.shapes import SUBPIXELS
 
 Integers = npt.NDArray[np.int64]
@@ -21,16 +22,12 @@ _AT_ONCE = 1 << 19
 
 
 class Quads(NamedTuple):
-    """Quads of pixels, row by row.
+    """Quads of pixels, row by row."""
 
-    Attributes
-    ----------
-    x, y : of the upper left pixel, both even, (quads,).
-    masks : the covered samples of the pixels (x, y), (x+1, y), (x, y+1), (x+1, y+1), a bit each: (quads, 4).
-    """
-
+    #: `x`, `y`: of the upper left pixel, both even, (quads,).
     x: Integers
     y: Integers
+    #: The covered samples of the pixels (x, y), (x+1, y), (x, y+1), (x+1, y+1), a bit each: (quads, 4).
     masks: npt.NDArray[np.uint32]
 
 
@@ -99,3 +96,30 @@ def _masks(
             inside &= (across * (y - start_y))[:, None] - down * (x - start_x) + added >= 0
         masks |= inside.astype(np.uint32) << np.uint32(bit)
     return masks
+
+
+_SIXTEENTHS = {
+    1: ((8, 8),),
+    2: ((12, 12), (4, 4)),
+    4: ((6, 2), (14, 6), (2, 10), (10, 14)),
+    8: ((9, 5), (7, 11), (13, 9), (5, 3), (3, 13), (1, 7), (11, 15), (15, 1)),
+}
+
+COUNTS = tuple(_SIXTEENTHS)
+"""Numbers of samples that the reference device has."""
+
+
+def sample_locations(samples: int) -> npt.NDArray[np.float64]:
+    """Return x and y of each sample from the pixel's upper left corner, in pixels: (samples, 2).
+
+    Raises
+    ------
+    Unsupported
+        for another number than 1, 2, 4 and 8.
+    """
+    if samples not in _SIXTEENTHS:
+        raise Unsupported(
+            f"The reference device draws with 1, 2, 4 or 8 samples; {samples} were asked for.",
+            [f"framebufferColorSampleCounts with {samples}"],
+        )
+    return np.array(_SIXTEENTHS[samples], np.float64) / 16

@@ -12,14 +12,12 @@ import numpy.typing as npt
 
 from vkgroup.dispatch.events import Event
 from vkgroup.errors import Unsupported
-from vkgroup.reference.drawing.assembly import assemble
 from vkgroup.reference.drawing.attachments import ColorTarget, DepthTarget
-from vkgroup.reference.drawing.fragment_stage import FragmentStage
-from vkgroup.reference.drawing.fragments import QUAD, Arranger, batches
+from vkgroup.reference.drawing.coverage import sample_locations
+from vkgroup.reference.drawing.fragment_stage import FragmentStage, Outputs
+from vkgroup.reference.drawing.fragments import Arranger, batches
 from vkgroup.reference.drawing.interpolation import Shapes
-from vkgroup.reference.drawing.outputs import Outputs
-from vkgroup.reference.drawing.samples import sample_locations
-from vkgroup.reference.drawing.shapes import Screen, Shape
+from vkgroup.reference.drawing.shapes import Screen, Shape, assemble
 from vkgroup.reference.drawing.vertices import (
     Shaded,
     VertexData,
@@ -29,56 +27,42 @@ from vkgroup.reference.drawing.vertices import (
     translated,
 )
 from vkgroup.reference.interpreter.execution.event_log import EventLog
-from vkgroup.reference.interpreter.execution.execute import STEP_LIMIT, Execution
+from vkgroup.reference.interpreter.execution.execute import Execution
 from vkgroup.reference.interpreter.execution.program import Program
 from vkgroup.reference.interpreter.execution.resources import Bindings
 from vkgroup.reference.interpreter.operations.memory import Memory
 from vkgroup.reference.interpreter.values.value import HARD
+from vkgroup.spec.limits import QUAD_SIZE
 
 
 @dataclass(frozen=True)
 class Draw:
-    """The parameters of a draw, without its shaders and resources.
+    """The parameters of a draw, without its shaders and resources."""
 
-    Attributes
-    ----------
-    size : width and height of the attachments in pixels; viewport and scissor are of the same size.
-    vertices : attributes, indices and counts.
-    topology : as in `vkgroup.dispatch.draw_state.TOPOLOGIES`.
-    colors, depth : the attachments.
-    samples : of each pixel: 1, 2, 4 or 8.
-    sample_shading : whether the fragment shader runs once for each sample. It always does so where it uses
-        its sample.
-    front_face : as in `vkgroup.dispatch.draw_state.FRONT_FACES`.
-    """
-
+    #: Width and height of the attachments in pixels; viewport and scissor are of the same size.
     size: tuple[int, int]
-    vertices: VertexData
-    topology: str = "triangles"
+    vertices: VertexData  # attributes, indices and counts
+    topology: str = "triangles"  # as in `vkgroup.dispatch.draw_state.TOPOLOGIES`
+    #: `colors`, `depth`: the attachments.
     colors: Sequence[ColorTarget] = ()
     depth: DepthTarget | None = None
-    samples: int = 1
+    samples: int = 1  # of each pixel: 1, 2, 4 or 8
+    #: Whether the fragment shader runs once for each sample. It always does so where it uses its sample.
     sample_shading: bool = False
-    front_face: str = "counter_clockwise"
+    front_face: str = "counter_clockwise"  # as in `vkgroup.dispatch.draw_state.FRONT_FACES`
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """Observations of a draw.
+    """Observations of a draw."""
 
-    Attributes
-    ----------
-    events : in the order of the first occurrence of each, those of the vertex stage before the others.
-    vertices : invocations of the vertex stage.
-    fragments, helpers : invocations of the fragment stage that are no helpers, and helper invocations.
-    primitives : number of visible primitives.
-    """
-
+    #: In the order of the first occurrence of each, those of the vertex stage before the others.
     events: tuple[Event, ...]
-    vertices: int = 0
+    vertices: int = 0  # invocations of the vertex stage
+    #: `fragments`, `helpers`: invocations of the fragment stage that are no helpers, and helper invocations.
     fragments: int = 0
     helpers: int = 0
-    primitives: int = 0
+    primitives: int = 0  # number of visible primitives
 
 
 def draw(
@@ -92,7 +76,6 @@ def draw(
     vertex_size: int | None = None,
     shuffle: int | None = None,
     mix_primitives: bool = False,
-    step_limit: int = STEP_LIMIT,
     deadline: float | None = None,
     addressable: Iterable[Memory] = (),
 ) -> Drawn:
@@ -107,7 +90,7 @@ def draw(
     vertex_size : the subgroup size of the vertex shader, a power of two up to 128; None for the same.
     shuffle : a seed for a random order of the quads of a primitive in its subgroups; None for their own.
     mix_primitives : whether quads of several primitives share subgroups.
-    step_limit, deadline, addressable : as for `execute`.
+    deadline, addressable : as for `execute`.
 
     Returns
     -------
@@ -120,10 +103,10 @@ def draw(
     InvalidDispatch, DispatchTimeout, OutOfMemory
         As for `execute`.
     """
-    if subgroup_size < QUAD:
+    if subgroup_size < QUAD_SIZE:
         raise Unsupported(
             f"A subgroup of {subgroup_size} has no quads, which fragments are shaded in.",
-            [f"a subgroup size of {QUAD} or more in the fragment stage"],
+            [f"a subgroup size of {QUAD_SIZE} or more in the fragment stage"],
         )
     locations = sample_locations(parameters.samples)
     assembled = assemble(parameters.topology, parameters.vertices.count)
@@ -131,7 +114,6 @@ def draw(
         return Drawn(())
     limits: dict[str, Any] = {
         "addressable": list(addressable),
-        "step_limit": step_limit,
         "until": None if deadline is None else time.monotonic() + deadline,
     }
     width = subgroup_size if vertex_size is None else vertex_size
@@ -165,9 +147,8 @@ def draw(
 def _shapes(parameters: Draw, shaded: Shaded, assembled: npt.NDArray[np.int64]) -> tuple[list[Shape], int]:
     """Return the visible primitives, in order, and the cause of undefined positions; 0 for none."""
     clockwise = parameters.front_face == "clockwise"
-    screen = Screen(
-        parameters.size, shaded.position, shaded.point_size, shaded.clip, shaded.cull, clockwise=clockwise
-    )
+    size = np.array(parameters.size, np.float64)
+    screen = Screen(size, shaded.position, shaded.point_size, shaded.clip, shaded.cull, clockwise)
     undefined = (
         np.zeros(parameters.vertices.total, np.uint16) if shaded.undefined is None else shaded.undefined
     )

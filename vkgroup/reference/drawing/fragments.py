@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import numpy.typing as npt
@@ -31,41 +31,32 @@ from vkgroup.reference.interpreter.values.value import (
     reduce_cause,
     single,
 )
+from vkgroup.spec.limits import QUAD_SIZE
 
 Integers = npt.NDArray[np.int64]
 Masks = npt.NDArray[np.uint32]
 Flags = npt.NDArray[np.bool_]
 
-QUAD = 4
 NO_SAMPLE = -1
 
 
 @dataclass(frozen=True)
 class Fragments:
-    """Invocations of the fragment stage, quad by quad, each an array (n,).
+    """Invocations of the fragment stage, quad by quad, each an array (n,)."""
 
-    Attributes
-    ----------
-    shape : number of the primitive, in the order of drawing.
-    x, y : the pixel.
-    sample : the sample that is shaded; `NO_SAMPLE` where all are shaded together.
-    mask : the samples that it covers and shades; 0 for helper invocations.
-    """
-
-    shape: Integers
+    shape: Integers  # number of the primitive, in the order of drawing
+    #: `x`, `y`: the pixel.
     x: Integers
     y: Integers
-    sample: Integers
-    mask: Masks
+    sample: Integers  # the sample that is shaded; `NO_SAMPLE` where all are shaded together
+    mask: Masks  # the samples that it covers and shades; 0 for helper invocations
 
     def __len__(self) -> int:
         return len(self.shape)
 
     def chosen(self, index: Integers | Flags) -> Fragments:
         """Return some of them."""
-        return Fragments(
-            self.shape[index], self.x[index], self.y[index], self.sample[index], self.mask[index]
-        )
+        return Fragments(*(getattr(self, field.name)[index] for field in fields(self)))
 
 
 def samples_of(masks: Masks) -> tuple[Integers, Integers]:
@@ -87,7 +78,17 @@ def batches(
             for sample in range(len(locations)) if per_sample else (NO_SAMPLE,):
                 masks = quads.masks if sample == NO_SAMPLE else quads.masks & np.uint32(1 << sample)
                 covered = masks.any(axis=1)
-                piece = _fragments(number, quads.x[covered], quads.y[covered], sample, masks[covered])
+                x, y = (
+                    quads.x[covered, None] + np.array([0, 1, 0, 1]),
+                    quads.y[covered, None] + np.array([0, 0, 1, 1]),
+                )
+                piece = Fragments(
+                    np.full(x.size, number, np.int64),
+                    x.reshape(-1),
+                    y.reshape(-1),
+                    np.full(x.size, sample, np.int64),
+                    masks[covered].reshape(-1).astype(np.uint32),
+                )
                 count += len(piece)
                 pieces.append(piece)
             if count >= SLICE:
@@ -97,25 +98,9 @@ def batches(
         yield _joined(pieces)
 
 
-def _fragments(shape: int, x: Integers, y: Integers, sample: int, masks: Masks) -> Fragments:
-    count = len(x) * QUAD
-    return Fragments(
-        np.full(count, shape, np.int64),
-        (x[:, None] + np.array([0, 1, 0, 1])).reshape(-1),
-        (y[:, None] + np.array([0, 0, 1, 1])).reshape(-1),
-        np.full(count, sample, np.int64),
-        masks.reshape(-1).astype(np.uint32),
-    )
-
-
 def _joined(pieces: list[Fragments]) -> Fragments:
-    return Fragments(
-        np.concatenate([piece.shape for piece in pieces]),
-        np.concatenate([piece.x for piece in pieces]),
-        np.concatenate([piece.y for piece in pieces]),
-        np.concatenate([piece.sample for piece in pieces]),
-        np.concatenate([piece.mask for piece in pieces]),
-    )
+    columns = [field.name for field in fields(Fragments)]
+    return Fragments(*(np.concatenate([getattr(piece, name) for piece in pieces]) for name in columns))
 
 
 class Arranger:
@@ -144,28 +129,28 @@ class Arranger:
         """Return the quads in the order in which they fill subgroups."""
         if self._rng is None:
             return fragments
-        first = fragments.shape[::QUAD]
+        first = fragments.shape[::QUAD_SIZE]
         order = self._rng.permutation(len(first))
         if not self._mix:
             order = order[np.argsort(first[order], kind="stable")]
-        return fragments.chosen((order[:, None] * QUAD + np.arange(QUAD)).reshape(-1))
+        return fragments.chosen((order[:, None] * QUAD_SIZE + np.arange(QUAD_SIZE)).reshape(-1))
 
     def place(self, fragments: Fragments, numbers: npt.NDArray[np.int32]) -> Placement:
         """Put quads into subgroups; `numbers` has gl_PrimitiveID of every shape."""
-        per_subgroup = self._size // QUAD
-        quad = np.arange(len(fragments) // QUAD)
+        per_subgroup = self._size // QUAD_SIZE
+        quad = np.arange(len(fragments) // QUAD_SIZE)
         starts = np.zeros(len(quad), np.bool_)
         starts[0] = True
         if not self._mix:
-            shape = fragments.shape[::QUAD]
+            shape = fragments.shape[::QUAD_SIZE]
             starts[1:] = shape[1:] != shape[:-1]
         inside = quad - np.maximum.accumulate(np.where(starts, quad, 0))
         row = np.cumsum(inside % per_subgroup == 0) - 1
-        lane = inside % per_subgroup * QUAD
+        lane = inside % per_subgroup * QUAD_SIZE
         placement = Placement(
             self._size,
-            np.repeat(row, QUAD),
-            (lane[:, None] + np.arange(QUAD)).reshape(-1),
+            np.repeat(row, QUAD_SIZE),
+            (lane[:, None] + np.arange(QUAD_SIZE)).reshape(-1),
             first=self.fragments + self.helpers,
             first_subgroup=self._subgroups,
         )
@@ -198,14 +183,7 @@ class Arranger:
 
 
 class Positions:
-    """Positions of the fragments of a batch, and the values of inputs there.
-
-    Parameters
-    ----------
-    shapes : of the draw.
-    fragments : of the batch.
-    locations : of the samples.
-    """
+    """Positions of the fragments of a batch, and the values of inputs there."""
 
     def __init__(self, shapes: Shapes, fragments: Fragments, locations: npt.NDArray[np.float64]) -> None:
         self._shapes, self._fragments, self._locations = shapes, fragments, locations

@@ -44,13 +44,7 @@ class Shapes:
         self.z, self.w = position[self.vertices, 2], position[self.vertices, 3]
 
     def at(self, shape: Integers, position: Float64) -> At:
-        """Return the forms of shapes at some positions.
-
-        Parameters
-        ----------
-        shape : numbers of the shapes, (n,).
-        position : in pixels, (2, n).
-        """
+        """Return the forms of the shapes with these numbers, (n,), at positions in pixels, (2, n)."""
         x, y = position
         forms = self.forms[shape]
         parts = (forms[:, :, 0].T * x + forms[:, :, 1].T * y) + forms[:, :, 2].T
@@ -58,18 +52,12 @@ class Shapes:
 
 
 class At(NamedTuple):
-    """The forms of shapes at some positions.
+    """The forms of shapes at some positions."""
 
-    Attributes
-    ----------
-    parts : (3, n), one for each vertex.
-    scale : (n,); z, w : (3, n).
-    """
-
-    parts: Float64
-    scale: Float64
-    z: Float64
-    w: Float64
+    parts: Float64  # (3, n), one for each vertex
+    scale: Float64  # (n,)
+    z: Float64  # (3, n)
+    w: Float64  # (3, n)
 
     @property
     def depth(self) -> Float64:
@@ -91,15 +79,10 @@ class At(NamedTuple):
 
 
 class Interpolation(NamedTuple):
-    """The interpolation of the inputs of fragments.
+    """The interpolation of the inputs of fragments."""
 
-    Attributes
-    ----------
-    vertices : of each fragment's shape, (3, n).
-    center, centroid : the points of its inputs, and of its inputs with the Centroid decoration.
-    """
-
-    vertices: Integers
+    vertices: Integers  # of each fragment's shape, (3, n)
+    #: `center`, `centroid`: the points of its inputs, and of its inputs with the Centroid decoration.
     center: At
     centroid: At
 

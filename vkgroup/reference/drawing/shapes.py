@@ -1,4 +1,6 @@
-"""Primitives on the screen: the area that they cover, and the interpolation of values over them.
+"""Primitives: their vertices, the area that they cover, and the interpolation of values over them.
+
+The first vertex of each primitive is the provoking vertex: fragments get its flat outputs.
 
 Vulkan 1.4, "Primitive Clipping", "Coordinate Transformations" and "Rasterization". Primitives are
 clipped by depth, by user clip distances, behind the viewer, and beyond `_GUARD` pixels from the image. The
@@ -13,6 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+
+from vkgroup.errors import Unsupported
 
 Float64 = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -33,59 +37,37 @@ class Shape:
     At the position p = (x, y, 1), with n = forms @ p, a value that varies over the primitive is
     sum(n * values) / sum(n) with perspective, and sum(n * w * values) / scale without. The depth is
     sum(n * z) / scale, and 1 / w is sum(n) / scale.
-
-    Attributes
-    ----------
-    polygon : convex, its corners in `SUBPIXELS` of a pixel, (corners, 2).
-    forms : three linear forms of the position, one for each vertex, (3, 3).
-    scale : see above.
-    vertices : three of them; a line has its second twice, a point its only one three times.
-    front : whether it faces the viewer; lines and points always do.
-    number : gl_PrimitiveID.
-    center, size : of a point, in pixels.
     """
 
-    polygon: Integers
-    forms: Float64
-    scale: float
+    polygon: Integers  # convex, its corners in `SUBPIXELS` of a pixel, (corners, 2)
+    forms: Float64  # three linear forms of the position, one for each vertex, (3, 3)
+    scale: float  # see above
+    #: Three of them; a line has its second twice, a point its only one three times.
     vertices: tuple[int, int, int]
-    front: bool
-    number: int
+    front: bool  # whether it faces the viewer; lines and points always do
+    number: int  # gl_PrimitiveID
+    #: `center`, `size`: of a point, in pixels.
     center: tuple[float, float] = (0.0, 0.0)
     size: float = 1.0
 
 
+@dataclass(frozen=True, eq=False)
 class Screen:
-    """Makes shapes of primitives.
+    """Makes shapes of primitives."""
 
-    Parameters
-    ----------
-    size : of the image, which is the viewport.
-    positions : of all vertices in clip coordinates, (vertices, 4).
-    sizes : of points, (vertices,).
-    clip, cull : user distances, (vertices, distances).
-    clockwise : whether clockwise triangles face the viewer.
-    """
-
-    def __init__(
-        self,
-        size: tuple[int, int],
-        positions: Float64,
-        sizes: Float64,
-        clip: Float64,
-        cull: Float64,
-        *,
-        clockwise: bool = False,
-    ) -> None:
-        self._clockwise = clockwise
-        self._size = np.array(size, np.float64)
-        self._positions, self._sizes, self._clip, self._cull = positions, sizes, clip, cull
+    size: Float64  # width and height of the image, which is the viewport
+    positions: Float64  # of all vertices in clip coordinates, (vertices, 4)
+    sizes: Float64  # of points, (vertices,)
+    #: User distances, (vertices, distances).
+    clip: Float64
+    cull: Float64
+    clockwise: bool = False  # whether clockwise triangles face the viewer
 
     def shape(self, vertices: Sequence[int], number: int) -> Shape | None:
         """Return a primitive's shape; None where no part of it is visible."""
         chosen = np.array(vertices)
-        position = self._positions[chosen]
-        if not np.isfinite(position).all() or (self._cull[chosen] < 0).all(axis=0).any():
+        position = self.positions[chosen]
+        if not np.isfinite(position).all() or (self.cull[chosen] < 0).all(axis=0).any():
             return None
         if len(vertices) == 1:
             return self._point(int(vertices[0]), number)
@@ -100,10 +82,10 @@ class Screen:
 
     def _planes(self, chosen: Integers) -> Float64:
         """Return the distance of each vertex from each plane, positive inside: (planes, vertices)."""
-        x, y, z, w = self._positions[chosen].T
-        guard = 2 * _GUARD / self._size - 1
+        x, y, z, w = self.positions[chosen].T
+        guard = 2 * _GUARD / self.size - 1
         planes = [z, w - z, guard[0] * w - x, guard[0] * w + x, guard[1] * w - y, guard[1] * w + y]
-        planes += list(self._clip[chosen].T)
+        planes += list(self.clip[chosen].T)
         if w.min() <= 0:
             planes.append(w - max(_LEAST_W * np.abs(w).max(), _TINY))
         return np.stack(planes)
@@ -111,12 +93,12 @@ class Screen:
     def _framebuffer(self, clip: Float64) -> Float64:
         """Return framebuffer coordinates of clip coordinates: (n, 2)."""
         ndc = clip[:, :2] / clip[:, 3:]
-        return (ndc + 1) / 2 * self._size
+        return (ndc + 1) / 2 * self.size
 
     def _triangle(self, chosen: Integers, positions: Float64, number: int) -> Shape | None:
-        position = self._positions[chosen]
+        position = self.positions[chosen]
         w = position[:, 3]
-        x, y = ((position[:, :2] + w[:, None]) / 2 * self._size).T
+        x, y = ((position[:, :2] + w[:, None]) / 2 * self.size).T
         following, last = [1, 2, 0], [2, 0, 1]
         # The adjugate of the matrix whose columns are the vertices' homogeneous positions.
         forms = np.stack(
@@ -133,7 +115,7 @@ class Screen:
         if scale == 0 or area == 0:
             return None
         # With y downwards a negative area is counter-clockwise (Vulkan 1.4, "Basic Polygon Rasterization").
-        front = (area > 0) == self._clockwise
+        front = (area > 0) == self.clockwise
         return Shape(polygon, forms, scale, (int(chosen[0]), int(chosen[1]), int(chosen[2])), front, number)
 
     def _line(
@@ -156,12 +138,12 @@ class Screen:
 
     def _point(self, vertex: int, number: int) -> Shape | None:
         """Return a square (Vulkan 1.4, "Basic Point Rasterization")."""
-        x, y, z, w = self._positions[vertex]
-        size = float(self._sizes[vertex])
+        x, y, z, w = self.positions[vertex]
+        size = float(self.sizes[vertex])
         inside = w > 0 and abs(x) <= w and abs(y) <= w and 0 <= z <= w
-        if not inside or (self._clip[vertex] < 0).any() or not 0 < size <= _GUARD:
+        if not inside or (self.clip[vertex] < 0).any() or not 0 < size <= _GUARD:
             return None
-        center = self._framebuffer(self._positions[vertex : vertex + 1])[0]
+        center = self._framebuffer(self.positions[vertex : vertex + 1])[0]
         corners = center + np.array([[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]]) * size
         forms = np.zeros((3, 3))
         forms[0, 2] = 1 / w
@@ -218,3 +200,47 @@ def _snapped(positions: Float64) -> Integers:
 def _twice_area(polygon: Integers) -> int:
     x, y = polygon.T
     return int((x * np.roll(y, -1) - np.roll(x, -1) * y).sum())
+
+
+def _list(count: int, each: int) -> Integers:
+    whole = count // each * each
+    return np.arange(whole, dtype=np.int64).reshape(-1, each)
+
+
+def _line_strip(count: int) -> Integers:
+    first = np.arange(max(count - 1, 0), dtype=np.int64)
+    return np.stack([first, first + 1], axis=1)
+
+
+def _triangle_strip(count: int) -> Integers:
+    first = np.arange(max(count - 2, 0), dtype=np.int64)
+    odd = first % 2
+    return np.stack([first, first + 1 + odd, first + 2 - odd], axis=1)
+
+
+def _triangle_fan(count: int) -> Integers:
+    first = np.arange(max(count - 2, 0), dtype=np.int64)
+    return np.stack([first + 1, first + 2, np.zeros_like(first)], axis=1)
+
+
+_TOPOLOGIES = {
+    "points": lambda count: _list(count, 1),
+    "lines": lambda count: _list(count, 2),
+    "line_strip": _line_strip,
+    "triangles": lambda count: _list(count, 3),
+    "triangle_strip": _triangle_strip,
+    "triangle_fan": _triangle_fan,
+}
+
+
+def assemble(topology: str, count: int) -> Integers:
+    """Return the vertices of each primitive, counted in the order of drawing: (primitives, 1, 2 or 3).
+
+    Raises
+    ------
+    Unsupported
+        The topology is not supported.
+    """
+    if topology not in _TOPOLOGIES:
+        raise Unsupported(f"The reference device does not draw {topology!r}.", [topology])
+    return _TOPOLOGIES[topology](count)

@@ -30,21 +30,14 @@ Column = tuple[Data, Causes | None]
 
 @dataclass(frozen=True)
 class VertexData:
-    """The vertices of a draw.
+    """The vertices of a draw."""
 
-    Attributes
-    ----------
-    attributes : by location, (vertices, components) of float32, int32 or uint32. Missing components are 0, 0
-        and 1.
-    count : vertices of an instance; with indices, the number of indices.
-    indices : the vertices of an instance in order; None for all of them in their order.
-    instances : number of instances.
-    """
-
+    #: By location, (vertices, components) of float32, int32 or uint32. Missing components are 0, 0 and 1.
     attributes: Mapping[int, npt.NDArray[Any]]
-    count: int
+    count: int  # vertices of an instance; with indices, the number of indices
+    #: The vertices of an instance in order; None for all of them in their order.
     indices: npt.NDArray[np.integer[Any]] | None = None
-    instances: int = 1
+    instances: int = 1  # number of instances
 
     @property
     def total(self) -> int:
@@ -59,21 +52,15 @@ class VertexData:
 
 @dataclass(frozen=True)
 class Shaded:
-    """Outputs of the vertex stage, in every vertex of every instance.
+    """Outputs of the vertex stage, in every vertex of every instance."""
 
-    Attributes
-    ----------
-    columns : numbers by location and component.
-    position, point_size, clip, cull : the built-in outputs: (n, 4), (n,), (n, distances) twice.
-    undefined : causes of the built-in outputs, (n,); None where all are defined.
-    """
-
-    columns: Mapping[Component, Column]
+    columns: Mapping[Component, Column]  # numbers by location and component
+    #: `position`, `point_size`, `clip`, `cull`: the built-in outputs: (n, 4), (n,), (n, distances) twice.
     position: npt.NDArray[np.float64]
     point_size: npt.NDArray[np.float64]
     clip: npt.NDArray[np.float64]
     cull: npt.NDArray[np.float64]
-    undefined: Causes | None
+    undefined: Causes | None  # causes of the built-in outputs, (n,); None where all are defined
 
 
 def invocation_of(data: VertexData, subgroup_size: int, number: int) -> VertexInvocation:

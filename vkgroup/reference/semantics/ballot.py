@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from vkgroup.reference.semantics.bits import pack, unpack
-from vkgroup.reference.semantics.definitions import defines
 from vkgroup.reference.semantics.lanes import (
+    SHARED,
     Flags,
     Lanes,
     Values,
     Words,
+    defines,
     everywhere,
     first_active,
     lane_index,
+    pack,
     read,
     same_in_all,
     uniform,
+    unpack,
 )
 
 
@@ -81,8 +83,8 @@ def subgroup_ballot_bit_extract(value: Words, active: Flags, index: Words) -> La
     """
     size = active.shape[1]
     inside = index < size
-    place = np.where(inside, index, 0)[:, :, None].astype(np.int64)
-    bit = np.take_along_axis(unpack(value, size), place, axis=2)
+    position = np.where(inside, index, 0)[:, :, None].astype(np.int64)
+    bit = np.take_along_axis(unpack(value, size), position, axis=2)
     return Lanes(bit, (active & inside)[:, :, None])
 
 
@@ -150,3 +152,14 @@ def subgroup_ballot_find_msb(value: Words, active: Flags) -> Lanes:
     bit = unpack(value, size)
     highest = (size - 1 - bit[:, :, ::-1].argmax(axis=2)).astype(np.uint32)
     return Lanes(highest[:, :, None], (active & bit.any(axis=2))[:, :, None])
+
+
+# GLSL's functions become the instructions of SPV_KHR_shader_ballot, whose ballot is a uvec4; the uint64_t of
+# ballotARB() holds its first 64 bits.
+SHARED.update(
+    {
+        "ballotARB": subgroup_ballot,
+        "readInvocationARB": subgroup_broadcast,
+        "readFirstInvocationARB": subgroup_broadcast_first,
+    }
+)

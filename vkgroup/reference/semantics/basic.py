@@ -1,73 +1,39 @@
-"""Basic subgroup functions: GL_KHR_shader_subgroup_basic.
+"""Basic and vote functions: GL_KHR_shader_subgroup_basic and GL_KHR_shader_subgroup_vote.
 
-The order of stores and loads of different invocations is outside a model of values, so the functions of
-barriers return no components. They exist so that every row of the table has a function.
+The order of stores and loads of different invocations is outside a model of values. Barriers have a function
+so that every row of the table has one.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from vkgroup.reference.semantics.definitions import defines
-from vkgroup.reference.semantics.lanes import Flags, Lanes, everywhere, first_active, lane_index
+from vkgroup.reference.semantics.lanes import (
+    SHARED,
+    Flags,
+    Lanes,
+    Values,
+    defines,
+    everywhere,
+    first_active,
+    lane_index,
+    uniform,
+)
+from vkgroup.spec.operations import OPERATIONS
 
 
-def _nothing(active: Flags) -> Lanes:
-    """Return the result of a void function: no component in any lane."""
+def barrier(active: Flags) -> Lanes:
+    """Return zero components: a barrier is a void function.
+
+    “The function subgroupBarrier() enforces that all active invocations within a subgroup must execute this
+    function before any are allowed to continue their execution”; the functions of memory barriers enforce
+    “the ordering of all memory transactions issued within a single shader invocation, as viewed by other
+    invocations in the same subgroup.” (KHR_shader_subgroup, revision 6, section 8.18.)
+    """
     return everywhere(np.empty((*active.shape, 0), dtype=np.uint32), active)
 
 
-@defines("subgroupBarrier")
-def subgroup_barrier(active: Flags) -> Lanes:
-    """“The function subgroupBarrier() enforces that all active invocations within a subgroup must execute
-    this function before any are allowed to continue their execution, and the results of any memory stores
-    performed using coherent variables performed prior to the call will be visible to any future coherent
-    access to the same memory performed by any other shader invocation within the same subgroup.”
-
-    KHR_shader_subgroup, revision 6, section 8.18. Returns zero components.
-    """
-    return _nothing(active)
-
-
-@defines("subgroupMemoryBarrier")
-def subgroup_memory_barrier(active: Flags) -> Lanes:
-    """“The function subgroupMemoryBarrier() enforces the ordering of all memory transactions issued within a
-    single shader invocation, as viewed by other invocations in the same subgroup.”
-
-    KHR_shader_subgroup, revision 6, section 8.18. Returns zero components.
-    """
-    return _nothing(active)
-
-
-@defines("subgroupMemoryBarrierBuffer")
-def subgroup_memory_barrier_buffer(active: Flags) -> Lanes:
-    """“The function subgroupMemoryBarrierBuffer() enforces the ordering of all memory transactions to buffer
-    variables issued within a single shader invocation, as viewed by other invocations in the same subgroup.”
-
-    KHR_shader_subgroup, revision 6, section 8.18. Returns zero components.
-    """
-    return _nothing(active)
-
-
-@defines("subgroupMemoryBarrierShared")
-def subgroup_memory_barrier_shared(active: Flags) -> Lanes:
-    """“The function subgroupMemoryBarrierShared() enforces the ordering of all memory transactions to shared
-    variables issued within a single shader invocation, as viewed by other invocations in the same subgroup.
-    Only available in compute shaders.”
-
-    KHR_shader_subgroup, revision 6, section 8.18. Returns zero components.
-    """
-    return _nothing(active)
-
-
-@defines("subgroupMemoryBarrierImage")
-def subgroup_memory_barrier_image(active: Flags) -> Lanes:
-    """“The function subgroupMemoryBarrierImage() enforces the ordering of all memory transactions to images
-    issued within a single shader invocation, as viewed by other invocations in the same subgroup.”
-
-    KHR_shader_subgroup, revision 6, section 8.18. Returns zero components.
-    """
-    return _nothing(active)
+SHARED.update({name: barrier for name, row in OPERATIONS.items() if row.memory_semantics is not None})
 
 
 @defines("subgroupElect")
@@ -80,3 +46,50 @@ def subgroup_elect(active: Flags) -> Lanes:
     """
     elected = lane_index(active.shape[1]) == first_active(active)[:, None]
     return everywhere(elected[:, :, None], active)
+
+
+@defines("subgroupAll")
+def subgroup_all(value: Flags, active: Flags) -> Lanes:
+    """“The function subgroupAll() returns true if for all active invocations <value> evaluates to true.”
+
+    KHR_shader_subgroup, revision 6, section 8.18.
+    """
+    return uniform(np.all(value | ~active[:, :, None], axis=1), active)
+
+
+@defines("subgroupAny")
+def subgroup_any(value: Flags, active: Flags) -> Lanes:
+    """“The function subgroupAny() returns true if for any active invocation its <value> evaluates to true.”
+
+    KHR_shader_subgroup, revision 6, section 8.18.
+    """
+    return uniform(np.any(value & active[:, :, None], axis=1), active)
+
+
+@defines("subgroupAllEqual")
+def subgroup_all_equal(value: Values, active: Flags) -> Lanes:
+    """“The function subgroupAllEqual() returns true if <value> for all active invocations is equal across the
+    subgroup.”
+
+    KHR_shader_subgroup, revision 6, section 8.18. Floats are compared as ordered-and-equal (SPIR-V,
+    OpGroupNonUniformAllEqual): -0.0 equals +0.0, and a NaN in any of several lanes makes the result false.
+    Neither text says whether a lane is compared with itself, so the result is undefined for a NaN in the only
+    active lane.
+    """
+    first = value[np.arange(len(value)), first_active(active)]
+    inactive = ~active[:, :, None]
+    equal = ((value == first[:, None, :]) | inactive).all(axis=(1, 2))
+    result = uniform(equal[:, None], active)
+    if value.dtype.kind != "f":
+        return result
+    itself = ((value == value) | inactive).all(axis=(1, 2)) | (active.sum(axis=1) > 1)
+    return Lanes(result.value, result.defined & itself[:, None, None])
+
+
+SHARED.update(
+    {
+        "anyInvocationARB": subgroup_any,
+        "allInvocationsARB": subgroup_all,
+        "allInvocationsEqualARB": subgroup_all_equal,
+    }
+)

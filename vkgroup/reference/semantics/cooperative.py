@@ -11,16 +11,10 @@ Array = NDArray[Any]
 
 
 class Product(NamedTuple):
-    """A result with what the specification says of it.
+    """A product, and the elements that the specification defines."""
 
-    Attributes
-    ----------
-    value : (..., m, n).
-    defined : the same shape; False where the result is undefined.
-    """
-
-    value: Array
-    defined: NDArray[np.bool_]
+    value: Array  # (..., m, n)
+    defined: NDArray[np.bool_]  # the same shape; False where the result is undefined
 
 
 def multiply_add(a: Array, b: Array, c: Array, result: np.dtype[Any], *, saturating: bool = False) -> Product:
@@ -35,7 +29,7 @@ def multiply_add(a: Array, b: Array, c: Array, result: np.dtype[Any], *, saturat
 
     Parameters
     ----------
-    a : (..., m, k); b : (..., k, n); c : (..., m, n). Integers of the signedness that they are to have.
+    a : (..., m, k); b : (..., k, n); c : (..., m, n). Integers have the signedness of the instruction.
     result : type of the result.
     """
     if result.kind == "f":

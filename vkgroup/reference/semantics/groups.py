@@ -19,18 +19,11 @@ from vkgroup.reference.semantics.lanes import Flags, Lanes, Values, before, ever
 
 @dataclass(frozen=True)
 class Operator:
-    """An associative operation of two values.
+    """An associative operation of two values."""
 
-    Attributes
-    ----------
-    name : as in the names of the functions, ``"Add"``.
-    combine : the operation in NumPy, component by component.
-    kinds : NumPy's kinds of the types that have it.
-    """
-
-    name: str
-    combine: np.ufunc
-    kinds: str
+    name: str  # as in the names of the functions, ``"Add"``
+    combine: np.ufunc  # the operation in NumPy, component by component
+    kinds: str  # NumPy's kinds of the types that have it
 
     @property
     def selects(self) -> bool:
@@ -116,11 +109,6 @@ def reduce(operator: Operator, value: Values, active: Flags) -> Lanes:
     them is a NaN, the other is chosen. If all <value>s that are used by the current invocation are NaN, then
     the result is undefined.” (KHR_shader_subgroup, revision 6, section 3.8, minimum and maximum.) A minimum
     or maximum is undefined also where both +0.0 and -0.0 may be the result.
-
-    Parameters
-    ----------
-    value : (subgroups, size, components)
-    active : (subgroups, size)
     """
     if not (operator.selects and value.dtype.kind == "f"):
         filled = np.where(active[:, :, None], value, _neutral(operator, value.dtype))
@@ -142,12 +130,7 @@ def scan(operator: Operator, group: str, value: Values, active: Flags) -> Lanes:
     i'th active invocation.” “The exclusive scan operations are defined, over the set of n active invocations
     within a subgroup, to return [I(), x(0), x(0) <op> x(1), ..., x(0) <op> x(1) <op> ... <op> x(n-2)], where
     x(i) is the <value> in the i'th active invocation.” (KHR_shader_subgroup, revision 6, section 3.8.) NaN
-    and zeros of either sign are as in `reduce`.
-
-    Parameters
-    ----------
-    group : {"InclusiveScan", "ExclusiveScan"}
-    value, active : as in `reduce`.
+    and zeros of either sign are as in `reduce`. `group` is "InclusiveScan" or "ExclusiveScan".
     """
     first = identity(operator, value.dtype)
     used = active[:, :, None]

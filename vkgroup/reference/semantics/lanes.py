@@ -1,8 +1,14 @@
-"""`Lanes`, what every function of the semantics returns, and how lanes read lanes."""
+"""Common parts of the semantics: results of lanes, reading other lanes, ballots, registration of functions.
+
+A ballot has one bit for each lane (KHR_shader_subgroup, section 3.8, "uvec4 as used in"). Lane 0 is bit 0 of
+the first component, lane 32 is bit 0 of the second. Bits from gl_SubgroupSize on are ignored in ballots that
+are read and zero in ballots that are written.
+"""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,16 +19,11 @@ Words = npt.NDArray[np.uint32]
 
 
 class Lanes(NamedTuple):
-    """One result for each lane of some subgroups. The arrays may be read-only views.
+    """One result for each lane of some subgroups. The arrays may be read-only views."""
 
-    Attributes
-    ----------
-    value : (subgroups, size, components), in the NumPy type of the result.
-    defined : bool, the same shape. False where the lane is inactive or the specification leaves the
-        component undefined; `value` is arbitrary there.
-    """
-
-    value: Values
+    value: Values  # (subgroups, size, components), in the NumPy type of the result
+    #: Bool, the same shape. False where the lane is inactive or the specification leaves the component
+    #: undefined; `value` is arbitrary there.
     defined: Flags
 
 
@@ -56,12 +57,7 @@ def before(scan: Values, first: Any) -> Values:
 
 
 def same_in_all(value: Values, active: Flags) -> Flags:
-    """Return whether the active lanes of each subgroup agree in `value`, (subgroups,).
-
-    Parameters
-    ----------
-    value : (subgroups, size) or (subgroups, size, components), of integers.
-    """
+    """Return whether the active lanes of each subgroup agree in `value`, (subgroups,), of integers."""
     first = value[np.arange(len(value)), first_active(active)]
     equal = value == first[:, None]
     if equal.ndim == 3:
@@ -70,19 +66,63 @@ def same_in_all(value: Values, active: Flags) -> Flags:
 
 
 def read(value: Values, source: npt.NDArray[np.int64], active: Flags) -> Lanes:
-    """Return what each active lane reads of `value` in lane `source` of its own subgroup.
+    """Return the `value` that each active lane reads from lane `source` of its subgroup.
 
-    Parameters
-    ----------
-    value : (subgroups, size, components)
-    source : (subgroups, size) or (size,), any integers. A source that is no lane of the subgroup, or an
-        inactive one, gives an undefined result.
-    active : (subgroups, size)
+    The sources, (subgroups, size) or (size,), may be any integers: one that is no lane of the subgroup, or an
+    inactive lane, gives an undefined result.
     """
     subgroups, size = active.shape
     rows = np.arange(subgroups)[:, None]
     exists = (source >= 0) & (source < size)
-    place = np.where(exists, source, 0)
-    result = value[rows, place]
-    defined = active & exists & active[rows, place]
+    lane = np.where(exists, source, 0)
+    result = value[rows, lane]
+    defined = active & exists & active[rows, lane]
     return Lanes(result, np.broadcast_to(defined[:, :, None], result.shape))
+
+
+def scalar(value: Any, active: Flags) -> Lanes:
+    """Return a uint in each lane: `value` is broadcast to (subgroups, size)."""
+    value = np.broadcast_to(np.asarray(value, dtype=np.uint32), active.shape)
+    return everywhere(value[:, :, None], active)
+
+
+_BYTES = 16  # of a uvec4
+
+
+def pack(bit: Flags) -> Words:
+    """Return the ballots of `bit` (subgroups, size): (subgroups, 4)."""
+    octets = np.zeros((len(bit), _BYTES), dtype=np.uint8)
+    packed = np.packbits(bit, axis=1, bitorder="little")
+    octets[:, : packed.shape[1]] = packed
+    return octets.view("<u4").astype(np.uint32, copy=False)
+
+
+def unpack(ballot: Words, size: int) -> Flags:
+    """Return the bits of `ballot` (subgroups, size, 4) that stand for lanes: (subgroups, size, size)."""
+    octets = np.ascontiguousarray(ballot, dtype="<u4").view(np.uint8)
+    return np.unpackbits(octets, axis=2, count=size, bitorder="little").view(np.bool_)
+
+
+Reference = Callable[..., Lanes]
+"""``function(value, active, operand, …)``, without the operands that the built-in lacks.
+
+`vkgroup.reference.semantics` describes the arrays.
+"""
+
+Function = TypeVar("Function", bound=Reference)
+
+DEFINITIONS: dict[str, Reference] = {}
+"""Every function that `defines` a built-in, by the built-in's name."""
+
+SHARED: dict[str, Reference] = {}
+"""Functions that compute several built-ins, by the built-ins' names; `vkgroup.spec` has their sentences."""
+
+
+def defines(name: str) -> Callable[[Function], Function]:
+    """Return a decorator that registers a function as the definition of a built-in of `SENTENCES`."""
+
+    def register(function: Function) -> Function:
+        DEFINITIONS[name] = function
+        return function
+
+    return register

@@ -1,4 +1,4 @@
-"""Partitions of a subgroup: valid ballots, and reductions and scans in each subset."""
+"""Partitions of a subgroup, and reductions and scans in each subset: GL_NV_shader_subgroup_partitioned."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.reference.semantics.bits import unpack
 from vkgroup.reference.semantics.groups import Operator, reduce, scan
-from vkgroup.reference.semantics.lanes import Flags, Lanes, Values, Words, lane_index
+from vkgroup.reference.semantics.lanes import Flags, Lanes, Values, Words, defines, lane_index, unpack
 
 
 def subset_of(ballot: Words, active: Flags) -> tuple[npt.NDArray[np.int64], Flags]:
@@ -18,11 +17,6 @@ def subset_of(ballot: Words, active: Flags) -> tuple[npt.NDArray[np.int64], Flag
     NV_shader_subgroup_partitioned, section 3.8: ballots are a valid partition if each active lane's has the
     lane's own bit, and equals the ballot of every active lane whose bit it has. Bits from gl_SubgroupSize on
     are ignored. The lanes, (subgroups, size), mean nothing where the other, (subgroups,), is false.
-
-    Parameters
-    ----------
-    ballot : (subgroups, size, 4)
-    active : (subgroups, size)
     """
     subgroups, size = active.shape
     rows = np.arange(subgroups)[:, None]
@@ -40,19 +34,14 @@ def subset_of(ballot: Words, active: Flags) -> tuple[npt.NDArray[np.int64], Flag
 
 
 class Subsets(NamedTuple):
-    """The subsets of partitions, one in each row, with their lanes in order.
+    """The subsets of partitions, one in each row, with their lanes in order."""
 
-    Attributes
-    ----------
-    sources : (lanes,) the index of each lane that is in a subset, among (subgroups × size).
-    row, rank : (lanes,) its row, and its index there.
-    members : (subsets, most) bool, where a row has a lane.
-    """
-
+    #: (lanes,) the index of each lane that is in a subset, among (subgroups × size).
     sources: npt.NDArray[np.int64]
+    #: `row`, `rank`: (lanes,) its row, and its index there.
     row: npt.NDArray[np.int64]
     rank: npt.NDArray[np.int64]
-    members: Flags
+    members: Flags  # (subsets, most) bool, where a row has a lane
 
     def gathered(self, value: Values) -> Values:
         """Return the values of the rows: (subgroups, size, components) → (subsets, most, components)."""
@@ -62,20 +51,14 @@ class Subsets(NamedTuple):
         return result
 
     def scattered(self, rows: Values, shape: tuple[int, ...]) -> Values:
-        """Return what the rows have for each lane, zeros elsewhere: the inverse of `gathered`."""
+        """Return the values of the rows in their lanes, zeros elsewhere: the inverse of `gathered`."""
         result = np.zeros((shape[0] * shape[1], shape[2]), dtype=rows.dtype)
         result[self.sources] = rows[self.row, self.rank]
         return result.reshape(shape)
 
 
 def subsets_of(ballot: Words, active: Flags) -> Subsets:
-    """Return the subsets of the active lanes of those subgroups whose ballots are a partition.
-
-    Parameters
-    ----------
-    ballot : (subgroups, size, 4)
-    active : (subgroups, size)
-    """
+    """Return the subsets of the active lanes of those subgroups whose ballots are a partition."""
     size = active.shape[1]
     lowest, valid = subset_of(ballot, active)
     index = np.flatnonzero(active & valid[:, None])
@@ -95,14 +78,8 @@ def partitioned(operator: Operator, group: str, value: Values, active: Flags, ba
 
     “The scan/reduce is computed for each subset of the partition.” “If the <ballot> parameter to any
     partitioned subgroup operation is not a valid partition, then the result is undefined.”
-    (NV_shader_subgroup_partitioned, revision 1, section 3.8.)
-
-    Parameters
-    ----------
-    group : {"Reduce", "InclusiveScan", "ExclusiveScan"}
-    value : (subgroups, size, components)
-    active : (subgroups, size)
-    ballot : (subgroups, size, 4)
+    (NV_shader_subgroup_partitioned, revision 1, section 3.8.) `group` is "Reduce", "InclusiveScan" or
+    "ExclusiveScan".
     """
     subsets = subsets_of(ballot, active)
     values = subsets.gathered(value)
@@ -111,3 +88,27 @@ def partitioned(operator: Operator, group: str, value: Values, active: Flags, ba
     else:
         lanes = scan(operator, group, values, subsets.members)
     return Lanes(subsets.scattered(lanes.value, value.shape), subsets.scattered(lanes.defined, value.shape))
+
+
+@defines("subgroupPartitionNV")
+def subgroup_partition_nv(value: Values, active: Flags) -> Lanes:
+    """“The function subgroupPartitionNV() returns a ballot that is a valid partition of the active
+    invocations such that all invocations in each subset of the partition have the same value of <value>. For
+    any two invocations in different subsets of the partition, either their values of <value> must not be
+    equal or one must be a floating point NaN.”
+
+    NV_shader_subgroup_partitioned, revision 1, section 8.18. A lane with a NaN is alone in its subset, but
+    its result is undefined where the value of another lane might count as the same.
+    """
+    ballot = np.zeros((*active.shape, 4), dtype=np.uint32)
+    alike = np.zeros(active.shape, dtype=np.int64)
+    missing = value != value
+    for lane in range(active.shape[1]):
+        equal = value == value[:, lane, None]
+        taking_part = active & active[:, lane, None]
+        alike += (equal | (missing & missing[:, lane, None])).all(axis=2) & taking_part
+        bit = np.uint32(1 << lane % 32)
+        ballot[:, :, lane // 32] |= np.where(equal.all(axis=2) & taking_part, bit, np.uint32(0))
+        ballot[:, lane, lane // 32] |= bit
+    known = active & ~(missing.any(axis=2) & (alike > 1))
+    return Lanes(ballot, np.broadcast_to(known[:, :, None], ballot.shape))

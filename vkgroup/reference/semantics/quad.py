@@ -8,9 +8,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from vkgroup.reference.semantics.definitions import defines
 from vkgroup.reference.semantics.groups import OPERATORS, clustered
-from vkgroup.reference.semantics.lanes import Flags, Lanes, Values, Words, lane_index, read, same_in_all
+from vkgroup.reference.semantics.lanes import (
+    Flags,
+    Lanes,
+    Values,
+    Words,
+    defines,
+    lane_index,
+    read,
+    same_in_all,
+)
 from vkgroup.spec.limits import QUAD_SIZE
 
 

@@ -1,11 +1,20 @@
-"""Shuffle functions: GL_KHR_shader_subgroup_shuffle."""
+"""Shuffle, relative shuffle and rotate functions of GL_KHR_shader_subgroup."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from vkgroup.reference.semantics.definitions import defines
-from vkgroup.reference.semantics.lanes import Flags, Lanes, Values, Words, lane_index, read
+from vkgroup.reference.semantics.groups import divides
+from vkgroup.reference.semantics.lanes import (
+    Flags,
+    Lanes,
+    Values,
+    Words,
+    defines,
+    lane_index,
+    read,
+    same_in_all,
+)
 
 
 @defines("subgroupShuffle")
@@ -29,3 +38,59 @@ def subgroup_shuffle_xor(value: Values, active: Flags, mask: Words) -> Lanes:
     of a constant power of two, and SPIR-V never had it (OpGroupNonUniformShuffleXor).
     """
     return read(value, lane_index(active.shape[1]) ^ mask.astype(np.int64), active)
+
+
+@defines("subgroupShuffleUp")
+def subgroup_shuffle_up(value: Values, active: Flags, delta: Words) -> Lanes:
+    """“The function subgroupShuffleUp() returns the <value> whose <gl_SubgroupInvocationID> is equal to this
+    invocation's <gl_SubgroupInvocationID> minus <delta>. If <gl_SubgroupInvocationID> minus <delta> is an
+    inactive invocation or is less than zero, an undefined value is returned.”
+
+    KHR_shader_subgroup, revision 6, section 8.18. The index does not wrap around.
+    """
+    return read(value, lane_index(active.shape[1]) - delta.astype(np.int64), active)
+
+
+@defines("subgroupShuffleDown")
+def subgroup_shuffle_down(value: Values, active: Flags, delta: Words) -> Lanes:
+    """“The function subgroupShuffleDown() returns the <value> whose <gl_SubgroupInvocationID> is equal to
+    this invocation's <gl_SubgroupInvocationID> plus <delta>. If <gl_SubgroupInvocationID> plus <delta> is an
+    inactive invocation or is greater than or equal to <gl_SubgroupSize>, an undefined value is returned.”
+
+    KHR_shader_subgroup, revision 6, section 8.18. The index does not wrap around.
+    """
+    return read(value, lane_index(active.shape[1]) + delta.astype(np.int64), active)
+
+
+@defines("subgroupRotate")
+def subgroup_rotate(value: Values, active: Flags, delta: Words) -> Lanes:
+    """“The function subgroupRotate() returns the <value> whose <gl_SubgroupInvocationID> is equal to the
+    remainder of the division of this invocation's <gl_SubgroupInvocationID> plus <delta> by
+    <gl_SubgroupSize>. If the selected invocation is inactive, an undefined value is returned. <delta> must be
+    dynamically uniform within the calling subgroub.”
+
+    KHR_shader_subgroup_rotate, revision 1, section 8.18. The result is undefined if the active lanes do not
+    agree in `delta`.
+    """
+    return subgroup_clustered_rotate(value, active, delta, active.shape[1])
+
+
+@defines("subgroupClusteredRotate")
+def subgroup_clustered_rotate(value: Values, active: Flags, delta: Words, cluster_size: int) -> Lanes:
+    """“Return the Value of the invocation whose id within the group is calculated as follows: LocalId =
+    SubgroupLocalInvocationId if Execution is Subgroup or LocalInvocationId if Execution is Workgroup
+    RotationGroupSize = ClusterSize when ClusterSize is present, otherwise RotationGroupSize = SubgroupMaxSize
+    if the Kernel capability is declared and SubgroupSize if not. Invocation ID = ( (LocalId + Delta) &
+    (RotationGroupSize - 1) ) + (LocalId & ~(RotationGroupSize - 1))”
+
+    SPV_KHR_subgroup_rotate, revision 1, section Instructions, OpGroupNonUniformRotateKHR. The GLSL extension
+    lists the function without a sentence. The result is undefined as in `subgroup_rotate`, and
+    everywhere if `cluster_size` is no power of two or exceeds the size of the subgroup.
+    """
+    if not divides(cluster_size, active.shape[1]):
+        return Lanes(value, np.zeros(value.shape, dtype=np.bool_))
+    lane = lane_index(active.shape[1])
+    inside = cluster_size - 1
+    source = ((lane + delta.astype(np.int64)) & inside) + (lane & ~inside)
+    result = read(value, source, active)
+    return Lanes(result.value, result.defined & same_in_all(delta, active)[:, None, None])

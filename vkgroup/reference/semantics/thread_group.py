@@ -6,13 +6,25 @@ optional `unswizzled` operand of a quadSwizzle function is added to the result.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from types import MappingProxyType
 
 import numpy as np
 
-from vkgroup.reference.semantics.bits import pack
-from vkgroup.reference.semantics.definitions import defines
-from vkgroup.reference.semantics.lanes import Flags, Lanes, Values, Words, everywhere, lane_index, uniform
+from vkgroup.reference.semantics.lanes import (
+    SHARED,
+    Flags,
+    Lanes,
+    Values,
+    Words,
+    defines,
+    everywhere,
+    lane_index,
+    pack,
+    scalar,
+    uniform,
+)
 from vkgroup.spec.limits import QUAD_SIZE
 
 PIXELS = MappingProxyType(
@@ -25,24 +37,14 @@ PIXELS = MappingProxyType(
 """Pixel (x, y) of the threads 4N, 4N + 1, 4N + 2 and 4N + 3 in their quad, by the kind of render target.
 
 NV_shader_thread_group, section 8.3, gives the first two. KHR_shader_subgroup, section 3.8, gives Vulkan's, in
-Vulkan's coordinates: by numbers it is that of a framebuffer object, and as y counts down from the top,
+Vulkan's coordinates: its numbers are those of a framebuffer object, and since y counts down from the top,
 threads 4N and 4N + 1 are above the others, as in a window of OpenGL.
 """
-
-
-def _scalar(value: Words, active: Flags) -> Lanes:
-    """Return a uint in each lane: `value` is broadcast to (subgroups, size)."""
-    return everywhere(np.broadcast_to(value.astype(np.uint32), active.shape)[:, :, None], active)
 
 
 def _id(active: Flags) -> Words:
     """Return the id of each thread, (size,)."""
     return lane_index(active.shape[1]).astype(np.uint32)
-
-
-def _shifted(bits: int, active: Flags) -> Words:
-    """Return `bits`, 32 of them, shifted up by each thread's id, (size,)."""
-    return np.uint32(bits) << _id(active)
 
 
 @defines("gl_ThreadInWarpNV")
@@ -53,57 +55,28 @@ def thread_in_warp_nv(active: Flags) -> Lanes:
 
     NV_shader_thread_group, revision 4, section 7.1.
     """
-    return _scalar(_id(active), active)
+    return scalar(_id(active), active)
 
 
-@defines("gl_ThreadEqMaskNV")
-def thread_eq_mask_nv(active: Flags) -> Lanes:
-    """“The variable gl_ThreadEqMaskNV is a bitfield in which the bit equal to the current thread id is set.”
+def thread_mask_nv(bits: int, active: Flags, *, inverted: bool = False) -> Lanes:
+    """Return 32 bits shifted up by the id of each thread, all of them inverted where asked for.
 
-    NV_shader_thread_group, revision 4, section 7.1. The masks “are derived from the value of
-    gl_ThreadInWarpNV using simple bit-shift arithmetic”: neither activity nor the size of the warp clears
-    bits.
+    The masks “are derived from the value of gl_ThreadInWarpNV using simple bit-shift arithmetic”
+    (NV_shader_thread_group, revision 4, section 7.1): neither activity nor the size of the warp clears bits.
     """
-    return _scalar(_shifted(1, active), active)
+    shifted = np.uint32(bits) << _id(active)
+    return scalar(~shifted if inverted else shifted, active)
 
 
-@defines("gl_ThreadGeMaskNV")
-def thread_ge_mask_nv(active: Flags) -> Lanes:
-    """“The variable gl_ThreadGeMaskNV is a bitfield in which bits greater or equal to the current thread id
-    are set.”
-
-    NV_shader_thread_group, revision 4, section 7.1. Bits are set up to bit 31.
-    """
-    return _scalar(_shifted(0xFFFFFFFF, active), active)
-
-
-@defines("gl_ThreadGtMaskNV")
-def thread_gt_mask_nv(active: Flags) -> Lanes:
-    """“The variable gl_ThreadGtMaskNV is a bitfield in which bits greater than the current thread id are
-    set.”
-
-    NV_shader_thread_group, revision 4, section 7.1. Bits are set up to bit 31.
-    """
-    return _scalar(_shifted(0xFFFFFFFE, active), active)
-
-
-@defines("gl_ThreadLeMaskNV")
-def thread_le_mask_nv(active: Flags) -> Lanes:
-    """“The variable gl_ThreadLeMaskNV is a bitfield in which bits lower or equal to the current thread id are
-    set.”
-
-    NV_shader_thread_group, revision 4, section 7.1.
-    """
-    return _scalar(~_shifted(0xFFFFFFFE, active), active)
-
-
-@defines("gl_ThreadLtMaskNV")
-def thread_lt_mask_nv(active: Flags) -> Lanes:
-    """“The variable gl_ThreadLtMaskNV is a bitfield in which bits lower than the current thread id are set.”
-
-    NV_shader_thread_group, revision 4, section 7.1.
-    """
-    return _scalar(~_shifted(0xFFFFFFFF, active), active)
+SHARED.update(
+    {
+        "gl_ThreadEqMaskNV": partial(thread_mask_nv, 1),
+        "gl_ThreadGeMaskNV": partial(thread_mask_nv, 0xFFFFFFFF),
+        "gl_ThreadGtMaskNV": partial(thread_mask_nv, 0xFFFFFFFE),
+        "gl_ThreadLeMaskNV": partial(thread_mask_nv, 0xFFFFFFFE, inverted=True),
+        "gl_ThreadLtMaskNV": partial(thread_mask_nv, 0xFFFFFFFF, inverted=True),
+    }
+)
 
 
 @defines("gl_WarpSizeNV")
@@ -112,7 +85,7 @@ def warp_size_nv(active: Flags) -> Lanes:
 
     NV_shader_thread_group, revision 4, section 7.4. Inactive threads count.
     """
-    return _scalar(np.asarray(active.shape[1]), active)
+    return scalar(active.shape[1], active)
 
 
 @defines("gl_HelperThreadNV")
@@ -129,12 +102,7 @@ def is_legal_id_nv(value: Words, active: Flags, count: int) -> Flags:
     """Return whether gl_WarpIDNV or gl_SMIDNV may have these values, (subgroups, size).
 
     NV_shader_thread_group, section 7.1: from 0 to gl_WarpsPerSMNV - 1, or gl_SMCountNV - 1, and the same in
-    all threads of a warp. True where no thread is active.
-
-    Parameters
-    ----------
-    value : (subgroups, size)
-    count : gl_WarpsPerSMNV or gl_SMCountNV.
+    all threads of a warp. True where no thread is active. `count` is gl_WarpsPerSMNV or gl_SMCountNV.
     """
     low = np.where(active, value, np.uint32(0xFFFFFFFF)).min(axis=1, keepdims=True)
     return np.asarray(~active | ((value < count) & (value == low)))
@@ -175,9 +143,9 @@ def tgballot(
     Parameters
     ----------
     value : (subgroups, size, components) of floats or integers. NaN is other than zero, -0.0 is not.
-    destination, written : (subgroups, size, components): what the result vector holds before, and which of
-        its components the thread writes (its write mask, the conditional one included; None writes all).
-        Neither keeps a thread from taking part in the ballot.
+    destination, written : (subgroups, size, components): the old result vector, and the components that the
+        thread writes (its write mask, the conditional one included; None writes all). Neither keeps a thread
+        from taking part in the ballot.
     """
     bits = pack(np.moveaxis((value != 0) & active[:, :, None], 2, 1).reshape(-1, active.shape[1]))
     lanes = uniform(bits[:, 0].reshape(len(value), -1), active)
@@ -186,87 +154,33 @@ def tgballot(
     return Lanes(np.where(written, lanes.value, destination), lanes.defined)
 
 
-def _quad_swizzle(source: Words, swizzled: Values, active: Flags, unswizzled: Values | None) -> Lanes:
-    """Return `swizzled` of the thread `source` (size,), plus `unswizzled` of the own; 0 in divergent quads.
+def quad_swizzle_nv(
+    source: Callable[[Words], Values], swizzled: Values, active: Flags, unswizzled: Values | None = None
+) -> Lanes:
+    """Return `swizzled` of the thread `source(thread)`, plus `unswizzled` of the own thread.
 
-    The addition is one, rounded once in the type of the values.
+    “If any thread in a 2x2 pixel quad is inactive, the quad is divergent. In this case quadSwizzle will
+    return 0 for all fragments in the quad.” (NV_shader_thread_group, revision 4, section 8.3.) Helper threads
+    are active. The addition is rounded once in the type of the values.
     """
     subgroups, size = active.shape
     if size < QUAD_SIZE:
         return everywhere(np.zeros_like(swizzled), active)
     whole = active.reshape(subgroups, size // QUAD_SIZE, QUAD_SIZE).all(axis=2).repeat(QUAD_SIZE, axis=1)
-    result = swizzled[:, source]
+    result = swizzled[:, source(_id(active))]
     if unswizzled is not None:
         with np.errstate(all="ignore"):
             result = np.add(result, unswizzled, dtype=swizzled.dtype)
     return everywhere(np.where(whole[:, :, None], result, swizzled.dtype.type(0)), active)
 
 
-def _thread(number: int, active: Flags) -> Words:
-    return (_id(active) // QUAD_SIZE * QUAD_SIZE + number).astype(np.uint32)
-
-
-@defines("quadSwizzle0NV")
-def quad_swizzle0_nv(swizzled: Values, active: Flags, unswizzled: Values | None = None) -> Lanes:
-    """“quadSwizzle0NV will read the <swizzledValue> operand from the fragment 0: result[thread N] =
-    swizzledValue[thread 0] + unswizzledValue[thread N]”
-
-    NV_shader_thread_group, revision 4, section 8.3. The six functions give 0 in a quad with an inactive
-    thread: “If any thread in a 2x2 pixel quad is inactive, the quad is divergent. In this case quadSwizzle
-    will return 0 for all fragments in the quad.” Helper threads are active.
-    """
-    return _quad_swizzle(_thread(0, active), swizzled, active, unswizzled)
-
-
-@defines("quadSwizzle1NV")
-def quad_swizzle1_nv(swizzled: Values, active: Flags, unswizzled: Values | None = None) -> Lanes:
-    """“quadSwizzle1NV will read the <swizzledValue> operand from the fragment 1: result[thread N] =
-    swizzledValue[thread 1] + unswizzledValue[thread N]”
-
-    NV_shader_thread_group, revision 4, section 8.3.
-    """
-    return _quad_swizzle(_thread(1, active), swizzled, active, unswizzled)
-
-
-@defines("quadSwizzle2NV")
-def quad_swizzle2_nv(swizzled: Values, active: Flags, unswizzled: Values | None = None) -> Lanes:
-    """“quadSwizzle2NV will read the <swizzledValue> operand from the fragment 2: result[thread N] =
-    swizzledValue[thread 2] + unswizzledValue[thread N]”
-
-    NV_shader_thread_group, revision 4, section 8.3.
-    """
-    return _quad_swizzle(_thread(2, active), swizzled, active, unswizzled)
-
-
-@defines("quadSwizzle3NV")
-def quad_swizzle3_nv(swizzled: Values, active: Flags, unswizzled: Values | None = None) -> Lanes:
-    """“quadSwizzle3NV will read the <swizzledValue> operand from the fragment 3: result[thread N] =
-    swizzledValue[thread 3] + unswizzledValue[thread N]”
-
-    NV_shader_thread_group, revision 4, section 8.3.
-    """
-    return _quad_swizzle(_thread(3, active), swizzled, active, unswizzled)
-
-
-@defines("quadSwizzleXNV")
-def quad_swizzle_x_nv(swizzled: Values, active: Flags, unswizzled: Values | None = None) -> Lanes:
-    """“quadSwizzleXNV will read the <swizzledValue> operand for each fragment from its neighbor in X:
-    result[thread 0] = swizzledValue[thread 1] + unswizzledValue[thread 0] result[thread 1] =
-    swizzledValue[thread 0] + unswizzledValue[thread 1] result[thread 2] = swizzledValue[thread 3] +
-    unswizzledValue[thread 2] result[thread 3] = swizzledValue[thread 2] + unswizzledValue[thread 3]”
-
-    NV_shader_thread_group, revision 4, section 8.3.
-    """
-    return _quad_swizzle(_id(active) ^ np.uint32(1), swizzled, active, unswizzled)
-
-
-@defines("quadSwizzleYNV")
-def quad_swizzle_y_nv(swizzled: Values, active: Flags, unswizzled: Values | None = None) -> Lanes:
-    """“quadSwizzleYNV will read the <swizzledValue> operand for each fragment from its neighbor in Y:
-    result[thread 0] = swizzledValue[thread 2] + unswizzledValue[thread 0] result[thread 1] =
-    swizzledValue[thread 3] + unswizzledValue[thread 1] result[thread 2] = swizzledValue[thread 0] +
-    unswizzledValue[thread 2] result[thread 3] = swizzledValue[thread 1] + unswizzledValue[thread 3]”
-
-    NV_shader_thread_group, revision 4, section 8.3.
-    """
-    return _quad_swizzle(_id(active) ^ np.uint32(2), swizzled, active, unswizzled)
+SHARED.update(
+    {
+        "quadSwizzle0NV": partial(quad_swizzle_nv, lambda thread: thread // QUAD_SIZE * QUAD_SIZE),
+        "quadSwizzle1NV": partial(quad_swizzle_nv, lambda thread: thread // QUAD_SIZE * QUAD_SIZE + 1),
+        "quadSwizzle2NV": partial(quad_swizzle_nv, lambda thread: thread // QUAD_SIZE * QUAD_SIZE + 2),
+        "quadSwizzle3NV": partial(quad_swizzle_nv, lambda thread: thread // QUAD_SIZE * QUAD_SIZE + 3),
+        "quadSwizzleXNV": partial(quad_swizzle_nv, lambda thread: thread ^ 1),
+        "quadSwizzleYNV": partial(quad_swizzle_nv, lambda thread: thread ^ 2),
+    }
+)

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.reference.semantics.bits import pack
-from vkgroup.reference.semantics.definitions import defines
-from vkgroup.reference.semantics.lanes import Flags, Lanes, everywhere, lane_index
-
-
-def _scalar(value: Any, active: Flags) -> Lanes:
-    """Return a uint in each lane: `value` is broadcast to (subgroups, size)."""
-    value = np.broadcast_to(np.asarray(value, dtype=np.uint32), active.shape)
-    return everywhere(value[:, :, None], active)
+from vkgroup.reference.semantics.lanes import (
+    SHARED,
+    Flags,
+    Lanes,
+    defines,
+    everywhere,
+    lane_index,
+    pack,
+    scalar,
+)
 
 
 @defines("gl_NumSubgroups")
@@ -28,7 +30,7 @@ def num_subgroups(active: Flags, *, subgroups_per_workgroup: int | None = None) 
     KHR_shader_subgroup, revision 6, section 7.1. The rows of `active` are the subgroups of workgroups in
     order, `subgroups_per_workgroup` of each (None: all rows are of one workgroup).
     """
-    return _scalar(subgroups_per_workgroup or len(active), active)
+    return scalar(subgroups_per_workgroup or len(active), active)
 
 
 @defines("gl_SubgroupID")
@@ -40,7 +42,7 @@ def subgroup_id(active: Flags, *, subgroups_per_workgroup: int | None = None) ->
     KHR_shader_subgroup, revision 6, section 7.1. Rows are as in `num_subgroups`, in the order of their index.
     """
     row = np.arange(len(active)) % (subgroups_per_workgroup or max(len(active), 1))
-    return _scalar(row[:, None], active)
+    return scalar(row[:, None], active)
 
 
 @defines("gl_SubgroupSize")
@@ -50,7 +52,7 @@ def subgroup_size(active: Flags) -> Lanes:
 
     KHR_shader_subgroup, revision 6, section 7.1. Inactive invocations count.
     """
-    return _scalar(active.shape[1], active)
+    return scalar(active.shape[1], active)
 
 
 @defines("gl_SubgroupInvocationID")
@@ -61,10 +63,10 @@ def subgroup_invocation_id(active: Flags) -> Lanes:
 
     KHR_shader_subgroup, revision 6, section 7.1.
     """
-    return _scalar(lane_index(active.shape[1]), active)
+    return scalar(lane_index(active.shape[1]), active)
 
 
-def _mask(relation: Callable[[Any, Any], npt.NDArray[np.bool_]], active: Flags) -> Lanes:
+def mask(relation: Callable[[Any, Any], npt.NDArray[np.bool_]], active: Flags) -> Lanes:
     """Return the ballot in which a bit is set where `relation(bit index, lane)` holds.
 
     “the <gl_Subgroup??Mask> variables are built-ins that provide a bitmask of all invocations, with one bit
@@ -72,50 +74,16 @@ def _mask(relation: Callable[[Any, Any], npt.NDArray[np.bool_]], active: Flags) 
     (Vulkan 1.4, built-in variables, SubgroupEqMask).
     """
     lane = lane_index(active.shape[1])
-    mask = pack(relation(lane[None, :], lane[:, None]))
-    return everywhere(np.broadcast_to(mask, (*active.shape, 4)), active)
+    ballot = pack(relation(lane[None, :], lane[:, None]))
+    return everywhere(np.broadcast_to(ballot, (*active.shape, 4)), active)
 
 
-@defines("gl_SubgroupEqMask")
-def subgroup_eq_mask(active: Flags) -> Lanes:
-    """“gl_SubgroupEqMask | bit index == gl_SubgroupInvocationID”
-
-    KHR_shader_subgroup, revision 6, section 7.1.
-    """
-    return _mask(np.equal, active)
-
-
-@defines("gl_SubgroupGeMask")
-def subgroup_ge_mask(active: Flags) -> Lanes:
-    """“gl_SubgroupGeMask | bit index >= gl_SubgroupInvocationID”
-
-    KHR_shader_subgroup, revision 6, section 7.1.
-    """
-    return _mask(np.greater_equal, active)
-
-
-@defines("gl_SubgroupGtMask")
-def subgroup_gt_mask(active: Flags) -> Lanes:
-    """“gl_SubgroupGtMask | bit index > gl_SubgroupInvocationID”
-
-    KHR_shader_subgroup, revision 6, section 7.1.
-    """
-    return _mask(np.greater, active)
-
-
-@defines("gl_SubgroupLeMask")
-def subgroup_le_mask(active: Flags) -> Lanes:
-    """“gl_SubgroupLeMask | bit index <= gl_SubgroupInvocationID”
-
-    KHR_shader_subgroup, revision 6, section 7.1.
-    """
-    return _mask(np.less_equal, active)
-
-
-@defines("gl_SubgroupLtMask")
-def subgroup_lt_mask(active: Flags) -> Lanes:
-    """“gl_SubgroupLtMask | bit index < gl_SubgroupInvocationID”
-
-    KHR_shader_subgroup, revision 6, section 7.1.
-    """
-    return _mask(np.less, active)
+SHARED.update(
+    {
+        "gl_SubgroupEqMask": partial(mask, np.equal),
+        "gl_SubgroupGeMask": partial(mask, np.greater_equal),
+        "gl_SubgroupGtMask": partial(mask, np.greater),
+        "gl_SubgroupLeMask": partial(mask, np.less_equal),
+        "gl_SubgroupLtMask": partial(mask, np.less),
+    }
+)

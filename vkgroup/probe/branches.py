@@ -1,4 +1,7 @@
-"""Values read from inactive lanes: reported without a verdict, because they are undefined."""
+"""Divergent branches: values read from inactive lanes, and reconvergence after a branch.
+
+Values of inactive lanes are reported without a verdict, because they are undefined.
+"""
 
 from __future__ import annotations
 
@@ -8,29 +11,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.probe.outcome import Json, listed
+from vkgroup.probe.outcome import Json, Observation, listed
 
 Words = NDArray[np.uint32]
 
 
 @dataclass(frozen=True)
 class Reading:
-    """One operation with which a lane can read another lane's value.
+    """One operation with which a lane can read another lane's value."""
 
-    Attributes
-    ----------
-    name : the GLSL function.
-    category : its category of subgroup operations.
-    source : function from lanes (uint32) to the lanes that they read.
-    """
-
-    name: str
-    category: str
-    source: Callable[[Words], Words]
-
-
-def _lane_one(lane: Words) -> Words:
-    return np.full_like(lane, 1)
+    name: str  # the GLSL function
+    category: str  # its category of subgroup operations
+    source: Callable[[Words], Words]  # function from lanes (uint32) to the lanes that they read
 
 
 READINGS = (
@@ -38,7 +30,7 @@ READINGS = (
     Reading("subgroupShuffleXor", "shuffle", lambda lane: lane ^ np.uint32(1)),
     Reading("subgroupShuffleUp", "shuffle_relative", lambda lane: lane - np.uint32(1)),
     Reading("subgroupShuffleDown", "shuffle_relative", lambda lane: lane + np.uint32(1)),
-    Reading("subgroupBroadcast", "ballot", _lane_one),
+    Reading("subgroupBroadcast", "ballot", np.ones_like),
     Reading("subgroupQuadBroadcast", "quad", lambda lane: (lane & ~np.uint32(3)) + np.uint32(1)),
     Reading("subgroupQuadSwapHorizontal", "quad", lambda lane: lane ^ np.uint32(1)),
 )
@@ -57,18 +49,12 @@ LABELS = {
 
 @dataclass(frozen=True)
 class Read:
-    """Values that lanes read from inactive lanes with one operation.
+    """Values that lanes read from inactive lanes with one operation."""
 
-    Attributes
-    ----------
-    operation : the GLSL function.
-    inside : whether the value was set inside the branch, which inactive lanes do not take; else before it.
-    lanes : number of lanes by label, for each key of `LABELS` that occurred.
-    """
-
-    operation: str
+    operation: str  # the GLSL function
+    #: Whether the value was set inside the branch, which inactive lanes do not take; else before it.
     inside: bool
-    lanes: dict[str, int]
+    lanes: dict[str, int]  # number of lanes by label, for each key of `LABELS` that occurred
 
     @property
     def in_words(self) -> str:
@@ -87,7 +73,7 @@ class Read:
 
 
 @dataclass(frozen=True)
-class InactiveLanes:
+class InactiveLanes(Observation):
     """Results of all supported operations; `missing` lists the categories that the device lacks."""
 
     reads: tuple[Read, ...]
@@ -182,3 +168,94 @@ def _count(
     if left.any():
         counts["other"] = int(left.sum())
     return counts
+
+
+CONSTRUCTS = (
+    "if",
+    "if/else",
+    "nested branches",
+    "the inner of two branches",
+    "a loop with different trips",
+    "a loop left by break",
+    "a trip ended by continue",
+    "switch",
+    "a case that falls through",
+    "a function left early",
+)
+"""Constructs of ``shaders/probe/reconvergence.comp``, in its order."""
+
+
+@dataclass(frozen=True)
+class Construct:
+    """Observation of one construct."""
+
+    construct: str  # one of `CONSTRUCTS`
+    #: Whether invocations diverged: some mask inside the construct differs from that before it.
+    parted_inside: bool
+    #: Maximum number of different masks after the construct among invocations with the same mask before it; 1
+    #: if all of them are together again.
+    parts_after: int
+    together_after: bool  # whether every invocation's mask after the construct equals its mask before
+
+
+@dataclass(frozen=True)
+class Reconvergence(Observation):
+    """Observations of all constructs."""
+
+    constructs: tuple[Construct, ...]
+
+    @property
+    def always(self) -> bool:
+        """Whether invocations were together after every construct."""
+        return all(construct.together_after for construct in self.constructs)
+
+    def lines(self) -> list[str]:
+        """Return lines that list the constructs with and without reconvergence."""
+        if not any(construct.parted_inside for construct in self.constructs):
+            return ["no result: no branch separated the invocations of a subgroup"]
+        together = [construct.construct for construct in self.constructs if construct.together_after]
+        whole = [construct.construct for construct in self.constructs if not construct.parted_inside]
+        apart = [
+            f"{construct.construct} (in {construct.parts_after} parts)"
+            if construct.parts_after > 1
+            else f"{construct.construct} (all with a different mask than before)"
+            for construct in self.constructs
+            if not construct.together_after
+        ]
+        lines = [f"apart after {listed(apart)}"] if apart else []
+        lines += [f"together again after {listed(together)}"] if together else []
+        return lines + ([f"never separated in {listed(whole)}"] if whole else [])
+
+    def to_json(self) -> dict[str, Json]:
+        """Return all observations as JSON."""
+        return {"always_together": self.always, **super().to_json()}
+
+
+def keys(invocations: int, seed: int = 1) -> Words:
+    """Return numbers that select the branches of invocations, sequential and random: (2, invocations)."""
+    drawn = np.random.default_rng(seed).integers(0, 8, invocations)
+    return np.stack([np.arange(invocations), drawn]).astype(np.uint32)
+
+
+def reconvergence(masks: Words) -> Reconvergence:
+    """Classify the ballots recorded before, inside and after each construct.
+
+    Parameters
+    ----------
+    masks : (sets of keys, constructs, 3, invocations, 4) uint32: ballots before, inside and after; zero for
+        invocations that did not execute the ballot.
+    """
+    return Reconvergence(tuple(_construct(name, masks[:, index]) for index, name in enumerate(CONSTRUCTS)))
+
+
+def _construct(name: str, masks: Words) -> Construct:
+    parted, parts, together = False, 1, True
+    for before, inside, after in masks:
+        passed = before.any(axis=1)
+        entered = passed & inside.any(axis=1)
+        parted |= bool((inside[entered] != before[entered]).any())
+        together &= bool((after[passed] == before[passed]).all())
+        for mask in np.unique(before[passed], axis=0):
+            group = passed & (before == mask).all(axis=1)
+            parts = max(parts, len(np.unique(after[group], axis=0)))
+    return Construct(name, parted, parts, together)
