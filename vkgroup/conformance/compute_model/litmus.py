@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from vkgroup.conformance import evidence
 from vkgroup.conformance.comparison import SHOWN, Verdict
 from vkgroup.conformance.compute_model import litmus_shader
-from vkgroup.conformance.compute_model.case import ModelCase, model_case
 from vkgroup.conformance.compute_model.litmus_shader import (
     APART,
     IMAGE_WIDTH,
@@ -36,7 +35,7 @@ from vkgroup.conformance.compute_model.litmus_shader import (
     cells_of_round,
 )
 from vkgroup.conformance.compute_model.litmus_table import LITMUS, Litmus, Outcome
-from vkgroup.conformance.compute_model.work import dispatch, pipeline_of
+from vkgroup.conformance.compute_model.work import ModelCase, Words, dispatch, model_case, pipeline_of
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import TableFamily
 from vkgroup.conformance.poison import poisoned
@@ -158,7 +157,7 @@ def _judge(executor: Executor, cases: list[ModelCase]) -> list[Verdict]:
         return [_trials(executor, pipeline, test, writing, setting, case.axes.variant[-1]) for case in cases]
 
 
-def plan_of(placement: str, setting: Setting) -> NDArray[np.uint32]:
+def plan_of(placement: str, setting: Setting) -> Words:
     """Return for each round: which workgroup (bits that differ), subgroups and lanes on, layout and order."""
     number = np.arange(setting.rounds)
     blocks, zero = setting.local // setting.subgroup, np.zeros_like(number)
@@ -203,7 +202,7 @@ def _trials(
     return verdict_of(test, writing, {name: decoded(value) for name, value in values.items()})
 
 
-def _places(location: int, plan: NDArray[np.uint32], setting: Setting) -> NDArray[np.uint32]:
+def _places(location: int, plan: Words, setting: Setting) -> Words:
     """Return the word of a location of each trial."""
     instance = np.tile(np.arange(setting.instances, dtype=np.uint32), setting.rounds)
     number = np.repeat(np.arange(setting.rounds, dtype=np.uint32), setting.instances)
@@ -211,7 +210,7 @@ def _places(location: int, plan: NDArray[np.uint32], setting: Setting) -> NDArra
     return np.asarray(number * np.uint32(2 * setting.instances * APART) + inside)
 
 
-def decoded(values: NDArray[np.uint32]) -> NDArray[np.int64]:
+def decoded(values: Words) -> NDArray[np.int64]:
     """Return 0, 1 or 2 for what each trial found, `_GARBAGE` where that is no value of the trial."""
     small = values.astype(np.int64) - 4 * np.arange(len(values))
     small = np.where(values == 0, 0, small)

@@ -1,4 +1,4 @@
-"""Shapes of dispatches: local sizes and numbers of workgroups, some as large as a device allows."""
+"""Shapes of dispatches: local sizes and numbers of workgroups, and the limits that they must keep."""
 
 from __future__ import annotations
 
@@ -7,23 +7,20 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from vkgroup.device import Capabilities
+
 Size = tuple[int, int, int]
 
 LOCAL_SIZES: dict[str, Size | str] = {
-    "1x1x1": (1, 1, 1),
-    "7x1x1": (7, 1, 1),
-    "64x1x1": (64, 1, 1),
-    "1x13x1": (1, 13, 1),
-    "8x8x1": (8, 8, 1),
-    "31x3x1": (31, 3, 1),
-    "4x4x4": (4, 4, 4),
-    "3x5x7": (3, 5, 7),
-    "1x1x17": (1, 1, 17),
-    "max_x": "x",
-    "max_y": "y",
-    "max_z": "z",
-    "max_all": "all",
-}
+    **{
+        f"{x}x{y}x{z}": (x, y, z)
+        for x, y, z in (
+            (1, 1, 1), (7, 1, 1), (64, 1, 1), (1, 13, 1), (8, 8, 1), (31, 3, 1), (4, 4, 4), (3, 5, 7),
+            (1, 1, 17),
+        )
+    },
+    **{f"max_{dimension}": dimension for dimension in ("x", "y", "z", "all")},
+}  # fmt: skip
 """Local sizes by name: three numbers, or the dimension in which they are a device's largest."""
 
 DISPATCHES: dict[str, tuple[Size, tuple[str, ...]]] = {
@@ -59,6 +56,11 @@ class Shape:
         return self.in_group * prod(self.groups)
 
 
+def invocations_limit(limits: Mapping[str, Any]) -> int:
+    """Return the largest number of invocations of a 1-D workgroup on a device."""
+    return min(int(limits["maxComputeWorkGroupInvocations"]), int(limits["maxComputeWorkGroupSize"][0]))
+
+
 def local_size(name: str, limits: Mapping[str, Any]) -> Size:
     """Return a local size on a device with these limits."""
     size = LOCAL_SIZES[name]
@@ -75,13 +77,19 @@ def local_size(name: str, limits: Mapping[str, Any]) -> Size:
     return x, y, min(widest[2], most // (x * y))
 
 
-def exceeded(local: Size, groups: Size, limits: Mapping[str, Any]) -> list[str]:
-    """Return the limits that a shape is over, by Vulkan's names."""
+def exceeded(shape: Shape, limits: Mapping[str, Any]) -> list[str]:
+    """Return the limits that a shape exceeds, by Vulkan's names."""
     needs = []
-    if any(a > b for a, b in zip(local, limits["maxComputeWorkGroupSize"], strict=True)):
-        needs.append(f"maxComputeWorkGroupSize of at least {local}")
-    if prod(local) > limits["maxComputeWorkGroupInvocations"]:
-        needs.append(f"maxComputeWorkGroupInvocations of at least {prod(local)}")
-    if any(a > b for a, b in zip(groups, limits["maxComputeWorkGroupCount"], strict=True)):
-        needs.append(f"maxComputeWorkGroupCount of at least {groups}")
+    if any(a > b for a, b in zip(shape.local, limits["maxComputeWorkGroupSize"], strict=True)):
+        needs.append(f"maxComputeWorkGroupSize of at least {shape.local}")
+    if shape.in_group > limits["maxComputeWorkGroupInvocations"]:
+        needs.append(f"maxComputeWorkGroupInvocations of at least {shape.in_group}")
+    if any(a > b for a, b in zip(shape.groups, limits["maxComputeWorkGroupCount"], strict=True)):
+        needs.append(f"maxComputeWorkGroupCount of at least {shape.groups}")
     return needs
+
+
+def lacking_invocations(count: int, capabilities: Capabilities) -> list[str]:
+    """Return the limit that workgroups with this number of invocations exceed; empty if none."""
+    most = capabilities.limits["maxComputeWorkGroupInvocations"]
+    return [f"maxComputeWorkGroupInvocations of at least {count}"] if most < count else []

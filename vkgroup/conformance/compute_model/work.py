@@ -1,14 +1,14 @@
-"""Running the shaders of the family: GL-dialect source → module → pipeline → dispatches → arrays.
+"""Topics of the compute model: their cases, and running their shaders.
 
-The sources are OpenGL's (``#version 430``), as the document is OpenGL's.
+The sources are OpenGL's (``#version 430``), as ARB_compute_shader is an extension of OpenGL.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from vkgroup.conformance import evidence
 from vkgroup.conformance.comparison import Description, Flags, Verdict, verdict_of
 from vkgroup.conformance.execute import Executor
+from vkgroup.conformance.family import TableCase, TableFamily
 from vkgroup.device import Capabilities
 from vkgroup.device.gl_limits import gl_values
 from vkgroup.dispatch import Pipeline
@@ -26,8 +27,52 @@ Array = NDArray[Any]
 Words = NDArray[np.uint32]
 
 
+class ModelAxes(NamedTuple):
+    """Axes of a case.
+
+    Attributes
+    ----------
+    topic : the part of the family that judges the case: ``"builtins"``, ``"litmus"``, ….
+    test : key of the topic's table of tests.
+    variant : further parts of the name, each a key of a table of the topic.
+    """
+
+    topic: str
+    test: str
+    variant: tuple[str, ...]
+
+
+ModelCase = TableCase[ModelAxes]
+Topic = TableFamily[ModelAxes]
+
+
+def model_case(topic: str, test: str, variant: tuple[str, ...], sentence: str) -> ModelCase:
+    """Return a case."""
+    return TableCase("compute_model", ModelAxes(topic, test, variant), sentence)
+
+
+def topic(
+    name: str,
+    cases: Callable[[], Iterable[ModelCase]],
+    judges: Mapping[str, Callable[..., Verdict]],
+    missing: Callable[[ModelCase, Capabilities], list[str]] = lambda case, capabilities: [],
+) -> Topic:
+    """Return a topic whose cases are judged one by one.
+
+    Parameters
+    ----------
+    judges : for each test, the function of the executor and the parts of the variant that judges it.
+    missing : see `vkgroup.conformance.family.Family`; by default every device can run all cases.
+    """
+
+    def judge(executor: Executor, batch: list[ModelCase]) -> list[Verdict]:
+        return [judges[case.axes.test](executor, *case.axes.variant) for case in batch]
+
+    return TableFamily(name, cases, missing, judge)
+
+
 def compiled(executor: Executor, source: str, stage: str = "compute") -> Module:
-    """Compile a shader as OpenGL takes it, for the device and its limits, and let the executor rewrite it."""
+    """Return the module of a shader in OpenGL's dialect, with the limits of the device."""
     return executor.compile(source, stage=stage, dialect="gl", limits=gl_values(executor.capabilities))
 
 
@@ -55,14 +100,29 @@ def run(
         return dispatch(executor, pipeline, groups, bindings)
 
 
+HASH = "(index * 747796405u + number * 2891336453u + group * 277803737u + 1u)"
+"""GLSL of the value of the cell `index` in round `number` of workgroup `group`; `hashed` is the same."""
+
+
+def hashed(index: Words, number: Words, group: Words) -> Words:
+    """Return the value of a cell in a round of a workgroup: NumPy's twin of `HASH`."""
+    with np.errstate(over="ignore"):
+        return np.asarray(
+            index * np.uint32(747796405)
+            + number * np.uint32(2891336453)
+            + group * np.uint32(277803737)
+            + np.uint32(1)
+        )
+
+
 def compare(recorded: Array, expected: Array, what: str, names: Sequence[str] = ()) -> Verdict:
-    """Compare every bit of every element.
+    """Return the verdict of comparing every bit of every element.
 
     Parameters
     ----------
-    found, expected : arrays of one shape.
+    recorded, expected : arrays of one shape.
     what : a phrase for the values, for a failure.
-    names : of the axes, for a failure.
+    names : names of the axes, for a failure.
     """
     wrong = np.ascontiguousarray(recorded).view(np.uint32) != np.ascontiguousarray(expected).view(np.uint32)
 
@@ -77,21 +137,10 @@ def compare(recorded: Array, expected: Array, what: str, names: Sequence[str] = 
     return verdict_of(wrong, Description("values", line, shown, about=what), defined=recorded.size)
 
 
-def merged(verdicts: Sequence[Verdict]) -> Verdict:
+def merged(*verdicts: Verdict) -> Verdict:
     """Return one verdict for several comparisons of a case: the first failure, or all values passed."""
     defined = sum(verdict.defined for verdict in verdicts)
     for verdict in verdicts:
         if verdict.status != Status.PASS:
             return replace(verdict, defined=defined, undefined=0)
     return Verdict(Status.PASS, defined, 0)
-
-
-def lacking_invocations(count: int, capabilities: Capabilities) -> list[str]:
-    """Return what a device lacks for workgroups of so many invocations; empty if nothing."""
-    most = capabilities.limits["maxComputeWorkGroupInvocations"]
-    return [f"maxComputeWorkGroupInvocations of at least {count}"] if most < count else []
-
-
-def invocations_limit(limits: Mapping[str, Any]) -> int:
-    """Return how many invocations a 1-D workgroup may have on a device."""
-    return min(int(limits["maxComputeWorkGroupInvocations"]), int(limits["maxComputeWorkGroupSize"][0]))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from itertools import product
 from zlib import crc32
 
 from vkgroup.conformance.reconvergence.constructs import CONSTRUCTS, build
@@ -53,78 +54,7 @@ KINDS = {
 }  # fmt: skip
 """The kinds by name: those of the Vulkan CTS, with as many programs of each depth."""
 
-GROUPS = len(LOCAL_SIZES)
-"""Groups of the programs of one depth; each has its own workgroup shape."""
-
-
-@dataclass(frozen=True, slots=True)
-class RandomCase:
-    """One random program.
-
-    Attributes
-    ----------
-    kind : a key of `KINDS`.
-    nesting : most constructs inside each other.
-    group : number of the group, which selects the shape of the workgroup.
-    number : of the program in its group.
-    """
-
-    kind: str
-    nesting: int
-    group: int
-    number: int
-
-    @property
-    def category(self) -> str:
-        """First part of the name."""
-        return "reconvergence"
-
-    @property
-    def name(self) -> str:
-        """Name of the case in the Vulkan CTS, without its prefix."""
-        return f"reconvergence.{self.kind}.compute.nesting{self.nesting}.{self.group}.{self.number}"
-
-    @property
-    def sentence(self) -> str:
-        """Requirement that the case tests."""
-        shape = " × ".join(map(str, LOCAL_SIZES[self.group]))
-        return (
-            f"In random program {self.number} with constructs nested up to {self.nesting} deep, in "
-            f"workgroups of {shape}, {KINDS[self.kind].sentence}."
-        )
-
-    @property
-    def promise(self) -> Promise:
-        """Reconvergence guarantee that the program relies on."""
-        return KINDS[self.kind].promise
-
-    @property
-    def elect(self) -> bool:
-        """Whether elections are recorded."""
-        return KINDS[self.kind].elect
-
-    @property
-    def ballots(self) -> bool:
-        """Whether the program needs ballots."""
-        return not self.elect
-
-    @property
-    def local_size(self) -> tuple[int, int, int]:
-        """Shape of the workgroups."""
-        return LOCAL_SIZES[self.group]
-
-    @property
-    def full_subgroups(self) -> bool:
-        """Whether the pipeline requires full subgroups."""
-        return False
-
-    def program(self, seed: int) -> Program:
-        """Return the program for a run's seed."""
-        profile = Observations(self.promise, self.elect, self.nesting, self.local_size)
-        return generate(crc32(f"{self.name} {seed}".encode()), profile)
-
-
-_SHAPES = {"large": (128, 2, 1), "small": (128, 1, 1)}
+_SHAPES: dict[str, tuple[int, int, int]] = {"large": (128, 2, 1), "small": (128, 1, 1)}
 _RELYING_ON = {
     Promise.MAXIMAL: "by maximal reconvergence",
     Promise.SUBGROUP: "by uniform control flow of subgroups",
@@ -134,64 +64,66 @@ _OBSERVED = {"elect": "elections", "ballot": "ballots"}
 
 
 @dataclass(frozen=True, slots=True)
-class ConstructCase:
-    """One construct of `CONSTRUCTS`, under one promise.
+class ReconvergenceCase:
+    """A random program, or a construct of `CONSTRUCTS`.
 
     Attributes
     ----------
-    promise : reconvergence guarantee that it relies on.
-    shape : ``"large"`` (workgroups of 256) or ``"small"`` (of 128).
+    name : of random programs the name in the Vulkan CTS, without its prefix; of constructs
+        ``reconvergence.PROMISE_uniform.SHAPE_full[_control].reconvergeNN.OBSERVED``.
+    sentence : requirement that the case tests.
+    promise : reconvergence guarantee that the program relies on.
+    elect : whether elections are recorded instead of ballots.
+    ballots : whether the program needs ballots.
+    local_size : shape of the workgroups.
     full_subgroups : whether the pipeline requires full subgroups.
-    construct : a key of `CONSTRUCTS`.
-    observed : ``"elect"`` or ``"ballot"``.
+    nesting : most constructs inside each other in a random program; 0 for a construct.
+    construct : a key of `CONSTRUCTS`; empty for a random program.
+    of, left : only for a smaller program that fails like a case of the suite: that case, and the program.
     """
 
-    promise: Promise
-    shape: str
-    full_subgroups: bool
-    construct: str
-    observed: str
+    name: str
+    sentence: str = field(compare=False)
+    promise: Promise = field(compare=False)
+    elect: bool = field(compare=False)
+    ballots: bool = field(compare=False)
+    local_size: tuple[int, int, int] = field(compare=False)
+    full_subgroups: bool = field(default=False, compare=False)
+    nesting: int = field(default=0, compare=False)
+    construct: str = field(default="", compare=False)
+    of: ReconvergenceCase | None = None
+    left: Program | None = None
 
     @property
     def category(self) -> str:
         """First part of the name."""
         return "reconvergence"
 
-    @property
-    def name(self) -> str:
-        """``reconvergence.PROMISE_uniform.SHAPE_full[_control].reconvergeNN.OBSERVED``."""
-        control = "_control" if self.full_subgroups else ""
-        kind = "maximal" if self.promise is Promise.MAXIMAL else f"{self.promise.value}_uniform"
-        return f"reconvergence.{kind}.{self.shape}_full{control}.{self.construct}.{self.observed}"
-
-    @property
-    def sentence(self) -> str:
-        """Requirement that the case tests."""
-        shape = " × ".join(map(str, _SHAPES[self.shape][:2]))
-        full = " of full subgroups" if self.full_subgroups else ""
-        promise, observed = _RELYING_ON[self.promise], _OBSERVED[self.observed]
-        sentence = CONSTRUCTS[self.construct].sentence
-        return f"{sentence}, {promise}, in workgroups of {shape}{full}, recorded with {observed}."
-
-    @property
-    def elect(self) -> bool:
-        """Whether elections are recorded."""
-        return self.observed == "elect"
-
-    @property
-    def ballots(self) -> bool:
-        """Whether the program needs ballots."""
-        return not self.elect or CONSTRUCTS[self.construct].votes
-
-    @property
-    def local_size(self) -> tuple[int, int, int]:
-        """Shape of the workgroups."""
-        return _SHAPES[self.shape]
-
     def program(self, seed: int) -> Program:
-        """Return the program for a run's seed."""
+        """Return the program for a run's seed; a smaller program does not depend on it."""
+        if self.left is not None:
+            return self.left
         salt = crc32(f"{self.name} {seed}".encode())
-        return build(self.construct, self.promise, elect=self.elect, local=self.local_size, seed=salt)
+        if self.construct:
+            return build(self.construct, self.promise, elect=self.elect, local=self.local_size, seed=salt)
+        return generate(salt, Observations(self.promise, self.elect, self.nesting, self.local_size))
+
+    def shrunk(self, left: Program) -> ReconvergenceCase:
+        """Return the case of a smaller program that fails like this case."""
+        shape = " × ".join(map(str, left.local_size))
+        sentence = (
+            f"In a part of the program of {self.name}, in workgroups of {shape}, {_MUST[left.promise]}."
+        )
+        return replace(
+            self,
+            name=f"{self.name}.shrunk",
+            sentence=f"{part}, {_MUST[left.promise]}.",
+            promise=left.promise,
+            elect=left.elect,
+            local_size=left.local_size,
+            of=self,
+            left=left,
+        )
 
 
 _MUST = {
@@ -201,78 +133,50 @@ _MUST = {
 }
 
 
-@dataclass(frozen=True)
-class ShrunkCase:
-    """Case of a smaller program that fails like a case of the suite; it is not part of the suite.
-
-    Attributes
-    ----------
-    of : the case of the suite.
-    left : the smaller program.
-    """
-
-    of: RandomCase | ConstructCase
-    left: Program
-
-    @property
-    def category(self) -> str:
-        """First part of the name."""
-        return self.of.category
-
-    @property
-    def name(self) -> str:
-        """Name of the case of the suite, and ``.shrunk``."""
-        return f"{self.of.name}.shrunk"
-
-    @property
-    def sentence(self) -> str:
-        """Requirement that the case tests."""
-        shape = " × ".join(map(str, self.local_size))
-        requirement = _MUST[self.promise]
-        return f"In a part of the program of {self.of.name}, in workgroups of {shape}, {requirement}."
-
-    @property
-    def promise(self) -> Promise:
-        """Reconvergence guarantee that the program relies on."""
-        return self.left.promise
-
-    @property
-    def elect(self) -> bool:
-        """Whether elections are recorded."""
-        return self.left.elect
-
-    @property
-    def ballots(self) -> bool:
-        """Whether the program needs ballots."""
-        return self.of.ballots
-
-    @property
-    def local_size(self) -> tuple[int, int, int]:
-        """Shape of the workgroups."""
-        return self.left.local_size
-
-    @property
-    def full_subgroups(self) -> bool:
-        """Whether the pipeline requires full subgroups."""
-        return self.of.full_subgroups
-
-    def program(self, seed: int) -> Program:
-        """Return the program; it does not depend on the seed."""
-        return self.left
+def _random_case(name: str, nesting: int, group: int, number: int) -> ReconvergenceCase:
+    """Return the case of a random program of a group, which has one shape of workgroups."""
+    kind, local_size = KINDS[name], LOCAL_SIZES[group]
+    sentence = (
+        f"In random program {number} with constructs nested up to {nesting} deep, in "
+        f"workgroups of {' × '.join(map(str, local_size))}, {kind.sentence}."
+    )
+    return ReconvergenceCase(
+        f"reconvergence.{name}.compute.nesting{nesting}.{group}.{number}",
+        sentence,
+        kind.promise,
+        kind.elect,
+        not kind.elect,
+        local_size,
+        nesting=nesting,
+    )
 
 
-ReconvergenceCase = RandomCase | ConstructCase | ShrunkCase
+def _construct_case(
+    promise: Promise, full_subgroups: bool, shape: str, construct: str, observed: str
+) -> ReconvergenceCase:
+    prefix = "maximal" if promise is Promise.MAXIMAL else f"{promise.value}_uniform"
+    control = "_control" if full_subgroups else ""
+    size = " × ".join(map(str, _SHAPES[shape][:2])) + (" of full subgroups" if full_subgroups else "")
+    description = CONSTRUCTS[construct]
+    elect = observed == "elect"
+    return ReconvergenceCase(
+        f"reconvergence.{prefix}.{shape}_full{control}.{construct}.{observed}",
+        f"{description.sentence}, {_RELYING_ON[promise]}, in workgroups of {size}, "
+        f"recorded with {_OBSERVED[observed]}.",
+        promise,
+        elect,
+        not elect or description.votes,
+        _SHAPES[shape],
+        full_subgroups,
+        construct=construct,
+    )
 
 
 def all_cases() -> Iterator[ReconvergenceCase]:
     """Yield every case: the random programs kind by kind, then the constructs."""
     for kind, description in KINDS.items():
         for nesting, programs in description.programs.items():
-            for group in range(GROUPS):
-                yield from (RandomCase(kind, nesting, group, number) for number in range(programs))
-    for promise in Promise:
-        for control in (False, True):
-            for shape in _SHAPES:
-                for construct in CONSTRUCTS:
-                    for observed in _OBSERVED:
-                        yield ConstructCase(promise, shape, control, construct, observed)
+            for group in range(len(LOCAL_SIZES)):
+                yield from (_random_case(kind, nesting, group, number) for number in range(programs))
+    for axes in product(Promise, (False, True), _SHAPES, CONSTRUCTS, _OBSERVED):
+        yield _construct_case(*axes)

@@ -99,41 +99,85 @@ class _Maker:
         )
 
 
+_Make = Callable[[_Maker], Block]
+
+
+@dataclass(frozen=True)
+class Construct:
+    """One construct.
+
+    Attributes
+    ----------
+    make : returns the body of main.
+    sentence : requirement, to be completed with the shape of the workgroups.
+    votes : whether it has votes, which need ballots.
+    """
+
+    make: _Make
+    sentence: str
+    votes: bool = False
+
+
+_ALL = "the invocations of a group that reached it together are together"
+
+CONSTRUCTS: dict[str, Construct] = {}
+"""All constructs by name."""
+
+
+def _construct(sentence: str, *, votes: bool = False) -> Callable[[_Make], _Make]:
+    """Return a decorator that adds a construct to the table; `sentence` says after what they are together."""
+
+    def add(make: _Make) -> _Make:
+        CONSTRUCTS[f"reconverge{make.__name__[1:]}"] = Construct(make, f"{sentence}, {_ALL}", votes)
+        return make
+
+    return add
+
+
+@_construct("After a branch on the lane inside a branch on the group")
 def _00(m: _Maker) -> Block:
     return (If(m.even, (m.first_or_not("store", "store"), m.observe())),)
 
 
+@_construct("After a loop of stores that ends by an election")
 def _01(m: _Maker) -> Block:
     return (If(m.even, (Effect("spin_storing"), m.observe())),)
 
 
+@_construct("After an endless loop that the elected invocation leaves")
 def _02(m: _Maker) -> Block:
     return (If(m.even, (m.elect_loop("atomic"), m.observe())),)
 
 
+@_construct("After a branch on the lane to stores in different memory")
 def _03(m: _Maker) -> Block:
     return (If(m.even, (m.first_or_not("exchange", "own_atomic"), m.observe())), m.observe())
 
 
+@_construct("After a branch on the lane, after other groups have returned")
 def _04(m: _Maker) -> Block:
     return If(m.odd, (_RETURN,)), m.first_or_not(), m.observe()
 
 
+@_construct("After a branch on data, after other groups have returned")
 def _05(m: _Maker) -> Block:
     inner = If(DataBit(2), (m.observe(), Effect("store")), (Effect("atomic"),))
     return If(m.odd, (Effect("store"), _RETURN)), inner, m.observe()
 
 
+@_construct("After a loop of a different number of trips for each lane")
 def _06(m: _Maker) -> Block:
     spin = Loop(m.loop(), "endless", OfLane(16, 1), (Effect("store"),))
     return If(Uniform(value=False), (_RETURN,)), spin, m.observe()
 
 
+@_construct("After such a loop with a return in it that is never taken")
 def _07(m: _Maker) -> Block:
     never = If(Uniform(value=False), (_RETURN,))
     return Loop(m.loop(), "endless", OfLane(16, 1), (never, m.observe(), Effect("store"))), m.observe()
 
 
+@_construct("After a loop that some groups leave by return and the others by break")
 def _08(m: _Maker) -> Block:
     loop = m.loop()
     body: Block = (
@@ -145,11 +189,13 @@ def _08(m: _Maker) -> Block:
     return Loop(loop, "for", Fixed(4), body), m.observe()
 
 
+@_construct("After a branch on the lane in a branch on the group in a loop")
 def _09(m: _Maker) -> Block:
     inner = If(m.even, (If(_FIRST, (Effect("own_atomic"),)), m.observe()))
     return Loop(m.loop(), "for", Fixed(1), (Effect("own_atomic"), inner)), m.observe()
 
 
+@_construct("In a loop that other groups have left by break, after a branch on the lane")
 def _10(m: _Maker) -> Block:
     body: Block = (
         Effect("own_atomic"),
@@ -160,6 +206,7 @@ def _10(m: _Maker) -> Block:
     return Loop(m.loop(), "for", Fixed(3), body), m.observe()
 
 
+@_construct("In a loop in which other groups continue, after a branch on the lane")
 def _11(m: _Maker) -> Block:
     body: Block = (
         Effect("own_atomic"),
@@ -170,10 +217,12 @@ def _11(m: _Maker) -> Block:
     return Loop(m.loop(), "for", Fixed(3), body, between=m.observe()), m.observe()
 
 
+@_construct("After a switch on data")
 def _12(m: _Maker) -> Block:
     return If(m.odd, (_RETURN,)), m.three_ways(), m.observe()
 
 
+@_construct("After a switch on the group, after other groups have returned")
 def _13(m: _Maker) -> Block:
     ways = Switch(
         OfSubgroup(4),
@@ -182,6 +231,7 @@ def _13(m: _Maker) -> Block:
     return If(m.odd, (_RETURN,)), ways, m.observe()
 
 
+@_construct("After a switch in which some groups fall through into a return")
 def _14(m: _Maker) -> Block:
     ways = Switch(
         OfSubgroup(4),
@@ -194,6 +244,7 @@ def _14(m: _Maker) -> Block:
     return ways, m.observe()
 
 
+@_construct("After a switch on data in a switch on the group")
 def _15(m: _Maker) -> Block:
     ways = Switch(
         OfSubgroup(4),
@@ -206,16 +257,19 @@ def _15(m: _Maker) -> Block:
     return ways, m.observe()
 
 
+@_construct("In each trip of a loop, after a branch on the lane in a branch on the index")
 def _16(m: _Maker) -> Block:
     inner = If(Not(IndexFrom(64)), (If(_FIRST, (Effect("own_atomic"),)), m.observe()))
     return Loop(m.loop(), "for", Fixed(4), (Effect("own_atomic"), inner)), m.observe()
 
 
+@_construct("After a branch on the lane with returns of other groups in both arms")
 def _17(m: _Maker) -> Block:
     arms = [(Effect(kind), If(m.odd, (_RETURN,)), m.observe()) for kind in ("store", "own_atomic")]
     return If(_FIRST, arms[0], arms[1]), m.observe()
 
 
+@_construct("In a branch on a vote that data differ, after a branch on the data", votes=True)
 def _18(m: _Maker) -> Block:
     differs = Not(Vote(every=True, condition=DataBit(0)))
     return If(
@@ -223,6 +277,10 @@ def _18(m: _Maker) -> Block:
     ), m.observe()
 
 
+@_construct(
+    f"In a branch on a vote that some data have a bit, after returns and a branch on the bit",
+    votes=True,
+)
 def _19(m: _Maker) -> Block:
     inner: Block = (
         Effect("atomic"),
@@ -233,6 +291,7 @@ def _19(m: _Maker) -> Block:
     return If(Vote(every=False, condition=DataBit(1)), inner), m.observe()
 
 
+@_construct("After nested branches, switches, loops and returns")
 def _20(m: _Maker) -> Block:
     exchanges = Loop(m.loop(), "for", Fixed(4), (Effect("exchange"), If(m.odd, (_RETURN,)), m.observe()))
     fourth = If(LaneIn(8), (Effect("atomic"),), (Effect("own_atomic"), If(m.odd, (_RETURN,))))
@@ -249,58 +308,6 @@ def _20(m: _Maker) -> Block:
     second: Block = (Effect("store"), If(m.odd, (_RETURN,)), m.observe(), Effect("spin"), store)
     last: Block = (If(m.odd, (_RETURN,)), m.observe())
     return If(IndexFrom(64), (If(IndexFrom(96), last, second),), (first, m.observe())), m.observe()
-
-
-@dataclass(frozen=True)
-class Construct:
-    """One construct.
-
-    Attributes
-    ----------
-    make : returns the body of main.
-    sentence : requirement, to be completed with the shape of the workgroups.
-    votes : whether it has votes, which need ballots.
-    """
-
-    make: Callable[[_Maker], Block]
-    sentence: str
-    votes: bool = False
-
-
-_ALL = "the invocations of a group that reached it together are together"
-
-_TABLE = (
-    Construct(_00, f"After a branch on the lane inside a branch on the group, {_ALL}"),
-    Construct(_01, f"After a loop of stores that ends by an election, {_ALL}"),
-    Construct(_02, f"After an endless loop that the elected invocation leaves, {_ALL}"),
-    Construct(_03, f"After a branch on the lane to stores in different memory, {_ALL}"),
-    Construct(_04, f"After a branch on the lane, after other groups have returned, {_ALL}"),
-    Construct(_05, f"After a branch on data, after other groups have returned, {_ALL}"),
-    Construct(_06, f"After a loop of a different number of trips for each lane, {_ALL}"),
-    Construct(_07, f"After such a loop with a return in it that is never taken, {_ALL}"),
-    Construct(_08, f"After a loop that some groups leave by return and the others by break, {_ALL}"),
-    Construct(_09, f"After a branch on the lane in a branch on the group in a loop, {_ALL}"),
-    Construct(_10, f"In a loop that other groups have left by break, after a branch on the lane, {_ALL}"),
-    Construct(_11, f"In a loop in which other groups continue, after a branch on the lane, {_ALL}"),
-    Construct(_12, f"After a switch on data, {_ALL}"),
-    Construct(_13, f"After a switch on the group, after other groups have returned, {_ALL}"),
-    Construct(_14, f"After a switch in which some groups fall through into a return, {_ALL}"),
-    Construct(_15, f"After a switch on data in a switch on the group, {_ALL}"),
-    Construct(_16, f"In each trip of a loop, after a branch on the lane in a branch on the index, {_ALL}"),
-    Construct(_17, f"After a branch on the lane with returns of other groups in both arms, {_ALL}"),
-    Construct(_18, f"In a branch on a vote that data differ, after a branch on the data, {_ALL}", votes=True),
-    Construct(
-        _19,
-        f"In a branch on a vote that some data have a bit, after returns and a branch on the bit, {_ALL}",
-        votes=True,
-    ),
-    Construct(_20, f"After nested branches, switches, loops and returns, {_ALL}"),
-)
-
-CONSTRUCTS: dict[str, Construct] = {
-    f"reconverge{number:02}": construct for number, construct in enumerate(_TABLE)
-}
-"""All constructs by name."""
 
 
 def build(name: str, promise: Promise, *, elect: bool, local: tuple[int, int, int], seed: int) -> Program:
