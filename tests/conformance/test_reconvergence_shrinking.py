@@ -36,8 +36,15 @@ from vkgroup.programs.nodes import (
     walk,
 )
 from vkgroup.programs.rules import observation_faults
-from vkgroup.programs.shrinker import digest, replay, shrink
-from vkgroup.programs.variants import expressional, simpler_conditions, structural, weight
+from vkgroup.programs.shrinker import (
+    digest,
+    expressional,
+    replay,
+    shrink,
+    simpler_conditions,
+    structural,
+    weight,
+)
 from vkgroup.results.record import Status
 
 CASES = tuple(all_cases())

@@ -11,8 +11,9 @@ import pytest
 
 from vkgroup.compiler import Target, compile_source
 from vkgroup.programs.campaign.shader import capacity, inputs, render
-from vkgroup.programs.campaign.targets import Reference
+from vkgroup.programs.campaign.targets import observe_reference
 from vkgroup.programs.campaign.trial import compiled
+from vkgroup.programs.expressions import of_reference
 from vkgroup.programs.generator import generate
 from vkgroup.programs.nodes import (
     Apply,
@@ -37,7 +38,6 @@ from vkgroup.programs.nodes import (
 from vkgroup.programs.rules import ANY_ACTIVE, value_faults
 from vkgroup.programs.shrinker import shrink
 from vkgroup.programs.values import Values
-from vkgroup.programs.vocabulary import of_reference
 
 SIZE = 8
 EVERYTHING = of_reference(SIZE)
@@ -80,7 +80,7 @@ def test_programs_use_every_operation_and_every_kind_of_statement() -> None:
 def test_programs_end_and_no_branch_depends_on_undefined_values(promise, size) -> None:
     for seed in range(12):
         program = generate(seed, Values(of_reference(size), promise))
-        found = Reference().observe(program, compiled(program), size)
+        found = observe_reference(program, compiled(program), size)
         assert found.complaint == ""
         # The last word of each invocation's region ends its records.
         assert (found.words[:, capacity(program) - 1] == 0).all()
@@ -90,7 +90,7 @@ def test_nothing_is_undefined_without_operations_that_may_be() -> None:
     vocabulary = of_reference(SIZE, undefined=False)
     for seed in range(12):
         program = generate(seed, Values(vocabulary, Promise.MAXIMAL))
-        found = Reference().observe(program, compiled(program), SIZE)
+        found = observe_reference(program, compiled(program), SIZE)
         assert found.undefined is not None
         assert not found.undefined.any()
 

@@ -6,14 +6,51 @@ order of random choices is part of what a seed means, so it must not change.
 
 from __future__ import annotations
 
+import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Protocol, TypeVar
 
-from vkgroup.programs.dice import Dice
+import numpy as np
+from numpy.typing import NDArray
+
 from vkgroup.programs.nodes import Function, Program, Promise, Statement
 from vkgroup.programs.rules import Context
+
+T = TypeVar("T")
+
+
+class Dice:
+    """Random choices based on `random.Random.random` alone, whose sequence Python guarantees."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
+
+    def chance(self, probability: float) -> bool:
+        """Return True with this probability."""
+        return self._random.random() < probability
+
+    def below(self, limit: int) -> int:
+        """Return a whole number from 0 to `limit` − 1."""
+        return int(self._random.random() * limit)
+
+    def between(self, first: int, last: int) -> int:
+        """Return a whole number from `first` to `last`."""
+        return first + self.below(last - first + 1)
+
+    def choose(self, options: Sequence[T]) -> T:
+        """Return one of the options."""
+        return options[self.below(len(options))]
+
+    def weighted(self, options: Sequence[tuple[T, float]]) -> T:
+        """Return one of the options, drawn with its weight."""
+        at = self._random.random() * sum(weight for _, weight in options)
+        for option, weight in options:
+            at -= weight
+            if at < 0:
+                return option
+        return options[-1][0]
 
 
 @dataclass
@@ -133,3 +170,17 @@ class Profile(Protocol):
 def generate(seed: int, profile: Profile) -> Program:
     """Return the program of a seed; the same seed and profile give the same program."""
     return profile.program(seed, Dice(seed))
+
+
+Words = NDArray[np.uint32]
+
+
+def random_words(program: Program) -> Words:
+    """Return one word for each invocation, (workgroups, invocations of one).
+
+    A hash instead of NumPy's generators: these may change between versions of NumPy.
+    """
+    index = np.arange(program.invocations, dtype=np.uint64) + np.uint64(program.seed * 0x9E3779B1 % 2**32)
+    mixed = index * np.uint64(0xD6E8FEB86659FD93)
+    mixed = (mixed ^ mixed >> np.uint64(32)) * np.uint64(0xD6E8FEB86659FD93)
+    return (mixed >> np.uint64(32)).astype(np.uint32).reshape(program.groups, program.local_invocations)

@@ -17,37 +17,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from vkgroup.programs import nodes
 from vkgroup.programs.invocation_sets import Layout
-from vkgroup.programs.nodes import (
-    Block,
-    Call,
-    Condition,
-    Counter,
-    DataBit,
-    Effect,
-    Elect,
-    Fixed,
-    If,
-    IndexFrom,
-    Jump,
-    LaneIn,
-    Loop,
-    Not,
-    Number,
-    Observe,
-    OfData,
-    OfLane,
-    OfSubgroup,
-    Program,
-    Promise,
-    Statement,
-    SubgroupOdd,
-    Switch,
-    TripIs,
-    Uniform,
-    Vote,
-    communicates,
-)
+from vkgroup.programs.nodes import communicates
 
 Parts = tuple[int, ...]
 """Disjoint sets: the invocations of a set are together; a device may unite sets or keep them apart."""
@@ -101,12 +73,12 @@ class Simulator:
     layout : subgroup and lane of each invocation.
     """
 
-    def __init__(self, program: Program, layout: Layout) -> None:
+    def __init__(self, program: nodes.Program, layout: Layout) -> None:
         self.program, self.layout = program, layout
         self._functions = {function.number: function.body for function in program.functions}
-        whole_workgroups = program.promise is Promise.WORKGROUP
+        whole_workgroups = program.promise is nodes.Promise.WORKGROUP
         self._fields = layout.whole_workgroups if whole_workgroups else layout.subgroups
-        self._maximal = program.promise is Promise.MAXIMAL
+        self._maximal = program.promise is nodes.Promise.MAXIMAL
         self._events: list[Event] = []
         self._targets: list[_Target] = []
         self._returned = _Path()
@@ -122,18 +94,18 @@ class Simulator:
 
     # Conditions and numbers
 
-    def _holds(self, condition: Condition, members: int) -> int:
+    def _holds(self, condition: nodes.Condition, members: int) -> int:
         """Return a set that contains the members for which a condition holds; it may contain others."""
-        if isinstance(condition, Not):
+        if isinstance(condition, nodes.Not):
             return ~self._holds(condition.condition, members)
-        if isinstance(condition, Elect):
+        if isinstance(condition, nodes.Elect):
             return self.layout.subgroups.lowest(members)
-        if isinstance(condition, Vote):
+        if isinstance(condition, nodes.Vote):
             holding = self._holds(condition.condition, members)
             if condition.every:
                 return ~self.layout.subgroups.with_any(members & ~holding)
             return self.layout.subgroups.with_any(members & holding)
-        if isinstance(condition, TripIs):
+        if isinstance(condition, nodes.TripIs):
             trip = self._counters[condition.loop]
             if condition.value is None:
                 return self._lanes(lambda lane: lane == trip, ("lane", trip))
@@ -142,18 +114,18 @@ class Simulator:
             self._known[condition] = self._fixed(condition)
         return self._known[condition]
 
-    def _fixed(self, condition: Condition) -> int:
+    def _fixed(self, condition: nodes.Condition) -> int:
         """Return the set for which a condition holds that never changes."""
         layout = self.layout
-        if isinstance(condition, LaneIn):
+        if isinstance(condition, nodes.LaneIn):
             return layout.subgroups.repeat(condition.mask)
-        if isinstance(condition, DataBit):
+        if isinstance(condition, nodes.DataBit):
             return layout.set_of((layout.data >> np.uint32(condition.bit) & 1) == 1)
-        if isinstance(condition, IndexFrom):
+        if isinstance(condition, nodes.IndexFrom):
             return layout.set_of(np.arange(len(layout.lane)) % layout.local >= condition.index)
-        if isinstance(condition, SubgroupOdd):
+        if isinstance(condition, nodes.SubgroupOdd):
             return layout.set_of(layout.subgroup % 2 == 1)
-        assert isinstance(condition, Uniform)
+        assert isinstance(condition, nodes.Uniform)
         return -1 if condition.value else 0
 
     def _lanes(self, holds: Callable[[int], bool], key: object) -> int:
@@ -162,35 +134,35 @@ class Simulator:
             self._known[key] = self.layout.subgroups.repeat(pattern)
         return self._known[key]
 
-    def _rest(self, number: OfLane, rest: int) -> int:
+    def _rest(self, number: nodes.OfLane, rest: int) -> int:
         """Return the set of invocations whose lane has this remainder."""
         return self._lanes(lambda lane: lane % number.modulus == rest, ("rest", number, rest))
 
-    def _more(self, trips: Number, trip: int) -> int:
+    def _more(self, trips: nodes.Number, trip: int) -> int:
         """Return the set for which a number of trips is larger than a counter."""
-        if isinstance(trips, Fixed):
+        if isinstance(trips, nodes.Fixed):
             return -1 if trip < trips.value else 0
-        if isinstance(trips, OfLane):
+        if isinstance(trips, nodes.OfLane):
             modulus, base = trips.modulus, trips.base
             return self._lanes(lambda lane: base + lane % modulus > trip, ("more", trips, trip))
-        if isinstance(trips, OfSubgroup):
+        if isinstance(trips, nodes.OfSubgroup):
             return self.layout.set_of(self.layout.subgroup % trips.modulus > trip)
-        assert isinstance(trips, OfData)
+        assert isinstance(trips, nodes.OfData)
         key = (trips, trip)
         if key not in self._known:
             number = self.layout.data >> np.uint32(trips.shift) & np.uint32(3)
             self._known[key] = self.layout.set_of(number > trip)
         return self._known[key]
 
-    def _values(self, selector: Number) -> dict[int, int]:
+    def _values(self, selector: nodes.Number) -> dict[int, int]:
         """Return the set for each value of a selector."""
-        if isinstance(selector, Fixed):
+        if isinstance(selector, nodes.Fixed):
             return {selector.value: -1}
-        if isinstance(selector, Counter):
+        if isinstance(selector, nodes.Counter):
             return {self._counters[selector.loop]: -1}
-        if isinstance(selector, OfLane):
+        if isinstance(selector, nodes.OfLane):
             return {selector.base + rest: self._rest(selector, rest) for rest in range(selector.modulus)}
-        if isinstance(selector, OfSubgroup):
+        if isinstance(selector, nodes.OfSubgroup):
             rests = self.layout.subgroup % selector.modulus
             return {rest: self.layout.set_of(rests == rest) for rest in range(selector.modulus)}
         above = [-1, *(self._more(selector, trip) for trip in range(3)), 0]
@@ -205,32 +177,32 @@ class Simulator:
 
     # Statements: each takes a path and returns the path of those that reach its end
 
-    def _block(self, block: Block, path: _Path) -> _Path:
+    def _block(self, block: nodes.Block, path: _Path) -> _Path:
         for statement in block:
             if not path.members:
                 break
             path = self._statement(statement, path)
         return path
 
-    def _statement(self, statement: Statement, path: _Path) -> _Path:
-        if isinstance(statement, Observe):
+    def _statement(self, statement: nodes.Statement, path: _Path) -> _Path:
+        if isinstance(statement, nodes.Observe):
             self._observe(statement, path)
-        elif isinstance(statement, If):
+        elif isinstance(statement, nodes.If):
             return self._if(statement, path)
-        elif isinstance(statement, Loop):
+        elif isinstance(statement, nodes.Loop):
             run = self._elect_loop if statement.form == "elect" else self._loop
             return run(statement, path)
-        elif isinstance(statement, Jump):
+        elif isinstance(statement, nodes.Jump):
             return self._jump(statement.kind, path)
-        elif isinstance(statement, Switch):
+        elif isinstance(statement, nodes.Switch):
             return self._switch(statement, path)
-        elif isinstance(statement, Call):
+        elif isinstance(statement, nodes.Call):
             return self._call(statement, path)
         else:
-            assert isinstance(statement, Effect)
+            assert isinstance(statement, nodes.Effect)
         return path
 
-    def _observe(self, statement: Observe, path: _Path) -> None:
+    def _observe(self, statement: nodes.Observe, path: _Path) -> None:
         if statement.unpredictable:
             return
         certain = path.members if self._maximal else path.whole
@@ -243,10 +215,10 @@ class Simulator:
             return _Path(arriving, arriving)
         return _Path(arriving, entered.whole & ~self._fields.with_any(entered.whole & ~arriving))
 
-    def _if(self, statement: If, path: _Path) -> _Path:
+    def _if(self, statement: nodes.If, path: _Path) -> _Path:
         if statement.unpredictable:
             return path
-        assert isinstance(statement.condition, Condition)
+        assert isinstance(statement.condition, nodes.Condition)
         if communicates(statement.condition):
             # Otherwise the outcome would be unknown.
             assert path.whole == path.members
@@ -265,9 +237,9 @@ class Simulator:
             next(target for target in reversed(self._targets) if target.is_loop).continued.add(path)
         return _Path()
 
-    def _loop(self, loop: Loop, entered: _Path) -> _Path:
+    def _loop(self, loop: nodes.Loop, entered: _Path) -> _Path:
         """Run a loop whose number of trips is known; a "do" evaluates it after the body."""
-        assert isinstance(loop.trips, Number)
+        assert isinstance(loop.trips, nodes.Number)
         counts_first = loop.form in ("while", "do")
         target = _Target(is_loop=True)
         self._targets.append(target)
@@ -292,7 +264,7 @@ class Simulator:
         self._targets.pop()
         return self._merge(entered, target.broken.members)
 
-    def _elect_loop(self, loop: Loop, entered: _Path) -> _Path:
+    def _elect_loop(self, loop: nodes.Loop, entered: _Path) -> _Path:
         if loop.unpredictable:
             if loop.exit == "break":
                 return entered
@@ -305,7 +277,7 @@ class Simulator:
         while path.members:
             self._counters[loop.number] = trip
             path = self._block(loop.body, path)
-            elected = self._holds(Elect(), path.members)
+            elected = self._holds(nodes.Elect(), path.members)
             leaving = self._block(loop.farewell, self._branch(path, elected))
             self._jump(loop.exit, leaving)
             path = self._block(loop.rest, self._branch(path, ~elected))
@@ -313,15 +285,15 @@ class Simulator:
         self._targets.pop()
         return self._merge(entered, target.broken.members)
 
-    def _step(self, loop: Loop, trip: int, path: _Path) -> int:
+    def _step(self, loop: nodes.Loop, trip: int, path: _Path) -> int:
         """Return the number of the next trip; an observation in the continue target is recorded before it."""
         self._counters[loop.number] = trip + 1
         if loop.between is not None and path.members:
             self._observe(loop.between, path)
         return trip + 1
 
-    def _switch(self, switch: Switch, entered: _Path) -> _Path:
-        assert isinstance(switch.selector, Number)
+    def _switch(self, switch: nodes.Switch, entered: _Path) -> _Path:
+        assert isinstance(switch.selector, nodes.Number)
         values = self._values(switch.selector)
         labelled = {label for case in switch.cases for label in case.labels}
         has_default = any(case.default for case in switch.cases)
@@ -348,7 +320,7 @@ class Simulator:
         self._targets.pop()
         return self._merge(entered, arriving | falling.members | target.broken.members)
 
-    def _call(self, call: Call, path: _Path) -> _Path:
+    def _call(self, call: nodes.Call, path: _Path) -> _Path:
         outer_returned, outer_targets = self._returned, self._targets
         self._returned, self._targets = _Path(), []
         path = self._block(self._functions[call.function], path)

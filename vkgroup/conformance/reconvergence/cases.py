@@ -111,9 +111,7 @@ class ReconvergenceCase:
     def shrunk(self, left: Program) -> ReconvergenceCase:
         """Return the case of a smaller program that fails like this case."""
         shape = " × ".join(map(str, left.local_size))
-        sentence = (
-            f"In a part of the program of {self.name}, in workgroups of {shape}, {_MUST[left.promise]}."
-        )
+        part = f"In a part of the program of {self.name}, in workgroups of {shape}"
         return replace(
             self,
             name=f"{self.name}.shrunk",

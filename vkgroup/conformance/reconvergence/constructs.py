@@ -278,7 +278,7 @@ def _18(m: _Maker) -> Block:
 
 
 @_construct(
-    f"In a branch on a vote that some data have a bit, after returns and a branch on the bit",
+    "In a branch on a vote that some data have a bit, after returns and a branch on the bit",
     votes=True,
 )
 def _19(m: _Maker) -> Block:

@@ -19,12 +19,12 @@ from vkgroup.opening import open_device
 from vkgroup.programs.campaign.shader import render
 from vkgroup.programs.campaign.targets import Driver
 from vkgroup.programs.campaign.trial import Outcome, Trial, Verdict
+from vkgroup.programs.expressions import Vocabulary, of_device, promise_of
 from vkgroup.programs.generator import generate
 from vkgroup.programs.nodes import Program, Promise, count_statements
 from vkgroup.programs.rules import value_faults
 from vkgroup.programs.shrinker import shrink
 from vkgroup.programs.values import LOCAL_SIZES, Values
-from vkgroup.programs.vocabulary import Vocabulary, of_device, promise_of
 
 SHRINK_SECONDS = 300.0
 """Seconds that the search for a smaller program may take."""
@@ -127,20 +127,6 @@ def _write(path: Path, program: Program, outcome: Outcome) -> None:
     path.write_text(render(program, title=title))
 
 
-def _record(program: Program, outcome: Outcome) -> dict[str, Any]:
-    return {
-        "seed": program.seed,
-        "promise": program.promise.value,
-        "verdict": outcome.verdict.value,
-        "detail": outcome.detail,
-        "statements": count_statements(program),
-        "defined": outcome.defined,
-        "undefined": outcome.undefined,
-        "subgroup_size": outcome.subgroup_size,
-        "seconds": outcome.seconds,
-    }
-
-
 def run(settings: Settings, out: Path, on_outcome: Callable[[int, Outcome], None]) -> Tally:
     """Run a campaign and write its results.
 
@@ -178,7 +164,13 @@ def run(settings: Settings, out: Path, on_outcome: Callable[[int, Outcome], None
                 program = generate(seed, profile)
                 outcome = trial.run(program)
                 tally.add(seed, outcome)
-                record = _record(program, outcome)
+                record = {
+                    "seed": seed,
+                    "promise": promise.value,
+                    "statements": count_statements(program),
+                    **vars(outcome),
+                    "verdict": outcome.verdict.value,
+                }
                 if outcome.verdict is not Verdict.AGREE:
                     _write(out / f"{seed}.comp", program, outcome)
                     if settings.shrink and outcome.verdict is not Verdict.UNJUDGED:

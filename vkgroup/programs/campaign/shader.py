@@ -10,30 +10,97 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.conformance.glsl_types import planes
-from vkgroup.programs.campaign.helpers import declarations
-from vkgroup.programs.data import random_words
+from vkgroup.conformance.glsl_types import planes, writer
+from vkgroup.programs import nodes
+from vkgroup.programs.generator import random_words
 from vkgroup.programs.glsl import MODES, Writer
-from vkgroup.programs.nodes import (
-    Block,
-    Call,
-    Communicate,
-    If,
-    Loop,
-    Operate,
-    Program,
-    Promise,
-    Record,
-    Statement,
-    Switch,
-    Variable,
-    called_functions,
-    nodes_of,
-    type_of,
-)
+from vkgroup.programs.nodes import called_functions, nodes_of, type_of
 from vkgroup.spec.categories import Category
 from vkgroup.spec.operations import OPERATIONS
-from vkgroup.spec.types import TYPES
+from vkgroup.spec.types import TYPES, GlslType
+
+_COMPONENTS = "xyzw"
+
+
+def _word_of(type_: GlslType) -> str:
+    """Return the body of ``uint word(T v)``."""
+    parts = []
+    for component in range(type_.components):
+        value = "v" if type_.components == 1 else f"v.{_COMPONENTS[component]}"
+        if type_.scalar.kind == "bool":
+            word = f"({value} ? 1u : 0u)"
+        elif type_.scalar.name == "uint":
+            word = value
+        else:
+            word = f"uint({value})" if type_.scalar.kind == "uint" else f"uint(int({value}))"
+        parts.append(word if not component else f"{word} * {2 * component + 1}u")
+    return " + ".join(parts)
+
+
+def _made_of(type_: GlslType) -> str:
+    """Return the body of ``T make_T(uint w)``; floating-point values are 0 to 15."""
+    parts = []
+    for component in range(type_.components):
+        word = "w" if not component else f"(w * {2 * component + 3}u + {component}u)"
+        if type_.scalar.kind == "bool":
+            parts.append(f"({word} & 1u) != 0u")
+        elif type_.scalar.kind == "float":
+            parts.append(f"{type_.scalar.name}({word} & 15u)")
+        elif type_.scalar.bits == 64:
+            parts.append(f"{type_.scalar.name}(packUint2x32(uvec2({word}, {word} * 7u)))")
+        else:
+            parts.append(f"{type_.scalar.name}({word})")
+    return parts[0] if type_.components == 1 else f"{type_.name}({', '.join(parts)})"
+
+
+def _number(type_: GlslType, text: str) -> str:
+    return text if type_.scalar.name in ("float", "double") else f"{type_.scalar.name}({text})"
+
+
+def _helper(kind: str, type_: GlslType) -> list[str]:
+    """Return the lines that declare a helper function."""
+    name = type_.name
+    if kind == "record":
+        words = planes(type_)
+        return [
+            writer(type_).replace(" * INVOCATIONS", "").replace("at + 0u", "at"),
+            f"void record(uint step, {name} v) "
+            f"{{ outputs[cursor] = step; put(cursor + 1u, v); cursor += {words + 1}u; }}",
+        ]
+    if kind == "word":
+        return [f"uint word({name} v) {{ return {_word_of(type_)}; }}"]
+    if kind == "make":
+        return [f"{name} make_{name}(uint w) {{ return {_made_of(type_)}; }}"]
+    if kind == "settle":
+        wide, narrow = _number(type_, "16.0"), _number(type_, "0.0625")
+        return [f"{name} settle({name} v) {{ return v - {wide} * floor(v * {narrow}); }}"]
+    if kind == "factor":
+        two, one = _number(type_, "2.0"), _number(type_, "1.0")
+        lane = f"(gl_SubgroupInvocationID < 4u ? {two} : {one})"
+        return [f"{name} factor({name} v) {{ return {lane} * sign(v - {_number(type_, '7.5')}); }}"]
+    return [f"{name} bound({name} v) {{ return min(v, {name}({_number(type_, '16.0')})); }}"]
+
+
+_HELPER_COMMENTS = {
+    "record": "Write a step and its value after the last record.",
+    "word": "Convert a value to a word.",
+    "make": "Convert a word to a value; floating-point values are small integers: all sums are exact.",
+    "settle": "Reduce an integer to the range 0 … 15.",
+    "factor": "Make a factor whose products are exact: 1 or -1, doubled in the first four lanes.",
+    "bound": "Replace infinity, the identity of a minimum or maximum, by a finite number.",
+}
+
+
+def declarations(helpers: set[tuple[str, str]]) -> list[str]:
+    """Return the lines that declare helpers, each a kind and a type, with comments."""
+    lines: list[str] = []
+    for kind, comment in _HELPER_COMMENTS.items():
+        types = sorted(name for used, name in helpers if used == kind)
+        if types:
+            lines += ["", f"// {comment}"]
+            lines += [line for name in types for line in _helper(kind, TYPES[name])]
+    return lines
+
 
 Words = NDArray[np.uint32]
 
@@ -41,40 +108,40 @@ HEAD = 3
 """Words before an invocation's records."""
 
 _GUARANTEES = {
-    Promise.MAXIMAL: "invocations that diverge are together again as early as the control flow allows",
-    Promise.SUBGROUP: "a subgroup that enters and leaves a construct uniformly is uniform after it",
-    Promise.WORKGROUP: "a workgroup that enters and leaves a construct uniformly is uniform after it",
+    nodes.Promise.MAXIMAL: "invocations that diverge are together again as early as the control flow allows",
+    nodes.Promise.SUBGROUP: "a subgroup that enters and leaves a construct uniformly is uniform after it",
+    nodes.Promise.WORKGROUP: "a workgroup that enters and leaves a construct uniformly is uniform after it",
 }
 
 
-def capacity(program: Program) -> int:
+def capacity(program: nodes.Program) -> int:
     """Return the number of words that an invocation can write at most."""
     costs: dict[int, int] = {}
 
-    def cost(block: Block) -> int:
+    def cost(block: nodes.Block) -> int:
         return sum(of_statement(statement) for statement in block)
 
-    def of_statement(s: Statement) -> int:
-        if isinstance(s, Operate):
+    def of_statement(s: nodes.Statement) -> int:
+        if isinstance(s, nodes.Operate):
             return 1 + planes(TYPES[type_of(s.call)])
-        if isinstance(s, Record):
+        if isinstance(s, nodes.Record):
             return 1 + planes(TYPES[type_of(s.value)])
-        if isinstance(s, If):
+        if isinstance(s, nodes.If):
             return max(cost(s.then), cost(s.otherwise))
-        if isinstance(s, Loop):
+        if isinstance(s, nodes.Loop):
             # A loop that votes continues while others do; it has at most `limit` trips, a "do" at least one.
             assert s.limit is not None
             return max(s.limit, 1) * (cost(s.body) + cost(s.rest))
-        if isinstance(s, Switch):
+        if isinstance(s, nodes.Switch):
             return sum(cost(case.body) for case in s.cases)
-        return costs[s.function] if isinstance(s, Call) else 0
+        return costs[s.function] if isinstance(s, nodes.Call) else 0
 
     for function in program.functions:
         costs[function.number] = cost(function.body)
     return HEAD + cost(program.body) + 1
 
 
-def inputs(program: Program) -> Words:
+def inputs(program: nodes.Program) -> Words:
     """Return one data word for each invocation: small, all the same, or any, by workgroup."""
     words = random_words(program)
     for group in range(program.groups):
@@ -113,26 +180,26 @@ void main() {{
 """
 
 
-def _extensions(program: Program, helpers: set[tuple[str, str]]) -> list[str]:
+def _extensions(program: nodes.Program, helpers: set[tuple[str, str]]) -> list[str]:
     names = {"GL_KHR_shader_subgroup_basic"}
     if program.promise in MODES:
         names.add("GL_EXT_spirv_intrinsics")
     used = {TYPES[name] for _, name in helpers}
     for node in nodes_of(program):
-        if isinstance(node, Communicate):
+        if isinstance(node, nodes.Communicate):
             category = OPERATIONS[node.operation].category
             names.add(category.extension if isinstance(category, Category) else category.value)
             used.add(TYPES[node.type])
             names.update(TYPES[node.type].scalar.subgroup_extensions)
-        elif isinstance(node, Loop) and node.vote:
+        elif isinstance(node, nodes.Loop) and node.vote:
             names.add("GL_KHR_shader_subgroup_vote")
-        elif isinstance(node, Variable):
+        elif isinstance(node, nodes.Variable):
             used.add(TYPES[node.type])
     names.update(extension for type_ in used for extension in type_.scalar.extensions)
     return [f"#extension {name} : require" for name in sorted(names)]
 
 
-def render(program: Program, *, title: str = "") -> str:
+def render(program: nodes.Program, *, title: str = "") -> str:
     """Return a program as GLSL.
 
     Parameters
