@@ -23,7 +23,6 @@ from vkgroup.conformance.reconvergence.comparison import judge as judge_log
 from vkgroup.conformance.reconvergence.shader import ELECTED, data_of, render, salt_of
 from vkgroup.opening import select as select_device
 from vkgroup.programs.generator import generate
-from vkgroup.programs.invocation_sets import Fields, Layout, linear, to_flags, to_set
 from vkgroup.programs.nodes import (
     Call,
     Case,
@@ -45,7 +44,7 @@ from vkgroup.programs.nodes import (
     walk,
 )
 from vkgroup.programs.observations import LOCAL_SIZES, Observations
-from vkgroup.programs.simulator import Event, Simulator
+from vkgroup.programs.simulator import Event, Fields, Layout, Simulator, linear, to_flags, to_set
 
 CASES = tuple(all_cases())
 SEED = 5

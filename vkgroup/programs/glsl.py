@@ -25,6 +25,19 @@ EFFECTS = {
 }
 """Side effects without influence on control flow, by name."""
 
+#: GLSL of conditions and numbers, by the type of the node.
+_DECISIONS: dict[type, str] = {
+    nodes.DataBit: "(data >> {bit}u & 1u) == 1u",
+    nodes.IndexFrom: "gl_LocalInvocationIndex >= constants[{index}]",
+    nodes.SubgroupOdd: "(gl_SubgroupID & 1u) == 1u",
+    nodes.Elect: "subgroupElect()",
+    nodes.Fixed: "constants[{value}]",
+    nodes.OfLane: "lane % {modulus}u",
+    nodes.OfData: "(data >> {shift}u & 3u)",
+    nodes.OfSubgroup: "gl_SubgroupID % {modulus}u",
+    nodes.Counter: "trip{loop}",
+}
+
 #: Operators that are written as functions.
 _CALLS = ("min", "max", "equal", "notEqual", "not")
 
@@ -74,10 +87,8 @@ class Writer:
             return e.name
         if isinstance(e, nodes.Counter):
             return f"trip{e.loop}"
-        if isinstance(e, nodes.Condition):
-            return f"({self._condition(e)})"
-        if isinstance(e, nodes.Number):
-            return f"({self._number(e)})"
+        if isinstance(e, nodes.Condition | nodes.Number):
+            return f"({self._decision(e)})"
         if isinstance(e, nodes.Compare):
             return f"({self.expression(e.left)} {e.operator} {self.expression(e.right)})"
         if isinstance(e, nodes.ToWord):
@@ -92,47 +103,29 @@ class Writer:
 
     def bare(self, e: nodes.Expression) -> str:
         """Return an expression without parentheses around it."""
-        if isinstance(e, nodes.Condition):
-            return self._condition(e)
-        if isinstance(e, nodes.Number):
-            return self._number(e)
+        if isinstance(e, nodes.Condition | nodes.Number):
+            return self._decision(e)
         text = self.expression(e)
         if isinstance(e, nodes.Compare) or (isinstance(e, nodes.Apply) and text.startswith("(")):
             return text[1:-1]
         return text
 
-    def _condition(self, c: nodes.Condition) -> str:
-        if isinstance(c, nodes.LaneIn):
-            words = ", ".join(f"0x{c.mask >> 32 * word & 0xFFFFFFFF:x}u" for word in range(4))
+    def _decision(self, d: nodes.Condition | nodes.Number) -> str:
+        if isinstance(d, nodes.LaneIn):
+            words = ", ".join(f"0x{d.mask >> 32 * word & 0xFFFFFFFF:x}u" for word in range(4))
             return f"has_bit(uvec4({words}), lane)"
-        if isinstance(c, nodes.DataBit):
-            return f"(data >> {c.bit}u & 1u) == 1u"
-        if isinstance(c, nodes.IndexFrom):
-            return f"gl_LocalInvocationIndex >= constants[{c.index}]"
-        if isinstance(c, nodes.SubgroupOdd):
-            return "(gl_SubgroupID & 1u) == 1u"
-        if isinstance(c, nodes.Uniform):
-            return f"constants[3] == {3 if c.value else 4}u"
-        if isinstance(c, nodes.TripIs):
-            return f"trip{c.loop} == {'lane' if c.value is None else f'{c.value}u'}"
-        if isinstance(c, nodes.Elect):
-            return "subgroupElect()"
-        if isinstance(c, nodes.Vote):
-            other = "== subgroupBallot(true)" if c.every else "!= uvec4(0u)"
-            return f"subgroupBallot({self.bare(c.condition)}) {other}"
-        return f"!({self.bare(c.condition)})"
-
-    def _number(self, n: nodes.Number) -> str:
-        if isinstance(n, nodes.Fixed):
-            return f"constants[{n.value}]"
-        if isinstance(n, nodes.OfLane):
-            rest = f"lane % {n.modulus}u"
-            return f"{n.base}u + {rest}" if n.base else rest
-        if isinstance(n, nodes.OfData):
-            return f"(data >> {n.shift}u & 3u)"
-        if isinstance(n, nodes.OfSubgroup):
-            return f"gl_SubgroupID % {n.modulus}u"
-        return f"trip{n.loop}"
+        if isinstance(d, nodes.Uniform):
+            return f"constants[3] == {3 if d.value else 4}u"
+        if isinstance(d, nodes.TripIs):
+            return f"trip{d.loop} == {'lane' if d.value is None else f'{d.value}u'}"
+        if isinstance(d, nodes.Vote):
+            other = "== subgroupBallot(true)" if d.every else "!= uvec4(0u)"
+            return f"subgroupBallot({self.bare(d.condition)}) {other}"
+        if isinstance(d, nodes.Not):
+            return f"!({self.bare(d.condition)})"
+        if isinstance(d, nodes.OfLane) and d.base:
+            return f"{d.base}u + lane % {d.modulus}u"
+        return _DECISIONS[type(d)].format(**vars(d))
 
     def _apply(self, e: nodes.Apply) -> str:
         if e.operator in _CALLS:

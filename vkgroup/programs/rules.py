@@ -23,14 +23,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from vkgroup.programs import nodes
-from vkgroup.programs.nodes import walk
+from vkgroup.programs.nodes import children, walk
 from vkgroup.spec.operations import OPERATIONS, OperandKind
-
-_UNIFORM_BUILTINS = {
-    nodes.Promise.WORKGROUP: {"gl_WorkGroupID.x", "gl_SubgroupSize"},
-    nodes.Promise.SUBGROUP: {"gl_WorkGroupID.x", "gl_SubgroupSize", "gl_SubgroupID"},
-    nodes.Promise.MAXIMAL: {"gl_WorkGroupID.x", "gl_SubgroupSize", "gl_SubgroupID"},
-}
 
 #: Operations whose result is the same in all invocations that execute them together.
 _UNIFORM_RESULTS = frozenset(
@@ -76,26 +70,19 @@ class Context:
 
     def is_uniform(self, expression: nodes.Expression) -> bool:
         """Whether an expression is the same in all invocations that are together here."""
-        if isinstance(expression, nodes.Literal):
-            return True
         if isinstance(expression, nodes.Builtin):
-            return expression.name in _UNIFORM_BUILTINS[self.promise]
+            of_workgroup = expression.name in ("gl_WorkGroupID.x", "gl_SubgroupSize")
+            of_subgroup = self.promise is not nodes.Promise.WORKGROUP and expression.name == "gl_SubgroupID"
+            return of_workgroup or of_subgroup
         if isinstance(expression, nodes.Counter):
             return expression.loop in self.uniform_counters
-        if isinstance(expression, nodes.Apply):
-            return all(self.is_uniform(argument) for argument in expression.arguments)
-        if isinstance(expression, nodes.Compare):
-            return self.is_uniform(expression.left) and self.is_uniform(expression.right)
-        if isinstance(expression, nodes.ToWord):
-            return self.is_uniform(expression.value)
-        if isinstance(expression, nodes.FromWord):
-            return self.is_uniform(expression.word)
         if isinstance(expression, nodes.Communicate):
             # The result is uniform in a subgroup, not in the workgroup.
             if self.promise is nodes.Promise.WORKGROUP:
                 return False
             return expression.operation in _UNIFORM_RESULTS or expression in (FIRST_ACTIVE, LAST_ACTIVE)
-        return False
+        computed = nodes.Literal | nodes.Apply | nodes.Compare | nodes.ToWord | nodes.FromWord
+        return isinstance(expression, computed) and all(map(self.is_uniform, children(expression)))
 
     def _divergent(self) -> Context:
         """Return the context inside a construct that invocations enter on different paths."""
@@ -205,7 +192,6 @@ class _Checker:
         self.functions = {function.number: function for function in program.functions}
 
     def block(self, block: nodes.Block, context: Context) -> Iterator[str]:
-        """Yield the faults of a block."""
         names = [f"trip{s.number}" for s in block if isinstance(s, nodes.Loop)]
         names += [f"step{s.step}" for s in block if isinstance(s, nodes.Operate)]
         if len(names) > len(set(names)):
@@ -214,7 +200,6 @@ class _Checker:
             yield from self.statement(statement, context)
 
     def statement(self, statement: nodes.Statement, context: Context) -> Iterator[str]:
-        """Yield the faults of a statement."""
         for expression, _ in _expressions(statement):
             for node in walk(expression):
                 if isinstance(node, nodes.Counter | nodes.TripIs) and node.loop not in context.loops:
@@ -233,7 +218,6 @@ class _Checker:
             yield from self.call(statement, context)
 
     def selection(self, selection: nodes.If, context: Context) -> Iterator[str]:
-        """Yield the faults of a selection."""
         inside = self.inside(selection, context)
         yield from self.block(selection.then, inside)
         yield from self.block(selection.otherwise, inside)
@@ -258,10 +242,9 @@ class _Checker:
         for index, case in enumerate(switch.cases):
             if not case.labels and not case.default:
                 yield "a case has no label"
-            yield from self.block(case.body, self.inside_case(switch, index, context))
+            yield from self.block(case.body, self.inside(switch, context, index))
 
     def jump(self, jump: nodes.Jump, context: Context) -> Iterator[str]:
-        """Yield the faults of a jump."""
         if jump.kind not in context.jumps:
             yield f"{jump.kind} leaves a construct that must not be left here"
 
@@ -269,12 +252,10 @@ class _Checker:
         """Yield the faults of a call."""
         raise NotImplementedError
 
-    def inside(self, construct: nodes.If | nodes.Loop, context: Context) -> Context:
-        """Return the context inside a selection or a loop."""
-        raise NotImplementedError
-
-    def inside_case(self, switch: nodes.Switch, index: int, context: Context) -> Context:
-        """Return the context inside a case."""
+    def inside(
+        self, construct: nodes.If | nodes.Loop | nodes.Switch, context: Context, index: int = 0
+    ) -> Context:
+        """Return the context inside a construct; of a switch inside the case of this index."""
         raise NotImplementedError
 
 
@@ -283,13 +264,14 @@ class _ValueChecker(_Checker):
         super().__init__(program)
         self.subgroup_size = subgroup_size
 
-    def inside(self, construct: nodes.If | nodes.Loop, context: Context) -> Context:
+    def inside(
+        self, construct: nodes.If | nodes.Loop | nodes.Switch, context: Context, index: int = 0
+    ) -> Context:
         if isinstance(construct, nodes.If):
             return context.branch(construct.condition)
-        return context.loop(construct)
-
-    def inside_case(self, switch: nodes.Switch, index: int, context: Context) -> Context:
-        return context.case(switch, index)
+        return (
+            context.loop(construct) if isinstance(construct, nodes.Loop) else context.case(construct, index)
+        )
 
     def statement(self, statement: nodes.Statement, context: Context) -> Iterator[str]:
         yield from self._values(statement, context)
@@ -332,13 +314,15 @@ class _ValueChecker(_Checker):
     def _communicate(self, call: nodes.Communicate, context: Context) -> Iterator[str]:
         if not context.together:
             yield f"{call.operation} where the active invocations are unknown"
+        # Operands need to be the same in a subgroup, whatever the promise.
+        of_subgroup = replace(context, promise=nodes.Promise.MAXIMAL)
         for operand, argument in zip(OPERATIONS[call.operation].operands, call.arguments, strict=True):
             constant = operand.constant and operand.kind is OperandKind.CLUSTER_SIZE
             if constant and not isinstance(argument, nodes.Literal):
                 yield f"{call.operation} needs a constant"
-            if operand.constant and not _is_subgroup_uniform(argument, context):
+            if operand.constant and not of_subgroup.is_uniform(argument):
                 yield f"{call.operation} needs an operand that is uniform"
-        if call.operation == "subgroupInverseBallot" and not _is_subgroup_uniform(call.arguments[0], context):
+        if call.operation == "subgroupInverseBallot" and not of_subgroup.is_uniform(call.arguments[0]):
             yield "subgroupInverseBallot needs an operand that is uniform"
 
 
@@ -347,7 +331,11 @@ class _ObservationChecker(_Checker):
         super().__init__(program)
         self._elections = program.promise is nodes.Promise.MAXIMAL
 
-    def inside(self, construct: nodes.If | nodes.Loop, context: Context) -> Context:
+    def inside(
+        self, construct: nodes.If | nodes.Loop | nodes.Switch, context: Context, index: int = 0
+    ) -> Context:
+        if isinstance(construct, nodes.Switch):
+            return context.with_jumps("break")
         if isinstance(construct, nodes.Loop):
             unpredictable = context.unpredictable or construct.unpredictable
             inside = replace(context, loops=context.loops | {construct.number}, unpredictable=unpredictable)
@@ -356,9 +344,6 @@ class _ObservationChecker(_Checker):
             # Unknown paths begin here, and have to end at the end of the construct.
             return replace(context, jumps=NO_JUMPS, unpredictable=True)
         return context
-
-    def inside_case(self, switch: nodes.Switch, index: int, context: Context) -> Context:
-        return context.with_jumps("break")
 
     def statement(self, statement: nodes.Statement, context: Context) -> Iterator[str]:
         if isinstance(statement, nodes.Observe) and context.unpredictable and not statement.unpredictable:
@@ -388,20 +373,11 @@ class _ObservationChecker(_Checker):
         jumps = context.jumps & {"return"} if not inside.unpredictable else NO_JUMPS
         if not (inside.unpredictable and loop.exit == "return"):
             jumps |= {"break"}
-        body, nothing = replace(inside, jumps=jumps), replace(inside, jumps=NO_JUMPS)
+        for block in (loop.body, loop.rest):
+            yield from self.block(block, replace(inside, jumps=jumps))
         between = () if loop.between is None else (loop.between,)
-        for block, where in (
-            (loop.body, body),
-            (loop.rest, body),
-            (loop.farewell, nothing),
-            (between, nothing),
-        ):
-            yield from self.block(block, where)
-
-
-def _is_subgroup_uniform(argument: nodes.Expression, context: Context) -> bool:
-    """Whether an operand is the same in a subgroup's invocations, which is less than in a workgroup's."""
-    return replace(context, promise=nodes.Promise.MAXIMAL).is_uniform(argument)
+        for block in (loop.farewell, between):
+            yield from self.block(block, replace(inside, jumps=NO_JUMPS))
 
 
 def _contains_communication(node: object) -> bool:
@@ -419,19 +395,8 @@ def _expressions(statement: nodes.Statement) -> Iterator[tuple[nodes.Expression,
         yield statement.call, False
         for argument in statement.call.arguments[1:]:
             yield argument, True
-    elif isinstance(statement, nodes.Record):
-        yield statement.value, False
-    elif isinstance(statement, nodes.If):
-        yield statement.condition, True
-    elif isinstance(statement, nodes.Loop):
-        if statement.trips is not None:
-            yield statement.trips, True
-    elif isinstance(statement, nodes.Switch):
-        yield statement.selector, True
-    elif isinstance(statement, nodes.Jump):
-        if statement.condition is not None:
-            yield statement.condition, True
-        if statement.value is not None:
-            yield statement.value, True
-    elif isinstance(statement, nodes.Call):
-        yield from ((argument, True) for argument in statement.arguments)
+    else:
+        needs_definition = not isinstance(statement, nodes.Record)
+        for child in children(statement):
+            if isinstance(child, nodes.Expression):
+                yield child, needs_definition

@@ -12,16 +12,9 @@ from functools import partial
 import numpy as np
 
 from vkgroup.conformance.comparison import Verdict
+from vkgroup.conformance.compute_model import work
 from vkgroup.conformance.compute_model.shapes import DISPATCHES, Shape, exceeded, local_size
-from vkgroup.conformance.compute_model.work import (
-    ModelCase,
-    Words,
-    compare,
-    model_case,
-    pipeline_of,
-    run,
-    topic,
-)
+from vkgroup.conformance.compute_model.work import ModelCase, Words
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import TableFamily
 from vkgroup.conformance.poison import poisoned
@@ -91,10 +84,10 @@ def _variable_cases() -> Iterator[ModelCase]:
             size = size.replace("_", " ")
             for name, words in SENTENCES.items():
                 sentence = f"{words}: {shape} workgroups with {size}."
-                yield model_case("builtins", name, (local, groups), sentence)
+                yield work.model_case("builtins", name, (local, groups), sentence)
                 if (local, groups) in _INDIRECT:
                     sentence = f"{words}: {shape} workgroups from a buffer, with {size}."
-                    yield model_case("builtins", name, (local, groups, "indirect"), sentence)
+                    yield work.model_case("builtins", name, (local, groups, "indirect"), sentence)
 
 
 def _shape(case: ModelCase, capabilities: Capabilities) -> Shape:
@@ -116,7 +109,7 @@ def _judge_variables(executor: Executor, cases: list[ModelCase]) -> list[Verdict
     x, y, z = shape.local
     bindings = {"Tickets": np.zeros(1, np.uint32), "Records": poisoned(shape.total * _WORDS)}
     with (
-        pipeline_of(executor, _SOURCE.format(x=x, y=y, z=z, words=_WORDS)) as pipeline,
+        work.pipeline_of(executor, _SOURCE.format(x=x, y=y, z=z, words=_WORDS)) as pipeline,
         pipeline.bind(bindings) as bound,
     ):
         if "indirect" in cases[0].axes.variant:
@@ -157,16 +150,18 @@ def _judge_variable(test: str, shape: Shape, records: Words) -> Verdict:
             detail = f"only {len(recorded)} of {shape.total} pairs of workgroup and local id are different"
             return Verdict(Status.FAIL, shape.total, 0, detail)
         must = np.unique(expected[:, pairs], axis=0)
-        return compare(recorded, must, "the pairs of workgroup and local id, sorted", ("pair", "component"))
+        return work.compare(
+            recorded, must, "the pairs of workgroup and local id, sorted", ("pair", "component")
+        )
     if test == "gl_GlobalInvocationID":
         # By the formula on the recorded variables first, then by the expected value.
         formula = records[:, 0:3] * records[:, 13:16] + records[:, 4:7]
         what = "not the formula's value of the other variables"
-        by_formula = compare(records[:, 7:10], formula, what, ("record", "component"))
+        by_formula = work.compare(records[:, 7:10], formula, what, ("record", "component"))
         if by_formula.status == Status.FAIL:
             return by_formula
     columns = COLUMNS[test]
-    return compare(records[:, columns], expected[:, columns], test, ("record", "component"))
+    return work.compare(records[:, columns], expected[:, columns], test, ("record", "component"))
 
 
 def expected_records(shape: Shape) -> Words:
@@ -206,9 +201,11 @@ def _constant_cases() -> Iterator[ModelCase]:
             "gl_WorkGroupSize: it sizes shared and private arrays, stands in constant expressions"
             f" and has the shader's local size, {size.replace('_', ' ')}."
         )
-        yield model_case("constants", "gl_WorkGroupSize", (size,), sentence)
+        yield work.model_case("constants", "gl_WorkGroupSize", (size,), sentence)
     for name in _LIMITS:
-        yield model_case("constants", name, (), f"{name} is the device's limit, and a constant expression.")
+        yield work.model_case(
+            "constants", name, (), f"{name} is the device's limit, and a constant expression."
+        )
 
 
 def _constants_missing(case: ModelCase, capabilities: Capabilities) -> list[str]:
@@ -252,9 +249,9 @@ void main() {{
 """
     count = x * y * z
     expected = [count, y, z, z - 1, count * (count - 1) // 2, y, x + 1, y + 1, z + 1, x]
-    recorded = run(executor, source, 1, {"Found": poisoned(len(expected))})["Found"]
+    recorded = work.run(executor, source, 1, {"Found": poisoned(len(expected))})["Found"]
     what = "lengths of three arrays, their sums, the size plus one, the size in a label"
-    return compare(recorded, np.array(expected, np.uint32), what)
+    return work.compare(recorded, np.array(expected, np.uint32), what)
 
 
 def _judge_limit(name: str, executor: Executor) -> Verdict:
@@ -279,11 +276,11 @@ def _judge_limit(name: str, executor: Executor) -> Verdict:
     value = next(limit.value for limit in limits if limit.constant == name)
     values = np.array(value if isinstance(value, tuple) else [value], np.int32)
     expected = np.stack([values, values // 2], axis=1).reshape(-1)
-    recorded = run(executor, source, 1, {"Found": poisoned(2 * width).view(np.int32)})["Found"]
-    return compare(recorded, expected, f"{name} and its half")
+    recorded = work.run(executor, source, 1, {"Found": poisoned(2 * width).view(np.int32)})["Found"]
+    return work.compare(recorded, expected, f"{name} and its half")
 
 
-CONSTANTS_TOPIC = topic(
+CONSTANTS_TOPIC = work.topic(
     "constants",
     _constant_cases,
     {"gl_WorkGroupSize": _judge_size, **{name: partial(_judge_limit, name) for name in _LIMITS}},

@@ -14,17 +14,9 @@ from typing import Any
 import numpy as np
 
 from vkgroup.conformance.comparison import Verdict
+from vkgroup.conformance.compute_model import work
 from vkgroup.conformance.compute_model.shapes import lacking_invocations
-from vkgroup.conformance.compute_model.work import (
-    HASH,
-    ModelCase,
-    Words,
-    compare,
-    hashed,
-    model_case,
-    run,
-    topic,
-)
+from vkgroup.conformance.compute_model.work import ModelCase, Words
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.poison import poisoned
 from vkgroup.results.record import Status
@@ -66,7 +58,7 @@ def _cases() -> Iterator[ModelCase]:
         for coherent in ("coherent", "plain") if memory != "shared" else ("plain",):
             kind = "coherent" if coherent == "coherent" else "no qualifier"
             sentence = f"An invocation reads what it last wrote to {memory} memory; no barriers ({kind})."
-            yield model_case("coherence", "own_stores", (memory, coherent), sentence)
+            yield work.model_case("coherence", "own_stores", (memory, coherent), sentence)
     for memory, barriers in _BARRIERS.items():
         for barrier in barriers:
             for side, words in _SIDES.items():
@@ -74,18 +66,18 @@ def _cases() -> Iterator[ModelCase]:
                     f"What a workgroup wrote to a coherent {memory} is there for all of it, with {barrier}()"
                     f" {words}."
                 )
-                yield model_case("coherence", "exchange", (memory, barrier, side), sentence)
+                yield work.model_case("coherence", "exchange", (memory, barrier, side), sentence)
         sentence = (
             f"How often an invocation misses what another wrote to a {memory} that is not coherent, with"
             " memoryBarrier() and barrier(); nothing is promised."
         )
-        yield model_case("coherence", "incoherent_exchange", (memory,), sentence)
+        yield work.model_case("coherence", "incoherent_exchange", (memory,), sentence)
         for barrier in barriers[:2]:
             sentence = (
                 f"The last workgroup to arrive sees what all others wrote to a coherent {memory} before"
                 f" {barrier}() and their arrival."
             )
-            yield model_case("coherence", "last_workgroup", (memory, barrier), sentence)
+            yield work.model_case("coherence", "last_workgroup", (memory, barrier), sentence)
 
 
 def _shader(comment: str, memory: str, coherent: bool, body: str) -> str:
@@ -98,7 +90,7 @@ layout(std430, binding = 0) writeonly buffer Found {{ uint found[]; }};
 void main() {{
     uint index = gl_LocalInvocationIndex, group = gl_WorkGroupID.x, base = group * {LOCAL}u;
     for (uint number = 0u; number < {ROUNDS}u; ++number) {{
-        uint h = {HASH};
+        uint h = {work.HASH};
         uint at = (group * {ROUNDS}u + number) * {LOCAL}u + index;
 {body}
     }}
@@ -113,7 +105,7 @@ def _run(executor: Executor, source: str, memory: str, groups: int, each: int, *
         bindings["Cells"] = np.zeros(groups * LOCAL, np.uint32)
     elif memory == "image":
         bindings["pixels"] = np.zeros((groups, LOCAL), np.uint32)
-    return run(executor, source, groups, bindings)["Found"]
+    return work.run(executor, source, groups, bindings)["Found"]
 
 
 def _rounds(executor: Executor, source: str, memory: str) -> Words:
@@ -139,9 +131,9 @@ def _judge_own(executor: Executor, memory: str, coherent: str) -> Verdict:
         found[at] = right ? {read.format(at="cell")} : 0u;"""
     source = _shader("Each invocation reads its own stores.", memory, coherent == "coherent", body)
     group, number, index = np.indices((GROUPS, ROUNDS, LOCAL), dtype=np.uint32)
-    expected = hashed(index, number, group) + np.uint32(7)
+    expected = work.hashed(index, number, group) + np.uint32(7)
     what = "what an invocation read after its own stores; 0 where an earlier read was wrong"
-    return compare(_rounds(executor, source, memory), expected, what, _AXES)
+    return work.compare(_rounds(executor, source, memory), expected, what, _AXES)
 
 
 def _exchange(memory: str, barrier: str, side: str, coherent: bool) -> str:
@@ -159,12 +151,14 @@ def _exchange(memory: str, barrier: str, side: str, coherent: bool) -> str:
 def _exchanged() -> Words:
     """Return what an exchange must find."""
     group, number, index = np.indices((GROUPS, ROUNDS, LOCAL), dtype=np.uint32)
-    return hashed((index + 1 + number * 29) % LOCAL, number, group)
+    return work.hashed((index + 1 + number * 29) % LOCAL, number, group)
 
 
 def _judge_exchange(executor: Executor, memory: str, barrier: str, side: str) -> Verdict:
     source = _exchange(memory, barrier, side, True)
-    verdict = compare(_rounds(executor, source, memory), _exchanged(), "what another invocation wrote", _AXES)
+    verdict = work.compare(
+        _rounds(executor, source, memory), _exchanged(), "what another invocation wrote", _AXES
+    )
     if verdict.status == Status.FAIL and side == "before":
         note = "; the document asks for no second memory barrier, the Vulkan memory model does"
         return replace(verdict, detail=verdict.detail + note)
@@ -194,7 +188,7 @@ shared bool is_last;
 void main() {{
     uint index = gl_LocalInvocationIndex, group = gl_WorkGroupID.x, base = group * {LOCAL}u;
     const uint number = 0u;
-    uint h = {HASH};
+    uint h = {work.HASH};
     {write.format(at="index")}
     {barrier}();
     barrier();
@@ -210,12 +204,14 @@ void main() {{
     arrivals = np.zeros(1, np.uint32)
     recorded = _run(executor, source, memory, _ALL_GROUPS, LOCAL, Arrivals=arrivals)
     group, index = np.indices((_ALL_GROUPS, LOCAL), dtype=np.uint32)
-    expected = hashed(index, np.zeros_like(index), group)
+    expected = work.hashed(index, np.zeros_like(index), group)
     names = ("workgroup", "invocation")
-    return compare(recorded.reshape(expected.shape), expected, "what the last workgroup collected", names)
+    return work.compare(
+        recorded.reshape(expected.shape), expected, "what the last workgroup collected", names
+    )
 
 
-COHERENCE_TOPIC = topic(
+COHERENCE_TOPIC = work.topic(
     "coherence",
     _cases,
     {

@@ -17,15 +17,8 @@ import numpy as np
 from vkgroup.compiler.gl.interface import COUNTER_BINDINGS
 from vkgroup.conformance import evidence
 from vkgroup.conformance.comparison import Verdict
-from vkgroup.conformance.compute_model.work import (
-    ModelCase,
-    Words,
-    compare,
-    merged,
-    model_case,
-    pipeline_of,
-    topic,
-)
+from vkgroup.conformance.compute_model import work
+from vkgroup.conformance.compute_model.work import ModelCase, Words
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.poison import poisoned
 from vkgroup.results.record import Status
@@ -50,8 +43,8 @@ _ORDERED = {
 
 def _cases() -> Iterator[ModelCase]:
     for name, sentence in _PLAIN.items():
-        yield model_case("counters", name, (), f"{sentence[0].upper()}{sentence[1:]}.")
-    yield model_case(
+        yield work.model_case("counters", name, (), f"{sentence[0].upper()}{sentence[1:]}.")
+    yield work.model_case(
         "counters", "coherence", (), "Who reads a rising counter twice never finds it lower the second time."
     )
     for barrier, placements in _ORDERED.items():
@@ -61,10 +54,10 @@ def _cases() -> Iterator[ModelCase]:
                 f"A counter that is raised first, with {barrier}() behind, is never seen behind one that is"
                 f" raised second: invocations {where}."
             )
-            yield model_case("counters", "message_passing", (barrier, placement), sentence)
+            yield work.model_case("counters", "message_passing", (barrier, placement), sentence)
     for placement in ("workgroup", "device"):
         sentence = f"How often the second counter is seen ahead without barriers ({placement}); allowed."
-        yield model_case("counters", "message_passing", ("none", placement), sentence)
+        yield work.model_case("counters", "message_passing", ("none", placement), sentence)
 
 
 def _shader(comment: str, declarations: Sequence[str], body: str) -> str:
@@ -101,7 +94,7 @@ def _run(
         for binding, values in enumerate(counters)
     }
     bindings["Found"] = poisoned(words)
-    with pipeline_of(executor, source) as pipeline:
+    with work.pipeline_of(executor, source) as pipeline:
         keys = {slot.binding: slot.key for slot in pipeline.slots if slot.set == 0}
         with pipeline.bind(bindings) as bound:
             bound.dispatch(groups, timeout=executor.timeout)
@@ -126,8 +119,9 @@ def _judge_call(
     """
     source = _shader(comment, _ONE, f"found[index] = {call}(counter);")
     recorded, counters = _run(executor, source, [[before]], TOTAL)
-    return merged(
-        compare(np.sort(recorded), _words(*told), what), compare(counters[0], _words(after), "the counter")
+    return work.merged(
+        work.compare(np.sort(recorded), _words(*told), what),
+        work.compare(counters[0], _words(after), "the counter"),
     )
 
 
@@ -139,7 +133,7 @@ def _judge_mixed(executor: Executor) -> Verdict:
     source = _shader("Two of three count up, the third counts down.", _ONE, body)
     _, after = _run(executor, source, [[TOTAL]], TOTAL)
     down = len(range(0, TOTAL, 3))
-    return compare(after[0], _words(2 * TOTAL - 2 * down), "the counter")
+    return work.compare(after[0], _words(2 * TOTAL - 2 * down), "the counter")
 
 
 def _judge_several(executor: Executor) -> Verdict:
@@ -158,9 +152,9 @@ def _judge_several(executor: Executor) -> Verdict:
     source = _shader("Five counters in two buffers.", declarations, body)
     _, after = _run(executor, source, [[0] * 6, [0]], TOTAL)
     expected = _words(0, TOTAL, 0, 100, 0, 200)
-    return merged(
-        compare(after[0], expected, "the words of the first buffer"),
-        compare(after[1], _words(300), "the counter of the second buffer"),
+    return work.merged(
+        work.compare(after[0], expected, "the words of the first buffer"),
+        work.compare(after[1], _words(300), "the counter of the second buffer"),
     )
 
 
@@ -183,7 +177,7 @@ def _judge_coherence(executor: Executor) -> Verdict:
         rows = {"first read": first, "second read": second}
         shown = evidence.of_values("pairs of reads", rows, wrong, ("round", "invocation"))
         return Verdict(Status.FAIL, recorded.size, 0, detail, shown)
-    total = compare(after[0], _words(ROUNDS * TOTAL), "the counter")
+    total = work.compare(after[0], _words(ROUNDS * TOTAL), "the counter")
     return replace(total, defined=recorded.size + 1)
 
 
@@ -224,13 +218,13 @@ def _judge_order(executor: Executor, barrier: str, placement: str) -> Verdict:
         rows = {"first counter": first, "second counter": second}
         shown = evidence.of_values("trials", rows, second > first, ("trial",))
         return Verdict(Status.FAIL, trials, 0, detail, shown)
-    total = compare(after[0], _words(trials, trials), "the counters")
+    total = work.compare(after[0], _words(trials, trials), "the counters")
     return replace(total, defined=trials + 2, detail=total.detail or counts)
 
 
 _NUMBERS = range(5, 5 + TOTAL)
 
-COUNTERS_TOPIC = topic(
+COUNTERS_TOPIC = work.topic(
     "counters",
     _cases,
     {

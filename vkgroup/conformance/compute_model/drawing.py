@@ -9,15 +9,8 @@ from typing import Any
 import numpy as np
 
 from vkgroup.conformance.comparison import Verdict
-from vkgroup.conformance.compute_model.work import (
-    ModelCase,
-    Words,
-    compare,
-    compiled,
-    dispatch,
-    merged,
-    pipeline_of,
-)
+from vkgroup.conformance.compute_model import work
+from vkgroup.conformance.compute_model.work import ModelCase, Words
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.poison import poisoned
 from vkgroup.device import Capabilities
@@ -119,30 +112,32 @@ def _judge_draw(kind: str, executor: Executor) -> Verdict:
     device, verdicts = executor.device, []
     memory = "buffer" if kind == "buffer" else "image"
     name, resource = _memory_of(executor, memory)
-    fragment = compiled(executor, _fragment(kind, write=False), "fragment")
+    fragment = work.compiled(executor, _fragment(kind, write=False), "fragment")
     read = {"texels": (resource, device.sampler(filter="nearest"))} if kind == "texture" else {name: resource}
-    with resource, pipeline_of(executor, _compute(memory, write=True)) as pipeline:
+    with resource, work.pipeline_of(executor, _compute(memory, write=True)) as pipeline:
         for number in range(ROUNDS):
             bindings = {name: resource, "Number": np.array([number], np.uint32)}
-            dispatch(executor, pipeline, _GROUPS, bindings)
+            work.dispatch(executor, pipeline, _GROUPS, bindings)
             colors = device.draw(fragment, (WIDTH, HEIGHT), read, timeout=executor.timeout)["color"]
-            verdicts.append(compare(colors, _values(number), f"the image of draw {number}", ("y", "x")))
-    return merged(*verdicts)
+            verdicts.append(work.compare(colors, _values(number), f"the image of draw {number}", ("y", "x")))
+    return work.merged(*verdicts)
 
 
 def _judge_dispatch(memory: str, executor: Executor) -> Verdict:
     """Judge dispatches that read the stores of fragments."""
     device, verdicts = executor.device, []
     name, resource = _memory_of(executor, memory)
-    fragment = compiled(executor, _fragment(memory, write=True), "fragment")
-    with resource, pipeline_of(executor, _compute(memory, write=False)) as pipeline:
+    fragment = work.compiled(executor, _fragment(memory, write=True), "fragment")
+    with resource, work.pipeline_of(executor, _compute(memory, write=False)) as pipeline:
         for number in range(ROUNDS):
             bindings = {name: resource, "Number": np.array([number], np.uint32)}
             device.draw(fragment, (WIDTH, HEIGHT), bindings, timeout=executor.timeout)
             bindings = {name: resource, "Found": poisoned(WIDTH * HEIGHT)}
-            copied = dispatch(executor, pipeline, _GROUPS, bindings)["Found"].reshape(HEIGHT, WIDTH)
-            verdicts.append(compare(copied, _values(number), f"the copy after draw {number}", ("y", "x")))
-    return merged(*verdicts)
+            copied = work.dispatch(executor, pipeline, _GROUPS, bindings)["Found"].reshape(HEIGHT, WIDTH)
+            verdicts.append(
+                work.compare(copied, _values(number), f"the copy after draw {number}", ("y", "x"))
+            )
+    return work.merged(*verdicts)
 
 
 TESTS: dict[str, tuple[Callable[[Executor], Verdict], str]] = {

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from vkgroup.conformance.comparison import Verdict
+from vkgroup.conformance.compute_model import work
 from vkgroup.conformance.compute_model.shapes import (
     LOCAL_SIZES,
     Shape,
@@ -20,16 +21,7 @@ from vkgroup.conformance.compute_model.shapes import (
     invocations_limit,
     local_size,
 )
-from vkgroup.conformance.compute_model.work import (
-    HASH,
-    ModelCase,
-    Words,
-    compare,
-    hashed,
-    model_case,
-    run,
-    topic,
-)
+from vkgroup.conformance.compute_model.work import ModelCase, Words
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.poison import poisoned
 from vkgroup.device import Capabilities
@@ -202,13 +194,13 @@ def _exchange_cases() -> Iterator[ModelCase]:
             f"After barrier() {CONTROLS[control][0]}, each invocation reads {PATTERNS[pattern].sentence}, of"
             f" type {type_}, as it was written: {local.replace('_', ' ')} invocations, {ROUNDS} rounds."
         )
-        yield model_case("shared", "exchange", variant, sentence)
+        yield work.model_case("shared", "exchange", variant, sentence)
 
 
 def _exchange_shader(pattern: str, type_: str, control: str, shape: Shape) -> str:
     cell = TYPES[type_]
     x, y, z = shape.local
-    write = [f"uint h = {HASH};", f"cells[index] = {cell.make};"]
+    write = [f"uint h = {work.HASH};", f"cells[index] = {cell.make};"]
     first = f"((group * {ROUNDS}u + number) * COUNT + index) * {len(cell.words)}u"
     read = [f"{cell.name} v = cells[{PATTERNS[pattern].glsl}];"]
     read += [f"found[{first} + {k}u] = {word};" for k, word in enumerate(cell.words)]
@@ -245,12 +237,12 @@ def _judge_exchange(executor: Executor, pattern: str, type_: str, control: str, 
         "Settings": np.array([2, 1], np.uint32),
         "Found": poisoned(GROUPS * ROUNDS * shape.in_group * len(cell.words)),
     }
-    recorded = run(executor, _exchange_shader(pattern, type_, control, shape), GROUPS, bindings)["Found"]
+    recorded = work.run(executor, _exchange_shader(pattern, type_, control, shape), GROUPS, bindings)["Found"]
     group, number, index = np.indices((GROUPS, ROUNDS, shape.in_group), dtype=np.uint32)
     source = PATTERNS[pattern].source(index, number, shape.in_group).astype(np.uint32)
-    expected = np.stack(cell.expected(hashed(source, number, group)), axis=-1)
+    expected = np.stack(cell.expected(work.hashed(source, number, group)), axis=-1)
     axes = ("workgroup", "round", "invocation", "word")
-    return compare(recorded.reshape(expected.shape), expected, "what was read after the barrier", axes)
+    return work.compare(recorded.reshape(expected.shape), expected, "what was read after the barrier", axes)
 
 
 # --- sizes, trees and rounds --------------------------------------------------------------------------
@@ -279,13 +271,13 @@ def _size_cases() -> Iterator[ModelCase]:
         for layout, phrase in (("one_array", "one array"), ("several", "several variables of other types")):
             if layout == "one_array" or words >= 1024 or name == "limit":
                 sentence = f"Shared memory of {size}, in {phrase}, holds what was written before barrier()."
-                yield model_case("shared", "size", (name, layout), sentence)
+                yield work.model_case("shared", "size", (name, layout), sentence)
     for name in TREES:
         count = "as many invocations as the device has" if name == "limit" else f"{name} invocations"
         sentence = f"A tree with barrier() at each level adds up the values of {count}."
-        yield model_case("shared", "tree", (name,), sentence)
+        yield work.model_case("shared", "tree", (name,), sentence)
     sentence = f"Sums that wander through a workgroup are right after {_MANY} rounds of two barriers."
-    yield model_case("shared", "many_rounds", (), sentence)
+    yield work.model_case("shared", "many_rounds", (), sentence)
 
 
 def _words(name: str, capabilities: Capabilities) -> int:
@@ -331,7 +323,7 @@ void main() {{
     uint own = gl_LocalInvocationIndex, group = gl_WorkGroupID.x;
     for (uint number = 0u; number < {_ROUNDS}u; ++number) {{
         for (uint index = own; index < {words}u; index += {_LOCAL}u) {{
-            uint h = {HASH};
+            uint h = {work.HASH};
             {write}
         }}
         barrier();
@@ -341,11 +333,11 @@ void main() {{
     }}
 }}
 """
-    recorded = run(executor, source, _GROUPS, {"Found": poisoned(_GROUPS * _ROUNDS * words)})["Found"]
+    recorded = work.run(executor, source, _GROUPS, {"Found": poisoned(_GROUPS * _ROUNDS * words)})["Found"]
     group, number, index = np.indices((_GROUPS, _ROUNDS, words), dtype=np.uint32)
-    expected = hashed(index, number, group)
+    expected = work.hashed(index, number, group)
     axes = ("workgroup", "round", "word")
-    return compare(recorded.reshape(expected.shape), expected, "what shared memory held", axes)
+    return work.compare(recorded.reshape(expected.shape), expected, "what shared memory held", axes)
 
 
 def _judge_tree(executor: Executor, name: str) -> Verdict:
@@ -359,7 +351,7 @@ shared uint sums[{count}];
 void main() {{
     uint index = gl_LocalInvocationIndex, group = gl_WorkGroupID.x;
     const uint number = 0u;
-    sums[index] = {HASH};
+    sums[index] = {work.HASH};
     barrier();
     for (uint half_ = {count // 2}u; half_ > 0u; half_ /= 2u) {{
         if (index < half_) sums[index] += sums[index + half_];
@@ -368,11 +360,11 @@ void main() {{
     found[group * {count}u + index] = sums[0];
 }}
 """
-    recorded = run(executor, source, _GROUPS, {"Found": poisoned(_GROUPS * count)})["Found"]
+    recorded = work.run(executor, source, _GROUPS, {"Found": poisoned(_GROUPS * count)})["Found"]
     group, index = np.indices((_GROUPS, count), dtype=np.uint32)
-    totals = hashed(index, np.zeros_like(index), group).sum(axis=1, dtype=np.uint32)
+    totals = work.hashed(index, np.zeros_like(index), group).sum(axis=1, dtype=np.uint32)
     expected = np.repeat(totals[:, None], count, axis=1)
-    return compare(recorded.reshape(expected.shape), expected, "the sum", ("workgroup", "invocation"))
+    return work.compare(recorded.reshape(expected.shape), expected, "the sum", ("workgroup", "invocation"))
 
 
 def _judge_rounds(executor: Executor) -> Verdict:
@@ -386,7 +378,7 @@ void main() {{
     uint index = gl_LocalInvocationIndex, group = gl_WorkGroupID.x;
     uint sum = 0u;
     for (uint number = 0u; number < {_MANY}u; ++number) {{
-        cells[index] = sum ^ {HASH};
+        cells[index] = sum ^ {work.HASH};
         barrier();
         sum = cells[(index + 1u) % {_LOCAL}u] * 3u + index;
         barrier();
@@ -394,13 +386,13 @@ void main() {{
     found[group * {_LOCAL}u + index] = sum;
 }}
 """
-    recorded = run(executor, source, _GROUPS, {"Found": poisoned(_GROUPS * _LOCAL)})["Found"]
+    recorded = work.run(executor, source, _GROUPS, {"Found": poisoned(_GROUPS * _LOCAL)})["Found"]
     group, index = np.indices((_GROUPS, _LOCAL), dtype=np.uint32)
     sums = np.zeros_like(index)
     for number in range(_MANY):
-        cells = sums ^ hashed(index, np.full_like(index, number), group)
+        cells = sums ^ work.hashed(index, np.full_like(index, number), group)
         sums = np.roll(cells, -1, axis=1) * np.uint32(3) + index
-    return compare(recorded.reshape(sums.shape), sums, "the sum", ("workgroup", "invocation"))
+    return work.compare(recorded.reshape(sums.shape), sums, "the sum", ("workgroup", "invocation"))
 
 
 # --- topic --------------------------------------------------------------------------------------------
@@ -426,7 +418,7 @@ def _missing(case: ModelCase, capabilities: Capabilities) -> list[str]:
     return []
 
 
-SHARED_TOPIC = topic(
+SHARED_TOPIC = work.topic(
     "shared",
     _cases,
     {"exchange": _judge_exchange, "size": _judge_size, "tree": _judge_tree, "many_rounds": _judge_rounds},

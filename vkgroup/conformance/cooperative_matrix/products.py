@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from vkgroup.conformance.comparison import Verdict
+from vkgroup.conformance.cooperative_matrix import program
 from vkgroup.conformance.cooperative_matrix.case import (
     COMBINATIONS,
     COMPONENTS,
@@ -19,21 +20,7 @@ from vkgroup.conformance.cooperative_matrix.case import (
     matrix_case,
 )
 from vkgroup.conformance.cooperative_matrix.judging import exactly
-from vkgroup.conformance.cooperative_matrix.program import (
-    UNITS,
-    Builder,
-    Judge,
-    Matrix,
-    Outputs,
-    Topic,
-    any_bits,
-    copy,
-    load,
-    matrix_type,
-    placed,
-    small_integers,
-    store,
-)
+from vkgroup.conformance.cooperative_matrix.program import Builder, Judge, Matrix, Outputs, Topic
 from vkgroup.device import Capabilities
 from vkgroup.reference.semantics.cooperative import Product, multiply_add
 from vkgroup.results.record import Status
@@ -109,17 +96,18 @@ def exact_product(
     components, sizes = [COMPONENTS[name] for name in combination.types], _sizes(shape, steps)
     if not components[0].is_float:
         a, b, c = (
-            any_bits(random, component, *size) for component, size in zip(components, sizes, strict=False)
+            program.any_bits(random, component, *size)
+            for component, size in zip(components, sizes, strict=False)
         )
         return a, b, c
     largest = 2 ** min(_SIGNIFICAND, *(component.digits for component in components))
     limit = max(1, int((0.7 * largest / (steps * shape.inner)) ** 0.5))
-    a = small_integers(random, components[0], limit, *sizes[0])
+    a = program.small_integers(random, components[0], limit, *sizes[0])
     # Where even products of ones are too many, only this many numbers of a row are not zero.
     nonzero = int(0.7 * largest / limit**2)
     a[..., max(1, nonzero // steps) :] = 0
-    b = small_integers(random, components[1], limit, *sizes[1])
-    c = small_integers(random, components[2], int(0.3 * largest), *sizes[2])
+    b = program.small_integers(random, components[1], limit, *sizes[1])
+    c = program.small_integers(random, components[2], int(0.3 * largest), *sizes[2])
     return a, b, c
 
 
@@ -129,7 +117,8 @@ def _rounding_product(
     """Return A, B and C of floats near 1 with all their bits, whose sums must be rounded."""
     a, b, c = (
         COMPONENTS[name].rounded(
-            random.uniform(0.5, 2, (UNITS, *size)) * random.choice([-1.0, 1.0], (UNITS, *size))
+            random.uniform(0.5, 2, (program.UNITS, *size))
+            * random.choice([-1.0, 1.0], (program.UNITS, *size))
         )
         for name, size in zip(combination.types, _sizes(shape, 1), strict=False)
     )
@@ -141,12 +130,12 @@ def _saturating_product(
 ) -> tuple[Array, Array, Array]:
     """Return A and B of small integers, and C so near the ends of its type that many sums saturate."""
     a, b = (
-        small_integers(random, COMPONENTS[name], 100, *size)
+        program.small_integers(random, COMPONENTS[name], 100, *size)
         for name, size in zip(combination.types, _sizes(shape, steps)[:2], strict=False)
     )
     dtype = COMPONENTS[combination.c].dtype
     limits = np.iinfo(dtype)
-    near = random.integers(0, 50 * shape.inner, (UNITS, shape.rows, shape.columns))
+    near = random.integers(0, 50 * shape.inner, (program.UNITS, shape.rows, shape.columns))
     top = random.integers(0, 2, near.shape) == 1
     return a, b, np.where(top, limits.max - near, limits.min + near).astype(dtype)
 
@@ -161,7 +150,7 @@ def _add(builder: Builder, case: MatrixCase, shape: Shape) -> Judge:
     order = form if form in _ORDERS else "rrr"
     m, n, k = shape.rows, shape.columns, shape.inner
     placements = [
-        placed(Shape(*size), component.size, _LAYOUTS[letter])
+        program.placed(Shape(*size), component.size, _LAYOUTS[letter])
         for size, letter, component in zip(
             ((m, k), (k, n), (m, n), (m, n)), order + order[2], components, strict=True
         )
@@ -173,12 +162,12 @@ def _add(builder: Builder, case: MatrixCase, shape: Shape) -> Judge:
         )
     ]
     target = builder.output(components[3], placements[3])
-    builder.block(*_lines(builder, case, shape, inputs), store("d", target))
+    builder.block(*_lines(builder, case, shape, inputs), program.store("d", target))
     if data == "rounding":
         return _measured(target, combination, a, b, c)
     product = _expected(combination, a, b, c)
     if form == "branch":
-        odd = (np.arange(UNITS) % 2 == 1)[:, None, None]
+        odd = (np.arange(program.UNITS) % 2 == 1)[:, None, None]
         other = c.astype(components[3].dtype)
         product = Product(np.where(odd, product.value, other), np.where(odd, product.defined, True))
     untouched = bool(product.defined.all())
@@ -202,12 +191,12 @@ def _lines(builder: Builder, case: MatrixCase, shape: Shape, inputs: Sequence[Se
     if form == "specialized":
         m, n, k = (builder.constant(number) for number in (shape.rows, shape.columns, shape.inner))
     a, b, c, d = (
-        matrix_type(COMPONENTS[name], use, *size)
+        program.matrix_type(COMPONENTS[name], use, *size)
         for name, use, size in zip(combination.types, "abcc", ((m, k), (k, n), (m, n), (m, n)), strict=True)
     )
     flags = ", gl_MatrixOperandsSaturatingAccumulation" if combination.saturating else ""
     lines = [f"{glsl} {name};" for glsl, name in zip((a, b, c, d), "abcd", strict=True)]
-    lines.append(f"c = {c}(0);" if form == "zero" else load("c", inputs[2][0]))
+    lines.append(f"c = {c}(0);" if form == "zero" else program.load("c", inputs[2][0]))
     start = "d = c;" if c == d else f"d = {d}(c);"
     multiply = f"d = coopMatMulAdd(a, b, c{flags});"
     if form == "function":
@@ -221,17 +210,17 @@ def _lines(builder: Builder, case: MatrixCase, shape: Shape, inputs: Sequence[Se
         for name, (first, second, *_) in zip("ab", inputs, strict=False):
             # The regions of the steps are equally far apart.
             skipped = f"step * {second.region.first - first.region.first}u"
-            lines.append(load(name, replace(first, region=replace(first.region, skipped=skipped))))
+            lines.append(program.load(name, replace(first, region=replace(first.region, skipped=skipped))))
         added = "d" if c == d else f"{c}(d)"
         return [*lines, f"d = coopMatMulAdd(a, b, {added}{flags});", "}"]
     for name, (matrix, *_) in zip("ab", inputs, strict=False):
         if form == "shared":
             # One after the other: both may be of one type, and then share its memory.
             tile = builder.tile(matrix.region.view, matrix.region.count)
-            lines.append(f"barrier(); {copy(tile, matrix.region)} barrier();")
-            lines.append(load(name, replace(matrix, region=tile)))
+            lines.append(f"barrier(); {program.copy(tile, matrix.region)} barrier();")
+            lines.append(program.load(name, replace(matrix, region=tile)))
         else:
-            lines.append(load(name, matrix))
+            lines.append(program.load(name, matrix))
     if form == "branch":
         multiply = f"if ((unit & 1u) == 1u) {{ {multiply} }} else {{ {start} }}"
     return [*lines, multiply]

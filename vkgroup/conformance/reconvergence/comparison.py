@@ -12,9 +12,8 @@ from vkgroup.conformance import evidence
 from vkgroup.conformance.comparison import Description, Verdict, verdict_of
 from vkgroup.conformance.instances import hex_of, unpack
 from vkgroup.conformance.reconvergence.shader import ELECTED, data_of, render, salt_of
-from vkgroup.programs.invocation_sets import Layout, to_flags
 from vkgroup.programs.nodes import Program
-from vkgroup.programs.simulator import Event, Simulator
+from vkgroup.programs.simulator import Event, Layout, Simulator, to_flags
 from vkgroup.results.record import Status
 
 Words = NDArray[np.uint32]

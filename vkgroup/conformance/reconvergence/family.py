@@ -16,8 +16,8 @@ from vkgroup.conformance.reconvergence.cases import ReconvergenceCase, all_cases
 from vkgroup.conformance.reconvergence.comparison import expect, judge, layout_of
 from vkgroup.conformance.reconvergence.shader import CONSTANTS, HEADS, inputs_of, render, words_of
 from vkgroup.device import Capabilities
-from vkgroup.programs.invocation_sets import Layout, linear
 from vkgroup.programs.nodes import Program, Promise
+from vkgroup.programs.simulator import Layout, linear
 from vkgroup.results.record import Status
 
 Words = NDArray[np.uint32]
@@ -25,10 +25,11 @@ Words = NDArray[np.uint32]
 BATCH = 8
 """Programs in a batch; each is a separate shader."""
 
-_FEATURES = {
+FEATURES = {
     Promise.MAXIMAL: "shaderMaximalReconvergence",
     Promise.SUBGROUP: "shaderSubgroupUniformControlFlow",
 }
+"""Feature of each guarantee; the weakest needs none."""
 
 
 @cache
@@ -48,7 +49,7 @@ class ReconvergenceFamily:
     def missing(self, case: ReconvergenceCase, capabilities: Capabilities) -> list[str]:
         """Return the requirements that the device does not declare."""
         needs = lacking_stages(("compute",), capabilities)
-        feature = _FEATURES.get(case.promise)
+        feature = FEATURES.get(case.promise)
         if feature is not None and feature not in capabilities.features:
             needs.append(feature)
         needs += lacking_operations(("basic", "ballot") if case.ballots else ("basic",), capabilities)
