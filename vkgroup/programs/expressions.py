@@ -1,4 +1,4 @@
-"""Random expressions: private arithmetic, conditions, and the operands of subgroup operations."""
+"""Vocabulary of a program, and random expressions of it: private arithmetic, conditions, and the operands of subgroup operations."""
 
 from __future__ import annotations
 
@@ -10,11 +10,8 @@ from vkgroup.programs import nodes
 from vkgroup.programs.generator import Dice
 from vkgroup.programs.nodes import Promise
 from vkgroup.programs.rules import ANY_ACTIVE, FIRST_ACTIVE, LAST_ACTIVE, Context
-from vkgroup.spec.categories import Category
 from vkgroup.spec.operations import OPERATIONS, Operand, OperandKind
 from vkgroup.spec.types import SCALARS, TYPES, GlslType
-
-_BARRIERS = frozenset(name for name, operation in OPERATIONS.items() if operation.result is None)
 
 CLUSTERS = (1, 2, 4, 8, 16, 32, 64, 128)
 """Cluster sizes (KHR_shader_subgroup: powers of two)."""
@@ -41,38 +38,6 @@ class Vocabulary:
     undefined: bool = True
 
 
-def _vocabulary(
-    categories: frozenset[str],
-    scalars: frozenset[str],
-    subgroup_size: int,
-    dynamic_ids: bool,
-    undefined: bool,
-    avoid: tuple[str, ...],
-) -> Vocabulary:
-    uses: dict[str, tuple[str, ...]] = {}
-    for name, operation in OPERATIONS.items():
-        if name in _BARRIERS or operation.category.value not in categories:
-            continue
-        fitting = tuple(
-            type_.name
-            for type_ in operation.types
-            if type_.scalar.name in scalars
-            and not any(fnmatchcase(f"{name}.{type_.name}", glob) for glob in avoid)
-        )
-        if fitting:
-            uses[name] = fitting
-    types = tuple(name for name, type_ in TYPES.items() if type_.scalar.name in scalars)
-    return Vocabulary(uses, types, subgroup_size, dynamic_ids, undefined)
-
-
-def of_reference(
-    subgroup_size: int = 32, *, undefined: bool = True, avoid: tuple[str, ...] = ()
-) -> Vocabulary:
-    """Return the vocabulary of the reference device: all operations and types."""
-    categories = frozenset(category.value for category in Category)
-    return _vocabulary(categories, frozenset(SCALARS), subgroup_size, True, undefined, avoid)
-
-
 def of_device(
     *capabilities: Capabilities, subgroup_size: int = 0, undefined: bool = True, avoid: tuple[str, ...] = ()
 ) -> Vocabulary:
@@ -90,9 +55,23 @@ def of_device(
         for name, scalar in SCALARS.items()
         if all(feature in c.features for c in capabilities for feature in scalar.subgroup_features)
     )
+    uses: dict[str, tuple[str, ...]] = {}
+    for name, operation in OPERATIONS.items():
+        # Barriers have no result to record.
+        if operation.result is None or operation.category.value not in categories:
+            continue
+        fitting = tuple(
+            type_.name
+            for type_ in operation.types
+            if type_.scalar.name in scalars
+            and not any(fnmatchcase(f"{name}.{type_.name}", glob) for glob in avoid)
+        )
+        if fitting:
+            uses[name] = fitting
+    types = tuple(name for name, type_ in TYPES.items() if type_.scalar.name in scalars)
     size = subgroup_size or min(c.subgroup.size for c in capabilities)
     dynamic = all("subgroupBroadcastDynamicId" in c.features for c in capabilities)
-    return _vocabulary(categories, scalars, size, dynamic, undefined, avoid)
+    return Vocabulary(uses, types, size, dynamic, undefined)
 
 
 def promise_of(capabilities: Capabilities) -> Promise:

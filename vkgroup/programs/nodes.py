@@ -259,6 +259,11 @@ class Operate:
     call: Communicate
     target: Variable | None = None
 
+    @property
+    def recorded(self) -> Expression:
+        """The value that it records."""
+        return self.call
+
 
 @dataclass(frozen=True)
 class Record:
@@ -266,6 +271,11 @@ class Record:
 
     step: int
     value: Expression
+
+    @property
+    def recorded(self) -> Expression:
+        """The value."""
+        return self.value
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from vkgroup.opening import open_device
 from vkgroup.programs.campaign.shader import render
 from vkgroup.programs.campaign.targets import Driver
 from vkgroup.programs.campaign.trial import Outcome, Trial, Verdict
-from vkgroup.programs.expressions import Vocabulary, of_device, promise_of
+from vkgroup.programs.expressions import of_device, promise_of
 from vkgroup.programs.generator import generate
 from vkgroup.programs.nodes import Program, Promise, count_statements
 from vkgroup.programs.rules import value_faults
@@ -59,7 +59,7 @@ class Settings:
     statements: int = 24
     promise: Promise | None = None
     subgroup_size: int = 0
-    avoid: tuple[str, ...] = ()
+    avoid: Sequence[str] = ()
     one_dimension: bool = False
     shrink: bool = False
     timeout: float = 60.0
@@ -110,16 +110,15 @@ def _capabilities(device: DeviceInfo) -> Capabilities:
         return opened.capabilities
 
 
-def _shrunk(trial: Trial, program: Program, outcome: Outcome, vocabulary: Vocabulary) -> Program:
+def _shrunk(trial: Trial, program: Program, outcome: Outcome, subgroup_size: int) -> Program:
     """Return a smaller program that fails in the same way."""
-
-    def fails(candidate: Program) -> bool:
-        return outcome.same_kind(trial.run(candidate))
-
-    def allowed(candidate: Program) -> bool:
-        return not value_faults(candidate, vocabulary.subgroup_size)
-
-    return shrink(program, fails, allowed, seconds=SHRINK_SECONDS, attempts=SHRINK_ATTEMPTS).program
+    return shrink(
+        program,
+        lambda candidate: outcome.same_kind(trial.run(candidate)),
+        lambda candidate: not value_faults(candidate, subgroup_size),
+        seconds=SHRINK_SECONDS,
+        attempts=SHRINK_ATTEMPTS,
+    ).program
 
 
 def _write(path: Path, program: Program, outcome: Outcome) -> None:
@@ -150,7 +149,7 @@ def run(settings: Settings, out: Path, on_outcome: Callable[[int, Outcome], None
     # Two devices may differ where a result is undefined; only the reference knows where it is.
     undefined = other is None
     vocabulary = of_device(
-        *capabilities, subgroup_size=settings.subgroup_size, undefined=undefined, avoid=settings.avoid
+        *capabilities, subgroup_size=settings.subgroup_size, undefined=undefined, avoid=tuple(settings.avoid)
     )
     shapes = tuple(shape for shape in LOCAL_SIZES if shape[1] == 1 or not settings.one_dimension)
     driver = Driver(settings.device, timeout=settings.timeout, subgroup_size=settings.subgroup_size)
@@ -174,7 +173,7 @@ def run(settings: Settings, out: Path, on_outcome: Callable[[int, Outcome], None
                 if outcome.verdict is not Verdict.AGREE:
                     _write(out / f"{seed}.comp", program, outcome)
                     if settings.shrink and outcome.verdict is not Verdict.UNJUDGED:
-                        small = _shrunk(trial, program, outcome, vocabulary)
+                        small = _shrunk(trial, program, outcome, vocabulary.subgroup_size)
                         _write(out / f"{seed}-small.comp", small, trial.run(small))
                         record["small_statements"] = count_statements(small)
                 results.write(json.dumps(record) + "\n")

@@ -7,6 +7,8 @@ value. The first word that is no step (zero, as the host left it) ends them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -57,48 +59,54 @@ def _number(type_: GlslType, text: str) -> str:
     return text if type_.scalar.name in ("float", "double") else f"{type_.scalar.name}({text})"
 
 
-def _helper(kind: str, type_: GlslType) -> list[str]:
-    """Return the lines that declare a helper function."""
-    name = type_.name
-    if kind == "record":
-        words = planes(type_)
-        return [
-            writer(type_).replace(" * INVOCATIONS", "").replace("at + 0u", "at"),
-            f"void record(uint step, {name} v) "
-            f"{{ outputs[cursor] = step; put(cursor + 1u, v); cursor += {words + 1}u; }}",
-        ]
-    if kind == "word":
-        return [f"uint word({name} v) {{ return {_word_of(type_)}; }}"]
-    if kind == "make":
-        return [f"{name} make_{name}(uint w) {{ return {_made_of(type_)}; }}"]
-    if kind == "settle":
-        wide, narrow = _number(type_, "16.0"), _number(type_, "0.0625")
-        return [f"{name} settle({name} v) {{ return v - {wide} * floor(v * {narrow}); }}"]
-    if kind == "factor":
-        two, one = _number(type_, "2.0"), _number(type_, "1.0")
-        lane = f"(gl_SubgroupInvocationID < 4u ? {two} : {one})"
-        return [f"{name} factor({name} v) {{ return {lane} * sign(v - {_number(type_, '7.5')}); }}"]
-    return [f"{name} bound({name} v) {{ return min(v, {name}({_number(type_, '16.0')})); }}"]
+def _record_of(type_: GlslType) -> str:
+    """Return the functions ``put`` and ``record`` of a type."""
+    return (
+        f"{writer(type_).replace(' * INVOCATIONS', '').replace('at + 0u', 'at')}\n"
+        f"void record(uint step, {type_.name} v) "
+        f"{{ outputs[cursor] = step; put(cursor + 1u, v); cursor += {planes(type_) + 1}u; }}"
+    )
 
 
-_HELPER_COMMENTS = {
-    "record": "Write a step and its value after the last record.",
-    "word": "Convert a value to a word.",
-    "make": "Convert a word to a value; floating-point values are small integers: all sums are exact.",
-    "settle": "Reduce an integer to the range 0 … 15.",
-    "factor": "Make a factor whose products are exact: 1 or -1, doubled in the first four lanes.",
-    "bound": "Replace infinity, the identity of a minimum or maximum, by a finite number.",
+def _factor_of(type_: GlslType) -> str:
+    """Return the body of ``T factor(T v)``."""
+    two, one = _number(type_, "2.0"), _number(type_, "1.0")
+    return f"(gl_SubgroupInvocationID < 4u ? {two} : {one}) * sign(v - {_number(type_, '7.5')})"
+
+
+_HELPERS: dict[str, tuple[str, Callable[[GlslType], str]]] = {
+    "record": ("Write a step and its value after the last record.", _record_of),
+    "word": ("Convert a value to a word.", lambda t: f"uint word({t.name} v) {{ return {_word_of(t)}; }}"),
+    "make": (
+        "Convert a word to a value; floating-point values are small integers: all sums are exact.",
+        lambda t: f"{t.name} make_{t.name}(uint w) {{ return {_made_of(t)}; }}",
+    ),
+    "settle": (
+        "Reduce an integer to the range 0 … 15.",
+        lambda t: (
+            f"{t.name} settle({t.name} v) {{ return v - {_number(t, '16.0')} * "
+            f"floor(v * {_number(t, '0.0625')}); }}"
+        ),
+    ),
+    "factor": (
+        "Make a factor whose products are exact: 1 or -1, doubled in the first four lanes.",
+        lambda t: f"{t.name} factor({t.name} v) {{ return {_factor_of(t)}; }}",
+    ),
+    "bound": (
+        "Replace infinity, the identity of a minimum or maximum, by a finite number.",
+        lambda t: f"{t.name} bound({t.name} v) {{ return min(v, {t.name}({_number(t, '16.0')})); }}",
+    ),
 }
+"""Helper functions by kind: a comment, and the GLSL for a type."""
 
 
-def declarations(helpers: set[tuple[str, str]]) -> list[str]:
+def _declarations(helpers: set[tuple[str, str]]) -> list[str]:
     """Return the lines that declare helpers, each a kind and a type, with comments."""
     lines: list[str] = []
-    for kind, comment in _HELPER_COMMENTS.items():
+    for kind, (comment, glsl) in _HELPERS.items():
         types = sorted(name for used, name in helpers if used == kind)
         if types:
-            lines += ["", f"// {comment}"]
-            lines += [line for name in types for line in _helper(kind, TYPES[name])]
+            lines += ["", f"// {comment}", *(glsl(TYPES[name]) for name in types)]
     return lines
 
 
@@ -122,10 +130,8 @@ def capacity(program: nodes.Program) -> int:
         return sum(of_statement(statement) for statement in block)
 
     def of_statement(s: nodes.Statement) -> int:
-        if isinstance(s, nodes.Operate):
-            return 1 + planes(TYPES[type_of(s.call)])
-        if isinstance(s, nodes.Record):
-            return 1 + planes(TYPES[type_of(s.value)])
+        if isinstance(s, nodes.Operate | nodes.Record):
+            return 1 + planes(TYPES[type_of(s.recorded)])
         if isinstance(s, nodes.If):
             return max(cost(s.then), cost(s.otherwise))
         if isinstance(s, nodes.Loop):
@@ -226,7 +232,7 @@ def render(program: nodes.Program, *, title: str = "") -> str:
         y=y,
         z=z,
         local=program.local_invocations,
-        helpers="\n".join(declarations(writer.helpers)),
+        helpers="\n".join(_declarations(writer.helpers)),
         functions="".join("\n" + "\n".join(lines) + "\n" for lines in functions),
         variables="\n".join(variables),
         body="\n".join(body),

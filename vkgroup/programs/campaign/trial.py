@@ -146,10 +146,8 @@ def _compared(program: Program, expected: Observation, got: Observation, size: i
     if undefined is None:
         undefined = np.zeros(expected.words.shape, np.bool_)
     defined = int(((expected.words != 0) & ~undefined).sum())
-    types = {}
-    for node in nodes_of(program):
-        if isinstance(node, Operate | Record):
-            types[node.step] = TYPES[type_of(node.call if isinstance(node, Operate) else node.value)]
+    recording = [node for node in nodes_of(program) if isinstance(node, Operate | Record)]
+    types = {node.step: TYPES[type_of(node.recorded)] for node in recording}
     differences = []
     for invocation in np.nonzero(((expected.words != got.words) & ~undefined).any(axis=1))[0]:
         want = expected.words[invocation]
