@@ -19,7 +19,7 @@ from vkgroup.conformance.compute_model.builtins import (
 from vkgroup.conformance.compute_model.family import COMPUTE_MODEL
 from vkgroup.conformance.compute_model.litmus_shader import Writing, cell_of, cells_of_round
 from vkgroup.conformance.compute_model.litmus_table import LITMUS
-from vkgroup.conformance.compute_model.shapes import Shape
+from vkgroup.conformance.compute_model.work import Shape
 
 CASES = tuple(COMPUTE_MODEL.cases())
 

@@ -17,9 +17,9 @@ import vkgroup.conformance.reconvergence.family as reconvergence_run
 from vkgroup.conformance import Status, cases_by_name, select
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.reconvergence import TERMINATED_FRAGMENTS, ReconvergenceFamily
-from vkgroup.conformance.reconvergence.cases import KINDS, all_cases
 from vkgroup.conformance.reconvergence.comparison import expect
 from vkgroup.conformance.reconvergence.comparison import judge as judge_log
+from vkgroup.conformance.reconvergence.family import KINDS, all_cases
 from vkgroup.conformance.reconvergence.shader import ELECTED, data_of, render, salt_of
 from vkgroup.opening import select as select_device
 from vkgroup.programs.generator import generate

@@ -9,8 +9,7 @@ import pytest
 
 import vkgroup
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.reconvergence.cases import ReconvergenceCase, all_cases
-from vkgroup.conformance.reconvergence.family import run
+from vkgroup.conformance.reconvergence.family import ReconvergenceCase, all_cases, run
 from vkgroup.programs import shrinker
 from vkgroup.programs.nodes import (
     Call,

@@ -1,4 +1,4 @@
-"""Vocabulary of a program, and random expressions of it: private arithmetic, conditions, and the operands of subgroup operations."""
+"""Vocabulary of a program, and random expressions with their subgroup operations."""
 
 from __future__ import annotations
 

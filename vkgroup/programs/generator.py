@@ -15,7 +15,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.programs.nodes import Function, Program, Promise, Statement
+from vkgroup.programs.nodes import Block, Function, Program, Promise, Statement
 from vkgroup.programs.rules import Context
 
 T = TypeVar("T")
@@ -138,6 +138,18 @@ class Generator(ABC):
         """Make one statement."""
         make = self.dice.weighted(self.makers(scope))
         return make(scope)
+
+    def allowed_jumps(self, scope: Scope, *, may_return: bool = True) -> list[str]:
+        """Return the jumps that may stand in a scope."""
+        kinds = ("break", "continue", "return") if may_return and scope.depth > 0 else ("break", "continue")
+        return [kind for kind in kinds if kind in scope.context.jumps]
+
+    def finished(
+        self, seed: int, local_size: tuple[int, int, int], groups: int, body: Block, *, elect: bool = False
+    ) -> Program:
+        """Return the program with this body of main and the functions so far."""
+        functions = tuple(candidate.function for candidate in self.functions)
+        return Program(seed, self.promise, local_size, groups, functions, body, elect)
 
     def next_loop(self) -> int:
         """Return the number of a new loop."""

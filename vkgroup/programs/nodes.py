@@ -259,11 +259,6 @@ class Operate:
     call: Communicate
     target: Variable | None = None
 
-    @property
-    def recorded(self) -> Expression:
-        """The value that it records."""
-        return self.call
-
 
 @dataclass(frozen=True)
 class Record:
@@ -271,11 +266,6 @@ class Record:
 
     step: int
     value: Expression
-
-    @property
-    def recorded(self) -> Expression:
-        """The value."""
-        return self.value
 
 
 @dataclass(frozen=True)
@@ -463,6 +453,11 @@ def type_of(expression: Expression) -> str:
         assert result is not None, "barriers are not generated"
         return result.name
     return "uint"
+
+
+def recorded_type(step: Operate | Record) -> str:
+    """Return the name of the GLSL type of the value that a statement records."""
+    return type_of(step.call if isinstance(step, Operate) else step.value)
 
 
 def communicates(condition: Expression) -> bool:

@@ -55,9 +55,7 @@ class Observations:
         """Make a program."""
         x, y, z = self.local_size
         generator = _Generator(dice, self.promise, self.nesting, x * y * z)
-        body = generator.main()
-        functions = tuple(candidate.function for candidate in generator.functions)
-        return nodes.Program(seed, self.promise, self.local_size, GROUPS, functions, body, self.elect)
+        return generator.finished(seed, self.local_size, GROUPS, generator.main(), elect=self.elect)
 
 
 class _Generator(Generator):
@@ -274,12 +272,8 @@ class _Generator(Generator):
 
     def jumps(self, scope: Scope) -> list[str]:
         """Return the jumps that may stand in a scope."""
-        allowed = scope.context.jumps
         # Invocations that return from main record nothing more.
-        often = scope.in_function or self.dice.chance(0.1)
-        return [kind for kind in ("break", "continue") if kind in allowed] + ["return"] * (
-            "return" in allowed and scope.depth > 0 and often
-        )
+        return self.allowed_jumps(scope, may_return=scope.in_function or self.dice.chance(0.1))
 
     def jump(self, scope: Scope) -> nodes.Statement:
         kinds = self.jumps(scope)

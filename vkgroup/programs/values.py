@@ -58,9 +58,7 @@ class Values:
         for number in range(1, dice.between(0, 2) + 1):
             generator.function(number)
         body = generator.main()
-        local_size, groups = dice.choose(self.local_sizes), dice.between(1, 3)
-        functions = tuple(candidate.function for candidate in generator.functions)
-        return nodes.Program(seed, self.promise, local_size, groups, functions, body)
+        return generator.finished(seed, dice.choose(self.local_sizes), dice.between(1, 3), body)
 
 
 class _Generator(Generator):
@@ -108,7 +106,7 @@ class _Generator(Generator):
             (self.loop, 1.5 * nests),
             (self.switch, 1.2 * nests),
             (self.call, 1.5 if self.callable_functions(scope) else 0.0),
-            (self.jump, 1.3 if self.jumps(scope) else 0.0),
+            (self.jump, 1.3 if self.allowed_jumps(scope) else 0.0),
         )
 
     # Statements without others inside
@@ -149,15 +147,8 @@ class _Generator(Generator):
         target = self.expressions.variable(function.result.type, False)
         return nodes.Call(function.number, arguments, target)
 
-    def jumps(self, scope: Scope) -> list[str]:
-        """Return the jumps that may stand in a scope."""
-        allowed = scope.context.jumps
-        return [kind for kind in ("break", "continue") if kind in allowed] + ["return"] * (
-            "return" in allowed and scope.depth > 0
-        )
-
     def jump(self, scope: Scope) -> nodes.Statement:
-        kind = self.dice.choose(self.jumps(scope))
+        kind = self.dice.choose(self.allowed_jumps(scope))
         value: nodes.Expression | None = None
         if kind == "return" and scope.result is not None:
             value = self.expressions.value(scope.result, scope.context, depth=1)

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance.comparison import Verdict
-from vkgroup.conformance.compute_model.shapes import lacking_invocations
-from vkgroup.conformance.compute_model.work import ModelCase, model_case, run, topic
+from vkgroup.conformance.compute_model.work import ModelCase, lacking_invocations, model_case, run, topic
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.poison import poisoned
 from vkgroup.results.record import Status

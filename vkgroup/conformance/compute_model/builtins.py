@@ -13,8 +13,7 @@ import numpy as np
 
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.compute_model import work
-from vkgroup.conformance.compute_model.shapes import DISPATCHES, Shape, exceeded, local_size
-from vkgroup.conformance.compute_model.work import ModelCase, Words
+from vkgroup.conformance.compute_model.work import DISPATCHES, ModelCase, Shape, Words, exceeded, local_size
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import TableFamily
 from vkgroup.conformance.poison import poisoned

@@ -15,8 +15,7 @@ import numpy as np
 
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.compute_model import work
-from vkgroup.conformance.compute_model.shapes import lacking_invocations
-from vkgroup.conformance.compute_model.work import ModelCase, Words
+from vkgroup.conformance.compute_model.work import ModelCase, Words, lacking_invocations
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.poison import poisoned
 from vkgroup.results.record import Status

@@ -14,14 +14,15 @@ import numpy as np
 
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.compute_model import work
-from vkgroup.conformance.compute_model.shapes import (
+from vkgroup.conformance.compute_model.work import (
     LOCAL_SIZES,
+    ModelCase,
     Shape,
+    Words,
     exceeded,
     invocations_limit,
     local_size,
 )
-from vkgroup.conformance.compute_model.work import ModelCase, Words
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.poison import poisoned
 from vkgroup.device import Capabilities

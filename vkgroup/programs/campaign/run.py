@@ -35,21 +35,13 @@ SHRINK_ATTEMPTS = 2000
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of a campaign.
+    """Settings of a campaign: the options of the command, which describes them.
 
     Attributes
     ----------
-    device : device under test.
     against : second device to compare with; None: the reference.
-    count : number of programs.
-    seed : of the first program.
-    statements : about how many a program has.
     promise : reconvergence guarantee that programs rely on; None: the strongest of the device.
     subgroup_size : required subgroup size; 0 leaves it to the device.
-    avoid : globs over ``operation.type`` that are not used.
-    one_dimension : whether all workgroups have one dimension.
-    shrink : whether to shrink failing programs.
-    timeout : seconds of one dispatch, in which drivers may also compile.
     """
 
     device: DeviceInfo

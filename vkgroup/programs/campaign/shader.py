@@ -16,7 +16,7 @@ from vkgroup.conformance.glsl_types import planes, writer
 from vkgroup.programs import nodes
 from vkgroup.programs.generator import random_words
 from vkgroup.programs.glsl import MODES, Writer
-from vkgroup.programs.nodes import called_functions, nodes_of, type_of
+from vkgroup.programs.nodes import called_functions, nodes_of, recorded_type
 from vkgroup.spec.categories import Category
 from vkgroup.spec.operations import OPERATIONS
 from vkgroup.spec.types import TYPES, GlslType
@@ -131,7 +131,7 @@ def capacity(program: nodes.Program) -> int:
 
     def of_statement(s: nodes.Statement) -> int:
         if isinstance(s, nodes.Operate | nodes.Record):
-            return 1 + planes(TYPES[type_of(s.recorded)])
+            return 1 + planes(TYPES[recorded_type(s)])
         if isinstance(s, nodes.If):
             return max(cost(s.then), cost(s.otherwise))
         if isinstance(s, nodes.Loop):

@@ -14,7 +14,7 @@ from vkgroup.compiler import Target, compile_source
 from vkgroup.conformance.glsl_types import from_planes, planes
 from vkgroup.programs.campaign.shader import HEAD, render
 from vkgroup.programs.campaign.targets import Driver, Observation, assignment, observe_reference
-from vkgroup.programs.nodes import Operate, Program, Record, nodes_of, type_of
+from vkgroup.programs.nodes import Operate, Program, Record, nodes_of, recorded_type
 from vkgroup.reference.dtypes import dtype_of
 from vkgroup.runner.messages import Failure
 from vkgroup.spec.types import TYPES, GlslType
@@ -147,7 +147,7 @@ def _compared(program: Program, expected: Observation, got: Observation, size: i
         undefined = np.zeros(expected.words.shape, np.bool_)
     defined = int(((expected.words != 0) & ~undefined).sum())
     recording = [node for node in nodes_of(program) if isinstance(node, Operate | Record)]
-    types = {node.step: TYPES[type_of(node.recorded)] for node in recording}
+    types = {node.step: TYPES[recorded_type(node)] for node in recording}
     differences = []
     for invocation in np.nonzero(((expected.words != got.words) & ~undefined).any(axis=1))[0]:
         want = expected.words[invocation]
