@@ -54,7 +54,7 @@ class Context:
     jumps : the kinds of `Jump` that are allowed, for any invocation.
     loops : numbers of the enclosing loops of this function.
     uniform_counters : those whose counter is the same in all invocations that are together.
-    unpredictable : whether it depends on elections with unknown outcome which invocations get here.
+    unpredictable : whether the invocations that get here depend on elections with unknown outcome.
     """
 
     promise: nodes.Promise
@@ -178,9 +178,9 @@ def value_faults(program: nodes.Program, subgroup_size: int) -> list[str]:
 def observation_faults(program: nodes.Program) -> list[str]:
     """Return the rules that a program which records observations breaks; empty if none.
 
-    Checked is what leaving out parts of a generated program can break. The generator alone sees to it that
-    elections under maximal reconvergence stand only where the active invocations are known: that stays true,
-    because parts move outward and switches keep their labels.
+    The rules are those that removing parts of a generated program can break. The generator alone ensures that
+    elections under maximal reconvergence stand where the active invocations are known; removing parts keeps
+    this, because parts move outward and switches keep their labels.
     """
     return list(_ObservationChecker(program).block(program.body, Context(program.promise)))
 

@@ -116,7 +116,7 @@ _AXES = ("workgroup", "round", "invocation")
 
 
 def _judge_own(executor: Executor, memory: str, coherent: str) -> Verdict:
-    """Judge stores to cells that no other invocation touches, each read back at once and before the next."""
+    """Judge stores to cells of one invocation each, read back at once and before the next store."""
     _, write, read = _CELLS[memory]
     body = f"""
         uint cell = (index * 37u + group) % {LOCAL}u;
@@ -148,7 +148,7 @@ def _exchange(memory: str, barrier: str, side: str, coherent: bool) -> str:
 
 
 def _exchanged() -> Words:
-    """Return what an exchange must find."""
+    """Return the values that an exchange must read."""
     group, number, index = np.indices((GROUPS, ROUNDS, LOCAL), dtype=np.uint32)
     return work.hashed((index + 1 + number * 29) % LOCAL, number, group)
 

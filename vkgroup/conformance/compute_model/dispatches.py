@@ -258,7 +258,7 @@ void main() {
 
 
 def _counted(groups: tuple[int, int, int]) -> Words:
-    """Return what `_COUNT` must count for one dispatch, (512,)."""
+    """Return the counts that `_COUNT` must make in one dispatch, (512,)."""
     box = np.zeros((8, 8, 8), np.uint32)
     box[: groups[2], : groups[1], : groups[0]] = 4
     return box.reshape(-1)

@@ -161,7 +161,7 @@ def _run(executor: Executor, builder: Builder, cases: list[MatrixCase]) -> Outpu
 
 
 def _together(verdicts: list[tuple[str, Verdict]], code: str) -> Verdict:
-    """Return one verdict for all shapes of a case; see `Topic.code`."""
+    """Return one verdict for all shapes of a case; `code` is that of the topic."""
     defined = sum(verdict.defined for _, verdict in verdicts)
     undefined = sum(verdict.undefined for _, verdict in verdicts)
     failed = [(shape, verdict) for shape, verdict in verdicts if verdict.status == Status.FAIL]

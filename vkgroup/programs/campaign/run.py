@@ -35,7 +35,7 @@ SHRINK_ATTEMPTS = 2000
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of a campaign: the options of the command, which describes them.
+    """Settings of a campaign: the options of the command, described in its help.
 
     Attributes
     ----------
