@@ -32,7 +32,7 @@ SENTENCES = {
     "gl_GlobalInvocationID": "gl_GlobalInvocationID is gl_WorkGroupID * gl_WorkGroupSize + the local id",
     "gl_LocalInvocationIndex": "gl_LocalInvocationIndex numbers a workgroup's invocations by x, y, z",
 }
-"""What is tested of each variable."""
+"""Subject of each test's sentence."""
 
 _INDIRECT = (
     ("1x1x1", "1_group"),
@@ -56,7 +56,7 @@ COLUMNS = {
 _WORDS = 16
 
 _SOURCE = """#version 430
-// Every invocation writes down its built-in variables, wherever its ticket sends it.
+// Each invocation writes its built-in variables to the record of its ticket.
 layout(local_size_x = {x}, local_size_y = {y}, local_size_z = {z}) in;
 layout(std430, binding = 0) buffer Tickets {{ uint taken; }};
 layout(std430, binding = 1) writeonly buffer Records {{ uint records[]; }};
@@ -217,7 +217,7 @@ def _constants_missing(case: ModelCase, capabilities: Capabilities) -> list[str]
 def _judge_size(executor: Executor, size: str) -> Verdict:
     x, y, z = local_size(size, executor.capabilities.limits)
     source = f"""#version 430
-// The local size as a constant: arrays sized by it, and what else takes constant expressions only.
+// The local size as a constant: in array sizes and in other constant expressions.
 layout(local_size_x = {x}, local_size_y = {y}, local_size_z = {z}) in;
 layout(std430, binding = 0) writeonly buffer Found {{ uint found[]; }};
 const uint COUNT = gl_WorkGroupSize.x * gl_WorkGroupSize.y * gl_WorkGroupSize.z;
@@ -263,7 +263,7 @@ def _judge_limit(name: str, executor: Executor) -> Verdict:
     source = "\n".join(
         [
             "#version 430",
-            f"// {name}, and what a constant expression makes of it.",
+            f"// {name}, and a constant expression of it.",
             "layout(local_size_x = 1) in;",
             "layout(std430, binding = 0) writeonly buffer Found { int found[]; };",
             "void main() {",

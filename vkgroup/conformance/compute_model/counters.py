@@ -165,7 +165,7 @@ def _judge_coherence(executor: Executor) -> Verdict:
         found[(number * {TOTAL}u + index) * 2u] = first;
         found[(number * {TOTAL}u + index) * 2u + 1u] = second;
     }}"""
-    source = _shader("Everybody counts, and reads the counter twice.", _ONE, body)
+    source = _shader("Each invocation counts, and reads the counter twice.", _ONE, body)
     recorded, after = _run(executor, source, [[0]], 2 * ROUNDS * TOTAL)
     first, second = recorded.reshape(ROUNDS, TOTAL, 2).transpose(2, 0, 1).astype(np.int64)
     # A reader's own increments are counted when it reads.
@@ -229,15 +229,15 @@ COUNTERS_TOPIC = work.topic(
     _cases,
     {
         "increment": partial(
-            _judge_call, "Everybody takes a number.", "atomicCounterIncrement", 5, _NUMBERS, 5 + TOTAL,
+            _judge_call, "Each invocation takes a number.", "atomicCounterIncrement", 5, _NUMBERS, 5 + TOTAL,
             "the numbers handed out, sorted",
         ),
         "decrement": partial(
-            _judge_call, "Everybody gives one back.", "atomicCounterDecrement", 5 + TOTAL, _NUMBERS, 5,
-            "the numbers after each decrement, sorted",
+            _judge_call, "Each invocation gives a number back.", "atomicCounterDecrement", 5 + TOTAL,
+            _NUMBERS, 5, "the numbers after each decrement, sorted",
         ),
         "read": partial(
-            _judge_call, "Everybody reads the counter.", "atomicCounter", 77, [77] * TOTAL, 77,
+            _judge_call, "Each invocation reads the counter.", "atomicCounter", 77, [77] * TOTAL, 77,
             "what was read",
         ),
         "mixed": _judge_mixed,

@@ -84,7 +84,7 @@ void main() {
 
 _TICKETS = (
     _HEAD
-    + """// A step from one half of {where} to the other; tickets tell how many dispatches were before.
+    + """// A step from one half of {where} to the other; tickets count the dispatches before.
 layout(std430, binding = 0) buffer Tickets {{ uint taken; }};
 {declaration}
 void main() {{
@@ -155,7 +155,7 @@ def _judge_one_submission(image: bool, executor: Executor) -> Verdict:
 def _judge_two_pipelines(executor: Executor) -> Verdict:
     other = (
         _HEAD
-        + """// Turns the bits of every cell over, in place.
+        + """// Inverts the bits of every cell in place.
 layout(std430, binding = 0) buffer Cells { uint cells[]; };
 void main() { cells[gl_GlobalInvocationID.x] = ~cells[gl_GlobalInvocationID.x]; }
 """

@@ -126,7 +126,7 @@ _ACCESS = {
 
 _RENDEZVOUS = [
     "if (asked.x != 0u) {",
-    "    // Set off together, if the partner happens to run now; nothing promises that it does.",
+    "    // Start together if the partner runs now, which nothing guarantees.",
     "    atomicMax(progress[group * (LOCAL / SUBGROUP) + block], number + 1u);",
     "    uint watched = other_group * (LOCAL / SUBGROUP) + other_block;",
     "    while (patience > 0u && atomicOr(progress[watched], 0u) <= number) --patience;",

@@ -371,7 +371,7 @@ void main() {{
 def _judge_rounds(executor: Executor) -> Verdict:
     """Hand values on to the next invocation many times; each invocation adds a different number."""
     source = f"""#version 430
-// Values wander through the workgroup, {_MANY} times one place on.
+// Values move through the workgroup, {_MANY} times to the next invocation.
 layout(local_size_x = {_LOCAL}) in;
 layout(std430, binding = 0) writeonly buffer Found {{ uint found[]; }};
 shared uint cells[{_LOCAL}];

@@ -309,7 +309,7 @@ class Builder:
 
 _TEMPLATE = """#version 460
 // {title}
-// Of each type of elements a buffer of inputs and one of outputs; every subgroup has its own part of them.
+// A buffer of inputs and one of outputs for each element type; every subgroup has a separate part.
 #extension GL_KHR_cooperative_matrix : require
 #extension GL_KHR_memory_scope_semantics : require
 #extension GL_KHR_shader_subgroup_basic : require
@@ -320,7 +320,7 @@ _TEMPLATE = """#version 460
 layout(local_size_x = {local_size}) in;
 {buffers}
 {tiles}
-uint lane, lanes, unit; // of the unit's lanes this one, how many they are; which unit it is
+uint lane, lanes, unit; // lane in the unit, lanes of the unit, number of the unit
 {declarations}
 
 void main() {{
