@@ -1,4 +1,4 @@
-"""Generator of random programs: scopes, budget and functions, shared by the profiles.
+"""Generator of random programs and their data: choices, scopes, budget and functions of all profiles.
 
 A profile subclasses `Generator` and lists the statements that may stand in a scope, each with its weight. The
 order of random choices is part of what a seed means, so it must not change.

@@ -15,6 +15,8 @@ from vkgroup.programs.nodes import Program, called_functions, count_statements, 
 from vkgroup.programs.rules import ANY_ACTIVE
 from vkgroup.spec.types import TYPES
 
+# Smaller programs
+
 LOCAL_SIZES = (1, 2, 3, 4, 8, 9, 16, 17, 32, 33, 64, 65, 128)
 """Invocations of a workgroup to try: full and partial subgroups of the usual sizes."""
 
@@ -267,6 +269,8 @@ def _simpler_arguments(arguments: tuple[nodes.Expression, ...]) -> Iterator[tupl
         for new in _simpler_values(argument):
             yield (*arguments[:at], new, *arguments[at + 1 :])
 
+
+# Search
 
 Predicate = Callable[[Program], bool]
 

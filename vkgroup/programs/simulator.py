@@ -8,6 +8,9 @@ reconvergence these are the *tangles* of SPV_KHR_maximal_reconvergence, one in e
 control flow (SPIR-V 2.2) only *whole* groups are known: a group stays whole as long as all its invocations
 take the same path. It is whole again at the merge block of a construct if it entered the construct whole and
 left it only by the merge block.
+
+A set of invocations is an integer with a bit for each. The bits of a subgroup are adjacent; they form a
+*field*. Python computes with integers of a few hundred bits faster than a NumPy call returns.
 """
 
 from __future__ import annotations
@@ -21,6 +24,8 @@ from numpy.typing import NDArray
 
 from vkgroup.programs import nodes
 from vkgroup.programs.nodes import communicates
+
+# Sets of invocations
 
 Indices = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -161,6 +166,8 @@ def linear(size: int, local: int, data: Words) -> Layout:
     index = np.arange(len(data)) % local
     return Layout(size, local, index // size, index % size, data)
 
+
+# Simulation
 
 Parts = tuple[int, ...]
 """Disjoint sets: the invocations of a set are together; a device may unite sets or keep them apart."""
