@@ -15,14 +15,16 @@ import vkgroup.conformance as conformance
 from vkgroup.compiler import Target, compile_source
 from vkgroup.compiler.tools import validate
 from vkgroup.conformance import Status, select
-from vkgroup.conformance.cooperative_matrix.bfloat import with_bfloat16
-from vkgroup.conformance.cooperative_matrix.case import Shape, matrices
-from vkgroup.conformance.cooperative_matrix.component import COMBINATIONS, COMPONENTS
-from vkgroup.conformance.cooperative_matrix.data import exact_product
-from vkgroup.conformance.cooperative_matrix.family import COOPERATIVE_MATRIX, TOPICS
-from vkgroup.conformance.cooperative_matrix.listing import judge, unjudged
-from vkgroup.conformance.cooperative_matrix.place import placed
-from vkgroup.conformance.cooperative_matrix.program import Builder
+from vkgroup.conformance.cooperative_matrix.case import COMBINATIONS, COMPONENTS, Shape, matrices
+from vkgroup.conformance.cooperative_matrix.family import (
+    COOPERATIVE_MATRIX,
+    TOPICS,
+    judge_list,
+    unjudged,
+    with_bfloat16,
+)
+from vkgroup.conformance.cooperative_matrix.products import exact_product
+from vkgroup.conformance.cooperative_matrix.program import Builder, placed
 from vkgroup.device import Capabilities, CooperativeMatrix
 from vkgroup.opening import select as select_device
 from vkgroup.reference.device.capabilities import capabilities_of
@@ -73,15 +75,15 @@ def test_a_matrix_is_listed_once_for_each_of_its_uses() -> None:
 
 def test_the_list_itself_is_judged() -> None:
     cases = {case.axes.variant[0]: case for case in CASES if case.axes.topic == "list"}
-    assert {judge(case, REFERENCE).status for case in cases.values()} == {Status.PASS}
+    assert {judge_list(case, REFERENCE).status for case in cases.values()} == {Status.PASS}
     odd = CooperativeMatrix(6, 6, 6, "FLOAT64", "FLOAT64", "FLOAT64", "FLOAT64", False, "WORKGROUP")
     strange = replace(REFERENCE, cooperative_matrices=(odd,))
     assert unjudged(strange) == ["6×6×6 FLOAT64/FLOAT64/FLOAT64/FLOAT64 (WORKGROUP)"]
-    assert judge(cases["known"], strange).status == Status.UNDEFINED
-    assert judge(cases["sizes"], strange).status == Status.FAIL
-    assert judge(cases["scope"], strange).status == Status.FAIL
+    assert judge_list(cases["known"], strange).status == Status.UNDEFINED
+    assert judge_list(cases["sizes"], strange).status == Status.FAIL
+    assert judge_list(cases["scope"], strange).status == Status.FAIL
     allowed = replace(strange, features=strange.features | {"cooperativeMatrixWorkgroupScope"})
-    assert judge(cases["scope"], allowed).status == Status.PASS
+    assert judge_list(cases["scope"], allowed).status == Status.PASS
 
 
 @pytest.mark.parametrize("layout", ["row", "column"])
@@ -89,7 +91,7 @@ def test_the_list_itself_is_judged() -> None:
 @pytest.mark.parametrize("size", [1, 2, 4])
 def test_placements_are_aligned_as_vulkan_wants_and_have_no_element_twice(layout, place, size) -> None:
     shape = Shape(12, 8)
-    found = placed(shape, layout, place, size)
+    found = placed(shape, size, layout, place)
     minor = (shape.rows if layout == "column" else shape.columns) * size
     least = min(16, minor)
     assert found.offset * size % least == found.stride * size % least == 0

@@ -18,8 +18,8 @@ from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.families import family_of
 from vkgroup.conformance.reconvergence.comparison import expect, judge
 from vkgroup.conformance.reconvergence.shader import data_of, salt_of
-from vkgroup.programs.invocation_sets import linear
 from vkgroup.programs.nodes import If, IndexFrom, Observe, Program, Promise
+from vkgroup.programs.simulator import linear
 from vkgroup.results.report.drawing import drawing_of
 
 MOST_BYTES = 4096

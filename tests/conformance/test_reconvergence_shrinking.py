@@ -9,8 +9,7 @@ import pytest
 
 import vkgroup
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.reconvergence.cases import ConstructCase, RandomCase, all_cases
-from vkgroup.conformance.reconvergence.run import run
+from vkgroup.conformance.reconvergence.family import ReconvergenceCase, all_cases, run
 from vkgroup.programs import shrinker
 from vkgroup.programs.nodes import (
     Call,
@@ -36,8 +35,15 @@ from vkgroup.programs.nodes import (
     walk,
 )
 from vkgroup.programs.rules import observation_faults
-from vkgroup.programs.shrinker import digest, replay, shrink
-from vkgroup.programs.variants import expressional, simpler_conditions, structural, weight
+from vkgroup.programs.shrinker import (
+    digest,
+    expressional,
+    replay,
+    shrink,
+    simpler_conditions,
+    structural,
+    weight,
+)
 from vkgroup.results.record import Status
 
 CASES = tuple(all_cases())
@@ -73,7 +79,7 @@ def switch(*body, falls=False) -> Switch:
 
 
 def test_generated_programs_keep_the_rules() -> None:
-    sample = [case for number, case in enumerate(CASES) if isinstance(case, ConstructCase) or not number % 7]
+    sample = [case for number, case in enumerate(CASES) if case.construct or not number % 7]
     assert [case.name for case in sample if not well_formed(case.program(3))] == []
 
 
@@ -161,12 +167,8 @@ def _continues_in_a_switch(candidate: Program) -> bool:
     )
 
 
-def _failing() -> RandomCase:
-    return next(
-        case
-        for case in CASES
-        if isinstance(case, RandomCase) and case.nesting == 4 and _continues_in_a_switch(case.program(0))
-    )
+def _failing() -> ReconvergenceCase:
+    return next(case for case in CASES if case.nesting == 4 and _continues_in_a_switch(case.program(0)))
 
 
 def test_the_smallest_failing_program_is_found_and_replayed() -> None:

@@ -11,8 +11,9 @@ import pytest
 
 from vkgroup.compiler import Target, compile_source
 from vkgroup.programs.campaign.shader import capacity, inputs, render
-from vkgroup.programs.campaign.targets import Reference
+from vkgroup.programs.campaign.targets import observe_reference
 from vkgroup.programs.campaign.trial import compiled
+from vkgroup.programs.expressions import of_device
 from vkgroup.programs.generator import generate
 from vkgroup.programs.nodes import (
     Apply,
@@ -37,10 +38,10 @@ from vkgroup.programs.nodes import (
 from vkgroup.programs.rules import ANY_ACTIVE, value_faults
 from vkgroup.programs.shrinker import shrink
 from vkgroup.programs.values import Values
-from vkgroup.programs.vocabulary import of_reference
+from vkgroup.reference.device.capabilities import capabilities_of
 
 SIZE = 8
-EVERYTHING = of_reference(SIZE)
+EVERYTHING = of_device(capabilities_of(SIZE))
 LANE = Builtin("gl_SubgroupInvocationID")
 FEW = Compare("<", LANE, Literal("uint", (3,)))
 
@@ -79,18 +80,18 @@ def test_programs_use_every_operation_and_every_kind_of_statement() -> None:
 @pytest.mark.parametrize("size", [1, 8, 32])
 def test_programs_end_and_no_branch_depends_on_undefined_values(promise, size) -> None:
     for seed in range(12):
-        program = generate(seed, Values(of_reference(size), promise))
-        found = Reference().observe(program, compiled(program), size)
+        program = generate(seed, Values(of_device(capabilities_of(size)), promise))
+        found = observe_reference(program, compiled(program), size)
         assert found.complaint == ""
         # The last word of each invocation's region ends its records.
         assert (found.words[:, capacity(program) - 1] == 0).all()
 
 
 def test_nothing_is_undefined_without_operations_that_may_be() -> None:
-    vocabulary = of_reference(SIZE, undefined=False)
+    vocabulary = of_device(capabilities_of(SIZE), undefined=False)
     for seed in range(12):
         program = generate(seed, Values(vocabulary, Promise.MAXIMAL))
-        found = Reference().observe(program, compiled(program), SIZE)
+        found = observe_reference(program, compiled(program), SIZE)
         assert found.undefined is not None
         assert not found.undefined.any()
 

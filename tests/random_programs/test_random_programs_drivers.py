@@ -12,12 +12,12 @@ from vkgroup.device import Capabilities
 from vkgroup.opening import open_device, select
 from vkgroup.programs.campaign.targets import Driver
 from vkgroup.programs.campaign.trial import Trial, Verdict
+from vkgroup.programs.expressions import of_device, promise_of
 from vkgroup.programs.generator import generate
 from vkgroup.programs.nodes import count_statements
 from vkgroup.programs.rules import value_faults
 from vkgroup.programs.shrinker import shrink
 from vkgroup.programs.values import Values
-from vkgroup.programs.vocabulary import of_device, promise_of
 
 pytestmark = pytest.mark.usefixtures("swiftshader", "lavapipe")
 

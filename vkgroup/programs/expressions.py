@@ -1,33 +1,95 @@
-"""Random expressions: private arithmetic, conditions, and the operands of subgroup operations."""
+"""Vocabulary of a program, and random expressions with their subgroup operations."""
 
 from __future__ import annotations
 
-from vkgroup.programs.dice import Dice
-from vkgroup.programs.nodes import (
-    Apply,
-    Builtin,
-    Communicate,
-    Compare,
-    Counter,
-    Expression,
-    FromWord,
-    Literal,
-    Read,
-    ToWord,
-    Variable,
-)
-from vkgroup.programs.rules import ANY_ACTIVE, FIRST_ACTIVE, LAST_ACTIVE, Context
-from vkgroup.programs.vocabulary import CLUSTERS, Vocabulary
-from vkgroup.spec.operations import OPERATIONS, Operand, OperandKind
-from vkgroup.spec.types import TYPES, GlslType
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
-LANE = Builtin("gl_SubgroupInvocationID")
+from vkgroup.device import Capabilities
+from vkgroup.programs import nodes
+from vkgroup.programs.generator import Dice
+from vkgroup.programs.nodes import Promise
+from vkgroup.programs.rules import ANY_ACTIVE, FIRST_ACTIVE, LAST_ACTIVE, Context
+from vkgroup.spec.operations import OPERATIONS, Operand, OperandKind
+from vkgroup.spec.types import SCALARS, TYPES, GlslType
+
+CLUSTERS = (1, 2, 4, 8, 16, 32, 64, 128)
+"""Cluster sizes (KHR_shader_subgroup: powers of two)."""
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Operations and types that a generator chooses from.
+
+    Attributes
+    ----------
+    uses : operation → the types it may be used with.
+    types : names of the types for variables.
+    subgroup_size : of the device; clusters are no larger.
+    dynamic_ids : whether broadcasts may use ids that are not constant (``subgroupBroadcastDynamicId``).
+    undefined : whether operations may be used so that some of their results are undefined. If not, two
+        drivers can be compared with each other.
+    """
+
+    uses: dict[str, tuple[str, ...]]
+    types: tuple[str, ...]
+    subgroup_size: int
+    dynamic_ids: bool = True
+    undefined: bool = True
+
+
+def of_device(
+    *capabilities: Capabilities, subgroup_size: int = 0, undefined: bool = True, avoid: tuple[str, ...] = ()
+) -> Vocabulary:
+    """Return the vocabulary that several devices have in common.
+
+    Parameters
+    ----------
+    subgroup_size : required subgroup size; 0 takes the smallest of the devices.
+    undefined : see `Vocabulary`.
+    avoid : globs over ``operation.type``, such as ``"subgroupAllEqual.*vec*"``, that are left out.
+    """
+    categories = frozenset.intersection(*(frozenset(c.subgroup.supported_operations) for c in capabilities))
+    scalars = frozenset(
+        name
+        for name, scalar in SCALARS.items()
+        if all(feature in c.features for c in capabilities for feature in scalar.subgroup_features)
+    )
+    uses: dict[str, tuple[str, ...]] = {}
+    for name, operation in OPERATIONS.items():
+        # Barriers have no result to record.
+        if operation.result is None or operation.category.value not in categories:
+            continue
+        fitting = tuple(
+            type_.name
+            for type_ in operation.types
+            if type_.scalar.name in scalars
+            and not any(fnmatchcase(f"{name}.{type_.name}", glob) for glob in avoid)
+        )
+        if fitting:
+            uses[name] = fitting
+    types = tuple(name for name, type_ in TYPES.items() if type_.scalar.name in scalars)
+    size = subgroup_size or min(c.subgroup.size for c in capabilities)
+    dynamic = all("subgroupBroadcastDynamicId" in c.features for c in capabilities)
+    return Vocabulary(uses, types, size, dynamic, undefined)
+
+
+def promise_of(capabilities: Capabilities) -> Promise:
+    """Return the strongest reconvergence guarantee of a device."""
+    if "shaderMaximalReconvergence" in capabilities.features:
+        return Promise.MAXIMAL
+    if "shaderSubgroupUniformControlFlow" in capabilities.features:
+        return Promise.SUBGROUP
+    return Promise.WORKGROUP
+
+
+LANE = nodes.Builtin("gl_SubgroupInvocationID")
 _BUILTINS = (
     LANE,
-    Builtin("gl_SubgroupID"),
-    Builtin("gl_LocalInvocationIndex"),
-    Builtin("gl_WorkGroupID.x"),
-    Builtin("gl_SubgroupSize"),
+    nodes.Builtin("gl_SubgroupID"),
+    nodes.Builtin("gl_LocalInvocationIndex"),
+    nodes.Builtin("gl_WorkGroupID.x"),
+    nodes.Builtin("gl_SubgroupSize"),
 )
 _OPERATORS = {
     "int": ("+", "-", "*", "&", "|", "^"),
@@ -37,9 +99,9 @@ _OPERATORS = {
 }
 
 
-def word(value: int) -> Literal:
+def word(value: int) -> nodes.Literal:
     """Return a uint constant."""
-    return Literal("uint", (value,))
+    return nodes.Literal("uint", (value,))
 
 
 class Expressions:
@@ -52,24 +114,24 @@ class Expressions:
     variables : variables that may be read.
     """
 
-    def __init__(self, dice: Dice, vocabulary: Vocabulary, variables: tuple[Variable, ...]) -> None:
+    def __init__(self, dice: Dice, vocabulary: Vocabulary, variables: tuple[nodes.Variable, ...]) -> None:
         self.dice = dice
         self.vocabulary = vocabulary
         self.variables = variables
 
-    def variable(self, type_: str, undefined: bool) -> Variable | None:
+    def variable(self, type_: str, undefined: bool) -> nodes.Variable | None:
         """Return a variable of a type; None if there is none."""
         fitting = [v for v in self.variables if v.type == type_ and v.undefined == undefined]
         return self.dice.choose(fitting) if fitting else None
 
-    def literal(self, type_: GlslType) -> Literal:
+    def literal(self, type_: GlslType) -> nodes.Literal:
         """Return a constant."""
         limit = 2 if type_.scalar.kind == "bool" else 8
-        return Literal(type_.name, tuple(self.dice.below(limit) for _ in range(type_.components)))
+        return nodes.Literal(type_.name, tuple(self.dice.below(limit) for _ in range(type_.components)))
 
     def value(
         self, type_name: str, context: Context, *, depth: int = 2, undefined: bool = False
-    ) -> Expression:
+    ) -> nodes.Expression:
         """Return a value of a type; with `undefined` it may read variables whose value may be undefined."""
         type_ = TYPES[type_name]
         if depth and self.dice.chance(0.45):
@@ -77,93 +139,95 @@ class Expressions:
         if type_name == "uint" and self.dice.chance(0.35):
             return self._source(context)
         if undefined and (variable := self.variable(type_name, True)) and self.dice.chance(0.5):
-            return Read(variable)
+            return nodes.Read(variable)
         if (variable := self.variable(type_name, False)) and self.dice.chance(0.75):
-            return Read(variable)
+            return nodes.Read(variable)
         if type_name != "uint" and self.dice.chance(0.6):
-            return FromWord(
+            return nodes.FromWord(
                 type_name, self.value("uint", context, depth=max(depth - 1, 0), undefined=undefined)
             )
         return self.literal(type_)
 
-    def _applied(self, type_: GlslType, context: Context, depth: int, undefined: bool) -> Expression:
-        def part() -> Expression:
+    def _applied(self, type_: GlslType, context: Context, depth: int, undefined: bool) -> nodes.Expression:
+        def part() -> nodes.Expression:
             return self.value(type_.name, context, depth=depth - 1, undefined=undefined)
 
         if type_.scalar.kind == "bool" and type_.components > 1:
             if self.dice.chance(0.3):
-                return Apply("not", type_.name, (part(),))
-            return Apply(self.dice.choose(("equal", "notEqual")), type_.name, (part(), part()))
+                return nodes.Apply("not", type_.name, (part(),))
+            return nodes.Apply(self.dice.choose(("equal", "notEqual")), type_.name, (part(), part()))
         if type_.name == "bool":
             if self.dice.chance(0.5):
                 return self.condition(context, depth=depth - 1)
             if self.dice.chance(0.3):
-                return Apply("!", "bool", (part(),))
+                return nodes.Apply("!", "bool", (part(),))
         if type_.name == "uint" and self.dice.chance(0.25):
             others = [v for v in self.variables if v.type != "uint" and (undefined or not v.undefined)]
             if others:
-                return ToWord(Read(self.dice.choose(others)))
+                return nodes.ToWord(nodes.Read(self.dice.choose(others)))
         first, second = part(), part()
         if first == second:
             second = self.literal(type_)
         operators = ("^^",) if undefined and type_.name == "bool" else _OPERATORS[type_.scalar.kind]
-        return Apply(self.dice.choose(operators), type_.name, (first, second))
+        return nodes.Apply(self.dice.choose(operators), type_.name, (first, second))
 
-    def _source(self, context: Context) -> Expression:
+    def _source(self, context: Context) -> nodes.Expression:
         """Return a value that differs between invocations or between trips."""
         if context.loops and self.dice.chance(0.4):
-            return Counter(self.dice.choose(sorted(context.loops)))
-        builtin: Builtin = self.dice.choose(_BUILTINS)
+            return nodes.Counter(self.dice.choose(sorted(context.loops)))
+        builtin: nodes.Builtin = self.dice.choose(_BUILTINS)
         return builtin
 
-    def condition(self, context: Context, *, depth: int = 1) -> Expression:
+    def condition(self, context: Context, *, depth: int = 1) -> nodes.Expression:
         """Return a condition that is defined and often divergent."""
         variable = self.variable("bool", False)
         if variable and self.dice.chance(0.15):
-            return Read(variable)
+            return nodes.Read(variable)
         mask = self.dice.choose((1, 3, 7))
-        source: Expression = LANE if self.dice.chance(0.4) else self.value("uint", context, depth=depth)
-        left = Apply("&", "uint", (source, word(mask)))
-        return Compare(self.dice.choose(("<", "==", "!=", ">=")), left, word(self.dice.between(0, mask)))
+        source: nodes.Expression = LANE if self.dice.chance(0.4) else self.value("uint", context, depth=depth)
+        left = nodes.Apply("&", "uint", (source, word(mask)))
+        return nodes.Compare(
+            self.dice.choose(("<", "==", "!=", ">=")), left, word(self.dice.between(0, mask))
+        )
 
-    def word(self, context: Context, *, divergent: bool) -> Expression:
+    def word(self, context: Context, *, divergent: bool) -> nodes.Expression:
         """Return a uint; it is uniform unless invocations may diverge."""
         return self.value("uint", context) if divergent else self.uniform_word(context)
 
-    def uniform_word(self, context: Context) -> Expression:
+    def uniform_word(self, context: Context) -> nodes.Expression:
         """Return a uint that is the same in all invocations that are together."""
-        sources: list[Expression] = [Builtin("gl_WorkGroupID.x"), word(self.dice.below(8))]
-        sources += [Counter(number) for number in sorted(context.uniform_counters)] * 2
-        if context.is_uniform(Builtin("gl_SubgroupID")):
-            sources.append(Builtin("gl_SubgroupID"))
+        sources: list[nodes.Expression] = [nodes.Builtin("gl_WorkGroupID.x"), word(self.dice.below(8))]
+        sources += [nodes.Counter(number) for number in sorted(context.uniform_counters)] * 2
+        if context.is_uniform(nodes.Builtin("gl_SubgroupID")):
+            sources.append(nodes.Builtin("gl_SubgroupID"))
         first, second = self.dice.choose(sources), self.dice.choose(sources)
         if first == second:
             second = word(self.dice.between(1, 7))
-        return Apply(self.dice.choose(("+", "^", "*")), "uint", (first, second))
+        return nodes.Apply(self.dice.choose(("+", "^", "*")), "uint", (first, second))
 
-    def uniform_condition(self, context: Context) -> Expression:
+    def uniform_condition(self, context: Context) -> nodes.Expression:
         """Return a condition that is the same in all invocations that are together."""
-        voted = context.is_uniform(Communicate("subgroupAny", "bool", (Literal("bool", (1,)),)))
+        voted = context.is_uniform(nodes.Communicate("subgroupAny", "bool", (nodes.Literal("bool", (1,)),)))
         votes = [name for name in ("subgroupAny", "subgroupAll") if name in self.vocabulary.uses]
         if voted and context.together and votes and self.dice.chance(0.5):
-            return Communicate(self.dice.choose(votes), "bool", (self.condition(context),))
+            return nodes.Communicate(self.dice.choose(votes), "bool", (self.condition(context),))
         mask = self.dice.choose((1, 3))
-        left = Apply("&", "uint", (self.uniform_word(context), word(mask)))
-        return Compare(self.dice.choose(("<", "==", "!=")), left, word(self.dice.between(0, mask)))
+        left = nodes.Apply("&", "uint", (self.uniform_word(context), word(mask)))
+        return nodes.Compare(self.dice.choose(("<", "==", "!=")), left, word(self.dice.between(0, mask)))
 
     # Operands of subgroup operations
 
-    def call(self, operation: str, type_: str, context: Context, *, undefined: bool) -> Communicate:
+    def call(self, operation: str, type_: str, context: Context, *, undefined: bool) -> nodes.Communicate:
         """Return a use of an operation; with `undefined` some of its results may be undefined."""
         operands = OPERATIONS[operation].operands
         arguments = tuple(
             self._operand(operation, operand, type_, context, undefined) for operand in operands
         )
-        return Communicate(operation, type_, arguments)
+        return nodes.Communicate(operation, type_, arguments)
 
     def _operand(
         self, operation: str, operand: Operand, type_: str, context: Context, undefined: bool
-    ) -> Expression:
+    ) -> nodes.Expression:
         kind = operand.kind
         if kind is OperandKind.VALUE:
             return self.value(type_, context, undefined=undefined and self.dice.chance(0.2))
@@ -175,19 +239,21 @@ class Expressions:
             fitting = [size for size in CLUSTERS if size <= self.vocabulary.subgroup_size]
             return word(self.dice.choose(fitting))
         if kind is OperandKind.INDEX:
-            return Apply("%", "uint", (self.value("uint", context), Builtin("gl_SubgroupSize")))
+            return nodes.Apply("%", "uint", (self.value("uint", context), nodes.Builtin("gl_SubgroupSize")))
         return self._number(operation, kind, context, undefined)
 
-    def _ballot(self, operation: str, context: Context, undefined: bool) -> Expression:
+    def _ballot(self, operation: str, context: Context, undefined: bool) -> nodes.Expression:
         if operation.startswith("subgroupBallotFind") and not undefined:
             return ANY_ACTIVE
         if self.dice.chance(0.75):
-            return Communicate("subgroupBallot", "bool", (self.condition(context),))
+            return nodes.Communicate("subgroupBallot", "bool", (self.condition(context),))
         if operation == "subgroupInverseBallot":
             return self.literal(TYPES["uvec4"])
-        return FromWord("uvec4", self.value("uint", context, depth=1))
+        return nodes.FromWord("uvec4", self.value("uint", context, depth=1))
 
-    def _number(self, operation: str, kind: OperandKind, context: Context, undefined: bool) -> Expression:
+    def _number(
+        self, operation: str, kind: OperandKind, context: Context, undefined: bool
+    ) -> nodes.Expression:
         """Return an id, a mask or a delta."""
         size = self.vocabulary.subgroup_size
         constant = operation in ("subgroupBroadcast", "subgroupQuadBroadcast")
@@ -200,11 +266,13 @@ class Expressions:
             return word(self.dice.below(limit))
         if kind is OperandKind.ID:
             if not undefined or self.dice.chance(0.3):
-                ids: tuple[Expression, ...] = (FIRST_ACTIVE, LAST_ACTIVE, LANE)
+                ids: tuple[nodes.Expression, ...] = (FIRST_ACTIVE, LAST_ACTIVE, LANE)
                 return self.dice.choose(ids) if ballots else LANE
             if self.dice.chance(0.3):
-                return Apply("^", "uint", (LANE, word(self.dice.below(size))))
-            return Apply("%", "uint", (self.value("uint", context), Builtin("gl_SubgroupSize")))
+                return nodes.Apply("^", "uint", (LANE, word(self.dice.below(size))))
+            return nodes.Apply("%", "uint", (self.value("uint", context), nodes.Builtin("gl_SubgroupSize")))
         if self.dice.chance(0.5):
             return word(self.dice.below(size))
-        return Apply("%", "uint", (self.value("uint", context, depth=1), Builtin("gl_SubgroupSize")))
+        return nodes.Apply(
+            "%", "uint", (self.value("uint", context, depth=1), nodes.Builtin("gl_SubgroupSize"))
+        )

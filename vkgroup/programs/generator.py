@@ -1,4 +1,4 @@
-"""Generator of random programs: scopes, budget and functions, shared by the profiles.
+"""Generator of random programs and their data: choices, scopes, budget and functions of all profiles.
 
 A profile subclasses `Generator` and lists the statements that may stand in a scope, each with its weight. The
 order of random choices is part of what a seed means, so it must not change.
@@ -6,14 +6,51 @@ order of random choices is part of what a seed means, so it must not change.
 
 from __future__ import annotations
 
+import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Protocol, TypeVar
 
-from vkgroup.programs.dice import Dice
-from vkgroup.programs.nodes import Function, Program, Promise, Statement
+import numpy as np
+from numpy.typing import NDArray
+
+from vkgroup.programs.nodes import Block, Function, Program, Promise, Statement
 from vkgroup.programs.rules import Context
+
+T = TypeVar("T")
+
+
+class Dice:
+    """Random choices based on `random.Random.random` alone, whose sequence Python guarantees."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
+
+    def chance(self, probability: float) -> bool:
+        """Return True with this probability."""
+        return self._random.random() < probability
+
+    def below(self, limit: int) -> int:
+        """Return a whole number from 0 to `limit` − 1."""
+        return int(self._random.random() * limit)
+
+    def between(self, first: int, last: int) -> int:
+        """Return a whole number from `first` to `last`."""
+        return first + self.below(last - first + 1)
+
+    def choose(self, options: Sequence[T]) -> T:
+        """Return one of the options."""
+        return options[self.below(len(options))]
+
+    def weighted(self, options: Sequence[tuple[T, float]]) -> T:
+        """Return one of the options, drawn with its weight."""
+        at = self._random.random() * sum(weight for _, weight in options)
+        for option, weight in options:
+            at -= weight
+            if at < 0:
+                return option
+        return options[-1][0]
 
 
 @dataclass
@@ -102,6 +139,18 @@ class Generator(ABC):
         make = self.dice.weighted(self.makers(scope))
         return make(scope)
 
+    def allowed_jumps(self, scope: Scope, *, may_return: bool = True) -> list[str]:
+        """Return the jumps that may stand in a scope."""
+        kinds = ("break", "continue", "return") if may_return and scope.depth > 0 else ("break", "continue")
+        return [kind for kind in kinds if kind in scope.context.jumps]
+
+    def finished(
+        self, seed: int, local_size: tuple[int, int, int], groups: int, body: Block, *, elect: bool = False
+    ) -> Program:
+        """Return the program with this body of main and the functions so far."""
+        functions = tuple(candidate.function for candidate in self.functions)
+        return Program(seed, self.promise, local_size, groups, functions, body, elect)
+
     def next_loop(self) -> int:
         """Return the number of a new loop."""
         self.loops += 1
@@ -133,3 +182,17 @@ class Profile(Protocol):
 def generate(seed: int, profile: Profile) -> Program:
     """Return the program of a seed; the same seed and profile give the same program."""
     return profile.program(seed, Dice(seed))
+
+
+Words = NDArray[np.uint32]
+
+
+def random_words(program: Program) -> Words:
+    """Return one word for each invocation, (workgroups, invocations of one).
+
+    A hash instead of NumPy's generators: these may change between versions of NumPy.
+    """
+    index = np.arange(program.invocations, dtype=np.uint64) + np.uint64(program.seed * 0x9E3779B1 % 2**32)
+    mixed = index * np.uint64(0xD6E8FEB86659FD93)
+    mixed = (mixed ^ mixed >> np.uint64(32)) * np.uint64(0xD6E8FEB86659FD93)
+    return (mixed >> np.uint64(32)).astype(np.uint32).reshape(program.groups, program.local_invocations)

@@ -2,56 +2,14 @@
 
 from __future__ import annotations
 
-from vkgroup.programs.nodes import (
-    Apply,
-    Block,
-    Builtin,
-    Call,
-    Communicate,
-    Compare,
-    Condition,
-    Counter,
-    DataBit,
-    Effect,
-    Elect,
-    Expression,
-    Fixed,
-    FromWord,
-    Function,
-    If,
-    IndexFrom,
-    Jump,
-    LaneIn,
-    Literal,
-    Loop,
-    Number,
-    Observe,
-    OfData,
-    OfLane,
-    OfSubgroup,
-    Operate,
-    Program,
-    Promise,
-    Read,
-    Record,
-    Set,
-    Statement,
-    SubgroupOdd,
-    Switch,
-    ToWord,
-    TripIs,
-    Uniform,
-    Variable,
-    Vote,
-    type_of,
-    walk,
-)
+from vkgroup.programs import nodes
+from vkgroup.programs.nodes import type_of, walk
 from vkgroup.spec.operations import OPERATIONS
 from vkgroup.spec.types import TYPES, GlslType
 
 MODES = {
-    Promise.MAXIMAL: ("SPV_KHR_maximal_reconvergence", 6023),
-    Promise.SUBGROUP: ("SPV_KHR_subgroup_uniform_control_flow", 4421),
+    nodes.Promise.MAXIMAL: ("SPV_KHR_maximal_reconvergence", 6023),
+    nodes.Promise.SUBGROUP: ("SPV_KHR_subgroup_uniform_control_flow", 4421),
 }
 """Execution mode that requests a guarantee: extension and number (SPIR-V, "Execution Mode")."""
 
@@ -66,6 +24,19 @@ EFFECTS = {
     "never": "if (constants[0] == 12345u) { for (;;) { glance(@OBSERVED); } }",
 }
 """Side effects without influence on control flow, by name."""
+
+#: GLSL of conditions and numbers, by the type of the node.
+_DECISIONS: dict[type, str] = {
+    nodes.DataBit: "(data >> {bit}u & 1u) == 1u",
+    nodes.IndexFrom: "gl_LocalInvocationIndex >= constants[{index}]",
+    nodes.SubgroupOdd: "(gl_SubgroupID & 1u) == 1u",
+    nodes.Elect: "subgroupElect()",
+    nodes.Fixed: "constants[{value}]",
+    nodes.OfLane: "lane % {modulus}u",
+    nodes.OfData: "(data >> {shift}u & 3u)",
+    nodes.OfSubgroup: "gl_SubgroupID % {modulus}u",
+    nodes.Counter: "trip{loop}",
+}
 
 #: Operators that are written as functions.
 _CALLS = ("min", "max", "equal", "notEqual", "not")
@@ -95,7 +66,7 @@ class Writer:
     helpers : helper functions that are used, each a kind and a type.
     """
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: nodes.Program) -> None:
         self.helpers: set[tuple[str, str]] = set()
         self._observed = "subgroupElect()" if program.elect else "subgroupBallot(true)"
 
@@ -106,77 +77,57 @@ class Writer:
 
     # Expressions
 
-    def expression(self, e: Expression) -> str:
+    def expression(self, e: nodes.Expression) -> str:
         """Return an expression, in parentheses where it needs them inside another."""
-        if isinstance(e, Read):
+        if isinstance(e, nodes.Read):
             return e.variable.name
-        if isinstance(e, Literal):
+        if isinstance(e, nodes.Literal):
             return literal(TYPES[e.type], e.components)
-        if isinstance(e, Builtin):
+        if isinstance(e, nodes.Builtin):
             return e.name
-        if isinstance(e, Counter):
+        if isinstance(e, nodes.Counter):
             return f"trip{e.loop}"
-        if isinstance(e, Condition):
-            return f"({self._condition(e)})"
-        if isinstance(e, Number):
-            return f"({self._number(e)})"
-        if isinstance(e, Compare):
+        if isinstance(e, nodes.Condition | nodes.Number):
+            return f"({self._decision(e)})"
+        if isinstance(e, nodes.Compare):
             return f"({self.expression(e.left)} {e.operator} {self.expression(e.right)})"
-        if isinstance(e, ToWord):
+        if isinstance(e, nodes.ToWord):
             if type_of(e.value) == "uint":
                 return self.expression(e.value)
             return f"{self._use('word', type_of(e.value))}({self.bare(e.value)})"
-        if isinstance(e, FromWord):
+        if isinstance(e, nodes.FromWord):
             return f"{self._use('make', e.type)}({self.bare(e.word)})"
-        if isinstance(e, Communicate):
+        if isinstance(e, nodes.Communicate):
             return self._communicate(e)
         return self._apply(e)
 
-    def bare(self, e: Expression) -> str:
+    def bare(self, e: nodes.Expression) -> str:
         """Return an expression without parentheses around it."""
-        if isinstance(e, Condition):
-            return self._condition(e)
-        if isinstance(e, Number):
-            return self._number(e)
+        if isinstance(e, nodes.Condition | nodes.Number):
+            return self._decision(e)
         text = self.expression(e)
-        if isinstance(e, Compare) or (isinstance(e, Apply) and text.startswith("(")):
+        if isinstance(e, nodes.Compare) or (isinstance(e, nodes.Apply) and text.startswith("(")):
             return text[1:-1]
         return text
 
-    def _condition(self, c: Condition) -> str:
-        if isinstance(c, LaneIn):
-            words = ", ".join(f"0x{c.mask >> 32 * word & 0xFFFFFFFF:x}u" for word in range(4))
+    def _decision(self, d: nodes.Condition | nodes.Number) -> str:
+        if isinstance(d, nodes.LaneIn):
+            words = ", ".join(f"0x{d.mask >> 32 * word & 0xFFFFFFFF:x}u" for word in range(4))
             return f"has_bit(uvec4({words}), lane)"
-        if isinstance(c, DataBit):
-            return f"(data >> {c.bit}u & 1u) == 1u"
-        if isinstance(c, IndexFrom):
-            return f"gl_LocalInvocationIndex >= constants[{c.index}]"
-        if isinstance(c, SubgroupOdd):
-            return "(gl_SubgroupID & 1u) == 1u"
-        if isinstance(c, Uniform):
-            return f"constants[3] == {3 if c.value else 4}u"
-        if isinstance(c, TripIs):
-            return f"trip{c.loop} == {'lane' if c.value is None else f'{c.value}u'}"
-        if isinstance(c, Elect):
-            return "subgroupElect()"
-        if isinstance(c, Vote):
-            other = "== subgroupBallot(true)" if c.every else "!= uvec4(0u)"
-            return f"subgroupBallot({self.bare(c.condition)}) {other}"
-        return f"!({self.bare(c.condition)})"
+        if isinstance(d, nodes.Uniform):
+            return f"constants[3] == {3 if d.value else 4}u"
+        if isinstance(d, nodes.TripIs):
+            return f"trip{d.loop} == {'lane' if d.value is None else f'{d.value}u'}"
+        if isinstance(d, nodes.Vote):
+            other = "== subgroupBallot(true)" if d.every else "!= uvec4(0u)"
+            return f"subgroupBallot({self.bare(d.condition)}) {other}"
+        if isinstance(d, nodes.Not):
+            return f"!({self.bare(d.condition)})"
+        if isinstance(d, nodes.OfLane) and d.base:
+            return f"{d.base}u + lane % {d.modulus}u"
+        return _DECISIONS[type(d)].format(**vars(d))
 
-    def _number(self, n: Number) -> str:
-        if isinstance(n, Fixed):
-            return f"constants[{n.value}]"
-        if isinstance(n, OfLane):
-            rest = f"lane % {n.modulus}u"
-            return f"{n.base}u + {rest}" if n.base else rest
-        if isinstance(n, OfData):
-            return f"(data >> {n.shift}u & 3u)"
-        if isinstance(n, OfSubgroup):
-            return f"gl_SubgroupID % {n.modulus}u"
-        return f"trip{n.loop}"
-
-    def _apply(self, e: Apply) -> str:
+    def _apply(self, e: nodes.Apply) -> str:
         if e.operator in _CALLS:
             return f"{e.operator}({', '.join(self.bare(argument) for argument in e.arguments)})"
         if len(e.arguments) == 1:
@@ -186,7 +137,7 @@ class Writer:
             return f"{self._use('settle', e.type)}({text})"
         return f"({text})"
 
-    def _communicate(self, e: Communicate) -> str:
+    def _communicate(self, e: nodes.Communicate) -> str:
         operation, type_ = OPERATIONS[e.operation], TYPES[e.type]
         arguments = [self.bare(argument) for argument in e.arguments]
         if type_.scalar.kind == "float" and operation.operator == "Mul":
@@ -201,47 +152,50 @@ class Writer:
 
     # Statements
 
-    def block(self, block: Block, depth: int) -> list[str]:
+    def block(self, block: nodes.Block, depth: int) -> list[str]:
         """Return the lines of a block, indented by so many levels."""
         return [line for statement in block for line in self._statement(statement, depth)]
 
-    def _statement(self, s: Statement, depth: int) -> list[str]:
-        if isinstance(s, If):
+    def _statement(self, s: nodes.Statement, depth: int) -> list[str]:
+        if isinstance(s, nodes.If):
             pad = "    " * depth
             lines = [f"{pad}if ({self.bare(s.condition)}) {{", *self.block(s.then, depth + 1)]
             if s.otherwise:
                 lines += [f"{pad}}} else {{", *self.block(s.otherwise, depth + 1)]
             return [*lines, f"{pad}}}"]
-        if isinstance(s, Loop):
+        if isinstance(s, nodes.Loop):
             return self._loop(s, depth)
-        if isinstance(s, Switch):
+        if isinstance(s, nodes.Switch):
             return self._switch(s, depth)
         return ["    " * depth + line for line in self._simple(s)]
 
-    def _simple(self, s: Observe | Effect | Set | Operate | Record | Jump | Call) -> list[str]:
+    def _simple(
+        self,
+        s: nodes.Observe | nodes.Effect | nodes.Set | nodes.Operate | nodes.Record | nodes.Jump | nodes.Call,
+    ) -> list[str]:
         """Return the lines of a statement that contains no other."""
-        if isinstance(s, Observe):
+        if isinstance(s, nodes.Observe):
             return [f"{self._observe(s)};"]
-        if isinstance(s, Effect):
+        if isinstance(s, nodes.Effect):
             return [EFFECTS[s.kind].replace("@OBSERVED", self._observed)]
-        if isinstance(s, Set):
+        if isinstance(s, nodes.Set):
             return [f"{s.target.name} = {self.bare(s.value)};"]
-        if isinstance(s, Operate):
+        if isinstance(s, nodes.Operate):
             return self._operate(s)
-        if isinstance(s, Record):
+        if isinstance(s, nodes.Record):
             self._use("record", type_of(s.value))
             return [f"record({s.step}u, {self.bare(s.value)});"]
-        if isinstance(s, Jump):
+        if isinstance(s, nodes.Jump):
             jump = s.kind if s.value is None else f"{s.kind} {self.bare(s.value)}"
             return [f"{jump};" if s.condition is None else f"if ({self.bare(s.condition)}) {jump};"]
         target = "" if s.target is None else f"{s.target.name} = "
         arguments = ", ".join(self.bare(argument) for argument in s.arguments)
         return [f"{target}function{s.function}({arguments});"]
 
-    def _observe(self, o: Observe) -> str:
+    def _observe(self, o: nodes.Observe) -> str:
         return f"glance({self._observed})" if o.unpredictable else f"record({o.place}u, {self._observed})"
 
-    def _operate(self, s: Operate) -> list[str]:
+    def _operate(self, s: nodes.Operate) -> list[str]:
         result = type_of(s.call)
         self._use("record", result)
         name = f"step{s.step}"
@@ -253,7 +207,7 @@ class Writer:
             lines.append(f"{s.target.name} = {name};")
         return lines
 
-    def _loop(self, s: Loop, depth: int) -> list[str]:
+    def _loop(self, s: nodes.Loop, depth: int) -> list[str]:
         pad, trip = "    " * depth, f"trip{s.number}"
         more, end = self._more(s), f"{pad}}}"
         body, rest = self.block(s.body, depth + 1), self.block(s.rest, depth + 1)
@@ -271,17 +225,17 @@ class Writer:
             return [begin, f"{pad}while ({more}) {{", raised, *body, end]
         return [begin, f"{pad}do {{", raised, *body, f"{pad}}} while ({more});"]
 
-    def _more(self, s: Loop) -> str:
+    def _more(self, s: nodes.Loop) -> str:
         """Return the condition for another trip; empty for a loop that ends by elections."""
         if s.trips is None:
             return ""
         trips = self.bare(s.trips)
-        if s.limit is not None and s.trips != Literal("uint", (s.limit,)):
+        if s.limit is not None and s.trips != nodes.Literal("uint", (s.limit,)):
             trips = f"min({trips}, {s.limit}u)"
         more = f"trip{s.number} < {trips}"
         return f"{s.vote}({more})" if s.vote else more
 
-    def _switch(self, s: Switch, depth: int) -> list[str]:
+    def _switch(self, s: nodes.Switch, depth: int) -> list[str]:
         pad = "    " * depth
         if s.modulus is None:
             selector = self.bare(s.selector)
@@ -297,13 +251,13 @@ class Writer:
 
     # Functions
 
-    def function(self, f: Function) -> list[str]:
+    def function(self, f: nodes.Function) -> list[str]:
         """Return the lines of a function."""
         if f.result is None:
             return [f"void function{f.number}() {{", *self.block(f.body, 1), "}"]
         parameters = ", ".join(f"{p.type} {p.name}" for p in f.parameters)
         variables = self.declarations(
-            (*f.body, Record(0, Read(f.result))), f.parameters[0].name, f.parameters
+            (*f.body, nodes.Record(0, nodes.Read(f.result))), f.parameters[0].name, f.parameters
         )
         return [
             f"{f.result.type} function{f.number}({parameters}) {{",
@@ -313,9 +267,9 @@ class Writer:
             "}",
         ]
 
-    def declarations(self, body: Block, word: str, known: tuple[Variable, ...] = ()) -> list[str]:
+    def declarations(self, body: nodes.Block, word: str, known: tuple[nodes.Variable, ...] = ()) -> list[str]:
         """Return the declarations of a body's variables, each initialized with a value made from a word."""
-        variables = {node for node in walk(body) if isinstance(node, Variable)} - set(known)
+        variables = {node for node in walk(body) if isinstance(node, nodes.Variable)} - set(known)
         lines = []
         for index, variable in enumerate(sorted(variables, key=lambda v: v.name)):
             value = f"{self._use('make', variable.type)}({word} * {2 * index + 1}u + {index}u)"

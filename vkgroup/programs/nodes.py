@@ -417,15 +417,22 @@ class Program:
         return self.groups * self.local_invocations
 
 
+def children(node: Any) -> Iterator[Any]:
+    """Yield the nodes of a node, or of a tuple."""
+    values = node if isinstance(node, tuple) else [getattr(node, field.name) for field in fields(node)]
+    for value in values:
+        if isinstance(value, tuple):
+            yield from children(value)
+        elif hasattr(value, "__dataclass_fields__"):
+            yield value
+
+
 def walk(node: Any) -> Iterator[Any]:
     """Yield a node (or every node of a tuple) and everything in it, parents first."""
-    if isinstance(node, tuple):
-        for part in node:
-            yield from walk(part)
-    elif hasattr(node, "__dataclass_fields__"):
+    if not isinstance(node, tuple):
         yield node
-        for field in fields(node):
-            yield from walk(getattr(node, field.name))
+    for child in children(node):
+        yield from walk(child)
 
 
 def nodes_of(program: Program) -> Iterator[Any]:
@@ -446,6 +453,11 @@ def type_of(expression: Expression) -> str:
         assert result is not None, "barriers are not generated"
         return result.name
     return "uint"
+
+
+def recorded_type(step: Operate | Record) -> str:
+    """Return the name of the GLSL type of the value that a statement records."""
+    return type_of(step.call if isinstance(step, Operate) else step.value)
 
 
 def communicates(condition: Expression) -> bool:

@@ -11,40 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from vkgroup.programs.dice import Dice
-from vkgroup.programs.generator import Budget, CallableFunction, Generator, Maker, Scope
+from vkgroup.programs import nodes
+from vkgroup.programs.generator import Budget, CallableFunction, Dice, Generator, Maker, Scope
 from vkgroup.programs.glsl import EFFECTS
-from vkgroup.programs.nodes import (
-    Block,
-    Call,
-    Case,
-    Condition,
-    Counter,
-    DataBit,
-    Effect,
-    Elect,
-    Fixed,
-    Function,
-    If,
-    IndexFrom,
-    Jump,
-    LaneIn,
-    Loop,
-    Not,
-    Number,
-    Observe,
-    OfData,
-    OfLane,
-    OfSubgroup,
-    Program,
-    Promise,
-    Statement,
-    SubgroupOdd,
-    Switch,
-    TripIs,
-    Uniform,
-    Vote,
-)
 from vkgroup.programs.rules import NO_JUMPS, Context
 
 LOCAL_SIZES = (
@@ -77,18 +46,16 @@ class Observations:
     local_size : shape of the workgroups.
     """
 
-    promise: Promise
+    promise: nodes.Promise
     elect: bool
     nesting: int
     local_size: tuple[int, int, int]
 
-    def program(self, seed: int, dice: Dice) -> Program:
+    def program(self, seed: int, dice: Dice) -> nodes.Program:
         """Make a program."""
         x, y, z = self.local_size
         generator = _Generator(dice, self.promise, self.nesting, x * y * z)
-        body = generator.main()
-        functions = tuple(candidate.function for candidate in generator.functions)
-        return Program(seed, self.promise, self.local_size, GROUPS, functions, body, self.elect)
+        return generator.finished(seed, self.local_size, GROUPS, generator.main(), elect=self.elect)
 
 
 class _Generator(Generator):
@@ -98,19 +65,19 @@ class _Generator(Generator):
     constructs.
     """
 
-    def __init__(self, dice: Dice, promise: Promise, nesting: int, invocations: int) -> None:
+    def __init__(self, dice: Dice, promise: nodes.Promise, nesting: int, invocations: int) -> None:
         super().__init__(dice, promise, Budget(8 + 4 * nesting, MOST_ENTRIES))
         self.nesting, self.invocations = nesting, invocations
-        self.maximal = promise is Promise.MAXIMAL
+        self.maximal = promise is nodes.Promise.MAXIMAL
         self.masks = [sum(dice.below(1 << 16) << 16 * part for part in range(8)) for _ in range(5)]
         self.observations = 0
 
     # Blocks
 
-    def main(self) -> Block:
+    def main(self) -> nodes.Block:
         """Make the body of main: constructs with observations between them, whatever they cost."""
         scope = Scope(Context(self.promise))
-        statements: list[Statement] = [self.observation(scope)]
+        statements: list[nodes.Statement] = [self.observation(scope)]
         while self.budget.statements > 0 or self.observations < _FEWEST_OBSERVATIONS:
             self.budget.statements -= 1
             statements.append(self.statement(scope))
@@ -118,24 +85,24 @@ class _Generator(Generator):
             statements.append(self.observation(scope))
         return tuple(statements)
 
-    def block(self, scope: Scope, longest: int = 2) -> Block:
+    def block(self, scope: Scope, longest: int = 2) -> nodes.Block:
         """Make some constructs with observations around them."""
-        statements: list[Statement] = []
+        statements: list[nodes.Statement] = []
         for _ in range(self.dice.between(1, longest)):
             self.budget.statements -= 1
             statements += self.maybe_observation(scope, 0.4)
             statements.append(self.statement(scope))
-            if isinstance(statements[-1], Jump) and self.dice.chance(0.8):
+            if isinstance(statements[-1], nodes.Jump) and self.dice.chance(0.8):
                 return tuple(statements)
             statements += self.maybe_observation(scope, 0.4)
         return tuple(statements)
 
-    def observation(self, scope: Scope) -> Observe:
+    def observation(self, scope: Scope) -> nodes.Observe:
         self.observations += 1
         self.budget.executions -= 0 if scope.context.unpredictable else scope.weight
-        return Observe(self.observations, scope.context.unpredictable)
+        return nodes.Observe(self.observations, scope.context.unpredictable)
 
-    def maybe_observation(self, scope: Scope, chance: float) -> list[Observe]:
+    def maybe_observation(self, scope: Scope, chance: float) -> list[nodes.Observe]:
         """Return a list of one observation, or none."""
         affordable = scope.context.unpredictable or self.budget.executions >= scope.weight
         return [self.observation(scope)] if affordable and self.dice.chance(chance) else []
@@ -157,51 +124,51 @@ class _Generator(Generator):
             (self.jump, 1.6 * bool(self.jumps(scope))),
         )
 
-    def effect(self, scope: Scope) -> Statement:
-        return Effect(self.dice.choose(tuple(EFFECTS)))
+    def effect(self, scope: Scope) -> nodes.Statement:
+        return nodes.Effect(self.dice.choose(tuple(EFFECTS)))
 
     # Conditions
 
-    def condition(self, scope: Scope) -> Condition:
+    def condition(self, scope: Scope) -> nodes.Condition:
         """Make a condition, divergent or uniform."""
-        options: list[tuple[Condition, float]] = [
-            (LaneIn(self.dice.choose(self.masks)), 3.0),
-            (DataBit(self.dice.below(31)), 1.5),
-            (IndexFrom(self.dice.below(self.invocations)), 2.0),
-            (SubgroupOdd(), 0.7),
-            (Uniform(self.dice.chance(0.75)), 2.0),
+        options: list[tuple[nodes.Condition, float]] = [
+            (nodes.LaneIn(self.dice.choose(self.masks)), 3.0),
+            (nodes.DataBit(self.dice.below(31)), 1.5),
+            (nodes.IndexFrom(self.dice.below(self.invocations)), 2.0),
+            (nodes.SubgroupOdd(), 0.7),
+            (nodes.Uniform(self.dice.chance(0.75)), 2.0),
         ]
         condition = self.dice.weighted(options)
         loops = sorted(scope.context.loops)
         if loops and self.dice.chance(0.25):
             value = self.dice.below(3) if self.dice.chance(0.4) else None
-            condition = TripIs(self.dice.choose(loops), value)
+            condition = nodes.TripIs(self.dice.choose(loops), value)
         if self.dice.chance(0.2):
-            condition = Not(condition)
+            condition = nodes.Not(condition)
         if self.maximal and scope.context.together and self.dice.chance(0.1):
-            condition = Vote(self.dice.chance(0.5), condition)
+            condition = nodes.Vote(self.dice.chance(0.5), condition)
         return condition
 
-    def branch(self, scope: Scope) -> Statement:
+    def branch(self, scope: Scope) -> nodes.Statement:
         inside = scope.inside(scope.context)
         condition, then = self.condition(scope), self.block(inside)
         if self.dice.chance(0.5):
-            return If(condition, then)
+            return nodes.If(condition, then)
         # Sometimes both branches are equal, for compilers that merge equal code.
-        return If(condition, then, then if self.dice.chance(0.2) else self.block(inside))
+        return nodes.If(condition, then, then if self.dice.chance(0.2) else self.block(inside))
 
-    def elect_branch(self, scope: Scope) -> Statement:
+    def elect_branch(self, scope: Scope) -> nodes.Statement:
         context = scope.context
         if not self.maximal and not context.unpredictable:
             context = replace(context, unpredictable=True, jumps=NO_JUMPS)
         inside = scope.inside(context)
         then = self.block(inside)
         otherwise = self.block(inside) if self.dice.chance(0.3) else ()
-        return If(Elect(), then, otherwise, unpredictable=context.unpredictable)
+        return nodes.If(nodes.Elect(), then, otherwise, unpredictable=context.unpredictable)
 
     # Loops
 
-    def loop(self, scope: Scope) -> Statement:
+    def loop(self, scope: Scope) -> nodes.Statement:
         number = self.next_loop()
         trips, count = self.trips(scope)
         context = replace(scope.context, loops=scope.context.loops | {number})
@@ -212,21 +179,21 @@ class _Generator(Generator):
         body = self.block(replace(inside, context=inside.context.with_jumps(less=less)))
         rest = self.block(inside) if form == "endless" else ()
         between = self.maybe_observation(inside, 0.3) if form in ("for", "endless") else []
-        return Loop(number, form, trips, body, rest, between=_first(between))
+        return nodes.Loop(number, form, trips, body, rest, between=_first(between))
 
-    def trips(self, scope: Scope) -> tuple[Number, float]:
+    def trips(self, scope: Scope) -> tuple[nodes.Number, float]:
         """Return a number of trips, and about how many these are."""
-        options: list[tuple[tuple[Number, float], float]] = [
-            ((Fixed(self.dice.between(1, 4)), 2.5), 2.0),
-            ((OfLane(self.dice.between(2, 5), self.dice.below(2)), 2.5), 1.5),
-            ((OfData(self.dice.below(30)), 1.5), 1.0),
-            ((OfSubgroup(self.dice.between(2, 4)), 1.5), 0.5),
+        options: list[tuple[tuple[nodes.Number, float], float]] = [
+            ((nodes.Fixed(self.dice.between(1, 4)), 2.5), 2.0),
+            ((nodes.OfLane(self.dice.between(2, 5), self.dice.below(2)), 2.5), 1.5),
+            ((nodes.OfData(self.dice.below(30)), 1.5), 1.0),
+            ((nodes.OfSubgroup(self.dice.between(2, 4)), 1.5), 0.5),
         ]
         if not scope.context.loops and scope.weight * _LANE_TRIPS <= self.budget.executions:
-            options.append(((OfLane(128, 1), _LANE_TRIPS), 0.5))
+            options.append(((nodes.OfLane(128, 1), _LANE_TRIPS), 0.5))
         return self.dice.weighted(options)
 
-    def elect_loop(self, scope: Scope) -> Statement:
+    def elect_loop(self, scope: Scope) -> nodes.Statement:
         number = self.next_loop()
         outer = scope.context
         unpredictable = outer.unpredictable or not self.maximal
@@ -237,7 +204,7 @@ class _Generator(Generator):
             jumps |= {"break"}
         context = replace(outer, loops=outer.loops | {number}, unpredictable=unpredictable, jumps=jumps)
         inside = scope.inside(context, weight=scope.weight * _ELECT_TRIPS)
-        return Loop(
+        return nodes.Loop(
             number, "elect", None, self.block(inside, 1),
             rest=self.block(inside, 1),
             farewell=tuple(self.maybe_observation(replace(inside, weight=scope.weight), 0.7)),
@@ -248,50 +215,56 @@ class _Generator(Generator):
 
     # Switches
 
-    def switch(self, scope: Scope) -> Statement:
+    def switch(self, scope: Scope) -> nodes.Statement:
         inside = scope.inside(scope.context.with_jumps("break"))
         loops = sorted(scope.context.loops)
         if loops and self.dice.chance(0.3):
             loop = self.dice.choose(loops)
-            first, second = (Case((value,), self.block(inside, 1)) for value in (1, 2))
-            return Switch(Counter(loop), (first, second, Case((), self.block(inside, 1), default=True)))
+            first, second = (nodes.Case((value,), self.block(inside, 1)) for value in (1, 2))
+            return nodes.Switch(
+                nodes.Counter(loop), (first, second, nodes.Case((), self.block(inside, 1), default=True))
+            )
         if self.dice.chance(0.3):
             return self.uniform_switch(inside)
         # Under maximal reconvergence, invocations with different selectors may be apart in the same case.
         together = inside.context.together and not self.maximal
         mixed = replace(inside, context=replace(inside.context, together=together))
-        selectors: list[tuple[Number, float]] = [
-            (OfLane(4), 3.0), (OfData(self.dice.below(30)), 2.0), (OfSubgroup(4), 0.7)
+        selectors: list[tuple[nodes.Number, float]] = [
+            (nodes.OfLane(4), 3.0), (nodes.OfData(self.dice.below(30)), 2.0), (nodes.OfSubgroup(4), 0.7)
         ]  # fmt: skip
         selector = self.dice.weighted(selectors)
         kind = self.dice.choose(("single", "single", "merged", "falling", "default"))
         if kind == "single":
-            return Switch(selector, tuple(Case((value,), self.block(inside, 1)) for value in range(4)))
+            return nodes.Switch(
+                selector, tuple(nodes.Case((value,), self.block(inside, 1)) for value in range(4))
+            )
         if kind == "merged":
-            return Switch(selector, tuple(Case(pair, self.block(mixed)) for pair in ((0, 1), (2, 3))))
+            return nodes.Switch(
+                selector, tuple(nodes.Case(pair, self.block(mixed)) for pair in ((0, 1), (2, 3)))
+            )
         if kind == "falling":
-            return Switch(
+            return nodes.Switch(
                 selector,
                 (
-                    Case((2,), self.block(inside, 1), falls=True),
-                    Case((0,), self.block(mixed, 1), falls=self.dice.chance(0.5)),
-                    Case((3,), self.block(mixed, 1)),
+                    nodes.Case((2,), self.block(inside, 1), falls=True),
+                    nodes.Case((0,), self.block(mixed, 1), falls=self.dice.chance(0.5)),
+                    nodes.Case((3,), self.block(mixed, 1)),
                 ),
             )
-        single = Case((1,), self.block(inside, 1))
-        return Switch(selector, (single, Case((), self.block(mixed, 1), default=True)))
+        single = nodes.Case((1,), self.block(inside, 1))
+        return nodes.Switch(selector, (single, nodes.Case((), self.block(mixed, 1), default=True)))
 
-    def uniform_switch(self, inside: Scope) -> Statement:
+    def uniform_switch(self, inside: Scope) -> nodes.Statement:
         """Make a switch of which all invocations take the second case."""
         value = self.dice.below(5)
         never = replace(inside, weight=0.0)
         falls = self.dice.chance(0.3)
-        return Switch(
-            Fixed(value),
+        return nodes.Switch(
+            nodes.Fixed(value),
             (
-                Case((value + 1,), self.block(never, 1)),
-                Case((value,), self.block(inside), falls=falls),
-                Case((value + 2,), self.block(inside if falls else never, 1)),
+                nodes.Case((value + 1,), self.block(never, 1)),
+                nodes.Case((value,), self.block(inside), falls=falls),
+                nodes.Case((value + 2,), self.block(inside if falls else never, 1)),
             ),
         )
 
@@ -299,36 +272,32 @@ class _Generator(Generator):
 
     def jumps(self, scope: Scope) -> list[str]:
         """Return the jumps that may stand in a scope."""
-        allowed = scope.context.jumps
         # Invocations that return from main record nothing more.
-        often = scope.in_function or self.dice.chance(0.1)
-        return [kind for kind in ("break", "continue") if kind in allowed] + ["return"] * (
-            "return" in allowed and scope.depth > 0 and often
-        )
+        return self.allowed_jumps(scope, may_return=scope.in_function or self.dice.chance(0.1))
 
-    def jump(self, scope: Scope) -> Statement:
+    def jump(self, scope: Scope) -> nodes.Statement:
         kinds = self.jumps(scope)
         if not kinds:
             return self.effect(scope)
-        jump: Block = (Jump(self.dice.choose(kinds)),)
+        jump: nodes.Block = (nodes.Jump(self.dice.choose(kinds)),)
         form = self.dice.below(10)
         if form < 4 or scope.depth >= self.nesting:
             return jump[0]
         before = tuple(self.maybe_observation(scope, 0.5))
         condition = self.condition(replace(scope, context=replace(scope.context, together=False)))
-        return If(condition, before + jump, jump if form == 9 else ())
+        return nodes.If(condition, before + jump, jump if form == 9 else ())
 
-    def call(self, scope: Scope) -> Statement:
+    def call(self, scope: Scope) -> nodes.Statement:
         if self.callable_functions(scope) and self.dice.chance(0.5):
-            return Call(self.choose_function(scope).number)
+            return nodes.Call(self.choose_function(scope).number)
         before, outer = self.budget.executions, scope.context
         jumps = NO_JUMPS if outer.unpredictable else frozenset({"return"})
         context = Context(self.promise, outer.together, jumps, unpredictable=outer.unpredictable)
         inside = Scope(context, scope.depth + 1, scope.weight, in_function=True)
-        function = Function(len(self.functions), self.block(inside), together=outer.together)
+        function = nodes.Function(len(self.functions), self.block(inside), together=outer.together)
         executions = (before - self.budget.executions) / max(scope.weight, 1.0)
         self.functions.append(CallableFunction(function, executions, outer.unpredictable))
-        return Call(function.number)
+        return nodes.Call(function.number)
 
     def may_call(self, candidate: CallableFunction, scope: Scope) -> bool:
         context = scope.context
@@ -336,6 +305,6 @@ class _Generator(Generator):
         return same_paths and candidate.function.together == context.together
 
 
-def _first(observations: list[Observe]) -> Observe | None:
+def _first(observations: list[nodes.Observe]) -> nodes.Observe | None:
     """Return the observation of a list that has one or none."""
     return observations[0] if observations else None

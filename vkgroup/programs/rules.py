@@ -22,41 +22,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from vkgroup.programs.nodes import (
-    Apply,
-    Block,
-    Builtin,
-    Call,
-    Communicate,
-    Compare,
-    Counter,
-    Elect,
-    Expression,
-    FromWord,
-    If,
-    Jump,
-    Literal,
-    Loop,
-    Observe,
-    Operate,
-    Program,
-    Promise,
-    Read,
-    Record,
-    Set,
-    Statement,
-    Switch,
-    ToWord,
-    TripIs,
-    walk,
-)
+from vkgroup.programs import nodes
+from vkgroup.programs.nodes import children, walk
 from vkgroup.spec.operations import OPERATIONS, OperandKind
-
-_UNIFORM_BUILTINS = {
-    Promise.WORKGROUP: {"gl_WorkGroupID.x", "gl_SubgroupSize"},
-    Promise.SUBGROUP: {"gl_WorkGroupID.x", "gl_SubgroupSize", "gl_SubgroupID"},
-    Promise.MAXIMAL: {"gl_WorkGroupID.x", "gl_SubgroupSize", "gl_SubgroupID"},
-}
 
 #: Operations whose result is the same in all invocations that execute them together.
 _UNIFORM_RESULTS = frozenset(
@@ -66,11 +34,11 @@ _UNIFORM_RESULTS = frozenset(
     or name in ("subgroupAll", "subgroupAny", "subgroupBallot", "subgroupBroadcastFirst", "subgroupAllEqual")
 )
 
-ANY_ACTIVE = Communicate("subgroupBallot", "bool", (Literal("bool", (1,)),))
+ANY_ACTIVE = nodes.Communicate("subgroupBallot", "bool", (nodes.Literal("bool", (1,)),))
 """The ballot of all active invocations: never empty."""
 
-LAST_ACTIVE = Communicate("subgroupBallotFindMSB", "uvec4", (ANY_ACTIVE,))
-FIRST_ACTIVE = Communicate("subgroupBallotFindLSB", "uvec4", (ANY_ACTIVE,))
+LAST_ACTIVE = nodes.Communicate("subgroupBallotFindMSB", "uvec4", (ANY_ACTIVE,))
+FIRST_ACTIVE = nodes.Communicate("subgroupBallotFindLSB", "uvec4", (ANY_ACTIVE,))
 
 NO_JUMPS: frozenset[str] = frozenset()
 
@@ -86,10 +54,10 @@ class Context:
     jumps : the kinds of `Jump` that are allowed, for any invocation.
     loops : numbers of the enclosing loops of this function.
     uniform_counters : those whose counter is the same in all invocations that are together.
-    unpredictable : whether it depends on elections with unknown outcome which invocations get here.
+    unpredictable : whether the invocations that get here depend on elections with unknown outcome.
     """
 
-    promise: Promise
+    promise: nodes.Promise
     together: bool = True
     jumps: frozenset[str] = frozenset({"return"})
     loops: frozenset[int] = frozenset()
@@ -100,42 +68,35 @@ class Context:
         """Return the same with other jumps."""
         return replace(self, jumps=(self.jumps | set(more)) - {less})
 
-    def is_uniform(self, expression: Expression) -> bool:
+    def is_uniform(self, expression: nodes.Expression) -> bool:
         """Whether an expression is the same in all invocations that are together here."""
-        if isinstance(expression, Literal):
-            return True
-        if isinstance(expression, Builtin):
-            return expression.name in _UNIFORM_BUILTINS[self.promise]
-        if isinstance(expression, Counter):
+        if isinstance(expression, nodes.Builtin):
+            of_workgroup = expression.name in ("gl_WorkGroupID.x", "gl_SubgroupSize")
+            of_subgroup = self.promise is not nodes.Promise.WORKGROUP and expression.name == "gl_SubgroupID"
+            return of_workgroup or of_subgroup
+        if isinstance(expression, nodes.Counter):
             return expression.loop in self.uniform_counters
-        if isinstance(expression, Apply):
-            return all(self.is_uniform(argument) for argument in expression.arguments)
-        if isinstance(expression, Compare):
-            return self.is_uniform(expression.left) and self.is_uniform(expression.right)
-        if isinstance(expression, ToWord):
-            return self.is_uniform(expression.value)
-        if isinstance(expression, FromWord):
-            return self.is_uniform(expression.word)
-        if isinstance(expression, Communicate):
+        if isinstance(expression, nodes.Communicate):
             # The result is uniform in a subgroup, not in the workgroup.
-            if self.promise is Promise.WORKGROUP:
+            if self.promise is nodes.Promise.WORKGROUP:
                 return False
             return expression.operation in _UNIFORM_RESULTS or expression in (FIRST_ACTIVE, LAST_ACTIVE)
-        return False
+        computed = nodes.Literal | nodes.Apply | nodes.Compare | nodes.ToWord | nodes.FromWord
+        return isinstance(expression, computed) and all(map(self.is_uniform, children(expression)))
 
     def _divergent(self) -> Context:
         """Return the context inside a construct that invocations enter on different paths."""
-        if self.promise is Promise.MAXIMAL:
+        if self.promise is nodes.Promise.MAXIMAL:
             return self
         return replace(self, together=False, jumps=NO_JUMPS)
 
-    def branch(self, condition: Expression) -> Context:
+    def branch(self, condition: nodes.Expression) -> Context:
         """Return the context inside a selection."""
         return self if self.is_uniform(condition) else self._divergent()
 
-    def loop(self, loop: Loop) -> Context:
+    def loop(self, loop: nodes.Loop) -> Context:
         """Return the context inside a loop's body."""
-        voted = bool(loop.vote) and self.promise is not Promise.WORKGROUP
+        voted = bool(loop.vote) and self.promise is not nodes.Promise.WORKGROUP
         # The trips are evaluated before each trip, where the loop's own counter is not yet known.
         uniform = voted or (loop.trips is not None and self.is_uniform(loop.trips))
         context = self if uniform else self._divergent()
@@ -143,7 +104,7 @@ class Context:
         context = replace(context, loops=context.loops | {loop.number}, uniform_counters=counters)
         return context.with_jumps("break", "continue")
 
-    def case(self, switch: Switch, index: int) -> Context:
+    def case(self, switch: nodes.Switch, index: int) -> Context:
         """Return the context inside a case of a switch."""
         if self.is_uniform(switch.selector):
             return self.with_jumps("break")
@@ -151,14 +112,14 @@ class Context:
         return context if _has_one_value(switch, index) else replace(context, together=False)
 
 
-def function_context(promise: Promise, together: bool) -> Context:
+def function_context(promise: nodes.Promise, together: bool) -> Context:
     """Return the context at the start of a function with a result."""
     # Only maximal reconvergence reunites invocations that returned at different statements.
-    returns = together or promise is Promise.MAXIMAL
+    returns = together or promise is nodes.Promise.MAXIMAL
     return Context(promise, together=together, jumps=frozenset({"return"}) if returns else NO_JUMPS)
 
 
-def _has_one_value(switch: Switch, index: int) -> bool:
+def _has_one_value(switch: nodes.Switch, index: int) -> bool:
     """Whether exactly one selector value reaches a case, and nothing falls into it."""
     case = switch.cases[index]
     labelled = {label for other in switch.cases for label in other.labels}
@@ -170,7 +131,7 @@ def _has_one_value(switch: Switch, index: int) -> bool:
     return values == 1 and not (index and switch.cases[index - 1].falls)
 
 
-def may_be_undefined(call: Communicate, subgroup_size: int) -> bool:
+def may_be_undefined(call: nodes.Communicate, subgroup_size: int) -> bool:
     """Whether some result of an operation may be undefined, judged by the operation and its second operand.
 
     Parameters
@@ -183,24 +144,24 @@ def may_be_undefined(call: Communicate, subgroup_size: int) -> bool:
         return True
     second = call.arguments[1] if len(call.arguments) > 1 else None
     if OperandKind.CLUSTER_SIZE in kinds:
-        return not isinstance(second, Literal) or second.components[0] > subgroup_size
+        return not isinstance(second, nodes.Literal) or second.components[0] > subgroup_size
     if OperandKind.ID in kinds:
-        own = second == Builtin("gl_SubgroupInvocationID") and call.operation == "subgroupShuffle"
+        own = second == nodes.Builtin("gl_SubgroupInvocationID") and call.operation == "subgroupShuffle"
         return not (own or second in (FIRST_ACTIVE, LAST_ACTIVE))
     if call.operation in ("subgroupBallotFindLSB", "subgroupBallotFindMSB"):
         return call.arguments[0] != ANY_ACTIVE
     if call.operation == "subgroupBallotBitExtract":
-        return not (isinstance(second, Apply) and second.operator == "%")
+        return not (isinstance(second, nodes.Apply) and second.operator == "%")
     moves = {OperandKind.MASK, OperandKind.DELTA}
     return bool(moves & set(kinds)) or call.operation.startswith("subgroupQuad")
 
 
-def reads_undefined(expression: Expression) -> bool:
+def reads_undefined(expression: nodes.Expression) -> bool:
     """Whether an expression reads a variable that may hold an undefined value."""
-    return any(isinstance(node, Read) and node.variable.undefined for node in walk(expression))
+    return any(isinstance(node, nodes.Read) and node.variable.undefined for node in walk(expression))
 
 
-def value_faults(program: Program, subgroup_size: int) -> list[str]:
+def value_faults(program: nodes.Program, subgroup_size: int) -> list[str]:
     """Return the rules that a program which records values breaks; empty if none.
 
     Parameters
@@ -214,12 +175,12 @@ def value_faults(program: Program, subgroup_size: int) -> list[str]:
     return faults
 
 
-def observation_faults(program: Program) -> list[str]:
+def observation_faults(program: nodes.Program) -> list[str]:
     """Return the rules that a program which records observations breaks; empty if none.
 
-    Checked is what leaving out parts of a generated program can break. The generator alone sees to it that
-    elections under maximal reconvergence stand only where the active invocations are known: that stays true,
-    because parts move outward and switches keep their labels.
+    The rules are those that removing parts of a generated program can break. The generator alone ensures that
+    elections under maximal reconvergence stand where the active invocations are known; removing parts keeps
+    this, because parts move outward and switches keep their labels.
     """
     return list(_ObservationChecker(program).block(program.body, Context(program.promise)))
 
@@ -227,44 +188,41 @@ def observation_faults(program: Program) -> list[str]:
 class _Checker:
     """Walks a program with the context of each statement; yields the rules of structure that are broken."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: nodes.Program) -> None:
         self.functions = {function.number: function for function in program.functions}
 
-    def block(self, block: Block, context: Context) -> Iterator[str]:
-        """Yield the faults of a block."""
-        names = [f"trip{s.number}" for s in block if isinstance(s, Loop)]
-        names += [f"step{s.step}" for s in block if isinstance(s, Operate)]
+    def block(self, block: nodes.Block, context: Context) -> Iterator[str]:
+        names = [f"trip{s.number}" for s in block if isinstance(s, nodes.Loop)]
+        names += [f"step{s.step}" for s in block if isinstance(s, nodes.Operate)]
         if len(names) > len(set(names)):
             yield "a block declares the same name twice"
         for statement in block:
             yield from self.statement(statement, context)
 
-    def statement(self, statement: Statement, context: Context) -> Iterator[str]:
-        """Yield the faults of a statement."""
+    def statement(self, statement: nodes.Statement, context: Context) -> Iterator[str]:
         for expression, _ in _expressions(statement):
             for node in walk(expression):
-                if isinstance(node, Counter | TripIs) and node.loop not in context.loops:
+                if isinstance(node, nodes.Counter | nodes.TripIs) and node.loop not in context.loops:
                     yield f"the counter of loop {node.loop} is read outside the loop"
-        if isinstance(statement, If):
+        if isinstance(statement, nodes.If):
             yield from self.selection(statement, context)
-        elif isinstance(statement, Loop):
+        elif isinstance(statement, nodes.Loop):
             if statement.number in context.loops:
                 yield f"loop {statement.number} stands inside itself"
             yield from self.loop(statement, context)
-        elif isinstance(statement, Switch):
+        elif isinstance(statement, nodes.Switch):
             yield from self._switch(statement, context)
-        elif isinstance(statement, Jump):
+        elif isinstance(statement, nodes.Jump):
             yield from self.jump(statement, context)
-        elif isinstance(statement, Call):
+        elif isinstance(statement, nodes.Call):
             yield from self.call(statement, context)
 
-    def selection(self, selection: If, context: Context) -> Iterator[str]:
-        """Yield the faults of a selection."""
+    def selection(self, selection: nodes.If, context: Context) -> Iterator[str]:
         inside = self.inside(selection, context)
         yield from self.block(selection.then, inside)
         yield from self.block(selection.otherwise, inside)
 
-    def loop(self, loop: Loop, context: Context) -> Iterator[str]:
+    def loop(self, loop: nodes.Loop, context: Context) -> Iterator[str]:
         """Yield the faults of a loop that is not left by elections."""
         inside = self.inside(loop, context)
         # An invocation that continues before the only exit never ends.
@@ -273,7 +231,7 @@ class _Checker:
         if loop.between is not None:
             yield from self.statement(loop.between, replace(inside, jumps=NO_JUMPS))
 
-    def _switch(self, switch: Switch, context: Context) -> Iterator[str]:
+    def _switch(self, switch: nodes.Switch, context: Context) -> Iterator[str]:
         labels = [label for case in switch.cases for label in case.labels]
         if len(set(labels)) != len(labels) or sum(case.default for case in switch.cases) > 1:
             yield "a switch has the same label twice"
@@ -284,97 +242,101 @@ class _Checker:
         for index, case in enumerate(switch.cases):
             if not case.labels and not case.default:
                 yield "a case has no label"
-            yield from self.block(case.body, self.inside_case(switch, index, context))
+            yield from self.block(case.body, self.inside(switch, context, index))
 
-    def jump(self, jump: Jump, context: Context) -> Iterator[str]:
-        """Yield the faults of a jump."""
+    def jump(self, jump: nodes.Jump, context: Context) -> Iterator[str]:
         if jump.kind not in context.jumps:
             yield f"{jump.kind} leaves a construct that must not be left here"
 
-    def call(self, call: Call, context: Context) -> Iterator[str]:
+    def call(self, call: nodes.Call, context: Context) -> Iterator[str]:
         """Yield the faults of a call."""
         raise NotImplementedError
 
-    def inside(self, construct: If | Loop, context: Context) -> Context:
-        """Return the context inside a selection or a loop."""
-        raise NotImplementedError
-
-    def inside_case(self, switch: Switch, index: int, context: Context) -> Context:
-        """Return the context inside a case."""
+    def inside(
+        self, construct: nodes.If | nodes.Loop | nodes.Switch, context: Context, index: int = 0
+    ) -> Context:
+        """Return the context inside a construct; of a switch inside the case of this index."""
         raise NotImplementedError
 
 
 class _ValueChecker(_Checker):
-    def __init__(self, program: Program, subgroup_size: int) -> None:
+    def __init__(self, program: nodes.Program, subgroup_size: int) -> None:
         super().__init__(program)
         self.subgroup_size = subgroup_size
 
-    def inside(self, construct: If | Loop, context: Context) -> Context:
-        if isinstance(construct, If):
+    def inside(
+        self, construct: nodes.If | nodes.Loop | nodes.Switch, context: Context, index: int = 0
+    ) -> Context:
+        if isinstance(construct, nodes.If):
             return context.branch(construct.condition)
-        return context.loop(construct)
+        return (
+            context.loop(construct) if isinstance(construct, nodes.Loop) else context.case(construct, index)
+        )
 
-    def inside_case(self, switch: Switch, index: int, context: Context) -> Context:
-        return context.case(switch, index)
-
-    def statement(self, statement: Statement, context: Context) -> Iterator[str]:
+    def statement(self, statement: nodes.Statement, context: Context) -> Iterator[str]:
         yield from self._values(statement, context)
         yield from super().statement(statement, context)
 
-    def call(self, call: Call, context: Context) -> Iterator[str]:
+    def call(self, call: nodes.Call, context: Context) -> Iterator[str]:
         function = self.functions[call.function]
         if function.together and not context.together:
             yield f"function {call.function} is called where the active invocations are unknown"
         if function.result is not None and function.result.undefined:
             yield "a function returns a value that may be undefined"
 
-    def jump(self, jump: Jump, context: Context) -> Iterator[str]:
+    def jump(self, jump: nodes.Jump, context: Context) -> Iterator[str]:
         yield from super().jump(jump, context)
-        if context.promise is Promise.MAXIMAL or not context.together or jump.condition is None:
+        if context.promise is nodes.Promise.MAXIMAL or not context.together or jump.condition is None:
             return
         if not context.is_uniform(jump.condition):
             yield f"{jump.kind} makes invocations diverge that must stay together"
 
-    def _values(self, statement: Statement, context: Context) -> Iterator[str]:
+    def _values(self, statement: nodes.Statement, context: Context) -> Iterator[str]:
         """Check the expressions of one statement, not those of the statements in it."""
         for expression, defined in _expressions(statement):
             if defined and reads_undefined(expression):
                 yield f"{type(statement).__name__} depends on a value that may be undefined"
             for node in walk(expression):
-                if isinstance(node, Communicate):
+                if isinstance(node, nodes.Communicate):
                     yield from self._communicate(node, context)
                 elif _contains_communication(node):
                     yield "a subgroup operation stands inside another expression"
-                if isinstance(node, Apply) and node.operator in ("&&", "||") and reads_undefined(node):
+                if isinstance(node, nodes.Apply) and node.operator in ("&&", "||") and reads_undefined(node):
                     # Their second operand is evaluated in a branch.
                     yield f"{node.operator} depends on a value that may be undefined"
-        if isinstance(statement, Loop) and statement.vote and not context.together:
+        if isinstance(statement, nodes.Loop) and statement.vote and not context.together:
             yield "a loop votes where the active invocations are unknown"
-        if isinstance(statement, Operate) and statement.target is not None:
+        if isinstance(statement, nodes.Operate) and statement.target is not None:
             undefined = may_be_undefined(statement.call, self.subgroup_size)
             if undefined and not statement.target.undefined:
                 yield f"{statement.call.operation} may be undefined, and its target may not"
 
-    def _communicate(self, call: Communicate, context: Context) -> Iterator[str]:
+    def _communicate(self, call: nodes.Communicate, context: Context) -> Iterator[str]:
         if not context.together:
             yield f"{call.operation} where the active invocations are unknown"
+        # Operands need to be the same in a subgroup, whatever the promise.
+        of_subgroup = replace(context, promise=nodes.Promise.MAXIMAL)
         for operand, argument in zip(OPERATIONS[call.operation].operands, call.arguments, strict=True):
             constant = operand.constant and operand.kind is OperandKind.CLUSTER_SIZE
-            if constant and not isinstance(argument, Literal):
+            if constant and not isinstance(argument, nodes.Literal):
                 yield f"{call.operation} needs a constant"
-            if operand.constant and not _is_subgroup_uniform(argument, context):
+            if operand.constant and not of_subgroup.is_uniform(argument):
                 yield f"{call.operation} needs an operand that is uniform"
-        if call.operation == "subgroupInverseBallot" and not _is_subgroup_uniform(call.arguments[0], context):
+        if call.operation == "subgroupInverseBallot" and not of_subgroup.is_uniform(call.arguments[0]):
             yield "subgroupInverseBallot needs an operand that is uniform"
 
 
 class _ObservationChecker(_Checker):
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: nodes.Program) -> None:
         super().__init__(program)
-        self._elections = program.promise is Promise.MAXIMAL
+        self._elections = program.promise is nodes.Promise.MAXIMAL
 
-    def inside(self, construct: If | Loop, context: Context) -> Context:
-        if isinstance(construct, Loop):
+    def inside(
+        self, construct: nodes.If | nodes.Loop | nodes.Switch, context: Context, index: int = 0
+    ) -> Context:
+        if isinstance(construct, nodes.Switch):
+            return context.with_jumps("break")
+        if isinstance(construct, nodes.Loop):
             unpredictable = context.unpredictable or construct.unpredictable
             inside = replace(context, loops=context.loops | {construct.number}, unpredictable=unpredictable)
             return inside.with_jumps("break", "continue")
@@ -383,26 +345,23 @@ class _ObservationChecker(_Checker):
             return replace(context, jumps=NO_JUMPS, unpredictable=True)
         return context
 
-    def inside_case(self, switch: Switch, index: int, context: Context) -> Context:
-        return context.with_jumps("break")
-
-    def statement(self, statement: Statement, context: Context) -> Iterator[str]:
-        if isinstance(statement, Observe) and context.unpredictable and not statement.unpredictable:
+    def statement(self, statement: nodes.Statement, context: Context) -> Iterator[str]:
+        if isinstance(statement, nodes.Observe) and context.unpredictable and not statement.unpredictable:
             yield f"observation {statement.place} is compared where the active invocations are unknown"
         yield from super().statement(statement, context)
 
-    def call(self, call: Call, context: Context) -> Iterator[str]:
+    def call(self, call: nodes.Call, context: Context) -> Iterator[str]:
         jumps = NO_JUMPS if context.unpredictable else frozenset({"return"})
         inside = Context(context.promise, jumps=jumps, unpredictable=context.unpredictable)
         yield from self.block(self.functions[call.function].body, inside)
 
-    def selection(self, selection: If, context: Context) -> Iterator[str]:
-        elects = any(isinstance(node, Elect) for node in walk(selection.condition))
+    def selection(self, selection: nodes.If, context: Context) -> Iterator[str]:
+        elects = any(isinstance(node, nodes.Elect) for node in walk(selection.condition))
         if elects and not (self._elections or self.inside(selection, context).unpredictable):
             yield "an election with unknown outcome decides a branch that is compared"
         yield from super().selection(selection, context)
 
-    def loop(self, loop: Loop, context: Context) -> Iterator[str]:
+    def loop(self, loop: nodes.Loop, context: Context) -> Iterator[str]:
         if loop.form != "elect":
             yield from super().loop(loop, context)
             return
@@ -414,50 +373,30 @@ class _ObservationChecker(_Checker):
         jumps = context.jumps & {"return"} if not inside.unpredictable else NO_JUMPS
         if not (inside.unpredictable and loop.exit == "return"):
             jumps |= {"break"}
-        body, nothing = replace(inside, jumps=jumps), replace(inside, jumps=NO_JUMPS)
+        for block in (loop.body, loop.rest):
+            yield from self.block(block, replace(inside, jumps=jumps))
         between = () if loop.between is None else (loop.between,)
-        for block, where in (
-            (loop.body, body),
-            (loop.rest, body),
-            (loop.farewell, nothing),
-            (between, nothing),
-        ):
-            yield from self.block(block, where)
-
-
-def _is_subgroup_uniform(argument: Expression, context: Context) -> bool:
-    """Whether an operand is the same in a subgroup's invocations, which is less than in a workgroup's."""
-    return replace(context, promise=Promise.MAXIMAL).is_uniform(argument)
+        for block in (loop.farewell, between):
+            yield from self.block(block, replace(inside, jumps=NO_JUMPS))
 
 
 def _contains_communication(node: object) -> bool:
     """Whether a node has a subgroup operation as a part, which a compiler might move into a branch."""
-    if not isinstance(node, Apply | Compare | ToWord | FromWord):
+    if not isinstance(node, nodes.Apply | nodes.Compare | nodes.ToWord | nodes.FromWord):
         return False
-    return any(isinstance(part, Communicate) for part in walk(node))
+    return any(isinstance(part, nodes.Communicate) for part in walk(node))
 
 
-def _expressions(statement: Statement) -> Iterator[tuple[Expression, bool]]:
+def _expressions(statement: nodes.Statement) -> Iterator[tuple[nodes.Expression, bool]]:
     """Yield the expressions of a statement itself, and whether they must be defined."""
-    if isinstance(statement, Set):
+    if isinstance(statement, nodes.Set):
         yield statement.value, not statement.target.undefined
-    elif isinstance(statement, Operate):
+    elif isinstance(statement, nodes.Operate):
         yield statement.call, False
         for argument in statement.call.arguments[1:]:
             yield argument, True
-    elif isinstance(statement, Record):
-        yield statement.value, False
-    elif isinstance(statement, If):
-        yield statement.condition, True
-    elif isinstance(statement, Loop):
-        if statement.trips is not None:
-            yield statement.trips, True
-    elif isinstance(statement, Switch):
-        yield statement.selector, True
-    elif isinstance(statement, Jump):
-        if statement.condition is not None:
-            yield statement.condition, True
-        if statement.value is not None:
-            yield statement.value, True
-    elif isinstance(statement, Call):
-        yield from ((argument, True) for argument in statement.arguments)
+    else:
+        needs_definition = not isinstance(statement, nodes.Record)
+        for child in children(statement):
+            if isinstance(child, nodes.Expression):
+                yield child, needs_definition

@@ -8,46 +8,166 @@ reconvergence these are the *tangles* of SPV_KHR_maximal_reconvergence, one in e
 control flow (SPIR-V 2.2) only *whole* groups are known: a group stays whole as long as all its invocations
 take the same path. It is whole again at the merge block of a construct if it entered the construct whole and
 left it only by the merge block.
+
+A set of invocations is an integer with a bit for each. The bits of a subgroup are adjacent; they form a
+*field*. Python computes with integers of a few hundred bits faster than a NumPy call returns.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
-from vkgroup.programs.invocation_sets import Layout
-from vkgroup.programs.nodes import (
-    Block,
-    Call,
-    Condition,
-    Counter,
-    DataBit,
-    Effect,
-    Elect,
-    Fixed,
-    If,
-    IndexFrom,
-    Jump,
-    LaneIn,
-    Loop,
-    Not,
-    Number,
-    Observe,
-    OfData,
-    OfLane,
-    OfSubgroup,
-    Program,
-    Promise,
-    Statement,
-    SubgroupOdd,
-    Switch,
-    TripIs,
-    Uniform,
-    Vote,
-    communicates,
-)
+from vkgroup.programs import nodes
+from vkgroup.programs.nodes import communicates
+
+# Sets of invocations
+
+Indices = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+Words = NDArray[np.uint32]
+
+
+@dataclass(frozen=True)
+class Fields:
+    """Fields of equal width in a set.
+
+    Attributes
+    ----------
+    width : bits of a field.
+    count : number of fields.
+    """
+
+    width: int
+    count: int
+
+    @cached_property
+    def ones(self) -> int:
+        """The lowest bit of each field."""
+        return sum(1 << self.width * number for number in range(self.count))
+
+    @cached_property
+    def _top_bits(self) -> int:
+        return self.ones << (self.width - 1)
+
+    @cached_property
+    def _other_bits(self) -> int:
+        return self.ones * ((1 << self.width - 1) - 1)
+
+    def nonempty(self, members: int) -> int:
+        """Return the lowest bit of each field that has a member, as a set."""
+        # The sum carries into the top bit if another bit is set.
+        sums = (members & self._other_bits) + self._other_bits
+        return ((sums | members) & self._top_bits) >> (self.width - 1)
+
+    def whole(self, lowest: int) -> int:
+        """Return all bits of the fields with these lowest bits."""
+        return (lowest << self.width) - lowest
+
+    def lowest(self, members: int) -> int:
+        """Return the lowest member of each field."""
+        return members & ~(members - self.nonempty(members))
+
+    def with_any(self, members: int) -> int:
+        """Return all bits of the fields that have a member."""
+        return self.whole(self.nonempty(members))
+
+    def repeat(self, pattern: int) -> int:
+        """Return a pattern of one field in every field."""
+        return (pattern & ((1 << self.width) - 1)) * self.ones
+
+
+def to_set(flags: Flags) -> int:
+    """Return the set of the indices of the flags that are True, (bits,)."""
+    return int.from_bytes(np.packbits(flags, bitorder="little").tobytes(), "little")
+
+
+def to_flags(sets: list[int], bits: int) -> Flags:
+    """Return sets as flags, (sets, bits)."""
+    stride = -(-bits // 8)
+    data = b"".join(members.to_bytes(stride, "little") for members in sets)
+    flags = np.unpackbits(np.frombuffer(data, np.uint8).reshape(len(sets), stride), axis=1, bitorder="little")
+    return np.asarray(flags[:, :bits], np.bool_)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Subgroup and lane of each invocation.
+
+    Attributes
+    ----------
+    size : subgroup size.
+    local : invocations of a workgroup.
+    subgroup, lane : (invocations,) gl_SubgroupID and gl_SubgroupInvocationID, by the invocation's index in
+        the dispatch.
+    data : (invocations,) uint32, data word of each invocation.
+    """
+
+    size: int
+    local: int
+    subgroup: Indices
+    lane: Indices
+    data: Words
+
+    @cached_property
+    def per_workgroup(self) -> int:
+        """Number of fields of a workgroup."""
+        return int(self.subgroup.max()) + 1
+
+    @cached_property
+    def field(self) -> Indices:
+        """Number of the field of each invocation."""
+        index = np.arange(len(self.lane))
+        return np.asarray(index // self.local * self.per_workgroup + self.subgroup)
+
+    @cached_property
+    def position(self) -> Indices:
+        """Index of the bit of each invocation."""
+        return np.asarray(self.field * self.size + self.lane)
+
+    @property
+    def workgroups(self) -> int:
+        """Number of workgroups of the dispatch."""
+        return len(self.lane) // self.local
+
+    @cached_property
+    def subgroups(self) -> Fields:
+        """One field for each subgroup."""
+        return Fields(self.size, self.workgroups * self.per_workgroup)
+
+    @cached_property
+    def whole_workgroups(self) -> Fields:
+        """One field for each workgroup."""
+        return Fields(self.size * self.per_workgroup, self.workgroups)
+
+    @property
+    def bits(self) -> int:
+        """Number of bits of a set."""
+        return self.subgroups.width * self.subgroups.count
+
+    def set_of(self, flags: Flags) -> int:
+        """Return the set of the invocations whose flag is True, (invocations,)."""
+        members = np.zeros(self.bits, np.bool_)
+        members[self.position[flags]] = True
+        return to_set(members)
+
+    @cached_property
+    def all_invocations(self) -> int:
+        """Set of all invocations of the dispatch."""
+        return self.set_of(np.ones(len(self.lane), np.bool_))
+
+
+def linear(size: int, local: int, data: Words) -> Layout:
+    """Return the layout of most devices: subgroups of consecutive invocations."""
+    index = np.arange(len(data)) % local
+    return Layout(size, local, index // size, index % size, data)
+
+
+# Simulation
 
 Parts = tuple[int, ...]
 """Disjoint sets: the invocations of a set are together; a device may unite sets or keep them apart."""
@@ -101,12 +221,12 @@ class Simulator:
     layout : subgroup and lane of each invocation.
     """
 
-    def __init__(self, program: Program, layout: Layout) -> None:
+    def __init__(self, program: nodes.Program, layout: Layout) -> None:
         self.program, self.layout = program, layout
         self._functions = {function.number: function.body for function in program.functions}
-        whole_workgroups = program.promise is Promise.WORKGROUP
+        whole_workgroups = program.promise is nodes.Promise.WORKGROUP
         self._fields = layout.whole_workgroups if whole_workgroups else layout.subgroups
-        self._maximal = program.promise is Promise.MAXIMAL
+        self._maximal = program.promise is nodes.Promise.MAXIMAL
         self._events: list[Event] = []
         self._targets: list[_Target] = []
         self._returned = _Path()
@@ -122,18 +242,18 @@ class Simulator:
 
     # Conditions and numbers
 
-    def _holds(self, condition: Condition, members: int) -> int:
+    def _holds(self, condition: nodes.Condition, members: int) -> int:
         """Return a set that contains the members for which a condition holds; it may contain others."""
-        if isinstance(condition, Not):
+        if isinstance(condition, nodes.Not):
             return ~self._holds(condition.condition, members)
-        if isinstance(condition, Elect):
+        if isinstance(condition, nodes.Elect):
             return self.layout.subgroups.lowest(members)
-        if isinstance(condition, Vote):
+        if isinstance(condition, nodes.Vote):
             holding = self._holds(condition.condition, members)
             if condition.every:
                 return ~self.layout.subgroups.with_any(members & ~holding)
             return self.layout.subgroups.with_any(members & holding)
-        if isinstance(condition, TripIs):
+        if isinstance(condition, nodes.TripIs):
             trip = self._counters[condition.loop]
             if condition.value is None:
                 return self._lanes(lambda lane: lane == trip, ("lane", trip))
@@ -142,18 +262,18 @@ class Simulator:
             self._known[condition] = self._fixed(condition)
         return self._known[condition]
 
-    def _fixed(self, condition: Condition) -> int:
+    def _fixed(self, condition: nodes.Condition) -> int:
         """Return the set for which a condition holds that never changes."""
         layout = self.layout
-        if isinstance(condition, LaneIn):
+        if isinstance(condition, nodes.LaneIn):
             return layout.subgroups.repeat(condition.mask)
-        if isinstance(condition, DataBit):
+        if isinstance(condition, nodes.DataBit):
             return layout.set_of((layout.data >> np.uint32(condition.bit) & 1) == 1)
-        if isinstance(condition, IndexFrom):
+        if isinstance(condition, nodes.IndexFrom):
             return layout.set_of(np.arange(len(layout.lane)) % layout.local >= condition.index)
-        if isinstance(condition, SubgroupOdd):
+        if isinstance(condition, nodes.SubgroupOdd):
             return layout.set_of(layout.subgroup % 2 == 1)
-        assert isinstance(condition, Uniform)
+        assert isinstance(condition, nodes.Uniform)
         return -1 if condition.value else 0
 
     def _lanes(self, holds: Callable[[int], bool], key: object) -> int:
@@ -162,35 +282,35 @@ class Simulator:
             self._known[key] = self.layout.subgroups.repeat(pattern)
         return self._known[key]
 
-    def _rest(self, number: OfLane, rest: int) -> int:
+    def _rest(self, number: nodes.OfLane, rest: int) -> int:
         """Return the set of invocations whose lane has this remainder."""
         return self._lanes(lambda lane: lane % number.modulus == rest, ("rest", number, rest))
 
-    def _more(self, trips: Number, trip: int) -> int:
+    def _more(self, trips: nodes.Number, trip: int) -> int:
         """Return the set for which a number of trips is larger than a counter."""
-        if isinstance(trips, Fixed):
+        if isinstance(trips, nodes.Fixed):
             return -1 if trip < trips.value else 0
-        if isinstance(trips, OfLane):
+        if isinstance(trips, nodes.OfLane):
             modulus, base = trips.modulus, trips.base
             return self._lanes(lambda lane: base + lane % modulus > trip, ("more", trips, trip))
-        if isinstance(trips, OfSubgroup):
+        if isinstance(trips, nodes.OfSubgroup):
             return self.layout.set_of(self.layout.subgroup % trips.modulus > trip)
-        assert isinstance(trips, OfData)
+        assert isinstance(trips, nodes.OfData)
         key = (trips, trip)
         if key not in self._known:
             number = self.layout.data >> np.uint32(trips.shift) & np.uint32(3)
             self._known[key] = self.layout.set_of(number > trip)
         return self._known[key]
 
-    def _values(self, selector: Number) -> dict[int, int]:
+    def _values(self, selector: nodes.Number) -> dict[int, int]:
         """Return the set for each value of a selector."""
-        if isinstance(selector, Fixed):
+        if isinstance(selector, nodes.Fixed):
             return {selector.value: -1}
-        if isinstance(selector, Counter):
+        if isinstance(selector, nodes.Counter):
             return {self._counters[selector.loop]: -1}
-        if isinstance(selector, OfLane):
+        if isinstance(selector, nodes.OfLane):
             return {selector.base + rest: self._rest(selector, rest) for rest in range(selector.modulus)}
-        if isinstance(selector, OfSubgroup):
+        if isinstance(selector, nodes.OfSubgroup):
             rests = self.layout.subgroup % selector.modulus
             return {rest: self.layout.set_of(rests == rest) for rest in range(selector.modulus)}
         above = [-1, *(self._more(selector, trip) for trip in range(3)), 0]
@@ -205,32 +325,32 @@ class Simulator:
 
     # Statements: each takes a path and returns the path of those that reach its end
 
-    def _block(self, block: Block, path: _Path) -> _Path:
+    def _block(self, block: nodes.Block, path: _Path) -> _Path:
         for statement in block:
             if not path.members:
                 break
             path = self._statement(statement, path)
         return path
 
-    def _statement(self, statement: Statement, path: _Path) -> _Path:
-        if isinstance(statement, Observe):
+    def _statement(self, statement: nodes.Statement, path: _Path) -> _Path:
+        if isinstance(statement, nodes.Observe):
             self._observe(statement, path)
-        elif isinstance(statement, If):
+        elif isinstance(statement, nodes.If):
             return self._if(statement, path)
-        elif isinstance(statement, Loop):
+        elif isinstance(statement, nodes.Loop):
             run = self._elect_loop if statement.form == "elect" else self._loop
             return run(statement, path)
-        elif isinstance(statement, Jump):
+        elif isinstance(statement, nodes.Jump):
             return self._jump(statement.kind, path)
-        elif isinstance(statement, Switch):
+        elif isinstance(statement, nodes.Switch):
             return self._switch(statement, path)
-        elif isinstance(statement, Call):
+        elif isinstance(statement, nodes.Call):
             return self._call(statement, path)
         else:
-            assert isinstance(statement, Effect)
+            assert isinstance(statement, nodes.Effect)
         return path
 
-    def _observe(self, statement: Observe, path: _Path) -> None:
+    def _observe(self, statement: nodes.Observe, path: _Path) -> None:
         if statement.unpredictable:
             return
         certain = path.members if self._maximal else path.whole
@@ -243,10 +363,10 @@ class Simulator:
             return _Path(arriving, arriving)
         return _Path(arriving, entered.whole & ~self._fields.with_any(entered.whole & ~arriving))
 
-    def _if(self, statement: If, path: _Path) -> _Path:
+    def _if(self, statement: nodes.If, path: _Path) -> _Path:
         if statement.unpredictable:
             return path
-        assert isinstance(statement.condition, Condition)
+        assert isinstance(statement.condition, nodes.Condition)
         if communicates(statement.condition):
             # Otherwise the outcome would be unknown.
             assert path.whole == path.members
@@ -265,9 +385,9 @@ class Simulator:
             next(target for target in reversed(self._targets) if target.is_loop).continued.add(path)
         return _Path()
 
-    def _loop(self, loop: Loop, entered: _Path) -> _Path:
+    def _loop(self, loop: nodes.Loop, entered: _Path) -> _Path:
         """Run a loop whose number of trips is known; a "do" evaluates it after the body."""
-        assert isinstance(loop.trips, Number)
+        assert isinstance(loop.trips, nodes.Number)
         counts_first = loop.form in ("while", "do")
         target = _Target(is_loop=True)
         self._targets.append(target)
@@ -292,7 +412,7 @@ class Simulator:
         self._targets.pop()
         return self._merge(entered, target.broken.members)
 
-    def _elect_loop(self, loop: Loop, entered: _Path) -> _Path:
+    def _elect_loop(self, loop: nodes.Loop, entered: _Path) -> _Path:
         if loop.unpredictable:
             if loop.exit == "break":
                 return entered
@@ -305,7 +425,7 @@ class Simulator:
         while path.members:
             self._counters[loop.number] = trip
             path = self._block(loop.body, path)
-            elected = self._holds(Elect(), path.members)
+            elected = self._holds(nodes.Elect(), path.members)
             leaving = self._block(loop.farewell, self._branch(path, elected))
             self._jump(loop.exit, leaving)
             path = self._block(loop.rest, self._branch(path, ~elected))
@@ -313,15 +433,15 @@ class Simulator:
         self._targets.pop()
         return self._merge(entered, target.broken.members)
 
-    def _step(self, loop: Loop, trip: int, path: _Path) -> int:
+    def _step(self, loop: nodes.Loop, trip: int, path: _Path) -> int:
         """Return the number of the next trip; an observation in the continue target is recorded before it."""
         self._counters[loop.number] = trip + 1
         if loop.between is not None and path.members:
             self._observe(loop.between, path)
         return trip + 1
 
-    def _switch(self, switch: Switch, entered: _Path) -> _Path:
-        assert isinstance(switch.selector, Number)
+    def _switch(self, switch: nodes.Switch, entered: _Path) -> _Path:
+        assert isinstance(switch.selector, nodes.Number)
         values = self._values(switch.selector)
         labelled = {label for case in switch.cases for label in case.labels}
         has_default = any(case.default for case in switch.cases)
@@ -348,7 +468,7 @@ class Simulator:
         self._targets.pop()
         return self._merge(entered, arriving | falling.members | target.broken.members)
 
-    def _call(self, call: Call, path: _Path) -> _Path:
+    def _call(self, call: nodes.Call, path: _Path) -> _Path:
         outer_returned, outer_targets = self._returned, self._targets
         self._returned, self._targets = _Path(), []
         path = self._block(self._functions[call.function], path)

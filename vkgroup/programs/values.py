@@ -8,32 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from vkgroup.programs.dice import Dice
-from vkgroup.programs.expressions import Expressions, word
-from vkgroup.programs.generator import Budget, CallableFunction, Generator, Maker, Scope
-from vkgroup.programs.nodes import (
-    Apply,
-    Block,
-    Call,
-    Case,
-    Expression,
-    Function,
-    If,
-    Jump,
-    Loop,
-    Operate,
-    Program,
-    Promise,
-    Read,
-    Record,
-    Set,
-    Statement,
-    Switch,
-    Variable,
-    type_of,
-)
+from vkgroup.programs import nodes
+from vkgroup.programs.expressions import Expressions, Vocabulary, word
+from vkgroup.programs.generator import Budget, CallableFunction, Dice, Generator, Maker, Scope
+from vkgroup.programs.nodes import type_of
 from vkgroup.programs.rules import Context, function_context, may_be_undefined
-from vkgroup.programs.vocabulary import Vocabulary
 from vkgroup.spec.operations import OPERATIONS
 from vkgroup.spec.types import TYPES
 
@@ -63,25 +42,23 @@ class Values:
     """
 
     vocabulary: Vocabulary
-    promise: Promise
+    promise: nodes.Promise
     statements: int = 24
     local_sizes: tuple[tuple[int, int, int], ...] = LOCAL_SIZES
 
-    def program(self, seed: int, dice: Dice) -> Program:
+    def program(self, seed: int, dice: Dice) -> nodes.Program:
         """Make a program."""
         types, uses = _choose_uses(dice, self.vocabulary)
-        variables = [Variable(f"{type_}_{letter}", type_) for type_ in types for letter in "ab"]
+        variables = [nodes.Variable(f"{type_}_{letter}", type_) for type_ in types for letter in "ab"]
         if self.vocabulary.undefined:
             results = {OPERATIONS[name].result_type(TYPES[type_]) for name, type_ in uses}
             names = sorted({type_.name for type_ in results if type_ is not None and type_.name in types})
-            variables += [Variable(f"{name}_soft", name, undefined=True) for name in names]
+            variables += [nodes.Variable(f"{name}_soft", name, undefined=True) for name in names]
         generator = _Generator(dice, self, types, uses, tuple(variables))
         for number in range(1, dice.between(0, 2) + 1):
             generator.function(number)
         body = generator.main()
-        local_size, groups = dice.choose(self.local_sizes), dice.between(1, 3)
-        functions = tuple(candidate.function for candidate in generator.functions)
-        return Program(seed, self.promise, local_size, groups, functions, body)
+        return generator.finished(seed, dice.choose(self.local_sizes), dice.between(1, 3), body)
 
 
 class _Generator(Generator):
@@ -101,16 +78,16 @@ class _Generator(Generator):
         profile: Values,
         types: tuple[str, ...],
         uses: tuple[tuple[str, str], ...],
-        variables: tuple[Variable, ...],
+        variables: tuple[nodes.Variable, ...],
     ) -> None:
         super().__init__(dice, profile.promise, Budget(profile.statements, MOST_EXECUTIONS))
         self.vocabulary, self.types, self.uses = profile.vocabulary, types, uses
         self.expressions = Expressions(dice, profile.vocabulary, variables)
         self.steps = 0
 
-    def block(self, scope: Scope, longest: int) -> Block:
+    def block(self, scope: Scope, longest: int) -> nodes.Block:
         """Make some statements, at least one."""
-        statements: list[Statement] = []
+        statements: list[nodes.Statement] = []
         for _ in range(self.dice.between(1, longest)):
             if self.budget.statements <= 0:
                 break
@@ -129,21 +106,21 @@ class _Generator(Generator):
             (self.loop, 1.5 * nests),
             (self.switch, 1.2 * nests),
             (self.call, 1.5 if self.callable_functions(scope) else 0.0),
-            (self.jump, 1.3 if self.jumps(scope) else 0.0),
+            (self.jump, 1.3 if self.allowed_jumps(scope) else 0.0),
         )
 
     # Statements without others inside
 
-    def set(self, scope: Scope) -> Statement:
+    def set(self, scope: Scope) -> nodes.Statement:
         target = self.dice.choose([v for v in self.expressions.variables if not v.undefined])
-        return Set(target, self.expressions.value(target.type, scope.context))
+        return nodes.Set(target, self.expressions.value(target.type, scope.context))
 
-    def record(self, scope: Scope) -> Statement:
+    def record(self, scope: Scope) -> nodes.Statement:
         self.steps += 1
         type_ = self.dice.choose([v.type for v in self.expressions.variables])
-        return Record(self.steps, self.expressions.value(type_, scope.context, depth=1))
+        return nodes.Record(self.steps, self.expressions.value(type_, scope.context, depth=1))
 
-    def operate(self, scope: Scope) -> Statement:
+    def operate(self, scope: Scope) -> nodes.Statement:
         self.steps += 1
         self.budget.executions -= scope.weight
         while True:
@@ -153,7 +130,7 @@ class _Generator(Generator):
             undefined = may_be_undefined(call, self.vocabulary.subgroup_size)
             if self.vocabulary.undefined or not undefined:
                 target = self.expressions.variable(type_of(call), undefined)
-                return Operate(self.steps, call, target if self.dice.chance(0.8) else None)
+                return nodes.Operate(self.steps, call, target if self.dice.chance(0.8) else None)
 
     def may_call(self, candidate: CallableFunction, scope: Scope) -> bool:
         function = candidate.function
@@ -163,68 +140,61 @@ class _Generator(Generator):
         # This draws a variable, although only its existence matters: seeds rely on the order of draws.
         return self.expressions.variable(function.result.type, False) is not None
 
-    def call(self, scope: Scope) -> Statement:
+    def call(self, scope: Scope) -> nodes.Statement:
         function = self.choose_function(scope)
         arguments = tuple(self.expressions.value(p.type, scope.context) for p in function.parameters)
         assert function.result is not None
         target = self.expressions.variable(function.result.type, False)
-        return Call(function.number, arguments, target)
+        return nodes.Call(function.number, arguments, target)
 
-    def jumps(self, scope: Scope) -> list[str]:
-        """Return the jumps that may stand in a scope."""
-        allowed = scope.context.jumps
-        return [kind for kind in ("break", "continue") if kind in allowed] + ["return"] * (
-            "return" in allowed and scope.depth > 0
-        )
-
-    def jump(self, scope: Scope) -> Statement:
-        kind = self.dice.choose(self.jumps(scope))
-        value: Expression | None = None
+    def jump(self, scope: Scope) -> nodes.Statement:
+        kind = self.dice.choose(self.allowed_jumps(scope))
+        value: nodes.Expression | None = None
         if kind == "return" and scope.result is not None:
             value = self.expressions.value(scope.result, scope.context, depth=1)
-        return Jump(kind, self._condition(scope, divergent=self._may_diverge(scope)), value)
+        return nodes.Jump(kind, self._condition(scope, divergent=self._may_diverge(scope)), value)
 
     # Statements with others inside
 
     def _may_diverge(self, scope: Scope) -> bool:
         """Whether some invocations may leave a construct while others stay."""
-        return self.promise is Promise.MAXIMAL or not scope.context.together
+        return self.promise is nodes.Promise.MAXIMAL or not scope.context.together
 
-    def _condition(self, scope: Scope, *, divergent: bool) -> Expression:
+    def _condition(self, scope: Scope, *, divergent: bool) -> nodes.Expression:
         if divergent and self.dice.chance(0.85):
             return self.expressions.condition(scope.context)
         return self.expressions.uniform_condition(scope.context)
 
-    def branch(self, scope: Scope) -> Statement:
+    def branch(self, scope: Scope) -> nodes.Statement:
         # Where divergence forbids all communication, most branches stay uniform.
         divergent = self._may_diverge(scope) or self.dice.chance(0.4)
         condition = self._condition(scope, divergent=divergent)
         inside = scope.inside(scope.context.branch(condition))
         then = self.block(inside, 3)
-        return If(condition, then, self.block(inside, 3) if self.dice.chance(0.5) else ())
+        return nodes.If(condition, then, self.block(inside, 3) if self.dice.chance(0.5) else ())
 
-    def loop(self, scope: Scope) -> Statement:
+    def loop(self, scope: Scope) -> nodes.Statement:
         number, limit = self.next_loop(), self.dice.between(1, 4)
         form = self.dice.choose(("for", "for", "while", "do", "endless"))
-        trips: Expression = word(limit)
+        trips: nodes.Expression = word(limit)
         vote = ""
         if self.dice.chance(0.7):
             divergent = self._may_diverge(scope) or self.dice.chance(0.3)
             number_of_trips = self.expressions.word(scope.context, divergent=divergent)
-            trips = Apply("&", "uint", (number_of_trips, word(3)))
+            trips = nodes.Apply("&", "uint", (number_of_trips, word(3)))
             votes = [name for name in ("subgroupAny", "subgroupAll") if name in self.vocabulary.uses]
             if votes and scope.context.together and self.dice.chance(0.2):
                 vote = self.dice.choose(votes)
-        loop = Loop(number, form, trips, (), limit=limit, vote=vote)
+        loop = nodes.Loop(number, form, trips, (), limit=limit, vote=vote)
         inside = scope.inside(scope.context.loop(loop), weight=scope.weight * limit)
         block = self.block(inside, 4)
         return replace(loop, rest=block) if form == "endless" else replace(loop, body=block)
 
-    def switch(self, scope: Scope) -> Statement:
+    def switch(self, scope: Scope) -> nodes.Statement:
         modulus = self.dice.between(2, 4)
         divergent = self._may_diverge(scope) or self.dice.chance(0.4)
         selector = self.expressions.word(scope.context, divergent=divergent)
-        cases: list[Case] = []
+        cases: list[nodes.Case] = []
         left = list(range(modulus))
         while left:
             count = 2 if len(left) > 1 and self.dice.chance(0.2) else 1
@@ -232,8 +202,8 @@ class _Generator(Generator):
             falls = bool(left) and self.dice.chance(0.25)
             # The last label may be the default: only one value reaches it too.
             default = not left and self.dice.chance(0.5)
-            cases.append(Case(() if default and count == 1 else labels, (), default, falls))
-        switch = Switch(selector, tuple(cases), modulus)
+            cases.append(nodes.Case(() if default and count == 1 else labels, (), default, falls))
+        switch = nodes.Switch(selector, tuple(cases), modulus)
         for index, case in enumerate(cases):
             inside = scope.inside(scope.context.case(switch, index))
             cases[index] = replace(case, body=self.block(inside, 2))
@@ -246,10 +216,10 @@ class _Generator(Generator):
         communicates = self.dice.chance(0.75)
         result = self.dice.choose(self.types)
         parameters = (
-            Variable("given", "uint"),
-            *(Variable(f"given_{type_}", type_) for type_ in self.types if self.dice.chance(0.4)),
+            nodes.Variable("given", "uint"),
+            *(nodes.Variable(f"given_{type_}", type_) for type_ in self.types if self.dice.chance(0.4)),
         )
-        locals_ = tuple(Variable(f"local_{type_}", type_) for type_ in self.types)
+        locals_ = tuple(nodes.Variable(f"local_{type_}", type_) for type_ in self.types)
         outer, budget = self.expressions, self.budget
         self.expressions = Expressions(self.dice, self.vocabulary, parameters + locals_)
         self.budget = Budget(6, MOST_EXECUTIONS // 8)
@@ -257,19 +227,21 @@ class _Generator(Generator):
         body = self.block(Scope(context, 1, in_function=True, result=result), 4)
         spent = MOST_EXECUTIONS // 8 - self.budget.executions
         self.expressions, self.budget = outer, budget
-        function = Function(number, body, parameters, Variable(f"local_{result}", result), communicates)
+        function = nodes.Function(
+            number, body, parameters, nodes.Variable(f"local_{result}", result), communicates
+        )
         self.functions.append(CallableFunction(function, max(spent, 1)))
 
-    def main(self) -> Block:
+    def main(self) -> nodes.Block:
         """Make the body of main; it ends with a record of every variable."""
         scope = Scope(Context(self.promise))
-        statements: list[Statement] = []
+        statements: list[nodes.Statement] = []
         while self.budget.statements > 0:
             self.budget.statements -= 1
             statements.append(self.statement(scope))
         for variable in self.expressions.variables:
             self.steps += 1
-            statements.append(Record(self.steps, Read(variable)))
+            statements.append(nodes.Record(self.steps, nodes.Read(variable)))
         return tuple(statements)
 
 

@@ -1,7 +1,6 @@
-"""The compute model of ARB_compute_shader, judged: one topic a file, cases as data.
+"""Cases of the compute model of ARB_compute_shader: a topic in each module, its cases as data.
 
-`case` says what a case and a topic are, `family` puts the topics together, `work` runs shaders. Topics:
-`variables` and `constants` (what is built in), `shared_memory` (``barrier()``), `coherence` (``coherent`` and
-an invocation's own stores), `litmus` (memory barriers), `atomics`, `counters`, `dispatches` (with `indirect`
-and `drawing`).
+`work` has what topics share; `family` puts them together. Topics: `builtins` (variables and constants),
+`shared_memory` (``barrier()``), `coherence` (``coherent``, and an invocation's own stores), `litmus` (memory
+barriers), `atomics`, `counters`, and `dispatches` (with `drawing`).
 """

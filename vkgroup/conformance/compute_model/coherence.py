@@ -1,33 +1,30 @@
 """``coherent`` variables, and an invocation's own stores.
 
 ARB_compute_shader, "Modify the table of memory control functions": when a memory barrier returns, stores to
-coherent variables before it are visible to coherent accesses of everybody; and no barrier is needed for an
-invocation to see its own.
+coherent variables before it are visible to coherent accesses of all invocations. An invocation sees its own
+stores without a barrier.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vkgroup.conformance.comparison import Verdict
-from vkgroup.conformance.compute_model.case import ModelCase, model_case
-from vkgroup.conformance.compute_model.exchange_table import HASH, hashed
-from vkgroup.conformance.compute_model.work import compare, lacking_invocations, run
+from vkgroup.conformance.compute_model import work
+from vkgroup.conformance.compute_model.work import ModelCase, Words, lacking_invocations
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.family import TableFamily
 from vkgroup.conformance.poison import poisoned
-from vkgroup.device import Capabilities
 from vkgroup.results.record import Status
-
-Words = NDArray[np.uint32]
 
 LOCAL, GROUPS, ROUNDS = 128, 8, 8
 """Invocations of a workgroup, workgroups, and rounds of a case."""
+
+_ALL_GROUPS = 64
+"""Workgroups of the cases in which the last one collects the stores of all."""
 
 _BARRIERS = {
     "buffer": ("memoryBarrier", "memoryBarrierBuffer", "groupMemoryBarrier"),
@@ -60,7 +57,7 @@ def _cases() -> Iterator[ModelCase]:
         for coherent in ("coherent", "plain") if memory != "shared" else ("plain",):
             kind = "coherent" if coherent == "coherent" else "no qualifier"
             sentence = f"An invocation reads what it last wrote to {memory} memory; no barriers ({kind})."
-            yield model_case("coherence", "own_stores", (memory, coherent), sentence)
+            yield work.model_case("coherence", "own_stores", (memory, coherent), sentence)
     for memory, barriers in _BARRIERS.items():
         for barrier in barriers:
             for side, words in _SIDES.items():
@@ -68,46 +65,31 @@ def _cases() -> Iterator[ModelCase]:
                     f"What a workgroup wrote to a coherent {memory} is there for all of it, with {barrier}()"
                     f" {words}."
                 )
-                yield model_case("coherence", "exchange", (memory, barrier, side), sentence)
+                yield work.model_case("coherence", "exchange", (memory, barrier, side), sentence)
         sentence = (
             f"How often an invocation misses what another wrote to a {memory} that is not coherent, with"
             " memoryBarrier() and barrier(); nothing is promised."
         )
-        yield model_case("coherence", "incoherent_exchange", (memory,), sentence)
+        yield work.model_case("coherence", "incoherent_exchange", (memory,), sentence)
         for barrier in barriers[:2]:
             sentence = (
                 f"The last workgroup to arrive sees what all others wrote to a coherent {memory} before"
                 f" {barrier}() and their arrival."
             )
-            yield model_case("coherence", "last_workgroup", (memory, barrier), sentence)
-
-
-def _missing(case: ModelCase, capabilities: Capabilities) -> list[str]:
-    return lacking_invocations(LOCAL, capabilities)
-
-
-def _judge(executor: Executor, cases: list[ModelCase]) -> list[Verdict]:
-    judges: dict[str, Callable[..., Verdict]] = {
-        "own_stores": _judge_own,
-        "exchange": _judge_exchange,
-        "incoherent_exchange": _judge_incoherent,
-        "last_workgroup": _judge_last,
-    }
-    return [judges[case.axes.test](executor, *case.axes.variant) for case in cases]
+            yield work.model_case("coherence", "last_workgroup", (memory, barrier), sentence)
 
 
 def _shader(comment: str, memory: str, coherent: bool, body: str) -> str:
     """Return the GLSL of a shader in which each workgroup has a row of cells."""
-    declaration = _CELLS[memory][0].format(coherent="coherent " * coherent)
     return f"""#version 430
 // {comment}
 layout(local_size_x = {LOCAL}) in;
 layout(std430, binding = 0) writeonly buffer Found {{ uint found[]; }};
-{declaration if memory != "shared" else _CELLS[memory][0]}
+{_CELLS[memory][0].format(coherent="coherent " * coherent)}
 void main() {{
     uint index = gl_LocalInvocationIndex, group = gl_WorkGroupID.x, base = group * {LOCAL}u;
     for (uint number = 0u; number < {ROUNDS}u; ++number) {{
-        uint h = {HASH};
+        uint h = {work.HASH};
         uint at = (group * {ROUNDS}u + number) * {LOCAL}u + index;
 {body}
     }}
@@ -115,21 +97,26 @@ void main() {{
 """
 
 
-def _found(executor: Executor, source: str, memory: str) -> Words:
-    """Run a shader of `_shader`; returns (workgroups, rounds, invocations)."""
-    bindings: dict[str, Any] = {"Found": poisoned(GROUPS * ROUNDS * LOCAL)}
+def _run(executor: Executor, source: str, memory: str, groups: int, each: int, **more: Any) -> Words:
+    """Run a shader; return `each` words for each workgroup, flat."""
+    bindings: dict[str, Any] = {"Found": poisoned(groups * each), **more}
     if memory == "buffer":
-        bindings["Cells"] = np.zeros(GROUPS * LOCAL, np.uint32)
+        bindings["Cells"] = np.zeros(groups * LOCAL, np.uint32)
     elif memory == "image":
-        bindings["pixels"] = np.zeros((GROUPS, LOCAL), np.uint32)
-    return run(executor, source, GROUPS, bindings)["Found"].reshape(GROUPS, ROUNDS, LOCAL)
+        bindings["pixels"] = np.zeros((groups, LOCAL), np.uint32)
+    return work.run(executor, source, groups, bindings)["Found"]
+
+
+def _rounds(executor: Executor, source: str, memory: str) -> Words:
+    """Run a shader of `_shader`; return (workgroups, rounds, invocations)."""
+    return _run(executor, source, memory, GROUPS, ROUNDS * LOCAL).reshape(GROUPS, ROUNDS, LOCAL)
 
 
 _AXES = ("workgroup", "round", "invocation")
 
 
 def _judge_own(executor: Executor, memory: str, coherent: str) -> Verdict:
-    """Judge stores to cells that no other invocation touches, each read back at once and before the next."""
+    """Judge stores to cells of one invocation each, read back at once and before the next store."""
     _, write, read = _CELLS[memory]
     body = f"""
         uint cell = (index * 37u + group) % {LOCAL}u;
@@ -143,34 +130,34 @@ def _judge_own(executor: Executor, memory: str, coherent: str) -> Verdict:
         found[at] = right ? {read.format(at="cell")} : 0u;"""
     source = _shader("Each invocation reads its own stores.", memory, coherent == "coherent", body)
     group, number, index = np.indices((GROUPS, ROUNDS, LOCAL), dtype=np.uint32)
-    expected = hashed(index, number, group) + np.uint32(7)
+    expected = work.hashed(index, number, group) + np.uint32(7)
     what = "what an invocation read after its own stores; 0 where an earlier read was wrong"
-    return compare(_found(executor, source, memory), expected, what, _AXES)
+    return work.compare(_rounds(executor, source, memory), expected, what, _AXES)
 
 
 def _exchange(memory: str, barrier: str, side: str, coherent: bool) -> str:
     _, write, read = _CELLS[memory]
-    body = f"""
-        {write.format(at="index")}
-        {barrier}();
-        barrier();
-        {f"{barrier}();" if side == "both" else ""}
-        found[at] = {read.format(at=f"((index + 1u + number * 29u) % {LOCAL}u)")};
+    meet = f"""
         {barrier}();
         barrier();
         {f"{barrier}();" if side == "both" else ""}"""
+    body = f"""
+        {write.format(at="index")}{meet}
+        found[at] = {read.format(at=f"((index + 1u + number * 29u) % {LOCAL}u)")};{meet}"""
     return _shader(f"Invocations read each other's cells, with {barrier}().", memory, coherent, body)
 
 
 def _exchanged() -> Words:
-    """Return what an exchange must find."""
+    """Return the values that an exchange must read."""
     group, number, index = np.indices((GROUPS, ROUNDS, LOCAL), dtype=np.uint32)
-    return hashed((index + 1 + number * 29) % LOCAL, number, group)
+    return work.hashed((index + 1 + number * 29) % LOCAL, number, group)
 
 
 def _judge_exchange(executor: Executor, memory: str, barrier: str, side: str) -> Verdict:
     source = _exchange(memory, barrier, side, True)
-    verdict = compare(_found(executor, source, memory), _exchanged(), "what another invocation wrote", _AXES)
+    verdict = work.compare(
+        _rounds(executor, source, memory), _exchanged(), "what another invocation wrote", _AXES
+    )
     if verdict.status == Status.FAIL and side == "before":
         note = "; the document asks for no second memory barrier, the Vulkan memory model does"
         return replace(verdict, detail=verdict.detail + note)
@@ -178,7 +165,7 @@ def _judge_exchange(executor: Executor, memory: str, barrier: str, side: str) ->
 
 
 def _judge_incoherent(executor: Executor, memory: str) -> Verdict:
-    recorded = _found(executor, _exchange(memory, "memoryBarrier", "both", False), memory)
+    recorded = _rounds(executor, _exchange(memory, "memoryBarrier", "both", False), memory)
     missed = int(np.count_nonzero(recorded != _exchanged()))
     detail = (
         f"{missed} of {recorded.size} reads missed what another invocation had written; nothing is promised"
@@ -187,7 +174,7 @@ def _judge_incoherent(executor: Executor, memory: str) -> Verdict:
 
 
 def _judge_last(executor: Executor, memory: str, barrier: str) -> Verdict:
-    """Judge sums over workgroups: who arrives last adds up what all have left behind."""
+    """Judge that the workgroup that arrives last reads the stores of all workgroups."""
     declaration, write, read = _CELLS[memory]
     others = read.replace("int(group)", "int(other)").replace("base", f"other * {LOCAL}u").format(at="index")
     source = f"""#version 430
@@ -200,7 +187,7 @@ shared bool is_last;
 void main() {{
     uint index = gl_LocalInvocationIndex, group = gl_WorkGroupID.x, base = group * {LOCAL}u;
     const uint number = 0u;
-    uint h = {HASH};
+    uint h = {work.HASH};
     {write.format(at="index")}
     {barrier}();
     barrier();
@@ -213,16 +200,24 @@ void main() {{
         found[other * {LOCAL}u + index] = {others};
 }}
 """
-    groups = 64
-    bindings: dict[str, Any] = {"Found": poisoned(groups * LOCAL), "Arrivals": np.zeros(1, np.uint32)}
-    if memory == "buffer":
-        bindings["Cells"] = np.zeros(groups * LOCAL, np.uint32)
-    else:
-        bindings["pixels"] = np.zeros((groups, LOCAL), np.uint32)
-    recorded = run(executor, source, groups, bindings)["Found"].reshape(groups, LOCAL)
-    group, index = np.indices((groups, LOCAL), dtype=np.uint32)
-    expected = hashed(index, np.zeros_like(index), group)
-    return compare(recorded, expected, "what the last workgroup collected", ("workgroup", "invocation"))
+    arrivals = np.zeros(1, np.uint32)
+    recorded = _run(executor, source, memory, _ALL_GROUPS, LOCAL, Arrivals=arrivals)
+    group, index = np.indices((_ALL_GROUPS, LOCAL), dtype=np.uint32)
+    expected = work.hashed(index, np.zeros_like(index), group)
+    names = ("workgroup", "invocation")
+    return work.compare(
+        recorded.reshape(expected.shape), expected, "what the last workgroup collected", names
+    )
 
 
-COHERENCE_TOPIC = TableFamily("coherence", _cases, _missing, _judge)
+COHERENCE_TOPIC = work.topic(
+    "coherence",
+    _cases,
+    {
+        "own_stores": _judge_own,
+        "exchange": _judge_exchange,
+        "incoherent_exchange": _judge_incoherent,
+        "last_workgroup": _judge_last,
+    },
+    lambda case, capabilities: lacking_invocations(LOCAL, capabilities),
+)

@@ -1,31 +1,27 @@
 """Atomic counters: numbers handed out once, totals, reads, and the order of barriers (GLSL 4.20, 8.10).
 
-Counters have no stores but increments, so ordering is seen as a race between two of them. An invocation that
-raises the second counter has raised the first before. An invocation that reads the second and then the first
-must not find the first behind.
+Counters have no stores except increments, so ordering is tested as a race between two of them. An invocation
+that raises the second counter has raised the first before. An invocation that reads the second and then the
+first must not find the first behind.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vkgroup.compiler.gl.interface import COUNTER_BINDINGS
 from vkgroup.conformance import evidence
 from vkgroup.conformance.comparison import Verdict
-from vkgroup.conformance.compute_model.case import ModelCase, model_case
-from vkgroup.conformance.compute_model.work import compare, merged, pipeline_of
+from vkgroup.conformance.compute_model import work
+from vkgroup.conformance.compute_model.work import ModelCase, Words
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.family import TableFamily
 from vkgroup.conformance.poison import poisoned
-from vkgroup.device import Capabilities
 from vkgroup.results.record import Status
-
-Words = NDArray[np.uint32]
 
 LOCAL, GROUPS, ROUNDS = 64, 8, 8
 TOTAL = LOCAL * GROUPS
@@ -47,8 +43,8 @@ _ORDERED = {
 
 def _cases() -> Iterator[ModelCase]:
     for name, sentence in _PLAIN.items():
-        yield model_case("counters", name, (), f"{sentence[0].upper()}{sentence[1:]}.")
-    yield model_case(
+        yield work.model_case("counters", name, (), f"{sentence[0].upper()}{sentence[1:]}.")
+    yield work.model_case(
         "counters", "coherence", (), "Who reads a rising counter twice never finds it lower the second time."
     )
     for barrier, placements in _ORDERED.items():
@@ -58,27 +54,10 @@ def _cases() -> Iterator[ModelCase]:
                 f"A counter that is raised first, with {barrier}() behind, is never seen behind one that is"
                 f" raised second: invocations {where}."
             )
-            yield model_case("counters", "message_passing", (barrier, placement), sentence)
+            yield work.model_case("counters", "message_passing", (barrier, placement), sentence)
     for placement in ("workgroup", "device"):
         sentence = f"How often the second counter is seen ahead without barriers ({placement}); allowed."
-        yield model_case("counters", "message_passing", ("none", placement), sentence)
-
-
-def _missing(case: ModelCase, capabilities: Capabilities) -> list[str]:
-    return []
-
-
-def _judge(executor: Executor, cases: list[ModelCase]) -> list[Verdict]:
-    judges: dict[str, Callable[..., Verdict]] = {
-        "increment": _judge_increment,
-        "decrement": _judge_decrement,
-        "mixed": _judge_mixed,
-        "read": _judge_read,
-        "several": _judge_several,
-        "coherence": _judge_coherence,
-        "message_passing": _judge_order,
-    }
-    return [judges[case.axes.test](executor, *case.axes.variant) for case in cases]
+        yield work.model_case("counters", "message_passing", ("none", placement), sentence)
 
 
 def _shader(comment: str, declarations: Sequence[str], body: str) -> str:
@@ -102,40 +81,47 @@ _ONE = ("layout(binding = 0, offset = 0) uniform atomic_uint counter;",)
 
 
 def _run(
-    executor: Executor, source: str, counters: dict[int, Words], words: int, groups: int = GROUPS
-) -> tuple[Words, dict[int, Words]]:
-    """Run a shader; returns what it found, and the counters' buffers by GL's binding."""
-    bindings: dict[Any, Any] = {(0, COUNTER_BINDINGS + at): values for at, values in counters.items()}
+    executor: Executor, source: str, counters: Sequence[Sequence[int]], words: int, groups: int = GROUPS
+) -> tuple[Words, list[Words]]:
+    """Run a shader; return the recorded words, and the counters' buffers.
+
+    Parameters
+    ----------
+    counters : first values of the counters' buffers, by GL's binding.
+    """
+    bindings: dict[Any, Any] = {
+        (0, COUNTER_BINDINGS + binding): np.array(values, np.uint32)
+        for binding, values in enumerate(counters)
+    }
     bindings["Found"] = poisoned(words)
-    with pipeline_of(executor, source) as pipeline:
+    with work.pipeline_of(executor, source) as pipeline:
         keys = {slot.binding: slot.key for slot in pipeline.slots if slot.set == 0}
         with pipeline.bind(bindings) as bound:
             bound.dispatch(groups, timeout=executor.timeout)
             results = bound.results()
-    return results["Found"], {at: results[keys[COUNTER_BINDINGS + at]] for at in counters}
+    after = [results[keys[COUNTER_BINDINGS + binding]] for binding in range(len(counters))]
+    return results["Found"], after
 
 
-def _judge_increment(executor: Executor) -> Verdict:
-    source = _shader("Everybody takes a number.", _ONE, "found[index] = atomicCounterIncrement(counter);")
-    recorded, after = _run(executor, source, {0: np.array([5], np.uint32)}, TOTAL)
-    numbers = np.arange(5, 5 + TOTAL, dtype=np.uint32)
-    return merged(
-        [
-            compare(np.sort(recorded), numbers, "the numbers handed out, sorted"),
-            compare(after[0], np.array([5 + TOTAL], np.uint32), "the counter"),
-        ]
-    )
+def _words(*values: int) -> Words:
+    return np.array(values, np.uint32)
 
 
-def _judge_decrement(executor: Executor) -> Verdict:
-    source = _shader("Everybody gives one back.", _ONE, "found[index] = atomicCounterDecrement(counter);")
-    recorded, after = _run(executor, source, {0: np.array([5 + TOTAL], np.uint32)}, TOTAL)
-    numbers = np.arange(5, 5 + TOTAL, dtype=np.uint32)
-    return merged(
-        [
-            compare(np.sort(recorded), numbers, "the numbers after each decrement, sorted"),
-            compare(after[0], np.array([5], np.uint32), "the counter"),
-        ]
+def _judge_call(
+    comment: str, call: str, before: int, told: Sequence[int], after: int, what: str, executor: Executor
+) -> Verdict:
+    """Judge a call by every invocation.
+
+    Parameters
+    ----------
+    before, after : values of the counter.
+    told : sorted results of the invocations; `what` describes them.
+    """
+    source = _shader(comment, _ONE, f"found[index] = {call}(counter);")
+    recorded, counters = _run(executor, source, [[before]], TOTAL)
+    return work.merged(
+        work.compare(np.sort(recorded), _words(*told), what),
+        work.compare(counters[0], _words(after), "the counter"),
     )
 
 
@@ -145,20 +131,9 @@ def _judge_mixed(executor: Executor) -> Verdict:
         "    found[index] = index;"
     )
     source = _shader("Two of three count up, the third counts down.", _ONE, body)
-    _, after = _run(executor, source, {0: np.array([TOTAL], np.uint32)}, TOTAL)
+    _, after = _run(executor, source, [[TOTAL]], TOTAL)
     down = len(range(0, TOTAL, 3))
-    return compare(after[0], np.array([2 * TOTAL - 2 * down], np.uint32), "the counter")
-
-
-def _judge_read(executor: Executor) -> Verdict:
-    source = _shader("Everybody reads the counter.", _ONE, "found[index] = atomicCounter(counter);")
-    recorded, after = _run(executor, source, {0: np.array([77], np.uint32)}, TOTAL)
-    return merged(
-        [
-            compare(recorded, np.full(TOTAL, 77, np.uint32), "what was read"),
-            compare(after[0], np.array([77], np.uint32), "the counter"),
-        ]
-    )
+    return work.compare(after[0], _words(2 * TOTAL - 2 * down), "the counter")
 
 
 def _judge_several(executor: Executor) -> Verdict:
@@ -175,13 +150,11 @@ def _judge_several(executor: Executor) -> Verdict:
         "    found[index] = index;"
     )
     source = _shader("Five counters in two buffers.", declarations, body)
-    _, after = _run(executor, source, {0: np.zeros(6, np.uint32), 1: np.zeros(1, np.uint32)}, TOTAL)
-    expected = np.array([0, TOTAL, 0, 100, 0, 200], np.uint32)
-    return merged(
-        [
-            compare(after[0], expected, "the words of the first buffer"),
-            compare(after[1], np.array([300], np.uint32), "the counter of the second buffer"),
-        ]
+    _, after = _run(executor, source, [[0] * 6, [0]], TOTAL)
+    expected = _words(0, TOTAL, 0, 100, 0, 200)
+    return work.merged(
+        work.compare(after[0], expected, "the words of the first buffer"),
+        work.compare(after[1], _words(300), "the counter of the second buffer"),
     )
 
 
@@ -192,8 +165,8 @@ def _judge_coherence(executor: Executor) -> Verdict:
         found[(number * {TOTAL}u + index) * 2u] = first;
         found[(number * {TOTAL}u + index) * 2u + 1u] = second;
     }}"""
-    source = _shader("Everybody counts, and reads the counter twice.", _ONE, body)
-    recorded, after = _run(executor, source, {0: np.zeros(1, np.uint32)}, 2 * ROUNDS * TOTAL)
+    source = _shader("Each invocation counts, and reads the counter twice.", _ONE, body)
+    recorded, after = _run(executor, source, [[0]], 2 * ROUNDS * TOTAL)
     first, second = recorded.reshape(ROUNDS, TOTAL, 2).transpose(2, 0, 1).astype(np.int64)
     # A reader's own increments are counted when it reads.
     own = np.arange(1, ROUNDS + 1)[:, None]
@@ -204,7 +177,7 @@ def _judge_coherence(executor: Executor) -> Verdict:
         rows = {"first read": first, "second read": second}
         shown = evidence.of_values("pairs of reads", rows, wrong, ("round", "invocation"))
         return Verdict(Status.FAIL, recorded.size, 0, detail, shown)
-    total = compare(after[0], np.array([ROUNDS * TOTAL], np.uint32), "the counter")
+    total = work.compare(after[0], _words(ROUNDS * TOTAL), "the counter")
     return replace(total, defined=recorded.size + 1)
 
 
@@ -233,7 +206,7 @@ def _judge_order(executor: Executor, barrier: str, placement: str) -> Verdict:
         found[at + 1u] = b;
     }}"""
     source = _shader("Two counters, one raised after the other.", declarations, body)
-    recorded, after = _run(executor, source, {0: np.zeros(2, np.uint32)}, 2 * trials, groups)
+    recorded, after = _run(executor, source, [[0, 0]], 2 * trials, groups)
     first, second = recorded.reshape(-1, 2).T.astype(np.int64)
     ahead = int(np.count_nonzero(second > first))
     counts = f"{trials} trials, the first counter ahead by {(first - second).max()} at most"
@@ -245,8 +218,31 @@ def _judge_order(executor: Executor, barrier: str, placement: str) -> Verdict:
         rows = {"first counter": first, "second counter": second}
         shown = evidence.of_values("trials", rows, second > first, ("trial",))
         return Verdict(Status.FAIL, trials, 0, detail, shown)
-    total = compare(after[0], np.full(2, trials, np.uint32), "the counters")
+    total = work.compare(after[0], _words(trials, trials), "the counters")
     return replace(total, defined=trials + 2, detail=total.detail or counts)
 
 
-COUNTERS_TOPIC = TableFamily("counters", _cases, _missing, _judge)
+_NUMBERS = range(5, 5 + TOTAL)
+
+COUNTERS_TOPIC = work.topic(
+    "counters",
+    _cases,
+    {
+        "increment": partial(
+            _judge_call, "Each invocation takes a number.", "atomicCounterIncrement", 5, _NUMBERS, 5 + TOTAL,
+            "the numbers handed out, sorted",
+        ),
+        "decrement": partial(
+            _judge_call, "Each invocation gives a number back.", "atomicCounterDecrement", 5 + TOTAL,
+            _NUMBERS, 5, "the numbers after each decrement, sorted",
+        ),
+        "read": partial(
+            _judge_call, "Each invocation reads the counter.", "atomicCounter", 77, [77] * TOTAL, 77,
+            "what was read",
+        ),
+        "mixed": _judge_mixed,
+        "several": _judge_several,
+        "coherence": _judge_coherence,
+        "message_passing": _judge_order,
+    },
+)  # fmt: skip

@@ -1,59 +1,40 @@
-"""Dispatches one after another: each sees what the ones before wrote.
+"""Dispatches one after another, direct and indirect: each sees the results of the ones before.
 
 ARB_compute_shader, section 5.5; OpenGL 4.2, 2.11.13 ("Shared Memory Access Synchronization"). vkgroup puts a
-barrier between any two pieces of work, which OpenGL leaves to glMemoryBarrier; what is judged is that the
-device keeps it.
+barrier between any two pieces of work, which OpenGL leaves to glMemoryBarrier; the cases test that the device
+respects it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vkgroup.conformance.comparison import Verdict
-from vkgroup.conformance.compute_model import drawing, indirect
-from vkgroup.conformance.compute_model.case import ModelCase, model_case
-from vkgroup.conformance.compute_model.work import compare, dispatch, merged, pipeline_of
+from vkgroup.conformance.compute_model import drawing
+from vkgroup.conformance.compute_model.work import (
+    ModelCase,
+    Words,
+    compare,
+    dispatch,
+    merged,
+    model_case,
+    pipeline_of,
+    topic,
+)
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.family import TableFamily
 from vkgroup.conformance.poison import poisoned
-from vkgroup.device import Capabilities
 
-Words = NDArray[np.uint32]
+# --- one after another --------------------------------------------------------------------------------
 
 LOCAL, GROUPS = 64, 16
 TOTAL = LOCAL * GROUPS
 STEPS = 30
 """Dispatches of a case, each on what the one before left."""
-
-_SENTENCES = {
-    "swapped_buffers": "Each dispatch reads the buffer that the one before wrote, and writes the other",
-    "swapped_images": "Each dispatch reads the image that the one before wrote, and writes the other",
-    "one_submission_buffer": "Dispatches submitted together see in a buffer what the ones before wrote",
-    "one_submission_image": "Dispatches submitted together see in an image what the ones before wrote",
-    "two_pipelines": "Dispatches of different shaders see in a buffer what the ones before wrote",
-    "storage_then_uniform": "A dispatch reads as a uniform block the storage block that the one before wrote",
-    "image_then_texture": "A dispatch samples the texels that the one before stored",
-    "atomics_add_up": "Atomics of many dispatches add up",
-}
-
-
-def _cases() -> Iterator[ModelCase]:
-    for name, sentence in _SENTENCES.items():
-        yield model_case("dispatches", name, (), f"{sentence}.")
-    yield from indirect.cases()
-    yield from drawing.cases()
-
-
-def _missing(case: ModelCase, capabilities: Capabilities) -> list[str]:
-    return drawing.missing(case, capabilities) if case.axes.test in drawing.SENTENCES else []
-
-
-def _judge(executor: Executor, cases: list[ModelCase]) -> list[Verdict]:
-    return [(_JUDGES | indirect.JUDGES | drawing.JUDGES)[case.axes.test](executor) for case in cases]
 
 
 def _start() -> Words:
@@ -61,7 +42,7 @@ def _start() -> Words:
 
 
 def _step(values: Words) -> Words:
-    """Return what a dispatch makes of the values before it: NumPy's twin of `STEP`."""
+    """Return the values after a dispatch of `_BUFFERS` or `_IMAGES`."""
     return np.asarray(np.roll(values, -1) * np.uint32(3) + np.arange(TOTAL, dtype=np.uint32), np.uint32)
 
 
@@ -103,7 +84,7 @@ void main() {
 
 _TICKETS = (
     _HEAD
-    + """// A step from one half of {where} to the other; tickets tell how many dispatches were before.
+    + """// A step from one half of {where} to the other; tickets count the dispatches before.
 layout(std430, binding = 0) buffer Tickets {{ uint taken; }};
 {declaration}
 void main() {{
@@ -116,39 +97,35 @@ void main() {{
 )
 
 
-def _judge_swapped_buffers(executor: Executor) -> Verdict:
+def _memories(executor: Executor, opened: ExitStack, image: bool) -> list[Any]:
+    """Return two buffers, or images with rows of 64 texels: one with the first values, one poisoned."""
     device = executor.device
-    with pipeline_of(executor, _BUFFERS) as pipeline:
-        first, second = device.buffer(_start()), device.buffer(poisoned(TOTAL))
-        there = pipeline.bind({"From": first, "To": second})
-        back = pipeline.bind({"From": second, "To": first})
-        verdicts = []
+    return [
+        opened.enter_context(device.image(values.reshape(-1, 64)) if image else device.buffer(values))
+        for values in (_start(), poisoned(TOTAL))
+    ]
+
+
+def _judge_swapped(image: bool, every: int, executor: Executor) -> Verdict:
+    """Judge `STEPS` dispatches between two memories; the result is compared after each `every` of them."""
+    source, names = (_IMAGES, ("from", "to")) if image else (_BUFFERS, ("From", "To"))
+    verdicts = []
+    with pipeline_of(executor, source) as pipeline, ExitStack() as opened:
+        memories = _memories(executor, opened, image)
+        bounds = [
+            opened.enter_context(pipeline.bind(dict(zip(names, order, strict=True))))
+            for order in (memories, memories[::-1])
+        ]
         for number in range(STEPS):
-            (back if number % 2 else there).dispatch(GROUPS, timeout=executor.timeout)
-            if number % 10 == 9:
-                recorded = (first if number % 2 else second).read(np.uint32, TOTAL)
+            bounds[number % 2].dispatch(GROUPS, timeout=executor.timeout)
+            if number % every == every - 1:
+                memory = memories[1 - number % 2]
+                recorded = memory.read().reshape(-1) if image else memory.read(np.uint32, TOTAL)
                 verdicts.append(compare(recorded, _after(number + 1), f"after {number + 1} dispatches"))
-        for opened in (there, back, first, second):
-            opened.close()
-    return merged(verdicts)
+    return merged(*verdicts)
 
 
-def _judge_swapped_images(executor: Executor) -> Verdict:
-    device = executor.device
-    with pipeline_of(executor, _IMAGES) as pipeline:
-        first = device.image(_start().reshape(-1, 64))
-        second = device.image(poisoned(TOTAL).reshape(-1, 64))
-        there = pipeline.bind({"from": first, "to": second})
-        back = pipeline.bind({"from": second, "to": first})
-        for number in range(STEPS):
-            (back if number % 2 else there).dispatch(GROUPS, timeout=executor.timeout)
-        recorded = (second if STEPS % 2 else first).read().reshape(-1)
-        for opened in (there, back, first, second):
-            opened.close()
-    return compare(recorded, _after(STEPS), f"after {STEPS} dispatches")
-
-
-def _judge_one_submission(executor: Executor, image: bool) -> Verdict:
+def _judge_one_submission(image: bool, executor: Executor) -> Verdict:
     """Judge `STEPS` dispatches of one submission, with a barrier between each two."""
     halves = np.concatenate([_start(), poisoned(TOTAL)])
     bindings: dict[str, Any] = {"Tickets": np.zeros(1, np.uint32)}
@@ -178,51 +155,46 @@ def _judge_one_submission(executor: Executor, image: bool) -> Verdict:
 def _judge_two_pipelines(executor: Executor) -> Verdict:
     other = (
         _HEAD
-        + """// Turns the bits of every cell over, in place.
+        + """// Inverts the bits of every cell in place.
 layout(std430, binding = 0) buffer Cells { uint cells[]; };
 void main() { cells[gl_GlobalInvocationID.x] = ~cells[gl_GlobalInvocationID.x]; }
 """
     )
-    with pipeline_of(executor, _BUFFERS) as step, pipeline_of(executor, other) as flip:
-        first, second = (executor.device.buffer(values) for values in (_start(), poisoned(TOTAL)))
+    with (
+        pipeline_of(executor, _BUFFERS) as step,
+        pipeline_of(executor, other) as flip,
+        ExitStack() as opened,
+    ):
+        first, second = _memories(executor, opened, image=False)
         expected = _start()
         bounds = [
-            step.bind({"From": first, "To": second}),
-            flip.bind({"Cells": second}),
-            step.bind({"From": second, "To": first}),
-            flip.bind({"Cells": first}),
+            opened.enter_context(bound)
+            for bound in (
+                step.bind({"From": first, "To": second}),
+                flip.bind({"Cells": second}),
+                step.bind({"From": second, "To": first}),
+                flip.bind({"Cells": first}),
+            )
         ]
         for number in range(4 * (STEPS // 4)):
             bounds[number % 4].dispatch(GROUPS, timeout=executor.timeout)
             expected = ~expected if number % 2 else _step(expected)
         recorded = first.read(np.uint32, TOTAL)
-        for opened in (*bounds, first, second):
-            opened.close()
     return compare(recorded, expected, "after steps of two shaders in turn")
 
 
-def _judge_storage_then_uniform(executor: Executor) -> Verdict:
-    reading = (
-        _HEAD
-        + f"""// Reads a uniform block that was a storage block.
+_READ_BLOCK = (
+    _HEAD
+    + f"""// Reads a uniform block that was a storage block.
 layout(std140, binding = 0) uniform Block {{ uvec4 block[{TOTAL // 4}]; }};
 layout(std430, binding = 1) writeonly buffer Found {{ uint found[]; }};
 void main() {{ uint i = gl_GlobalInvocationID.x; found[i] = block[i / 4u][i % 4u]; }}
 """
-    )
-    with pipeline_of(executor, _BUFFERS) as write, pipeline_of(executor, reading) as read:
-        first, second = (executor.device.buffer(values) for values in (_start(), poisoned(TOTAL)))
-        dispatch(executor, write, GROUPS, {"From": first, "To": second})
-        recorded = dispatch(executor, read, GROUPS, {"Block": second, "Found": poisoned(TOTAL)})["Found"]
-        first.close()
-        second.close()
-    return compare(recorded, _after(1), "what the uniform block held")
+)
 
-
-def _judge_image_then_texture(executor: Executor) -> Verdict:
-    reading = (
-        _HEAD
-        + """// Reads the texels of a texture that was an image.
+_READ_TEXTURE = (
+    _HEAD
+    + """// Reads the texels of a texture that was an image.
 layout(binding = 0) uniform usampler2D texels;
 layout(std430, binding = 1) writeonly buffer Found { uint found[]; };
 void main() {
@@ -230,18 +202,26 @@ void main() {
     found[i] = texelFetch(texels, ivec2(int(i % 64u), int(i / 64u)), 0).x;
 }
 """
-    )
-    device = executor.device
-    with pipeline_of(executor, _IMAGES) as write, pipeline_of(executor, reading) as read:
-        first = device.image(_start().reshape(-1, 64))
-        second = device.image(poisoned(TOTAL).reshape(-1, 64))
-        dispatch(executor, write, GROUPS, {"from": first, "to": second})
-        nearest = device.sampler(filter="nearest")
-        bindings = {"texels": (second, nearest), "Found": poisoned(TOTAL)}
-        recorded = dispatch(executor, read, GROUPS, bindings)["Found"]
-        first.close()
-        second.close()
-    return compare(recorded, _after(1), "what the texture held")
+)
+
+
+def _judge_read_only(image: bool, executor: Executor) -> Verdict:
+    """Judge a dispatch that reads memory as a uniform block, or as a texture."""
+    writing, reading = (_IMAGES, _READ_TEXTURE) if image else (_BUFFERS, _READ_BLOCK)
+    with (
+        pipeline_of(executor, writing) as write,
+        pipeline_of(executor, reading) as read,
+        ExitStack() as opened,
+    ):
+        first, second = _memories(executor, opened, image)
+        if image:
+            dispatch(executor, write, GROUPS, {"from": first, "to": second})
+            source: dict[str, Any] = {"texels": (second, executor.device.sampler(filter="nearest"))}
+        else:
+            dispatch(executor, write, GROUPS, {"From": first, "To": second})
+            source = {"Block": second}
+        recorded = dispatch(executor, read, GROUPS, {**source, "Found": poisoned(TOTAL)})["Found"]
+    return compare(recorded, _after(1), f"what the {'texture' if image else 'uniform block'} held")
 
 
 def _judge_atomics(executor: Executor) -> Verdict:
@@ -260,15 +240,167 @@ void main() { atomicAdd(cells[gl_GlobalInvocationID.x % 7u], gl_GlobalInvocation
     return compare(recorded, expected, f"the totals of {STEPS} dispatches")
 
 
-_JUDGES: dict[str, Callable[[Executor], Verdict]] = {
-    "swapped_buffers": _judge_swapped_buffers,
-    "swapped_images": _judge_swapped_images,
-    "one_submission_buffer": lambda executor: _judge_one_submission(executor, False),
-    "one_submission_image": lambda executor: _judge_one_submission(executor, True),
-    "two_pipelines": _judge_two_pipelines,
-    "storage_then_uniform": _judge_storage_then_uniform,
-    "image_then_texture": _judge_image_then_texture,
-    "atomics_add_up": _judge_atomics,
-}
+# --- indirect dispatches, and dispatches of nothing ---------------------------------------------------
 
-DISPATCHES_TOPIC = TableFamily("dispatches", _cases, _missing, _judge)
+_NOTHING = ((0, 1, 1), (3, 0, 1), (1, 5, 0), (0, 0, 0))
+
+_COUNT = """#version 430
+// Counts the invocations of each workgroup, in the order x, y, z of a box of 8 by 8 by 8.
+layout(local_size_x = 4) in;
+layout(std430, binding = 0) buffer Counts { uint counts[]; };
+layout(std430, binding = 1) buffer Sizes { uint sizes[]; };
+void main() {
+    uvec3 id = gl_WorkGroupID;
+    atomicAdd(counts[id.x + 8u * (id.y + 8u * id.z)], 1u);
+    for (int k = 0; k < 3; ++k) sizes[k] = gl_NumWorkGroups[k];
+}
+"""
+
+
+def _counted(groups: tuple[int, int, int]) -> Words:
+    """Return the counts that `_COUNT` must make in one dispatch, (512,)."""
+    box = np.zeros((8, 8, 8), np.uint32)
+    box[: groups[2], : groups[1], : groups[0]] = 4
+    return box.reshape(-1)
+
+
+def _compare_counts(recorded: dict[Any, Any], groups: tuple[int, int, int]) -> Verdict:
+    counts = compare(recorded["Counts"], _counted(groups), f"invocations of {groups} workgroups")
+    if 0 in groups:
+        return merged(counts, compare(recorded["Sizes"], poisoned(3), "a dispatch of nothing wrote"))
+    return merged(counts, compare(recorded["Sizes"], np.array(groups, np.uint32), "gl_NumWorkGroups"))
+
+
+def _counting() -> dict[str, Words]:
+    return {"Counts": np.zeros(512, np.uint32), "Sizes": poisoned(3)}
+
+
+def _judge_counts(runs: tuple[tuple[int | None, tuple[int, int, int]], ...], executor: Executor) -> Verdict:
+    """Judge dispatches, each from an offset in a buffer; without an offset, directly."""
+    verdicts = []
+    with pipeline_of(executor, _COUNT) as pipeline:
+        for offset, groups in runs:
+            if offset is None:
+                verdicts.append(_compare_counts(dispatch(executor, pipeline, groups, _counting()), groups))
+                continue
+            words = np.full(offset // 4 + 3 + 5, 0xFFFFFFFF, np.uint32)
+            words[offset // 4 : offset // 4 + 3] = groups
+            with executor.device.buffer(words) as commands, pipeline.bind(_counting()) as bound:
+                bound.dispatch_indirect(commands, offset, timeout=executor.timeout)
+                verdicts.append(_compare_counts(bound.results(), groups))
+    return merged(*verdicts)
+
+
+_COMMAND = """#version 430
+// Writes the numbers of workgroups of the next dispatch.
+layout(local_size_x = 4) in;
+layout(std430, binding = 0) buffer Command { uint command[]; };
+void main() {
+    if (gl_LocalInvocationIndex < 3u) command[gl_LocalInvocationIndex] = 3u + 2u * gl_LocalInvocationIndex;
+}
+"""
+
+
+def _judge_indirect_written(executor: Executor) -> Verdict:
+    with (
+        pipeline_of(executor, _COMMAND) as write,
+        pipeline_of(executor, _COUNT) as count,
+        executor.device.buffer(np.ones(3, np.uint32)) as commands,
+        count.bind(_counting()) as bound,
+    ):
+        dispatch(executor, write, 1, {"Command": commands})
+        bound.dispatch_indirect(commands, timeout=executor.timeout)
+        return _compare_counts(bound.results(), (3, 5, 7))
+
+
+def _judge_indirect_chain(executor: Executor) -> Verdict:
+    source = """#version 430
+// Takes a ticket a workgroup, and makes the next dispatch one workgroup larger.
+layout(local_size_x = 32) in;
+layout(std430, binding = 0) buffer Command { uint command[]; };
+layout(std430, binding = 1) buffer Tickets { uint taken[]; };
+void main() {
+    if (gl_LocalInvocationIndex != 0u) return;
+    atomicAdd(taken[0], 1u);
+    if (gl_WorkGroupID.x == gl_NumWorkGroups.x - 1u) command[0] = gl_NumWorkGroups.x + 1u;
+}
+"""
+    device = executor.device
+    with (
+        pipeline_of(executor, source) as pipeline,
+        device.buffer(np.ones(3, np.uint32)) as commands,
+        pipeline.bind({"Command": commands, "Tickets": np.zeros(1, np.uint32)}) as bound,
+    ):
+        for _ in range(STEPS):
+            bound.dispatch_indirect(commands, timeout=executor.timeout)
+        taken, last = bound.results()["Tickets"], commands.read(np.uint32, 3)
+    expected = np.array([STEPS * (STEPS + 1) // 2, STEPS + 1, 1, 1], np.uint32)
+    what = "workgroups in all, then the numbers that the last dispatch wrote"
+    return compare(np.concatenate([taken, last]), expected, what)
+
+
+# --- topic --------------------------------------------------------------------------------------------
+
+_TESTS: dict[str, tuple[Callable[[Executor], Verdict], str]] = {
+    "swapped_buffers": (
+        partial(_judge_swapped, False, 10),
+        "Each dispatch reads the buffer that the one before wrote, and writes the other",
+    ),
+    "swapped_images": (
+        partial(_judge_swapped, True, STEPS),
+        "Each dispatch reads the image that the one before wrote, and writes the other",
+    ),
+    "one_submission_buffer": (
+        partial(_judge_one_submission, False),
+        "Dispatches submitted together see in a buffer what the ones before wrote",
+    ),
+    "one_submission_image": (
+        partial(_judge_one_submission, True),
+        "Dispatches submitted together see in an image what the ones before wrote",
+    ),
+    "two_pipelines": (
+        _judge_two_pipelines,
+        "Dispatches of different shaders see in a buffer what the ones before wrote",
+    ),
+    "storage_then_uniform": (
+        partial(_judge_read_only, False),
+        "A dispatch reads as a uniform block the storage block that the one before wrote",
+    ),
+    "image_then_texture": (
+        partial(_judge_read_only, True),
+        "A dispatch samples the texels that the one before stored",
+    ),
+    "atomics_add_up": (_judge_atomics, "Atomics of many dispatches add up"),
+    "indirect": (
+        partial(_judge_counts, ((0, (1, 1, 1)), (4, (7, 1, 1)), (20, (2, 8, 3)), (256, (1, 1, 5)))),
+        "An indirect dispatch runs the numbers of workgroups that lie at its offset",
+    ),
+    "indirect_written": (
+        _judge_indirect_written,
+        "An indirect dispatch runs the numbers of workgroups that the dispatch before wrote",
+    ),
+    "indirect_chain": (
+        _judge_indirect_chain,
+        "Each indirect dispatch writes the numbers of workgroups of the next",
+    ),
+    "zero_groups": (
+        partial(_judge_counts, tuple((None, groups) for groups in _NOTHING)),
+        "A dispatch of zero workgroups in any dimension executes nothing",
+    ),
+    "zero_groups_indirect": (
+        partial(_judge_counts, tuple((0, groups) for groups in _NOTHING)),
+        "An indirect dispatch of zero workgroups in any dimension executes nothing",
+    ),
+    **drawing.TESTS,
+}
+"""Function and sentence of each test."""
+
+
+def _cases() -> Iterator[ModelCase]:
+    for name, (_, sentence) in _TESTS.items():
+        yield model_case("dispatches", name, (), f"{sentence}.")
+
+
+DISPATCHES_TOPIC = topic(
+    "dispatches", _cases, {name: judge for name, (judge, _) in _TESTS.items()}, drawing.missing
+)

@@ -2,63 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vkgroup.conformance.comparison import Verdict
-from vkgroup.conformance.compute_model.case import ModelCase, model_case
-from vkgroup.conformance.compute_model.work import compare, compiled, dispatch, merged, pipeline_of
+from vkgroup.conformance.compute_model import work
+from vkgroup.conformance.compute_model.work import ModelCase, Words
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.poison import poisoned
 from vkgroup.device import Capabilities
 from vkgroup.reference.device.capabilities import DRIVER_NAME
 
-Words = NDArray[np.uint32]
-
 WIDTH, HEIGHT = 32, 24
 ROUNDS = 5
 """Times that a dispatch and a draw follow each other, each with other values."""
 
-SENTENCES = {
-    "draw_reads_buffer": "A fragment shader reads from a storage buffer what the dispatch before wrote",
-    "draw_reads_image": "A fragment shader loads from an image what the dispatch before stored",
-    "draw_reads_texture": "A fragment shader samples the texels that the dispatch before stored",
-    "dispatch_reads_buffer": "A dispatch reads from a storage buffer what the fragment shader before wrote",
-    "dispatch_reads_image": "A dispatch loads from an image what the fragment shader before stored",
-}
-
-
-def cases() -> Iterator[ModelCase]:
-    """Yield the cases with draws."""
-    for name, sentence in SENTENCES.items():
-        yield model_case("dispatches", name, (), f"{sentence}, {ROUNDS} times.")
-
 
 def missing(case: ModelCase, capabilities: Capabilities) -> list[str]:
-    """Return the features that a case with draws needs and the device lacks."""
+    """Return the features that a case of dispatches needs and the device lacks; without draws none."""
+    if case.axes.test not in TESTS:
+        return []
     needs = []
     if capabilities.driver_name == DRIVER_NAME and "fragment" not in capabilities.subgroup.supported_stages:
         needs.append("the fragment stage (the reference device draws with quads in one subgroup)")
-    if (
-        case.axes.test.startswith("dispatch_reads")
-        and "fragmentStoresAndAtomics" not in capabilities.features
-    ):
+    stores = case.axes.test.startswith("dispatch_reads")
+    if stores and "fragmentStoresAndAtomics" not in capabilities.features:
         needs.append("fragmentStoresAndAtomics")
     return needs
 
 
 def _values(number: int) -> Words:
-    """Return what is stored in a round, (height, width)."""
-    return np.arange(WIDTH * HEIGHT, dtype=np.uint32).reshape(HEIGHT, WIDTH) * np.uint32(40503) + np.uint32(
-        number * 1000003
-    )
+    """Return the values that a round stores, (height, width)."""
+    pixels = np.arange(WIDTH * HEIGHT, dtype=np.uint32).reshape(HEIGHT, WIDTH)
+    return pixels * np.uint32(40503) + np.uint32(number * 1000003)
 
 
-_VALUE = f"({{y}} * {WIDTH}u + {{x}}) * 40503u + number * 1000003u"
+_VALUE = f"(y * {WIDTH}u + x) * 40503u + number * 1000003u"
 
+# kind of access → declaration, store of value, load
 _MEMORY = {
     "buffer": (
         "layout(std430, binding = 0) {access} buffer Memory {{ uint memory[]; }};",
@@ -84,7 +68,7 @@ def _compute(memory: str, *, write: bool) -> str:
     """Return the dispatch's shader: it fills memory, or copies it into a buffer."""
     declaration, store, load = _MEMORY[memory]
     access = "writeonly" if write else "readonly"
-    body = f"uint value = {_VALUE.format(x='x', y='y')}; {store}"
+    body = f"uint value = {_VALUE}; {store}"
     return f"""#version 430
 // {"Fills" if write else "Copies"} a memory of {WIDTH} by {HEIGHT}.
 layout(local_size_x = 8, local_size_y = 8) in;
@@ -100,7 +84,7 @@ void main() {{
 def _fragment(memory: str, *, write: bool) -> str:
     """Return the draw's shader: it fills memory, or shows it."""
     declaration, store, load = _MEMORY[memory]
-    value = f"uint value = {_VALUE.format(x='x', y='y')}; {store} color = value;"
+    value = f"uint value = {_VALUE}; {store} color = value;"
     return f"""#version 430
 // {"Fills" if write else "Shows"} a memory of {WIDTH} by {HEIGHT}.
 {declaration.format(access="writeonly" if write else "readonly")}
@@ -123,42 +107,59 @@ def _memory_of(executor: Executor, memory: str) -> tuple[str, Any]:
 _GROUPS = (WIDTH // 8, HEIGHT // 8)
 
 
-def _judge_draw(executor: Executor, kind: str) -> Verdict:
-    """Judge draws that read what dispatches wrote."""
+def _judge_draw(kind: str, executor: Executor) -> Verdict:
+    """Judge draws that read the stores of dispatches."""
     device, verdicts = executor.device, []
     memory = "buffer" if kind == "buffer" else "image"
-    name, there = _memory_of(executor, memory)
-    fragment = compiled(executor, _fragment(kind, write=False), "fragment")
-    shown = {"texels": (there, device.sampler(filter="nearest"))} if kind == "texture" else {name: there}
-    with there, pipeline_of(executor, _compute(memory, write=True)) as pipeline:
+    name, resource = _memory_of(executor, memory)
+    fragment = work.compiled(executor, _fragment(kind, write=False), "fragment")
+    read = {"texels": (resource, device.sampler(filter="nearest"))} if kind == "texture" else {name: resource}
+    with resource, work.pipeline_of(executor, _compute(memory, write=True)) as pipeline:
         for number in range(ROUNDS):
-            dispatch(executor, pipeline, _GROUPS, {name: there, "Number": np.array([number], np.uint32)})
-            found = device.draw(fragment, (WIDTH, HEIGHT), shown, timeout=executor.timeout)
-            what = f"the image of draw {number}"
-            verdicts.append(compare(found["color"], _values(number), what, ("y", "x")))
-    return merged(verdicts)
+            bindings = {name: resource, "Number": np.array([number], np.uint32)}
+            work.dispatch(executor, pipeline, _GROUPS, bindings)
+            colors = device.draw(fragment, (WIDTH, HEIGHT), read, timeout=executor.timeout)["color"]
+            verdicts.append(work.compare(colors, _values(number), f"the image of draw {number}", ("y", "x")))
+    return work.merged(*verdicts)
 
 
-def _judge_dispatch(executor: Executor, memory: str) -> Verdict:
-    """Judge dispatches that read what fragments wrote."""
+def _judge_dispatch(memory: str, executor: Executor) -> Verdict:
+    """Judge dispatches that read the stores of fragments."""
     device, verdicts = executor.device, []
-    name, there = _memory_of(executor, memory)
-    fragment = compiled(executor, _fragment(memory, write=True), "fragment")
-    with there, pipeline_of(executor, _compute(memory, write=False)) as pipeline:
+    name, resource = _memory_of(executor, memory)
+    fragment = work.compiled(executor, _fragment(memory, write=True), "fragment")
+    with resource, work.pipeline_of(executor, _compute(memory, write=False)) as pipeline:
         for number in range(ROUNDS):
-            bindings = {name: there, "Number": np.array([number], np.uint32)}
+            bindings = {name: resource, "Number": np.array([number], np.uint32)}
             device.draw(fragment, (WIDTH, HEIGHT), bindings, timeout=executor.timeout)
-            found = dispatch(executor, pipeline, _GROUPS, {name: there, "Found": poisoned(WIDTH * HEIGHT)})
-            copied = found["Found"].reshape(HEIGHT, WIDTH)
-            verdicts.append(compare(copied, _values(number), f"the copy after draw {number}", ("y", "x")))
-    return merged(verdicts)
+            bindings = {name: resource, "Found": poisoned(WIDTH * HEIGHT)}
+            copied = work.dispatch(executor, pipeline, _GROUPS, bindings)["Found"].reshape(HEIGHT, WIDTH)
+            verdicts.append(
+                work.compare(copied, _values(number), f"the copy after draw {number}", ("y", "x"))
+            )
+    return work.merged(*verdicts)
 
 
-JUDGES: dict[str, Callable[[Executor], Verdict]] = {
-    "draw_reads_buffer": lambda executor: _judge_draw(executor, "buffer"),
-    "draw_reads_image": lambda executor: _judge_draw(executor, "image"),
-    "draw_reads_texture": lambda executor: _judge_draw(executor, "texture"),
-    "dispatch_reads_buffer": lambda executor: _judge_dispatch(executor, "buffer"),
-    "dispatch_reads_image": lambda executor: _judge_dispatch(executor, "image"),
+TESTS: dict[str, tuple[Callable[[Executor], Verdict], str]] = {
+    "draw_reads_buffer": (
+        partial(_judge_draw, "buffer"),
+        f"A fragment shader reads from a storage buffer what the dispatch before wrote, {ROUNDS} times",
+    ),
+    "draw_reads_image": (
+        partial(_judge_draw, "image"),
+        f"A fragment shader loads from an image what the dispatch before stored, {ROUNDS} times",
+    ),
+    "draw_reads_texture": (
+        partial(_judge_draw, "texture"),
+        f"A fragment shader samples the texels that the dispatch before stored, {ROUNDS} times",
+    ),
+    "dispatch_reads_buffer": (
+        partial(_judge_dispatch, "buffer"),
+        f"A dispatch reads from a storage buffer what the fragment shader before wrote, {ROUNDS} times",
+    ),
+    "dispatch_reads_image": (
+        partial(_judge_dispatch, "image"),
+        f"A dispatch loads from an image what the fragment shader before stored, {ROUNDS} times",
+    ),
 }
-"""How each case is judged."""
+"""Function and sentence of each test."""

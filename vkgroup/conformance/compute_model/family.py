@@ -1,15 +1,14 @@
-"""The family of the compute model: every case of what ARB_compute_shader says of compute shaders."""
+"""The family of the compute model: what ARB_compute_shader says of compute shaders."""
 
 from __future__ import annotations
 
 from vkgroup.conformance.compute_model.atomics import ATOMICS_TOPIC
+from vkgroup.conformance.compute_model.builtins import BUILTINS_TOPIC, CONSTANTS_TOPIC
 from vkgroup.conformance.compute_model.coherence import COHERENCE_TOPIC
-from vkgroup.conformance.compute_model.constants import CONSTANTS_TOPIC
 from vkgroup.conformance.compute_model.counters import COUNTERS_TOPIC
 from vkgroup.conformance.compute_model.dispatches import DISPATCHES_TOPIC
 from vkgroup.conformance.compute_model.litmus import LITMUS_TOPIC
 from vkgroup.conformance.compute_model.shared_memory import SHARED_TOPIC
-from vkgroup.conformance.compute_model.variables import BUILTINS_TOPIC
 from vkgroup.conformance.family import JointFamily
 
 _TOPICS = (
@@ -24,4 +23,4 @@ _TOPICS = (
 )
 
 COMPUTE_MODEL = JointFamily("compute_model", {topic.name: topic for topic in _TOPICS})
-"""Built-in variables, shared memory, barriers, atomics and dispatches, as ARB_compute_shader has them."""
+"""Built-in variables, shared memory, barriers, atomics and dispatches, as ARB_compute_shader defines them."""

@@ -1,15 +1,15 @@
-"""Litmus tests: cases, running them, and counting the outcomes that must not be.
+"""Litmus tests: cases, execution, and the numbers of forbidden outcomes.
 
 A case's name is ``compute_model.litmus.test.flavour.memory.barrier.placement``. Flavours:
 
-- *atomic*: every access is an atomic function. GLSL's memory barriers release and acquire, and with atomics
-  the Vulkan memory model forbids what the document forbids.
-- *guarded*: the flag by atomics, the data by plain accesses, read only where the flag was seen; no race.
-- *coherent*: plain accesses to ``coherent`` variables. The document orders them; the Vulkan memory model
-  calls them a data race.
-- *incoherent*: the same without the qualifier. Nothing is promised, outcomes are counted.
+- *atomic*: every access is an atomic function. GLSL's memory barriers release and acquire, so with atomics
+  the Vulkan memory model forbids the same outcomes as ARB_compute_shader.
+- *guarded*: atomics on the flag, plain accesses to the data, which is read only if the flag was seen.
+- *coherent*: plain accesses to ``coherent`` variables. ARB_compute_shader orders them; the Vulkan memory
+  model calls them a data race.
+- *incoherent*: the same without the qualifier. Nothing is promised; the outcomes are counted.
 
-Without a barrier (*none*) nothing is promised either, but for tests of one location alone (coherence).
+Without a barrier (*none*) nothing is promised either, except for tests of one location (coherence).
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from vkgroup.conformance import evidence
 from vkgroup.conformance.comparison import SHOWN, Verdict
 from vkgroup.conformance.compute_model import litmus_shader
-from vkgroup.conformance.compute_model.case import ModelCase, model_case
 from vkgroup.conformance.compute_model.litmus_shader import (
     APART,
     IMAGE_WIDTH,
@@ -36,7 +35,7 @@ from vkgroup.conformance.compute_model.litmus_shader import (
     cells_of_round,
 )
 from vkgroup.conformance.compute_model.litmus_table import LITMUS, Litmus, Outcome
-from vkgroup.conformance.compute_model.work import dispatch, pipeline_of
+from vkgroup.conformance.compute_model.work import ModelCase, Words, dispatch, model_case, pipeline_of
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import TableFamily
 from vkgroup.conformance.poison import poisoned
@@ -146,7 +145,7 @@ def _missing(case: ModelCase, capabilities: Capabilities) -> list[str]:
 
 
 def _batch_key(case: ModelCase) -> Hashable:
-    """All placements of a test run one shader."""
+    """Return the test and variant without placement: all placements run one shader."""
     return case.axes.topic, case.axes.test, case.axes.variant[:-1]
 
 
@@ -158,8 +157,8 @@ def _judge(executor: Executor, cases: list[ModelCase]) -> list[Verdict]:
         return [_trials(executor, pipeline, test, writing, setting, case.axes.variant[-1]) for case in cases]
 
 
-def plan_of(placement: str, setting: Setting) -> NDArray[np.uint32]:
-    """Return for each round: which workgroup (bits that differ), subgroups and lanes on, layout and order."""
+def plan_of(placement: str, setting: Setting) -> Words:
+    """Return for each round: differing bits of the partner's workgroup, subgroups and lanes to it, layout."""
     number = np.arange(setting.rounds)
     blocks, zero = setting.local // setting.subgroup, np.zeros_like(number)
     lane = number % setting.subgroup
@@ -178,7 +177,7 @@ def plan_of(placement: str, setting: Setting) -> NDArray[np.uint32]:
 def _trials(
     executor: Executor, pipeline: Pipeline, test: Litmus, writing: Writing, setting: Setting, placement: str
 ) -> Verdict:
-    """Run all trials of a placement and judge them."""
+    """Run all trials of a placement; return the verdict."""
     plan = plan_of(placement, setting)
     words = cells_of_round(setting.instances) * setting.rounds
     bindings: dict[Any, Any] = {
@@ -203,23 +202,23 @@ def _trials(
     return verdict_of(test, writing, {name: decoded(value) for name, value in values.items()})
 
 
-def _places(location: int, plan: NDArray[np.uint32], setting: Setting) -> NDArray[np.uint32]:
-    """Return the word of a location of each trial."""
+def _places(location: int, plan: Words, setting: Setting) -> Words:
+    """Return the index of a location's word for each trial."""
     instance = np.tile(np.arange(setting.instances, dtype=np.uint32), setting.rounds)
     number = np.repeat(np.arange(setting.rounds, dtype=np.uint32), setting.instances)
     inside = cell_of(location, instance, setting.instances, plan[number, 3] & 15)
     return np.asarray(number * np.uint32(2 * setting.instances * APART) + inside)
 
 
-def decoded(values: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """Return 0, 1 or 2 for what each trial found, `_GARBAGE` where that is no value of the trial."""
+def decoded(values: Words) -> NDArray[np.int64]:
+    """Return 0, 1 or 2 for the value that each trial saw, `_GARBAGE` for any other value."""
     small = values.astype(np.int64) - 4 * np.arange(len(values))
     small = np.where(values == 0, 0, small)
     return np.where((small >= 0) & (small <= 2), small, _GARBAGE)
 
 
 def verdict_of(test: Litmus, writing: Writing, outcome: Outcome) -> Verdict:
-    """Judge all trials of one placement."""
+    """Return the verdict on all trials of one placement."""
     trials = len(next(iter(outcome.values())))
     garbage = np.any([values == _GARBAGE for values in outcome.values()], axis=0)
     weak = test.weak(outcome) & ~garbage
@@ -259,6 +258,6 @@ LITMUS_TOPIC = TableFamily("litmus", _cases, _missing, _judge, _batch_key)
 
 
 def _shown(outcome: Outcome, wrong: NDArray[np.bool_]) -> dict[str, Any]:
-    """Return the trials around the first wrong one, with what each location or read had there."""
+    """Return the evidence: the values of the trials around the first wrong one."""
     rows = {name: np.where(values == _GARBAGE, "?", values.astype(str)) for name, values in outcome.items()}
     return evidence.of_values("what each trial found", rows, wrong, ("trial",))

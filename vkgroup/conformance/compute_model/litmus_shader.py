@@ -1,8 +1,8 @@
-"""The shader of a litmus test: many instances at once, each invocation playing both roles.
+"""Shader of a litmus test: many instances at once; each invocation plays both roles.
 
 Invocation i plays the first role of instance i and the second role of another instance, whose first role
-another invocation plays. A *plan* made outside says for each round how far away that invocation is, where in
-memory the instance's locations lie, and in which order an invocation plays its roles.
+another invocation plays. A *plan* from the host has for each round the distance of that invocation, the
+layout of the locations in memory, and the order in which an invocation plays its roles.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from vkgroup.conformance.compute_model.litmus_table import Access, Litmus
 Words = NDArray[np.uint32]
 
 LAYOUTS = 4
-"""Ways of laying out the locations of the instances: see `cell_of`."""
+"""Number of layouts of the locations; see `cell_of`."""
 
 APART = 8
 """Words from location to location in the widest layout: 32 bytes."""
 
 PATIENCE = 512
-"""How often, in all its rounds, an invocation looks whether its partner's subgroup has come as far."""
+"""Polls of the partner's progress that an invocation makes in all its rounds."""
 
 IMAGE_WIDTH = 256
 """Texels in a row of an image of cells."""
@@ -68,7 +68,7 @@ class Setting:
 
 
 def cells_of_round(instances: int) -> int:
-    """Return how many words the locations of one round take."""
+    """Return the number of words of one round's locations."""
     return 2 * instances * APART
 
 
@@ -126,7 +126,7 @@ _ACCESS = {
 
 _RENDEZVOUS = [
     "if (asked.x != 0u) {",
-    "    // Set off together, if the partner happens to run now; nothing promises that it does.",
+    "    // Start together if the partner runs now, which nothing guarantees.",
     "    atomicMax(progress[group * (LOCAL / SUBGROUP) + block], number + 1u);",
     "    uint watched = other_group * (LOCAL / SUBGROUP) + other_block;",
     "    while (patience > 0u && atomicOr(progress[watched], 0u) <= number) --patience;",
@@ -136,7 +136,7 @@ _RENDEZVOUS = [
 
 @dataclass(frozen=True)
 class Writing:
-    """How a test is written.
+    """Way in which a test is written.
 
     Attributes
     ----------
@@ -156,11 +156,11 @@ class Writing:
         return "shared" in self.memories
 
     def memory(self, location: str) -> str:
-        """Return where a location lies."""
+        """Return the memory of a location."""
         return self.memories["xy".index(location)]
 
     def access(self, access: Access, role: int) -> str:
-        """Return the statement of an access; `first` or `second` numbers the instance."""
+        """Return the statement of an access in a role."""
         memory = self.memory(access.location)
         atomic = self.flavour == "atomic" or (self.flavour == "guarded" and access.location == "y")
         write, read = _ACCESS["image" if memory == "image" else "words", atomic]
@@ -221,26 +221,19 @@ def _round(test: Litmus, writing: Writing) -> list[str]:
         "uint stamp_0 = trial_0 * 4u, stamp_1 = trial_1 * 4u;",
         "uint r0 = 0u, r1 = 0u;",
     ]
-    for role in (0, 1):
+    for role, prefix in enumerate(("", "other_")):
+        instance = f"{prefix}local" if shared else f"({prefix}group * LOCAL + {prefix}local)"
         for which, location in enumerate("xy"):
-            memory = writing.memory(location)
-            instance = (
-                ("local", "other_local")[role]
-                if shared
-                else ("(group * LOCAL + local)", "(other_group * LOCAL + other_local)")[role]
-            )
-            # An area of its own for each round, and beside shared memory for each workgroup.
+            # A separate area for each round, and beside shared memory for each workgroup.
             base = ""
-            if memory != "shared":
+            if writing.memory(location) != "shared":
                 base = "number * (2u * INSTANCES * APART) + "
                 if shared:
-                    base += f"{('group', 'other_group')[role]} * (2u * LOCAL * APART) + "
+                    base += f"{prefix}group * (2u * LOCAL * APART) + "
             lines.append(f"uint {location}_{role} = {base}cell_of({which}u, {instance}, layout_);")
     if shared:
-        lines += [
-            "for (uint i = local; i < 2u * LOCAL * APART; i += LOCAL) cells_shared[i] = 0u;",
-            "barrier();",
-        ]
+        lines.append("for (uint i = local; i < 2u * LOCAL * APART; i += LOCAL) cells_shared[i] = 0u;")
+        lines.append("barrier();")
     lines += _RENDEZVOUS + _weave(test, writing)
     for register in test.registers:
         role = next(n for n in (0, 1) if any(access.register == register for access in test.roles[n]))

@@ -1,20 +1,20 @@
-"""Litmus tests as data: what two invocations do to two locations, and the outcome that must not be.
+"""Litmus tests as data: the accesses of two invocations to two locations, and the forbidden outcome.
 
 Each invocation performs up to two accesses with a memory barrier between them. Why each outcome is forbidden,
 from ARB_compute_shader ("Modify the table of memory control functions") and from the Vulkan memory model, is
-derived in docs/conformance.md, "The compute model".
+derived in docs/conformance/litmus.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 Outcome = dict[str, NDArray[np.int64]]
-"""Register or location → what each trial found: 0 the initial value, 1 or 2 as in `Access.value`."""
+"""Register or location → the value that each trial saw: 0 the initial one, 1 or 2 as in `Access.value`."""
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,8 @@ class Access:
     Attributes
     ----------
     location : ``"x"`` or ``"y"``.
-    value : what is written, 1 or 2; None for a read.
-    register : where a read's result goes, ``"r0"`` or ``"r1"``; empty for a write.
+    value : value that is written, 1 or 2; None for a read.
+    register : register of a read's result, ``"r0"`` or ``"r1"``; empty for a write.
     """
 
     location: str
@@ -33,12 +33,13 @@ class Access:
     register: str = ""
 
 
-def _write(location: str, value: int) -> Access:
-    return Access(location, value)
-
-
-def _read(location: str, register: str) -> Access:
-    return Access(location, None, register)
+def _accesses(text: str) -> tuple[Access, ...]:
+    """Return the accesses of one invocation from text such as ``"x = 1, r0 = y"``."""
+    pairs = (access.split(" = ") for access in text.split(", "))
+    return tuple(
+        Access(right, register=left) if left.startswith("r") else Access(left, int(right))
+        for left, right in pairs
+    )
 
 
 @dataclass(frozen=True)
@@ -47,24 +48,39 @@ class Litmus:
 
     Attributes
     ----------
-    name : as in the case's name.
-    roles : the accesses of each of the two invocations, in program order.
-    weak : picks the trials with the forbidden outcome.
-    words : that outcome in words.
-    finals : locations whose last value the outcome speaks of.
-    sentence : what must hold.
-    coherence : whether it must hold without any barrier, as all accesses go to one location.
+    name : in case names.
+    first, second : the accesses of the two invocations, in program order.
+    outcome : the forbidden outcome: values of registers, and last values of locations. Alternatives are
+        separated by ``"; or "``.
+    phrase : the outcome in words.
+    sentence : the requirement.
     flavours : ways of accessing memory that the test is written in (see `litmus`).
     """
 
     name: str
-    roles: tuple[tuple[Access, ...], tuple[Access, ...]]
-    weak: Callable[[Outcome], NDArray[np.bool_]]
-    words: str
+    first: str
+    second: str
+    outcome: str
+    phrase: str
     sentence: str
-    finals: tuple[str, ...] = ()
-    coherence: bool = False
     flavours: tuple[str, ...] = ("atomic",)
+
+    @cached_property
+    def roles(self) -> tuple[tuple[Access, ...], tuple[Access, ...]]:
+        """The accesses of each of the two invocations, in program order."""
+        return _accesses(self.first), _accesses(self.second)
+
+    @cached_property
+    def _alternatives(self) -> list[dict[str, int]]:
+        return [
+            {name: int(value) for name, value in (part.split(" = ") for part in alternative.split(", "))}
+            for alternative in self.outcome.split("; or ")
+        ]
+
+    @property
+    def words(self) -> str:
+        """The forbidden outcome in words, with its values."""
+        return f"{self.phrase} ({self.outcome})"
 
     @property
     def registers(self) -> tuple[str, ...]:
@@ -72,97 +88,82 @@ class Litmus:
         return tuple(sorted(access.register for role in self.roles for access in role if access.register))
 
     @property
-    def locations(self) -> tuple[str, ...]:
-        """The locations that it touches."""
-        return tuple(sorted({access.location for role in self.roles for access in role}))
+    def finals(self) -> tuple[str, ...]:
+        """Locations whose last value is part of the outcome."""
+        return tuple(
+            location for location in "xy" if any(location in values for values in self._alternatives)
+        )
+
+    @property
+    def coherence(self) -> bool:
+        """Whether it must hold without any barrier, because all accesses are to one location."""
+        return len({access.location for role in self.roles for access in role}) == 1
+
+    def weak(self, outcome: Outcome) -> NDArray[np.bool_]:
+        """Return the trials with the forbidden outcome."""
+        alternatives = [
+            np.all([outcome[name] == value for name, value in values.items()], axis=0)
+            for values in self._alternatives
+        ]
+        return np.asarray(np.any(alternatives, axis=0))
 
 
 LITMUS: dict[str, Litmus] = {
     test.name: test
     for test in (
         Litmus(
-            "message_passing",
-            ((_write("x", 1), _write("y", 1)), (_read("y", "r0"), _read("x", "r1"))),
-            lambda o: (o["r0"] == 1) & (o["r1"] == 0),
-            "saw the second store and not the first (r0 = 1, r1 = 0)",
+            "message_passing", "x = 1, y = 1", "r0 = y, r1 = x", "r0 = 1, r1 = 0",
+            "saw the second store and not the first",
             "who sees the second of two stores sees the first as well",
-            flavours=("atomic", "guarded", "coherent", "incoherent"),
+            ("atomic", "guarded", "coherent", "incoherent"),
         ),
         Litmus(
-            "store_buffering",
-            ((_write("x", 1), _read("y", "r0")), (_write("y", 1), _read("x", "r1"))),
-            lambda o: (o["r0"] == 0) & (o["r1"] == 0),
-            "neither saw the other's store (r0 = 0, r1 = 0)",
+            "store_buffering", "x = 1, r0 = y", "y = 1, r1 = x", "r0 = 0, r1 = 0",
+            "neither saw the other's store",
             "of two invocations that store and then look at the other's location, one sees the other's store",
-            flavours=("atomic", "coherent"),
+            ("atomic", "coherent"),
         ),
         Litmus(
-            "load_buffering",
-            ((_read("y", "r0"), _write("x", 1)), (_read("x", "r1"), _write("y", 1))),
-            lambda o: (o["r0"] == 1) & (o["r1"] == 1),
-            "each saw the store that follows the other's load (r0 = 1, r1 = 1)",
+            "load_buffering", "r0 = y, x = 1", "r1 = x, y = 1", "r0 = 1, r1 = 1",
+            "each saw the store that follows the other's load",
             "two invocations that load and then store never both see the other's store",
-            flavours=("atomic", "coherent"),
+            ("atomic", "coherent"),
         ),
         Litmus(
-            "store_order",
-            ((_write("x", 2), _write("y", 1)), (_read("y", "r0"), _write("x", 1))),
-            lambda o: (o["r0"] == 1) & (o["x"] == 2),
-            "a store that followed what it had seen was overwritten by an earlier one (r0 = 1, x = 2)",
+            "store_order", "x = 2, y = 1", "r0 = y, x = 1", "r0 = 1, x = 2",
+            "a store that followed what it had seen was overwritten by an earlier one",
             "a store behind a load that saw the other's second store comes after the other's first",
-            finals=("x",),
         ),
         Litmus(
-            "read_order",
-            ((_write("x", 1), _write("y", 1)), (_write("y", 2), _read("x", "r0"))),
-            lambda o: (o["y"] == 2) & (o["r0"] == 0),
-            "overwrote the second store and did not see the first (y = 2, r0 = 0)",
+            "read_order", "x = 1, y = 1", "y = 2, r0 = x", "y = 2, r0 = 0",
+            "overwrote the second store and did not see the first",
             "a load behind a store that overwrote the other's second store sees the other's first",
-            finals=("y",),
         ),
         Litmus(
-            "two_plus_two_writes",
-            ((_write("x", 1), _write("y", 2)), (_write("y", 1), _write("x", 2))),
-            lambda o: (o["x"] == 1) & (o["y"] == 1),
-            "each first store outlived the other's second (x = 1, y = 1)",
+            "two_plus_two_writes", "x = 1, y = 2", "y = 1, x = 2", "x = 1, y = 1",
+            "each first store outlived the other's second",
             "of two invocations that each store to both locations, the first stores do not both remain",
-            finals=("x", "y"),
         ),
         Litmus(
-            "read_read_coherence",
-            ((_write("x", 1),), (_read("x", "r0"), _read("x", "r1"))),
-            lambda o: (o["r0"] == 1) & (o["r1"] == 0),
-            "saw a store and later did not (r0 = 1, r1 = 0)",
+            "read_read_coherence", "x = 1", "r0 = x, r1 = x", "r0 = 1, r1 = 0",
+            "saw a store and later did not",
             "who has seen a store never sees an older value of the location again",
-            coherence=True,
         ),
         Litmus(
-            "write_read_coherence",
-            ((_write("x", 1), _read("x", "r0")), (_write("x", 2),)),
-            lambda o: (o["r0"] == 0) | ((o["r0"] == 2) & (o["x"] == 1)),
-            "read what its own store had replaced (r0 = 0; or r0 = 2, x = 1)",
+            "write_read_coherence", "x = 1, r0 = x", "x = 2", "r0 = 0; or r0 = 2, x = 1",
+            "read what its own store had replaced",
             "an invocation that stores and loads sees its own store or a later one",
-            finals=("x",),
-            coherence=True,
         ),
         Litmus(
-            "read_write_coherence",
-            ((_read("x", "r0"), _write("x", 1)), (_write("x", 2),)),
-            lambda o: (o["r0"] == 1) | ((o["r0"] == 2) & (o["x"] == 2)),
-            "read its own later store, or lost it to the store it had read (r0 = 1; or r0 = 2, x = 2)",
+            "read_write_coherence", "r0 = x, x = 1", "x = 2", "r0 = 1; or r0 = 2, x = 2",
+            "read its own later store, or lost it to the store it had read",
             "a load never sees the store behind it, and that store replaces what the load saw",
-            finals=("x",),
-            coherence=True,
         ),
         Litmus(
-            "write_write_coherence",
-            ((_write("x", 1), _write("x", 2)), (_read("x", "r0"), _read("x", "r1"))),
-            lambda o: (o["x"] == 1) | ((o["r0"] == 2) & (o["r1"] == 1)),
-            "the first of two stores replaced the second (x = 1; or r0 = 2, r1 = 1)",
+            "write_write_coherence", "x = 1, x = 2", "r0 = x, r1 = x", "x = 1; or r0 = 2, r1 = 1",
+            "the first of two stores replaced the second",
             "the second of an invocation's two stores to a location remains",
-            finals=("x",),
-            coherence=True,
         ),
     )
-}
+}  # fmt: skip
 """All litmus tests by name."""

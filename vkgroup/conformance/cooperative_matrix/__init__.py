@@ -1,6 +1,5 @@
 """Cases of cooperative matrices (VK_KHR_cooperative_matrix) at the subgroup's scope.
 
-`component` has types and combinations, `case` what a case is and what a device lists, `place` where matrices
-lie in memory, `program` how a batch becomes one shader; the topics are in `memory`, `products`, `arithmetic`,
-`parts`, `conversion` and `listing`.
+`case` has types, combinations and axes, `program` the shader of a batch, `judging` the comparisons; the
+topics are in `transfers`, `products` and `elements`, and `family` puts them together.
 """

@@ -1,18 +1,144 @@
-"""Cases of cooperative matrices: axes, names, and the matrices that a device lists for them."""
+"""Cases of cooperative matrices: element types, axes and names, and the shapes that a device lists."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from vkgroup.conformance.cooperative_matrix.component import BY_VULKAN, COMPONENTS, Combination
+import numpy as np
+from numpy.typing import NDArray
+
 from vkgroup.conformance.family import TableCase
 from vkgroup.device import Capabilities, CooperativeMatrix
+from vkgroup.reference import bfloat16
 
-CATEGORY = "cooperative_matrix"
+Array = NDArray[Any]
 
 USES = {"a": "A", "b": "B", "c": "Accumulator"}
-"""What a matrix is in a product, and how GLSL ends the name of that use."""
+"""Uses of a matrix in a product, with the suffix of GLSL's name for the use."""
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """An element type.
+
+    Attributes
+    ----------
+    name : in case names.
+    vulkan : name of the VkComponentTypeKHR, without prefix.
+    glsl : name in GLSL. glslang has no bfloat16: shaders use float16_t, which the module then replaces.
+    dtype : of the numbers; float32 for bfloat16.
+    digits : bits of the significand; 0 for integers.
+    features : needed to compute with the type and to have it in storage buffers.
+    """
+
+    name: str
+    vulkan: str
+    glsl: str
+    dtype: np.dtype[Any]
+    digits: int
+    features: tuple[str, ...]
+
+    @property
+    def is_float(self) -> bool:
+        """Whether it is a floating-point type."""
+        return self.digits > 0
+
+    @property
+    def is_bfloat16(self) -> bool:
+        """Whether it is bfloat16, which allows only products and conversions."""
+        return self.name == "bf16"
+
+    @property
+    def size(self) -> int:
+        """Bytes of an element."""
+        return 2 if self.is_bfloat16 else self.dtype.itemsize
+
+    def stored(self, numbers: Array) -> Array:
+        """Return numbers as memory holds them, in a dtype of `size` bytes."""
+        return bfloat16.rounded(numbers) if self.is_bfloat16 else numbers.astype(self.dtype)
+
+    def read(self, memory: Array) -> Array:
+        """Return the numbers that memory holds, (…, bytes) uint8."""
+        if self.is_bfloat16:
+            return bfloat16.widened(memory.view(np.uint16))
+        return memory.view(self.dtype)
+
+    def rounded(self, numbers: Array) -> Array:
+        """Return numbers rounded once to the type, so that storing them changes nothing."""
+        return self.read(self.stored(numbers).view(np.uint8))
+
+
+_STORAGE_FEATURES = {1: ("storageBuffer8BitAccess",), 2: ("storageBuffer16BitAccess",)}
+
+
+def _component(name: str, vulkan: str, glsl: str, code: str, digits: int, *features: str) -> Component:
+    size = 2 if name == "bf16" else np.dtype(code).itemsize
+    return Component(
+        name, vulkan, glsl, np.dtype(code), digits, (*features, *_STORAGE_FEATURES.get(size, ()))
+    )
+
+
+# glslang 13.1.1 rejects matrices of double and of 64-bit integers, and has no 8-bit floats.
+_COMPONENTS = (
+    _component("f16", "FLOAT16", "float16_t", "f2", 11, "shaderFloat16"),
+    _component(
+        "bf16", "BFLOAT16", "float16_t", "f4", 8, "shaderBFloat16Type", "shaderBFloat16CooperativeMatrix"
+    ),
+    _component("f32", "FLOAT32", "float", "f4", 24),
+    _component("s8", "SINT8", "int8_t", "i1", 0, "shaderInt8"),
+    _component("u8", "UINT8", "uint8_t", "u1", 0, "shaderInt8"),
+    _component("s16", "SINT16", "int16_t", "i2", 0, "shaderInt16"),
+    _component("u16", "UINT16", "uint16_t", "u2", 0, "shaderInt16"),
+    _component("s32", "SINT32", "int", "i4", 0),
+    _component("u32", "UINT32", "uint", "u4", 0),
+)
+
+COMPONENTS: dict[str, Component] = {component.name: component for component in _COMPONENTS}
+"""All element types by name."""
+
+_BY_VULKAN = {component.vulkan: component.name for component in _COMPONENTS}
+
+
+@dataclass(frozen=True, slots=True)
+class Combination:
+    """The types of A, B, C and the result of a product, and whether its accumulation saturates."""
+
+    a: str
+    b: str
+    c: str
+    result: str
+    saturating: bool = False
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The names of the four types."""
+        return self.a, self.b, self.c, self.result
+
+    @property
+    def name(self) -> str:
+        """The name in case names: ``f16_f16_f32_f32``, ``s8_s8_s32_s32_saturating``."""
+        return "_".join((*self.types, *(("saturating",) if self.saturating else ())))
+
+
+_FLOATS = (
+    ("f16", "f16", "f16"), ("f16", "f32", "f32"), ("f16", "f16", "f32"), ("f16", "f32", "f16"),
+    ("bf16", "bf16", "bf16"), ("bf16", "f32", "f32"), ("f32", "f32", "f32"),
+)  # fmt: skip
+
+_INTEGERS = (
+    *((a, b, c) for a in ("s8", "u8") for b in ("s8", "u8") for c in ("s32", "u32")),
+    *((f"{sign}{bits}", f"{sign}{bits}", f"{sign}32") for bits in (16, 32) for sign in "su"),
+)
+
+COMBINATIONS: dict[str, Combination] = {
+    combination.name: combination
+    for combination in (
+        *(Combination(factor, factor, c, result) for factor, c, result in _FLOATS),
+        *(Combination(a, b, c, c, saturating) for a, b, c in _INTEGERS for saturating in (False, True)),
+    )
+}
+"""Every combination that has cases, by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +154,13 @@ class Shape:
 
 
 class MatrixAxes(NamedTuple):
-    """The axes of a case, which is judged in every shape that the device lists for its types.
+    """Axes of a case, which is judged in every shape that the device lists for its types.
 
     Attributes
     ----------
     topic : key of the topic that judges it: ``"load"``, ``"multiply_add"``, ….
     types : names of `COMPONENTS`; of a product the name of a combination.
-    variant : the further words of the name, each a key of a table of the topic.
+    variant : further parts of the name, each a key of a table of the topic.
     """
 
     topic: str
@@ -47,51 +173,39 @@ MatrixCase = TableCase[MatrixAxes]
 
 def matrix_case(topic: str, types: tuple[str, ...], variant: tuple[str, ...], sentence: str) -> MatrixCase:
     """Return a case."""
-    return TableCase(CATEGORY, MatrixAxes(topic, types, variant), sentence)
+    return TableCase("cooperative_matrix", MatrixAxes(topic, types, variant), sentence)
 
 
 def listed(capabilities: Capabilities) -> list[tuple[Combination, CooperativeMatrix]]:
-    """Return the rows of the device's list that subgroups share and whose types have cases."""
-    found = []
+    """Return the rows of the device's list with the subgroup's scope whose types have cases."""
+    rows = []
     for row in capabilities.cooperative_matrices:
-        kinds = [BY_VULKAN.get(name) for name in (row.a_type, row.b_type, row.c_type, row.result_type)]
-        names = [kind.name for kind in kinds if kind is not None]
-        if row.scope == "SUBGROUP" and len(names) == len(kinds):
-            a, b, c, result = names
-            found.append((Combination(a, b, c, result, row.saturating), row))
-    return found
-
-
-def products(combination: Combination, capabilities: Capabilities) -> tuple[Shape, ...]:
-    """Return the shapes in which a device lists a combination."""
-    shapes = [Shape(row.m, row.n, row.k) for kind, row in listed(capabilities) if kind == combination]
-    return tuple(dict.fromkeys(shapes))
+        types = (row.a_type, row.b_type, row.c_type, row.result_type)
+        a, b, c, result = (_BY_VULKAN.get(name, "") for name in types)
+        if row.scope == "SUBGROUP" and a and b and c and result:
+            rows.append((Combination(a, b, c, result, row.saturating), row))
+    return rows
 
 
 def matrices(component: str, use: str, capabilities: Capabilities) -> tuple[Shape, ...]:
     """Return the shapes in which a device lists matrices of a type and a use."""
     shapes = []
-    for kind, row in listed(capabilities):
-        if use == "a" and kind.a == component:
+    for types, row in listed(capabilities):
+        if use == "a" and types.a == component:
             shapes.append(Shape(row.m, row.k))
-        elif use == "b" and kind.b == component:
+        elif use == "b" and types.b == component:
             shapes.append(Shape(row.k, row.n))
-        elif use == "c" and component in (kind.c, kind.result):
+        elif use == "c" and component in (types.c, types.result):
             shapes.append(Shape(row.m, row.n))
     return tuple(dict.fromkeys(shapes))
 
 
-def one_matrix(case: MatrixCase) -> tuple[str, str]:
-    """Return type and use of a case whose first variant is the use."""
-    return case.axes.types[0], case.axes.variant[0]
-
-
 def matrices_of(case: MatrixCase, capabilities: Capabilities) -> tuple[Shape, ...]:
-    """Return the shapes of the one kind of matrix that a case is about."""
-    return matrices(*one_matrix(case), capabilities)
+    """Return the listed shapes of a case's one type, for the use that its variant begins with."""
+    return matrices(case.axes.types[0], case.axes.variant[0], capabilities)
 
 
 def need_of_matrix(case: MatrixCase) -> str:
     """Return a phrase for the kind of matrix that must be listed."""
-    component, use = one_matrix(case)
-    return f"a cooperative matrix of {COMPONENTS[component].vulkan} as {USES[use]} in subgroups"
+    vulkan, use = COMPONENTS[case.axes.types[0]].vulkan, USES[case.axes.variant[0]]
+    return f"a cooperative matrix of {vulkan} as {use} in subgroups"

@@ -2,108 +2,156 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from vkgroup.compiler import Target
 from vkgroup.conformance.comparison import Verdict
-from vkgroup.conformance.cooperative_matrix import listing
-from vkgroup.conformance.cooperative_matrix.arithmetic import ARITHMETIC_TOPIC
-from vkgroup.conformance.cooperative_matrix.bfloat import with_bfloat16
-from vkgroup.conformance.cooperative_matrix.case import MatrixCase
-from vkgroup.conformance.cooperative_matrix.component import COMPONENTS
-from vkgroup.conformance.cooperative_matrix.conversion import CONVERSION_TOPIC
-from vkgroup.conformance.cooperative_matrix.memory import LOAD_TOPIC, STORE_TOPIC
-from vkgroup.conformance.cooperative_matrix.parts import ELEMENT_TOPIC, FILL_TOPIC, VARIABLE_TOPIC
-from vkgroup.conformance.cooperative_matrix.products import PRODUCT_TOPIC
-from vkgroup.conformance.cooperative_matrix.program import (
-    SUBGROUPS,
-    WORKGROUPS,
-    Builder,
-    Finding,
-    Outputs,
+from vkgroup.conformance.cooperative_matrix.case import (
+    COMBINATIONS,
+    COMPONENTS,
+    MatrixCase,
+    listed,
+    matrix_case,
 )
-from vkgroup.conformance.cooperative_matrix.topic import Topic
-from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.family import TableFamily
-from vkgroup.device import Capabilities
-from vkgroup.results.record import Status
-
-_TOPICS = (
-    LOAD_TOPIC,
-    STORE_TOPIC,
-    PRODUCT_TOPIC,
+from vkgroup.conformance.cooperative_matrix.elements import (
     ARITHMETIC_TOPIC,
+    CONVERSION_TOPIC,
     ELEMENT_TOPIC,
     FILL_TOPIC,
-    CONVERSION_TOPIC,
     VARIABLE_TOPIC,
 )
+from vkgroup.conformance.cooperative_matrix.products import PRODUCT_TOPIC
+from vkgroup.conformance.cooperative_matrix.program import SUBGROUPS, WORKGROUPS, Builder, Outputs, Topic
+from vkgroup.conformance.cooperative_matrix.transfers import LOAD_TOPIC, STORE_TOPIC
+from vkgroup.conformance.execute import Executor
+from vkgroup.conformance.family import TableFamily
+from vkgroup.device import Capabilities, CooperativeMatrix
+from vkgroup.results.record import Status
+from vkgroup.spirv import Module, grammar
+from vkgroup.spirv.editor import Editor, Words
 
-TOPICS: dict[str, Topic] = {topic.name: topic for topic in _TOPICS}
-"""All topics that a shader judges, by name."""
+TOPICS: dict[str, Topic] = {
+    topic.name: topic
+    for topic in (
+        LOAD_TOPIC,
+        STORE_TOPIC,
+        PRODUCT_TOPIC,
+        ARITHMETIC_TOPIC,
+        ELEMENT_TOPIC,
+        FILL_TOPIC,
+        CONVERSION_TOPIC,
+        VARIABLE_TOPIC,
+    )
+}
+"""All topics that a shader judges, by name; `_LIST` needs no shader."""
+
+_LIST = "list"
+_LIST_SENTENCES = {
+    "sizes": "The list of combinations has an entry whose sizes are powers of two.",
+    "scope": "The list of combinations has the subgroup's scope only, unless others are declared.",
+    "known": "Every entry of the list of combinations has cases; what has none is told.",
+}
 
 
 def _cases() -> Iterator[MatrixCase]:
-    yield from listing.cases()
-    for topic in _TOPICS:
+    for test, sentence in _LIST_SENTENCES.items():
+        yield matrix_case(_LIST, (), (test,), sentence)
+    for topic in TOPICS.values():
         yield from topic.cases()
 
 
 def _missing(case: MatrixCase, capabilities: Capabilities) -> list[str]:
-    """Return what the device does not declare: the feature, types, or what its list must have."""
+    """Return what the device does not declare: the feature, types, or entries of its list."""
     if "cooperativeMatrix" not in capabilities.features:
         return ["cooperativeMatrix"]
-    if case.axes.topic == listing.TOPIC:
+    if case.axes.topic == _LIST:
         return []
     needs = []
     if "compute" not in capabilities.cooperative_matrix_stages:
         needs.append("cooperativeMatrixSupportedStages with the compute stage")
     topic = TOPICS[case.axes.topic]
-    wanted = {feature for name in topic.components(case) for feature in COMPONENTS[name].features}
-    wanted.add("vulkanMemoryModel")
-    needs += sorted(wanted - capabilities.features)
+    features = {feature for name in topic.components(case) for feature in COMPONENTS[name].features}
+    needs += sorted((features | {"vulkanMemoryModel"}) - capabilities.features)
     if not topic.shapes(case, capabilities):
         needs.append(topic.needs(case))
-    most = capabilities.limits.get("maxComputeWorkGroupInvocations", 0)
-    if most < SUBGROUPS * capabilities.subgroup.size:
-        needs.append(f"maxComputeWorkGroupInvocations of {SUBGROUPS * capabilities.subgroup.size}")
+    invocations = SUBGROUPS * capabilities.subgroup.size
+    if capabilities.limits.get("maxComputeWorkGroupInvocations", 0) < invocations:
+        needs.append(f"maxComputeWorkGroupInvocations of {invocations}")
     return needs
+
+
+# --- the device's list ----------------------------------------------------------------------------------
+
+
+def _described(row: CooperativeMatrix) -> str:
+    types = "/".join((row.a_type, row.b_type, row.c_type, row.result_type))
+    return f"{row.m}×{row.n}×{row.k} {types}{' saturating' if row.saturating else ''} ({row.scope})"
+
+
+def unjudged(capabilities: Capabilities) -> list[str]:
+    """Return the entries of a device's list that no case of `multiply_add` judges."""
+    judged = {id(row) for types, row in listed(capabilities) if types.name in COMBINATIONS}
+    return [_described(row) for row in capabilities.cooperative_matrices if id(row) not in judged]
+
+
+def judge_list(case: MatrixCase, capabilities: Capabilities) -> Verdict:
+    """Judge a device's list by the rules of VkCooperativeMatrixPropertiesKHR."""
+    rows = capabilities.cooperative_matrices
+    (test,) = case.axes.variant
+    if test == "known":
+        left = unjudged(capabilities)
+        note = f"{len(rows) - len(left)} of {len(rows)} entries have cases"
+        if left:
+            detail = f"{note}; not: {', '.join(left)}"
+            return Verdict(Status.UNDEFINED, len(rows) - len(left), len(left), detail)
+        return Verdict(Status.PASS, len(rows), 0, note)
+    fault = ""
+    if test == "sizes":
+        # "one entry at least has powers of two for M, N and K"
+        if not any(all(size.bit_count() == 1 for size in (row.m, row.n, row.k)) for row in rows):
+            fault = "no entry of the list has powers of two for MSize, NSize and KSize"
+    elif "cooperativeMatrixWorkgroupScope" not in capabilities.features:
+        others = {row.scope for row in rows} - {"SUBGROUP"}
+        fault = f"the list has the scope {', '.join(sorted(others))}" if others else ""
+    return Verdict(Status.FAIL if fault else Status.PASS, len(rows), 0, fault)
+
+
+# --- shaders --------------------------------------------------------------------------------------------
 
 
 def _judge(executor: Executor, cases: list[MatrixCase]) -> list[Verdict]:
     """Judge a batch: one shader, a block for each case in each listed shape."""
     capabilities = executor.capabilities
-    if cases[0].axes.topic == listing.TOPIC:
-        return [listing.judge(case, capabilities) for case in cases]
+    if cases[0].axes.topic == _LIST:
+        return [judge_list(case, capabilities) for case in cases]
     builder = Builder(capabilities.subgroup.size, executor.seed)
     judges = []
     for case in cases:
         topic = TOPICS[case.axes.topic]
         shapes = topic.shapes(case, capabilities)
-        judges.append([(shape, topic.add(builder, case, shape)) for shape in shapes])
+        judges.append([(str(shape), topic.add(builder, case, shape)) for shape in shapes])
     outputs = _run(executor, builder, cases)
     code = TOPICS[cases[0].axes.topic].code
-    return [_verdict([(str(shape), judge(outputs)) for shape, judge in own], code) for own in judges]
+    return [_together([(shape, judge(outputs)) for shape, judge in own], code) for own in judges]
 
 
 def _run(executor: Executor, builder: Builder, cases: list[MatrixCase]) -> Outputs:
-    """Run a program; return what it wrote, by view."""
+    """Run a program; return the bytes that it wrote, by view."""
     components = {name for case in cases for name in TOPICS[case.axes.topic].components(case)}
     title = f"{len(cases)} cases of cooperative matrices, the first {cases[0].name}."
-    # The extension asks for SPIR-V 1.3 and the memory model of Vulkan 1.2.
+    # The extension needs SPIR-V 1.3 and the memory model of Vulkan 1.2.
     module = executor.compile(builder.source(title), stage="compute", target=Target.VULKAN_1_2)
     if "bf16" in components:
         module = with_bfloat16(module)
     contents, outputs = builder.bindings()
-    device = executor.device
     bindings = {}
     for binding, data in contents.items():
         bindings[binding] = executor.buffer(f"cooperative_{binding}", data.nbytes)
         bindings[binding].write(data)
     with (
-        device.pipeline(module, specialization=builder.specialization) as pipeline,
+        executor.device.pipeline(module, specialization=builder.specialization) as pipeline,
         pipeline.bind(bindings) as bound,
     ):
         bound.dispatch((WORKGROUPS, 1, 1), timeout=executor.timeout)
@@ -112,18 +160,51 @@ def _run(executor: Executor, builder: Builder, cases: list[MatrixCase]) -> Outpu
     }
 
 
-def _verdict(findings: list[tuple[str, Finding]], code: str) -> Verdict:
-    """Put together what was found in each shape; see `Topic.code`."""
-    defined = sum(finding.defined for _, finding in findings)
-    undefined = sum(finding.undefined for _, finding in findings)
-    wrong = [(shape, finding) for shape, finding in findings if finding.wrong]
-    if wrong:
-        words = "\n".join(f"{shape}: {finding.wrong}" for shape, finding in wrong)
-        shown = next(((shape, finding.evidence) for shape, finding in wrong if finding.evidence), None)
-        lanes = shown and shown[1] | {"where": f"{shown[0]}, {shown[1]['where']}", "code": code}
-        return Verdict(Status.FAIL, defined, undefined, words, lanes)
-    notes = "; ".join(f"{shape}: {finding.note}" for shape, finding in findings if finding.note)
+def _together(verdicts: list[tuple[str, Verdict]], code: str) -> Verdict:
+    """Return one verdict for all shapes of a case; `code` is that of the topic."""
+    defined = sum(verdict.defined for _, verdict in verdicts)
+    undefined = sum(verdict.undefined for _, verdict in verdicts)
+    failed = [(shape, verdict) for shape, verdict in verdicts if verdict.status == Status.FAIL]
+    if failed:
+        detail = "\n".join(f"{shape}: {verdict.detail}" for shape, verdict in failed)
+        shown = next(((shape, verdict.evidence) for shape, verdict in failed if verdict.evidence), None)
+        evidence = shown and shown[1] | {"where": f"{shown[0]}, {shown[1]['where']}", "code": code}
+        return Verdict(Status.FAIL, defined, undefined, detail, evidence)
+    notes = "; ".join(f"{shape}: {verdict.detail}" for shape, verdict in verdicts if verdict.detail)
     return Verdict(Status.PASS if defined else Status.UNDEFINED, defined, undefined, notes)
+
+
+# --- bfloat16 -------------------------------------------------------------------------------------------
+
+_FLOAT16, _HALF = 9, 16
+_BFLOAT16_CAPABILITIES = ("BFloat16TypeKHR", "BFloat16CooperativeMatrixKHR")
+_BFLOAT16_EXTENSION = "SPV_KHR_bfloat16"
+
+
+def with_bfloat16(module: Module) -> Module:
+    """Return a module with bfloat16 (SPV_KHR_bfloat16) in the place of float16; glslang has no bfloat16."""
+    return Editor(module).rewrite(
+        {"OpCapability": _capability, "OpExtInstImport": _extension, "OpTypeFloat": _type}
+    )
+
+
+def _capability(editor: Editor, words: Words) -> Iterable[Words]:
+    if words[1] != _FLOAT16:
+        return [words]
+    numbers = [grammar().number("Capability", name) for name in _BFLOAT16_CAPABILITIES]
+    return [editor.instruction("OpCapability", number) for number in numbers]
+
+
+def _extension(editor: Editor, words: Words) -> Iterable[Words]:
+    raw = _BFLOAT16_EXTENSION.encode() + b"\0" * (4 - len(_BFLOAT16_EXTENSION) % 4)
+    text = [int.from_bytes(raw[at : at + 4], "little") for at in range(0, len(raw), 4)]
+    return [editor.instruction("OpExtension", *text), words]
+
+
+def _type(editor: Editor, words: Words) -> Iterable[Words]:
+    if words[2] != _HALF:
+        return [words]
+    return [editor.instruction("OpTypeFloat", words[1], _HALF, 0)]
 
 
 COOPERATIVE_MATRIX = TableFamily(

@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from vkgroup.conformance.cooperative_matrix import data
-from vkgroup.conformance.cooperative_matrix.case import MatrixCase, Shape, matrix_case, products
-from vkgroup.conformance.cooperative_matrix.component import COMBINATIONS, COMPONENTS, Array, Combination
-from vkgroup.conformance.cooperative_matrix.judging import elements, exactly, in_place
-from vkgroup.conformance.cooperative_matrix.place import Placement, placed
-from vkgroup.conformance.cooperative_matrix.program import (
-    UNITS,
-    Builder,
-    Finding,
-    Judge,
-    Outputs,
-    Region,
-    copy,
-    load,
-    matrix_type,
-    store,
+from vkgroup.conformance.comparison import Verdict
+from vkgroup.conformance.cooperative_matrix import program
+from vkgroup.conformance.cooperative_matrix.case import (
+    COMBINATIONS,
+    COMPONENTS,
+    Array,
+    Combination,
+    MatrixCase,
+    Shape,
+    listed,
+    matrix_case,
 )
-from vkgroup.conformance.cooperative_matrix.topic import Topic
+from vkgroup.conformance.cooperative_matrix.judging import exactly
+from vkgroup.conformance.cooperative_matrix.program import Builder, Judge, Matrix, Outputs, Topic
 from vkgroup.device import Capabilities
 from vkgroup.reference.semantics.cooperative import Product, multiply_add
+from vkgroup.results.record import Status
 
 _LAYOUTS = {"r": "row", "c": "column"}
 _ORDERS = tuple(a + b + c for a in "rc" for b in "rc" for c in "rc")
@@ -42,86 +39,139 @@ _FORMS = {
 }
 """Forms of a product of exact data, beside those of the layouts of A, B, and C with the result."""
 
+_SIGNIFICAND = 11
+"""Most bits of exact sums; hardware keeps at least as many of every floating-point type."""
+
 
 def _cases() -> Iterator[MatrixCase]:
     for name, combination in COMBINATIONS.items():
-        said = f"The product of {name.replace('_', ', ')}"
+        subject = f"The product of {name.replace('_', ', ')}"
         for order in _ORDERS:
             layouts = " and ".join(
                 f"{matrix} by {_LAYOUTS[letter]}s" for matrix, letter in zip("ABC", order, strict=True)
             )
-            yield matrix_case("multiply_add", (name,), ("exact", order), f"{said}, loaded with {layouts}.")
+            sentence = f"{subject}, loaded with {layouts}."
+            yield matrix_case("multiply_add", (name,), ("exact", order), sentence)
         for form, words in _FORMS.items():
             if form != "zero" or not combination.saturating:
-                yield matrix_case("multiply_add", (name,), ("exact", form), f"{said}, {words}.")
+                yield matrix_case("multiply_add", (name,), ("exact", form), f"{subject}, {words}.")
         if COMPONENTS[combination.a].is_float:
-            text = f"{said} of numbers whose sums must be rounded, which the specification leaves open."
+            text = f"{subject} of numbers whose sums must be rounded, which the specification leaves open."
             yield matrix_case("multiply_add", (name,), ("rounding", "rrr"), text)
 
 
-def _combination(case: MatrixCase) -> Combination:
-    return COMBINATIONS[case.axes.types[0]]
+# --- data -----------------------------------------------------------------------------------------------
 
 
 def _data(builder: Builder, case: MatrixCase, shape: Shape) -> tuple[Array, Array, Array]:
+    """Return A, B and C as `exact_product` does."""
     random = builder.random(f"{case.name} {shape}")
-    combination, (kind, form) = _combination(case), case.axes.variant
-    if kind == "rounding":
-        return data.rounding_product(random, combination, shape)
+    combination, (data, form) = COMBINATIONS[case.axes.types[0]], case.axes.variant
+    if data == "rounding":
+        return _rounding_product(random, combination, shape)
     steps = _STEPS if form == "accumulated" else 1
     if combination.saturating:
-        return data.saturating_product(random, combination, shape, steps)
-    a, b, c = data.exact_product(random, combination, shape, steps)
+        return _saturating_product(random, combination, shape, steps)
+    a, b, c = exact_product(random, combination, shape, steps)
     return a, b, np.zeros_like(c) if form == "zero" else c
 
 
+def _sizes(shape: Shape, steps: int) -> tuple[tuple[int, ...], ...]:
+    """Return the sizes of A, B and C for one unit."""
+    return (steps, shape.rows, shape.inner), (steps, shape.inner, shape.columns), (shape.rows, shape.columns)
+
+
+def exact_product(
+    random: np.random.Generator, combination: Combination, shape: Shape, steps: int = 1
+) -> tuple[Array, Array, Array]:
+    """Return A, B and C whose product is exact in every order, in every type with at least their digits.
+
+    Floats: every partial sum of `steps` products is a whole number of at most 11 bits that the narrowest of
+    the four types has. Integers: any numbers; overflow keeps the low bits in every order.
+
+    Returns
+    -------
+    a : (UNITS, steps, rows, inner); b : (UNITS, steps, inner, columns); c : (UNITS, rows, columns).
+    """
+    components, sizes = [COMPONENTS[name] for name in combination.types], _sizes(shape, steps)
+    if not components[0].is_float:
+        a, b, c = (
+            program.any_bits(random, component, *size)
+            for component, size in zip(components, sizes, strict=False)
+        )
+        return a, b, c
+    largest = 2 ** min(_SIGNIFICAND, *(component.digits for component in components))
+    limit = max(1, int((0.7 * largest / (steps * shape.inner)) ** 0.5))
+    a = program.small_integers(random, components[0], limit, *sizes[0])
+    # Where even products of ones are too many, only this many numbers of a row are not zero.
+    nonzero = int(0.7 * largest / limit**2)
+    a[..., max(1, nonzero // steps) :] = 0
+    b = program.small_integers(random, components[1], limit, *sizes[1])
+    c = program.small_integers(random, components[2], int(0.3 * largest), *sizes[2])
+    return a, b, c
+
+
+def _rounding_product(
+    random: np.random.Generator, combination: Combination, shape: Shape
+) -> tuple[Array, Array, Array]:
+    """Return A, B and C of floats near 1 with all their bits, whose sums must be rounded."""
+    a, b, c = (
+        COMPONENTS[name].rounded(
+            random.uniform(0.5, 2, (program.UNITS, *size))
+            * random.choice([-1.0, 1.0], (program.UNITS, *size))
+        )
+        for name, size in zip(combination.types, _sizes(shape, 1), strict=False)
+    )
+    return a, b, c
+
+
+def _saturating_product(
+    random: np.random.Generator, combination: Combination, shape: Shape, steps: int
+) -> tuple[Array, Array, Array]:
+    """Return A and B of small integers, and C so near the ends of its type that many sums saturate."""
+    a, b = (
+        program.small_integers(random, COMPONENTS[name], 100, *size)
+        for name, size in zip(combination.types, _sizes(shape, steps)[:2], strict=False)
+    )
+    dtype = COMPONENTS[combination.c].dtype
+    limits = np.iinfo(dtype)
+    near = random.integers(0, 50 * shape.inner, (program.UNITS, shape.rows, shape.columns))
+    top = random.integers(0, 2, near.shape) == 1
+    return a, b, np.where(top, limits.max - near, limits.min + near).astype(dtype)
+
+
+# --- code and judgement ---------------------------------------------------------------------------------
+
+
 def _add(builder: Builder, case: MatrixCase, shape: Shape) -> Judge:
-    combination, (kind, form) = _combination(case), case.axes.variant
-    kinds = [COMPONENTS[name] for name in combination.types]
+    combination, (data, form) = COMBINATIONS[case.axes.types[0]], case.axes.variant
+    components = [COMPONENTS[name] for name in combination.types]
     a, b, c = _data(builder, case, shape)
     order = form if form in _ORDERS else "rrr"
-    shapes = (
-        Shape(shape.rows, shape.inner),
-        Shape(shape.inner, shape.columns),
-        Shape(shape.rows, shape.columns),
-    )
-    places = [
-        placed(one, _LAYOUTS[letter], "tight", component.size)
-        for one, letter, component in zip((*shapes, shapes[2]), (*order, order[2]), kinds, strict=True)
-    ]
-    steps = a.shape[1]
-    inputs = [
-        [
-            builder.read(component.name, in_place(component, place, part, np.zeros((UNITS, place.extent))))
-            for part in parts
-        ]
-        for component, place, parts in zip(
-            kinds,
-            places,
-            ([a[:, s] for s in range(steps)], [b[:, s] for s in range(steps)], [c]),
-            strict=False,
+    m, n, k = shape.rows, shape.columns, shape.inner
+    placements = [
+        program.placed(Shape(*size), component.size, _LAYOUTS[letter])
+        for size, letter, component in zip(
+            ((m, k), (k, n), (m, n), (m, n)), order + order[2], components, strict=True
         )
     ]
-    target = builder.write(kinds[3].name, places[3].extent)
-    _write_code(builder, case, shape, inputs, places, target)
+    inputs = [
+        [builder.input(component, placement, part) for part in parts]
+        for component, placement, parts in zip(
+            components, placements, (list(a.swapaxes(0, 1)), list(b.swapaxes(0, 1)), [c]), strict=False
+        )
+    ]
+    target = builder.output(components[3], placements[3])
+    builder.block(*_lines(builder, case, shape, inputs), program.store("d", target))
+    if data == "rounding":
+        return _measured(target, combination, a, b, c)
     product = _expected(combination, a, b, c)
     if form == "branch":
-        product = _of_odd_units(product, c.astype(kinds[3].dtype))
-
-    def judge(outputs: Outputs) -> Finding:
-        memory = builder.written(outputs, target)
-        if kind == "rounding":
-            return _open(combination, elements(kinds[3], memory, places[3]), a, b, c)
-        return exactly(
-            kinds[3],
-            memory,
-            places[3],
-            product.value,
-            defined=product.defined,
-            untouched=bool(product.defined.all()),
-        )
-
-    return judge
+        odd = (np.arange(program.UNITS) % 2 == 1)[:, None, None]
+        other = c.astype(components[3].dtype)
+        product = Product(np.where(odd, product.value, other), np.where(odd, product.defined, True))
+    untouched = bool(product.defined.all())
+    return exactly(target, product.value, defined=product.defined, untouched=untouched)
 
 
 def _expected(combination: Combination, a: Array, b: Array, c: Array) -> Product:
@@ -129,113 +179,83 @@ def _expected(combination: Combination, a: Array, b: Array, c: Array) -> Product
     result = COMPONENTS[combination.result].dtype
     value, defined = c, np.ones(c.shape, np.bool_)
     for step in range(a.shape[1]):
-        step_result = multiply_add(a[:, step], b[:, step], value, result, saturating=combination.saturating)
-        value, defined = step_result.value, defined & step_result.defined
+        product = multiply_add(a[:, step], b[:, step], value, result, saturating=combination.saturating)
+        value, defined = product.value, defined & product.defined
     return Product(value, defined)
 
 
-def _of_odd_units(product: Product, otherwise: Array) -> Product:
-    odd = (np.arange(UNITS) % 2 == 1)[:, None, None]
-    return Product(np.where(odd, product.value, otherwise), np.where(odd, product.defined, True))
-
-
-def _write_code(
-    builder: Builder,
-    case: MatrixCase,
-    shape: Shape,
-    inputs: list[list[Region]],
-    places: list[Placement],
-    target: Region,
-) -> None:
-    """Add the block of a case."""
-    combination, form = _combination(case), case.axes.variant[1]
+def _lines(builder: Builder, case: MatrixCase, shape: Shape, inputs: Sequence[Sequence[Matrix]]) -> list[str]:
+    """Return the code that computes d; `inputs` has the matrices a, b and c, of each step."""
+    combination, form = COMBINATIONS[case.axes.types[0]], case.axes.variant[1]
     m, n, k = str(shape.rows), str(shape.columns), str(shape.inner)
     if form == "specialized":
         m, n, k = (builder.constant(number) for number in (shape.rows, shape.columns, shape.inner))
-    sizes = {"a": (m, k), "b": (k, n), "c": (m, n), "d": (m, n)}
-    uses = {"a": "a", "b": "b", "c": "c", "d": "c"}
-    types = {
-        name: matrix_type(COMPONENTS[kind], uses[name], *sizes[name])
-        for name, kind in zip("abcd", combination.types, strict=True)
-    }
+    a, b, c, d = (
+        program.matrix_type(COMPONENTS[name], use, *size)
+        for name, use, size in zip(combination.types, "abcc", ((m, k), (k, n), (m, n), (m, n)), strict=True)
+    )
     flags = ", gl_MatrixOperandsSaturatingAccumulation" if combination.saturating else ""
-    lines = [f"{types[name]} {name};" for name in "abcd"]
-    lines.append(f"c = {types['c']}(0);" if form == "zero" else load("c", inputs[2][0], places[2]))
+    lines = [f"{glsl} {name};" for glsl, name in zip((a, b, c, d), "abcd", strict=True)]
+    lines.append(f"c = {c}(0);" if form == "zero" else program.load("c", inputs[2][0]))
+    start = "d = c;" if c == d else f"d = {d}(c);"
     multiply = f"d = coopMatMulAdd(a, b, c{flags});"
     if form == "function":
-        name = f"product_{builder.blocks}"
-        builder.define(
-            f"{types['d']} {name}({types['a']} a, {types['b']} b, {types['c']} c) "
-            f"{{ return coopMatMulAdd(a, b, c{flags}); }}"
+        name = f"product_{len(builder.code)}"
+        builder.declarations.append(
+            f"{d} {name}({a} a, {b} b, {c} c) {{ return coopMatMulAdd(a, b, c{flags}); }}"
         )
         multiply = f"d = {name}(a, b, c);"
     if form == "accumulated":
-        lines += _loop(inputs, places, types, flags)
-    else:
-        lines += _load_both(builder, inputs, places, shared=form == "shared")
-        if form == "branch":
-            convert = f"d = {_as_result('c', types)};"
-            multiply = f"if ((unit & 1u) == 1u) {{ {multiply} }} else {{ {convert} }}"
-        lines.append(multiply)
-    builder.block(*lines, store("d", target, places[3]))
+        lines += [start, f"for (uint step = 0u; step < {_STEPS}u; ++step) {{"]
+        for name, (first, second, *_) in zip("ab", inputs, strict=False):
+            # The regions of the steps are equally far apart.
+            skipped = f"step * {second.region.first - first.region.first}u"
+            lines.append(program.load(name, replace(first, region=replace(first.region, skipped=skipped))))
+        added = "d" if c == d else f"{c}(d)"
+        return [*lines, f"d = coopMatMulAdd(a, b, {added}{flags});", "}"]
+    for name, (matrix, *_) in zip("ab", inputs, strict=False):
+        if form == "shared":
+            # One after the other: both may be of one type, and then share its memory.
+            tile = builder.tile(matrix.region.view, matrix.region.count)
+            lines.append(f"barrier(); {program.copy(tile, matrix.region)} barrier();")
+            lines.append(program.load(name, replace(matrix, region=tile)))
+        else:
+            lines.append(program.load(name, matrix))
+    if form == "branch":
+        multiply = f"if ((unit & 1u) == 1u) {{ {multiply} }} else {{ {start} }}"
+    return [*lines, multiply]
 
 
-def _load_both(
-    builder: Builder, inputs: list[list[Region]], places: list[Placement], *, shared: bool
-) -> list[str]:
-    lines = []
-    for name, parts, place in zip("ab", inputs, places, strict=False):
-        region = parts[0]
-        if shared:
-            # One after the other, for both may be of one type, whose memory they share.
-            tile = builder.tile(region.view, region.count)
-            lines.append(f"barrier(); {copy(tile, region)} barrier();")
-            region = tile
-        lines.append(load(name, region, place))
-    return lines
-
-
-def _loop(
-    inputs: list[list[Region]], places: list[Placement], types: dict[str, str], flags: str
-) -> list[str]:
-    """Return a loop over the steps, whose regions lie equally far apart."""
-    lines = [f"d = {_as_result('c', types)};", f"for (uint step = 0u; step < {_STEPS}u; ++step) {{"]
-    for name, parts, place in zip("ab", inputs, places, strict=False):
-        apart = parts[1].first - parts[0].first
-        lines.append(load(name, replace(parts[0], behind=f"step * {apart}u"), place))
-    added = "d" if types["c"] == types["d"] else f"{types['c']}(d)"
-    return [*lines, f"d = coopMatMulAdd(a, b, {added}{flags});", "}"]
-
-
-def _as_result(name: str, types: dict[str, str]) -> str:
-    """Return the GLSL that makes a matrix of C's type one of the result's."""
-    return name if types["c"] == types["d"] else f"{types['d']}({name})"
-
-
-def _open(combination: Combination, got: Array, a: Array, b: Array, c: Array) -> Finding:
-    """Count a product of floats as undefined, and tell how far it is from the exact one.
+def _measured(target: Matrix, combination: Combination, a: Array, b: Array, c: Array) -> Judge:
+    """Return the judge that counts a product of floats as undefined, and measures its error.
 
     The specification leaves the internal precision open (Vulkan 1.4, "Precision of Core SPIR-V Instructions":
-    "in an implementation-dependent order and internal precision"). What is told is the largest error by the
-    bound of an implementation that rounds each product and each of the k sums to the result's type, in any
-    order, to either side: ((1 + u)^(k + 1) - 1) (|A| · |B| + |C|), u = 2^(1 - digits).
+    "in an implementation-dependent order and internal precision"). The detail has the largest error divided
+    by the bound of an implementation that rounds each product and each of the k sums to the result's type, in
+    any order, to either side: ((1 + u)^(k + 1) - 1) (|A| · |B| + |C|), u = 2^(1 - digits).
     """
-    result = COMPONENTS[combination.result]
-    left, right, added = (numbers.astype(np.float64) for numbers in (a[:, 0], b[:, 0], c))
-    exact = left @ right + added
-    unit = 2.0 ** (1 - result.digits)
-    bound = ((1 + unit) ** (left.shape[2] + 1) - 1) * (np.abs(left) @ np.abs(right) + np.abs(added))
-    farthest = float(np.max(np.abs(got.astype(np.float64) - exact) / bound))
-    note = f"the largest error is {farthest:.3f} of what rounding every operation to {result.name} permits"
-    return Finding(0, got.size, note=note)
+
+    def judge(outputs: Outputs) -> Verdict:
+        result, got = COMPONENTS[combination.result], target.numbers(outputs)
+        left, right, added = (numbers.astype(np.float64) for numbers in (a[:, 0], b[:, 0], c))
+        unit = 2.0 ** (1 - result.digits)
+        bound = ((1 + unit) ** (left.shape[2] + 1) - 1) * (np.abs(left) @ np.abs(right) + np.abs(added))
+        largest = float(np.max(np.abs(got.astype(np.float64) - (left @ right + added)) / bound))
+        note = f"the largest error is {largest:.3f} of what rounding every operation to {result.name} permits"
+        return Verdict(Status.UNDEFINED, 0, got.size, note)
+
+    return judge
 
 
 def _shapes(case: MatrixCase, capabilities: Capabilities) -> tuple[Shape, ...]:
-    return products(_combination(case), capabilities)
+    """Return the shapes in which a device lists the combination, each once."""
+    combination = COMBINATIONS[case.axes.types[0]]
+    shapes = [Shape(row.m, row.n, row.k) for types, row in listed(capabilities) if types == combination]
+    return tuple(dict.fromkeys(shapes))
 
 
 def _needs(case: MatrixCase) -> str:
-    combination = _combination(case)
+    combination = COMBINATIONS[case.axes.types[0]]
     words = " × ".join(COMPONENTS[name].vulkan for name in combination.types[:2])
     ends = " to ".join(COMPONENTS[name].vulkan for name in combination.types[2:])
     saturating = ", saturating" if combination.saturating else ""
@@ -245,9 +265,9 @@ def _needs(case: MatrixCase) -> str:
 PRODUCT_TOPIC = Topic(
     "multiply_add",
     _cases,
-    lambda case: _combination(case).types,
-    _shapes,
-    _needs,
     _add,
     "coopMatMulAdd(",
+    components=lambda case: COMBINATIONS[case.axes.types[0]].types,
+    shapes=_shapes,
+    needs=_needs,
 )

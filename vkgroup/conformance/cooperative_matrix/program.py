@@ -1,23 +1,31 @@
 """A batch of cases as one compute shader: each case in each shape is a separate block with separate memory.
 
 Every subgroup works on different data; there are `UNITS` of them. A block reads from and writes to
-*regions*: so many elements for each unit, in the buffer of inputs or of outputs of their type, or in shared
-memory.
+*regions*: a number of elements for each unit, in the buffer of inputs or of outputs of their type, or in
+shared memory. A matrix lies in a region by rows or columns, with a stride and an offset.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
 from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.conformance.cooperative_matrix.case import USES, Shape
-from vkgroup.conformance.cooperative_matrix.component import COMPONENTS, Array, Component
-from vkgroup.conformance.cooperative_matrix.place import ALIGNMENT, LAYOUTS, Placement
+from vkgroup.conformance.comparison import Verdict
+from vkgroup.conformance.cooperative_matrix.case import (
+    COMPONENTS,
+    USES,
+    Array,
+    Component,
+    MatrixCase,
+    Shape,
+    matrices_of,
+    need_of_matrix,
+)
+from vkgroup.device import Capabilities
 
 Bytes = NDArray[np.uint8]
 
@@ -26,31 +34,76 @@ UNITS = WORKGROUPS * SUBGROUPS
 """Subgroups of a dispatch."""
 
 POISON = 0xA5
-"""What each byte of the outputs holds before."""
+"""Value of each byte of the outputs before the dispatch."""
 
 VECTOR = "vec4"
 """The view of memory as uvec4, whatever its elements are."""
 
-_WORD = "u32"
+ALIGNMENT = 16
+"""Largest alignment of a pointer and a stride in bytes (Vulkan, RuntimeSpirv-…-08986)."""
+
+LAYOUTS = {"row": "RowMajor", "column": "ColumnMajor"}
+"""Layouts, with the suffix of their names in GLSL."""
+
+PLACES = {
+    "tight": "one behind the other",
+    "padded": "with room between them",
+    "offset": "with room between them, behind other elements",
+    "repeated": "all in one place (stride 0)",
+}
+"""Arrangements of the rows or columns of a matrix."""
 
 
-@dataclass(frozen=True)
-class Finding:
-    """What was found of one case in one shape.
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Positions of the elements of one matrix in memory.
 
     Attributes
     ----------
-    defined, undefined : elements that were judged, and that the specification leaves open.
-    wrong : description of the first wrong elements; empty if there are none.
-    note : what else there is to say.
-    evidence : a row of the matrix with what is wrong; see `vkgroup.conformance.evidence`.
+    shape : of the matrix.
+    layout : a key of `LAYOUTS`.
+    offset, stride : in elements.
+    size : bytes of an element.
     """
 
-    defined: int
-    undefined: int = 0
-    wrong: str = ""
-    note: str = ""
-    evidence: dict[str, Any] | None = None
+    shape: Shape
+    layout: str
+    offset: int
+    stride: int
+    size: int
+
+    @property
+    def elements(self) -> NDArray[np.int64]:
+        """The index of each element, (rows, columns)."""
+        row, column = np.indices((self.shape.rows, self.shape.columns))
+        major, minor = (column, row) if self.layout == "column" else (row, column)
+        return np.asarray(self.offset + major * self.stride + minor)
+
+    @property
+    def extent(self) -> int:
+        """Elements of the memory: those up to the last row or column, and some behind it."""
+        return int(self.elements.max()) + 1 + ALIGNMENT // self.size
+
+
+def placed(shape: Shape, size: int, layout: str = "row", place: str = "tight", *, unit: int = 1) -> Placement:
+    """Return a placement.
+
+    Parameters
+    ----------
+    size : bytes of an element.
+    layout, place : keys of `LAYOUTS` and `PLACES`.
+    unit : bytes that the stride must be a multiple of: the size of the type that the pointer points to.
+    """
+    minor = (shape.rows if layout == "column" else shape.columns) * size
+    step = max(min(ALIGNMENT, minor), unit)
+    stride = -(-minor // step) * step
+    room = -(-ALIGNMENT // step) * step
+    if place in ("padded", "offset"):
+        stride += room
+    if place == "repeated":
+        stride = 0
+    offset = 3 * room if place == "offset" else 0
+    return Placement(shape, layout, offset // size, stride // size, size)
 
 
 @dataclass(frozen=True)
@@ -60,11 +113,11 @@ class Region:
     Attributes
     ----------
     view : a component's name, or `VECTOR`.
-    array : in GLSL.
+    array : its name in GLSL.
     first : the element at which unit 0 begins, in elements of the view.
     count : elements of the view for each unit.
-    shared : whether it is shared memory, in which a subgroup has the part of its number.
-    behind : GLSL of how many elements farther on it begins.
+    shared : whether it is shared memory, in which each subgroup of the workgroup has a part.
+    skipped : GLSL of the number of elements to skip before it.
     """
 
     view: str
@@ -72,19 +125,19 @@ class Region:
     first: int
     count: int
     shared: bool = False
-    behind: str = "0u"
+    skipped: str = "0u"
 
     @property
     def start(self) -> str:
-        """Where the unit's part begins, in GLSL."""
+        """The index of the first element of the unit's part, in GLSL."""
         part = "gl_SubgroupID" if self.shared else "unit"
-        return f"{self.first}u + {self.behind} + {part} * {self.count}u"
+        return f"{self.first}u + {self.skipped} + {part} * {self.count}u"
 
 
 Outputs = dict[str, Bytes]
-"""By view: what the shader wrote, (bytes,)."""
+"""The bytes that the shader wrote, (bytes,), by view."""
 
-Judge = Callable[[Outputs], Finding]
+Judge = Callable[[Outputs], Verdict]
 
 
 def view_glsl(view: str) -> str:
@@ -95,6 +148,46 @@ def view_glsl(view: str) -> str:
 def view_size(view: str) -> int:
     """Return the bytes of a view's elements."""
     return 16 if view == VECTOR else COMPONENTS[view].size
+
+
+def written(outputs: Outputs, region: Region) -> Bytes:
+    """Return the contents of a region of outputs, (UNITS, bytes)."""
+    size = view_size(region.view)
+    part = outputs[region.view][region.first * size : (region.first + UNITS * region.count) * size]
+    return part.reshape(UNITS, -1)
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """A matrix of each unit in memory."""
+
+    component: Component
+    placement: Placement
+    region: Region
+
+    def words(self, outputs: Outputs) -> Array:
+        """Return the words of the region in the outputs, (UNITS, elements) unsigned."""
+        return np.ascontiguousarray(written(outputs, self.region)).view(f"u{self.component.size}")
+
+    def numbers(self, outputs: Outputs) -> Array:
+        """Return the elements of the matrix in the outputs, (UNITS, rows, columns)."""
+        words = self.words(outputs)[:, self.placement.elements]
+        return self.component.read(np.ascontiguousarray(words).view(np.uint8))
+
+
+def in_place(
+    component: Component, placement: Placement, numbers: Array, around: Array | None = None
+) -> Array:
+    """Return memory that holds a matrix among other elements.
+
+    Parameters
+    ----------
+    numbers : (UNITS, rows, columns).
+    around : (UNITS, placement.extent) the other elements; zeros by default.
+    """
+    memory = component.stored(np.zeros((UNITS, placement.extent)) if around is None else around)
+    memory[:, placement.elements] = component.stored(numbers)
+    return memory
 
 
 class Builder:
@@ -114,10 +207,9 @@ class Builder:
         self.code: list[str] = []
         self.declarations: list[str] = []
         self.specialization: dict[int | str, int] = {}
-        self.blocks = 0
 
     def random(self, key: str) -> np.random.Generator:
-        """Return the source of a block's data; the same for the same key and seed."""
+        """Return the generator of a block's data; the same for the same key and seed."""
         return np.random.default_rng([self.seed, crc32(key.encode())])
 
     # --- memory ---------------------------------------------------------------------------------------
@@ -145,16 +237,21 @@ class Builder:
         return Region(view, f"out_{view}", first, count)
 
     def tile(self, view: str, count: int) -> Region:
-        """Return a region of shared memory; blocks use the same one after the other."""
+        """Return a region of shared memory; all blocks use the same memory, one after the other."""
         count = self._rounded(view, count)
         self.tiles[view] = max(self.tiles.get(view, 0), SUBGROUPS * count)
         return Region(view, f"tile_{view}", 0, count, shared=True)
 
-    def written(self, outputs: Outputs, region: Region) -> Bytes:
-        """Return what is in a region of outputs, (UNITS, bytes)."""
-        size = view_size(region.view)
-        part = outputs[region.view][region.first * size : (region.first + UNITS * region.count) * size]
-        return part.reshape(UNITS, -1)
+    def input(
+        self, component: Component, placement: Placement, numbers: Array, around: Array | None = None
+    ) -> Matrix:
+        """Return a matrix of inputs with these numbers; see `in_place`."""
+        memory = in_place(component, placement, numbers, around)
+        return Matrix(component, placement, self.read(component.name, memory))
+
+    def output(self, component: Component, placement: Placement) -> Matrix:
+        """Return a matrix of outputs."""
+        return Matrix(component, placement, self.write(component.name, placement.extent))
 
     # --- code -----------------------------------------------------------------------------------------
 
@@ -162,14 +259,9 @@ class Builder:
         """Add a block of code; the lines may use `unit`, the subgroup's number of `UNITS`."""
         body = "\n        ".join(line for lines_ in lines for line in lines_.splitlines())
         self.code.append(f"{{\n        {body}\n    }}")
-        self.blocks += 1
-
-    def define(self, declaration: str) -> None:
-        """Add a declaration outside of `main`."""
-        self.declarations.append(declaration)
 
     def constant(self, value: int) -> str:
-        """Return the name of a specialization constant that is given this value."""
+        """Return the name of a new specialization constant with this value."""
         number = len(self.specialization)
         self.specialization[number] = value
         self.declarations.append(f"layout(constant_id = {number}) const uint special_{number} = 1u;")
@@ -177,16 +269,15 @@ class Builder:
 
     def source(self, title: str) -> str:
         """Return the GLSL of all blocks."""
-        views = sorted({*self.inputs, *self.output_sizes})
         buffers = []
-        for number, view in enumerate(views):
-            kind, name = view_glsl(view), view.upper()
+        for number, view in enumerate(self._views()):
+            glsl, name = view_glsl(view), view.upper()
             if view in self.inputs:
                 binding = f"layout(std430, binding = {2 * number}) readonly"
-                buffers.append(f"{binding} buffer In{name} {{ {kind} in_{view}[]; }};")
+                buffers.append(f"{binding} buffer In{name} {{ {glsl} in_{view}[]; }};")
             if view in self.output_sizes:
                 binding = f"layout(std430, binding = {2 * number + 1})"
-                buffers.append(f"{binding} buffer Out{name} {{ {kind} out_{view}[]; }};")
+                buffers.append(f"{binding} buffer Out{name} {{ {glsl} out_{view}[]; }};")
         tiles = [
             f"shared {view_glsl(view)} tile_{view}[{count}];" for view, count in sorted(self.tiles.items())
         ]
@@ -200,10 +291,13 @@ class Builder:
             code="\n    ".join(self.code),
         )
 
+    def _views(self) -> list[str]:
+        return sorted({*self.inputs, *self.output_sizes})
+
     def bindings(self) -> tuple[dict[int, Bytes], dict[str, int]]:
-        """Return what is in every binding before the dispatch, and the binding of each view's outputs."""
+        """Return the initial contents of every binding, and the binding of each view's outputs."""
         contents, outputs = {}, {}
-        for number, view in enumerate(sorted({*self.inputs, *self.output_sizes})):
+        for number, view in enumerate(self._views()):
             if view in self.inputs:
                 contents[2 * number] = np.concatenate(self.inputs[view])
             if view in self.output_sizes:
@@ -215,7 +309,7 @@ class Builder:
 
 _TEMPLATE = """#version 460
 // {title}
-// Of each type of elements a buffer of inputs and one of outputs; every subgroup has its own part of them.
+// A buffer of inputs and one of outputs for each element type; every subgroup has a separate part.
 #extension GL_KHR_cooperative_matrix : require
 #extension GL_KHR_memory_scope_semantics : require
 #extension GL_KHR_shader_subgroup_basic : require
@@ -226,7 +320,7 @@ _TEMPLATE = """#version 460
 layout(local_size_x = {local_size}) in;
 {buffers}
 {tiles}
-uint lane, lanes, unit; // of the unit's lanes this one, how many they are; which unit it is
+uint lane, lanes, unit; // lane in the unit, lanes of the unit, number of the unit
 {declarations}
 
 void main() {{
@@ -251,17 +345,18 @@ def matrix_of(component: Component, use: str, shape: Shape) -> str:
     return matrix_type(component, use, shape.rows, shape.columns)
 
 
-def load(name: str, region: Region, placement: Placement) -> str:
+def load(name: str, matrix: Matrix) -> str:
     """Return the GLSL that loads a matrix."""
-    return f"coopMatLoad({name}, {_memory(region, placement)});"
+    return f"coopMatLoad({name}, {_memory(matrix)});"
 
 
-def store(name: str, region: Region, placement: Placement) -> str:
+def store(name: str, matrix: Matrix) -> str:
     """Return the GLSL that stores a matrix."""
-    return f"coopMatStore({name}, {_memory(region, placement)});"
+    return f"coopMatStore({name}, {_memory(matrix)});"
 
 
-def _memory(region: Region, placement: Placement) -> str:
+def _memory(matrix: Matrix) -> str:
+    region, placement = matrix.region, matrix.placement
     per = view_size(region.view) // placement.size
     return (
         f"{region.array}, {region.start} + {placement.offset // per}u, {placement.stride // per}u, "
@@ -270,9 +365,60 @@ def _memory(region: Region, placement: Placement) -> str:
 
 
 def copy(target: Region, source: Region) -> str:
-    """Return the GLSL by which a subgroup copies a region to one of the same view."""
+    """Return the GLSL by which a subgroup copies a region to another of the same view."""
     count = min(target.count, source.count)
     return (
         f"for (uint e = lane; e < {count}u; e += lanes) "
         f"{target.array}[{target.start} + e] = {source.array}[{source.start} + e];"
     )
+
+
+# --- data -----------------------------------------------------------------------------------------------
+
+
+def any_bits(random: np.random.Generator, component: Component, *shape: int) -> Array:
+    """Return numbers that use all bits of a type, none NaN, infinite or subnormal: (UNITS, …)."""
+    whole = (UNITS, *shape)
+    if not component.is_float:
+        limits = np.iinfo(component.dtype)
+        return random.integers(limits.min, limits.max, whole, component.dtype, endpoint=True)
+    exponents = (-12, 12) if component.size == 2 and not component.is_bfloat16 else (-60, 60)
+    numbers = np.ldexp(random.uniform(1, 2, whole), random.integers(*exponents, whole))
+    numbers *= random.choice([-1.0, 1.0], whole)
+    return component.rounded(numbers.astype(np.float64))
+
+
+def small_integers(
+    random: np.random.Generator, component: Component, limit: int, *shape: int, least: int | None = None
+) -> Array:
+    """Return whole numbers up to a limit, negative ones where the type has them: (UNITS, …)."""
+    low = -limit if component.dtype.kind != "u" else 0
+    numbers = random.integers(low if least is None else least, limit, (UNITS, *shape), endpoint=True)
+    return numbers.astype(component.dtype)
+
+
+# --- topics ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A group of cases with one way to write and judge them.
+
+    Attributes
+    ----------
+    name : the second part of the case names.
+    cases : yields every case; needs no device.
+    add : adds a case in one shape to a program; returns the function that judges it.
+    code : part of the shader lines that execute what the cases test.
+    components : names of the types that a case's shader uses.
+    shapes : the shapes in which a device lists what the case needs, each once; empty if it lists none.
+    needs : returns a phrase for what must be listed.
+    """
+
+    name: str
+    cases: Callable[[], Iterable[MatrixCase]]
+    add: Callable[[Builder, MatrixCase, Shape], Judge]
+    code: str
+    components: Callable[[MatrixCase], tuple[str, ...]] = lambda case: case.axes.types
+    shapes: Callable[[MatrixCase, Capabilities], tuple[Shape, ...]] = matrices_of
+    needs: Callable[[MatrixCase], str] = need_of_matrix

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.conformance.comparison import Verdict
-from vkgroup.conformance.instances import hex_of
-from vkgroup.conformance.reconvergence import evidence
+from vkgroup.conformance import evidence
+from vkgroup.conformance.comparison import Description, Verdict, verdict_of
+from vkgroup.conformance.instances import hex_of, unpack
 from vkgroup.conformance.reconvergence.shader import ELECTED, data_of, render, salt_of
-from vkgroup.programs.invocation_sets import Layout, to_flags
 from vkgroup.programs.nodes import Program
-from vkgroup.programs.simulator import Event, Simulator
+from vkgroup.programs.simulator import Event, Layout, Simulator, to_flags
 from vkgroup.results.record import Status
 
 Words = NDArray[np.uint32]
 Flags = NDArray[np.bool_]
 Indices = NDArray[np.int64]
-
-SHOWN = 4
-"""Wrong entries that the detail of a failure lists."""
 
 _AROUND = 3
 """Lines of source that the detail shows before and after an observation."""
@@ -150,19 +146,19 @@ def judge(program: Program, expected: Expected, heads: Words, log: Words) -> Ver
         right &= _agrees(expected, mask)
     wrong = ~sound | (place != expected.place) | (expected.certain & ~right)
     if wrong.any():
-        failure = _WrongEntries(program, expected, got, sound, place, wrong)
-        return Verdict(Status.FAIL, defined, undefined, failure.detail(), failure.evidence())
-    if (entries != expected.lengths).any():
-        first = int(np.flatnonzero(entries != expected.lengths)[0])
-        invocation, wanted = _description(expected.layout, first), expected.lengths[first]
-        text = f"{invocation} made {entries[first]} observations instead of {wanted}"
-        lanes = evidence.counts(expected.layout, entries, expected.lengths, "observations")
-        return Verdict(Status.FAIL, defined, undefined, text, lanes)
-    if strays.any():
-        first = int(np.flatnonzero(strays)[0])
-        text = f"{_description(expected.layout, first)} is missing from its own ballot"
-        lanes = evidence.counts(expected.layout, strays, np.zeros_like(strays), "masks without itself")
-        return Verdict(Status.FAIL, defined, undefined, text, lanes)
+        return _Entries(program, expected, got, sound, place, wrong).verdict(defined, undefined)
+    for numbers, wanted, what in (
+        (entries, expected.lengths, "observations"),
+        (strays, np.zeros_like(strays), "masks without itself"),
+    ):
+        if (numbers != wanted).any():
+            first = int(np.flatnonzero(numbers != wanted)[0])
+            fault = f"made {numbers[first]} observations instead of {wanted[first]}"
+            if numbers is strays:
+                fault = "is missing from its own ballot"
+            detail = f"{_description(expected.layout, first)} {fault}"
+            lanes = _counts_evidence(expected.layout, numbers, wanted, what)
+            return Verdict(Status.FAIL, defined, undefined, detail, lanes)
     return Verdict(Status.PASS if defined else Status.UNDEFINED, defined, undefined)
 
 
@@ -195,15 +191,15 @@ def _description(layout: Layout, invocation: int) -> str:
 
 
 @dataclass(frozen=True)
-class _WrongEntries:
-    """Recorded entries of which some are wrong; rows as in `Expected`.
+class _Entries:
+    """Recorded entries; rows as in `Expected`.
 
     Attributes
     ----------
     got : (rows, words) recorded words.
     sound : (rows,) whether an entry was recorded.
     place : (rows,) recorded numbers of observations.
-    wrong : (rows,) whether the entry is wrong.
+    wrong : (rows,) whether the entry is wrong; at least one is.
     """
 
     program: Program
@@ -213,10 +209,18 @@ class _WrongEntries:
     place: Indices
     wrong: Flags
 
-    def _rows(self) -> Indices:
-        """Return the rows of the wrong entries, the earliest first."""
-        rows = np.flatnonzero(self.wrong)
-        return rows[np.argsort(self.expected.number[rows], kind="stable")]
+    def verdict(self, defined: int, undefined: int) -> Verdict:
+        """Return the verdict: the first wrong entries, and the source around the first."""
+        order = np.argsort(self.expected.number, kind="stable")
+        first = int(order[self.wrong[order]][0])
+        description = Description(
+            "entries", lambda index: self._line(int(order[index])), lambda _: self._evidence(first)
+        )
+        verdict = verdict_of(
+            self.wrong[order], description, defined=defined, undefined=undefined, total=len(order)
+        )
+        source = _source(self.program, int(self.expected.place[first]), self.expected.layout.size)
+        return replace(verdict, detail="\n".join([verdict.detail, *source]))
 
     def _wanted(self, row: int) -> str:
         """Return the expected value of an entry without its place; empty if it is not compared."""
@@ -234,46 +238,75 @@ class _WrongEntries:
             return "elected" if self.got[row, 0] & ELECTED else "not elected"
         return hex_of(self.got[row, 1:])
 
-    def detail(self) -> str:
-        """Return the detail: the first wrong entries, and the source around the first."""
-        rows, expected = self._rows(), self.expected
-        lines = [f"{len(rows)} of {len(self.wrong)} entries are wrong"]
-        for row in rows[:SHOWN].tolist():
-            wanted = " with ".join(filter(None, (f"place {expected.place[row]}", self._wanted(row))))
-            separator = ", " if self.program.elect else " with "
-            recorded = (
-                f"place {self.place[row]}{separator}{self._recorded(row)}" if self.sound[row] else "nothing"
-            )
-            invocation = _description(expected.layout, int(expected.invocation[row]))
-            lines.append(f"{invocation}, entry {expected.number[row]}: expected {wanted}, got {recorded}")
-        at = int(expected.place[rows[0]])
-        return "\n".join([*lines, *_source(self.program, at, expected.layout.size)])
-
-    def evidence(self) -> dict[str, Any]:
-        """Return the evidence: the entries of the first wrong one's subgroup at the same observation."""
+    def _line(self, row: int) -> str:
+        """Return the description of a wrong entry."""
         expected = self.expected
-        first, field = int(self._rows()[0]), expected.layout.field[expected.invocation]
+        wanted = " with ".join(filter(None, (f"place {expected.place[row]}", self._wanted(row))))
+        recorded = "nothing"
+        if self.sound[row]:
+            separator = ", " if self.program.elect else " with "
+            recorded = f"place {self.place[row]}{separator}{self._recorded(row)}"
+        invocation = _description(expected.layout, int(expected.invocation[row]))
+        return f"{invocation}, entry {expected.number[row]}: expected {wanted}, got {recorded}"
+
+    def _evidence(self, first: int) -> dict[str, Any]:
+        """Return the entries of the first wrong one's subgroup at the same observation."""
+        expected, layout = self.expected, self.expected.layout
+        field = layout.field[expected.invocation]
         rows = np.flatnonzero((expected.event == expected.event[first]) & (field == field[first]))
-        at = int(expected.place[first])
-        same = bool((self.place[rows] == at)[self.sound[rows]].all())
+        observation = int(expected.place[first])
         wanted = [self._wanted(row) or "any" for row in rows.tolist()]
         got = [self._recorded(row) if self.sound[row] else "nothing" for row in rows.tolist()]
-        if not same:
-            wanted = [f"place {at}: {text}" for text in wanted]
+        if (self.place[rows] != observation)[self.sound[rows]].any():
+            wanted = [f"place {observation}: {text}" for text in wanted]
             got = [f"place {place}: {text}" for place, text in zip(self.place[rows], got, strict=True)]
-        masks = self.got[rows, 1:], expected.least[rows], expected.most[rows]
-        if self.program.elect:
-            masks = (masks[0][:, :0],) * 3
-        return evidence.ballots(
-            expected.layout,
-            expected.invocation[rows],
-            expected.number[rows],
+        invocation, size = expected.invocation[rows], layout.size
+        lane = layout.lane[invocation]
+        sound = rows[self.sound[rows] & (self.place[rows] == observation) & expected.certain[rows]]
+        masks = []
+        if len(sound) and not self.program.elect:
+            words = (self.got[sound, 1:], expected.least[sound], expected.most[sound])
+            got_masks, least, most = (
+                unpack(np.pad(mask, ((0, 0), (0, 4 - mask.shape[1]))), size) for mask in words
+            )
+            masks = evidence.masks_of(layout.lane[expected.invocation[sound]], got_masks, least, most)
+        return evidence.of_lanes(
+            _subgroup(layout, int(invocation[0])),
+            lane,
             self.wrong[rows],
-            masks,
-            self.sound[rows] & (self.place[rows] == at) & expected.certain[rows],
-            (wanted, got),
-            f"record({at}u,",
+            {
+                "invocation": map(str, (invocation % layout.local).tolist()),
+                "entry": map(str, expected.number[rows].tolist()),
+                "expected": wanted,
+                "got": got,
+            },
+            size=size,
+            active=np.isin(np.arange(size), lane),
+            masks=masks,
+            code=f"record({observation}u,",
         )
+
+
+def _counts_evidence(layout: Layout, got: Indices, expected: Indices, what: str) -> dict[str, Any]:
+    """Return the evidence of wrong counts, (invocations,)."""
+    wrong = got != expected
+    members = evidence.together(wrong, layout.field)
+    return evidence.of_lanes(
+        f"{_subgroup(layout, int(members[0]))}, {what}",
+        layout.lane[members],
+        wrong[members],
+        {
+            "invocation": map(str, (members % layout.local).tolist()),
+            "expected": map(str, expected[members].tolist()),
+            "got": map(str, got[members].tolist()),
+        },
+        size=layout.size,
+    )
+
+
+def _subgroup(layout: Layout, invocation: int) -> str:
+    """Return a description of an invocation's subgroup."""
+    return f"workgroup {invocation // layout.local} subgroup {layout.subgroup[invocation]}"
 
 
 def _source(program: Program, place: int, size: int) -> list[str]:

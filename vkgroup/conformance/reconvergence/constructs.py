@@ -7,7 +7,8 @@ branches and loop bodies, where maximal reconvergence guarantees more than unifo
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 
 from vkgroup.programs.nodes import (
     Block,
@@ -41,29 +42,27 @@ GROUPS = 2
 
 _FIRST = LaneIn(1)
 _BREAK, _CONTINUE, _RETURN = Jump("break"), Jump("continue"), Jump("return")
+_STORE, _ATOMIC, _OWN, _EXCHANGE = map(Effect, ("store", "atomic", "own_atomic", "exchange"))
+_FIRST_DIVERGES = If(_FIRST, (_OWN,))
+_NEVER_RETURNS = If(Uniform(value=False), (_RETURN,))
 
 
 @dataclass
 class _Maker:
-    """Maker of one construct; it numbers the observations and loops.
-
-    Attributes
-    ----------
-    even : condition that holds in some of the groups that the promise concerns, in each for all invocations.
-    """
+    """Maker of one construct; it numbers the observations and loops."""
 
     promise: Promise
     observations: int = 0
     loops: int = 0
-    even: Condition = field(init=False)
 
-    def __post_init__(self) -> None:
-        whole_workgroups = self.promise is Promise.WORKGROUP
-        self.even = Uniform(value=True) if whole_workgroups else Not(SubgroupOdd())
+    @cached_property
+    def even(self) -> Condition:
+        """Condition that holds in some of the groups of the promise, in each for all invocations."""
+        return Uniform(value=True) if self.promise is Promise.WORKGROUP else Not(SubgroupOdd())
 
-    @property
-    def odd(self) -> Condition:
-        return Not(self.even)
+    def odd(self, *body: Statement) -> If:
+        """Return a branch of the other groups."""
+        return If(Not(self.even), body)
 
     def observe(self) -> Observe:
         """Return a new observation."""
@@ -75,180 +74,18 @@ class _Maker:
         self.loops += 1
         return self.loops
 
-    def elect_loop(self, body: str) -> Loop:
-        """Return a loop that elected invocations leave one by one."""
-        unpredictable = self.promise is not Promise.MAXIMAL
-        farewell = () if unpredictable else (self.observe(),)
-        return Loop(
-            self.loop(), "elect", None, (Effect(body),), farewell=farewell, unpredictable=unpredictable
-        )
-
-    def first_or_not(self, first: str = "store", others: str = "own_atomic") -> If:
+    def first_or_not(self, first: Effect = _STORE, others: Effect = _OWN) -> If:
         """Return a branch in which the first lane and the others do something different."""
-        return If(_FIRST, (Effect(first), self.observe()), (Effect(others), self.observe()))
+        return If(_FIRST, (first, self.observe()), (others, self.observe()))
 
     def three_ways(self) -> Switch:
         """Return a switch over the data with three different side effects."""
-        return Switch(
-            OfData(3),
-            (
-                Case((0, 1), (Effect("atomic"),)),
-                Case((2,), (Effect("store"),)),
-                Case((), (self.observe(),), default=True),
-            ),
-        )
+        cases = (Case((0, 1), (_ATOMIC,)), Case((2,), (_STORE,)), _default(self.observe()))
+        return Switch(OfData(3), cases)
 
 
-def _00(m: _Maker) -> Block:
-    return (If(m.even, (m.first_or_not("store", "store"), m.observe())),)
-
-
-def _01(m: _Maker) -> Block:
-    return (If(m.even, (Effect("spin_storing"), m.observe())),)
-
-
-def _02(m: _Maker) -> Block:
-    return (If(m.even, (m.elect_loop("atomic"), m.observe())),)
-
-
-def _03(m: _Maker) -> Block:
-    return (If(m.even, (m.first_or_not("exchange", "own_atomic"), m.observe())), m.observe())
-
-
-def _04(m: _Maker) -> Block:
-    return If(m.odd, (_RETURN,)), m.first_or_not(), m.observe()
-
-
-def _05(m: _Maker) -> Block:
-    inner = If(DataBit(2), (m.observe(), Effect("store")), (Effect("atomic"),))
-    return If(m.odd, (Effect("store"), _RETURN)), inner, m.observe()
-
-
-def _06(m: _Maker) -> Block:
-    spin = Loop(m.loop(), "endless", OfLane(16, 1), (Effect("store"),))
-    return If(Uniform(value=False), (_RETURN,)), spin, m.observe()
-
-
-def _07(m: _Maker) -> Block:
-    never = If(Uniform(value=False), (_RETURN,))
-    return Loop(m.loop(), "endless", OfLane(16, 1), (never, m.observe(), Effect("store"))), m.observe()
-
-
-def _08(m: _Maker) -> Block:
-    loop = m.loop()
-    body: Block = (
-        If(m.odd, (_RETURN,)),
-        Effect("own_atomic"),
-        m.observe(),
-        If(TripIs(loop, 2), (m.observe(), _BREAK)),
-    )
-    return Loop(loop, "for", Fixed(4), body), m.observe()
-
-
-def _09(m: _Maker) -> Block:
-    inner = If(m.even, (If(_FIRST, (Effect("own_atomic"),)), m.observe()))
-    return Loop(m.loop(), "for", Fixed(1), (Effect("own_atomic"), inner)), m.observe()
-
-
-def _10(m: _Maker) -> Block:
-    body: Block = (
-        Effect("own_atomic"),
-        If(m.odd, (_BREAK,)),
-        If(_FIRST, (Effect("own_atomic"),)),
-        m.observe(),
-    )
-    return Loop(m.loop(), "for", Fixed(3), body), m.observe()
-
-
-def _11(m: _Maker) -> Block:
-    body: Block = (
-        Effect("own_atomic"),
-        If(m.odd, (_CONTINUE,)),
-        If(_FIRST, (Effect("own_atomic"),)),
-        m.observe(),
-    )
-    return Loop(m.loop(), "for", Fixed(3), body, between=m.observe()), m.observe()
-
-
-def _12(m: _Maker) -> Block:
-    return If(m.odd, (_RETURN,)), m.three_ways(), m.observe()
-
-
-def _13(m: _Maker) -> Block:
-    ways = Switch(
-        OfSubgroup(4),
-        (Case((0, 1), (Effect("own_atomic"),)), Case((), (Effect("store"), m.observe()), default=True)),
-    )
-    return If(m.odd, (_RETURN,)), ways, m.observe()
-
-
-def _14(m: _Maker) -> Block:
-    ways = Switch(
-        OfSubgroup(4),
-        (
-            Case((1,), (Effect("own_atomic"),), falls=True),
-            Case((3,), (_RETURN,)),
-            Case((), (Effect("exchange"), m.observe()), default=True),
-        ),
-    )
-    return ways, m.observe()
-
-
-def _15(m: _Maker) -> Block:
-    ways = Switch(
-        OfSubgroup(4),
-        (
-            Case((1,), (Effect("own_atomic"),)),
-            Case((3,), (_RETURN,)),
-            Case((), (m.three_ways(), m.observe()), default=True),
-        ),
-    )
-    return ways, m.observe()
-
-
-def _16(m: _Maker) -> Block:
-    inner = If(Not(IndexFrom(64)), (If(_FIRST, (Effect("own_atomic"),)), m.observe()))
-    return Loop(m.loop(), "for", Fixed(4), (Effect("own_atomic"), inner)), m.observe()
-
-
-def _17(m: _Maker) -> Block:
-    arms = [(Effect(kind), If(m.odd, (_RETURN,)), m.observe()) for kind in ("store", "own_atomic")]
-    return If(_FIRST, arms[0], arms[1]), m.observe()
-
-
-def _18(m: _Maker) -> Block:
-    differs = Not(Vote(every=True, condition=DataBit(0)))
-    return If(
-        differs, (Effect("atomic"), If(DataBit(0), (m.observe(), Effect("own_atomic"))), m.observe())
-    ), m.observe()
-
-
-def _19(m: _Maker) -> Block:
-    inner: Block = (
-        Effect("atomic"),
-        If(m.odd, (_RETURN,)),
-        If(DataBit(1), (Effect("own_atomic"), m.observe())),
-        m.observe(),
-    )  # fmt: skip
-    return If(Vote(every=False, condition=DataBit(1)), inner), m.observe()
-
-
-def _20(m: _Maker) -> Block:
-    exchanges = Loop(m.loop(), "for", Fixed(4), (Effect("exchange"), If(m.odd, (_RETURN,)), m.observe()))
-    fourth = If(LaneIn(8), (Effect("atomic"),), (Effect("own_atomic"), If(m.odd, (_RETURN,))))
-    some = If(IndexFrom(5), (exchanges,), (fourth,))
-    first = Switch(
-        OfLane(4),
-        (
-            Case((0,), (Effect("own_atomic"), m.observe())),
-            Case((1, 2), (some,)),
-            Case((), (If(m.odd, (_RETURN,)), Effect("own_atomic")), default=True),
-        ),
-    )
-    store = If(DataBit(4), (Effect("store"),))
-    second: Block = (Effect("store"), If(m.odd, (_RETURN,)), m.observe(), Effect("spin"), store)
-    last: Block = (If(m.odd, (_RETURN,)), m.observe())
-    return If(IndexFrom(64), (If(IndexFrom(96), last, second),), (first, m.observe())), m.observe()
+def _default(*body: Statement) -> Case:
+    return Case((), body, default=True)
 
 
 @dataclass(frozen=True)
@@ -267,40 +104,160 @@ class Construct:
     votes: bool = False
 
 
-_ALL = "the invocations of a group that reached it together are together"
-
-_TABLE = (
-    Construct(_00, f"After a branch on the lane inside a branch on the group, {_ALL}"),
-    Construct(_01, f"After a loop of stores that ends by an election, {_ALL}"),
-    Construct(_02, f"After an endless loop that the elected invocation leaves, {_ALL}"),
-    Construct(_03, f"After a branch on the lane to stores in different memory, {_ALL}"),
-    Construct(_04, f"After a branch on the lane, after other groups have returned, {_ALL}"),
-    Construct(_05, f"After a branch on data, after other groups have returned, {_ALL}"),
-    Construct(_06, f"After a loop of a different number of trips for each lane, {_ALL}"),
-    Construct(_07, f"After such a loop with a return in it that is never taken, {_ALL}"),
-    Construct(_08, f"After a loop that some groups leave by return and the others by break, {_ALL}"),
-    Construct(_09, f"After a branch on the lane in a branch on the group in a loop, {_ALL}"),
-    Construct(_10, f"In a loop that other groups have left by break, after a branch on the lane, {_ALL}"),
-    Construct(_11, f"In a loop in which other groups continue, after a branch on the lane, {_ALL}"),
-    Construct(_12, f"After a switch on data, {_ALL}"),
-    Construct(_13, f"After a switch on the group, after other groups have returned, {_ALL}"),
-    Construct(_14, f"After a switch in which some groups fall through into a return, {_ALL}"),
-    Construct(_15, f"After a switch on data in a switch on the group, {_ALL}"),
-    Construct(_16, f"In each trip of a loop, after a branch on the lane in a branch on the index, {_ALL}"),
-    Construct(_17, f"After a branch on the lane with returns of other groups in both arms, {_ALL}"),
-    Construct(_18, f"In a branch on a vote that data differ, after a branch on the data, {_ALL}", votes=True),
-    Construct(
-        _19,
-        f"In a branch on a vote that some data have a bit, after returns and a branch on the bit, {_ALL}",
-        votes=True,
-    ),
-    Construct(_20, f"After nested branches, switches, loops and returns, {_ALL}"),
-)
-
-CONSTRUCTS: dict[str, Construct] = {
-    f"reconverge{number:02}": construct for number, construct in enumerate(_TABLE)
-}
+CONSTRUCTS: dict[str, Construct] = {}
 """All constructs by name."""
+
+
+def _construct(
+    when: str, *, votes: bool = False
+) -> Callable[[Callable[[_Maker], Block]], Callable[[_Maker], Block]]:
+    """Return a decorator that adds a construct to the table; `when` begins its sentence."""
+
+    def add(make: Callable[[_Maker], Block]) -> Callable[[_Maker], Block]:
+        sentence = f"{when}, the invocations of a group that reached it together are together"
+        CONSTRUCTS[f"reconverge{len(CONSTRUCTS):02}"] = Construct(make, sentence, votes)
+        return make
+
+    return add
+
+
+@_construct("After a branch on the lane inside a branch on the group")
+def _00(m: _Maker) -> Block:
+    return (If(m.even, (m.first_or_not(_STORE, _STORE), m.observe())),)
+
+
+@_construct("After a loop of stores that ends by an election")
+def _01(m: _Maker) -> Block:
+    return (If(m.even, (Effect("spin_storing"), m.observe())),)
+
+
+@_construct("After an endless loop that the elected invocation leaves")
+def _02(m: _Maker) -> Block:
+    unpredictable, number = m.promise is not Promise.MAXIMAL, m.loop()
+    farewell = () if unpredictable else (m.observe(),)
+    loop = Loop(number, "elect", None, (_ATOMIC,), farewell=farewell, unpredictable=unpredictable)
+    return (If(m.even, (loop, m.observe())),)
+
+
+@_construct("After a branch on the lane to stores in different memory")
+def _03(m: _Maker) -> Block:
+    return (If(m.even, (m.first_or_not(_EXCHANGE, _OWN), m.observe())), m.observe())
+
+
+@_construct("After a branch on the lane, after other groups have returned")
+def _04(m: _Maker) -> Block:
+    return m.odd(_RETURN), m.first_or_not(), m.observe()
+
+
+@_construct("After a branch on data, after other groups have returned")
+def _05(m: _Maker) -> Block:
+    inner = If(DataBit(2), (m.observe(), _STORE), (_ATOMIC,))
+    return m.odd(_STORE, _RETURN), inner, m.observe()
+
+
+@_construct("After a loop of a different number of trips for each lane")
+def _06(m: _Maker) -> Block:
+    return _NEVER_RETURNS, Loop(m.loop(), "endless", OfLane(16, 1), (_STORE,)), m.observe()
+
+
+@_construct("After such a loop with a return in it that is never taken")
+def _07(m: _Maker) -> Block:
+    body = (_NEVER_RETURNS, m.observe(), _STORE)
+    return Loop(m.loop(), "endless", OfLane(16, 1), body), m.observe()
+
+
+@_construct("After a loop that some groups leave by return and the others by break")
+def _08(m: _Maker) -> Block:
+    loop = m.loop()
+    body = (m.odd(_RETURN), _OWN, m.observe(), If(TripIs(loop, 2), (m.observe(), _BREAK)))
+    return Loop(loop, "for", Fixed(4), body), m.observe()
+
+
+@_construct("After a branch on the lane in a branch on the group in a loop")
+def _09(m: _Maker) -> Block:
+    inner = If(m.even, (_FIRST_DIVERGES, m.observe()))
+    return Loop(m.loop(), "for", Fixed(1), (_OWN, inner)), m.observe()
+
+
+@_construct("In a loop that other groups have left by break, after a branch on the lane")
+def _10(m: _Maker) -> Block:
+    body = (_OWN, m.odd(_BREAK), _FIRST_DIVERGES, m.observe())
+    return Loop(m.loop(), "for", Fixed(3), body), m.observe()
+
+
+@_construct("In a loop in which other groups continue, after a branch on the lane")
+def _11(m: _Maker) -> Block:
+    body = (_OWN, m.odd(_CONTINUE), _FIRST_DIVERGES, m.observe())
+    return Loop(m.loop(), "for", Fixed(3), body, between=m.observe()), m.observe()
+
+
+@_construct("After a switch on data")
+def _12(m: _Maker) -> Block:
+    return m.odd(_RETURN), m.three_ways(), m.observe()
+
+
+@_construct("After a switch on the group, after other groups have returned")
+def _13(m: _Maker) -> Block:
+    ways = Switch(OfSubgroup(4), (Case((0, 1), (_OWN,)), _default(_STORE, m.observe())))
+    return m.odd(_RETURN), ways, m.observe()
+
+
+@_construct("After a switch in which some groups fall through into a return")
+def _14(m: _Maker) -> Block:
+    falling, returning = Case((1,), (_OWN,), falls=True), Case((3,), (_RETURN,))
+    ways = Switch(OfSubgroup(4), (falling, returning, _default(_EXCHANGE, m.observe())))
+    return ways, m.observe()
+
+
+@_construct("After a switch on data in a switch on the group")
+def _15(m: _Maker) -> Block:
+    cases = (Case((1,), (_OWN,)), Case((3,), (_RETURN,)), _default(m.three_ways(), m.observe()))
+    return Switch(OfSubgroup(4), cases), m.observe()
+
+
+@_construct("In each trip of a loop, after a branch on the lane in a branch on the index")
+def _16(m: _Maker) -> Block:
+    inner = If(Not(IndexFrom(64)), (_FIRST_DIVERGES, m.observe()))
+    return Loop(m.loop(), "for", Fixed(4), (_OWN, inner)), m.observe()
+
+
+@_construct("After a branch on the lane with returns of other groups in both arms")
+def _17(m: _Maker) -> Block:
+    arms = [(effect, m.odd(_RETURN), m.observe()) for effect in (_STORE, _OWN)]
+    return If(_FIRST, arms[0], arms[1]), m.observe()
+
+
+@_construct("In a branch on a vote that data differ, after a branch on the data", votes=True)
+def _18(m: _Maker) -> Block:
+    inner = If(DataBit(0), (m.observe(), _OWN))
+    differs = Not(Vote(every=True, condition=DataBit(0)))
+    return If(differs, (_ATOMIC, inner, m.observe())), m.observe()
+
+
+@_construct(
+    "In a branch on a vote that some data have a bit, after returns and a branch on the bit", votes=True
+)
+def _19(m: _Maker) -> Block:
+    inner = (_ATOMIC, m.odd(_RETURN), If(DataBit(1), (_OWN, m.observe())), m.observe())
+    return If(Vote(every=False, condition=DataBit(1)), inner), m.observe()
+
+
+@_construct("After nested branches, switches, loops and returns")
+def _20(m: _Maker) -> Block:
+    exchanges = Loop(m.loop(), "for", Fixed(4), (_EXCHANGE, m.odd(_RETURN), m.observe()))
+    fourth = If(LaneIn(8), (_ATOMIC,), (_OWN, m.odd(_RETURN)))
+    first = Switch(
+        OfLane(4),
+        (
+            Case((0,), (_OWN, m.observe())),
+            Case((1, 2), (If(IndexFrom(5), (exchanges,), (fourth,)),)),
+            _default(m.odd(_RETURN), _OWN),
+        ),
+    )
+    store = If(DataBit(4), (_STORE,))
+    second = (_STORE, m.odd(_RETURN), m.observe(), Effect("spin"), store)
+    last = (m.odd(_RETURN), m.observe())
+    return If(IndexFrom(64), (If(IndexFrom(96), last, second),), (first, m.observe())), m.observe()
 
 
 def build(name: str, promise: Promise, *, elect: bool, local: tuple[int, int, int], seed: int) -> Program:

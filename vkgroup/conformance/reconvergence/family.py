@@ -1,25 +1,208 @@
-"""Family of reconvergence cases in compute shaders."""
+"""Reconvergence in compute shaders: cases, their family, and the execution of their programs."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import product
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
 
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.declared import lacking_operations, lacking_stages
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.reconvergence.cases import ReconvergenceCase, all_cases
-from vkgroup.conformance.reconvergence.run import run
+from vkgroup.conformance.poison import poisoned
+from vkgroup.conformance.reconvergence.comparison import expect, judge, layout_of
+from vkgroup.conformance.reconvergence.constructs import CONSTRUCTS, build
+from vkgroup.conformance.reconvergence.shader import CONSTANTS, HEADS, inputs_of, render, words_of
 from vkgroup.device import Capabilities
-from vkgroup.programs.nodes import Promise
+from vkgroup.programs.generator import generate
+from vkgroup.programs.nodes import Program, Promise
+from vkgroup.programs.observations import LOCAL_SIZES, Observations
+from vkgroup.programs.simulator import linear
+from vkgroup.results.record import Status
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Kind of random programs.
+
+    Attributes
+    ----------
+    promise : reconvergence guarantee that they rely on.
+    elect : whether they record elections.
+    programs : nesting depth → number of programs in each group.
+    sentence : requirement that completes "In random program 1 … ".
+    """
+
+    promise: Promise
+    elect: bool
+    programs: dict[int, int]
+    sentence: str
+
+
+_UNIFORM = {2: 50, 3: 50, 4: 50}
+_UNIFORM_AGAIN = "that enters a construct uniformly and leaves it by its merge block is uniform again"
+
+KINDS = {
+    "maximal": Kind(
+        Promise.MAXIMAL, False, {**_UNIFORM, 5: 20, 6: 10},
+        "invocations reconverge as early as the structure of the program allows",
+    ),
+    "subgroup_uniform_control_flow_ballot": Kind(
+        Promise.SUBGROUP, False, _UNIFORM, f"a subgroup {_UNIFORM_AGAIN}, recorded with ballots"
+    ),
+    "subgroup_uniform_control_flow_elect": Kind(
+        Promise.SUBGROUP, True, _UNIFORM, f"a subgroup {_UNIFORM_AGAIN}, recorded with elections"
+    ),
+    "workgroup_uniform_control_flow_ballot": Kind(
+        Promise.WORKGROUP, False, _UNIFORM, f"a workgroup {_UNIFORM_AGAIN}, recorded with ballots"
+    ),
+    "workgroup_uniform_control_flow_elect": Kind(
+        Promise.WORKGROUP, True, _UNIFORM, f"a workgroup {_UNIFORM_AGAIN}, recorded with elections"
+    ),
+}  # fmt: skip
+"""The kinds by name: those of the Vulkan CTS, with as many programs of each depth."""
+
+_SHAPES: dict[str, tuple[int, int, int]] = {"large": (128, 2, 1), "small": (128, 1, 1)}
+_RELYING_ON = {
+    Promise.MAXIMAL: "by maximal reconvergence",
+    Promise.SUBGROUP: "by uniform control flow of subgroups",
+    Promise.WORKGROUP: "by uniform control flow of workgroups",
+}
+_OBSERVED = {"elect": "elections", "ballot": "ballots"}
+
+
+@dataclass(frozen=True, slots=True)
+class ReconvergenceCase:
+    """A random program, or a construct of `CONSTRUCTS`.
+
+    Attributes
+    ----------
+    name : of random programs the name in the Vulkan CTS, without its prefix; of constructs
+        ``reconvergence.PROMISE_uniform.SHAPE_full[_control].reconvergeNN.OBSERVED``.
+    sentence : requirement that the case tests.
+    promise : reconvergence guarantee that the program relies on.
+    elect : whether elections are recorded instead of ballots.
+    ballots : whether the program needs ballots.
+    local_size : shape of the workgroups.
+    full_subgroups : whether the pipeline requires full subgroups.
+    nesting : most constructs inside each other in a random program; 0 for a construct.
+    construct : a key of `CONSTRUCTS`; empty for a random program.
+    of, left : only for a smaller program that fails like a case of the suite: that case, and the program.
+    """
+
+    name: str
+    sentence: str = field(compare=False)
+    promise: Promise = field(compare=False)
+    elect: bool = field(compare=False)
+    ballots: bool = field(compare=False)
+    local_size: tuple[int, int, int] = field(compare=False)
+    full_subgroups: bool = field(default=False, compare=False)
+    nesting: int = field(default=0, compare=False)
+    construct: str = field(default="", compare=False)
+    of: ReconvergenceCase | None = None
+    left: Program | None = None
+
+    @property
+    def category(self) -> str:
+        """First part of the name."""
+        return "reconvergence"
+
+    def program(self, seed: int) -> Program:
+        """Return the program for a run's seed; a smaller program does not depend on it."""
+        if self.left is not None:
+            return self.left
+        salt = crc32(f"{self.name} {seed}".encode())
+        if self.construct:
+            return build(self.construct, self.promise, elect=self.elect, local=self.local_size, seed=salt)
+        return generate(salt, Observations(self.promise, self.elect, self.nesting, self.local_size))
+
+    def shrunk(self, left: Program) -> ReconvergenceCase:
+        """Return the case of a smaller program that fails like this case."""
+        shape = " × ".join(map(str, left.local_size))
+        part = f"In a part of the program of {self.name}, in workgroups of {shape}"
+        return replace(
+            self,
+            name=f"{self.name}.shrunk",
+            sentence=f"{part}, {_MUST[left.promise]}.",
+            promise=left.promise,
+            elect=left.elect,
+            local_size=left.local_size,
+            of=self,
+            left=left,
+        )
+
+
+_MUST = {
+    Promise.MAXIMAL: KINDS["maximal"].sentence,
+    Promise.SUBGROUP: f"a subgroup {_UNIFORM_AGAIN}",
+    Promise.WORKGROUP: f"a workgroup {_UNIFORM_AGAIN}",
+}
+
+
+def _random_case(name: str, nesting: int, group: int, number: int) -> ReconvergenceCase:
+    """Return the case of a random program of a group, which has one shape of workgroups."""
+    kind, local_size = KINDS[name], LOCAL_SIZES[group]
+    sentence = (
+        f"In random program {number} with constructs nested up to {nesting} deep, in "
+        f"workgroups of {' × '.join(map(str, local_size))}, {kind.sentence}."
+    )
+    return ReconvergenceCase(
+        f"reconvergence.{name}.compute.nesting{nesting}.{group}.{number}",
+        sentence,
+        kind.promise,
+        kind.elect,
+        not kind.elect,
+        local_size,
+        nesting=nesting,
+    )
+
+
+def _construct_case(
+    promise: Promise, full_subgroups: bool, shape: str, construct: str, observed: str
+) -> ReconvergenceCase:
+    prefix = "maximal" if promise is Promise.MAXIMAL else f"{promise.value}_uniform"
+    control = "_control" if full_subgroups else ""
+    size = " × ".join(map(str, _SHAPES[shape][:2])) + (" of full subgroups" if full_subgroups else "")
+    description = CONSTRUCTS[construct]
+    elect = observed == "elect"
+    return ReconvergenceCase(
+        f"reconvergence.{prefix}.{shape}_full{control}.{construct}.{observed}",
+        f"{description.sentence}, {_RELYING_ON[promise]}, in workgroups of {size}, "
+        f"recorded with {_OBSERVED[observed]}.",
+        promise,
+        elect,
+        not elect or description.votes,
+        _SHAPES[shape],
+        full_subgroups,
+        construct=construct,
+    )
+
+
+def all_cases() -> Iterator[ReconvergenceCase]:
+    """Yield every case: the random programs kind by kind, then the constructs."""
+    for kind, description in KINDS.items():
+        for nesting, programs in description.programs.items():
+            for group in range(len(LOCAL_SIZES)):
+                yield from (_random_case(kind, nesting, group, number) for number in range(programs))
+    for axes in product(Promise, (False, True), _SHAPES, CONSTRUCTS, _OBSERVED):
+        yield _construct_case(*axes)
+
+
+Words = NDArray[np.uint32]
 
 BATCH = 8
 """Programs in a batch; each is a separate shader."""
 
-_FEATURES = {
+FEATURES = {
     Promise.MAXIMAL: "shaderMaximalReconvergence",
     Promise.SUBGROUP: "shaderSubgroupUniformControlFlow",
 }
+"""Feature of each guarantee; the weakest needs none."""
 
 
 @cache
@@ -39,7 +222,7 @@ class ReconvergenceFamily:
     def missing(self, case: ReconvergenceCase, capabilities: Capabilities) -> list[str]:
         """Return the requirements that the device does not declare."""
         needs = lacking_stages(("compute",), capabilities)
-        feature = _FEATURES.get(case.promise)
+        feature = FEATURES.get(case.promise)
         if feature is not None and feature not in capabilities.features:
             needs.append(feature)
         needs += lacking_operations(("basic", "ballot") if case.ballots else ("basic",), capabilities)
@@ -64,3 +247,66 @@ class ReconvergenceFamily:
             run(executor, case.program(executor.seed), case.name, full_subgroups=case.full_subgroups)
             for case in cases
         ]
+
+
+def run(executor: Executor, program: Program, title: str, *, full_subgroups: bool = False) -> Verdict:
+    """Run a program and judge what its invocations recorded.
+
+    Parameters
+    ----------
+    title : comment at the top of its source.
+    full_subgroups : whether the pipeline requires full subgroups.
+    """
+    size, inputs, capacity = executor.capabilities.subgroup.size, inputs_of(program), 0
+    layout = linear(size, program.local_invocations, inputs[CONSTANTS:])
+    expected = expect(program, layout)
+    while True:
+        capacity = max(capacity, expected.longest)
+        heads, log = _dispatch(
+            executor,
+            program,
+            render(program, size=size, capacity=capacity, title=title),
+            inputs,
+            capacity * words_of(program, size),
+            full_subgroups,
+        )
+        recorded = layout_of(program, heads, size)
+        if isinstance(recorded, str):
+            return Verdict(Status.FAIL, 0, 0, recorded)
+        same_subgroups = recorded.per_workgroup == layout.per_workgroup
+        if not (same_subgroups and (recorded.position == layout.position).all()):
+            layout, expected = recorded, expect(program, recorded)
+        if expected.longest <= capacity:
+            words = words_of(program, size)
+            return judge(program, expected, heads, log.reshape(capacity, words, program.invocations))
+
+
+def _dispatch(
+    executor: Executor, program: Program, source: str, inputs: Words, log_planes: int, full_subgroups: bool
+) -> tuple[Words, Words]:
+    """Return the heads, (heads, invocations), and the log."""
+    n, spare = program.invocations, 2
+    module = executor.compile(source, stage="compute")
+    blank = poisoned(len(HEADS), n)
+    # Entries that do not fit overwrite the last one; an entry has at most a ballot and a place.
+    log_words = log_planes * n
+    contents = {
+        "inputs": (0, inputs.nbytes),
+        "outputs": (1, blank.nbytes),
+        "reconvergence log": (2, (log_words + 5 * n) * 4),
+        "reconvergence scratch": (3, (n + spare) * 4),
+    }
+    # All buffers but the scratch memory, which is used by atomics, are written once and read once.
+    buffers = {
+        binding: executor.buffer(name, nbytes, host=binding < len(contents) - 1)
+        for name, (binding, nbytes) in contents.items()
+    }
+    buffers[0].write(inputs)
+    buffers[1].write(blank)
+    with (
+        executor.device.pipeline(module, full_subgroups=full_subgroups) as pipeline,
+        pipeline.bind(dict(buffers)) as bound,
+    ):
+        bound.dispatch((program.groups, 1, 1), timeout=executor.timeout)
+    heads = buffers[1].read(np.uint32, blank.size).reshape(blank.shape)
+    return heads, buffers[2].read(np.uint32, log_words)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.programs.data import random_words
+from vkgroup.programs.generator import random_words
 from vkgroup.programs.glsl import MODES, Writer
 from vkgroup.programs.nodes import Program, Vote, nodes_of
 

@@ -1,7 +1,8 @@
-"""Cases of fragments that are demoted, terminated or discarded before the others record their masks.
+"""Cases of fragments that are demoted, terminated or discarded, and their shader.
 
 They test what ``reconvergence.maximal.fragment``, ``reconvergence.terminate_invocation`` and
-``subgroup_uniform_control_flow.discard`` of the Vulkan CTS test, in every subgroup of the draw.
+``subgroup_uniform_control_flow.discard`` of the Vulkan CTS test, in every subgroup of the draw: some
+fragments leave, then the others record their masks.
 """
 
 from __future__ import annotations
@@ -14,11 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance.family import TableCase
-from vkgroup.conformance.fragment.scenes import SCENES, Scene
+from vkgroup.conformance.fragment.scenes import GRID, SCENES, Scene
+from vkgroup.programs.glsl import MODES
 from vkgroup.programs.nodes import Promise
 
 Flags = NDArray[np.bool_]
 Indices = NDArray[np.int64]
+
+# Selections of fragments
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,7 @@ class Selection:
 
 _QUADS_A_ROW = 32
 _CHOSEN = "quad % 3u == 1u"
+_EVEN_LANES = int("55" * 16, 16)
 
 
 def _position(x: Indices, y: Indices) -> Indices:
@@ -62,6 +67,18 @@ def _in_third_quads(places: int, sentence: str) -> Selection:
     )
 
 
+def _one_in_turns(operator: str, sentence: str) -> Selection:
+    """Return one fragment of every third quad, or the others of the quad."""
+
+    def flags(x: Indices, y: Indices, lane: Indices) -> Flags:
+        one = _position(x, y) == _quad(x, y) // 3 % 4
+        return np.asarray((_quad(x, y) % 3 == 1) & (one if operator == "==" else ~one))
+
+    return Selection(
+        f"{_CHOSEN} && place {operator} quad / 3u % 4u", flags, f"{sentence}, in turns, of every third quad"
+    )
+
+
 SELECTIONS = {
     "entire_quad": _in_third_quads(0b1111, "all four fragments"),
     "half_quad_top": _in_third_quads(0b0011, "the upper half"),
@@ -70,27 +87,19 @@ SELECTIONS = {
     "half_quad_right": _in_third_quads(0b1010, "the right half"),
     "half_quad_slash": _in_third_quads(0b0110, "one diagonal"),
     "half_quad_backslash": _in_third_quads(0b1001, "the other diagonal"),
-    "invocation": Selection(
-        f"{_CHOSEN} && place == quad / 3u % 4u",
-        lambda x, y, lane: (_quad(x, y) % 3 == 1) & (_position(x, y) == _quad(x, y) // 3 % 4),
-        "one invocation, in turns, of every third quad",
-    ),
-    "all_but_one": Selection(
-        f"{_CHOSEN} && place != quad / 3u % 4u",
-        lambda x, y, lane: (_quad(x, y) % 3 == 1) & (_position(x, y) != _quad(x, y) // 3 % 4),
-        "all but one, in turns, of every third quad",
-    ),
+    "invocation": _one_in_turns("==", "one invocation"),
+    "all_but_one": _one_in_turns("!=", "all but one"),
     "even": Selection(
         "(lane & 1u) == 0u",
         lambda x, y, lane: lane % 2 == 0,
         "the fragments of every other lane",
-        lanes=int("55" * 16, 16),
+        _EVEN_LANES,
     ),
     "even_and_helpers": Selection(
         "(lane & 1u) == 0u || helper",
         lambda x, y, lane: lane % 2 == 0,
         "the fragments of every other lane and all helper invocations",
-        lanes=int("55" * 16, 16),
+        _EVEN_LANES,
         helpers=True,
     ),
     "helpers": Selection(
@@ -105,6 +114,8 @@ SELECTIONS = {
 }
 """All selections by name."""
 
+# Cases
+
 
 @dataclass(frozen=True)
 class Test:
@@ -113,14 +124,13 @@ class Test:
     Attributes
     ----------
     name : part of the name of a case.
-    verb : ``"demote"``, ``"terminate"`` or ``"discard"``.
+    verb : a key of `VERBS`.
     selection : fragments that leave, a key of `SELECTIONS`.
     promise : reconvergence guarantee afterwards; None: none, so that ballots are not judged.
-    flow : control flow before they leave, a key of
-        `vkgroup.conformance.reconvergence.termination_shader.FLOWS`.
-    probe : action of the remaining fragments: ``"read"`` (memory at an index that is invalid for those that
-        left), ``"quad_any"`` (a vote whether the quad has a helper invocation), ``"any_left"`` (a vote
-        whether a fragment that left is active), or "" for none.
+    flow : control flow before they leave, a key of `FLOWS`.
+    probe : action of the remaining fragments, a key of `_PROBES`: ``"read"`` (memory at an index that is
+        invalid for those that left), ``"quad_any"`` (a vote whether the quad has a helper invocation),
+        ``"any_left"`` (a vote whether a fragment that left is active), or "" for none.
     """
 
     name: str
@@ -151,16 +161,6 @@ TESTS: dict[str, Test] = {test.name: test for test in _tests()}
 _SCENES = ("whole", "triangle", "dots")
 
 
-_FLOWS = {"switch": " after diverging four ways", "elect": " in the last of three branches", "plain": ""}
-
-_REMAINING = {
-    "": "are together as far as the device promises it",
-    "read": "read memory at an index that is invalid for those that left",
-    "quad_any": "have no helper invocation in their quad, by a vote",
-    "any_left": "are together and, by a vote, none of those that left is active",
-}
-
-
 class TerminationAxes(NamedTuple):
     """Axes: a key of `TESTS`, a key of `SCENES`, and ``"full_quads"`` or "".
 
@@ -184,11 +184,10 @@ def _sentence(axes: TerminationAxes) -> str:
     """Return the requirement that a case tests."""
     test = TESTS[axes.test]
     full = ", with full quads" if axes.full_quads else ""
-    left = {"demote": "demoted", "terminate": "terminated", "discard": "discarded"}[test.verb]
-    selection = SELECTIONS[test.selection].sentence
+    left, flow = VERBS[test.verb].participle, FLOWS[test.flow][1]
     return (
-        f"In {axes.scene.sentence}{full}, {selection} are {left}{_FLOWS[test.flow]} and write "
-        f"nothing more; the remaining fragments {_REMAINING[test.probe]}."
+        f"In {axes.scene.sentence}{full}, {SELECTIONS[test.selection].sentence} are {left}{flow} and write "
+        f"nothing more; the remaining fragments {_PROBES[test.probe][1]}."
     )
 
 
@@ -201,3 +200,177 @@ def all_cases() -> Iterator[TerminationCase]:
                 if full_quads or test.probe != "quad_any":
                     axes = TerminationAxes(name, scene, full_quads)
                     yield TableCase("reconvergence", axes, _sentence(axes))
+
+
+# Shader
+
+PLANES = {
+    "started": 0, "lane": 1, "subgroup": 2, "size": 3, "elected": 4, "before": 5, "real": 9,
+    "ended": 13, "after": 14, "left": 18, "probe": 22,
+}  # fmt: skip
+"""First plane of each value that a fragment records: before it may leave, and from "ended" on afterwards."""
+
+COUNT = 23
+"""Number of planes."""
+
+WILD = 0xFFFFFFFF
+"""Index at which fragments that left would read."""
+
+VALUE = 7
+"""Value that the remaining fragments read."""
+
+
+class Verb(NamedTuple):
+    """Way of leaving: statement, participle, GLSL extension and feature; empty if it needs none."""
+
+    statement: str
+    participle: str
+    extension: str = ""
+    feature: str = ""
+
+
+VERBS = {
+    "demote": Verb(
+        "demote;", "demoted", "GL_EXT_demote_to_helper_invocation", "shaderDemoteToHelperInvocation"
+    ),
+    "terminate": Verb(
+        "terminateInvocation;", "terminated", "GL_EXT_terminate_invocation", "shaderTerminateInvocation"
+    ),
+    "discard": Verb("discard;", "discarded"),
+}
+"""Ways in which fragments leave."""
+
+FLOWS = {
+    "plain": ("if (leaves) {{ {leave} }}", ""),
+    # They diverge four ways, through loops that elected fragments leave one by one.
+    "switch": (
+        """if (leaves) {{
+        switch (lane & 3u) {{
+        case 0u:
+            for (;;) {{ subgroupMemoryBarrier(); if (subgroupElect()) break; }}
+            {leave}
+            break;
+        case 1u:
+            do {{ subgroupMemoryBarrierBuffer(); }} while (!subgroupElect());
+            {leave}
+            break;
+        case 2u:
+            while (values[1] != 12345u) {{ if (subgroupElect()) break; }}
+            {leave}
+            break;
+        case 3u:
+            if (values[0] == 7u) {{ {leave} }}
+            break;
+        }}
+    }}""",
+        " after diverging four ways",
+    ),
+    "elect": (
+        """if (elected) {{
+        color = 1u;
+    }} else if (!leaves) {{
+        color = 2u;
+    }} else {{
+        {leave}
+    }}""",
+        " in the last of three branches",
+    ),
+}
+"""Control flow before fragments leave: GLSL with ``{leave}``, and words."""
+
+_PROBES = {
+    "": ("0u", "are together as far as the device promises it"),
+    "read": (
+        f"values[leaves ? {WILD}u : 0u]", "read memory at an index that is invalid for those that left"
+    ),
+    "quad_any": (
+        "uint(quad_any(gl_HelperInvocation))", "have no helper invocation in their quad, by a vote"
+    ),
+    "any_left": (
+        "uint(subgroupAny(leaves))", "are together and, by a vote, none of those that left is active"
+    ),
+}  # fmt: skip
+
+_TEMPLATE = """#version 460
+// Fragments that leave: {title}.
+// binding 0: planes of a word for each pixel; binding 1: values that no invocation writes.
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_ballot : require
+{extensions}
+{modes}
+layout(location = 0) out uint color;
+layout(std430, binding = 0) writeonly buffer Outputs {{ uint outputs[]; }};
+layout(std430, binding = 1) readonly buffer Values {{ uint values[]; }};
+const uint GRID = {grid}u;
+const uint PIXELS = {pixels}u;
+
+void keep(uint index, uint plane, uvec4 mask) {{
+    for (uint word = 0u; word < 4u; ++word) outputs[index + (plane + word) * PIXELS] = mask[word];
+}}
+
+void main() {{
+    uint x = uint(gl_FragCoord.x);
+    uint y = uint(gl_FragCoord.y);
+    uint index = y * GRID + x;
+    uint lane = gl_SubgroupInvocationID;
+    uint place = (x & 1u) + 2u * (y & 1u);
+    uint quad = x / 2u + y / 2u * 32u;
+    bool helper = gl_HelperInvocation;
+    bool leaves = {selected};
+    uvec4 before = subgroupBallot(true);
+    uvec4 real = subgroupBallot(!helper);
+    bool elected = subgroupElect();
+    outputs[index] = 1u;
+    outputs[index + {lane}u * PIXELS] = lane;
+    outputs[index + {subgroup}u * PIXELS] = subgroupBroadcastFirst(index);
+    outputs[index + {size}u * PIXELS] = gl_SubgroupSize;
+    outputs[index + {elected}u * PIXELS] = uint(elected);
+    keep(index, {before}u, before);
+    keep(index, {real}u, real);
+
+    {flow}
+
+    uvec4 after = subgroupBallot(true);
+    uvec4 left = subgroupBallot(!{now_helper});
+    uint probe = {probe_code};
+    outputs[index + {ended}u * PIXELS] = 1u;
+    keep(index, {after}u, after);
+    keep(index, {left}u, left);
+    outputs[index + {probe}u * PIXELS] = probe;
+    color = index + 1u;
+}}
+"""
+
+_QUADS = 'extensions = ["SPV_KHR_quad_control"], capabilities = [5087]'  # QuadControlKHR
+_QUAD_ANY = 5111  # OpGroupNonUniformQuadAnyKHR
+_FULL_QUADS = 5089  # RequireFullQuadsKHR
+
+
+def source_of(case: TerminationCase) -> str:
+    """Return the GLSL of a case."""
+    axes, test = case.axes, TESTS[case.axes.test]
+    verb = VERBS[test.verb]
+    extensions, modes = {verb.extension} - {""}, []
+    if test.probe == "any_left":
+        extensions.add("GL_KHR_shader_subgroup_vote")
+    if test.promise is not None or axes.full_quads:
+        extensions.add("GL_EXT_spirv_intrinsics")
+    if test.promise is not None:
+        extension, number = MODES[test.promise]
+        modes.append(f'spirv_execution_mode(extensions = ["{extension}"], {number});')
+    if axes.full_quads:
+        modes.append(f"spirv_execution_mode({_QUADS}, {_FULL_QUADS});")
+    if test.probe == "quad_any":
+        modes.append(f"spirv_instruction({_QUADS}, id = {_QUAD_ANY}) bool quad_any(bool predicate);")
+    return _TEMPLATE.format(
+        title=case.name,
+        extensions="\n".join(f"#extension {name} : require" for name in sorted(extensions)),
+        modes="\n".join(modes),
+        grid=GRID,
+        pixels=axes.scene.layers * GRID * GRID,
+        selected=SELECTIONS[test.selection].glsl,
+        flow=FLOWS[test.flow][0].format(leave=verb.statement),
+        now_helper="helperInvocationEXT()" if test.verb == "demote" else "gl_HelperInvocation",
+        probe_code=_PROBES[test.probe][0],
+        **PLANES,
+    )

@@ -18,14 +18,19 @@ from vkgroup.conformance.family import TableFamily
 from vkgroup.conformance.fragment.scenes import GRID
 from vkgroup.conformance.instances import hex_of, pack, unpack
 from vkgroup.conformance.poison import poisoned
+from vkgroup.conformance.reconvergence.family import FEATURES
 from vkgroup.conformance.reconvergence.termination import (
+    COUNT,
+    PLANES,
     SELECTIONS,
     TESTS,
+    VALUE,
+    VERBS,
     TerminationCase,
     Test,
     all_cases,
+    source_of,
 )
-from vkgroup.conformance.reconvergence.termination_shader import COUNT, LEAVES, PLANES, VALUE, source_of
 from vkgroup.conformance.recording import Recorder
 from vkgroup.device import Capabilities
 from vkgroup.programs.nodes import Promise
@@ -35,11 +40,6 @@ Words = NDArray[np.uint32]
 Indices = NDArray[np.int64]
 
 _LEAST_SIZE = 4
-_FEATURES = {
-    Promise.MAXIMAL: "shaderMaximalReconvergence",
-    Promise.SUBGROUP: "shaderSubgroupUniformControlFlow",
-}
-_VERBS = {"demote": "shaderDemoteToHelperInvocation", "terminate": "shaderTerminateInvocation"}
 
 
 def _missing(case: TerminationCase, capabilities: Capabilities) -> list[str]:
@@ -48,12 +48,11 @@ def _missing(case: TerminationCase, capabilities: Capabilities) -> list[str]:
     needs = lacking_stages(("fragment",), capabilities)
     features = ["fragmentStoresAndAtomics"]
     if test.promise is not None:
-        features.append(_FEATURES[test.promise])
-    if test.verb in _VERBS:
-        features.append(_VERBS[test.verb])
+        features.append(FEATURES[test.promise])
+    features.append(VERBS[test.verb].feature)
     if case.axes.full_quads:
         features.append("shaderQuadControl")
-    needs += [feature for feature in features if feature not in capabilities.features]
+    needs += [feature for feature in features if feature and feature not in capabilities.features]
     categories = ["basic", "ballot"] + ["vote"] * (test.probe == "any_left")
     needs += lacking_operations(categories, capabilities)
     if capabilities.subgroup.size < _LEAST_SIZE:
@@ -64,12 +63,6 @@ def _missing(case: TerminationCase, capabilities: Capabilities) -> list[str]:
 def _judge(executor: Executor, cases: list[TerminationCase]) -> list[Verdict]:
     """Draw and judge one case after the other."""
     return [_judge_one(executor, case) for case in cases]
-
-
-TERMINATED_FRAGMENTS = TableFamily(
-    "leaving", all_cases, _missing, _judge, lambda case: TESTS[case.axes.test].verb, batch=8
-)
-"""Fragments that are demoted, terminated or discarded, and the masks of the remaining ones."""
 
 
 def _judge_one(executor: Executor, case: TerminationCase) -> Verdict:
@@ -87,9 +80,14 @@ def _judge_one(executor: Executor, case: TerminationCase) -> Verdict:
     )
     color = poisoned(GRID, GRID)
     color[: scene.size, : scene.size] = np.asarray(results["color"]).reshape(scene.size, scene.size)
-    return _Record(
-        TESTS[case.axes.test], planes, color, scene.covered[0], executor.capabilities.subgroup.size
-    ).verdict()
+    size = executor.capabilities.subgroup.size
+    return _Record(TESTS[case.axes.test], planes, color, scene.covered[0], size).verdict()
+
+
+TERMINATED_FRAGMENTS = TableFamily(
+    "leaving", all_cases, _missing, _judge, lambda case: TESTS[case.axes.test].verb, batch=8
+)
+"""Fragments that are demoted, terminated or discarded, and the masks of the remaining ones."""
 
 
 @dataclass(frozen=True)
@@ -139,40 +137,37 @@ class _Record:
         fault = self._layout_fault()
         if fault is not None:
             return Verdict(Status.FAIL, 0, 0, *fault)
-        survivors = ~self._leaves
-        certain = self._certain()
+        survivors, certain = ~self._leaves, self._certain()
         fault = (
             self._ending_fault(survivors)
             or self._mask_fault(survivors & certain)
             or self._probe_fault(survivors)
         )
-        defined = int((survivors & certain).sum()) if not self.test.probe else int(survivors.sum())
-        undefined = int((survivors & ~certain).sum()) if not self.test.probe else 0
+        known = survivors if self.test.probe else survivors & certain
+        defined, undefined = int(known.sum()), int((survivors & ~known).sum())
         if fault is not None:
             return Verdict(Status.FAIL, defined, undefined, *fault)
         return Verdict(Status.PASS if defined else Status.UNDEFINED, defined, undefined)
 
     def _layout_fault(self) -> Fault | None:
         """Check that every covered pixel was shaded, and that lanes and masks are consistent."""
-        started = self.planes[PLANES["started"]] == 1
-        if (started != self.covered).any():
-            wrong = int((started != self.covered).sum())
-            return Fault(f"{wrong} pixels are covered and were not shaded, or the other way round")
+        wrong = (self.planes[PLANES["started"]] == 1) != self.covered
+        if wrong.any():
+            return Fault(f"{int(wrong.sum())} pixels are covered and were not shaded, or the other way round")
         if (self._at("size") != self.size).any() or (self._at("lane") >= self.size).any():
             return Fault("gl_SubgroupSize and gl_SubgroupInvocationID contradict each other or the device")
-        there, real = self._of_subgroup(np.ones(int(self.covered.sum()), np.bool_)), self._masks("real")
-        wrong = (real != there).any(axis=1)
-        return self._of_masks(wrong, "real", real, there, there, "masks of fragments before any left")
+        covered = np.ones(int(self.covered.sum()), np.bool_)
+        there = self._of_subgroup(covered)
+        return self._fault_of_masks(covered, "real", there, there, "masks of fragments before any left")
 
     def _ending_fault(self, survivors: Flags) -> Fault | None:
         """Check that only the remaining fragments finished and wrote their color."""
-        ended = self._at("ended") == 1
-        ways = np.array(["leaves", "goes on"])
+        ended, ways = self._at("ended") == 1, np.array(["leaves", "goes on"])
         fault = self._fault(
             ended != survivors,
             ways[survivors.astype(int)],
             ways[ended.astype(int)],
-            LEAVES[self.test.verb],
+            VERBS[self.test.verb].statement,
         )
         if fault is not None:
             return fault
@@ -197,26 +192,39 @@ class _Record:
     def _mask_fault(self, judged: Flags) -> Fault | None:
         """Check the masks: all remaining fragments, and only helper invocations that may be active."""
         selection, gone = SELECTIONS[self.test.selection], self._of_subgroup(self._leaves)
-        left, recorded = self._masks("real") & ~gone, self._masks("left")
-        wrong = judged & (recorded != left).any(axis=1)
-        if wrong.any():
-            return self._of_masks(wrong, "left", recorded, left, left, "masks of fragments that are left")
-        most = self._masks("before")
+        left, most = self._masks("real") & ~gone, self._masks("before")
         if self.test.verb == "terminate":
             most &= ~gone
             if selection.lanes is not None:
                 most &= ~np.array([selection.lanes >> lane & 1 == 1 for lane in range(self.size)])
             if selection.helpers:
                 most &= self._masks("real")
-        after = self._masks("after")
-        wrong = judged & ((after & ~most) | (left & ~after)).any(axis=1)
-        return self._of_masks(wrong, "after", after, left, most, "masks of active invocations, at most")
+        return self._fault_of_masks(
+            judged, "left", left, left, "masks of fragments that are left"
+        ) or self._fault_of_masks(judged, "after", left, most, "masks of active invocations, at most")
 
     def _probe_fault(self, survivors: Flags) -> Fault | None:
         """Check the values that the remaining fragments probed."""
         expected, got = VALUE if self.test.probe == "read" else 0, self._at("probe")
         wrong = survivors & (got != expected) & bool(self.test.probe)
         return self._fault(wrong, np.where(survivors, str(expected), "any"), got, "uint probe =")
+
+    def _fault_of_masks(
+        self, judged: Flags, name: str, least: Flags, most: Flags, about: str
+    ) -> Fault | None:
+        """Return the fault of the judged pixels' masks of a name, (pixels, size); None if there is none."""
+        got = self._masks(name)
+        wrong = judged & ((got & ~most) | (least & ~got)).any(axis=1)
+        if not wrong.any():
+            return None
+        wanted, recorded = (np.array([hex_of(row) for row in pack(sets)]) for sets in (most, got))
+        same = self._together(wrong)
+        masks = evidence.masks_of(self._at("lane")[same], got[same], least[same], most[same])
+        return self._fault(wrong, wanted, recorded, f"uvec4 {name} = ", about, masks)
+
+    def _together(self, wrong: Flags) -> Indices:
+        """Return the indices of the covered pixels in the subgroup of the first wrong one."""
+        return evidence.together(wrong, self._at("subgroup"), *pack(self._masks("before")).T)
 
     def _fault(
         self,
@@ -238,46 +246,15 @@ class _Record:
         if not wrong.any():
             return None
         y, x = np.nonzero(self.covered)
-        lane = self._at("lane")
+        lane, same = self._at("lane"), self._together(wrong)
 
         def line(index: Index) -> str:
             where = f"pixel ({x[index]}, {y[index]}) lane {lane[index]}"
             return f"{where}: expected {expected[index]} got {got[index]}"
 
-        description = Description(
-            "pixels", line, lambda flags: self._lanes(flags, expected, got, code, masks), about=about
-        )
-        return Fault(description.text(wrong, len(wrong)), description.evidence(wrong))
-
-    def _of_masks(
-        self, wrong: Flags, name: str, got: Flags, least: Flags, most: Flags, about: str
-    ) -> Fault | None:
-        """Return the fault of the masks of a name, (pixels, size); None if there is none."""
-        if not wrong.any():
-            return None
-        wanted, recorded = (np.array([hex_of(row) for row in pack(sets)]) for sets in (most, got))
-        same = self._together(wrong)
-        masks = evidence.masks_of(self._at("lane")[same], got[same], least[same], most[same])
-        return self._fault(wrong, wanted, recorded, f"uvec4 {name} = ", about, masks)
-
-    def _together(self, wrong: Flags) -> Indices:
-        """Return the indices of the covered pixels in the subgroup of the first wrong one."""
-        return evidence.together(wrong, self._at("subgroup"), *pack(self._masks("before")).T)
-
-    def _lanes(
-        self,
-        wrong: Flags,
-        expected: NDArray[Any],
-        got: NDArray[Any],
-        code: str,
-        masks: list[dict[str, str]] | None = None,
-    ) -> dict[str, Any]:
-        """Return the evidence of the first wrong pixel's subgroup; all arrays are of the covered pixels."""
-        y, x = np.nonzero(self.covered)
-        same = self._together(wrong)
-        return evidence.of_lanes(
+        lanes = evidence.of_lanes(
             f"the subgroup of pixel ({x[wrong][0]}, {y[wrong][0]})",
-            self._at("lane")[same],
+            lane[same],
             wrong[same],
             {
                 "pixel": [f"({x[at]}, {y[at]})" for at in same],
@@ -290,3 +267,5 @@ class _Record:
             masks=masks,
             code=code,
         )
+        description = Description("pixels", line, lambda _: lanes, about=about)
+        return Fault(description.text(wrong, len(wrong)), lanes)

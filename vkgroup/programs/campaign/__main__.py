@@ -58,27 +58,20 @@ def _show(seed: int, outcome: Outcome) -> None:
 
 def main() -> int:
     """Run the command; return its exit code, 1 if the device is wrong."""
-    arguments = _arguments()
+    options = vars(_arguments())
+    out = options.pop("out")
     try:
-        settings = Settings(
-            select(arguments.device),
-            against=select(arguments.against) if arguments.against is not None else None,
-            count=arguments.count,
-            seed=arguments.seed,
-            statements=arguments.statements,
-            promise=Promise(arguments.promise) if arguments.promise else None,
-            subgroup_size=arguments.subgroup_size,
-            avoid=tuple(arguments.avoid),
-            one_dimension=arguments.one_dimension,
-            shrink=arguments.shrink,
-            timeout=arguments.timeout,
-        )
-        tally = run(settings, arguments.out, _show)
+        options["device"] = select(options["device"])
+        if options["against"] is not None:
+            options["against"] = select(options["against"])
+        if options["promise"]:
+            options["promise"] = Promise(options["promise"])
+        tally = run(Settings(**options), out, _show)
     except VkgroupError as error:
         sys.stderr.write(f"{error}\n")
         return 2
     except OSError as error:
-        sys.stderr.write(f"{error.filename or arguments.out}: {error.strerror or error}\n")
+        sys.stderr.write(f"{error.filename or out}: {error.strerror or error}\n")
         return 2
     counts = ", ".join(f"{count} {verdict.value}" for verdict, count in tally.verdicts.items())
     sys.stdout.write(f"{counts}; {tally.defined} words compared, {tally.undefined} undefined\n")

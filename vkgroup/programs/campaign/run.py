@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,12 +19,12 @@ from vkgroup.opening import open_device
 from vkgroup.programs.campaign.shader import render
 from vkgroup.programs.campaign.targets import Driver
 from vkgroup.programs.campaign.trial import Outcome, Trial, Verdict
+from vkgroup.programs.expressions import of_device, promise_of
 from vkgroup.programs.generator import generate
 from vkgroup.programs.nodes import Program, Promise, count_statements
 from vkgroup.programs.rules import value_faults
 from vkgroup.programs.shrinker import shrink
 from vkgroup.programs.values import LOCAL_SIZES, Values
-from vkgroup.programs.vocabulary import Vocabulary, of_device, promise_of
 
 SHRINK_SECONDS = 300.0
 """Seconds that the search for a smaller program may take."""
@@ -35,21 +35,13 @@ SHRINK_ATTEMPTS = 2000
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of a campaign.
+    """Settings of a campaign: the options of the command, described in its help.
 
     Attributes
     ----------
-    device : device under test.
     against : second device to compare with; None: the reference.
-    count : number of programs.
-    seed : of the first program.
-    statements : about how many a program has.
     promise : reconvergence guarantee that programs rely on; None: the strongest of the device.
     subgroup_size : required subgroup size; 0 leaves it to the device.
-    avoid : globs over ``operation.type`` that are not used.
-    one_dimension : whether all workgroups have one dimension.
-    shrink : whether to shrink failing programs.
-    timeout : seconds of one dispatch, in which drivers may also compile.
     """
 
     device: DeviceInfo
@@ -59,7 +51,7 @@ class Settings:
     statements: int = 24
     promise: Promise | None = None
     subgroup_size: int = 0
-    avoid: tuple[str, ...] = ()
+    avoid: Sequence[str] = ()
     one_dimension: bool = False
     shrink: bool = False
     timeout: float = 60.0
@@ -110,35 +102,20 @@ def _capabilities(device: DeviceInfo) -> Capabilities:
         return opened.capabilities
 
 
-def _shrunk(trial: Trial, program: Program, outcome: Outcome, vocabulary: Vocabulary) -> Program:
+def _shrunk(trial: Trial, program: Program, outcome: Outcome, subgroup_size: int) -> Program:
     """Return a smaller program that fails in the same way."""
-
-    def fails(candidate: Program) -> bool:
-        return outcome.same_kind(trial.run(candidate))
-
-    def allowed(candidate: Program) -> bool:
-        return not value_faults(candidate, vocabulary.subgroup_size)
-
-    return shrink(program, fails, allowed, seconds=SHRINK_SECONDS, attempts=SHRINK_ATTEMPTS).program
+    return shrink(
+        program,
+        lambda candidate: outcome.same_kind(trial.run(candidate)),
+        lambda candidate: not value_faults(candidate, subgroup_size),
+        seconds=SHRINK_SECONDS,
+        attempts=SHRINK_ATTEMPTS,
+    ).program
 
 
 def _write(path: Path, program: Program, outcome: Outcome) -> None:
     title = f"Random program {program.seed}: {outcome.verdict.value}.\n{outcome.detail}"
     path.write_text(render(program, title=title))
-
-
-def _record(program: Program, outcome: Outcome) -> dict[str, Any]:
-    return {
-        "seed": program.seed,
-        "promise": program.promise.value,
-        "verdict": outcome.verdict.value,
-        "detail": outcome.detail,
-        "statements": count_statements(program),
-        "defined": outcome.defined,
-        "undefined": outcome.undefined,
-        "subgroup_size": outcome.subgroup_size,
-        "seconds": outcome.seconds,
-    }
 
 
 def run(settings: Settings, out: Path, on_outcome: Callable[[int, Outcome], None]) -> Tally:
@@ -164,7 +141,7 @@ def run(settings: Settings, out: Path, on_outcome: Callable[[int, Outcome], None
     # Two devices may differ where a result is undefined; only the reference knows where it is.
     undefined = other is None
     vocabulary = of_device(
-        *capabilities, subgroup_size=settings.subgroup_size, undefined=undefined, avoid=settings.avoid
+        *capabilities, subgroup_size=settings.subgroup_size, undefined=undefined, avoid=tuple(settings.avoid)
     )
     shapes = tuple(shape for shape in LOCAL_SIZES if shape[1] == 1 or not settings.one_dimension)
     driver = Driver(settings.device, timeout=settings.timeout, subgroup_size=settings.subgroup_size)
@@ -178,11 +155,17 @@ def run(settings: Settings, out: Path, on_outcome: Callable[[int, Outcome], None
                 program = generate(seed, profile)
                 outcome = trial.run(program)
                 tally.add(seed, outcome)
-                record = _record(program, outcome)
+                record = {
+                    "seed": seed,
+                    "promise": promise.value,
+                    "statements": count_statements(program),
+                    **vars(outcome),
+                    "verdict": outcome.verdict.value,
+                }
                 if outcome.verdict is not Verdict.AGREE:
                     _write(out / f"{seed}.comp", program, outcome)
                     if settings.shrink and outcome.verdict is not Verdict.UNJUDGED:
-                        small = _shrunk(trial, program, outcome, vocabulary)
+                        small = _shrunk(trial, program, outcome, vocabulary.subgroup_size)
                         _write(out / f"{seed}-small.comp", small, trial.run(small))
                         record["small_statements"] = count_statements(small)
                 results.write(json.dumps(record) + "\n")

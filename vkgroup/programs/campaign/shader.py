@@ -7,33 +7,108 @@ value. The first word that is no step (zero, as the host left it) ends them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.conformance.glsl_types import planes
-from vkgroup.programs.campaign.helpers import declarations
-from vkgroup.programs.data import random_words
+from vkgroup.conformance.glsl_types import planes, writer
+from vkgroup.programs import nodes
+from vkgroup.programs.generator import random_words
 from vkgroup.programs.glsl import MODES, Writer
-from vkgroup.programs.nodes import (
-    Block,
-    Call,
-    Communicate,
-    If,
-    Loop,
-    Operate,
-    Program,
-    Promise,
-    Record,
-    Statement,
-    Switch,
-    Variable,
-    called_functions,
-    nodes_of,
-    type_of,
-)
+from vkgroup.programs.nodes import called_functions, nodes_of, recorded_type
 from vkgroup.spec.categories import Category
 from vkgroup.spec.operations import OPERATIONS
-from vkgroup.spec.types import TYPES
+from vkgroup.spec.types import TYPES, GlslType
+
+_COMPONENTS = "xyzw"
+
+
+def _word_of(type_: GlslType) -> str:
+    """Return the body of ``uint word(T v)``."""
+    parts = []
+    for component in range(type_.components):
+        value = "v" if type_.components == 1 else f"v.{_COMPONENTS[component]}"
+        if type_.scalar.kind == "bool":
+            word = f"({value} ? 1u : 0u)"
+        elif type_.scalar.name == "uint":
+            word = value
+        else:
+            word = f"uint({value})" if type_.scalar.kind == "uint" else f"uint(int({value}))"
+        parts.append(word if not component else f"{word} * {2 * component + 1}u")
+    return " + ".join(parts)
+
+
+def _made_of(type_: GlslType) -> str:
+    """Return the body of ``T make_T(uint w)``; floating-point values are 0 to 15."""
+    parts = []
+    for component in range(type_.components):
+        word = "w" if not component else f"(w * {2 * component + 3}u + {component}u)"
+        if type_.scalar.kind == "bool":
+            parts.append(f"({word} & 1u) != 0u")
+        elif type_.scalar.kind == "float":
+            parts.append(f"{type_.scalar.name}({word} & 15u)")
+        elif type_.scalar.bits == 64:
+            parts.append(f"{type_.scalar.name}(packUint2x32(uvec2({word}, {word} * 7u)))")
+        else:
+            parts.append(f"{type_.scalar.name}({word})")
+    return parts[0] if type_.components == 1 else f"{type_.name}({', '.join(parts)})"
+
+
+def _number(type_: GlslType, text: str) -> str:
+    return text if type_.scalar.name in ("float", "double") else f"{type_.scalar.name}({text})"
+
+
+def _record_of(type_: GlslType) -> str:
+    """Return the functions ``put`` and ``record`` of a type."""
+    return (
+        f"{writer(type_).replace(' * INVOCATIONS', '').replace('at + 0u', 'at')}\n"
+        f"void record(uint step, {type_.name} v) "
+        f"{{ outputs[cursor] = step; put(cursor + 1u, v); cursor += {planes(type_) + 1}u; }}"
+    )
+
+
+def _factor_of(type_: GlslType) -> str:
+    """Return the body of ``T factor(T v)``."""
+    two, one = _number(type_, "2.0"), _number(type_, "1.0")
+    return f"(gl_SubgroupInvocationID < 4u ? {two} : {one}) * sign(v - {_number(type_, '7.5')})"
+
+
+_HELPERS: dict[str, tuple[str, Callable[[GlslType], str]]] = {
+    "record": ("Write a step and its value after the last record.", _record_of),
+    "word": ("Convert a value to a word.", lambda t: f"uint word({t.name} v) {{ return {_word_of(t)}; }}"),
+    "make": (
+        "Convert a word to a value; floating-point values are small integers: all sums are exact.",
+        lambda t: f"{t.name} make_{t.name}(uint w) {{ return {_made_of(t)}; }}",
+    ),
+    "settle": (
+        "Reduce an integer to the range 0 … 15.",
+        lambda t: (
+            f"{t.name} settle({t.name} v) {{ return v - {_number(t, '16.0')} * "
+            f"floor(v * {_number(t, '0.0625')}); }}"
+        ),
+    ),
+    "factor": (
+        "Make a factor whose products are exact: 1 or -1, doubled in the first four lanes.",
+        lambda t: f"{t.name} factor({t.name} v) {{ return {_factor_of(t)}; }}",
+    ),
+    "bound": (
+        "Replace infinity, the identity of a minimum or maximum, by a finite number.",
+        lambda t: f"{t.name} bound({t.name} v) {{ return min(v, {t.name}({_number(t, '16.0')})); }}",
+    ),
+}
+"""Helper functions by kind: a comment, and the GLSL for a type."""
+
+
+def _declarations(helpers: set[tuple[str, str]]) -> list[str]:
+    """Return the lines that declare helpers, each a kind and a type, with comments."""
+    lines: list[str] = []
+    for kind, (comment, glsl) in _HELPERS.items():
+        types = sorted(name for used, name in helpers if used == kind)
+        if types:
+            lines += ["", f"// {comment}", *(glsl(TYPES[name]) for name in types)]
+    return lines
+
 
 Words = NDArray[np.uint32]
 
@@ -41,40 +116,38 @@ HEAD = 3
 """Words before an invocation's records."""
 
 _GUARANTEES = {
-    Promise.MAXIMAL: "invocations that diverge are together again as early as the control flow allows",
-    Promise.SUBGROUP: "a subgroup that enters and leaves a construct uniformly is uniform after it",
-    Promise.WORKGROUP: "a workgroup that enters and leaves a construct uniformly is uniform after it",
+    nodes.Promise.MAXIMAL: "invocations that diverge are together again as early as the control flow allows",
+    nodes.Promise.SUBGROUP: "a subgroup that enters and leaves a construct uniformly is uniform after it",
+    nodes.Promise.WORKGROUP: "a workgroup that enters and leaves a construct uniformly is uniform after it",
 }
 
 
-def capacity(program: Program) -> int:
+def capacity(program: nodes.Program) -> int:
     """Return the number of words that an invocation can write at most."""
     costs: dict[int, int] = {}
 
-    def cost(block: Block) -> int:
+    def cost(block: nodes.Block) -> int:
         return sum(of_statement(statement) for statement in block)
 
-    def of_statement(s: Statement) -> int:
-        if isinstance(s, Operate):
-            return 1 + planes(TYPES[type_of(s.call)])
-        if isinstance(s, Record):
-            return 1 + planes(TYPES[type_of(s.value)])
-        if isinstance(s, If):
+    def of_statement(s: nodes.Statement) -> int:
+        if isinstance(s, nodes.Operate | nodes.Record):
+            return 1 + planes(TYPES[recorded_type(s)])
+        if isinstance(s, nodes.If):
             return max(cost(s.then), cost(s.otherwise))
-        if isinstance(s, Loop):
+        if isinstance(s, nodes.Loop):
             # A loop that votes continues while others do; it has at most `limit` trips, a "do" at least one.
             assert s.limit is not None
             return max(s.limit, 1) * (cost(s.body) + cost(s.rest))
-        if isinstance(s, Switch):
+        if isinstance(s, nodes.Switch):
             return sum(cost(case.body) for case in s.cases)
-        return costs[s.function] if isinstance(s, Call) else 0
+        return costs[s.function] if isinstance(s, nodes.Call) else 0
 
     for function in program.functions:
         costs[function.number] = cost(function.body)
     return HEAD + cost(program.body) + 1
 
 
-def inputs(program: Program) -> Words:
+def inputs(program: nodes.Program) -> Words:
     """Return one data word for each invocation: small, all the same, or any, by workgroup."""
     words = random_words(program)
     for group in range(program.groups):
@@ -113,26 +186,26 @@ void main() {{
 """
 
 
-def _extensions(program: Program, helpers: set[tuple[str, str]]) -> list[str]:
+def _extensions(program: nodes.Program, helpers: set[tuple[str, str]]) -> list[str]:
     names = {"GL_KHR_shader_subgroup_basic"}
     if program.promise in MODES:
         names.add("GL_EXT_spirv_intrinsics")
     used = {TYPES[name] for _, name in helpers}
     for node in nodes_of(program):
-        if isinstance(node, Communicate):
+        if isinstance(node, nodes.Communicate):
             category = OPERATIONS[node.operation].category
             names.add(category.extension if isinstance(category, Category) else category.value)
             used.add(TYPES[node.type])
             names.update(TYPES[node.type].scalar.subgroup_extensions)
-        elif isinstance(node, Loop) and node.vote:
+        elif isinstance(node, nodes.Loop) and node.vote:
             names.add("GL_KHR_shader_subgroup_vote")
-        elif isinstance(node, Variable):
+        elif isinstance(node, nodes.Variable):
             used.add(TYPES[node.type])
     names.update(extension for type_ in used for extension in type_.scalar.extensions)
     return [f"#extension {name} : require" for name in sorted(names)]
 
 
-def render(program: Program, *, title: str = "") -> str:
+def render(program: nodes.Program, *, title: str = "") -> str:
     """Return a program as GLSL.
 
     Parameters
@@ -159,7 +232,7 @@ def render(program: Program, *, title: str = "") -> str:
         y=y,
         z=z,
         local=program.local_invocations,
-        helpers="\n".join(declarations(writer.helpers)),
+        helpers="\n".join(_declarations(writer.helpers)),
         functions="".join("\n" + "\n".join(lines) + "\n" for lines in functions),
         variables="\n".join(variables),
         body="\n".join(body),

@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.device import DeviceInfo
+from vkgroup.dispatch import Device
 from vkgroup.dispatch.events import Event
+from vkgroup.errors import DeviceLost, DispatchTimeout, VkgroupError
+from vkgroup.opening import open_device
 from vkgroup.programs.campaign.shader import HEAD, capacity, inputs
-from vkgroup.programs.campaign.worker import Task, TaskSetup
 from vkgroup.programs.nodes import Program
 from vkgroup.reference import interpreter
 from vkgroup.reference.interpreter.operations.memory import Memory
@@ -42,6 +44,68 @@ class Observation:
     words: Words
     undefined: NDArray[np.bool_] | None = None
     complaint: str = ""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One dispatch.
+
+    Attributes
+    ----------
+    module : SPIR-V as bytes.
+    inputs : words of binding 0.
+    output_words : number of words of binding 1, initially zero.
+    groups : workgroups in x.
+    subgroup_size : required subgroup size; 0 leaves it to the device.
+    """
+
+    module: bytes
+    inputs: Words
+    output_words: int
+    groups: int
+    subgroup_size: int = 0
+
+
+@dataclass(frozen=True)
+class TaskSetup:
+    """The first message to a worker that runs tasks; see `vkgroup.runner.messages.WorkerSetup`."""
+
+    device: DeviceInfo
+    timeout: float
+
+    def open(self) -> TaskSession:
+        """Open the device; VkgroupError where that fails."""
+        return TaskSession(open_device(self.device), self.timeout)
+
+
+@dataclass(frozen=True)
+class TaskSession:
+    """An open device that runs tasks; see `vkgroup.runner.messages.Session`."""
+
+    device: Device
+    timeout: float
+
+    def perform(self, task: Task) -> Words | Failure:
+        """Return the words of a task's outputs; `Failure` if the device rejects the task."""
+        try:
+            with (
+                self.device.buffer(task.inputs) as inputs,
+                self.device.buffer(np.zeros(task.output_words, np.uint32)) as outputs,
+                self.device.pipeline(
+                    Module.from_bytes(task.module), subgroup_size=task.subgroup_size or None
+                ) as pipeline,
+                pipeline.bind({0: inputs, 1: outputs}) as bound,
+            ):
+                bound.dispatch((task.groups, 1, 1), timeout=self.timeout)
+                return np.asarray(outputs.read(np.uint32, task.output_words))
+        except (DispatchTimeout, DeviceLost):
+            raise
+        except VkgroupError as error:
+            return Failure("error", f"{type(error).__name__}: {error}")
+
+    def close(self) -> None:
+        """Close the device."""
+        self.device.close()
 
 
 class Driver:
@@ -112,38 +176,35 @@ def assignment(program: Program, observation: Observation) -> NDArray[np.int64] 
     return lanes
 
 
-class Reference:
-    """The reference interpreter."""
+def observe_reference(
+    program: Program, module: Module, subgroup_size: int, lanes: NDArray[np.int64] | None = None
+) -> Observation:
+    """Run a program on the reference interpreter.
 
-    def observe(
-        self, program: Program, module: Module, subgroup_size: int, lanes: NDArray[np.int64] | None = None
-    ) -> Observation:
-        """Run a program.
-
-        Parameters
-        ----------
-        subgroup_size : lanes of a subgroup.
-        lanes : as `assignment` returns them; None: consecutive invocations.
-        """
-        words = program.invocations * capacity(program)
-        data = Memory(inputs(program).view(np.uint8).copy(), "inputs")
-        outputs = Memory(np.zeros(4 * words, np.uint8), "outputs")
-        outcome = interpreter.execute(
-            interpreter.Program(module),
-            (program.groups, 1, 1),
-            {(0, 0): [data], (0, 1): [outputs]},
-            subgroup_size=subgroup_size,
-            assignment=lanes,
-            step_limit=STEP_LIMIT,
-        )
-        undefined = np.zeros(words, np.bool_)
-        if outputs.causes is not None:
-            undefined |= (outputs.causes.reshape(words, -1) >= HARD).any(axis=1)
-        # Recording an undefined value is allowed; a decision that depends on one is a fault.
-        events = [event for event in outcome.events if not _is_record(event)]
-        complaint = f"{events[0].kind}: {events[0].message}" if events else ""
-        shape = (program.invocations, -1)
-        return Observation(outputs.data.view(np.uint32).reshape(shape), undefined.reshape(shape), complaint)
+    Parameters
+    ----------
+    subgroup_size : lanes of a subgroup.
+    lanes : as `assignment` returns them; None: consecutive invocations.
+    """
+    words = program.invocations * capacity(program)
+    data = Memory(inputs(program).view(np.uint8).copy(), "inputs")
+    outputs = Memory(np.zeros(4 * words, np.uint8), "outputs")
+    outcome = interpreter.execute(
+        interpreter.Program(module),
+        (program.groups, 1, 1),
+        {(0, 0): [data], (0, 1): [outputs]},
+        subgroup_size=subgroup_size,
+        assignment=lanes,
+        step_limit=STEP_LIMIT,
+    )
+    undefined = np.zeros(words, np.bool_)
+    if outputs.causes is not None:
+        undefined |= (outputs.causes.reshape(words, -1) >= HARD).any(axis=1)
+    # Recording an undefined value is allowed; a decision that depends on one is a fault.
+    events = [event for event in outcome.events if not _is_record(event)]
+    complaint = f"{events[0].kind}: {events[0].message}" if events else ""
+    shape = (program.invocations, -1)
+    return Observation(outputs.data.view(np.uint32).reshape(shape), undefined.reshape(shape), complaint)
 
 
 def _is_record(event: Event) -> bool:

@@ -12,8 +12,7 @@ from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.families import cases_by_name, family_of
 from vkgroup.conformance.family import AnyCase
 from vkgroup.conformance.plan import Batch
-from vkgroup.conformance.reconvergence.cases import ConstructCase, RandomCase, ShrunkCase
-from vkgroup.conformance.reconvergence.run import run
+from vkgroup.conformance.reconvergence.family import ReconvergenceCase, run
 from vkgroup.conformance.setup import Setup
 from vkgroup.errors import VkgroupError
 from vkgroup.opening import open_device
@@ -51,7 +50,7 @@ class SmallerProgram:
     done : whether no smaller program fails; False if the time was exhausted or the device was lost.
     """
 
-    case: ShrunkCase
+    case: ReconvergenceCase
     path: tuple[int, ...]
     statements: int
     of: int
@@ -67,11 +66,12 @@ def shrinkable(case: Any, result: Result) -> bool:
 
     Hangs and lost devices are not repeated, because each may make the device unusable.
     """
-    return isinstance(case, RandomCase | ConstructCase) and _kind(result) is not None
+    whole = isinstance(case, ReconvergenceCase) and case.of is None
+    return whole and _kind(result) is not None
 
 
 def smaller(
-    setup: Setup, case: RandomCase | ConstructCase, result: Result, subgroup_size: int
+    setup: Setup, case: ReconvergenceCase, result: Result, subgroup_size: int
 ) -> SmallerProgram | None:
     """Return a smaller program that fails on a device like a case does, and passes on the reference device.
 
@@ -93,16 +93,15 @@ def smaller(
     if shrunk.program == whole:
         return None
     sizes = count_statements(shrunk.program), count_statements(whole)
-    return SmallerProgram(ShrunkCase(case, shrunk.program), shrunk.path, *sizes, done)
+    return SmallerProgram(case.shrunk(shrunk.program), shrunk.path, *sizes, done)
 
 
 def to_json(smaller_program: SmallerProgram) -> Json:
     """Return the entries of a reproduction record from which `case_of` restores the case."""
-    return {
-        "of": smaller_program.case.of.name,
-        "path": list(smaller_program.path),
-        "program": digest(smaller_program.case.left),
-    }
+    case = smaller_program.case
+    assert case.of is not None
+    assert case.left is not None
+    return {"of": case.of.name, "path": list(smaller_program.path), "program": digest(case.left)}
 
 
 def case_of(record: Json) -> AnyCase | None:
@@ -110,18 +109,18 @@ def case_of(record: Json) -> AnyCase | None:
     if "of" not in record:
         return cases_by_name().get(record["case"])
     case = cases_by_name().get(record["of"])
-    if not isinstance(case, RandomCase | ConstructCase):
+    if not isinstance(case, ReconvergenceCase):
         return None
     try:
         left = replay(case.program(record["seed"]), record["path"], _allowed)
     except ValueError:
         return None
-    return ShrunkCase(case, left) if digest(left) == record["program"] else None
+    return case.shrunk(left) if digest(left) == record["program"] else None
 
 
 def family_name(case: AnyCase) -> str:
     """Return the name of the family that judges a case."""
-    return family_of(case.of if isinstance(case, ShrunkCase) else case).name
+    return family_of(case).name
 
 
 def _kind(result: Result) -> tuple[Status, str] | None:
@@ -142,7 +141,7 @@ class _Trials:
     """
 
     def __init__(
-        self, setup: Setup, case: RandomCase | ConstructCase, kind: tuple[Status, str], subgroup_size: int
+        self, setup: Setup, case: ReconvergenceCase, kind: tuple[Status, str], subgroup_size: int
     ) -> None:
         self._setup, self._case, self._kind, self._size = setup, case, kind, subgroup_size
         self._until = time.monotonic() + SECONDS
@@ -171,7 +170,7 @@ class _Trials:
             except Exception:  # without a worker there is no device to continue with
                 self.gone = True
                 return None
-        batch = Batch(family_name(self._case), [ShrunkCase(self._case, program)])
+        batch = Batch(family_name(self._case), [self._case.shrunk(program)])
         try:
             answer = self._worker.run(batch, max(self._until - time.monotonic(), 1.0))
         except WorkerDied as death:
