@@ -13,8 +13,7 @@ from vkgroup.conformance import Run, Status
 from vkgroup.device import Capabilities
 from vkgroup.errors import InvalidInput
 from vkgroup.results import history
-from vkgroup.results.exports import write_summary
-from vkgroup.results.exports.folder import export
+from vkgroup.results.exports.folder import export, write_summary
 from vkgroup.results.history import Kind
 
 RECORDED = Path(__file__).parents[2] / "bench" / "results"

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.errors import InvalidInput, NoDevice
 from vkgroup.opening import devices, select
-from vkgroup.runner.device_model import model_of, read_capabilities
 from vkgroup.runner.pool import default_jobs
-from vkgroup.runner.scheduler import LocalScheduler, Scheduler
+from vkgroup.runner.scheduler import LocalScheduler, Scheduler, model_of, read_capabilities
 
 ALL = "all"
 """Chooses every GPU, or, if there is none, every software driver's device."""

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from vkgroup.results.history.connection import DatabaseError
 from vkgroup.results.history.database import Database
-from vkgroup.results.history.documents import kind_of
+from vkgroup.results.history.documents import kind_of, recorded
 from vkgroup.results.history.files import Check, load, load_all, load_shown
 from vkgroup.results.history.recording import Recording
 from vkgroup.results.history.writing import Writer
@@ -60,4 +60,5 @@ __all__ = [
     "load_all",
     "load_shown",
     "open",
+    "recorded",
 ]

@@ -19,8 +19,7 @@ from vkgroup.opening import open_device
 from vkgroup.results.record import Result, Status
 from vkgroup.results.reproduction import folder as folders
 from vkgroup.results.reproduction import readme, shrunk, steps
-from vkgroup.results.reproduction.jobs import answer
-from vkgroup.results.reproduction.requests import ProbeDevice, Record
+from vkgroup.results.reproduction.jobs import ProbeDevice, Record, answer
 from vkgroup.results.reproduction.values import Files, Json
 from vkgroup.runner.messages import Failure
 from vkgroup.runner.worker_process import WorkerDied, WorkerProcess

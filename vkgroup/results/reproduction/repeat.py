@@ -22,8 +22,7 @@ from vkgroup.errors import DispatchTimeout, InvalidInput, Unsupported
 from vkgroup.opening import open_device
 from vkgroup.results.record import AGAINST_THE_DEVICE, Result, Status
 from vkgroup.results.reproduction.cases import CASE_TIMEOUTS, SPARE_SECONDS, worker_for
-from vkgroup.results.reproduction.jobs import repeat
-from vkgroup.results.reproduction.requests import Repeat, Repeated
+from vkgroup.results.reproduction.jobs import Repeat, Repeated, repeat
 from vkgroup.results.reproduction.shrunk import case_of, family_name
 from vkgroup.results.reproduction.values import Json
 from vkgroup.runner.messages import Failure

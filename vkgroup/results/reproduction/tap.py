@@ -13,8 +13,17 @@ import numpy as np
 
 from vkgroup.dispatch import Device, Image, Pipeline, Work
 from vkgroup.dispatch import Dispatch as SequenceDispatch
-from vkgroup.results.reproduction.memories import has_memory, modules_of, name_of, word, written
-from vkgroup.results.reproduction.values import Array, Encoder, Json, contents
+from vkgroup.results.reproduction.values import (
+    Array,
+    Encoder,
+    Json,
+    contents,
+    has_memory,
+    modules_of,
+    name_of,
+    word,
+    written,
+)
 from vkgroup.spirv import Module
 
 MOST_STEPS = 24

@@ -9,13 +9,34 @@ from typing import Any
 
 import distributed
 import msgspec
+from distributed import Nanny, Scheduler, SpecCluster
 
 from vkgroup.device import DeviceInfo
 from vkgroup.errors import InvalidInput, NoDevice
 from vkgroup.runner import multi_device
-from vkgroup.runner.cluster.local import local_scheduler
 from vkgroup.runner.cluster.offer import KEY, Offer, silence
-from vkgroup.runner.cluster.serving import CONNECT_SECONDS, no_scheduler
+from vkgroup.runner.cluster.serving import CONNECT_SECONDS, members, no_scheduler, options
+
+
+@contextmanager
+def local_scheduler(devices: Sequence[DeviceInfo], jobs: int | None = None) -> Iterator[str]:
+    """Start a scheduler in this process, and a worker for each device; both end with the block.
+
+    Yields
+    ------
+    The scheduler's address, on this host's loopback interface alone.
+    """
+    workers = {
+        number: {"cls": Nanny, "options": {**options(member), "host": "127.0.0.1"}}
+        for number, member in enumerate(members(devices, jobs))
+    }
+    scheduler = {
+        "cls": Scheduler,
+        "options": {"host": "127.0.0.1", "dashboard": False, "dashboard_address": "127.0.0.1:0", "port": 0},
+    }
+    with SpecCluster(workers=workers, scheduler=scheduler, silence_logs=50) as cluster:
+        yield cluster.scheduler_address
+
 
 LOCAL = "local"
 """The address of a temporary cluster of this host's devices."""

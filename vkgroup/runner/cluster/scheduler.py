@@ -29,8 +29,7 @@ from vkgroup.runner.cluster.connecting import Cluster
 from vkgroup.runner.cluster.member import Outcome
 from vkgroup.runner.cluster.offer import Offer
 from vkgroup.runner.pool import GRACE_SECONDS
-from vkgroup.runner.quarantine import Quarantine
-from vkgroup.runner.retry import BatchResults, Retry, Work, WorkerFailure
+from vkgroup.runner.retry import BatchResults, Quarantine, Retry, Work, WorkerFailure
 from vkgroup.runner.scheduler import DeviceSetup
 
 PATIENCE_SECONDS = 60.0
