@@ -234,11 +234,6 @@ def differences(old: RunRecord, new: RunRecord, *, threshold: float = BENCH_THRE
     ----------
     old, new : of `Database.run` or `load`; their database must still be open.
     threshold : as in `speed_differences`.
-
-    Raises
-    ------
-    InvalidInput
-        The runs have nothing that could be compared: a probe and a benchmark run, say.
     """
     cases = None
     if old.results is not None and new.results is not None:
@@ -264,11 +259,6 @@ def speed_differences(old: RunRecord, new: RunRecord, *, threshold: float = BENC
     ----------
     threshold : part by which a time must have changed, beyond the intervals of both, to count as faster or
         slower.
-
-    Raises
-    ------
-    InvalidInput
-        The benchmarks of one run are damaged.
     """
     return between(old.bench or {}, new.bench or {}, threshold, names=(old.info.id, new.info.id))
 

@@ -53,13 +53,7 @@ def is_several(choice: str | None) -> bool:
 
 
 def choose(choice: str) -> list[DeviceInfo]:
-    """Return the devices of a choice, in its order: ``all``, a list with commas, or one device.
-
-    Raises
-    ------
-    NoDevice
-        A part of the list fits no device, or there is no Vulkan device at all.
-    """
+    """Return the devices of a choice, in its order: ``all``, a list with commas, or one device."""
     if not is_several(choice):
         return [select(choice)]
     if choice.strip().lower() != ALL:
@@ -100,11 +94,6 @@ def targets(
         has its part, one at least.
     each : make a separate run for every device.
     read : reads a device's capabilities.
-
-    Raises
-    ------
-    NoDevice, DriverError
-        A device cannot be opened.
     """
     jobs_each = max(1, (jobs or default_jobs(len(members))) // len(members))
     known = {device: read(device) for device in dict.fromkeys(members)}

@@ -112,11 +112,6 @@ class Pool:
         ----------
         start_early : start all workers before the first batch is planned, to save time where planning is
             slow.
-
-        Raises
-        ------
-        NoDevice
-            A worker could not open the device.
         """
         queue = WorkQueue(None if start_early else batches)
 

@@ -135,15 +135,7 @@ class LocalScheduler:
 
     @classmethod
     def of(cls, members: Sequence[DeviceInfo], each: int) -> LocalScheduler:
-        """Return a scheduler for devices of one model.
-
-        Raises
-        ------
-        InvalidInput
-            The devices are not one model with one driver, so one result cannot stand for all.
-        NoDevice, DriverError
-            A device cannot be opened.
-        """
+        """Return a scheduler for devices of one model."""
         known = [read_capabilities(device) for device in dict.fromkeys(members)]
         if len({model_of(capabilities) for capabilities in known}) > 1:
             names = ", ".join(
@@ -171,13 +163,7 @@ class LocalScheduler:
         deadline: float = math.inf,
         start_early: bool = False,
     ) -> ResultStream:
-        """Judge each batch on the first device that is free; see `Scheduler`.
-
-        Raises
-        ------
-        NoDevice
-            No worker starts on one of the devices. The results of the others are yielded before.
-        """
+        """Judge each batch on the first device that is free; see `Scheduler`."""
         self._pools = {
             device: Pool(setup.on(device), self.each * count, deadline)
             for device, count in Counter(self.members).items()

@@ -26,11 +26,6 @@ def save_baseline(path: Path, outcomes: RunOutcomes) -> None:
     An existing file is updated: its comments stay, and so do the lines of cases without a verdict in this run
     (other shards, cases left out or not reached, flakes). Other lines get the new status, or are removed if
     the case no longer fails. Flakes are not added.
-
-    Raises
-    ------
-    InvalidInput
-        The file cannot be written, or is not a baseline.
     """
     failing = _failing(outcomes)
     known = {

@@ -23,11 +23,6 @@ def export(run: RunRecord, folder: Path) -> list[Path]:
     Returns
     -------
     The files; each is complete or missing.
-
-    Raises
-    ------
-    InvalidInput
-        One of the files exists already, or cannot be written.
     """
     names = [f"{name}.json" for name in run.documents]
     if run.results is not None:

@@ -50,13 +50,6 @@ def write_html(inputs: Inputs, path: Path, *, threshold: float = BENCH_THRESHOLD
     Parameters
     ----------
     threshold : part by which a time must have changed, beyond the intervals, to count as slower or faster.
-
-    Raises
-    ------
-    Unsupported
-        There are benchmarks, and the extra ``report`` is not installed.
-    InvalidInput
-        The file cannot be written.
     """
     text = html_of(inputs, threshold=threshold)
     # A lone surrogate, which JSON can hold and UTF-8 cannot, becomes a question mark.

@@ -61,15 +61,6 @@ def make(
     Returns
     -------
     The case's result, which the folder's README has in words.
-
-    Raises
-    ------
-    InvalidInput
-        There is no such case, or the folder holds something else.
-    Unsupported
-        The device does not declare what the case needs; no folder is made.
-    NoDevice, DriverError
-        The device cannot be opened.
     """
     if name not in cases_by_name():
         raise InvalidInput(
@@ -146,13 +137,7 @@ def _recorded(setup: Setup, request: Record) -> Result:
 
 @contextmanager
 def worker_for(setup: Setup) -> Iterator[WorkerProcess]:
-    """Start a worker for one device, and end it with the block.
-
-    Raises
-    ------
-    NoDevice
-        It does not start, or sends an invalid answer.
-    """
+    """Start a worker for one device, and end it with the block."""
     try:
         worker = WorkerProcess(replace(setup, judge=answer))
     except VkgroupError:

@@ -141,11 +141,6 @@ def make_check(
     module : the shader, with its source in it where there is one.
     report : what the check said.
     device : the real device whose capabilities the folder has; None: those of the reference device.
-
-    Raises
-    ------
-    InvalidInput
-        The folder holds something else, or cannot be made.
     """
     folders.begin(folder)
     files, shaders = Files(folder), Shaders(folder)

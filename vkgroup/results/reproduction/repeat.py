@@ -50,15 +50,6 @@ def repeat_case(device: DeviceInfo, folder: Path, record: Json, timeout: float) 
     ----------
     record : the folder's, as `vkgroup.results.reproduction.folder.read` gives it.
     timeout : seconds that one step may take.
-
-    Raises
-    ------
-    Unsupported
-        The device lacks what the case needs.
-    InvalidInput
-        A file of the folder is missing.
-    NoDevice
-        The device cannot be opened.
     """
     setup = Setup(device, record["seed"], timeout)
     size = record["device"]["subgroup_size"]

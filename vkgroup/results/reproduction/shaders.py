@@ -71,13 +71,7 @@ def _text(module: Module) -> str:
 
 
 def read_module(folder: Path, file: str) -> Module:
-    """Read a module of a folder.
-
-    Raises
-    ------
-    InvalidInput, InvalidModule
-        There is none inside of the folder.
-    """
+    """Read a module of a folder."""
     path = folder / file
     if not path.resolve().is_relative_to(folder.resolve()):
         raise InvalidInput(f"{folder}: {file} lies outside of the folder; make the folder again.")

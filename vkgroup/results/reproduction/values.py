@@ -136,13 +136,7 @@ class Files:
 
 
 def load(folder: Path, file: str) -> Array:
-    """Read an array of a folder.
-
-    Raises
-    ------
-    InvalidInput
-        There is no such file inside of the folder, or it is no array.
-    """
+    """Read an array of a folder."""
     path = folder / file
     if not path.resolve().is_relative_to(folder.resolve()):
         raise InvalidInput(f"{folder}: {file} lies outside of the folder; make the folder again.")
@@ -278,13 +272,7 @@ class Decoder:
         self.memory: dict[int, Buffer | Image] = {}
 
     def decode(self, value: Json) -> Any:
-        """Return the value of its JSON.
-
-        Raises
-        ------
-        InvalidInput
-            It is nothing that `Encoder` writes.
-        """
+        """Return the value of its JSON."""
         if not isinstance(value, dict):
             if value is None or isinstance(value, bool | int | float | str):
                 return value

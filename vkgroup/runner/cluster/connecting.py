@@ -64,13 +64,7 @@ class Cluster:
         self.own = tuple(own)
 
     def workers(self) -> dict[str, tuple[Offer, int]]:
-        """Return each worker's offer and the number of batches that it takes at the same time, by address.
-
-        Raises
-        ------
-        OSError
-            The scheduler does not answer.
-        """
+        """Return each worker's offer and the number of batches that it takes at the same time, by address."""
         workers = {}
         for address, worker in self.client.scheduler_info(n_workers=-1)["workers"].items():
             try:
@@ -90,13 +84,6 @@ def connected(address: str, jobs: int | None = None, choice: str | None = None) 
     address : the scheduler's (``tcp://host:8786``; the scheme may be left out), the JSON file that it wrote
         (``dask scheduler --scheduler-file``), or ``local``: a temporary cluster of this host's devices.
     jobs, choice : worker processes and devices of a local cluster, as ``vkgroup conform`` takes them.
-
-    Raises
-    ------
-    NoDevice
-        No scheduler answers there.
-    InvalidInput
-        The text is neither an address nor a scheduler's file.
     """
     silence()
     own: Sequence[DeviceInfo] = ()
@@ -115,13 +102,7 @@ def connected(address: str, jobs: int | None = None, choice: str | None = None) 
 
 
 def scheduler_address(given: str) -> str:
-    """Return a scheduler's address, read from the scheduler's file where that is given.
-
-    Raises
-    ------
-    InvalidInput
-        The file is not a scheduler's, or the address has no port.
-    """
+    """Return a scheduler's address, read from the scheduler's file where that is given."""
     if given.endswith(".json") or Path(given).is_file():
         try:
             return msgspec.json.decode(Path(given).read_bytes(), type=_SchedulerFile).address

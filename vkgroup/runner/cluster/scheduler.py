@@ -79,15 +79,7 @@ class ClusterScheduler:
         deadline: float = math.inf,
         start_early: bool = False,
     ) -> ResultStream:
-        """Judge all batches; see `vkgroup.runner.scheduler.Scheduler`. The workers have started already.
-
-        Raises
-        ------
-        NoDevice
-            No worker with the device is left, or the scheduler is gone.
-        InvalidInput
-            The scheduler has no vkgroup.
-        """
+        """Judge all batches; see `vkgroup.runner.scheduler.Scheduler`. The workers have started already."""
         exchange = _Exchange(self._cluster, self._offer, self._members)
         self._judging = _Judging(exchange, setup, deadline)
         try:

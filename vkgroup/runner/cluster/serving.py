@@ -58,13 +58,7 @@ class DescribeSession:
 
 
 def describe(device: DeviceInfo) -> Capabilities:
-    """Return a device's capabilities, read in another process.
-
-    Raises
-    ------
-    NoDevice
-        The device cannot be opened, or its driver crashes or hangs.
-    """
+    """Return a device's capabilities, read in another process."""
     try:
         worker = WorkerProcess(DescribeSetup(device), start_seconds=SECONDS)
         try:
@@ -92,11 +86,6 @@ def members(devices: Sequence[DeviceInfo], jobs: int | None = None) -> list[Memb
     Parameters
     ----------
     jobs : worker processes of all devices together; by default the number that suits this machine.
-
-    Raises
-    ------
-    NoDevice
-        A device cannot be opened.
     """
     each = max(1, (jobs or default_jobs(len(devices))) // len(devices))
     known = {device: describe(device) for device in dict.fromkeys(devices)}
@@ -135,12 +124,6 @@ async def serve(address: str, served: Sequence[Member], started: Callable[[], ob
     ----------
     address : the scheduler's.
     started : called when all workers have registered with the scheduler.
-
-    Raises
-    ------
-    NoDevice
-        No scheduler answers there, or the worker of a device ended before the scheduler. The other devices
-        are served until the end.
     """
     silence()
     stop = asyncio.Event()
