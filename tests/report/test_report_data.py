@@ -39,7 +39,7 @@ def test_a_folder_may_hold_everything(tmp_path: Path) -> None:
     assert [len(kind) for kind in (found.runs, found.probes, found.checks, found.benches)] == [1, 1, 1, 1]
     (run,) = found.runs
     assert (run.info.id, run.info.device) == (str(folder), "A device")
-    assert run.capabilities == declared
+    assert run.declared == declared
     results = list(run.results or ())
     assert results == made.new_run()
     assert results[0].evidence == made.EVIDENCE

@@ -71,12 +71,7 @@ class _DeviceRun:
 
 
 def _judge_all(expecting: Expecting, targets: Sequence[Target], console: Console, *, apart: bool) -> int:
-    """Make all runs at the same time, and report them one after another; returns the worst exit code.
-
-    Parameters
-    ----------
-    apart : whether each run has a subfolder in that of ``--out``.
-    """
+    """Make all runs at the same time, and report them one after another; returns the worst exit code."""
     arguments = expecting.arguments
     root = arguments.out or default_folder(multi_device.ALL if apart else targets[0].name)
     codes = [0]

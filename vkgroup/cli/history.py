@@ -21,12 +21,7 @@ _FILES = (".json", ".jsonl", ".xz", ".db", ".sqlite")
 
 
 class Runs:
-    """Finds runs by name; opens the database when the first run needs it.
-
-    Parameters
-    ----------
-    arguments : has ``db``, ``kind`` and ``device``: the database, and the filters for its runs.
-    """
+    """Finds runs by name; opens the database when the first run needs it."""
 
     def __init__(self, arguments: argparse.Namespace) -> None:
         self._arguments = arguments

@@ -53,12 +53,7 @@ _EXIT_CODES: tuple[tuple[type[errors.VkgroupError], int], ...] = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code.
-
-    Parameters
-    ----------
-    arguments : the arguments without the program's name; None uses those of the process.
-    """
+    """Run one command and return its exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     _open_streams()
     try:

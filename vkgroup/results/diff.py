@@ -48,17 +48,7 @@ def capability_changes(
     old_experiments: Mapping[str, Any] | None = None,
     new_experiments: Mapping[str, Any] | None = None,
 ) -> tuple[CapabilityChange, ...]:
-    """Compare the capabilities of two devices.
-
-    Parameters
-    ----------
-    old, new : as `vkgroup.device.Capabilities.to_json` gives them.
-    old_experiments, new_experiments : of two probes; compared by status and sentence if both are given.
-
-    Returns
-    -------
-    The changes by group, in the order of names.
-    """
+    """Compare the capabilities of two devices."""
     before, after = dict(_facts(old)), dict(_facts(new))
     if old_experiments is not None and new_experiments is not None:
         before |= dict(_sentences(old_experiments))
@@ -228,13 +218,7 @@ def _finite(number: float) -> float | None:
 
 
 def differences(old: RunRecord, new: RunRecord, *, threshold: float = BENCH_THRESHOLD) -> Differences:
-    """Compare two runs, whether they come from databases or from files.
-
-    Parameters
-    ----------
-    old, new : of `Database.run` or `load`; their database must still be open.
-    threshold : as in `speed_differences`.
-    """
+    """Compare two runs, whether they come from databases or from files."""
     cases = None
     if old.results is not None and new.results is not None:
         cases = case_differences(old.results, new.results)
@@ -282,10 +266,6 @@ def case_differences(old: Results, new: Results) -> CaseDifferences:
 
 def became(before: Mapping[str, Status], after: Mapping[str, Status]) -> dict[str, list[str]]:
     """Group the cases of two runs by their change.
-
-    Parameters
-    ----------
-    before, after : the status of each case in the old and in the new run.
 
     Returns
     -------

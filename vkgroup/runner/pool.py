@@ -107,11 +107,6 @@ class Pool:
         """Judge all batches, and yield results as they arrive.
 
         A caller that stops early closes the iterator, and finds in `drain` what had arrived.
-
-        Parameters
-        ----------
-        start_early : start all workers before the first batch is planned, to save time where planning is
-            slow.
         """
         queue = WorkQueue(None if start_early else batches)
 

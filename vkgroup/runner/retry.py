@@ -104,12 +104,7 @@ class Retry:
 
 
 def with_loss_remark(result: Result, hung: str) -> Result:
-    """Add to a failure that the device was lost before: an H200 did not recover from a hang by itself.
-
-    Parameters
-    ----------
-    hung : the case in which the GPU was lost; empty if in none.
-    """
+    """Add to a failure that the device was lost before: an H200 did not recover from a hang by itself."""
     if not hung or result.status not in AGAINST_THE_DEVICE:
         return result
     remark = f"the device was lost before, in {hung}: judge this again on one that has been reset"
@@ -151,12 +146,7 @@ class Quarantine:
     def add_worker_failure(
         self, batch: Work, failure: WorkerFailure, device: str = "", *, alone: bool = False
     ) -> None:
-        """Note that a worker failed in a batch; any thread may call this.
-
-        Parameters
-        ----------
-        alone : whether no other worker was running.
-        """
+        """Note that a worker failed in a batch; any thread may call this."""
         with self._lock:
             self._worker_failures.append((time.monotonic(), device, failure))
             self.retries.append(Retry(batch, failure, alone=alone))
@@ -169,12 +159,7 @@ class Quarantine:
         return final
 
     def release(self, *, everything: bool = False) -> list[Result]:
-        """Return the failures that are final by now; those near a worker failure become retries.
-
-        Parameters
-        ----------
-        everything : decide on all held failures, however recent.
-        """
+        """Return the failures that are final by now; those near a worker failure become retries."""
         results: list[Result] = []
         while self._held and (everything or self._held[0][0].when < time.monotonic() - QUARANTINE_SECONDS):
             answer, device = self._held.popleft()

@@ -97,12 +97,7 @@ class Scheduler(Protocol):
 
 
 def pass_on(stream: ResultStream, drain: Callable[[], list[Result]], take: TakeResults) -> None:
-    """Pass the results of a run to `take`; after an interruption or an error, also those that had arrived.
-
-    Parameters
-    ----------
-    stream, drain : of `Scheduler.run` and `Scheduler.drain`, or those of a pool.
-    """
+    """Pass the results of a run to `take`; after an interruption or an error, also those that had arrived."""
     try:
         with closing(stream):
             for results in stream:
@@ -239,12 +234,7 @@ class LocalScheduler:
 
 
 class InProcess:
-    """Judges batches in this process; see `vkgroup.runner.scheduler.Scheduler`.
-
-    Parameters
-    ----------
-    jobs : the number that the run reports.
-    """
+    """Judges batches in this process; see `vkgroup.runner.scheduler.Scheduler`."""
 
     def __init__(self, device: DeviceInfo, capabilities: Capabilities, jobs: int) -> None:
         self.devices: Sequence[str] = (device.choice,)

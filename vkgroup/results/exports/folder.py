@@ -14,16 +14,7 @@ from vkgroup.results.run import Run
 
 
 def export(run: RunRecord, folder: Path) -> list[Path]:
-    """Write a run into a folder: ``results.jsonl``, ``run.json``, and each document as ``NAME.json``.
-
-    Parameters
-    ----------
-    folder : made if it does not exist.
-
-    Returns
-    -------
-    The files; each is complete or missing.
-    """
+    """Write a run into a folder: ``results.jsonl``, ``run.json``, and each document as ``NAME.json``."""
     names = [f"{name}.json" for name in run.documents]
     if run.results is not None:
         names = [RESULTS, RUN, *names]

@@ -30,12 +30,6 @@ from vkgroup.results.record import Kind, Results, RunInfo, RunRecord
 def open(path: Path, *, write: bool = False) -> Database:
     """Open a database of runs.
 
-    Parameters
-    ----------
-    path : the file.
-    write : to record runs; the file is made where there is none. Without, it must be there, and may be
-        read-only.
-
     Raises
     ------
     InvalidInput

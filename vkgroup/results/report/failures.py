@@ -61,14 +61,7 @@ class _Catcher(Executor):
 
 
 class Shaders:
-    """Makes the shaders of cases for one device.
-
-    Parameters
-    ----------
-    size : the device's subgroup size; 32 where it is not known.
-    capabilities : what the device declares, where it is known; a few shaders depend on it.
-    seed : the run's, which random programs are made from.
-    """
+    """Makes the shaders of cases for one device."""
 
     def __init__(self, size: int, capabilities: Capabilities | None = None, seed: int = 0) -> None:
         self._device = open_device(select(f"reference:{size if size in SIZES else DEFAULT_SIZE}"))
@@ -78,13 +71,7 @@ class Shaders:
         self._made: dict[str, str | None] = {}
 
     def of(self, name: str, detail: str = "", code: str = "") -> Shader | None:
-        """Return a case's shader; None where this version of the suite has no such case, or no text of it.
-
-        Parameters
-        ----------
-        detail : the words of the failure, which may quote a line.
-        code : what the evidence says that the line of the operation contains.
-        """
+        """Return a case's shader; None where this version of the suite has no such case, or no text of it."""
         if name not in self._made:
             self._made[name] = self._source(name)
         source = self._made[name]
@@ -258,12 +245,7 @@ class Failures:
         self._makers: list[tuple[int, Capabilities | None, int, Shaders]] = []
 
     def of(self, run: RunRecord, against: Sequence[Result], inputs: Inputs) -> dict[str, dict[str, Any]]:
-        """Return a run's failures by the case's name.
-
-        Parameters
-        ----------
-        against : those of the run's results that are verdicts against the device.
-        """
+        """Return a run's failures by the case's name."""
         if not against:
             return {}
         size = _subgroup_size(run, inputs)

@@ -39,12 +39,7 @@ _HLSL = frozenset(f"{scalar}{count}" for scalar in _HLSL_SCALARS for count in ("
 
 @cache
 def axes_of(head: str) -> tuple[str, str, str, str]:
-    """Return category, stage, operation and type of the cases whose names begin with `head`.
-
-    Parameters
-    ----------
-    head : the first four parts of a name, or all where it has fewer.
-    """
+    """Return category, stage, operation and type of the cases whose names begin with `head`."""
     category, *others = head.split(".")
     stage = next((part for part in others if part in STAGES), NONE)
     rest = [part for part in others if part != stage]

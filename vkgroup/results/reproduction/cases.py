@@ -57,10 +57,6 @@ def make(
     seed, timeout, transform : as for `vkgroup.conformance.run`.
     on_result : called with the result, once the folder has it, and whether the search for a smaller program
         follows, which may take `shrunk.SECONDS` and what recording it takes.
-
-    Returns
-    -------
-    The case's result, which the folder's README has in words.
     """
     if name not in cases_by_name():
         raise InvalidInput(

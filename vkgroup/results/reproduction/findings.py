@@ -133,15 +133,7 @@ class Checked:
 def make_check(
     folder: Path, module: Module, report: Report, how: Checked, device: DeviceInfo | None = None
 ) -> None:
-    """Make the folder of a check, with findings or without.
-
-    Parameters
-    ----------
-    folder : new, empty, or an earlier reproduction folder, whose files are replaced.
-    module : the shader, with its source in it where there is one.
-    report : what the check said.
-    device : the real device whose capabilities the folder has; None: those of the reference device.
-    """
+    """Make the folder of a check, with findings or without."""
     folders.begin(folder)
     files, shaders = Files(folder), Shaders(folder)
     if module.debug_source is not None:

@@ -44,13 +44,7 @@ class Outcome:
 
 
 def repeat_case(device: DeviceInfo, folder: Path, record: Json, timeout: float) -> Outcome:
-    """Repeat the case of a folder.
-
-    Parameters
-    ----------
-    record : the folder's, as `vkgroup.results.reproduction.folder.read` gives it.
-    timeout : seconds that one step may take.
-    """
+    """Repeat the case of a folder."""
     setup = Setup(device, record["seed"], timeout)
     size = record["device"]["subgroup_size"]
     fits = device.subgroup_size == size

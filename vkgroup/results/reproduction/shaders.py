@@ -21,10 +21,6 @@ _SUFFIXES = {"hlsl": "hlsl"}
 class Shaders:
     """Writes the shaders that work is made of.
 
-    Parameters
-    ----------
-    folder : the folder of the case.
-
     Attributes
     ----------
     listed : one object a shader: ``stage``, ``spirv``, ``text``, and ``source`` and ``dialect`` where known.
@@ -125,11 +121,6 @@ class RecordingExecutor(Executor):
 
 class RepeatingExecutor(Executor):
     """Takes modules from a folder where their sources are the same.
-
-    Parameters
-    ----------
-    device, **options : as for `Executor`.
-    modules : the folder's, by their sources.
 
     Attributes
     ----------

@@ -36,12 +36,6 @@ Note = Callable[[list[Json]], None]
 class Tap:
     """Writes down the steps of one device, from when it is made until it is closed.
 
-    Parameters
-    ----------
-    device : stays as it is, but for the methods that are listened to.
-    encoder : writes values.
-    note : see `Note`.
-
     Attributes
     ----------
     steps : the steps as JSON.

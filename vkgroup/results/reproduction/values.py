@@ -105,12 +105,7 @@ Json = Any
 
 
 class Files:
-    """The arrays of a folder: each content is written once.
-
-    Parameters
-    ----------
-    folder : where the names of files begin.
-    """
+    """The arrays of a folder: each content is written once."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -159,11 +154,6 @@ def contents(buffer: Buffer) -> Array:
 
 class Encoder:
     """Writes values down.
-
-    Parameters
-    ----------
-    files : takes the arrays.
-    module : takes a module, and returns the file that it is in.
 
     Attributes
     ----------
@@ -247,16 +237,7 @@ class Encoder:
 
 
 class Decoder:
-    """Makes values again, on a device.
-
-    Parameters
-    ----------
-    folder : holds the files.
-    device : what memory is made on.
-    module : file → module.
-    stack : frees what was made.
-    as_arrays : whether buffers become arrays: then a run gives back what it wrote, and what of it is defined.
-    """
+    """Makes values again, on a device."""
 
     def __init__(
         self,

@@ -20,12 +20,7 @@ from vkgroup.runner.cluster.serving import CONNECT_SECONDS, members, no_schedule
 
 @contextmanager
 def local_scheduler(devices: Sequence[DeviceInfo], jobs: int | None = None) -> Iterator[str]:
-    """Start a scheduler in this process, and a worker for each device; both end with the block.
-
-    Yields
-    ------
-    The scheduler's address, on this host's loopback interface alone.
-    """
+    """Start a scheduler in this process, and a worker for each device; both end with the block."""
     workers = {
         number: {"cls": Nanny, "options": {**options(member), "host": "127.0.0.1"}}
         for number, member in enumerate(members(devices, jobs))

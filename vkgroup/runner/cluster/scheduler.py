@@ -42,11 +42,6 @@ AHEAD = 2
 class ClusterScheduler:
     """All workers of a cluster that have a device of one model; see `vkgroup.runner.scheduler.Scheduler`.
 
-    Parameters
-    ----------
-    cluster : the cluster. Workers that join later take part, too.
-    offer : the offer of one of the workers.
-
     Raises
     ------
     NoDevice

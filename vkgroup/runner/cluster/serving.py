@@ -81,12 +81,7 @@ LEAVE_SECONDS = 2.0
 
 
 def members(devices: Sequence[DeviceInfo], jobs: int | None = None) -> list[Member]:
-    """Return the members that announce devices, each with its part of the jobs.
-
-    Parameters
-    ----------
-    jobs : worker processes of all devices together; by default the number that suits this machine.
-    """
+    """Return the members that announce devices, each with its part of the jobs."""
     each = max(1, (jobs or default_jobs(len(devices))) // len(devices))
     known = {device: describe(device) for device in dict.fromkeys(devices)}
     made = []
@@ -119,11 +114,6 @@ async def serve(address: str, served: Sequence[Member], started: Callable[[], ob
     """Serve a cluster until its scheduler ends or this process is asked to (SIGINT, SIGTERM).
 
     A worker that dies is started again.
-
-    Parameters
-    ----------
-    address : the scheduler's.
-    started : called when all workers have registered with the scheduler.
     """
     silence()
     stop = asyncio.Event()
