@@ -73,7 +73,7 @@ def shrinkable(case: Any, result: Result) -> bool:
 def smaller(
     setup: Setup, case: RandomCase | ConstructCase, result: Result, subgroup_size: int
 ) -> SmallerProgram | None:
-    """Return a smaller program that fails on a device like a case does, and passes on the reference device."""
+    """Return a smaller program that fails on a device like a case, and passes on the reference device."""
     whole, kind = case.program(setup.seed), _kind(result)
     assert kind is not None
     with _Trials(setup, case, kind, subgroup_size) as trials:
