@@ -97,7 +97,9 @@ def to_json(check: Check) -> dict[str, Any]:
 
 
 def _place(place: _Place | None) -> dict[str, Any] | None:
-    return place and {"file": place.file or "", "line": place.line, "text": place.text or ""}
+    if place is None:
+        return None
+    return {"file": place.file or "", "line": place.line, "text": place.text or ""}
 
 
 def _example(invocation: _Invocation) -> str:
