@@ -90,7 +90,7 @@ def _check(arguments: argparse.Namespace) -> None:
         raise InvalidInput("--full-subgroups: only for compute shaders (--groups X,Y,Z).")
 
 
-_DRAW_OPTIONS = {
+_DRAW_OPTIONS: dict[str, Any] = {
     "vertex": None,
     "vertices": [],
     "count": None,
