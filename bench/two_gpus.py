@@ -34,9 +34,8 @@ from vkgroup.conformance import AnyCase, Result, Run, Status, run, select
 from vkgroup.device import DeviceInfo
 from vkgroup.results.run import versions
 from vkgroup.runner import multi_device
-from vkgroup.runner.device_model import model_of, read_capabilities
 from vkgroup.runner.pool import MOST_JOBS
-from vkgroup.runner.scheduler import LocalScheduler
+from vkgroup.runner.scheduler import LocalScheduler, model_of, read_capabilities
 
 CONTROL = "one device with the workers of both"
 

@@ -33,10 +33,10 @@ from vkgroup.device import Capabilities
 from vkgroup.device.manifests import find_manifests
 from vkgroup.errors import InvalidInput
 from vkgroup.opening import select as select_device
-from vkgroup.results.exports import summary as report
+from vkgroup.results.exports import folder as report
 from vkgroup.results.journal import RESULTS, Journal
 from vkgroup.results.run import Run
-from vkgroup.runner import device_model, worker_process
+from vkgroup.runner import scheduler, worker_process
 
 # Packages have functions of these names.
 bench_run = import_module("vkgroup.bench.run")
@@ -100,10 +100,10 @@ def conform(out: Path, *more: str) -> tuple[str, ...]:
 
 
 PHASES: dict[str, tuple[Any, str, int]] = {
-    "before the device opens": (device_model, "open_device", 1),
+    "before the device opens": (scheduler, "open_device", 1),
     "while workers start": (worker_process, "send", 1),
     "after the first batch": (Journal, "append", 2),
-    "before the summary": (Run, "summary", 1),
+    "before the summary": (Run, "summarize", 1),
 }
 
 

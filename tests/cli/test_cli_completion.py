@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from vkgroup.cli.main import COMMANDS, main, parser
-from vkgroup.cli.options.completion import SHELLS
+from vkgroup.cli.options.devices import SHELLS
 
 #: What is typed, and what must be among the completions.
 LINES = [

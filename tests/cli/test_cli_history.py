@@ -59,7 +59,7 @@ def test_what_conform_and_probe_find_is_recorded(recorded: Path, capsys) -> None
         folder = history.load(recorded / "run")
         assert run.documents["summary"] == summary == folder.documents["summary"]
         assert {one.case: one for one in run.results or ()} == {one.case: one for one in folder.results or ()}
-        assert run.capabilities == seen.capabilities, "a conformance run keeps what its device declares"
+        assert run.declared == seen.declared, "a conformance run keeps what its device declares"
 
 
 def test_the_same_run_from_both_places_does_not_differ(recorded: Path, capsys) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from vkgroup.opening import select
-from vkgroup.runner.cluster.local import local_scheduler
+from vkgroup.runner.cluster.connecting import local_scheduler
 
 HELPERS = Path(__file__).parents[1] / "conformance"
 sys.path[:0] = [str(Path(__file__).parent), str(HELPERS)]

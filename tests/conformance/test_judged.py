@@ -234,7 +234,7 @@ class TestTimeLimit:
         assert not found.results
         assert sorted(found.missing) == sorted(case.name for case in select(self.GLOBS))
         assert found.executed == 0
-        assert found.summary()["missing"] == 3
+        assert found.summarize()["missing"] == 3
         found = conformance.run(device, filters=self.GLOBS, out=tmp_path, resume=True, isolate=False)
         assert not found.missing
         assert {result.status for result in found.results} == {Status.PASS}

@@ -6,7 +6,7 @@ import pytest
 
 from vkgroup.conformance import Result, Status, select
 from vkgroup.conformance.plan import Batch
-from vkgroup.runner import quarantine
+from vkgroup.runner import retry as quarantine
 from vkgroup.runner.retry import BatchResults, Retry, WorkerFailure
 
 CASES = list(select(("vote.compute.subgroupA[ln][ly].bool.all.exact",)))

@@ -54,7 +54,7 @@ def test_without_ballots_uniform_control_flow_is_judged(monkeypatch) -> None:
 
 def test_the_summary_counts_every_case() -> None:
     found = conformance.run(select_device("swiftshader"), filters=("vote.*.int.*",), isolate=False)
-    summary = found.summary()
+    summary = found.summarize()
     assert sum(summary["totals"].values()) == summary["cases"] == len(found.results)
     assert {
         key: sum(c[key] for c in summary["by_category"].values()) for key in summary["totals"]

@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 
 import vkgroup.conformance as conformance
-from vkgroup.cli import conform_devices
+from vkgroup.cli import conform as conform_devices
 from vkgroup.cli.main import main
 from vkgroup.conformance import Result, Status, select
 from vkgroup.conformance.plan import Batch
@@ -20,9 +20,8 @@ from vkgroup.device import Capabilities, DeviceInfo, discovery
 from vkgroup.errors import InvalidInput, NoDevice
 from vkgroup.opening import select as select_device
 from vkgroup.runner import multi_device, scheduler, worker_process
-from vkgroup.runner.device_model import model_of, read_capabilities
-from vkgroup.runner.scheduler import LocalScheduler
-from vkgroup.runner.work_queue import WorkQueue
+from vkgroup.runner.pool import WorkQueue
+from vkgroup.runner.scheduler import LocalScheduler, model_of, read_capabilities
 
 GPU = DeviceInfo("/i.json", "nvidia", 0, "NVIDIA H200", "discrete_gpu", "NVIDIA", "5", (1, 4, 0), "ab", 32)
 SECOND = replace(GPU, index=1, uuid="cd")
@@ -137,8 +136,8 @@ def test_a_shared_run_is_as_one_on_one_device_and_says_who_judged(tmp_path, swif
 
     assert words(shared) == words(plain)
     assert shared.jobs == 2
-    assert shared.summary()["devices"] == [device.choice] * 2
-    assert "devices" not in plain.summary()
+    assert shared.summarize()["devices"] == [device.choice] * 2
+    assert "devices" not in plain.summarize()
     failure = shared.failures[0]
     assert f"judged by: {device.choice}\nrepeat: vkgroup conform --device {device.choice}" in failure.detail
     lines = [json.loads(line) for line in (tmp_path / "run" / "results.jsonl").read_text().splitlines()]

@@ -12,9 +12,8 @@ import pytest
 from vkgroup.conformance import Status, run, select
 from vkgroup.conformance.setup import Setup
 from vkgroup.opening import select as select_device
-from vkgroup.runner.pool import Pool
+from vkgroup.runner.pool import Pool, WorkQueue
 from vkgroup.runner.scheduler import LocalScheduler
-from vkgroup.runner.work_queue import WorkQueue
 from vkgroup.runner.worker_process import WorkerProcess
 
 # The package has a function of this name.

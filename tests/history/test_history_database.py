@@ -27,7 +27,7 @@ def test_a_run_comes_back_as_it_was_written(tmp_path: Path, results, record) -> 
     assert {one.case: one.evidence for one in found} == lanes, "what results are not compared by"
     assert [one.detail for one in found if one.status == Status.TIMEOUT] == ["half a ? pair, \x00 and ∞"]
     assert run.documents == documents
-    assert run.capabilities == declared
+    assert run.declared == declared
     assert (run.info.device, run.info.seed, run.info.seconds, run.info.finished) == ("Device ∞", 3, 1.5, True)
 
 

@@ -13,8 +13,7 @@ from vkgroup.conformance import Run, Status
 from vkgroup.device import Capabilities
 from vkgroup.errors import InvalidInput
 from vkgroup.results import history
-from vkgroup.results.exports import write_summary
-from vkgroup.results.exports.folder import export
+from vkgroup.results.exports.folder import export, write_summary
 from vkgroup.results.history import Kind
 
 RECORDED = Path(__file__).parents[2] / "bench" / "results"
@@ -30,8 +29,14 @@ def folder(tmp_path: Path, results) -> Path:
     (place / "results.jsonl").write_text("".join(lines), encoding="utf-8")
     identity = {"device": "Device", "driver": "driver 1", "seed": 5, "vkgroup": "0.1.0"}
     (place / "run.json").write_text(json.dumps(identity))
-    run = Run(Capabilities(name="Device", type="cpu", driver_name="driver", driver_info="1"), 5, 1, "")
-    run.started, run.results, run.seconds = "2026-01-01T02:00:00+02:00", given, 2.5
+    run = Run(
+        Capabilities(name="Device", type="cpu", driver_name="driver", driver_info="1"),
+        5,
+        1,
+        "2026-01-01T02:00:00+02:00",
+        given,
+    )
+    run.seconds = 2.5
     write_summary(run, place / "summary.json")
     return place
 
@@ -146,7 +151,7 @@ def test_a_run_is_the_same_after_adding_and_exporting(tmp_path: Path, folder: Pa
     lanes = {one.case: one.evidence for one in before.results or ()}
     assert {one.case: one.evidence for one in out.results or ()} == lanes
     assert out.documents == before.documents
-    assert out.capabilities == {"features": ["shaderInt8"]}
+    assert out.declared == {"features": ["shaderInt8"]}
     assert json.loads((tmp_path / "out" / "run.json").read_text()) == json.loads(
         (folder / "run.json").read_text()
     )

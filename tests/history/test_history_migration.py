@@ -11,8 +11,9 @@ import pytest
 from vkgroup.conformance import Result, Status
 from vkgroup.errors import InvalidInput
 from vkgroup.results import history
-from vkgroup.results.history import Kind, schema
-from vkgroup.results.history.schema import APPLICATION_ID, VERSION
+from vkgroup.results.history import Kind
+from vkgroup.results.history import connection as schema
+from vkgroup.results.history.connection import APPLICATION_ID, VERSION
 
 #: What version 1 made, as it was: not derived from today's migrations.
 VERSION_1 = """

@@ -10,7 +10,8 @@ import pytest
 from vkgroup.conformance import Result, Run, Status
 from vkgroup.device import Capabilities
 from vkgroup.errors import InvalidInput
-from vkgroup.results.exports import write_junit, write_summary
+from vkgroup.results.exports.folder import write_summary
+from vkgroup.results.exports.junit import write_junit
 
 RESULTS = [
     Result("vote.compute.subgroupAll.bool.all.exact", Status.PASS, 0.25, 512, 0),

@@ -17,15 +17,13 @@ from vkgroup.conformance.families import all_cases
 from vkgroup.errors import InvalidInput, Unsupported
 from vkgroup.results.record import Result, Status
 from vkgroup.results.report import read
-from vkgroup.results.report.axes import axes_of, split
 from vkgroup.results.report.benchmarks import timed_of
 from vkgroup.results.report.capabilities import side_by_side
 from vkgroup.results.report.charts import charts_of
 from vkgroup.results.report.comparing import capabilities_compared, cases_compared, speed_compared
-from vkgroup.results.report.drawing import drawing_of
+from vkgroup.results.report.failures import Shaders, drawing_of
 from vkgroup.results.report.plots import require_library
-from vkgroup.results.report.shaders import Shaders
-from vkgroup.results.report.table import Table
+from vkgroup.results.report.table import Table, axes_of, split
 
 RESULTS = Path(__file__).parents[2] / "bench/results"
 
@@ -41,7 +39,7 @@ def test_a_folder_may_hold_everything(tmp_path: Path) -> None:
     assert [len(kind) for kind in (found.runs, found.probes, found.checks, found.benches)] == [1, 1, 1, 1]
     (run,) = found.runs
     assert (run.info.id, run.info.device) == (str(folder), "A device")
-    assert run.capabilities == declared
+    assert run.declared == declared
     results = list(run.results or ())
     assert results == made.new_run()
     assert results[0].evidence == made.EVIDENCE

@@ -14,15 +14,10 @@ from vkgroup.conformance.expectations import Outcome, read_expectations
 from vkgroup.conformance.outcomes import RunOutcomes
 from vkgroup.device import Capabilities, Subgroup
 from vkgroup.errors import InvalidInput
-from vkgroup.results.exports import (
-    check_baseline,
-    github,
-    save_baseline,
-    write_gitlab,
-    write_junit,
-    write_summary,
-    write_tables,
-)
+from vkgroup.results.exports.annotations import github, write_gitlab
+from vkgroup.results.exports.baseline import check_baseline, save_baseline, write_tables
+from vkgroup.results.exports.folder import write_summary
+from vkgroup.results.exports.junit import write_junit
 
 DEVICE = Capabilities(
     name="a device",

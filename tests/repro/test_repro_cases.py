@@ -20,7 +20,7 @@ from vkgroup.drivers import Driver
 from vkgroup.errors import Unsupported
 from vkgroup.opening import select
 from vkgroup.results.reproduction.cases import make
-from vkgroup.results.reproduction.drawn import table
+from vkgroup.results.reproduction.readme import table
 from vkgroup.runner.worker_process import PROGRAM
 from vkgroup.spirv import Module
 

@@ -17,8 +17,7 @@ from vkgroup.conformance.families import family_named
 from vkgroup.drivers import Driver
 from vkgroup.results.reproduction import steps
 from vkgroup.results.reproduction.cases import expected_by_reference
-from vkgroup.results.reproduction.jobs import answer, record
-from vkgroup.results.reproduction.requests import Record, Repeat
+from vkgroup.results.reproduction.jobs import Record, Repeat, answer, record
 from vkgroup.results.reproduction.shaders import Shaders
 from vkgroup.results.reproduction.tap import Tap
 from vkgroup.results.reproduction.values import Encoder, Files

@@ -20,7 +20,7 @@ from vkgroup.cli.console import Console
 from vkgroup.cli.output import people, write_json
 from vkgroup.dispatch import Device
 from vkgroup.errors import DriverError, InvalidInput
-from vkgroup.results.history import Recording
+from vkgroup.results.history import Recording, recorded
 
 _WIDTH = 100
 """Width of output that does not go to a terminal, in columns."""
@@ -69,7 +69,7 @@ def _run(
             latest[:] = [result]
             # Save the results after each row, in case the device is lost later.
             data = google.to_json(result, context)
-            recording.bench(data)
+            recording.update(recorded(data))
             if arguments.json not in (None, "-"):
                 write_json(data, arguments.json)
 
@@ -87,7 +87,7 @@ def _run(
     context |= {f"{name}_after": value for name, value in machine.clocks(device.capabilities).items()}
     data = google.to_json(result, context)
     write_json(data, arguments.json)
-    recording.bench(data, seconds=time.monotonic() - started)
+    recording.finish(recorded(data), time.monotonic() - started)
     if arguments.plot and not options.smoke:
         plot.plot(result.rows, arguments.plot, bench_tables.title(context), options.sweep)
         console.print(Text(f"Plot written: {arguments.plot}"), soft_wrap=True)

@@ -3,25 +3,179 @@
 from __future__ import annotations
 
 import argparse
+import copy
 import shlex
 import sys
+import threading
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
+from queue import Queue
 
+from rich.progress import Progress
 from rich.text import Text
 
 from vkgroup.cli import reproduction
-from vkgroup.cli.conform_devices import execute_devices
 from vkgroup.cli.conform_run import check_files, conclude, default_folder, judge, number_of, progress_view
 from vkgroup.cli.console import Console
-from vkgroup.cli.expecting import read_expecting
+from vkgroup.cli.expecting import Expecting, read_expecting
 from vkgroup.cli.signals import keeping
-from vkgroup.conformance import AnyCase, select
+from vkgroup.conformance import AnyCase, Run, select
 from vkgroup.conformance.caselist import read_caselist
-from vkgroup.errors import InvalidInput
+from vkgroup.errors import InvalidInput, VkgroupError
 from vkgroup.opening import select as select_device
 from vkgroup.results.history import Recording
 from vkgroup.results.journal import RESULTS
 from vkgroup.runner import multi_device
+from vkgroup.runner.cluster.offer import need_distributed
+from vkgroup.runner.multi_device import Target
+
+
+def execute_devices(expecting: Expecting, console: Console) -> int:
+    """Run the command on several devices or on a cluster; returns its exit code."""
+    arguments = expecting.arguments
+    if arguments.cluster is None:
+        devices = multi_device.choose(arguments.device)
+        if arguments.device.strip().lower() == multi_device.ALL and not devices[0].is_gpu:
+            names = ", ".join(
+                f"{device.name} ({device.driver_info or device.driver_name})" for device in devices
+            )
+            console.print(Text(f"No GPU here; all software devices: {names}"), soft_wrap=True)
+        made = multi_device.targets(devices, arguments.jobs, each=arguments.each)
+        return _judge_all(expecting, made, console, apart=True)
+    need_distributed()
+    # Dask is an optional dependency.
+    from vkgroup.runner.cluster.connecting import connected
+    from vkgroup.runner.cluster.targets import targets
+
+    with connected(arguments.cluster, arguments.jobs, arguments.device) as cluster:
+        made = targets(cluster, arguments.device)
+        apart = len(made) > 1 or (arguments.device or "").strip().lower() == multi_device.ALL
+        return _judge_all(expecting, made, console, apart=apart)
+
+
+@dataclass
+class _DeviceRun:
+    """One of several runs: its devices, its options and its database."""
+
+    target: Target
+    expecting: Expecting
+    recording: Recording
+
+    @property
+    def out(self) -> Path:
+        """The run's folder."""
+        folder: Path = self.expecting.arguments.out
+        return folder
+
+
+def _judge_all(expecting: Expecting, targets: Sequence[Target], console: Console, *, apart: bool) -> int:
+    """Make all runs at the same time, and report them one after another; returns the worst exit code."""
+    arguments = expecting.arguments
+    root = arguments.out or default_folder(multi_device.ALL if apart else targets[0].name)
+    codes = [0]
+    problems: list[VkgroupError | OSError] = []
+    with keeping(lambda: _kept(root)), ExitStack() as stack:
+        runs = []
+        separate = [_separate(arguments, target, root, apart, len(targets) > 1) for target in targets]
+        for options in separate:
+            check_files(options)
+        for target, options in zip(targets, separate, strict=True):
+            recording = Recording(arguments.db, options.out, resume=arguments.resume)
+            target_expecting = replace(expecting, arguments=options, root=root)
+            runs.append(_DeviceRun(target, target_expecting, stack.enter_context(recording)))
+            jobs = "1 worker" if target.scheduler.jobs == 1 else f"{target.scheduler.jobs} workers"
+            text = f"Judging {target.name} on {number_of(expecting.cases)} with {jobs}, results in"
+            console.print(Text(f"{text} {options.out}"), soft_wrap=True)
+        with progress_view() as progress:
+            ended = _together(runs, progress)
+        for device_run, found in zip(runs, ended, strict=True):
+            try:
+                codes.append(_conclude(device_run, found, console))
+            except (VkgroupError, OSError) as problem:
+                problems.append(problem)
+                # Standard output may be closed: the other runs still write their files.
+                with suppress(OSError):
+                    console.print(
+                        Text(f"{device_run.target.name}: {problem}", style="bold red"), soft_wrap=True
+                    )
+    if problems:
+        raise problems[0]
+    return max(codes)
+
+
+def _conclude(device_run: _DeviceRun, found: Run | VkgroupError, console: Console) -> int:
+    """Write and print the results of a run, or raise its error; returns its exit code."""
+    if isinstance(found, VkgroupError):
+        raise found
+    return conclude(
+        device_run.expecting,
+        device_run.target.device,
+        found,
+        device_run.out,
+        console,
+        device_run.recording,
+        device_run.target,
+    )
+
+
+def _kept(root: Path) -> str:
+    """Return where the results of interrupted runs are, and how to continue them."""
+    return (
+        f"what was judged is under {root}: continue with the same command and --resume --out "
+        f"{shlex.quote(str(root))}"
+    )
+
+
+def _separate(
+    arguments: argparse.Namespace, target: Target, root: Path, apart: bool, many: bool
+) -> argparse.Namespace:
+    """Return the arguments of one of several runs, with separate files."""
+    separate = copy.copy(arguments)
+    separate.out = root / target.folder if apart else root
+    for name in ("junit", "save_baseline"):
+        path: Path | None = getattr(arguments, name)
+        if many and path is not None:
+            setattr(separate, name, path.with_suffix(f".{target.folder}{path.suffix}"))
+    return separate
+
+
+def _together(runs: Sequence[_DeviceRun], progress: Progress) -> list[Run | VkgroupError]:
+    """Make runs at the same time; an error in one does not end the others.
+
+    The threads end with the process. An interruption loses no result: all are written already.
+    """
+    ended: Queue[tuple[int, Run | BaseException]] = Queue()
+
+    def make(number: int) -> None:
+        device_run = runs[number]
+        expecting, target = device_run.expecting, device_run.target
+        limit = expecting.arguments.time_limit
+        try:
+            run = judge(
+                expecting,
+                target.device,
+                expecting.cases,
+                device_run.out,
+                progress,
+                limit,
+                device_run.recording,
+                target,
+            )
+            ended.put((number, run))
+        except BaseException as error:
+            ended.put((number, error))
+
+    for number in range(len(runs)):
+        threading.Thread(target=make, args=(number,), daemon=True).start()
+    results: dict[int, Run | VkgroupError] = {}
+    while len(results) < len(runs):
+        number, result = ended.get()
+        if isinstance(result, BaseException) and not isinstance(result, VkgroupError):
+            raise result
+        results[number] = result
+    return [results[number] for number in range(len(runs))]
 
 
 def execute(arguments: argparse.Namespace) -> int:

@@ -18,7 +18,9 @@ from vkgroup.conformance import AGAINST_THE_DEVICE, AnyCase, Result, Run, Status
 from vkgroup.conformance.outcomes import RunOutcomes
 from vkgroup.device import DeviceInfo
 from vkgroup.errors import InvalidInput
-from vkgroup.results.exports import check_baseline, write_capabilities, write_junit, write_summary
+from vkgroup.results.exports.baseline import check_baseline
+from vkgroup.results.exports.folder import write_capabilities, write_summary
+from vkgroup.results.exports.junit import write_junit
 from vkgroup.results.history import Recording
 from vkgroup.results.record import TakeResults
 from vkgroup.runner import multi_device
@@ -64,9 +66,9 @@ def conclude(
 
     outcomes, problem = expecting.judged(found, out, again, console)
     try:
-        summary = write_summary(found, out / "summary.json", outcomes)
+        write_summary(found, out / "summary.json", outcomes)
         write_capabilities(found, out / "capabilities.json")
-        recording.finish_conform(found, summary)
+        recording.finish(found)
         expecting.write(outcomes, out)
     finally:
         _report(outcomes, out, console)
@@ -148,7 +150,7 @@ def judge(
         timeout=arguments.timeout,
         time_limit=time_limit,
         shuffle=expecting.shuffle,
-        on_start=None if recording is None else recording.begin_conform,
+        on_start=None if recording is None else recording.begin,
         on_results=on_results,
         scheduler=target.scheduler if target else None,
     )
@@ -179,7 +181,7 @@ def _report(outcomes: RunOutcomes, out: Path, console: Console) -> None:
 
 
 def _table(found: Run) -> Table:
-    summary = found.summary()
+    summary = found.summary
     table = Table(title=f"{summary['device']} · {summary['driver']['name']} {summary['driver']['info']}")
     table.add_column("category")
     for status in Status:

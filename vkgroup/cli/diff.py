@@ -14,8 +14,7 @@ from rich.text import Text
 from vkgroup.bench.compare import Comparison
 from vkgroup.cli.bench_tables import duration
 from vkgroup.cli.console import Console
-from vkgroup.cli.history import counts, moment
-from vkgroup.cli.named_runs import Runs
+from vkgroup.cli.history import Runs, counts, moment
 from vkgroup.cli.output import people, write_json
 from vkgroup.results import diff, history
 from vkgroup.results.diff import CapabilityChange, CaseChange, CaseDifferences

@@ -17,7 +17,8 @@ from vkgroup.conformance import AnyCase, Run
 from vkgroup.conformance.expectations import Expectations, Outcome, read_expectations
 from vkgroup.conformance.outcomes import AGAIN, RunOutcomes, read_again, write_again
 from vkgroup.errors import VkgroupError
-from vkgroup.results.exports import github, save_baseline, write_gitlab, write_tables
+from vkgroup.results.exports.annotations import github, write_gitlab
+from vkgroup.results.exports.baseline import save_baseline, write_tables
 from vkgroup.results.record import TakeResults
 
 SHOWN = 20

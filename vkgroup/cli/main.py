@@ -7,7 +7,6 @@ import os
 import sys
 from collections.abc import Collection, Sequence
 from importlib import import_module
-from importlib.util import find_spec
 
 from vkgroup import errors
 from vkgroup.cli import signals
@@ -32,8 +31,14 @@ COMMANDS = {
     "diff": "compare two runs: cases, capabilities, speed",
     "completion": "print a completion script for bash, zsh or fish",
 }
-"""Each command and its help. `vkgroup.cli.options.COMMAND` declares the options and `vkgroup.cli.COMMAND`
-executes the command. If the latter imports no slow module, it may contain both."""
+"""Each command and its help; `vkgroup.cli.COMMAND` executes it."""
+
+_OPTIONS = {
+    **dict.fromkeys(("compile", "run", "check"), "shaders"),
+    **dict.fromkeys(("conform", "history", "diff", "report"), "runs"),
+    **dict.fromkeys(("devices", "drivers", "probe", "worker", "bench", "completion"), "devices"),
+}
+"""The module of `vkgroup.cli.options` that declares a command's options, in `add_COMMAND`."""
 
 # The first matching entry applies, so subclasses are listed before their bases.
 _EXIT_CODES: tuple[tuple[type[errors.VkgroupError], int], ...] = (
@@ -48,17 +53,13 @@ _EXIT_CODES: tuple[tuple[type[errors.VkgroupError], int], ...] = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code.
-
-    Parameters
-    ----------
-    arguments : the arguments without the program's name; None uses those of the process.
-    """
+    """Run one command and return its exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     _open_streams()
     try:
         with signals.orderly():
-            chosen = _parser(words).parse_args(words)
+            name = next((word for word in words if not word.startswith("-")), None)
+            chosen = parser(() if name is None else (name,)).parse_args(words)
             code: int = import_module(f"vkgroup.cli.{chosen.command}").execute(chosen)
             sys.stdout.flush()
             return code
@@ -100,12 +101,6 @@ def _drop_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
-    """Return the parser with the options of only the command that `words` name."""
-    chosen = next((word for word in words if not word.startswith("-")), None)
-    return parser(() if chosen is None else (chosen,))
-
-
 def parser(with_options: Collection[str] = tuple(COMMANDS)) -> argparse.ArgumentParser:
     """Return the parser of the whole command line.
 
@@ -127,8 +122,8 @@ def parser(with_options: Collection[str] = tuple(COMMANDS)) -> argparse.Argument
     for name, purpose in COMMANDS.items():
         command = commands.add_parser(name, help=purpose, description=purpose[0].upper() + purpose[1:] + ".")
         if name in with_options:
-            apart = find_spec(f"vkgroup.cli.options.{name}") is not None
-            import_module(f"vkgroup.cli.{'options.' * apart}{name}").add_arguments(command)
+            module = import_module(f"vkgroup.cli.options.{_OPTIONS[name]}")
+            getattr(module, f"add_{name}")(command)
     return whole
 
 

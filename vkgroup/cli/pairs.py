@@ -15,13 +15,7 @@ Key = str | int | tuple[int, int]
 
 
 def arrays(inputs: list[tuple[str, str]]) -> dict[Key, npt.NDArray[Any]]:
-    """Return the arrays of ``--in`` by binding.
-
-    Raises
-    ------
-    InvalidInput
-        A file cannot be read, or a binding is given twice.
-    """
+    """Return the arrays of ``--in`` by binding."""
     bindings: dict[Key, npt.NDArray[Any]] = {}
     for name, file in inputs:
         if key(name) in bindings:
@@ -31,13 +25,7 @@ def arrays(inputs: list[tuple[str, str]]) -> dict[Key, npt.NDArray[Any]]:
 
 
 def once(given: list[tuple[str, str]], option: str) -> dict[str, str]:
-    """Return the values of an option by name.
-
-    Raises
-    ------
-    InvalidInput
-        A name is given twice.
-    """
+    """Return the values of an option by name."""
     by_name: dict[str, str] = {}
     for name, value in given:
         if name in by_name:
@@ -62,13 +50,7 @@ def constant(name: str) -> int | str:
 
 
 def value(text: str) -> bool | int | float:
-    """Return the number or Boolean of a text.
-
-    Raises
-    ------
-    InvalidInput
-        The text is neither a number nor a Boolean.
-    """
+    """Return the number or Boolean of a text."""
     if text in ("true", "false"):
         return text == "true"
     try:
@@ -84,13 +66,7 @@ def values(text: str) -> Any:
 
 
 def read(file: Path) -> npt.NDArray[Any]:
-    """Return the array of an .npy file.
-
-    Raises
-    ------
-    InvalidInput
-        The file cannot be read as an .npy file.
-    """
+    """Return the array of an .npy file."""
     try:
         array = np.load(file, allow_pickle=False)
     except Exception as error:

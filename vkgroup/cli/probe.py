@@ -30,7 +30,7 @@ def execute(arguments: argparse.Namespace) -> int:
         recording = None
         if arguments.db is not None:
             # Imported here, because databases import the suite, which this command does not need otherwise.
-            from vkgroup.results.history import Recording
+            from vkgroup.results.history import Recording, recorded
 
             recording = stack.enter_context(Recording(arguments.db, source))
         result = probe(stack.enter_context(vkgroup.open(arguments.device)))
@@ -39,7 +39,7 @@ def execute(arguments: argparse.Namespace) -> int:
         data = result.to_json()
         write_json(data, arguments.json)
         if recording is not None:
-            recording.probe(data)
+            recording.finish(recorded(data))
     if result.interrupted is not None:
         result.interrupted.add_note("partial results are above: run the command again for all of them")
         raise result.interrupted

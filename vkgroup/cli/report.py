@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from vkgroup.cli.named_runs import Runs
+from vkgroup.cli.history import Runs
 from vkgroup.errors import InvalidInput
 from vkgroup.results.report import read, write_html
 

@@ -7,7 +7,7 @@ import shlex
 import sys
 from pathlib import Path
 
-from vkgroup.cli.options.conform import add_arguments
+from vkgroup.cli.options.runs import add_conform
 from vkgroup.errors import InvalidInput
 from vkgroup.opening import select
 from vkgroup.results.record import AGAINST_THE_DEVICE, Result
@@ -54,7 +54,7 @@ def execute(arguments: argparse.Namespace) -> int:
 def _unsuitable(arguments: argparse.Namespace) -> list[str]:
     """Return the given options that apply to whole runs only."""
     parser = argparse.ArgumentParser()
-    add_arguments(parser)
+    add_conform(parser)
     unset = vars(parser.parse_args([]))
     return [
         f"--{name.replace('_', '-')}"

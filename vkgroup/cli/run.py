@@ -12,10 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 import vkgroup
-from vkgroup.cli import drawing, pairs, shaders, tracing
+from vkgroup.choices import HITS
+from vkgroup.cli import pairs, shaders
+from vkgroup.dispatch import Device, DrawState, HitGroup
 from vkgroup.dispatch.blocks import suggestion
 from vkgroup.errors import InvalidInput
 from vkgroup.gl import Names
+from vkgroup.spirv import Module
 
 # GLSL and NumPy use the same names for types of different sizes; the names in options are those of GLSL.
 _GLSL_DTYPES = {"float": "float32", "double": "float64", "int": "int32", "uint": "uint32", "half": "float16"}
@@ -28,12 +31,12 @@ def execute(arguments: argparse.Namespace) -> int:
 
         return repeat.execute(arguments)
     _check(arguments)
-    traces = tracing.wanted(arguments)
+    traces = _traces(arguments)
     bindings: dict[pairs.Key, npt.NDArray[Any]] = pairs.arrays(arguments.inputs)
     files = _outputs(arguments, bindings)
     with vkgroup.open(arguments.device) as device:
         if traces:
-            module, stages = tracing.load_stages(arguments, device)
+            module, stages = _load_ray_stages(arguments, device)
         else:
             module, stages = shaders.load_stages(arguments, device.target, device.capabilities)
         names = Names(module)
@@ -50,11 +53,11 @@ def execute(arguments: argparse.Namespace) -> int:
             "timeout": arguments.timeout,
         }
         if traces:
-            result = tracing.trace(device, module, stages, arguments, **options)
+            result = device.trace(module, arguments.size, **stages, **options)
         elif arguments.size is None:
             result = device.run(module, arguments.groups, full_subgroups=arguments.full_subgroups, **options)
         else:
-            result = drawing.draw(device, module, stages, arguments, **options)
+            result = device.draw(module, arguments.size, **_draw_arguments(arguments), **stages, **options)
         time = f", {_time(result.seconds)}" if result.seconds is not None else ""
         print(f"Ran on {device.name}{time}", file=sys.stderr)
     for key, file in files.items():
@@ -72,7 +75,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 def _check(arguments: argparse.Namespace) -> None:
     """Raise InvalidInput for options that cannot be combined."""
-    traces = tracing.wanted(arguments)
+    traces = _traces(arguments)
     if traces and (arguments.size is None or arguments.groups is not None):
         raise InvalidInput("A ray-generation shader needs --size W,H[,D] and no --groups.")
     meshes = arguments.size is not None and arguments.mesh is not None
@@ -81,10 +84,88 @@ def _check(arguments: argparse.Namespace) -> None:
             "Give --groups X,Y,Z to run a compute shader, --size W,H to draw with a fragment shader, or both"
             " to draw with a mesh shader (--mesh)."
         )
-    if (arguments.size is None or traces) and drawing.given(arguments):
-        raise InvalidInput(f"{', '.join(drawing.given(arguments))}: only for draws (--size W,H).")
+    if (arguments.size is None or traces) and _draw_options(arguments):
+        raise InvalidInput(f"{', '.join(_draw_options(arguments))}: only for draws (--size W,H).")
     if arguments.size is not None and arguments.full_subgroups:
         raise InvalidInput("--full-subgroups: only for compute shaders (--groups X,Y,Z).")
+
+
+_DRAW_OPTIONS: dict[str, Any] = {
+    "vertex": None,
+    "vertices": [],
+    "count": None,
+    "tessellation": None,
+    "patch_vertices": 3,
+    "geometry": None,
+    "mesh": None,
+    "task": None,
+    "topology": None,
+    "colors": [],
+    "depth": None,
+    "depth_compare": "less",
+    "samples": 1,
+    "sample_shading": False,
+    "all_samples": False,
+}
+"""The options of draws and their defaults."""
+
+
+def _draw_options(arguments: argparse.Namespace) -> list[str]:
+    """Return the draw options that are given on the command line."""
+    given = [name for name, default in _DRAW_OPTIONS.items() if getattr(arguments, name) != default]
+    return ["--color" if name == "colors" else f"--{name.replace('_', '-')}" for name in given]
+
+
+def _draw_arguments(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the arguments of `Device.draw` for the options of the command line, without the stages."""
+    vertices = pairs.once(arguments.vertices, "--vertices")
+    colors = pairs.once(arguments.colors, "--color")
+    return {
+        "state": DrawState(
+            topology=arguments.topology,
+            patch_vertices=arguments.patch_vertices,
+            depth_compare=arguments.depth_compare,
+            samples=arguments.samples,
+            sample_shading=arguments.sample_shading,
+            front_face="clockwise" if arguments.dialect == "gl" else "counter_clockwise",
+            resolve=not arguments.all_samples,
+        ),
+        "groups": arguments.groups,
+        "vertices": {pairs.constant(name): pairs.read(Path(file)) for name, file in vertices.items()},
+        "count": arguments.count,
+        "colors": {pairs.constant(name): _initial(text) for name, text in colors.items()},
+        "depth": None if arguments.depth is None else _initial(arguments.depth),
+    }
+
+
+def _initial(text: str) -> Any:
+    """Return the array of an .npy file, or the name of a format unchanged."""
+    return pairs.read(Path(text)) if text.endswith(".npy") else text
+
+
+def _traces(arguments: argparse.Namespace) -> bool:
+    """Return whether stage, file name or options select a ray-generation shader."""
+    suffixes = [suffix for suffix in arguments.shader.suffixes if suffix not in (".glsl", ".hlsl")]
+    by_name = arguments.stage is None and suffixes[-1:] == [".rgen"]
+    options = (vars(arguments)[name] for name in ("miss", "callable", *HITS, "max_recursion"))
+    return (
+        arguments.stage in ("raygen", "rgen") or by_name or any(value not in (None, []) for value in options)
+    )
+
+
+def _load_ray_stages(arguments: argparse.Namespace, device: Device) -> tuple[Module, dict[str, Any]]:
+    """Load the shader on the command line, and the other ray stages as arguments of `Device.trace`."""
+
+    def load_file(file: Path, stage: str) -> Module:
+        return shaders.load_stage(arguments, file, stage, device.target, device.capabilities)
+
+    hits = {stage: load_file(file, stage) for stage in HITS if (file := vars(arguments)[stage]) is not None}
+    others: dict[str, Any] = {
+        stage: [load_file(file, stage) for file in vars(arguments)[stage]] for stage in ("miss", "callable")
+    }
+    others["hit_groups"] = [HitGroup(**hits)] if hits else []
+    others["max_recursion"] = arguments.max_recursion
+    return shaders.load(arguments, device.target, device.capabilities), others
 
 
 def _time(seconds: float) -> str:
@@ -110,7 +191,7 @@ def _outputs(
                 f"--out {name}={text}: a binding that --in has needs only the file ({name}=F.npy)."
             )
         # An output of a fragment shader needs no type, because it is not a binding.
-        drawn = arguments.size is not None and not tracing.wanted(arguments)
+        drawn = arguments.size is not None and not _traces(arguments)
         if zeros is None and key not in bindings and not drawn:
             raise InvalidInput(
                 f"--out {name}={text}: a binding that --in does not have needs its type and size "

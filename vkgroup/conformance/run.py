@@ -22,10 +22,8 @@ from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.results.journal import Journal
 from vkgroup.results.record import AGAINST_THE_DEVICE, Result, Status, TakeResults
 from vkgroup.results.run import Run
-from vkgroup.runner.device_model import read_capabilities
-from vkgroup.runner.in_process import InProcess
 from vkgroup.runner.pool import default_jobs
-from vkgroup.runner.scheduler import LocalScheduler, Scheduler, pass_on
+from vkgroup.runner.scheduler import InProcess, LocalScheduler, Scheduler, pass_on, read_capabilities
 
 MANY_CASES = 20_000
 """Number of cases from which on workers start before the batches are planned, because planning is slow."""
@@ -83,7 +81,8 @@ def run(
     if scheduler is None:
         scheduler = _own_scheduler(device, jobs or default_jobs(), isolate)
     capabilities = scheduler.capabilities
-    result = Run(capabilities, seed, scheduler.jobs, datetime.now(UTC).isoformat(timespec="seconds"))
+    started = datetime.now(UTC).isoformat(timespec="seconds")
+    result = Run(capabilities, seed, scheduler.jobs, started)
     result.devices = tuple(scheduler.devices) if len(scheduler.devices) > 1 else ()
     journal = Journal(out, _identity(capabilities, seed), resume=resume) if out is not None else None
     start = time.perf_counter()

@@ -1,6 +1,6 @@
-"""The record of a run: one result for each case, the run in one line, and the documents that it wrote.
+"""The schema of a run: one result for each case, the run in one line, and the documents that it wrote.
 
-Every reader and every export uses these types, wherever the run is stored.
+The journal, the database, comparisons, reports and exports all read and write these types.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ AGAINST_THE_DEVICE = frozenset({Status.FAIL, Status.CRASH, Status.TIMEOUT})
 
 @dataclass(frozen=True)
 class Result:
-    """One case's result; one line of ``results.jsonl``.
+    """One case's result: a line of ``results.jsonl``, a row in a database.
 
     Attributes
     ----------
@@ -82,38 +82,15 @@ ResultStream = Generator[list[Result], None, None]
 """The results of a run, a batch at a time; closing it ends the run."""
 
 
-class _Line(msgspec.Struct):
-    """A line of ``results.jsonl``: a `Result` whose fields without a default must be there."""
-
-    case: str
-    status: Status
-    seconds: float
-    defined: int
-    undefined: int
-    detail: str
-    evidence: dict[str, Any] | None = None
-    device: str = ""
-
-
-_LINES = msgspec.json.Decoder(_Line)
+_DECODER = msgspec.json.Decoder(Result)
 
 
 def parse_result(line: bytes) -> Result:
     """Return the result in a line of ``results.jsonl``; ValueError, which says what is wrong, otherwise."""
     try:
-        data = _LINES.decode(line)
+        return _DECODER.decode(line)
     except RecursionError as error:
         raise ValueError("the JSON is nested too deeply") from error
-    return Result(
-        data.case,
-        data.status,
-        data.seconds,
-        data.defined,
-        data.undefined,
-        data.detail,
-        data.evidence,
-        data.device,
-    )
 
 
 def format_result(result: Result) -> str:
@@ -186,9 +163,24 @@ class Results(Protocol):
         """Return the results of these cases by name; cases that the run does not have are left out."""
 
 
-@dataclass(frozen=True)
+class ResultList(list[Result]):
+    """The results of a run in progress; see `Results`."""
+
+    damaged = 0
+
+    def statuses(self) -> dict[str, Status]:
+        """Return each case's status by its name."""
+        return {result.case: result.status for result in self}
+
+    def of(self, cases: Collection[str]) -> dict[str, Result]:
+        """Return the results of these cases by name."""
+        wanted = frozenset(cases)
+        return {result.case: result for result in self if result.case in wanted}
+
+
+@dataclass
 class RunRecord:
-    """A whole run, in a database, in files or just finished.
+    """A whole run: in a database, in files or in progress (`vkgroup.results.run.Run`).
 
     Attributes
     ----------
@@ -202,11 +194,11 @@ class RunRecord:
 
     info: RunInfo
     results: Results | None = None
-    documents: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+    documents: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @property
-    def capabilities(self) -> dict[str, Any] | None:
-        """The device's capabilities, of a probe or a conformance run; None if the run has none."""
+    def declared(self) -> dict[str, Any] | None:
+        """The device's capabilities as JSON, of a probe or a conformance run; None if the run has none."""
         document = self.documents.get("probe", self.documents.get("capabilities", {}))
         # Databases of older versions have capabilities without the key that they have in files.
         data = document.get("capabilities", None if "probe" in self.documents else document)
@@ -220,7 +212,7 @@ class RunRecord:
 
     @property
     def summary(self) -> dict[str, Any]:
-        """The summary of a conformance run; empty if the run did not finish."""
+        """The summary of a conformance run; empty until the run has finished."""
         return self.documents.get("summary", {})
 
     @property

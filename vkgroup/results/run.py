@@ -5,21 +5,30 @@ from __future__ import annotations
 import os
 import platform
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
 
 from vkgroup.device import Capabilities
-from vkgroup.results.record import AGAINST_THE_DEVICE, Kind, Result, RunInfo, Status
+from vkgroup.results.record import (
+    AGAINST_THE_DEVICE,
+    Kind,
+    Result,
+    ResultList,
+    RunInfo,
+    RunRecord,
+    Status,
+)
 
 
-@dataclass
-class Run:
-    """A conformance run: its device, its settings and its results so far.
+class Run(RunRecord):
+    """The record of a conformance run that this process makes: its results so far, and how it ran.
 
     Attributes
     ----------
     capabilities : the device's.
+    jobs : worker processes.
     results : every case's result, in the order of arrival.
     seconds : wall-clock seconds of this session of the run.
     executed : cases that this session sent to the device.
@@ -27,15 +36,37 @@ class Run:
     devices : all devices, as ``--device`` takes them, if several of one model share the run; else empty.
     """
 
-    capabilities: Capabilities
-    seed: int
-    jobs: int
-    started: str
-    results: list[Result] = field(default_factory=list)
-    seconds: float = 0.0
-    executed: int = 0
-    missing: list[str] = field(default_factory=list)
-    devices: tuple[str, ...] = ()
+    results: ResultList
+
+    def __init__(
+        self,
+        capabilities: Capabilities,
+        seed: int,
+        jobs: int,
+        started: str,
+        results: Iterable[Result] = (),
+        missing: Sequence[str] = (),
+        devices: tuple[str, ...] = (),
+    ) -> None:
+        info = RunInfo(
+            id="",
+            kind=Kind.CONFORM,
+            device=capabilities.name,
+            driver=f"{capabilities.driver_name} {capabilities.driver_info}".strip(),
+            vkgroup=version("vkgroup"),
+            started=started,
+            finished=False,
+            seed=seed,
+        )
+        documents = {"capabilities": {"capabilities": capabilities.to_json()}}
+        super().__init__(info, ResultList(results), documents)
+        self.capabilities = capabilities
+        self.seed = seed
+        self.jobs = jobs
+        self.seconds = 0.0
+        self.executed = 0
+        self.missing = list(missing)
+        self.devices = devices
 
     @property
     def counts(self) -> Counter[Status]:
@@ -47,32 +78,18 @@ class Run:
         """The results that are verdicts against the device."""
         return [result for result in self.results if result.status in AGAINST_THE_DEVICE]
 
-    @property
-    def driver(self) -> str:
-        """The driver's name and version text."""
-        return f"{self.capabilities.driver_name} {self.capabilities.driver_info}"
+    def summarize(self, outcomes: Mapping[str, int] | None = None) -> dict[str, Any]:
+        """Return device, versions, seed, totals and speed as JSON data, and keep it as the run's summary.
 
-    @property
-    def info(self) -> RunInfo:
-        """The run in one line, as it begins."""
-        return RunInfo(
-            id="",
-            kind=Kind.CONFORM,
-            device=self.capabilities.name,
-            driver=self.driver.strip(),
-            vkgroup=version("vkgroup"),
-            started=self.started,
-            finished=False,
-            seed=self.seed,
-        )
-
-    def summary(self) -> dict[str, Any]:
-        """Return device, versions, seed, totals and speed, as JSON data: the content of ``summary.json``."""
+        Parameters
+        ----------
+        outcomes : the number of cases with each outcome, which the summary has under ``outcomes``.
+        """
         counts = self.counts
         by_category: dict[str, Counter[str]] = {}
         for result in self.results:
             by_category.setdefault(result.case.split(".", 1)[0], Counter())[result.status] += 1
-        return {
+        summary: dict[str, Any] = {
             "device": self.capabilities.name,
             **({"devices": list(self.devices)} if self.devices else {}),
             "driver": {"name": self.capabilities.driver_name, "info": self.capabilities.driver_info},
@@ -87,7 +104,7 @@ class Run:
             },
             "seed": self.seed,
             "jobs": self.jobs,
-            "started": self.started,
+            "started": self.info.started,
             "seconds": round(self.seconds, 3),
             "executed": self.executed,
             "cases_per_second": round(self.executed / self.seconds, 1) if self.seconds else None,
@@ -102,7 +119,12 @@ class Run:
                 category: {status.value: its.get(status, 0) for status in Status}
                 for category, its in sorted(by_category.items())
             },
+            **({"outcomes": dict(sorted(outcomes.items()))} if outcomes is not None else {}),
         }
+        self.documents["summary"] = summary
+        totals = {status.value: count for status, count in counts.items() if count}
+        self.info = replace(self.info, finished=True, seconds=self.seconds, counts=totals)
+        return summary
 
 
 def versions() -> dict[str, str]:

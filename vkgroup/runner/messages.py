@@ -18,13 +18,7 @@ class Session(Protocol):
     """An open device and the function that performs jobs on it."""
 
     def perform(self, job: Any) -> Any:
-        """Perform a job and return its answer.
-
-        Raises
-        ------
-        DeviceLost, DispatchTimeout
-            The device is unusable; the worker ends.
-        """
+        """Perform a job and return its answer."""
 
     def close(self) -> None:
         """Close the device."""

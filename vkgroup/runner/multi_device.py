@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.errors import InvalidInput, NoDevice
 from vkgroup.opening import devices, select
-from vkgroup.runner.device_model import model_of, read_capabilities
 from vkgroup.runner.pool import default_jobs
-from vkgroup.runner.scheduler import LocalScheduler, Scheduler
+from vkgroup.runner.scheduler import LocalScheduler, Scheduler, model_of, read_capabilities
 
 ALL = "all"
 """Chooses every GPU, or, if there is none, every software driver's device."""
@@ -54,13 +53,7 @@ def is_several(choice: str | None) -> bool:
 
 
 def choose(choice: str) -> list[DeviceInfo]:
-    """Return the devices of a choice, in its order: ``all``, a list with commas, or one device.
-
-    Raises
-    ------
-    NoDevice
-        A part of the list fits no device, or there is no Vulkan device at all.
-    """
+    """Return the devices of a choice, in its order: ``all``, a list with commas, or one device."""
     if not is_several(choice):
         return [select(choice)]
     if choice.strip().lower() != ALL:
@@ -101,11 +94,6 @@ def targets(
         has its part, one at least.
     each : make a separate run for every device.
     read : reads a device's capabilities.
-
-    Raises
-    ------
-    NoDevice, DriverError
-        A device cannot be opened.
     """
     jobs_each = max(1, (jobs or default_jobs(len(members))) // len(members))
     known = {device: read(device) for device in dict.fromkeys(members)}

@@ -12,16 +12,59 @@ import math
 import os
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from queue import Empty, Queue
 
 from vkgroup.results.record import Result, ResultStream
 from vkgroup.runner.messages import WorkerSetup
-from vkgroup.runner.quarantine import Quarantine
-from vkgroup.runner.retry import BatchResults, Retry, Work, WorkerFailure
-from vkgroup.runner.work_queue import WorkQueue
+from vkgroup.runner.retry import BatchResults, Quarantine, Retry, Work, WorkerFailure
 from vkgroup.runner.worker_process import SECONDS_PER_CASE, WorkerProcess, run_batch, start_worker
+
+
+class WorkQueue:
+    """Batches that are waiting; any thread may take them.
+
+    Parameters
+    ----------
+    batches : those that are judged `alone` come last, in their order. None: `fill` adds them later, and a
+        thread that takes a batch waits until then.
+    """
+
+    def __init__(self, batches: Iterable[Work] | None = None) -> None:
+        self._filled = threading.Event()
+        self._lock = threading.Lock()
+        self._batches: deque[Work] = deque()
+        self._last: deque[Work] = deque()
+        if batches is not None:
+            self.fill(batches)
+
+    def fill(self, batches: Iterable[Work]) -> None:
+        """Add the batches, once; waiting threads continue even if `batches` raises an error."""
+        try:
+            for batch in batches:
+                (self._last if batch.alone else self._batches).append(batch)
+        finally:
+            self._filled.set()
+
+    def __len__(self) -> int:
+        """Return the number of waiting batches that need not run alone."""
+        self._filled.wait()
+        return len(self._batches)
+
+    def next(self) -> Work | None:
+        """Take a batch that may run beside others; None when all are taken."""
+        self._filled.wait()
+        with self._lock:
+            return self._batches.popleft() if self._batches else None
+
+    def next_alone(self) -> Work | None:
+        """Take a batch that one worker of a device runs last; None when all are taken."""
+        self._filled.wait()
+        with self._lock:
+            return self._last.popleft() if self._last else None
+
 
 MOST_JOBS = 16
 """Worker processes of a device at most, unless more are requested."""
@@ -64,16 +107,6 @@ class Pool:
         """Judge all batches, and yield results as they arrive.
 
         A caller that stops early closes the iterator, and finds in `drain` what had arrived.
-
-        Parameters
-        ----------
-        start_early : start all workers before the first batch is planned, to save time where planning is
-            slow.
-
-        Raises
-        ------
-        NoDevice
-            A worker could not open the device.
         """
         queue = WorkQueue(None if start_early else batches)
 

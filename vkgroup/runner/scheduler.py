@@ -4,21 +4,50 @@ from __future__ import annotations
 
 import math
 import threading
-from collections import Counter
+import time
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
+from hashlib import sha256
 from queue import Empty, Queue
 from typing import Protocol
 
 from vkgroup.device import Capabilities, DeviceInfo
-from vkgroup.errors import InvalidInput, VkgroupError
-from vkgroup.results.record import Result, ResultStream, TakeResults
-from vkgroup.runner.device_model import model_of, read_capabilities
+from vkgroup.errors import DeviceLost, DispatchTimeout, InvalidInput, VkgroupError
+from vkgroup.opening import open_device
+from vkgroup.results.record import Result, ResultStream, Status, TakeResults
 from vkgroup.runner.messages import WorkerSetup
-from vkgroup.runner.pool import LEAVE_SECONDS, Pool
+from vkgroup.runner.pool import LEAVE_SECONDS, Pool, WorkQueue
 from vkgroup.runner.retry import Work
-from vkgroup.runner.work_queue import WorkQueue
+
+
+def model_of(capabilities: Capabilities) -> str:
+    """Return a name that two devices share if one may stand for the other in a run.
+
+    It depends on the device's name and kind, its driver, and everything by which cases are chosen and judged.
+    Properties that differ between boards of a model (UUID, memory) are left out.
+    """
+    shared = (
+        capabilities.name,
+        capabilities.type,
+        capabilities.driver_name,
+        capabilities.driver_info,
+        capabilities.api_version,
+        capabilities.subgroup,
+        capabilities.size_control,
+        sorted(capabilities.features),
+        sorted(capabilities.extensions.items()),
+        sorted((name, str(value)) for name, value in capabilities.limits.items()),
+        capabilities.cooperative_matrices,
+    )
+    return sha256(repr(shared).encode()).hexdigest()[:12]
+
+
+def read_capabilities(device: DeviceInfo) -> Capabilities:
+    """Open a device, read its capabilities, and close it, because workers open it themselves."""
+    with open_device(device) as opened:
+        return opened.capabilities
 
 
 class DeviceSetup(WorkerSetup, Protocol):
@@ -68,12 +97,7 @@ class Scheduler(Protocol):
 
 
 def pass_on(stream: ResultStream, drain: Callable[[], list[Result]], take: TakeResults) -> None:
-    """Pass the results of a run to `take`; after an interruption or an error, also those that had arrived.
-
-    Parameters
-    ----------
-    stream, drain : of `Scheduler.run` and `Scheduler.drain`, or those of a pool.
-    """
+    """Pass the results of a run to `take`; after an interruption or an error, also those that had arrived."""
     try:
         with closing(stream):
             for results in stream:
@@ -106,15 +130,7 @@ class LocalScheduler:
 
     @classmethod
     def of(cls, members: Sequence[DeviceInfo], each: int) -> LocalScheduler:
-        """Return a scheduler for devices of one model.
-
-        Raises
-        ------
-        InvalidInput
-            The devices are not one model with one driver, so one result cannot stand for all.
-        NoDevice, DriverError
-            A device cannot be opened.
-        """
+        """Return a scheduler for devices of one model."""
         known = [read_capabilities(device) for device in dict.fromkeys(members)]
         if len({model_of(capabilities) for capabilities in known}) > 1:
             names = ", ".join(
@@ -142,13 +158,7 @@ class LocalScheduler:
         deadline: float = math.inf,
         start_early: bool = False,
     ) -> ResultStream:
-        """Judge each batch on the first device that is free; see `Scheduler`.
-
-        Raises
-        ------
-        NoDevice
-            No worker starts on one of the devices. The results of the others are yielded before.
-        """
+        """Judge each batch on the first device that is free; see `Scheduler`."""
         self._pools = {
             device: Pool(setup.on(device), self.each * count, deadline)
             for device, count in Counter(self.members).items()
@@ -221,3 +231,40 @@ class LocalScheduler:
         if len(self.members) == 1:
             return results
         return [replace(result, device=device.choice) for result in results]
+
+
+class InProcess:
+    """Judges batches in this process; see `vkgroup.runner.scheduler.Scheduler`."""
+
+    def __init__(self, device: DeviceInfo, capabilities: Capabilities, jobs: int) -> None:
+        self.devices: Sequence[str] = (device.choice,)
+        self.capabilities = capabilities
+        self.jobs = jobs
+
+    def run(
+        self,
+        setup: DeviceSetup,
+        batches: Iterable[Work],
+        *,
+        deadline: float = math.inf,
+        start_early: bool = False,
+    ) -> ResultStream:
+        """Judge all batches, and yield results as they arrive; a lost device is opened again."""
+        waiting = deque(batches)
+        while waiting and time.monotonic() < deadline:
+            with closing(setup.open()) as session:
+                while waiting and time.monotonic() < deadline:
+                    batch = waiting.popleft()
+                    try:
+                        yield session.perform(batch)
+                    except (DeviceLost, DispatchTimeout) as error:
+                        if len(batch) == 1:
+                            status = Status.TIMEOUT if isinstance(error, DispatchTimeout) else Status.CRASH
+                            yield [Result(batch.cases[0].name, status, detail=str(error))]
+                        else:
+                            waiting.extendleft(reversed(batch.parts()))
+                        break
+
+    def drain(self) -> list[Result]:
+        """Return nothing: every result is yielded at once."""
+        return []

@@ -178,11 +178,6 @@ def start_worker(
     opened : whether a worker has opened the device before.
     wait : waits for so many seconds, and returns whether the worker is no longer needed.
     known : see `WorkerProcess`.
-
-    Raises
-    ------
-    NoDevice
-        No worker starts.
     """
     for delay in (*(RESTART_DELAYS if opened else RESTART_DELAYS[:FIRST_DELAYS]), None):
         try:

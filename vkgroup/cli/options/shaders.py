@@ -1,15 +1,34 @@
-"""Options of several commands: the shader, and how it is compiled."""
+"""The options of commands that take a shader: ``compile``, ``run`` and ``check``."""
 
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
 
 from vkgroup import choices
+from vkgroup.cli.options.types import (
+    add_device,
+    add_json,
+    add_repeated,
+    add_table,
+    natural,
+    pair,
+    positive,
+    seconds,
+)
 from vkgroup.spec.stages import STAGE_NAMES
 
+_LARGEST = 128
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+_INPUTS = ("--in", "inputs", "B=F.npy", pair, "bind the array in a file")
+_CONSTANTS = (
+    ("--push", "push", "NAME=V[,V]…", pair, "a member of the push constants"),
+    ("--spec", "spec", "ID=V", pair, "a specialization constant, by its number or its name"),
+)
+
+
+def _add_shader(parser: argparse.ArgumentParser) -> None:
     """Declare the shader and the options that compile it."""
     parser.add_argument(
         "shader",
@@ -26,16 +45,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dialect", choices=choices.DIALECTS, help="default: hlsl for .hlsl, otherwise vulkan"
     )
-    parser.add_argument(
-        "-D", dest="defines", metavar="NAME[=V]", action="append", default=[], help="define a macro (as 1)"
-    )
-    parser.add_argument(
-        "-I",
-        dest="include_paths",
-        metavar="DIR",
-        action="append",
-        default=[],
-        help="folder in which to search for #include",
+    add_repeated(
+        parser,
+        (
+            ("-D", "defines", "NAME[=V]", str, "define a macro (as 1)"),
+            ("-I", "include_paths", "DIR", str, "folder in which to search for #include"),
+        ),
     )
     parser.add_argument("--entry-point", metavar="NAME", default="main", help="default: main")
     parser.add_argument(
@@ -53,8 +68,197 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--debug", action="store_true", help="keep line numbers and the source")
 
 
-def add_target(parser: argparse.ArgumentParser) -> None:
-    """Declare the target, where no device decides it."""
+def add_compile(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of ``vkgroup compile``."""
+    _add_shader(parser)
     parser.add_argument(
         "--target", choices=choices.VULKAN_VERSIONS, default="1.1", help="Vulkan version (default: 1.1)"
     )
+    parser.add_argument("-o", dest="output", metavar="F.spv", help="write the module (- is standard output)")
+    parser.add_argument("--disassemble", action="store_true", help="print the module as SPIR-V text")
+
+
+def add_run(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of ``vkgroup run``."""
+    parser.epilog = (
+        "B is a binding's name (with --dialect gl also an atomic counter's), its number in set 0, or "
+        "SET.NUMBER. Example: vkgroup run scan.comp "
+        "--groups 4 --in data=x.npy --out sums=uint[4]:sums.npy, or: vkgroup run x.frag --size 64,64 "
+        "--out color=picture.npy"
+    )
+    parser.usage = (
+        "%(prog)s SHADER --groups X,Y,Z | --size W,H [--in B=F.npy] [--out B=…:F.npy] [OPTION …]\n"
+        "       %(prog)s FOLDER [--device D] [--timeout S]   (made by --repro: repeats it)"
+    )
+    _add_shader(parser)
+    add_table(
+        parser,
+        (
+            ("--groups", "X[,Y[,Z]]", _groups_or_none, "workgroups of a compute shader to run"),
+            ("--subgroup-size", "N", int, "require this subgroup size"),
+            ("--repeat", "N", int, "number of runs, one after the other", 1),
+            ("--timeout", "S", seconds, "time limit in seconds (default: 10)", 10.0),
+        ),
+    )
+    written = "bind zeros, and write (without :F.npy: print) the result; B=F.npy for a binding of --in"
+    uniform = "a loose uniform (--dialect gl), or a part of one: lights[1].color=1,0.5,0; a matrix by columns"
+    add_repeated(
+        parser,
+        (
+            _INPUTS,
+            ("--out", "outputs", "B=DTYPE[N]:F.npy", pair, written),
+            *_CONSTANTS,
+            ("--uniform", "uniforms", "NAME=V[,V]…", pair, uniform),
+        ),
+    )
+    add_device(parser, "run on")
+    parser.add_argument("--full-subgroups", action="store_true", help="require full subgroups")
+    _add_drawing(parser)
+    _add_tracing(parser)
+
+
+def _add_drawing(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of draws."""
+    group = parser.add_argument_group(
+        "fragment shaders",
+        "Without vertices, one triangle covers the image. --out NAME=F.npy writes the output NAME, "
+        "--out depth=F.npy the depths.",
+    )
+    depth = "enable the depth test: d32f, d16, or F.npy with the initial depths"
+    add_table(
+        group,
+        (
+            ("--size", "W,H", _size, "size in pixels; for rays also W,H,D"),
+            ("--vertex", "SHADER", Path, "vertex shader (default: one that passes --vertices on)"),
+            ("--count", "N", int, "number of vertices to draw"),
+            ("--patch-vertices", "N", int, "vertices per patch (default: 3)", 3),
+            ("--geometry", "SHADER", Path, "geometry shader"),
+            ("--mesh", "SHADER", Path, "mesh shader; --groups gives the number of workgroups"),
+            ("--task", "SHADER", Path, "task shader before the mesh shader"),
+            ("--depth", "FORMAT", str, depth),
+        ),
+    )
+    vertices = (
+        "values of an input of the vertex shader; without a vertex shader: position, and inputs of the "
+        "fragment shader"
+    )
+    colors = "format of an output (rgba8, r32ui, …), or F.npy with its initial contents"
+    add_repeated(
+        group,
+        (
+            ("--vertices", "vertices", "NAME=F.npy", pair, vertices),
+            ("--color", "colors", "NAME=FORMAT", pair, colors),
+        ),
+    )
+    group.add_argument(
+        "--tessellation",
+        metavar=("CONTROL", "EVALUATION"),
+        nargs=2,
+        type=Path,
+        help="tessellation shaders; they receive patches",
+    )
+    group.add_argument(
+        "--topology", choices=choices.TOPOLOGIES, help="default: triangles, or patches with --tessellation"
+    )
+    group.add_argument("--depth-compare", choices=choices.COMPARISONS, default="less", help="default: less")
+    group.add_argument("--samples", type=int, choices=choices.SAMPLES, default=1, help="samples per pixel")
+    group.add_argument("--sample-shading", action="store_true", help="run the shader for each sample")
+    group.add_argument("--all-samples", action="store_true", help="write every sample, without resolving")
+
+
+def _add_tracing(parser: argparse.ArgumentParser) -> None:
+    """Declare the shaders that rays start."""
+    group = parser.add_argument_group(
+        "ray-generation shaders",
+        "--size W,H[,D] is the number of invocations. --in SCENE=F.npy creates an acceleration structure of "
+        "triangles (an array of shape (n, 3, 3)) or of boxes (n, 2, 3), with one hit group.",
+    )
+    again = "repeat the option for the next index"
+    add_repeated(
+        group,
+        tuple(
+            (f"--{kind}", kind, "SHADER", Path, f"{kind} shader; {again}") for kind in ("miss", "callable")
+        ),
+    )
+    hits = tuple(stage.replace("_", "-") for stage in choices.HITS)
+    add_table(group, tuple((f"--{words}", "SHADER", Path, f"{words} shader") for words in hits))
+    depth = "maximum recursion depth of rays (default: 1)"
+    add_table(group, (("--max-recursion", "N", int, depth),))
+
+
+def add_check(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of ``vkgroup check``."""
+    parser.description = (
+        "Check a compute shader: run it on the reference device at every subgroup size, with lanes in order"
+        " and shuffled, and on the real devices of this machine, and report errors and differences."
+    )
+    parser.epilog = (
+        "B is a binding's name, its number in set 0, or SET.NUMBER. Exit codes: 0 no finding, 1 findings,"
+        " 2 wrong usage or input, 3 missing capability. Findings: docs/check.md. Inputs and comparison:"
+        " docs/check-comparison.md. Fields of the JSON: docs/check-json.md."
+    )
+    _add_shader(parser)
+    where = parser.add_argument_group("where it runs")
+    sizes = f"sizes to run (default: {', '.join(map(str, choices.CHECK_SIZES))}, and those of devices)"
+    limit = f"time limit of one run in seconds (default: {choices.CHECK_TIMEOUT:g})"
+    steps = f"rounds after which a loop counts as endless (default: {choices.CHECK_STEP_LIMIT})"
+    add_table(
+        where,
+        (
+            ("--subgroup-size", "N[,N]…", _subgroup_sizes, sizes),
+            ("--timeout", "S", seconds, limit, choices.CHECK_TIMEOUT),
+            ("--step-limit", "N", positive, steps, choices.CHECK_STEP_LIMIT),
+        ),
+    )
+    where.add_argument(
+        "--device",
+        metavar="D",
+        dest="devices",
+        action="append",
+        help="also run on this device; may be repeated; none: only the reference device"
+        " (default: VKGROUP_DEVICE, else all)",
+    )
+    inputs = parser.add_argument_group("inputs", "Inputs that are not given are generated.")
+    seed = "seed of the generated inputs and of the shuffled lanes (default: 0)"
+    add_table(
+        inputs,
+        (
+            ("--groups", "X[,Y[,Z]]", _groups, "workgroups in each dimension (default: several)"),
+            ("--seed", "N", natural, seed, 0),
+        ),
+    )
+    undefined = "a binding whose contents are undefined before the run"
+    add_repeated(inputs, (_INPUTS, ("--out", "outputs", "B", str, undefined), *_CONSTANTS))
+    folder = "write a folder that repeats the findings on any machine"
+    add_table(parser, (("--repro", "DIR", Path, folder),))
+    add_json(parser)
+
+
+def _groups_or_none(text: str) -> tuple[int, ...]:
+    """Return numbers of workgroups: one to three, none of them negative."""
+    numbers = tuple(int(word) for word in text.split(","))
+    if len(numbers) > 3 or min(numbers) < 0:
+        raise argparse.ArgumentTypeError("one to three numbers, none of them negative")
+    return numbers
+
+
+def _groups(text: str) -> tuple[int, ...]:
+    numbers = tuple(positive(word) for word in text.split(","))
+    if len(numbers) > 3:
+        raise argparse.ArgumentTypeError("one to three numbers, as in 4 or 8,8")
+    return numbers
+
+
+def _subgroup_sizes(text: str) -> tuple[int, ...]:
+    sizes = tuple(natural(word) for word in text.split(","))
+    if any(not 1 <= size <= _LARGEST or size & (size - 1) for size in sizes):
+        raise argparse.ArgumentTypeError(f"subgroup sizes are powers of two from 1 to {_LARGEST}")
+    return sizes
+
+
+def _size(text: str) -> tuple[int, ...]:
+    match = re.fullmatch(r"(\d+)[,x](\d+)(?:[,x](\d+))?", text)
+    numbers = () if match is None else tuple(int(number) for number in match.groups() if number is not None)
+    if 0 in numbers or not numbers:
+        raise argparse.ArgumentTypeError(f"{text!r} is no width and height, both at least 1")
+    return numbers

@@ -17,7 +17,7 @@ from pathlib import Path
 from vkgroup.conformance.expectations import Outcome
 from vkgroup.conformance.outcomes import RunOutcomes
 from vkgroup.files import write_output
-from vkgroup.results.exports.csv_tables import FAILURES
+from vkgroup.results.exports.baseline import FAILURES
 
 GITLAB = "gl-code-quality-report.json"
 """The file for GitLab in a run's folder, with the name from GitLab's documentation."""

@@ -26,11 +26,6 @@ def save_baseline(path: Path, outcomes: RunOutcomes) -> None:
     An existing file is updated: its comments stay, and so do the lines of cases without a verdict in this run
     (other shards, cases left out or not reached, flakes). Other lines get the new status, or are removed if
     the case no longer fails. Flakes are not added.
-
-    Raises
-    ------
-    InvalidInput
-        The file cannot be written, or is not a baseline.
     """
     failing = _failing(outcomes)
     known = {
@@ -64,3 +59,17 @@ def _failing(outcomes: RunOutcomes) -> dict[str, str]:
         for result in outcomes.results
         if not PLAIN[result.status].expected and outcomes.by_case[result.case] not in _UNKNOWN
     }
+
+
+RESULTS, FAILURES = "results.csv", "failures.csv"
+
+
+def write_tables(outcomes: RunOutcomes, folder: Path) -> None:
+    """Write both files into a run's folder; InvalidInput if that fails."""
+    seconds = {result.case: result.seconds for result in outcomes.results}
+    results = [
+        f"{name},{outcome},{seconds.get(name, 0.0):.6f}\n" for name, outcome in outcomes.by_case.items()
+    ]
+    write_output(folder / RESULTS, "".join(results))
+    failures = [f"{name},{outcome}\n" for name, outcome in outcomes.unexpected.items()]
+    write_output(folder / FAILURES, "".join(failures))

@@ -5,28 +5,16 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from vkgroup.conformance.outcomes import RunOutcomes
 from vkgroup.errors import InvalidInput
-from vkgroup.files import write_whole
+from vkgroup.files import write_output, write_whole
 from vkgroup.results.history.files import RESULTS, RUN
 from vkgroup.results.record import RunRecord, format_result
+from vkgroup.results.run import Run
 
 
 def export(run: RunRecord, folder: Path) -> list[Path]:
-    """Write a run into a folder: ``results.jsonl``, ``run.json``, and each document as ``NAME.json``.
-
-    Parameters
-    ----------
-    folder : made if it does not exist.
-
-    Returns
-    -------
-    The files; each is complete or missing.
-
-    Raises
-    ------
-    InvalidInput
-        One of the files exists already, or cannot be written.
-    """
+    """Write a run into a folder: ``results.jsonl``, ``run.json``, and each document as ``NAME.json``."""
     names = [f"{name}.json" for name in run.documents]
     if run.results is not None:
         names = [RESULTS, RUN, *names]
@@ -49,3 +37,14 @@ def export(run: RunRecord, folder: Path) -> list[Path]:
     except OSError as error:
         raise InvalidInput(f"cannot write into {folder}: {error.strerror}") from error
     return [folder / name for name in names]
+
+
+def write_summary(run: Run, path: Path, outcomes: RunOutcomes | None = None) -> None:
+    """Write the summary of a run, with the number of cases with each outcome; see `Run.summarize`."""
+    counts = None if outcomes is None else {kind.value: count for kind, count in outcomes.counts.items()}
+    write_output(path, json.dumps(run.summarize(counts), indent=2, ensure_ascii=False) + "\n")
+
+
+def write_capabilities(run: Run, path: Path) -> None:
+    """Write the device's capabilities, as ``vkgroup probe --json`` does: reports compare them."""
+    write_output(path, json.dumps(run.documents["capabilities"], indent=1, ensure_ascii=False) + "\n")

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from vkgroup.results.history.connection import DatabaseError
 from vkgroup.results.history.database import Database
-from vkgroup.results.history.documents import kind_of
+from vkgroup.results.history.documents import kind_of, recorded
 from vkgroup.results.history.files import Check, load, load_all, load_shown
 from vkgroup.results.history.recording import Recording
 from vkgroup.results.history.writing import Writer
@@ -29,12 +29,6 @@ from vkgroup.results.record import Kind, Results, RunInfo, RunRecord
 
 def open(path: Path, *, write: bool = False) -> Database:
     """Open a database of runs.
-
-    Parameters
-    ----------
-    path : the file.
-    write : to record runs; the file is made where there is none. Without, it must be there, and may be
-        read-only.
 
     Raises
     ------
@@ -60,4 +54,5 @@ __all__ = [
     "load_all",
     "load_shown",
     "open",
+    "recorded",
 ]

@@ -318,34 +318,21 @@ class _DatabaseResults:
         return found
 
     def _result(self, row: Sequence[Any]) -> Result:
+        case, status, microseconds, defined, undefined, detail, evidence, judge = row
         try:
-            columns = msgspec.convert(row, _ResultRow)
-            evidence = None if columns.evidence is None else _document(columns.evidence)
+            columns = {
+                "case": case,
+                "status": status,
+                "seconds": microseconds / 1e6,
+                "defined": defined,
+                "undefined": undefined,
+                "detail": "" if detail is None else detail,
+                "evidence": None if evidence is None else _document(evidence),
+                "device": "" if judge is None else judge,
+            }
+            return msgspec.convert(columns, Result)
         except (zlib.error, ValueError, TypeError, RecursionError) as error:
             raise damaged(self._path, f"a result: {error}") from error
-        return Result(
-            columns.case,
-            columns.status,
-            columns.microseconds / 1e6,
-            columns.defined,
-            columns.undefined,
-            columns.detail or "",
-            evidence,
-            columns.judge or "",
-        )
-
-
-class _ResultRow(msgspec.Struct, array_like=True):
-    """A row of `_DatabaseResults._QUERY`; SQLite stores values of any type in any column."""
-
-    case: str
-    status: Status
-    microseconds: int
-    defined: int
-    undefined: int
-    detail: str | None
-    evidence: bytes | None
-    judge: str | None
 
 
 def _document(content: bytes) -> dict[str, Any]:

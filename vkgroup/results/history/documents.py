@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from vkgroup.results.record import Kind, RunInfo
+from vkgroup.results.record import Kind, RunInfo, RunRecord
 
 NAMES = {Kind.CONFORM: "summary", Kind.PROBE: "probe", Kind.BENCH: "bench"}
 """The name in `RunRecord.documents` of the document that a run of each kind writes."""
@@ -173,6 +173,14 @@ def describe(kind: Kind, data: Mapping[str, Any]) -> RunInfo:
             seed=summary.seed,
         )
     return replace(info, counts=count(kind, data))
+
+
+def recorded(data: dict[str, Any]) -> RunRecord:
+    """Return the record of a run that wrote one document; ValueError if no command of a run wrote it."""
+    kind = kind_of(data)
+    if kind is None:
+        raise ValueError("no command of vkgroup that makes a run writes such a document")
+    return RunRecord(describe(kind, data), None, {NAMES[kind]: data})
 
 
 def identify(data: Mapping[str, Any]) -> RunInfo:

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
 from vkgroup.results.history.connection import DatabaseError
 from vkgroup.results.history.database import Database
-from vkgroup.results.history.documents import count, describe
 from vkgroup.results.history.writing import Writer
-from vkgroup.results.record import Kind, Result, RunInfo
-from vkgroup.results.run import Run
+from vkgroup.results.record import Result, RunRecord
 
 
 class Recording:
@@ -49,45 +47,44 @@ class Recording:
         """The run's id in the database; empty until the recording begins."""
         return self._writer.id if self._writer is not None else ""
 
-    def begin_conform(self, run: Run) -> None:
-        """Begin to record a conformance run, with its device's capabilities."""
-        device = run.capabilities
-        self._begin(run.info)
-        self._write(lambda writer: writer.document("capabilities", {"capabilities": device.to_json()}))
+    def begin(self, run: RunRecord) -> None:
+        """Begin to record a run, with the documents that it has."""
+        if self._database is None or self._error is not None:
+            return
+        info = replace(
+            run.info,
+            vkgroup=run.info.vkgroup or version("vkgroup"),
+            started=run.info.started or datetime.now(UTC).isoformat(timespec="seconds"),
+            source=str(self._source.resolve()) if self._source is not None else "",
+            host=run.info.host or platform.node(),
+        )
+        try:
+            self._writer = self._database.begin(info, resume=self._resume)
+        except DatabaseError as error:
+            self._error = error
+        self._write_documents(run)
 
     def add(self, results: Sequence[Result]) -> None:
         """Record a batch of results."""
         self._write(lambda writer: writer.add(results))
 
-    def finish_conform(self, run: Run, summary: dict[str, Any]) -> None:
-        """Record the run's summary, and that it is finished."""
-        self._write(lambda writer: writer.document("summary", summary))
-        self._finish(Kind.CONFORM, summary, run.seconds)
-
-    def probe(self, data: dict[str, Any]) -> None:
-        """Record a whole probe.
-
-        Parameters
-        ----------
-        data : of `vkgroup.probe.Probe.to_json`.
-        """
-        self._begin(replace(describe(Kind.PROBE, data), vkgroup=version("vkgroup")))
-        self._write(lambda writer: writer.document("probe", data))
-        self._finish(Kind.PROBE, data, None)
-
-    def bench(self, data: dict[str, Any], *, seconds: float | None = None) -> None:
-        """Record the rows of a benchmark run so far.
-
-        Parameters
-        ----------
-        data : of `vkgroup.bench.google.to_json`.
-        seconds : the duration of the run; None while it is running.
-        """
+    def update(self, run: RunRecord) -> None:
+        """Record the documents of a run so far; begins the recording."""
         if self._writer is None:
-            self._begin(describe(Kind.BENCH, data))
-        self._write(lambda writer: writer.document("bench", data))
-        if seconds is not None:
-            self._finish(Kind.BENCH, data, seconds)
+            self.begin(run)
+        else:
+            self._write_documents(run)
+
+    def finish(self, run: RunRecord, seconds: float | None = None) -> None:
+        """Record the documents of a run, and that it is finished.
+
+        Parameters
+        ----------
+        seconds : the duration, if `RunRecord.info` does not have it.
+        """
+        self.update(run)
+        seconds = run.info.seconds if seconds is None else seconds
+        self._write(lambda writer: writer.finish(seconds, run.info.counts))
 
     def __enter__(self) -> Recording:
         return self
@@ -107,19 +104,9 @@ class Recording:
             )
             raise DatabaseError(f"not all of the run is recorded: {self._error}\n{again}") from self._error
 
-    def _begin(self, info: RunInfo) -> None:
-        if self._database is None or self._error is not None:
-            return
-        info = replace(
-            info,
-            started=info.started or datetime.now(UTC).isoformat(timespec="seconds"),
-            source=str(self._source.resolve()) if self._source is not None else "",
-            host=info.host or platform.node(),
-        )
-        try:
-            self._writer = self._database.begin(info, resume=self._resume)
-        except DatabaseError as error:
-            self._error = error
+    def _write_documents(self, run: RunRecord) -> None:
+        for name, data in run.documents.items():
+            self._write(partial(Writer.document, name=name, data=data))
 
     def _write(self, write: Callable[[Writer], None]) -> None:
         if self._writer is None or self._error is not None:
@@ -128,6 +115,3 @@ class Recording:
             write(self._writer)
         except DatabaseError as error:
             self._error = error
-
-    def _finish(self, kind: Kind, data: Mapping[str, Any], seconds: float | None) -> None:
-        self._write(lambda writer: writer.finish(seconds, count(kind, data)))

@@ -95,13 +95,7 @@ class Writer:
             )
 
     def finish(self, seconds: float | None, counts: Mapping[str, int]) -> None:
-        """Mark the run as finished.
-
-        Parameters
-        ----------
-        seconds : its duration, or None.
-        counts : as in `RunInfo.counts`.
-        """
+        """Mark the run as finished."""
         with guarded(self._path), transaction(self._connection):
             changed = self._connection.execute(
                 "UPDATE run SET finished = 1, seconds = ?, counts = ? WHERE id = ?",

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
+
+import msgspec
+from msgspec import UNSET, UnsetType
 
 from vkgroup.results.history import RunRecord
 
@@ -61,16 +65,70 @@ def power(size: int) -> str:
     return "2" + str(size.bit_length() - 1).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
 
+class _Entry(msgspec.Struct):
+    """A median in Google Benchmark's JSON, with the fields that vkgroup adds."""
+
+    run_name: str
+    real_time: float
+    time_low: float
+    time_high: float
+    aggregate_name: Literal["median"]
+    unit: str = "s"
+    ceiling: str = ""
+    bytes_per_second: float | UnsetType = UNSET
+    operations_per_second: float | UnsetType = UNSET
+    items_per_second: float | UnsetType = UNSET
+    ratio_to_subgroup: float | UnsetType = UNSET
+    ratio_to_subgroup_low: float = math.nan
+    ratio_to_subgroup_high: float = math.nan
+    ceiling_share: float | UnsetType = UNSET
+    ceiling_share_low: float = math.nan
+    ceiling_share_high: float = math.nan
+
+    def timed(self) -> Timed:
+        """Return the contender; ValueError if an interval is incomplete or not finite."""
+        name, *rest = self.run_name.split("/")
+        size = int(rest.pop(0)) if rest and rest[0].isdecimal() else 0
+        version = rest.pop() if rest and ":" not in rest[-1] else "time"
+        rates = {
+            "bytes": self.bytes_per_second,
+            "operations": self.operations_per_second,
+            "items": self.items_per_second,
+        }
+        counts, rate = next(((word, rate) for word, rate in rates.items() if rate is not UNSET), ("", 0.0))
+        time = _interval(self.real_time, self.time_low, self.time_high)
+        assert time is not None
+        return Timed(
+            name,
+            size,
+            " ".join(rest).replace(":", " "),
+            version,
+            time,
+            "ns" if self.unit == "s" else self.unit,
+            rate or 0.0,
+            counts,
+            _interval(self.ratio_to_subgroup, self.ratio_to_subgroup_low, self.ratio_to_subgroup_high),
+            _interval(self.ceiling_share, self.ceiling_share_low, self.ceiling_share_high),
+            self.ceiling,
+        )
+
+
+def _interval(value: float | UnsetType, low: float, high: float) -> Interval | None:
+    """Return an interval, None where the entry has none; ValueError if it is incomplete or not finite."""
+    if value is UNSET:
+        return None
+    if not all(map(math.isfinite, (value, low, high))):
+        raise ValueError("an interval is incomplete or not finite")
+    return Interval(value, low, high)
+
+
 def timed_of(bench: RunRecord) -> list[Timed]:
     """Return every contender with a median and an interval; invalid entries are left out."""
-    found = []
+    contenders = []
     for entry in _entries(bench):
-        if isinstance(entry, dict) and entry.get("aggregate_name") == "median" and "time_low" in entry:
-            try:
-                found.append(_timed(entry))
-            except (KeyError, TypeError, ValueError, OverflowError):
-                continue
-    return found
+        with suppress(ValueError):
+            contenders.append(msgspec.convert(entry, _Entry).timed())
+    return contenders
 
 
 def failed_of(bench: RunRecord) -> Iterator[tuple[str, str]]:
@@ -99,37 +157,3 @@ def to_json(bench: RunRecord) -> dict[str, Any]:
         "rows": [{**asdict(timed), "row": timed.row} for timed in timed_of(bench)],
         "failed": [list(pair) for pair in failed_of(bench)],
     }
-
-
-def _timed(entry: dict[str, Any]) -> Timed:
-    name, *rest = str(entry["run_name"]).split("/")
-    size = int(rest.pop(0)) if rest and rest[0].isdecimal() else 0
-    version = rest.pop() if rest and ":" not in rest[-1] else "time"
-    counts = next((what for what in ("bytes", "operations", "items") if f"{what}_per_second" in entry), "")
-    return Timed(
-        name,
-        size,
-        " ".join(rest).replace(":", " "),
-        version,
-        Interval(_number(entry["real_time"]), _number(entry["time_low"]), _number(entry["time_high"])),
-        "ns" if entry.get("unit", "s") == "s" else str(entry["unit"]),
-        _number(entry[f"{counts}_per_second"]) if counts else 0.0,
-        counts,
-        _interval(entry, f"ratio_to_{PAIR[0]}"),
-        _interval(entry, "ceiling_share"),
-        str(entry.get("ceiling", "")),
-    )
-
-
-def _interval(entry: dict[str, Any], name: str) -> Interval | None:
-    if name not in entry:
-        return None
-    return Interval(*(_number(entry[name + end]) for end in ("", "_low", "_high")))
-
-
-def _number(value: Any) -> float:
-    """Return a finite number; ValueError if the value is something else."""
-    number = float(value)
-    if not math.isfinite(number):
-        raise ValueError(f"{value} is not finite")
-    return number

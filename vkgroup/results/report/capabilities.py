@@ -93,10 +93,10 @@ def device_of(run: RunRecord) -> str:
 
 def capabilities_of(run: RunRecord) -> Capabilities | None:
     """Return the capabilities of a run's device; None if they are missing, or of another version."""
-    if run.capabilities is None:
+    if run.declared is None:
         return None
     try:
-        capabilities = Capabilities.from_json(run.capabilities)
+        capabilities = Capabilities.from_json(run.declared)
         # Invalid values may raise an error only when they become text.
         _sections(capabilities)
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError):
@@ -109,8 +109,8 @@ def _same(run: RunRecord, column: Column, other: RunRecord, shown: Column) -> bo
     driver = "Device", "driver"
     if (device_of(run), column.get(driver)) != (device_of(other), shown.get(driver)):
         return False
-    declared = run.capabilities
-    return declared is None or not capability_changes(declared, other.capabilities or {})
+    declared = run.declared
+    return declared is None or not capability_changes(declared, other.declared or {})
 
 
 def _sections(capabilities: Capabilities) -> Column:

@@ -10,10 +10,9 @@ from vkgroup.errors import InvalidInput
 from vkgroup.results.diff import CapabilityChange, became, capability_changes, speed_differences, speed_json
 from vkgroup.results.history import RunRecord
 from vkgroup.results.record import Status
-from vkgroup.results.report.axes import split
 from vkgroup.results.report.capabilities import Sections
 from vkgroup.results.report.inputs import Inputs
-from vkgroup.results.report.table import LETTERS, NOT_THERE, Table
+from vkgroup.results.report.table import LETTERS, NOT_THERE, Table, split
 
 
 def cases_compared(runs: Sequence[RunRecord], table: Table) -> list[dict[str, Any]]:
@@ -64,7 +63,7 @@ def capabilities_compared(table: Sections) -> list[dict[str, Any]]:
     -------
     For each: ``old`` and ``new``, places of columns; and ``changes``: ``[group, name, old, new]`` in words.
     """
-    telling = [number for number, run in enumerate(table.runs) if run.capabilities is not None]
+    telling = [number for number, run in enumerate(table.runs) if run.declared is not None]
     found = []
     for place, new in enumerate(telling[1:], 1):
         same = (number for number in telling[:place] if table.columns[number] == table.columns[new])
@@ -78,9 +77,7 @@ def capabilities_compared(table: Sections) -> list[dict[str, Any]]:
 
 
 def _changes(old: RunRecord, new: RunRecord) -> tuple[CapabilityChange, ...]:
-    return capability_changes(
-        old.capabilities or {}, new.capabilities or {}, old.experiments, new.experiments
-    )
+    return capability_changes(old.declared or {}, new.declared or {}, old.experiments, new.experiments)
 
 
 def _words(value: Any) -> str:

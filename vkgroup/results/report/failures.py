@@ -2,18 +2,236 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any, cast
 
-from vkgroup.conformance.families import cases_by_name
+import msgspec
+
+from vkgroup.conformance.execute import Executor
+from vkgroup.conformance.families import cases_by_name, family_of
 from vkgroup.device import Capabilities
+from vkgroup.opening import open_device, select
+from vkgroup.reference.device.capabilities import DEFAULT_SIZE, SIZES
 from vkgroup.results.history import RunRecord
 from vkgroup.results.record import Result
 from vkgroup.results.report.capabilities import capabilities_of, device_of
-from vkgroup.results.report.drawing import drawing_of
 from vkgroup.results.report.inputs import Inputs
-from vkgroup.results.report.shaders import Shaders
-from vkgroup.results.report.table import Numbered
+from vkgroup.results.report.table import Numbered, axes_of, split
+from vkgroup.spirv import Module
+
+_QUOTED = re.compile(r"^> +(\S.*)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Shader:
+    """A shader's text.
+
+    Attributes
+    ----------
+    source : GLSL or HLSL.
+    marked : numbers of the lines that execute what failed, from 1.
+    """
+
+    source: str
+    marked: tuple[int, ...]
+
+
+class _Caught(Exception):
+    """A shader reached the compiler."""
+
+
+class _Catcher(Executor):
+    """An executor that goes no further than the compiler."""
+
+    source: str | None = None
+
+    def compile(self, source: str, *, stage: str, **options: Any) -> Module:
+        self.source = source
+        raise _Caught
+
+    def transform_module(self, module: Module, source: str | None = None) -> Module:
+        self.source = source
+        raise _Caught
+
+    def plain(self, source: str, stage: str) -> Module:
+        # What is around a case's shader is never looked at: nothing gets past that shader.
+        return cast(Module, None)
+
+
+class Shaders:
+    """Makes the shaders of cases for one device."""
+
+    def __init__(self, size: int, capabilities: Capabilities | None = None, seed: int = 0) -> None:
+        self._device = open_device(select(f"reference:{size if size in SIZES else DEFAULT_SIZE}"))
+        self._catcher = _Catcher(self._device, seed=seed)
+        if capabilities is not None:
+            self._catcher.capabilities = capabilities
+        self._made: dict[str, str | None] = {}
+
+    def of(self, name: str, detail: str = "", code: str = "") -> Shader | None:
+        """Return a case's shader; None where this version of the suite has no such case, or no text of it."""
+        if name not in self._made:
+            self._made[name] = self._source(name)
+        source = self._made[name]
+        return None if source is None else Shader(source, _marked(source, name, detail, code))
+
+    def _source(self, name: str) -> str | None:
+        case = cases_by_name().get(name)
+        if case is None:
+            return None
+        self._catcher.source = None
+        try:
+            family_of(case).judge(self._catcher, [case])
+        except _Caught:
+            pass
+        except Exception:
+            # A family may need more of the device before it compiles: then there is nothing to show.
+            return None
+        return self._catcher.source
+
+    def close(self) -> None:
+        """Free the device."""
+        self._catcher.close()
+        self._device.close()
+
+
+def _marked(source: str, name: str, detail: str, code: str) -> tuple[int, ...]:
+    """Return the lines that the failure quotes, else those with the code, else the operation's calls."""
+    lines = [line.strip() for line in source.splitlines()]
+    quoted = {line.strip() for line in _QUOTED.findall(detail)}
+    found = [number for number, line in enumerate(lines, 1) if line in quoted]
+    parts = [part.strip() for part in code.splitlines() if part.strip()]
+    found = found or [number for number, line in enumerate(lines, 1) if any(part in line for part in parts)]
+    if found:
+        return tuple(found)
+    return next(filter(None, (_calls(lines, word) for word in _operations(name))), ())
+
+
+def _operations(name: str) -> list[str]:
+    """Return what of a case's name may be the function or the variable that it is about."""
+    named = [axes_of(split(name)[0])[2], *(part for part in name.split(".") if not part.islower())]
+    # Programs of subgroup operations put their results so, whatever a family calls the operation.
+    return [*named, "put"]
+
+
+def _calls(lines: list[str], operation: str) -> tuple[int, ...]:
+    """Return the numbers of the lines with a word, but for those that only say something of it."""
+    calls = re.compile(rf"\b{re.escape(operation)}\b")
+    return tuple(
+        number
+        for number, line in enumerate(lines, 1)
+        if calls.search(line) and not line.startswith(("//", "#", "void "))
+    )
+
+
+MOST_LANES = 128
+
+Hex = Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-f]{1,32}\Z")]
+"""A mask of lanes."""
+
+_LANE = re.compile(
+    r"^(?P<where>.*?)\s*\blane (?P<lane>\d{1,3})\b\)?,?(?P<place>[^:]*):"
+    r"(?: input (?P<input>.+?))?(?: operand (?P<operand>.+?))? expected (?P<expected>.+?),? got (?P<got>.+)$"
+)
+_ACTIVE = re.compile(r"active (0x[0-9a-f]{1,32})\b")
+_SLOT = re.compile(r"slot (\d{1,6})\b")
+_SIZE = re.compile(r"\.size(\d{1,3})(?:\.|$)")
+_OF_ENTRY = re.compile(r"^(?:invocation \d+ of )?(?P<group>.*?)\s*\(?(?P<subgroup>subgroup \d+)?,?$")
+_ROWS = ("input", "operand", "expected", "got")
+
+
+def drawing_of(result: Result, size: int) -> dict[str, Any] | None:
+    """Return the lanes of a failure in the form of `vkgroup.conformance.evidence`; None if unknown.
+
+    Parameters
+    ----------
+    size : the device's subgroup size, 0 if unknown.
+
+    Notes
+    -----
+    Lanes that are read from text are marked ``partial``: only the lanes that the text names have values, and
+    other lanes of the subgroup may be wrong, too.
+    """
+    recorded = result.evidence
+    if recorded is not None and _drawable(recorded):
+        return recorded
+    required = _SIZE.search(result.case)
+    return _from_words(result.detail, int(required[1]) if required else size)
+
+
+class _Mask(msgspec.Struct):
+    """A mask of lanes in evidence."""
+
+    name: str
+    mask: Hex
+    wrong: Hex
+
+
+class _Evidence(msgspec.Struct):
+    """The evidence that the page can draw; see `vkgroup.conformance.evidence`."""
+
+    where: str
+    slot: int
+    size: Annotated[int, msgspec.Meta(gt=0, le=MOST_LANES)]
+    wrong: list[int]
+    rows: dict[str, list[str | None]]
+    active: Hex | None = None
+    unit: str = ""
+    names: list[str] | None = None
+    masks: list[_Mask] = []
+
+
+def _drawable(data: dict[str, Any]) -> bool:
+    """Return whether the page can draw recorded evidence: a file may hold anything."""
+    try:
+        evidence = msgspec.convert(data, _Evidence)
+    except ValueError:
+        return False
+    rows = all(len(row) == evidence.size for row in evidence.rows.values())
+    return rows and (evidence.names is None or len(evidence.names) == evidence.size)
+
+
+def _from_words(detail: str, size: int) -> dict[str, Any] | None:
+    """Return the lanes of the first subgroup that the text names."""
+    found = [match for line in detail.splitlines() if (match := _LANE.match(line.strip()))]
+    if not found:
+        return None
+    first = found[0]
+    same = [match for match in found if _key(match) == _key(first)]
+    lanes = {int(match["lane"]): match for match in reversed(same)}
+    active = _ACTIVE.search(first["place"])
+    needed = max(*lanes, int(active[1], 16).bit_length() - 1 if active else 0) + 1
+    size = max(size, 1 << (needed - 1).bit_length())
+    if size > MOST_LANES:
+        return None
+    rows: dict[str, list[str | None]] = {}
+    for row in _ROWS:
+        if first[row] is not None:
+            rows[row] = [lanes[lane][row] if lane in lanes else None for lane in range(size)]
+    slot = _SLOT.search(first["place"])
+    return {
+        "where": _where(first["where"]),
+        "slot": int(slot[1]) if slot else 0,
+        "size": size,
+        "active": active[1] if active else None,
+        "wrong": sorted(lanes),
+        "rows": rows,
+        "partial": True,
+    }
+
+
+def _where(words: str) -> str:
+    """Return the subgroup as text, without the example invocation."""
+    match = _OF_ENTRY.match(words)
+    parts = [match["group"], match["subgroup"]] if match else [words]
+    return " ".join(part for part in parts if part).strip(" (,")
+
+
+def _key(match: re.Match[str]) -> tuple[str, str]:
+    return _where(match["where"]), match["place"]
+
 
 _REPEAT = "repeat: "
 
@@ -27,12 +245,7 @@ class Failures:
         self._makers: list[tuple[int, Capabilities | None, int, Shaders]] = []
 
     def of(self, run: RunRecord, against: Sequence[Result], inputs: Inputs) -> dict[str, dict[str, Any]]:
-        """Return a run's failures by the case's name.
-
-        Parameters
-        ----------
-        against : those of the run's results that are verdicts against the device.
-        """
+        """Return a run's failures by the case's name."""
         if not against:
             return {}
         size = _subgroup_size(run, inputs)

@@ -37,11 +37,6 @@ def read(paths: Sequence[Path | RunRecord]) -> Inputs:
         report is made, or else the folder of a run (``results.jsonl`` or ``results.jsonl.xz``, ``run.json``,
         ``summary.json``, and files of other commands beside them), or a file of results, of ``vkgroup probe
         --json``, of ``vkgroup check --json``, or of ``vkgroup bench --json``.
-
-    Raises
-    ------
-    InvalidInput
-        A path cannot be read, or holds no such data.
     """
     found = Inputs()
     for given, path in enumerate(paths):

@@ -45,19 +45,7 @@ _SCRIPTS = (
 
 
 def write_html(inputs: Inputs, path: Path, *, threshold: float = BENCH_THRESHOLD) -> None:
-    """Write the report on `inputs`; a file that is there is replaced whole.
-
-    Parameters
-    ----------
-    threshold : part by which a time must have changed, beyond the intervals, to count as slower or faster.
-
-    Raises
-    ------
-    Unsupported
-        There are benchmarks, and the extra ``report`` is not installed.
-    InvalidInput
-        The file cannot be written.
-    """
+    """Write the report on `inputs`; a file that is there is replaced whole."""
     text = html_of(inputs, threshold=threshold)
     # A lone surrogate, which JSON can hold and UTF-8 cannot, becomes a question mark.
     text = text.encode("utf-8", "replace").decode("utf-8")

@@ -44,13 +44,7 @@ _PROLOGUE = re.compile(r"^\s*(?:<\?xml[^>]*\?>)?\s*(?:<!DOCTYPE[^>]*>)?\s*", re.
 
 
 def require_library() -> ModuleType:
-    """Return the library that draws.
-
-    Raises
-    ------
-    Unsupported
-        It is not installed.
-    """
+    """Return the library that draws."""
     try:
         import vl_convert
     except ImportError as error:

@@ -19,8 +19,7 @@ from vkgroup.opening import open_device
 from vkgroup.results.record import Result, Status
 from vkgroup.results.reproduction import folder as folders
 from vkgroup.results.reproduction import readme, shrunk, steps
-from vkgroup.results.reproduction.jobs import answer
-from vkgroup.results.reproduction.requests import ProbeDevice, Record
+from vkgroup.results.reproduction.jobs import ProbeDevice, Record, answer
 from vkgroup.results.reproduction.values import Files, Json
 from vkgroup.runner.messages import Failure
 from vkgroup.runner.worker_process import WorkerDied, WorkerProcess
@@ -58,19 +57,6 @@ def make(
     seed, timeout, transform : as for `vkgroup.conformance.run`.
     on_result : called with the result, once the folder has it, and whether the search for a smaller program
         follows, which may take `shrunk.SECONDS` and what recording it takes.
-
-    Returns
-    -------
-    The case's result, which the folder's README has in words.
-
-    Raises
-    ------
-    InvalidInput
-        There is no such case, or the folder holds something else.
-    Unsupported
-        The device does not declare what the case needs; no folder is made.
-    NoDevice, DriverError
-        The device cannot be opened.
     """
     if name not in cases_by_name():
         raise InvalidInput(
@@ -147,13 +133,7 @@ def _recorded(setup: Setup, request: Record) -> Result:
 
 @contextmanager
 def worker_for(setup: Setup) -> Iterator[WorkerProcess]:
-    """Start a worker for one device, and end it with the block.
-
-    Raises
-    ------
-    NoDevice
-        It does not start, or sends an invalid answer.
-    """
+    """Start a worker for one device, and end it with the block."""
     try:
         worker = WorkerProcess(replace(setup, judge=answer))
     except VkgroupError:

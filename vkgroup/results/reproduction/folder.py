@@ -25,13 +25,7 @@ _PARTS = ("shaders", "inputs", "outputs", "expected", SHRUNK)
 
 
 def begin(folder: Path) -> None:
-    """Make an empty folder, in the place of one of ours if it is one.
-
-    Raises
-    ------
-    InvalidInput
-        It holds something else, or cannot be made.
-    """
+    """Make an empty folder, in the place of one of ours if it is one."""
     if folder.exists() and not folder.is_dir():
         raise InvalidInput(f"{folder} is a file; name a folder that is new or empty.")
     if folder.is_dir() and any(folder.iterdir()) and not (folder / RECORD).is_file():
@@ -63,13 +57,7 @@ def write(folder: Path, record: Json) -> None:
 
 
 def read(folder: Path) -> dict[str, Any]:
-    """Read the record.
-
-    Raises
-    ------
-    InvalidInput
-        The folder has no record that this version can read.
-    """
+    """Read the record."""
     path = folder / RECORD
     try:
         record = json.loads(path.read_text(encoding="utf-8"))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.families import family_named
+from vkgroup.conformance.family import AnyCase
 from vkgroup.errors import (
     DeviceLost,
     DispatchTimeout,
@@ -21,12 +23,85 @@ from vkgroup.probe import Probe, probe
 from vkgroup.results.record import Result, Status
 from vkgroup.results.reproduction import folder as folders
 from vkgroup.results.reproduction import lanes, steps
-from vkgroup.results.reproduction.executor import RecordingExecutor, RepeatingExecutor
-from vkgroup.results.reproduction.requests import Compared, ProbeDevice, Record, Repeat, Repeated
-from vkgroup.results.reproduction.shaders import Shaders, read_module
+from vkgroup.results.reproduction.lanes import Judged
+from vkgroup.results.reproduction.shaders import RecordingExecutor, RepeatingExecutor, Shaders, read_module
 from vkgroup.results.reproduction.steps import Output
 from vkgroup.results.reproduction.tap import Tap
 from vkgroup.results.reproduction.values import Encoder, Files, Json, load
+
+
+@dataclass(frozen=True)
+class Record:
+    """Asks to judge a case of a family and write it down, with more in the record."""
+
+    family: str
+    case: AnyCase
+    folder: Path
+    more: dict[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ProbeDevice:
+    """Asks for the experiments on the device, into a folder."""
+
+    folder: Path
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """Asks to repeat the steps of a folder.
+
+    Attributes
+    ----------
+    steps : whether to repeat the steps from their files.
+    family, case : of the case to judge by the suite, with the folder's shaders; None leaves that out.
+    """
+
+    folder: Path
+    steps: bool
+    family: str = ""
+    case: AnyCase | None = None
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One output of a step, compared with the folder's.
+
+    Attributes
+    ----------
+    size, differing : elements, and how many are not what they were in every bit.
+    expected : how many of the elements that are defined are not what the reference device leaves; None where
+        the folder does not have that.
+    """
+
+    step: int
+    name: str
+    size: int
+    differing: int
+    expected: int | None = None
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """What came of repeating.
+
+    Attributes
+    ----------
+    outputs : each output, compared.
+    lanes : the verdict by the expected values of the folder; None where they do not fit, or there are none.
+    result : the suite's verdict; None where it was not asked for.
+    taken, compiled : shaders that the suite's verdict took from the folder, and that it compiled.
+    unsupported : what the device lacks.
+    refused : what is wrong with the folder's files; empty if nothing.
+    """
+
+    outputs: tuple[Compared, ...] = ()
+    lanes: Judged | None = None
+    result: Result | None = None
+    taken: int = 0
+    compiled: int = 0
+    unsupported: tuple[str, ...] = ()
+    refused: str = ""
 
 
 def answer(executor: Executor, request: Any) -> Any:

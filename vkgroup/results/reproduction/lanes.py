@@ -115,11 +115,6 @@ class Judged:
 def judge(folder: Path, lanes: Json, before: Array, outputs: Array) -> Judged | None:
     """Judge outputs by the expected values of a folder.
 
-    Parameters
-    ----------
-    before : the outputs in the folder.
-    outputs : those of now.
-
     Returns
     -------
     None where the invocations formed other subgroups, or other lanes were active: then other values are

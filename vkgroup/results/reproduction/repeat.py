@@ -22,8 +22,7 @@ from vkgroup.errors import DispatchTimeout, InvalidInput, Unsupported
 from vkgroup.opening import open_device
 from vkgroup.results.record import AGAINST_THE_DEVICE, Result, Status
 from vkgroup.results.reproduction.cases import CASE_TIMEOUTS, SPARE_SECONDS, worker_for
-from vkgroup.results.reproduction.jobs import repeat
-from vkgroup.results.reproduction.requests import Repeat, Repeated
+from vkgroup.results.reproduction.jobs import Repeat, Repeated, repeat
 from vkgroup.results.reproduction.shrunk import case_of, family_name
 from vkgroup.results.reproduction.values import Json
 from vkgroup.runner.messages import Failure
@@ -45,22 +44,7 @@ class Outcome:
 
 
 def repeat_case(device: DeviceInfo, folder: Path, record: Json, timeout: float) -> Outcome:
-    """Repeat the case of a folder.
-
-    Parameters
-    ----------
-    record : the folder's, as `vkgroup.results.reproduction.folder.read` gives it.
-    timeout : seconds that one step may take.
-
-    Raises
-    ------
-    Unsupported
-        The device lacks what the case needs.
-    InvalidInput
-        A file of the folder is missing.
-    NoDevice
-        The device cannot be opened.
-    """
+    """Repeat the case of a folder."""
     setup = Setup(device, record["seed"], timeout)
     size = record["device"]["subgroup_size"]
     fits = device.subgroup_size == size

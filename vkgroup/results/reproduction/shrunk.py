@@ -73,18 +73,7 @@ def shrinkable(case: Any, result: Result) -> bool:
 def smaller(
     setup: Setup, case: ReconvergenceCase, result: Result, subgroup_size: int
 ) -> SmallerProgram | None:
-    """Return a smaller program that fails on a device like a case does, and passes on the reference device.
-
-    Parameters
-    ----------
-    setup : of the worker processes.
-    result : of the case; `shrinkable` must be true.
-    subgroup_size : of the device.
-
-    Returns
-    -------
-    None if no smaller program fails.
-    """
+    """Return a smaller program that fails on a device like a case, and passes on the reference device."""
     whole, kind = case.program(setup.seed), _kind(result)
     assert kind is not None
     with _Trials(setup, case, kind, subgroup_size) as trials:

@@ -56,13 +56,6 @@ def repeat(
     ----------
     as_arrays : whether buffers become arrays: the reference device then tells what is defined. What memory
         cannot be seen in that way is left out.
-
-    Raises
-    ------
-    Unsupported
-        The device lacks what the step needs.
-    InvalidInput
-        A file of the folder is missing, or is none of ours.
     """
     with ExitStack() as stack:
         decoder = Decoder(folder, device, partial(read_module, folder), stack, as_arrays=as_arrays)

@@ -13,8 +13,17 @@ import numpy as np
 
 from vkgroup.dispatch import Device, Image, Pipeline, Work
 from vkgroup.dispatch import Dispatch as SequenceDispatch
-from vkgroup.results.reproduction.memories import has_memory, modules_of, name_of, word, written
-from vkgroup.results.reproduction.values import Array, Encoder, Json, contents
+from vkgroup.results.reproduction.values import (
+    Array,
+    Encoder,
+    Json,
+    contents,
+    has_memory,
+    modules_of,
+    name_of,
+    word,
+    written,
+)
 from vkgroup.spirv import Module
 
 MOST_STEPS = 24
@@ -26,12 +35,6 @@ Note = Callable[[list[Json]], None]
 
 class Tap:
     """Writes down the steps of one device, from when it is made until it is closed.
-
-    Parameters
-    ----------
-    device : stays as it is, but for the methods that are listened to.
-    encoder : writes values.
-    note : see `Note`.
 
     Attributes
     ----------

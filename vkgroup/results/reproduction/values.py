@@ -8,7 +8,7 @@ The JSON of a value is the value itself where JSON has it, and else an object wi
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict
 from itertools import count
@@ -28,22 +28,84 @@ from vkgroup.dispatch import (
     Instance,
     Triangles,
 )
+from vkgroup.dispatch.slots import Slot, slots_of
 from vkgroup.errors import InvalidInput
-from vkgroup.results.reproduction.memories import word
 from vkgroup.sampler import Sampler
 from vkgroup.spirv import Module
+
+
+def modules_of(given: Any) -> Iterator[Module]:
+    """Go over the shaders in arguments."""
+    if isinstance(given, Module):
+        yield given
+    elif isinstance(given, HitGroup):
+        yield from modules_of([source for _, source in given.sources()])
+    elif isinstance(given, Mapping):
+        yield from modules_of(list(given.values()))
+    elif isinstance(given, list | tuple):
+        for part in given:
+            yield from modules_of(part)
+
+
+def slot_of(key: Any, modules: Iterable[Module]) -> Slot | None:
+    """Return the place that a binding's key means."""
+    slots = slots_of([binding for module in modules for binding in module.reflection.bindings])
+    return next((slot for slot in slots if slot.matches(key)), None)
+
+
+def word(key: Any) -> str:
+    """Return a key as a part of a file's name."""
+    text = "-".join(map(str, key)) if isinstance(key, tuple) else str(key)
+    return "".join(letter if letter.isalnum() or letter in "-_" else "_" for letter in text)[:60]
+
+
+def name_of(key: Any, modules: Iterable[Module]) -> str:
+    """Return what files call a binding: the shader's name of it, if it has one."""
+    slot = slot_of(key, modules)
+    return word(key if slot is None else slot.key)
+
+
+def parts_of(value: Any) -> list[Any]:
+    """Return what a binding's value consists of: images without their samplers, each of several."""
+    return [part for one in value for part in parts_of(one)] if isinstance(value, list | tuple) else [value]
+
+
+def has_memory(value: Any) -> bool:
+    """Whether a value is memory of the device, or holds some."""
+    return any(isinstance(part, Buffer | Image) for part in parts_of(value))
+
+
+def written(given: Mapping[str, Any]) -> dict[str, Buffer | Image]:
+    """Return the memory in arguments that the work may write to, by what files call it.
+
+    Parameters
+    ----------
+    given : ``bindings``, the shaders, and what draws have besides: ``colors`` and ``depth``.
+    """
+    modules = list(modules_of({name: value for name, value in given.items() if name != "bindings"}))
+    named: dict[str, Any] = {}
+    for key, value in (given.get("bindings") or {}).items():
+        slot = slot_of(key, modules)
+        if slot is not None and slot.writable:
+            named[word(slot.key)] = value
+    named.update({word(key): value for key, value in (given.get("colors") or {}).items()})
+    named["depth"] = given.get("depth")
+    found: dict[str, Buffer | Image] = {}
+    for name, value in named.items():
+        parts = [part for part in parts_of(value) if isinstance(part, Buffer | Image)]
+        for n, memory in enumerate(parts):
+            # Of several samples, an image cannot be read.
+            if not (isinstance(memory, Image) and memory.samples > 1):
+                found[name if len(parts) == 1 else f"{name}-{n}"] = memory
+    return found
+
 
 Array = npt.NDArray[Any]
 Json = Any
 
 
 class Files:
-    """The arrays of a folder: each content is written once.
-
-    Parameters
-    ----------
-    folder : where the names of files begin.
-    """
+    """The arrays of a folder: each content is written once."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -69,13 +131,7 @@ class Files:
 
 
 def load(folder: Path, file: str) -> Array:
-    """Read an array of a folder.
-
-    Raises
-    ------
-    InvalidInput
-        There is no such file inside of the folder, or it is no array.
-    """
+    """Read an array of a folder."""
     path = folder / file
     if not path.resolve().is_relative_to(folder.resolve()):
         raise InvalidInput(f"{folder}: {file} lies outside of the folder; make the folder again.")
@@ -98,11 +154,6 @@ def contents(buffer: Buffer) -> Array:
 
 class Encoder:
     """Writes values down.
-
-    Parameters
-    ----------
-    files : takes the arrays.
-    module : takes a module, and returns the file that it is in.
 
     Attributes
     ----------
@@ -186,16 +237,7 @@ class Encoder:
 
 
 class Decoder:
-    """Makes values again, on a device.
-
-    Parameters
-    ----------
-    folder : holds the files.
-    device : what memory is made on.
-    module : file → module.
-    stack : frees what was made.
-    as_arrays : whether buffers become arrays: then a run gives back what it wrote, and what of it is defined.
-    """
+    """Makes values again, on a device."""
 
     def __init__(
         self,
@@ -211,13 +253,7 @@ class Decoder:
         self.memory: dict[int, Buffer | Image] = {}
 
     def decode(self, value: Json) -> Any:
-        """Return the value of its JSON.
-
-        Raises
-        ------
-        InvalidInput
-            It is nothing that `Encoder` writes.
-        """
+        """Return the value of its JSON."""
         if not isinstance(value, dict):
             if value is None or isinstance(value, bool | int | float | str):
                 return value

@@ -9,13 +9,29 @@ from typing import Any
 
 import distributed
 import msgspec
+from distributed import Nanny, Scheduler, SpecCluster
 
 from vkgroup.device import DeviceInfo
 from vkgroup.errors import InvalidInput, NoDevice
 from vkgroup.runner import multi_device
-from vkgroup.runner.cluster.local import local_scheduler
 from vkgroup.runner.cluster.offer import KEY, Offer, silence
-from vkgroup.runner.cluster.serving import CONNECT_SECONDS, no_scheduler
+from vkgroup.runner.cluster.serving import CONNECT_SECONDS, members, no_scheduler, options
+
+
+@contextmanager
+def local_scheduler(devices: Sequence[DeviceInfo], jobs: int | None = None) -> Iterator[str]:
+    """Start a scheduler in this process, and a worker for each device; both end with the block."""
+    workers = {
+        number: {"cls": Nanny, "options": {**options(member), "host": "127.0.0.1"}}
+        for number, member in enumerate(members(devices, jobs))
+    }
+    scheduler = {
+        "cls": Scheduler,
+        "options": {"host": "127.0.0.1", "dashboard": False, "dashboard_address": "127.0.0.1:0", "port": 0},
+    }
+    with SpecCluster(workers=workers, scheduler=scheduler, silence_logs=50) as cluster:
+        yield cluster.scheduler_address
+
 
 LOCAL = "local"
 """The address of a temporary cluster of this host's devices."""
@@ -43,13 +59,7 @@ class Cluster:
         self.own = tuple(own)
 
     def workers(self) -> dict[str, tuple[Offer, int]]:
-        """Return each worker's offer and the number of batches that it takes at the same time, by address.
-
-        Raises
-        ------
-        OSError
-            The scheduler does not answer.
-        """
+        """Return each worker's offer and the number of batches that it takes at the same time, by address."""
         workers = {}
         for address, worker in self.client.scheduler_info(n_workers=-1)["workers"].items():
             try:
@@ -69,13 +79,6 @@ def connected(address: str, jobs: int | None = None, choice: str | None = None) 
     address : the scheduler's (``tcp://host:8786``; the scheme may be left out), the JSON file that it wrote
         (``dask scheduler --scheduler-file``), or ``local``: a temporary cluster of this host's devices.
     jobs, choice : worker processes and devices of a local cluster, as ``vkgroup conform`` takes them.
-
-    Raises
-    ------
-    NoDevice
-        No scheduler answers there.
-    InvalidInput
-        The text is neither an address nor a scheduler's file.
     """
     silence()
     own: Sequence[DeviceInfo] = ()
@@ -94,13 +97,7 @@ def connected(address: str, jobs: int | None = None, choice: str | None = None) 
 
 
 def scheduler_address(given: str) -> str:
-    """Return a scheduler's address, read from the scheduler's file where that is given.
-
-    Raises
-    ------
-    InvalidInput
-        The file is not a scheduler's, or the address has no port.
-    """
+    """Return a scheduler's address, read from the scheduler's file where that is given."""
     if given.endswith(".json") or Path(given).is_file():
         try:
             return msgspec.json.decode(Path(given).read_bytes(), type=_SchedulerFile).address

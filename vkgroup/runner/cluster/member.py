@@ -47,13 +47,7 @@ class Outcome:
 
 
 def judge(setup: DeviceSetup, batch: Work, alone: bool) -> Outcome:
-    """Judge a batch on the device of the Dask worker that this runs on.
-
-    Parameters
-    ----------
-    setup : its device is replaced by the worker's.
-    alone : whether no other batch may run on the device meanwhile.
-    """
+    """Judge a batch on the device of the Dask worker that this runs on."""
     return _member().judge(setup, batch, alone)
 
 
@@ -69,13 +63,7 @@ def _member() -> Member:
 
 
 class Member(WorkerPlugin):
-    """A Dask worker's device, and the processes that judge on it.
-
-    Parameters
-    ----------
-    offer : the device.
-    capabilities : what it can do.
-    """
+    """A Dask worker's device, and the processes that judge on it."""
 
     name = KEY
 

@@ -64,7 +64,7 @@ class Offer:
     Attributes
     ----------
     device : the device as its host names it.
-    model : see `vkgroup.runner.device_model.model_of`; devices of one model share a run.
+    model : see `vkgroup.runner.scheduler.model_of`; devices of one model share a run.
     jobs : batches that it judges at the same time.
     host : the name of the worker's host.
     build : the worker's vkgroup; see `build`.

@@ -29,8 +29,7 @@ from vkgroup.runner.cluster.connecting import Cluster
 from vkgroup.runner.cluster.member import Outcome
 from vkgroup.runner.cluster.offer import Offer
 from vkgroup.runner.pool import GRACE_SECONDS
-from vkgroup.runner.quarantine import Quarantine
-from vkgroup.runner.retry import BatchResults, Retry, Work, WorkerFailure
+from vkgroup.runner.retry import BatchResults, Quarantine, Retry, Work, WorkerFailure
 from vkgroup.runner.scheduler import DeviceSetup
 
 PATIENCE_SECONDS = 60.0
@@ -42,11 +41,6 @@ AHEAD = 2
 
 class ClusterScheduler:
     """All workers of a cluster that have a device of one model; see `vkgroup.runner.scheduler.Scheduler`.
-
-    Parameters
-    ----------
-    cluster : the cluster. Workers that join later take part, too.
-    offer : the offer of one of the workers.
 
     Raises
     ------
@@ -80,15 +74,7 @@ class ClusterScheduler:
         deadline: float = math.inf,
         start_early: bool = False,
     ) -> ResultStream:
-        """Judge all batches; see `vkgroup.runner.scheduler.Scheduler`. The workers have started already.
-
-        Raises
-        ------
-        NoDevice
-            No worker with the device is left, or the scheduler is gone.
-        InvalidInput
-            The scheduler has no vkgroup.
-        """
+        """Judge all batches; see `vkgroup.runner.scheduler.Scheduler`. The workers have started already."""
         exchange = _Exchange(self._cluster, self._offer, self._members)
         self._judging = _Judging(exchange, setup, deadline)
         try:

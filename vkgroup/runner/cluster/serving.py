@@ -9,19 +9,69 @@ import socket
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from distributed import Nanny, Security
 from distributed.comm.core import connect
 
-from vkgroup.device import DeviceInfo
+from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.errors import NoDevice
-from vkgroup.runner.cluster.describe import describe
+from vkgroup.opening import open_device
 from vkgroup.runner.cluster.member import Member
 from vkgroup.runner.cluster.offer import KEY, Offer, build, silence
-from vkgroup.runner.device_model import model_of
+from vkgroup.runner.messages import Failure
 from vkgroup.runner.pool import default_jobs
+from vkgroup.runner.scheduler import model_of
+from vkgroup.runner.worker_process import WorkerDied, WorkerProcess
+
+SECONDS = 60.0
+"""Seconds that a driver may take."""
+
+
+@dataclass(frozen=True)
+class DescribeSetup:
+    """Setup of a worker that answers every job with the capabilities of its device."""
+
+    device: DeviceInfo
+    timeout: float = SECONDS
+
+    def open(self) -> DescribeSession:
+        """Open the device and read its capabilities."""
+        with open_device(self.device) as device:
+            return DescribeSession(device.capabilities)
+
+
+@dataclass(frozen=True)
+class DescribeSession:
+    """The capabilities of a device that is closed again."""
+
+    capabilities: Capabilities
+
+    def perform(self, job: object) -> Capabilities:
+        """Return the capabilities."""
+        return self.capabilities
+
+    def close(self) -> None:
+        """Do nothing: the device is closed."""
+
+
+def describe(device: DeviceInfo) -> Capabilities:
+    """Return a device's capabilities, read in another process."""
+    try:
+        worker = WorkerProcess(DescribeSetup(device), start_seconds=SECONDS)
+        try:
+            answer = worker.ask("describe", SECONDS)
+        finally:
+            worker.close()
+    except (WorkerDied, NoDevice) as error:
+        raise NoDevice(f"{device.name} ({device.manifest}) cannot be opened: {error}") from error
+    if isinstance(answer, Failure):
+        raise NoDevice(f"{device.name} ({device.manifest}) cannot be opened: {answer.message}")
+    assert isinstance(answer, Capabilities)
+    return answer
+
 
 CONNECT_SECONDS = 10.0
 """Seconds that a scheduler may take to answer."""
@@ -31,17 +81,7 @@ LEAVE_SECONDS = 2.0
 
 
 def members(devices: Sequence[DeviceInfo], jobs: int | None = None) -> list[Member]:
-    """Return the members that announce devices, each with its part of the jobs.
-
-    Parameters
-    ----------
-    jobs : worker processes of all devices together; by default the number that suits this machine.
-
-    Raises
-    ------
-    NoDevice
-        A device cannot be opened.
-    """
+    """Return the members that announce devices, each with its part of the jobs."""
     each = max(1, (jobs or default_jobs(len(devices))) // len(devices))
     known = {device: describe(device) for device in dict.fromkeys(devices)}
     made = []
@@ -74,17 +114,6 @@ async def serve(address: str, served: Sequence[Member], started: Callable[[], ob
     """Serve a cluster until its scheduler ends or this process is asked to (SIGINT, SIGTERM).
 
     A worker that dies is started again.
-
-    Parameters
-    ----------
-    address : the scheduler's.
-    started : called when all workers have registered with the scheduler.
-
-    Raises
-    ------
-    NoDevice
-        No scheduler answers there, or the worker of a device ended before the scheduler. The other devices
-        are served until the end.
     """
     silence()
     stop = asyncio.Event()

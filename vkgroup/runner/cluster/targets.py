@@ -25,13 +25,6 @@ def targets(cluster: Cluster, choice: str | None) -> list[Target]:
     ----------
     choice : ``all``, parts of names with commas between them, or what `vkgroup.open` takes except files; None
         takes the best device. A temporary cluster of this host has its devices chosen already.
-
-    Raises
-    ------
-    NoDevice
-        No worker has such a device.
-    InvalidInput
-        Workers that have it run another vkgroup.
     """
     workers = _announced(cluster)
     chosen: dict[str, Offer] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -10,8 +11,81 @@ from typing import Any
 from vkgroup.bench.compare import Comparison, between
 from vkgroup.choices import BENCH_THRESHOLD
 from vkgroup.errors import InvalidInput
-from vkgroup.results.diff.capability import CapabilityChange, capability_changes
 from vkgroup.results.record import AGAINST_THE_DEVICE, Results, RunInfo, RunRecord, Status
+
+_GROUPS = {"features": "feature", "extensions": "extension", "limits": "limit"}
+_ORDER = ("property", *_GROUPS.values(), "experiment")
+_SENTENCES = ("status", "sentence")
+# Identifies a board, and is not a capability.
+_BOARD = ("uuid",)
+
+
+@dataclass(frozen=True)
+class CapabilityChange:
+    """One difference between two devices, or between two drivers of one device.
+
+    Attributes
+    ----------
+    group : ``"feature"``, ``"extension"``, ``"limit"``, ``"property"`` (all else that is declared) or
+        ``"experiment"`` (the probe's observation).
+    name : Vulkan's name if there is one, else the dotted name in `vkgroup.device.Capabilities`.
+    old, new : the values; None if missing. For a feature or another member of a set, True if present.
+    """
+
+    group: str
+    name: str
+    old: Any
+    new: Any
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the change as plain JSON data."""
+        return {"group": self.group, "name": self.name, "old": self.old, "new": self.new}
+
+
+def capability_changes(
+    old: Mapping[str, Any],
+    new: Mapping[str, Any],
+    old_experiments: Mapping[str, Any] | None = None,
+    new_experiments: Mapping[str, Any] | None = None,
+) -> tuple[CapabilityChange, ...]:
+    """Compare the capabilities of two devices."""
+    before, after = dict(_facts(old)), dict(_facts(new))
+    if old_experiments is not None and new_experiments is not None:
+        before |= dict(_sentences(old_experiments))
+        after |= dict(_sentences(new_experiments))
+    changed = [key for key in {**before, **after} if before.get(key) != after.get(key)]
+    changed.sort(key=lambda key: (_ORDER.index(key[0]), key[1]))
+    return tuple(CapabilityChange(*key, before.get(key), after.get(key)) for key in changed)
+
+
+def _facts(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], Any]]:
+    """Yield each fact by its group and name."""
+    for name, value in data.items():
+        if name in _BOARD:
+            continue
+        group = _GROUPS.get(name)
+        yield from _flat(group or "property", "" if group else name, value)
+
+
+def _flat(group: str, name: str, value: Any) -> Iterator[tuple[tuple[str, str], Any]]:
+    """Yield the facts in a value: entries of tables by name, members of sets (lists of words or tables)."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _flat(group, f"{name}.{key}" if name else str(key), inner)
+    elif isinstance(value, list) and value and all(isinstance(one, str | dict) for one in value):
+        for one in value:
+            member = one if isinstance(one, str) else json.dumps(one, sort_keys=True)
+            yield (group, f"{name}.{member}" if name else member), True
+    elif value != []:
+        yield (group, name), value
+
+
+def _sentences(experiments: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], Any]]:
+    for name, seen in experiments.items():
+        if isinstance(seen, dict):
+            words = [str(seen[key]) for key in _SENTENCES if key in seen]
+            yield ("experiment", name), ": ".join(words)
+
 
 _RAN = (Status.PASS, Status.UNDEFINED)
 """Statuses of cases that ran without a verdict against the device."""
@@ -144,26 +218,13 @@ def _finite(number: float) -> float | None:
 
 
 def differences(old: RunRecord, new: RunRecord, *, threshold: float = BENCH_THRESHOLD) -> Differences:
-    """Compare two runs, whether they come from databases or from files.
-
-    Parameters
-    ----------
-    old, new : of `Database.run` or `load`; their database must still be open.
-    threshold : as in `speed_differences`.
-
-    Raises
-    ------
-    InvalidInput
-        The runs have nothing that could be compared: a probe and a benchmark run, say.
-    """
+    """Compare two runs, whether they come from databases or from files."""
     cases = None
     if old.results is not None and new.results is not None:
         cases = case_differences(old.results, new.results)
     capabilities = None
-    if old.capabilities is not None and new.capabilities is not None:
-        capabilities = capability_changes(
-            old.capabilities, new.capabilities, old.experiments, new.experiments
-        )
+    if old.declared is not None and new.declared is not None:
+        capabilities = capability_changes(old.declared, new.declared, old.experiments, new.experiments)
     speed = None
     if old.bench is not None and new.bench is not None:
         speed = speed_differences(old, new, threshold=threshold)
@@ -182,11 +243,6 @@ def speed_differences(old: RunRecord, new: RunRecord, *, threshold: float = BENC
     ----------
     threshold : part by which a time must have changed, beyond the intervals of both, to count as faster or
         slower.
-
-    Raises
-    ------
-    InvalidInput
-        The benchmarks of one run are damaged.
     """
     return between(old.bench or {}, new.bench or {}, threshold, names=(old.info.id, new.info.id))
 
@@ -210,10 +266,6 @@ def case_differences(old: Results, new: Results) -> CaseDifferences:
 
 def became(before: Mapping[str, Status], after: Mapping[str, Status]) -> dict[str, list[str]]:
     """Group the cases of two runs by their change.
-
-    Parameters
-    ----------
-    before, after : the status of each case in the old and in the new run.
 
     Returns
     -------
@@ -248,7 +300,7 @@ def _what(run: RunRecord) -> str:
 def _parts(run: RunRecord) -> Iterator[str]:
     if run.results is not None:
         yield "results of cases"
-    if run.capabilities is not None:
+    if run.declared is not None:
         yield "capabilities"
     if run.bench is not None:
         yield "benchmarks"
