@@ -40,6 +40,10 @@ class Family(Protocol):
     def name(self) -> str:
         """The family's name, unique among the families, by which workers find it."""
 
+    @property
+    def categories(self) -> tuple[str, ...]:
+        """The categories of the family's cases."""
+
     def cases(self) -> Iterable[AnyCase]:
         """Return every case of the family, in the order in which they are listed; needs no device."""
 
@@ -93,6 +97,7 @@ class TableFamily(Generic[Axes]):
     ----------
     name, missing, judge : see `Family`.
     table : yields every case.
+    category : of all cases; by default the family's name.
     batch_key : see `Family`; by default each case is alone in its batch.
     batch, llvm_batch : cases of a batch at most, and on lavapipe, whose compiler's time grows faster than the
         shader; 0 where that makes no difference.
@@ -105,6 +110,12 @@ class TableFamily(Generic[Axes]):
     batch_key: Callable[[TableCase[Axes]], Hashable] = lambda case: case
     batch: int = 32
     llvm_batch: int = 0
+    category: str = ""
+
+    @property
+    def categories(self) -> tuple[str, ...]:
+        """The category."""
+        return (self.category or self.name,)
 
     def cases(self) -> tuple[TableCase[Axes], ...]:
         """Return every case, in the order in which they are listed."""
@@ -123,10 +134,12 @@ class JointFamily:
     Attributes
     ----------
     parts : families by the first value of their cases' axes; under "" that of all other cases.
+    categories : see `Family`.
     """
 
     name: str
     parts: Mapping[str, Family]
+    categories: tuple[str, ...]
 
     def cases(self) -> tuple[AnyCase, ...]:
         """Return every case, part by part."""

@@ -22,6 +22,7 @@ from vkgroup.conformance.run_program import Words, run_program
 from vkgroup.conformance.stages import FRAMEBUFFER
 from vkgroup.conformance.verdict import judge
 from vkgroup.device import Capabilities
+from vkgroup.spec.categories import Category
 from vkgroup.spirv import Module
 
 BATCH = 32
@@ -62,6 +63,7 @@ class SubgroupFamily:
     """
 
     name = "subgroup"
+    categories = tuple(category.value for category in Category)
     batch, llvm_batch = BATCH, LLVM_BATCH
     special_floats = True
 

@@ -8,6 +8,8 @@ from vkgroup.conformance.quad_control.scenes import FULL_QUADS
 from vkgroup.conformance.quad_control.votes import QuadVotes
 
 QUAD_CONTROL = JointFamily(
-    "quad_control", {"": QuadVotes(), "scene": FULL_QUADS, "derivative_group": DERIVATIVE_GROUPS}
+    "quad_control",
+    {"": QuadVotes(), "scene": FULL_QUADS, "derivative_group": DERIVATIVE_GROUPS},
+    ("quad_control",),
 )
 """VK_KHR_shader_quad_control and VK_KHR_compute_shader_derivatives."""

@@ -29,6 +29,7 @@ class QuadVotes(SubgroupFamily):
     """Votes of quads, the part of the family `quad_control` that has the programs of subgroup operations."""
 
     name = "quad_control"
+    categories = ("quad_control",)
     special_floats = False
 
     def cases(self) -> tuple[Case, ...]:

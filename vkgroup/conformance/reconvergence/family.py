@@ -31,6 +31,7 @@ class ReconvergenceFamily:
     """Random programs and single constructs, compared with a simulation of the specifications' rules."""
 
     name = "reconvergence"
+    categories = ("reconvergence",)
 
     def cases(self) -> Iterable[ReconvergenceCase]:
         """Return every case."""

@@ -67,7 +67,13 @@ def _judge(executor: Executor, cases: list[TerminationCase]) -> list[Verdict]:
 
 
 TERMINATED_FRAGMENTS = TableFamily(
-    "leaving", all_cases, _missing, _judge, lambda case: TESTS[case.axes.test].verb, batch=8
+    "leaving",
+    all_cases,
+    _missing,
+    _judge,
+    lambda case: TESTS[case.axes.test].verb,
+    batch=8,
+    category="reconvergence",
 )
 """Fragments that are demoted, terminated or discarded, and the masks of the remaining ones."""
 

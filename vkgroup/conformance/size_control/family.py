@@ -78,5 +78,6 @@ def _judge_one(executor: Executor, case: SizeCase) -> Verdict:
 SIZE_CONTROL = JointFamily(
     "size_control",
     {"properties": DECLARED, "": TableFamily("sizes", _cases, _missing, _judge)},
+    ("size_control", _SEVERAL),
 )
 """Varying, required and full subgroups, in every stage, and what a device declares of them."""

@@ -36,6 +36,7 @@ class HlslFamily(SubgroupFamily):
     """The wave and quad intrinsics of Shader Model 6.0."""
 
     name = "hlsl"
+    categories = ("hlsl",)
     batch, llvm_batch = 24, 8
     special_floats = False
 

@@ -37,6 +37,7 @@ class LegacyBallotFamily(SubgroupFamily):
     """SPV_KHR_shader_ballot, SPV_KHR_subgroup_vote, GL_ARB_shader_ballot and GL_ARB_shader_group_vote."""
 
     name = "legacy_ballot"
+    categories = ("legacy_ballot",)
     batch, llvm_batch = 24, 12
     special_floats = False
 
