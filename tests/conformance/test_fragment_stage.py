@@ -16,7 +16,7 @@ from vkgroup.conformance import Status, cases_by_name, support
 from vkgroup.conformance.cases import subgroup_cases
 from vkgroup.conformance.stages import LANES, FragmentStage
 from vkgroup.conformance.stages.base import group_of_block
-from vkgroup.conformance.stages.fragment import quad_of
+from vkgroup.conformance.stages.pixels import quad_of
 from vkgroup.conformance.verdict import judge
 from vkgroup.device import Subgroup
 from vkgroup.opening import open_device

@@ -15,7 +15,7 @@ from vkgroup.conformance import Status, cases_by_name, support
 from vkgroup.conformance.cases import subgroup_cases
 from vkgroup.conformance.poison import POISON
 from vkgroup.conformance.stages import FRAMEBUFFER, stage_of
-from vkgroup.conformance.stages.graphics import INTERFACES
+from vkgroup.conformance.stages.interfaces import INTERFACES
 from vkgroup.device import Subgroup, query
 from vkgroup.opening import open_device
 from vkgroup.opening import select as select_device

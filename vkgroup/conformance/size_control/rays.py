@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vkgroup.conformance.size_control.shaders import observing
-from vkgroup.conformance.stages.rays import RAY_INTERFACES
+from vkgroup.conformance.stages.interfaces import RAY_INTERFACES
 
 INVOCATIONS = RAY_INTERFACES["raygen"](False).least
 """Launched invocations; each starts one ray or call where another stage is observed."""

@@ -25,7 +25,7 @@ from vkgroup.conformance.size_control.shaders import (
     segments,
     workgroup_shader,
 )
-from vkgroup.conformance.stages.rays import RAY_INTERFACES
+from vkgroup.conformance.stages.interfaces import RAY_INTERFACES
 from vkgroup.conformance.support import STAGE_FEATURES
 from vkgroup.conformance.tracing import trace
 from vkgroup.device import Capabilities
