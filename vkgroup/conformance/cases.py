@@ -13,7 +13,6 @@ from operator import attrgetter
 
 from vkgroup.conformance.barriers import BARRIERS, Barrier
 from vkgroup.conformance.case import Case
-from vkgroup.conformance.long_vectors import takes
 from vkgroup.conformance.operands import choices, represents
 from vkgroup.conformance.patterns import PATTERNS, patterns_of
 from vkgroup.conformance.shapes import SHAPES
@@ -23,7 +22,7 @@ from vkgroup.spec import stages
 from vkgroup.spec.categories import Category
 from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
 from vkgroup.spec.limits import QUAD_SIZE, SUBGROUP_SIZES
-from vkgroup.spec.operations import BUILTIN_VARIABLES, BuiltinVariable, Operation
+from vkgroup.spec.operations import BUILTIN_VARIABLES, BuiltinVariable, OperandKind, Operation
 from vkgroup.spec.stages import WORKGROUP_STAGES, Stage
 from vkgroup.spec.types import LONG_TYPES, GlslType
 
@@ -172,9 +171,14 @@ def _operation_cases(operation: Operation, stage: str) -> Iterator[Case]:
     yield from _long_cases(operation, stage)
 
 
+def _takes_value(operation: Operation) -> bool:
+    """Whether an operation takes a value of any type."""
+    return bool(operation.operands) and operation.operands[0].kind is OperandKind.VALUE
+
+
 def _long_cases(operation: Operation, stage: str) -> Iterator[Case]:
     """Yield the cases of vectors of eight components: representatives, for a component is like another."""
-    scalars = {type_.scalar for type_ in operation.types} if takes(operation) else set()
+    scalars = {type_.scalar for type_ in operation.types} if _takes_value(operation) else set()
     for type_ in LONG_TYPES.values():
         for operand in choices(operation.name) or ("",):
             case = Case(operation.category.value, stage, operation.name, type_.name, "all", "exact", operand)

@@ -11,6 +11,29 @@ from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
+class Leave:
+    """A way in which fragments leave: the GLSL statement, its extension, and the Vulkan feature it needs."""
+
+    statement: str
+    extension: str = ""
+    feature: str = ""
+
+    @property
+    def features(self) -> list[str]:
+        """The Vulkan features that it needs."""
+        return [self.feature] if self.feature else []
+
+
+LEAVES: dict[str, Leave] = {
+    "": Leave(""),
+    "discard": Leave("discard"),
+    "demote": Leave("demote", "GL_EXT_demote_to_helper_invocation", "shaderDemoteToHelperInvocation"),
+    "terminate": Leave("terminateInvocation", "GL_EXT_terminate_invocation", "shaderTerminateInvocation"),
+}
+"""All ways by name; "" where no fragment leaves."""
+
+
+@dataclass(frozen=True)
 class Pattern:
     """One way in which some invocations of a subgroup are active and others are not.
 
@@ -28,7 +51,7 @@ class Pattern:
     partial : the workgroup's size is no multiple of any subgroup size above 1.
     least_size : the smallest subgroup size at which any invocation is active.
     demotes : invocations may turn into helper invocations on the way, which take part without a record.
-    extension : the GLSL extension that the code needs, or "".
+    leave : the way in which fragments leave, of `LEAVES`.
     """
 
     name: str
@@ -40,12 +63,7 @@ class Pattern:
     partial: bool = False
     least_size: int = 1
     demotes: bool = False
-    extension: str = ""
-
-    @property
-    def sites(self) -> int:
-        """The number of places of observation in the code."""
-        return self.code.count("@OBSERVE(")
+    leave: Leave = LEAVES[""]
 
 
 _DATA_MASK = "inputs[MASK_BASE + own] != 0u"
@@ -129,6 +147,14 @@ _TABLE = (
 PATTERNS: dict[str, Pattern] = {pattern.name: pattern for pattern in _TABLE}
 """All patterns of compute shaders by name, in the order in which cases are listed."""
 
+
+def _leaving(name: str, sentence: str, active: str = "true") -> Pattern:
+    """Return a pattern in which every third lane's fragment leaves before the others observe."""
+    leave = LEAVES[name]
+    code = f"if (lane % 3u == 2u) {leave.statement};\n    @OBSERVE(0u)"
+    return Pattern(name, sentence, active, code, demotes=active == "true", leave=leave)
+
+
 _FRAGMENT_TABLE = (
     PATTERNS["all"],
     replace(
@@ -136,28 +162,9 @@ _FRAGMENT_TABLE = (
         sentence="by all fragments of a target of odd width and height, whose edges need helper invocations",
     ),
     *(PATTERNS[name] for name in ("odd", "data_mask", "nested", "loop", "early_return")),
-    Pattern(
-        "discard",
-        "after some fragments have been discarded",
-        "true",
-        "if (lane % 3u == 2u) discard;\n    @OBSERVE(0u)",
-        demotes=True,
-    ),
-    Pattern(
-        "demote",
-        "after some fragments have become helper invocations",
-        "true",
-        "if (lane % 3u == 2u) demote;\n    @OBSERVE(0u)",
-        demotes=True,
-        extension="GL_EXT_demote_to_helper_invocation",
-    ),
-    Pattern(
-        "terminate",
-        "after some fragments have been terminated",
-        "lane % 3u != 2u",
-        "if (lane % 3u == 2u) terminateInvocation;\n    @OBSERVE(0u)",
-        extension="GL_EXT_terminate_invocation",
-    ),
+    _leaving("discard", "after some fragments have been discarded"),
+    _leaving("demote", "after some fragments have become helper invocations"),
+    _leaving("terminate", "after some fragments have been terminated", "lane % 3u != 2u"),
 )
 
 FRAGMENT_PATTERNS: dict[str, Pattern] = {pattern.name: pattern for pattern in _FRAGMENT_TABLE}

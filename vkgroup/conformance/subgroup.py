@@ -13,9 +13,8 @@ from vkgroup.conformance.case import Case
 from vkgroup.conformance.cases import subgroup_cases
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.glsl_types import planes
+from vkgroup.conformance.glsl_types import is_long, planes
 from vkgroup.conformance.instances import Instances, read
-from vkgroup.conformance.long_vectors import is_long
 from vkgroup.conformance.patterns import patterns_of
 from vkgroup.conformance.program import Program, Spelling, build, result_type
 from vkgroup.conformance.run_program import Words, run_program

@@ -5,7 +5,7 @@ from __future__ import annotations
 from vkgroup.conformance.barriers import BARRIERS
 from vkgroup.conformance.case import Case
 from vkgroup.conformance.declared import lacking_stages
-from vkgroup.conformance.long_vectors import is_long
+from vkgroup.conformance.glsl_types import is_long
 from vkgroup.conformance.operands import choices
 from vkgroup.conformance.patterns import patterns_of
 from vkgroup.conformance.stages import FRAMEBUFFER, GROUP_CELLS, stage_of
@@ -25,9 +25,6 @@ STAGE_FEATURES: dict[str, tuple[str, ...]] = {
     if stage.features or stage.store_feature
 }
 """The features that cases of a stage need."""
-
-# The features of the patterns in which fragments leave.
-_LEAVES = {"demote": "shaderDemoteToHelperInvocation", "terminate": "shaderTerminateInvocation"}
 
 _DRAWN = stages_of(Pipeline.PRIMITIVES) + stages_of(Pipeline.MESHES)
 
@@ -68,9 +65,7 @@ def _missing_subgroup(case: Case, capabilities: Capabilities) -> list[str]:
     if subgroup_size(case, capabilities) < pattern.least_size:
         needs.append(f"a subgroup size of at least {pattern.least_size} (smaller ones execute nothing)")
     needs += _missing_stage(case, capabilities)
-    leaves = _LEAVES.get(case.pattern)
-    if leaves is not None and leaves not in capabilities.features:
-        needs.append(leaves)
+    needs += [feature for feature in pattern.leave.features if feature not in capabilities.features]
     in_workgroups = case.stage in WORKGROUP_STAGES
     observed = not in_workgroups or not pattern.uniform or case.operation in BARRIERS
     if observed and not has_ballot(capabilities):

@@ -10,9 +10,9 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vkgroup.conformance.comparison import Expected
+from vkgroup.conformance.fragment.derivatives import DERIVATIVES, derivatives_of, f_of
 from vkgroup.conformance.fragment.drawn import Drawn, Expect, Indices, Probe
 from vkgroup.conformance.fragment.scenes import SCENES
 from vkgroup.conformance.fragment.votes import votes
@@ -20,7 +20,6 @@ from vkgroup.conformance.instances import unpack
 from vkgroup.reference.registry import reference_of
 
 SELF = "x | y << 8 | layer << 16"
-F = "float((x * 73u + y * 151u + x * y * 29u) % 256u)"
 SLOPE = (3, -5)
 G = "3.0 * gl_FragCoord.x - 5.0 * gl_FragCoord.y + 7.0"
 V = "(lane * lane + 3u)"
@@ -29,11 +28,6 @@ V = "(lane * lane + 3u)"
 def self_of(drawn: Drawn, x: Indices, y: Indices) -> Indices:
     """Return the word `self` of a pixel of the same layer."""
     return np.asarray(x | y << 8 | drawn.layer << 16)
-
-
-def f_of(x: Indices, y: Indices) -> NDArray[np.float32]:
-    """Return the value `f` of a pixel."""
-    return ((x * 73 + y * 151 + x * y * 29) % 256).astype(np.float32)
 
 
 def _swapped(bits: int, drawn: Drawn) -> Expected:
@@ -73,28 +67,9 @@ def _constant(value: float, drawn: Drawn) -> Expected:
     return Expected.one_of((np.full(drawn.count.shape, value, np.float32),), drawn.present)
 
 
-def _differences(drawn: Drawn) -> dict[str, tuple[NDArray[np.float32], NDArray[np.float32]]]:
-    """Return the differences of `f` in the quad: in x and y, each for the own row or column and the other."""
-    own, across = drawn.lane & 3, drawn.lane & 3 ^ 3
-
-    def f(lane: Indices) -> NDArray[np.float32]:
-        return f_of(*drawn.of_lane(lane))
-
-    return {
-        "x": (f(own | 1) - f(own & 2), f(across | 1) - f(across & 2)),
-        "y": (f(own | 2) - f(own & 1), f(across | 2) - f(across & 1)),
-    }
-
-
-def _derivative(axis: str, fine: bool, drawn: Drawn) -> Expected:
-    values = _differences(drawn)[axis]
-    return Expected.one_of(values[:1] if fine else values, drawn.present)
-
-
-def _width(fine: bool, drawn: Drawn) -> Expected:
-    differences = _differences(drawn)
-    sums = tuple(np.abs(dx) + np.abs(dy) for dx in differences["x"] for dy in differences["y"])
-    return Expected.one_of(sums[:1] if fine else sums, drawn.present)
+def _derivative(name: str, drawn: Drawn) -> Expected:
+    values = np.stack([f_of(*drawn.of_lane(np.full_like(drawn.lane, place))) for place in range(4)])
+    return Expected.one_of(derivatives_of(name, values, drawn.lane & 3), drawn.present)
 
 
 def _times(drawn: Drawn) -> Expected:
@@ -165,7 +140,7 @@ def _quad(name: str, call: str, expect: Expect) -> Probe:
         f"{call.replace('self', 'value')} gives the value of that pixel of the quad, of a helper invocation "
         f"where it is not covered: {_QUAD_SOURCE}"
     )
-    return Probe("quad", name, sentence, (*_ALL, *_LEAVING), expect, call, needs=("quad",))
+    return Probe(f"quad.{name}", sentence, (*_ALL, *_LEAVING), expect, call, needs=("quad",))
 
 
 _SWAPS = (("Horizontal", 1), ("Vertical", 2), ("Diagonal", 3))
@@ -184,7 +159,7 @@ _QUADS = (
 _HELPERS = (
     *(
         Probe(
-            "helper", f"flag{side}",
+            f"helper.flag{side}",
             f"gl_HelperInvocation of the {side.lower()} neighbour in the quad is true where that is not "
             "covered: KHR_shader_subgroup, section 3.8; GLSL 4.60, section 7.1.5",
             _UNCLIPPED, partial(_helper_flag, bits),
@@ -194,7 +169,7 @@ _HELPERS = (
     ),
     *(
         Probe(
-            "helper", f"demoted{side}",
+            f"helper.demoted{side}",
             f"after demote, helperInvocationEXT() of the {side.lower()} neighbour in the quad is true where "
             "that is demoted or not covered: EXT_demote_to_helper_invocation",
             ("demote",), partial(_demoted_flag, bits),
@@ -203,21 +178,21 @@ _HELPERS = (
         for side, bits in _SWAPS
     ),
     Probe(
-        "helper", "self", "gl_HelperInvocation is false of an invocation whose pixel is covered: "
+        "helper.self", "gl_HelperInvocation is false of an invocation whose pixel is covered: "
         "GLSL 4.60, section 7.1.5", _ALL, _never, "gl_HelperInvocation ? 1u : 0u",
     ),
     Probe(
-        "helper", "stores", "stores and atomics of helper invocations, and of fragments after they were "
+        "helper.stores", "stores and atomics of helper invocations, and of fragments after they were "
         "discarded or demoted, have no effect: Vulkan 1.4, Helper Invocations",
         (*_PARTLY, *_LEAVING), _times, source="count",
     ),
     Probe(
-        "helper", "before", "stores and atomics before a fragment is discarded or demoted stand: "
+        "helper.before", "stores and atomics before a fragment is discarded or demoted stand: "
         "SPIR-V 3.49.17, OpKill; EXT_demote_to_helper_invocation", _LEAVING, _shaded,
         source="before",
     ),
     Probe(
-        "helper", "color", "helper invocations, discarded and demoted fragments write no color: "
+        "helper.color", "helper invocations, discarded and demoted fragments write no color: "
         "Vulkan 1.4, Helper Invocations", (*_PARTLY, *_LEAVING), _color, source="color",
         result="float",
     ),
@@ -228,83 +203,75 @@ def _linear(name: str, slope: float) -> Probe:
     sentence = f"{name} of a linear function is its slope: {_DERIVATIVES}"
     scenes = (*_ALL, "demote")
     return Probe(
-        "derivative", f"{name}.linear", sentence, scenes, partial(_constant, slope), f"{name}(g)", "float"
+        f"derivative.{name}.linear", sentence, scenes, partial(_constant, slope), f"{name}(g)", "float"
     )
 
 
-def _difference(name: str, expect: Expect) -> Probe:
+def _difference(name: str) -> Probe:
     sentence = f"{name} is the difference of values in the quad: {_DERIVATIVES}"
     if not name.endswith("Fine"):
         sentence = f"{name} is a difference of values in the quad, of either row or column: {_DERIVATIVES}"
-    scenes = (*_ALL, "demote")
     return Probe(
-        "derivative", f"{name}.quad", sentence, scenes, expect, f"{name}(f)", "float", needs=("quad",)
-    )
+        f"derivative.{name}.quad", sentence, (*_ALL, "demote"), partial(_derivative, name), f"{name}(f)",
+        "float", needs=("quad",),
+    )  # fmt: skip
 
 
-_KINDS = ("", "Fine", "Coarse")
+_SLOPES = {"dFdx": SLOPE[0], "dFdy": SLOPE[1], "fwidth": abs(SLOPE[0]) + abs(SLOPE[1])}
 
-_SLOPES = tuple(
-    _linear(f"{stem}{kind}", slope)
-    for kind in _KINDS
-    for stem, slope in (("dFdx", SLOPE[0]), ("dFdy", SLOPE[1]), ("fwidth", abs(SLOPE[0]) + abs(SLOPE[1])))
-)
-
-_QUAD_DIFFERENCES = tuple(
-    _difference(f"{stem}{kind}", expect)
-    for kind in _KINDS
-    for stem, expect in (
-        ("dFdx", partial(_derivative, "x", kind == "Fine")),
-        ("dFdy", partial(_derivative, "y", kind == "Fine")),
-        ("fwidth", partial(_width, kind == "Fine")),
-    )
+_ON_DERIVATIVES = (
+    *(
+        _linear(name, next(_SLOPES[stem] for stem in _SLOPES if name.startswith(stem)))
+        for name in DERIVATIVES
+    ),
+    *(_difference(name) for name in DERIVATIVES),
 )
 
 _COVERAGE = (
     Probe(
-        "edge", "once", "where triangles share an edge, each pixel is shaded exactly once: Vulkan 1.4, Basic "
+        "edge.once", "where triangles share an edge, each pixel is shaded exactly once: Vulkan 1.4, Basic "
         "Polygon Rasterization (exactly one of the polygons produces the fragment)",
         _EDGES, _times, source="count",
     ),
     Probe(
-        "primitive", "once", "each pixel is shaded once by each triangle that covers its centre: Vulkan 1.4, "
+        "primitive.once", "each pixel is shaded once by each triangle that covers its centre: Vulkan 1.4, "
         "Basic Polygon Rasterization", ("whole", *_PARTLY), _times, source="count",
     ),
     Probe(
-        "primitive", "order", "colors are written in the order of the triangles: Vulkan 1.4, Primitive Order",
+        "primitive.order", "colors are written in the order of the triangles: Vulkan 1.4, Primitive Order",
         ("strip", "overlap"), _color, source="color", result="float",
     ),
     Probe(
-        "primitive", "coordinate", "gl_FragCoord is the pixel's centre: GLSL 4.60, section 7.1.5",
+        "primitive.coordinate", "gl_FragCoord is the pixel's centre: GLSL 4.60, section 7.1.5",
         ("whole", *_PARTLY), _centre, "uint(fract(gl_FragCoord.x) * 16.0) | uint(gl_FragCoord.y * 16.0) << 8",
     ),
     Probe(
-        "sample", "once", "with sample shading each sample of each pixel is shaded exactly once: Vulkan 1.4, "
+        "sample.once", "with sample shading each sample of each pixel is shaded exactly once: Vulkan 1.4, "
         "Sample Shading", ("samples",), _times, source="count",
     ),
     Probe(
-        "sample", "mask", "with sample shading gl_SampleMaskIn has the bit of gl_SampleID alone: "
+        "sample.mask", "with sample shading gl_SampleMaskIn has the bit of gl_SampleID alone: "
         "Vulkan 1.4, SampleMask", ("samples",),
         lambda drawn: Expected.one_of((1 << drawn.layer,), drawn.present),
         "uint(gl_SampleMaskIn[0])",
     ),
     Probe(
-        "sample", "color", "each sample keeps the color of its own invocation, or of the pixel's: "
+        "sample.color", "each sample keeps the color of its own invocation, or of the pixel's: "
         "Vulkan 1.4, Sample Shading", ("samples", "multisampled"), _color, source="color", result="float",
     ),
     Probe(
-        "sample", "shaded", "without sample shading a pixel that is covered is shaded, and no other: "
+        "sample.shaded", "without sample shading a pixel that is covered is shaded, and no other: "
         "Vulkan 1.4, Sample Shading", ("multisampled",), _at_least_once, source="count",
     ),
     Probe(
-        "draws", "counted", "each of several draws shades its pixels: Vulkan 1.4, Drawing Commands",
+        "draws.counted", "each of several draws shades its pixels: Vulkan 1.4, Drawing Commands",
         ("repeated",), _times, source="count",
     ),
 )  # fmt: skip
 
 _BY_MASK = tuple(
     Probe(
-        "subgroup", name,
+        f"subgroup.{name}",
         f"{name} is the result of the invocations in the active mask, of helper invocations too: "
         "KHR_shader_subgroup, section 8.18",
         (*_ALL, *_LEAVING), partial(_reference, name), f"{name}{V}",
@@ -322,7 +289,6 @@ _BY_MASK = tuple(
 _VOTES = votes(_ALL, _UNCLIPPED, _LEAVING)
 
 PROBES: dict[str, Probe] = {
-    f"{probe.topic}.{probe.name}": probe
-    for probe in (*_QUADS, *_HELPERS, *_SLOPES, *_QUAD_DIFFERENCES, *_COVERAGE, *_BY_MASK, *_VOTES)
+    probe.name: probe for probe in (*_QUADS, *_HELPERS, *_ON_DERIVATIVES, *_COVERAGE, *_BY_MASK, *_VOTES)
 }
-"""All probes by topic and name."""
+"""All probes by name."""

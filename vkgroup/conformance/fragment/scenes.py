@@ -41,7 +41,7 @@ class Scene:
     shared_edges : the triangles fill the target, and edges that two share go through centres of pixels.
     samples : of a pixel.
     sample_shading : whether each sample is shaded separately and has a separate record.
-    leaves : how some fragments leave on the way: "", "discard", "demote" or "terminate".
+    leaves : how some fragments leave on the way, a key of `vkgroup.conformance.patterns.LEAVES`.
     draws : how many times it is drawn.
     """
 
@@ -90,14 +90,18 @@ class Scene:
 
     @cached_property
     def gone(self) -> Flags:
-        """Which fragments leave on the way, (GRID, GRID): the twin of `GONE`."""
+        """Which fragments leave on the way, (GRID, GRID)."""
         y, x = np.indices((GRID, GRID))
-        leave = (x * 7 + y * 3 + x * y) % 5 == 0
-        return leave if self.leaves else np.zeros_like(leave)
+        return leaves_at(x, y) & bool(self.leaves)
 
 
 GONE = "(x * 7u + y * 3u + x * y) % 5u == 0u"
-"""GLSL of the fragments that leave; `Scene.gone` is the same in NumPy."""
+"""GLSL of the fragments that leave; `leaves_at` is the same in NumPy."""
+
+
+def leaves_at(x: Indices, y: Indices) -> Flags:
+    """Return whether the fragments of pixels leave."""
+    return np.asarray((x * 7 + y * 3 + x * y) % 5 == 0)
 
 
 def sides(triangle: Triangle, size: int) -> list[Indices]:

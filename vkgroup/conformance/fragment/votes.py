@@ -82,7 +82,7 @@ def votes(scenes: tuple[str, ...], unclipped: tuple[str, ...], leaving: tuple[st
     """
     by_mask = tuple(
         Probe(
-            "vote", f"{kind.lower()}.{name}",
+            f"vote.{kind.lower()}.{name}",
             f"subgroup{kind} of a predicate ({name}) votes among the active mask's invocations: {_SOURCE}",
             (*scenes, *leaving), partial(_voted, kind, name), f"subgroup{kind}({code}) ? 1u : 0u",
             needs=("vote", "ballot"),
@@ -93,12 +93,12 @@ def votes(scenes: tuple[str, ...], unclipped: tuple[str, ...], leaving: tuple[st
     return (
         *by_mask,
         Probe(
-            "vote", "helper.agrees",
+            "vote.helper.agrees",
             f"votes on gl_HelperInvocation say what its ballot says: {_SOURCE}",
             scenes, _agreeing, _AGREEMENTS, needs=("vote", "ballot"),
         ),
         Probe(
-            "vote", "helper.ballot",
+            "vote.helper.ballot",
             "subgroupBallot(gl_HelperInvocation) has the bits of the quad's pixels that are not covered and "
             f"take part: {_SOURCE}; GLSL 4.60, section 7.1.5",
             unclipped, _helpers,

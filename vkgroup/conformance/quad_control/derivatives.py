@@ -16,22 +16,14 @@ from vkgroup.conformance.comparison import Description, Expected, Flags, Index, 
 from vkgroup.conformance.declared import lacking_operations, lacking_stages
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import TableCase, TableFamily
+from vkgroup.conformance.fragment.derivatives import DERIVATIVES, F, derivatives_of, f_of
+from vkgroup.conformance.intrinsics import EXTENSION
 from vkgroup.conformance.poison import poisoned
-from vkgroup.conformance.quad_control.intrinsics import (
-    DERIVATIVES as DECLARATIONS,
-)
-from vkgroup.conformance.quad_control.intrinsics import (
-    EXTENSION,
-    SAMPLING,
-    derivative_group,
-)
 from vkgroup.conformance.quad_control.values import (
-    DERIVATIVES,
     LEVELS,
     SIDE,
-    F,
-    derivatives_of,
-    f_of,
+    derivative_group,
+    derivatives,
     image_levels,
 )
 from vkgroup.device import Capabilities
@@ -273,7 +265,7 @@ def source_of(group: str, shape: Shape, probes: list[Probe]) -> str:
         z=shape[2],
         invocations=prod(shape),
         extensions="\n".join(f"#extension {name} : require" for name in names),
-        declarations="\n".join((derivative_group(group), DECLARATIONS, SAMPLING)),
+        declarations="\n".join((derivative_group(group), derivatives())),
         places=_PLACES[group],
         probes="\n    ".join(lines),
     )

@@ -9,21 +9,21 @@ gives follows from the four pixels, whatever the branches.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.conformance.fragment.drawn import Drawn, Flags, Indices
-from vkgroup.conformance.fragment.scenes import GONE, GRID
-from vkgroup.conformance.quad_control.values import DERIVATIVES, LEVELS, SIDE, F, derivatives_of, f_of
+from vkgroup.conformance.comparison import Expected
+from vkgroup.conformance.fragment.derivatives import DERIVATIVES, F, derivatives_of, f_of
+from vkgroup.conformance.fragment.drawn import Drawn, Flags, Indices, Probe
+from vkgroup.conformance.fragment.scenes import GONE, GRID, leaves_at
+from vkgroup.conformance.quad_control.values import LEVELS, SIDE
 
 Legal = tuple[NDArray[Any], ...]
-Expect = Callable[[Drawn], Legal]
 
-LEAVES = {"": "", "terminate": "terminateInvocation", "demote": "demote"}
+AFTER = ("", "terminate", "demote")
 """How some fragments leave before the test: terminated ones are gone, demoted ones become helpers."""
 
 _COVERED = ("triangle", "dots", "strip", "overlap")
@@ -31,26 +31,25 @@ _SCENES = ("whole", "odd", *_COVERED)
 """Scenes; where helper invocations are asked for, those whose triangles lie inside the target."""
 
 
-@dataclass(frozen=True)
-class SceneTest:
-    """Something that every fragment of a scene does.
+def _test(
+    name: str,
+    sentence: str,
+    code: str,
+    legal: Callable[[Drawn], Legal],
+    scenes: tuple[str, ...] = _SCENES,
+    after: str = "",
+) -> Probe:
+    """Return a probe of every covered pixel that stays.
 
-    Attributes
+    Parameters
     ----------
-    name : its part in the name of a case.
-    sentence : what must be found, with the place that says so.
     code : GLSL that sets `result`, a float.
-    expect : returns the legal results of each pixel, arrays of (layers, GRID, GRID).
-    scenes : names of the scenes on which it is judged.
-    after : key of `LEAVES`.
+    legal : returns the legal results of each pixel, arrays of (layers, GRID, GRID).
     """
-
-    name: str
-    sentence: str
-    code: str
-    expect: Expect
-    scenes: tuple[str, ...] = _SCENES
-    after: str = ""
+    return Probe(
+        name, sentence, scenes, lambda drawn: Expected.one_of(legal(drawn), drawn.present), code, "float",
+        leaves=after,
+    )  # fmt: skip
 
 
 # --- the pixels of a quad -----------------------------------------------------------------------------------
@@ -79,10 +78,6 @@ def _branch(x: Indices, y: Indices) -> Flags:
     return np.asarray((x + 2 * y + x * y) % 3 != 1)
 
 
-def _gone(x: Indices, y: Indices) -> Flags:
-    return np.asarray((x * 7 + y * 3 + x * y) % 5 == 0)
-
-
 _GLSL = {
     "mixed": "((x * 5u + y * 3u + x * y) % 4u != 0u)",
     "rare": "((x * 3u + y * 7u) % 11u == 0u)",
@@ -104,10 +99,10 @@ def _predicate(name: str, drawn: Drawn, after: str) -> Flags:
     if name in ("helper", "covered"):
         helper = ~drawn.shaded[drawn.layer, np.minimum(y, GRID - 1), np.minimum(x, GRID - 1)]
         if after == "demote":
-            helper = helper | _gone(x, y)
+            helper = helper | leaves_at(x, y)
         return helper if name == "helper" else ~helper
     if name in ("left", "stayed"):
-        return _gone(x, y) if name == "left" else ~_gone(x, y)
+        return leaves_at(x, y) if name == "left" else ~leaves_at(x, y)
     constant = {"never": False, "always": True}.get(name)
     if constant is not None:
         return np.full(x.shape, constant)
@@ -117,7 +112,7 @@ def _predicate(name: str, drawn: Drawn, after: str) -> Flags:
 def _there(drawn: Drawn, after: str) -> Flags:
     """Return which of the four invocations are still there: all but those that terminated."""
     x, y = _pixels(drawn)
-    return ~_gone(x, y) if after == "terminate" else np.ones(x.shape, np.bool_)
+    return ~leaves_at(x, y) if after == "terminate" else np.ones(x.shape, np.bool_)
 
 
 def _vote(kind: str, values: Flags, active: Flags) -> NDArray[np.float32]:
@@ -189,30 +184,27 @@ def _call(kind: str, name: str) -> str:
     return f"quad{kind}({_GLSL[name]})"
 
 
-def _votes(after: str, names: tuple[str, ...]) -> list[SceneTest]:
-    result = []
-    for name in names:
-        scenes = _COVERED if name in ("helper", "covered") or after else _SCENES
-        for kind in ("Any", "All"):
-            prefix = f"{after}_{kind.lower()}" if after else kind.lower()
-            sentence = f"quad{kind} of the predicate {name!r} is that of the invocations that are there"
-            result.append(
-                SceneTest(
-                    f"{prefix}.{name}",
-                    f"{sentence}{_WORDS[after]}: {_SOURCE}",
-                    f"result = {_call(kind, name)} ? 1.0 : 0.0;",
-                    partial(_voted, kind, name, after),
-                    scenes,
-                    after,
-                )
-            )
-    return result
+def _votes(after: str, names: tuple[str, ...]) -> list[Probe]:
+    prefix = f"{after}_" if after else ""
+    return [
+        _test(
+            f"{prefix}{kind.lower()}.{name}",
+            f"quad{kind} of the predicate {name!r} is that of the invocations that are there"
+            f"{_WORDS[after]}: {_SOURCE}",
+            f"result = {_call(kind, name)} ? 1.0 : 0.0;",
+            partial(_voted, kind, name, after),
+            _COVERED if name in ("helper", "covered") or after else _SCENES,
+            after,
+        )
+        for name in names
+        for kind in ("Any", "All")
+    ]
 
 
-def _divergences(after: str, names: tuple[str, ...]) -> list[SceneTest]:
+def _divergences(after: str, names: tuple[str, ...]) -> list[Probe]:
     prefix = f"{after}_divergent" if after else "divergent"
     return [
-        SceneTest(
+        _test(
             f"{prefix}_{kind.lower()}.{name}",
             f"quad{kind} of the predicate {name!r} in a branch is that of the invocations that took it"
             f"{_WORDS[after]}: {_SOURCE}",
@@ -226,8 +218,8 @@ def _divergences(after: str, names: tuple[str, ...]) -> list[SceneTest]:
     ]
 
 
-def _loop(kind: str) -> SceneTest:
-    return SceneTest(
+def _loop(kind: str) -> Probe:
+    return _test(
         f"loop_{kind.lower()}.mixed",
         f"quad{kind} in a loop is that of the invocations of the quad that still loop: {_SOURCE}",
         f"""for (uint trip = 0u; trip <= (x + y) % 3u; ++trip)
@@ -239,10 +231,10 @@ def _loop(kind: str) -> SceneTest:
 _QUAD_BITS = "(subgroupBallot(true)[lane / 32u] >> (lane % 32u & ~3u)) & 15u"
 
 
-def _full(after: str) -> SceneTest:
+def _full(after: str) -> Probe:
     prefix = f"{after}_ballot" if after else "full"
     what = "those that were terminated left" if after else "all four invocations take part"
-    return SceneTest(
+    return _test(
         f"{prefix}.mask", f"the ballot has the bits of the quad as {what}: {_SOURCE}, RequireFullQuadsKHR",
         f"result = float({_QUAD_BITS});", partial(_ballot, after), _COVERED if after else _SCENES, after,
     )  # fmt: skip
@@ -252,14 +244,14 @@ _SWAPS = (("Horizontal", 1), ("Vertical", 2), ("Diagonal", 3))
 
 _FULL_QUADS = (
     _full(""),
-    SceneTest(
+    _test(
         "full.lanes", f"the four places of a quad add up to 6: {_SOURCE}, RequireFullQuadsKHR",
         "result = float((lane & 3u) + subgroupQuadSwapHorizontal(lane & 3u)"
         " + subgroupQuadSwapVertical(lane & 3u) + subgroupQuadSwapDiagonal(lane & 3u));",
         partial(_constant, 6.0),
     ),
     *(
-        SceneTest(
+        _test(
             f"full.swap{side}", f"what lies {side.lower()} in the quad is the pixel there, covered or not: "
             f"{_SOURCE}, RequireFullQuadsKHR",
             f"result = float(subgroupQuadSwap{side}(x + 64u * y));", partial(_neighbour, bits),
@@ -275,18 +267,18 @@ _SLOPE = f"vec2(x, y) * exp2(float((x / 2u + y / 2u) % {LEVELS}u)) / {SIDE}.0"
 
 _QUAD_DERIVATIVES = (
     *(
-        SceneTest(
+        _test(
             f"derivative.{name}", f"{name} in a branch that whole quads take is a difference in the quad: "
             f"{_IN_QUADS}",
             f"{_TAKEN}{name}({F});", partial(_derivative, name),
         )
         for name in DERIVATIVES
     ),
-    SceneTest(
+    _test(
         "lod.sample", f"sampling in a branch that whole quads take finds the level of the quad: {_IN_QUADS}",
         f"{_TAKEN}texture(levels, {_SLOPE}).x;", _level,
     ),
-    SceneTest(
+    _test(
         "lod.query", f"textureQueryLod in such a branch finds the level of the quad: {_IN_QUADS}",
         f"{_TAKEN}textureQueryLod(levels, {_SLOPE}).x;", _level,
     ),
@@ -306,5 +298,5 @@ _ALL = (
     *_divergences("demote", ("mixed",)),
 )
 
-TESTS: dict[str, SceneTest] = {test.name: test for test in _ALL}
+TESTS: dict[str, Probe] = {test.name: test for test in _ALL}
 """All tests by name."""
