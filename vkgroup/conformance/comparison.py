@@ -54,6 +54,7 @@ class Expected:
     defined : False where any value is legal.
     bits : whether floats must agree in every bit, and not only as numbers.
     others : further legal values, each an array.
+    mask : the bits of words that must agree, where others may differ; None for all.
     """
 
     low: Array
@@ -61,6 +62,7 @@ class Expected:
     defined: Flags
     bits: bool = True
     others: tuple[Array, ...] = ()
+    mask: Array | None = None
 
     @classmethod
     def one_of(cls, values: Sequence[Array], defined: Flags) -> Expected:
@@ -105,6 +107,8 @@ class Description:
 def legal(got: Array, expected: Expected) -> Flags:
     """Return which elements have a legal value."""
     low, high = expected.low, expected.high
+    if expected.mask is not None:
+        return np.asarray((got ^ low) & expected.mask == 0)
     if got.dtype.kind == "f" and expected.bits:
         unsigned = f"u{got.dtype.itemsize}"
         return np.asarray(got.view(unsigned) == np.ascontiguousarray(low).view(unsigned))

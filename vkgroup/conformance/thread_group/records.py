@@ -18,11 +18,6 @@ Flags = NDArray[np.bool_]
 Indices = NDArray[np.int64]
 
 
-def bits_of(mask: Words, size: int) -> Flags:
-    """Return the bits of masks (n,) as (n, size)."""
-    return np.asarray(mask[:, None] >> np.arange(size, dtype=np.uint32) & 1 == 1)
-
-
 @dataclass(frozen=True)
 class Executions:
     """Everything that executed one slot, one invocation a row.
@@ -70,6 +65,11 @@ class Executions:
         return np.asarray(others & (self.left_out & ~self.expected).any(axis=1))
 
 
+def _bits_of(mask: Words, size: int) -> Flags:
+    """Return the bits of masks (n,) as (n, size)."""
+    return np.asarray(mask[:, None] >> np.arange(size, dtype=np.uint32) & 1 == 1)
+
+
 def layout_faults(program: Program, outputs: Words, size: int) -> list[str]:
     """Return what contradicts itself in where invocations say they are; empty if nothing does."""
     recorded = outputs[0] == 1
@@ -92,8 +92,8 @@ def executions(program: Program, outputs: Words, slot: int, size: int) -> Execut
     lane = outputs[1, index].astype(np.int64)
     company = _company(outputs)[index]
     quad = np.arange(size) // 4 == lane[:, None] // 4
-    helper = quad & ~bits_of(company, size) & (program.stage == "fragment")
-    present = bits_of(outputs[4, index], size)
+    helper = quad & ~_bits_of(company, size) & (program.stage == "fragment")
+    present = _bits_of(outputs[4, index], size)
     mask = outputs[at + 1, index]
     return Executions(
         slot=slot,
@@ -102,7 +102,7 @@ def executions(program: Program, outputs: Words, slot: int, size: int) -> Execut
         warp=outputs[3, index].astype(np.int64),
         company=company,
         mask=mask,
-        active=bits_of(mask, size),
+        active=_bits_of(mask, size),
         ended=mask & ~outputs[at + 2, index],
         helper=helper,
         left_out=helper & ~present,
