@@ -19,6 +19,7 @@ from vkgroup.conformance import evidence
 from vkgroup.conformance.comparison import Description, Flags, Index
 from vkgroup.conformance.declared import lacking_operations, lacking_stages
 from vkgroup.conformance.execute import Executor
+from vkgroup.conformance.pipelines import run_stages
 from vkgroup.conformance.poison import poisoned
 from vkgroup.device import Capabilities
 from vkgroup.dispatch import DrawState
@@ -98,12 +99,6 @@ class Recorder:
             "fragment": f"uint(gl_FragCoord.y) * {self.size[0]}u + uint(gl_FragCoord.x)",
         }[self.stage]
 
-    def blank(self) -> Words:
-        """Return the planes before the shader runs."""
-        words = poisoned(self.planes, *self.shape)
-        words[list(self.zeroed)] = 0
-        return words
-
     def run(
         self,
         executor: Executor,
@@ -123,20 +118,18 @@ class Recorder:
 
         Returns
         -------
-        The planes, (planes, *shape), and the results of the dispatch or the draw.
+        The planes, (planes, *shape), and the results of the draw.
         """
-        blank, device, timeout = self.blank(), executor.device, executor.timeout
+        blank = poisoned(self.planes, *self.shape)
+        blank[list(self.zeroed)] = 0
         outputs = executor.buffer("records", blank.nbytes)
         outputs.write(blank)
-        bound: dict[Any, Any] = {0: outputs, **(bindings or {})}
-        if self.stage == "compute":
-            results: Mapping[Any, Any] = device.run(module, self.groups, bound, timeout=timeout)
-        elif self.stage == "vertex":
-            fragment = fragment or executor.plain(_PLAIN_FRAGMENT, "fragment")
-            draw |= {"vertex": module, "count": self.invocations, "state": DrawState(topology="points")}
-            results = device.draw(fragment, self.size, bound, **draw, timeout=timeout)
-        else:
-            results = device.draw(module, self.size, bound, **draw, timeout=timeout)
+        modules = {self.stage: module}
+        arguments: dict[str, Any] = {"groups": self.groups} if self.groups else {"size": self.size, **draw}
+        if self.stage == "vertex":
+            modules["fragment"] = fragment or executor.plain(_PLAIN_FRAGMENT, "fragment")
+            arguments |= {"count": self.invocations, "state": DrawState(topology="points")}
+        results = run_stages(executor, self.stage, modules, arguments, {0: outputs, **(bindings or {})})
         return outputs.read(np.uint32, blank.size).reshape(blank.shape), results
 
 

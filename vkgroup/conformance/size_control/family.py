@@ -10,10 +10,9 @@ from vkgroup.conformance.declared import lacking_stages
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import JointFamily, TableCase, TableFamily
 from vkgroup.conformance.size_control.case import SIZES, SizeAxes, SizeCase
-from vkgroup.conformance.size_control.dispatches import judge_dispatches
 from vkgroup.conformance.size_control.properties import DECLARED
-from vkgroup.conformance.size_control.records import judge
-from vkgroup.conformance.size_control.stages import STAGES
+from vkgroup.conformance.size_control.records import verdict_of_sizes
+from vkgroup.conformance.size_control.stages import STAGES, verdict_of_dispatches
 from vkgroup.conformance.stages import FRAMEBUFFER
 from vkgroup.device import Capabilities
 from vkgroup.spec.limits import QUAD_SIZE
@@ -66,13 +65,14 @@ def _missing(case: SizeCase, capabilities: Capabilities) -> list[str]:
 
 def _judge(executor: Executor, cases: list[SizeCase]) -> list[Verdict]:
     """Judge cases, each with separate pipelines."""
-    return [_judge_one(executor, case) for case in cases]
-
-
-def _judge_one(executor: Executor, case: SizeCase) -> Verdict:
-    if case.category == _SEVERAL:
-        return judge_dispatches(executor, case.axes)
-    return judge(case.axes, STAGES[case.axes.stage].observe(executor, case.axes), executor.capabilities)
+    verdicts = []
+    for case in cases:
+        if case.category == _SEVERAL:
+            verdicts.append(verdict_of_dispatches(executor, case.axes))
+        else:
+            seen = STAGES[case.axes.stage].observe(executor, case.axes)
+            verdicts.append(verdict_of_sizes(case.axes, seen, executor.capabilities))
+    return verdicts
 
 
 SIZE_CONTROL = JointFamily(

@@ -12,8 +12,7 @@ from vkgroup.conformance.family import TableCase, TableFamily
 from vkgroup.device import Capabilities
 from vkgroup.reference.device.capabilities import DRIVER_NAME
 from vkgroup.results.record import Status
-
-_MOST_LANES, _QUAD = 128, 4
+from vkgroup.spec.limits import QUAD_SIZE, SUBGROUP_SIZES
 
 
 @dataclass(frozen=True)
@@ -35,34 +34,28 @@ def _sizes(capabilities: Capabilities) -> tuple[int, int, int]:
     return control.min_size, capabilities.subgroup.size, control.max_size
 
 
-def _powers(capabilities: Capabilities) -> bool:
-    return all(size > 0 and not size & (size - 1) for size in _sizes(capabilities))
-
-
-def _order(capabilities: Capabilities) -> bool:
-    least, size, most = _sizes(capabilities)
-    return least <= size <= most
-
-
-def _quad(capabilities: Capabilities) -> bool:
-    return (
-        "quad" not in capabilities.subgroup.supported_operations
-        or capabilities.size_control.min_size >= _QUAD
-    )
-
-
 _LIMITS = "Vulkan 1.4, Limits, VkPhysicalDeviceSubgroupSizeControlProperties"
 
 PROPERTIES: dict[str, Property] = {
     "powers_of_two": Property(
-        f"minSubgroupSize, subgroupSize and maxSubgroupSize are powers of two: {_LIMITS}", _powers
+        f"minSubgroupSize, subgroupSize and maxSubgroupSize are powers of two: {_LIMITS}",
+        lambda capabilities: all(size > 0 and not size & (size - 1) for size in _sizes(capabilities)),
     ),
-    "order": Property(f"minSubgroupSize <= subgroupSize <= maxSubgroupSize: {_LIMITS}", _order),
+    "order": Property(
+        f"minSubgroupSize <= subgroupSize <= maxSubgroupSize: {_LIMITS}",
+        lambda capabilities: list(_sizes(capabilities)) == sorted(_sizes(capabilities)),
+    ),
     "most_lanes": Property(
         "maxSubgroupSize is at most 128: Vulkan 1.4, SubgroupSize",
-        lambda capabilities: capabilities.size_control.max_size <= _MOST_LANES,
+        lambda capabilities: capabilities.size_control.max_size <= SUBGROUP_SIZES[-1],
     ),
-    "quads": Property(f"minSubgroupSize is at least 4 where quad operations are declared: {_LIMITS}", _quad),
+    "quads": Property(
+        f"minSubgroupSize is at least 4 where quad operations are declared: {_LIMITS}",
+        lambda capabilities: (
+            "quad" not in capabilities.subgroup.supported_operations
+            or capabilities.size_control.min_size >= QUAD_SIZE
+        ),
+    ),
     "workgroup_subgroups": Property(
         f"maxComputeWorkgroupSubgroups is at least one, the subgroup of the smallest workgroup: {_LIMITS}",
         lambda capabilities: capabilities.size_control.max_compute_workgroup_subgroups >= 1,

@@ -54,8 +54,8 @@ class Seen:
         return f"{self.stage.replace('_', ' ')} stage{shape}"
 
 
-def judge(case: SizeAxes, seen: list[Seen], capabilities: Capabilities) -> Verdict:
-    """Judge what a case's invocations saw."""
+def verdict_of_sizes(case: SizeAxes, seen: list[Seen], capabilities: Capabilities) -> Verdict:
+    """Return the verdict on the sizes that a case's invocations saw."""
     judged = sum(len(one.records) for one in seen)
     faults = [(one.where, fault) for one in seen for fault in [fault_of(case, one, capabilities)] if fault]
     if faults:

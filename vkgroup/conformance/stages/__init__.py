@@ -26,6 +26,7 @@ __all__ = [
     "GROUP_CELLS",
     "HEIGHT",
     "LANES",
+    "RAY_INTERFACES",
     "SCENE",
     "TICKETED",
     "TICKETS",

@@ -71,7 +71,7 @@ class Around:
     Attributes
     ----------
     sources : GLSL of the other shaders by stage; a dispatch has none.
-    arguments : of the draw or the trace, by the names that `Device.draw` and `Device.trace` have for them.
+    arguments : of the command; see `vkgroup.conformance.pipelines.run_stages`.
     """
 
     sources: Mapping[str, str] = field(default_factory=dict)
@@ -165,4 +165,4 @@ class Stage:
 
     def around(self, planes: int) -> Around:
         """Return the rest of the pipeline in which the stage runs."""
-        return Around()
+        raise NotImplementedError

@@ -104,10 +104,8 @@ class WorkgroupStage(Stage):
         return f"workgroup {group} subgroup {number}"
 
     def around(self, planes: int) -> Around:
-        """Return nothing, or what else a pipeline of mesh shaders has."""
-        if self.name == "compute":
-            return Around()
-        sources = {"fragment": _EMPTY_FRAGMENT}
+        """Return a dispatch, or the rest of a pipeline of mesh shaders."""
+        sources = {"fragment": _EMPTY_FRAGMENT} if self.name in ("task", "mesh") else {}
         if self.name == "task":
             sources["mesh"] = _EMPTY_MESH
         return Around(sources, {"groups": WORKGROUPS})
