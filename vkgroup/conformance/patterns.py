@@ -71,59 +71,38 @@ _DATA_MASK = "inputs[MASK_BASE + own] != 0u"
 _TABLE = (
     Pattern("all", "by all invocations", "true", "@OBSERVE(0u)", uniform=True),
     Pattern(
-        "partial",
-        "by all invocations of a workgroup that is no multiple of the subgroup",
-        "true",
-        "@OBSERVE(0u)",
-        uniform=True,
-        partial=True,
+        "partial", "by all invocations of a workgroup that is no multiple of the subgroup", "true",
+        "@OBSERVE(0u)", uniform=True, partial=True,
     ),
     Pattern(
-        "odd",
-        "by odd lanes",
-        "(lane & 1u) == 1u",
-        "if ((lane & 1u) == 1u) { @OBSERVE(0u) }",
-        least_size=2,
+        "odd", "by odd lanes", "(lane & 1u) == 1u", "if ((lane & 1u) == 1u) { @OBSERVE(0u) }", least_size=2,
     ),
     Pattern(
-        "lower_half",
-        "by the lower half of the lanes",
-        "lane < (gl_SubgroupSize + 1u) / 2u",
+        "lower_half", "by the lower half of the lanes", "lane < (gl_SubgroupSize + 1u) / 2u",
         "if (lane < (gl_SubgroupSize + 1u) / 2u) { @OBSERVE(0u) }",
     ),
     Pattern(
-        "one_lane",
-        "by one lane of each subgroup",
-        "lane == chosen_lane",
+        "one_lane", "by one lane of each subgroup", "lane == chosen_lane",
         "if (lane == chosen_lane) { @OBSERVE(0u) }",
     ),
     Pattern("data_mask", "by lanes that data selects", _DATA_MASK, f"if ({_DATA_MASK}) {{ @OBSERVE(0u) }}"),
     Pattern(
-        "nested",
-        "in both arms of a branch that is nested in another",
-        "lane % 3u != 1u",
+        "nested", "in both arms of a branch that is nested in another", "lane % 3u != 1u",
         """if (lane % 3u != 1u) {
         if ((lane & 1u) == 0u) { @OBSERVE(0u) }
         else { @OBSERVE(0u) }
     }""",
     ),
     Pattern(
-        "loop",
-        "in a loop whose trip count depends on the lane",
-        "true",
-        "for (uint trip = 0u; trip < 1u + (lane + group) % 3u; ++trip) { @OBSERVE(trip) }",
-        slots=3,
+        "loop", "in a loop whose trip count depends on the lane", "true",
+        "for (uint trip = 0u; trip < 1u + (lane + group) % 3u; ++trip) { @OBSERVE(trip) }", slots=3,
     ),
     Pattern(
-        "early_return",
-        "after some lanes have returned",
-        "lane % 3u != 2u",
+        "early_return", "after some lanes have returned", "lane % 3u != 2u",
         "if (lane % 3u == 2u) return;\n    @OBSERVE(0u)",
     ),
     Pattern(
-        "switch",
-        "in the arms of a switch, one falling through into the next",
-        "(lane & 3u) != 2u",
+        "switch", "in the arms of a switch, one falling through into the next", "(lane & 3u) != 2u",
         """switch (lane & 3u) {
     case 3u:
         @OBSERVE(0u)
@@ -133,16 +112,13 @@ _TABLE = (
         break;
     default:
         break;
-    }""",
-        slots=2,
+    }""", slots=2,
     ),
     Pattern(
-        "uniform_branch",
-        "in a branch that whole subgroups take or leave",
-        "(turn & 1u) == 0u",
+        "uniform_branch", "in a branch that whole subgroups take or leave", "(turn & 1u) == 0u",
         "if ((turn & 1u) == 0u) { @OBSERVE(0u) }",
     ),
-)
+)  # fmt: skip
 
 PATTERNS: dict[str, Pattern] = {pattern.name: pattern for pattern in _TABLE}
 """All patterns of compute shaders by name, in the order in which cases are listed."""

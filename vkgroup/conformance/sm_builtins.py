@@ -42,19 +42,16 @@ class Test:
 
 _TESTS = (
     Test(
-        "property",
-        "{} is what VkPhysicalDeviceShaderSMBuiltinsPropertiesNV says, in every invocation",
+        "property", "{} is what VkPhysicalDeviceShaderSMBuiltinsPropertiesNV says, in every invocation",
         VARIABLES[:2],
     ),
     Test("range", "{} is below the number of its kind in every invocation", VARIABLES[2:]),
     Test("subgroup", "{} is the same in all invocations of a subgroup", VARIABLES[2:]),
     Test(
-        "workgroup",
-        "How the invocations of a workgroup share {}, which the specification does not say",
-        VARIABLES[2:],
-        ("compute",),
+        "workgroup", "How the invocations of a workgroup share {}, which the specification does not say",
+        VARIABLES[2:], ("compute",),
     ),
-)
+)  # fmt: skip
 
 TESTS: dict[str, Test] = {test.name: test for test in _TESTS}
 """All tests by name."""

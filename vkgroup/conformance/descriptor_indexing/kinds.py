@@ -137,14 +137,12 @@ _TABLE = (
     ),
     Kind(
         "storage_texel_buffer", "StorageTexelBuffer", "StorageImages", _MANY,
-        "layout(r32ui, binding = 2) uniform uimageBuffer data[COUNT];",
-        "imageLoad(data[{i}], int({k})).x", "imageStore(data[{i}], int({k}), uvec4({v}));",
-        "imageAtomicAdd(data[{i}], int({k}), 1u);",
+        "layout(r32ui, binding = 2) uniform uimageBuffer data[COUNT];", "imageLoad(data[{i}], int({k})).x",
+        "imageStore(data[{i}], int({k}), uvec4({v}));", "imageAtomicAdd(data[{i}], int({k}), 1u);",
     ),
     Kind(
         "uniform_texel_buffer", "UniformTexelBuffer", "SampledImages", _MANY,
-        "layout(binding = 2) uniform usamplerBuffer data[COUNT];",
-        "texelFetch(data[{i}], int({k})).x",
+        "layout(binding = 2) uniform usamplerBuffer data[COUNT];", "texelFetch(data[{i}], int({k})).x",
     ),
     Kind(
         "storage_image", "StorageImage", "StorageImages", _MANY,

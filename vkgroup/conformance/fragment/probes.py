@@ -188,13 +188,11 @@ _HELPERS = (
     ),
     Probe(
         "helper.before", "stores and atomics before a fragment is discarded or demoted stand: "
-        "SPIR-V 3.49.17, OpKill; EXT_demote_to_helper_invocation", _LEAVING, _shaded,
-        source="before",
+        "SPIR-V 3.49.17, OpKill; EXT_demote_to_helper_invocation", _LEAVING, _shaded, source="before",
     ),
     Probe(
         "helper.color", "helper invocations, discarded and demoted fragments write no color: "
-        "Vulkan 1.4, Helper Invocations", (*_PARTLY, *_LEAVING), _color, source="color",
-        result="float",
+        "Vulkan 1.4, Helper Invocations", (*_PARTLY, *_LEAVING), _color, source="color", result="float",
     ),
 )  # fmt: skip
 
@@ -252,8 +250,7 @@ _COVERAGE = (
     Probe(
         "sample.mask", "with sample shading gl_SampleMaskIn has the bit of gl_SampleID alone: "
         "Vulkan 1.4, SampleMask", ("samples",),
-        lambda drawn: Expected.one_of((1 << drawn.layer,), drawn.present),
-        "uint(gl_SampleMaskIn[0])",
+        lambda drawn: Expected.one_of((1 << drawn.layer,), drawn.present), "uint(gl_SampleMaskIn[0])",
     ),
     Probe(
         "sample.color", "each sample keeps the color of its own invocation, or of the pixel's: "
@@ -273,8 +270,7 @@ _BY_MASK = tuple(
     Probe(
         f"subgroup.{name}",
         f"{name} is the result of the invocations in the active mask, of helper invocations too: "
-        "KHR_shader_subgroup, section 8.18",
-        (*_ALL, *_LEAVING), partial(_reference, name), f"{name}{V}",
+        "KHR_shader_subgroup, section 8.18", (*_ALL, *_LEAVING), partial(_reference, name), f"{name}{V}",
         needs=("ballot", category),
     )
     for name, category in (

@@ -269,8 +269,7 @@ _QUAD_DERIVATIVES = (
     *(
         _test(
             f"derivative.{name}", f"{name} in a branch that whole quads take is a difference in the quad: "
-            f"{_IN_QUADS}",
-            f"{_TAKEN}{name}({F});", partial(_derivative, name),
+            f"{_IN_QUADS}", f"{_TAKEN}{name}({F});", partial(_derivative, name),
         )
         for name in DERIVATIVES
     ),

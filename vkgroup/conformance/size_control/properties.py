@@ -50,8 +50,7 @@ PROPERTIES: dict[str, Property] = {
         lambda capabilities: capabilities.size_control.max_size <= SUBGROUP_SIZES[-1],
     ),
     "quads": Property(
-        f"minSubgroupSize is at least 4 where quad operations are declared: {_LIMITS}",
-        lambda capabilities: (
+        f"minSubgroupSize is at least 4 where quad operations are declared: {_LIMITS}", lambda capabilities: (
             "quad" not in capabilities.subgroup.supported_operations
             or capabilities.size_control.min_size >= QUAD_SIZE
         ),
@@ -60,7 +59,7 @@ PROPERTIES: dict[str, Property] = {
         f"maxComputeWorkgroupSubgroups is at least one, the subgroup of the smallest workgroup: {_LIMITS}",
         lambda capabilities: capabilities.size_control.max_compute_workgroup_subgroups >= 1,
     ),
-}
+}  # fmt: skip
 """All rules by name."""
 
 

@@ -76,8 +76,7 @@ _FLOWS = (
     _if("one_thread", "by one thread of each warp", "lane == 2u", lambda t: t == 2),
     Flow(
         "both_arms", "in both arms of a branch that parts quads from quads and pairs from pairs",
-        "if ((lane & 4u) == 0u || (lane & 2u) == 0u && lane > 8u) { @OBSERVE(0u) } else { @OBSERVE(1u) }",
-        (
+        "if ((lane & 4u) == 0u || (lane & 2u) == 0u && lane > 8u) { @OBSERVE(0u) } else { @OBSERVE(1u) }", (
             lambda t: (t & 4 == 0) | ((t & 2 == 0) & (t > 8)),
             lambda t: ~((t & 4 == 0) | ((t & 2 == 0) & (t > 8))),
         ),
@@ -131,28 +130,22 @@ _OBSERVATIONS = (
     Observation(
         "arrangement",
         "The places of threads 4N to 4N + 3, (x, y), (x + 1, y), (x, y + 1) and (x + 1, y + 1), as in a "
-        "framebuffer object",
-        ("gl_ThreadInWarpNV & 3u", f"uint({_X}) & 1u", f"uint({_Y}) & 1u"),
+        "framebuffer object", ("gl_ThreadInWarpNV & 3u", f"uint({_X}) & 1u", f"uint({_Y}) & 1u"),
     ),
     Observation(
-        "neighbour_x",
-        "The pixel that quadSwizzleXNV reads, the neighbour in x",
+        "neighbour_x", "The pixel that quadSwizzleXNV reads, the neighbour in x",
         (f"floatBitsToUint(quadSwizzleXNV({_X}))", f"floatBitsToUint(quadSwizzleXNV({_Y}))"),
     ),
     Observation(
-        "neighbour_y",
-        "The pixel that quadSwizzleYNV reads, the neighbour in y",
+        "neighbour_y", "The pixel that quadSwizzleYNV reads, the neighbour in y",
         (f"floatBitsToUint(quadSwizzleYNV({_X}))", f"floatBitsToUint(quadSwizzleYNV({_Y}))"),
     ),
     Observation(
-        "helpers",
-        "gl_HelperThreadNV of all four threads of a quad, as quadSwizzles tell",
+        "helpers", "gl_HelperThreadNV of all four threads of a quad, as quadSwizzles tell",
         tuple(f"uint(quadSwizzle{thread}NV(gl_HelperThreadNV ? 1.0 : 0.0))" for thread in range(4)),
     ),
     Observation(
-        "helper_derivatives",
-        "dFdx and dFdy of what helper threads compute",
-        (
+        "helper_derivatives", "dFdx and dFdy of what helper threads compute", (
             "floatBitsToUint(dFdx(float(lane & 1u) * 3.0))",
             "floatBitsToUint(dFdy(float(lane >> 1 & 1u) * 5.0))",
         ),
@@ -161,10 +154,9 @@ _OBSERVATIONS = (
         "masks_of_active",
         "A mask ANDed with the active threads, as the document advises where activity matters,",
         tuple(f"gl_Thread{relation}MaskNV & activeThreadsNV()" for relation in RELATIONS),
-        stages=("compute", "vertex", "fragment"),
-        uniform=False,
+        stages=("compute", "vertex", "fragment"), uniform=False,
     ),
-)
+)  # fmt: skip
 
 OBSERVATIONS: dict[str, Observation] = {observation.name: observation for observation in _OBSERVATIONS}
 """All observations by name."""
