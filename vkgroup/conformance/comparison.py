@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance.evidence import text_of
-from vkgroup.results.record import Status
+from vkgroup.results.record import Result, Status
 
 Array = NDArray[Any]
 Flags = NDArray[np.bool_]
@@ -42,6 +42,11 @@ class Verdict:
     detail: str = ""
     evidence: dict[str, Any] | None = field(default=None, compare=False)
     lanes: Any = field(default=None, compare=False, repr=False)
+
+    def result(self, case: str, seconds: float) -> Result:
+        """Return the verdict as the result of a case, by its name."""
+        verdict = (self.defined, self.undefined, self.detail, self.evidence)
+        return Result(case, self.status, seconds, *verdict)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from vkgroup.errors import InvalidInput
 
 # Types only: commands that do not need these packages start without them.
 if TYPE_CHECKING:
-    from vkgroup.conformance.shards import Shard
+    from vkgroup.conformance.plan import Shard
 
 
 def add_expecting(parser: argparse.ArgumentParser) -> None:
@@ -54,7 +54,7 @@ def add_expecting(parser: argparse.ArgumentParser) -> None:
 
 
 def _shard(text: str) -> Shard:
-    from vkgroup.conformance.shards import parse_shard  # help and completion do without
+    from vkgroup.conformance.plan import parse_shard  # help and completion do without
 
     try:
         return parse_shard(text)
