@@ -62,10 +62,10 @@ def ballots(size: int, *, converged: bool = True) -> npt.NDArray[np.uint32]:
 
 @pytest.mark.parametrize("size", [1, 4, 8, 32, 64, 128])
 def test_the_example_asks_for_no_more_than_is_promised(size: int) -> None:
-    together = example.judge(ballots(size), size)
+    together = example.verdict_on(ballots(size), size)
     assert together.status is Status.PASS
     assert "B equals D" in together.detail
-    apart = example.judge(ballots(size, converged=False), size)
+    apart = example.verdict_on(ballots(size, converged=False), size)
     assert apart.status is Status.PASS
     assert ("does not equal" in apart.detail) == (size > 2)
 
@@ -79,12 +79,12 @@ def test_the_example_sees_what_the_document_forbids() -> None:
     ):
         found = ballots(8)
         found[found[:, column - 1] == 1, column] ^= np.uint32(bit)
-        verdict = example.judge(found, 8)
+        verdict = example.verdict_on(found, 8)
         assert verdict.status is Status.FAIL
         assert reason in verdict.detail
     found = ballots(8)
     found[1, 18] = 2
-    assert "D differs between" in example.judge(found, 8).detail
+    assert "D differs between" in example.verdict_on(found, 8).detail
 
 
 @pytest.fixture(params=["swiftshader", "reference:8"])

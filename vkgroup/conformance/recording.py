@@ -1,6 +1,6 @@
 """Recorder: planes of words in which the invocations of a compute, vertex or fragment shader record results.
 
-`source`, `run` and `description` are for shaders that only record. Their first planes say who recorded:
+`observed` and `description` are for shaders that only record. Their first planes say who recorded:
 `RECORD`. The results of a family come behind them, by ``record(plane, word)`` in GLSL. Invocations that leave
 no record (helper invocations) are left out of the returned planes.
 """
@@ -23,6 +23,7 @@ from vkgroup.conformance.pipelines import run_stages
 from vkgroup.conformance.poison import poisoned
 from vkgroup.device import Capabilities
 from vkgroup.dispatch import DrawState
+from vkgroup.spec.categories import Category
 from vkgroup.spec.limits import QUAD_SIZE
 from vkgroup.spirv import Module
 
@@ -147,16 +148,6 @@ _SUBGROUP = {
 """GLSL of the number that the invocations of a subgroup share."""
 
 
-def recorder_of(stage: str, planes: int = 0) -> Recorder:
-    """Return the recorder of a shader that only records, with so many planes behind `RECORD`."""
-    planes += len(RECORD)
-    if stage == "compute":
-        return Recorder(stage, planes, (WORKGROUPS * LOCAL_SIZE,), groups=WORKGROUPS)
-    if stage == "vertex":
-        return Recorder(stage, planes, (_VERTICES,))
-    return Recorder(stage, planes, (_WIDTH * _HEIGHT,), size=(_WIDTH, _HEIGHT))
-
-
 def missing(stage: str, capabilities: Capabilities) -> list[str]:
     """Return what a device lacks to record from a stage, by Vulkan's names."""
     needs = lacking_stages((stage,), capabilities)
@@ -168,18 +159,35 @@ def missing(stage: str, capabilities: Capabilities) -> list[str]:
     return needs
 
 
-def source(stage: str, title: str, extensions: tuple[str, ...], declarations: str, body: str) -> str:
-    """Return the GLSL of a shader that records.
+def observed(
+    executor: Executor,
+    stage: str,
+    planes: int,
+    title: str,
+    body: str,
+    *,
+    extensions: Iterable[str] = (),
+    declarations: str = "",
+) -> Words:
+    """Run a shader that only records; return (len(RECORD) + planes, invocations that left a record).
 
     Parameters
     ----------
-    title : what it observes, for its first line.
+    planes : behind `RECORD`.
+    title : what the shader observes, for its first line.
     body : statements of `main`; they may use `index`, the invocation's place, and ``record(plane, word)``.
+    extensions, declarations : in GLSL, what the body needs.
     """
-    recorder = recorder_of(stage)
-    ballot = () if stage == "compute" else ("GL_KHR_shader_subgroup_ballot",)
-    names = ("GL_KHR_shader_subgroup_basic", *ballot, *extensions)
-    return f"""#version 460
+    planes += len(RECORD)
+    if stage == "compute":
+        recorder = Recorder(stage, planes, (WORKGROUPS * LOCAL_SIZE,), groups=WORKGROUPS)
+    elif stage == "vertex":
+        recorder = Recorder(stage, planes, (_VERTICES,))
+    else:
+        recorder = Recorder(stage, planes, (_WIDTH * _HEIGHT,), size=(_WIDTH, _HEIGHT))
+    ballot = () if stage == "compute" else (Category.BALLOT.extension,)
+    names = (Category.BASIC.extension, *ballot, *extensions)
+    source = f"""#version 460
 // {title}
 // Binding 0: planes of {recorder.invocations} words, one for each invocation.
 {chr(10).join(f"#extension {name} : require" for name in names)}
@@ -199,11 +207,7 @@ void main() {{
     {WRITE_NOTHING[stage]}
 }}
 """
-
-
-def run(executor: Executor, stage: str, module: Module, planes: int) -> Words:
-    """Run a shader of `source`; return (len(RECORD) + planes, invocations that left a record)."""
-    words, _ = recorder_of(stage, planes).run(executor, module)
+    words, _ = recorder.run(executor, executor.compile(source, stage=stage))
     return np.ascontiguousarray(words[:, words[0] == 1])
 
 

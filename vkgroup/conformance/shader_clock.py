@@ -146,38 +146,34 @@ def _batch_key(case: ClockCase) -> Hashable:
     return axes.stage, axes.test, axes.wide, CLOCKS[axes.clock].device
 
 
-def _judge(executor: Executor, cases: list[ClockCase]) -> list[Verdict]:
+def _verdicts(executor: Executor, cases: list[ClockCase]) -> list[Verdict]:
     """Judge cases of one shader."""
     rows = [case.axes for case in cases]
     stage, sizes = rows[0].stage, [_PLANES[axes.test] for axes in rows]
     planes = [len(RECORD) + sum(sizes[:number]) for number in range(len(cases))]
-    text = recording.source(stage, *_written(rows, planes))
-    module = executor.compile(text, stage=stage)
-    words = recording.run(executor, stage, module, sum(sizes))
-    return [_verdict(axes, words, at) for axes, at in zip(rows, planes, strict=True)]
-
-
-# --- GLSL ---------------------------------------------------------------------------------------------
-
-
-def _written(cases: list[ClockAxes], planes: list[int]) -> tuple[str, tuple[str, ...], str, str]:
-    """Return title, extensions, declarations and statements of a batch's shader."""
-    names = dict.fromkeys(case.clock for case in cases)
-    if cases[0].test == "forms":
+    names = dict.fromkeys(axes.clock for axes in rows)
+    if rows[0].test == "forms":
         names |= dict.fromkeys(CLOCKS[name].other_form for name in list(names))
     extensions = {CLOCKS[name].extension for name in names}
-    if cases[0].wide:
+    if rows[0].wide:
         extensions.add("GL_EXT_shader_explicit_arithmetic_types_int64")
     declarations = [_reader(name) for name in names]
     declarations.append(
         "void keep(uint plane, uvec2 time) { record(plane, time.x); record(plane + 1u, time.y); }"
     )
-    if cases[0].test == "workgroup":
+    if rows[0].test == "workgroup":
         declarations.append(f"shared uvec2 earlier[{LOCAL_SIZE}];")
-    body = "\n    ".join(
-        f"{{\n{_statements(case, at)}\n    }}" for case, at in zip(cases, planes, strict=True)
+    blocks = [f"{{\n{_statements(axes, at)}\n    }}" for axes, at in zip(rows, planes, strict=True)]
+    words = recording.observed(
+        executor,
+        stage,
+        sum(sizes),
+        f"Reads clocks: {rows[0].test}.",
+        "\n    ".join(blocks),
+        extensions=sorted(extensions),
+        declarations="\n".join(declarations),
     )
-    return f"Reads clocks: {cases[0].test}.", tuple(sorted(extensions)), "\n".join(declarations), body
+    return [_verdict(axes, words, at) for axes, at in zip(rows, planes, strict=True)]
 
 
 def _reader(name: str) -> str:
@@ -229,9 +225,6 @@ def _readings(read: str, at: int, *, divergent: bool) -> str:
     if not divergent:
         return loop
     return f"if ((gl_SubgroupInvocationID & 1u) == 1u) {{\n{loop}\n        }} else {{\n{loop}\n        }}"
-
-
-# --- verdicts -----------------------------------------------------------------------------------------
 
 
 def _verdict(case: ClockAxes, words: Words, at: int) -> Verdict:
@@ -293,5 +286,5 @@ def _compared(
     return verdict_of(wrong, description, defined=words.shape[1], note=note)
 
 
-SHADER_CLOCK = TableFamily("shader_clock", _cases, _missing, _judge, _batch_key)
+SHADER_CLOCK = TableFamily("shader_clock", _cases, _missing, _verdicts, _batch_key)
 """clockARB, clock2x32ARB, clockRealtimeEXT and clockRealtime2x32EXT."""

@@ -84,15 +84,16 @@ def _missing(case: SmCase, capabilities: Capabilities) -> list[str]:
     return needs
 
 
-def _judge(executor: Executor, cases: list[SmCase]) -> list[Verdict]:
+def _verdicts(executor: Executor, cases: list[SmCase]) -> list[Verdict]:
     """Judge cases of one stage."""
     stage = cases[0].axes.stage
     body = "\n    ".join(
         f"record({len(RECORD) + plane}u, {variable});" for plane, variable in enumerate(VARIABLES)
     )
-    text = recording.source(stage, "Records the SM built-ins.", ("GL_NV_shader_sm_builtins",), "", body)
-    module = executor.compile(text, stage=stage)
-    words = recording.run(executor, stage, module, len(VARIABLES))
+    extensions = ("GL_NV_shader_sm_builtins",)
+    words = recording.observed(
+        executor, stage, len(VARIABLES), "Records the SM built-ins.", body, extensions=extensions
+    )
     built_ins = executor.capabilities.sm_builtins
     assert built_ins is not None
     return [_verdict(case, words, built_ins) for case in cases]
@@ -151,5 +152,5 @@ def _told(case: SmCase, words: Words) -> Verdict:
     return Verdict(Status.UNDEFINED, 0, len(sm), text)
 
 
-SM_BUILTINS = TableFamily("sm_builtins", _cases, _missing, _judge, lambda case: case.axes.stage)
+SM_BUILTINS = TableFamily("sm_builtins", _cases, _missing, _verdicts, lambda case: case.axes.stage)
 """gl_WarpsPerSMNV, gl_SMCountNV, gl_WarpIDNV and gl_SMIDNV."""

@@ -24,7 +24,7 @@ from vkgroup.conformance.pipelines import run_around
 from vkgroup.conformance.poison import poisoned
 from vkgroup.conformance.program import SLOT_PLANES, Program, Spelling, build, result_type
 from vkgroup.conformance.stages import FRAMEBUFFER, TICKETS, FramebufferStage, TicketStage
-from vkgroup.conformance.verdict import judge
+from vkgroup.conformance.verdict import verdict_on
 from vkgroup.device import Capabilities
 from vkgroup.spec.categories import Category
 from vkgroup.spirv import Module
@@ -138,7 +138,7 @@ class SubgroupFamily:
         program = self.program(executor, cases)
         module = self.compiled(executor, program, cases[0])
         outputs, instances = observed(executor, program, module)
-        return [judge(entry, program, instances, outputs) for entry in program.entries]
+        return [verdict_on(entry, program, instances, outputs) for entry in program.entries]
 
 
 def observed(executor: Executor, program: Program, module: Module) -> tuple[Words, Instances]:

@@ -95,8 +95,8 @@ class JudgedLanes:
         return rows
 
 
-def judge(entry: Entry, program: Program, instances: Instances, outputs: Words) -> Verdict:
-    """Judge one case of a batch from the batch's outputs."""
+def verdict_on(entry: Entry, program: Program, instances: Instances, outputs: Words) -> Verdict:
+    """Return the verdict on one case of a batch, from the batch's outputs."""
     if instances.faults:
         return Verdict(Status.FAIL, 0, 0, "; ".join(instances.faults), instances.shown)
     got, sound = _results(entry, program, instances, outputs)

@@ -204,7 +204,7 @@ def completed(module: Module, kind: Kind) -> Module:
     return editor.joined(instructions)
 
 
-def _judge(executor: Executor, cases: list[DescriptorCase]) -> list[Verdict]:
+def _verdicts(executor: Executor, cases: list[DescriptorCase]) -> list[Verdict]:
     """Judge cases, each with a separate shader, so that a failure can be repeated alone."""
     return [_verdict(executor.seed, case.axes, *_run(executor, case.axes)) for case in cases]
 
@@ -289,5 +289,5 @@ def _choice_fault(way: Way, chosen: Words, wanted: Words, count: int) -> Fault |
     return Fault(words, evidence.of_values("numbers of descriptors", rows, wrong, _AXES, _FOUND))
 
 
-DESCRIPTOR_INDEXING = TableFamily("descriptor_indexing", _cases, _missing, _judge, batch=1)
+DESCRIPTOR_INDEXING = TableFamily("descriptor_indexing", _cases, _missing, _verdicts, batch=1)
 """Arrays of every kind of descriptor, indexed by values that are uniform in a subgroup."""

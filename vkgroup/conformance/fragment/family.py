@@ -121,11 +121,11 @@ def source_of(scene: Scene, probes: Sequence[Probe]) -> str:
     )
 
 
-def _judge(executor: Executor, cases: list[FragmentCase]) -> list[Verdict]:
+def _verdicts(executor: Executor, cases: list[FragmentCase]) -> list[Verdict]:
     """Draw the scene once, and judge every probe on the results of its fragments."""
     scene, probes = SCENES[cases[0].axes.scene], [PROBES[case.axes.probe] for case in cases]
     return verdicts(executor, executor.compile(source_of(scene, probes), stage="fragment"), scene, probes)
 
 
-FRAGMENT = TableFamily("fragment", _cases, _missing, _judge, _batch_key)
+FRAGMENT = TableFamily("fragment", _cases, _missing, _verdicts, _batch_key)
 """Properties of fragment shaders alone."""

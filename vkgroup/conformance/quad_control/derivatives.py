@@ -271,7 +271,7 @@ def source_of(group: str, shape: Shape, probes: list[Probe]) -> str:
     )
 
 
-def _judge(executor: Executor, cases: list[DerivativeCase]) -> list[Verdict]:
+def _verdicts(executor: Executor, cases: list[DerivativeCase]) -> list[Verdict]:
     """Run the probes of a batch, and judge each."""
     group, shape = cases[0].axes.group, cases[0].axes.shape
     probes = [PROBES[case.axes.probe] for case in cases]
@@ -326,7 +326,7 @@ DERIVATIVE_GROUPS = TableFamily(
     "derivative_group",
     _cases,
     _missing,
-    _judge,
+    _verdicts,
     lambda case: (case.axes.group, case.axes.shape),
     batch=len(PROBES),
 )

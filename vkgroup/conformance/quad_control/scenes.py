@@ -111,7 +111,7 @@ def source_of(scene: Scene, tests: Sequence[Probe]) -> str:
     )
 
 
-def _judge(executor: Executor, cases: list[SceneCase]) -> list[Verdict]:
+def _verdicts(executor: Executor, cases: list[SceneCase]) -> list[Verdict]:
     """Draw the scene once, and judge every test on the results of its fragments."""
     tests = [TESTS[case.axes.test] for case in cases]
     scene = replace(SCENES[cases[0].axes.scene], leaves=tests[0].leaves)
@@ -121,5 +121,5 @@ def _judge(executor: Executor, cases: list[SceneCase]) -> list[Verdict]:
         return verdicts(executor, module, scene, tests, {1: (image, Sampler())})
 
 
-FULL_QUADS = TableFamily("scene", _cases, _missing, _judge, _batch_key, batch=len(TESTS))
+FULL_QUADS = TableFamily("scene", _cases, _missing, _verdicts, _batch_key, batch=len(TESTS))
 """Tests of full quads on the scenes of the fragment cases."""

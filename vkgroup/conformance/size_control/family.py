@@ -63,7 +63,7 @@ def _missing(case: SizeCase, capabilities: Capabilities) -> list[str]:
     return needs
 
 
-def _judge(executor: Executor, cases: list[SizeCase]) -> list[Verdict]:
+def _verdicts(executor: Executor, cases: list[SizeCase]) -> list[Verdict]:
     """Judge cases, each with separate pipelines."""
     verdicts = []
     for case in cases:
@@ -77,7 +77,7 @@ def _judge(executor: Executor, cases: list[SizeCase]) -> list[Verdict]:
 
 SIZE_CONTROL = JointFamily(
     "size_control",
-    {"properties": DECLARED, "": TableFamily("sizes", _cases, _missing, _judge)},
+    {"properties": DECLARED, "": TableFamily("sizes", _cases, _missing, _verdicts)},
     ("size_control", _SEVERAL),
 )
 """Varying, required and full subgroups, in every stage, and what a device declares of them."""

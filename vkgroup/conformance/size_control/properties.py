@@ -98,10 +98,10 @@ def judge_property(rule: str, capabilities: Capabilities) -> Verdict:
     return Verdict(Status.PASS if PROPERTIES[rule].holds(capabilities) else Status.FAIL, 1, 0, detail)
 
 
-def _judge(executor: Executor, cases: list[PropertyCase]) -> list[Verdict]:
+def _verdicts(executor: Executor, cases: list[PropertyCase]) -> list[Verdict]:
     """Judge what the device declares."""
     return [judge_property(case.axes.rule, executor.capabilities) for case in cases]
 
 
-DECLARED = TableFamily("properties", _cases, _missing, _judge, lambda case: "")
+DECLARED = TableFamily("properties", _cases, _missing, _verdicts, lambda case: "")
 """Rules on the subgroup sizes that a device declares."""

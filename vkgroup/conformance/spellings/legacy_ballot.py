@@ -109,7 +109,7 @@ class LegacyBallotFamily(SubgroupFamily):
             return super().judge(executor, cases)
         module = _compiled(executor, older_example.SOURCE, cases[0])
         results = executor.device.run(module, older_example.WORKGROUPS, {0: older_example.blank()})
-        return [older_example.judge(results[0], executor.capabilities.subgroup.size)] * len(cases)
+        return [older_example.verdict_on(results[0], executor.capabilities.subgroup.size)] * len(cases)
 
 
 def _compiled(executor: Executor, source: str, case: Case) -> Module:

@@ -64,8 +64,8 @@ def blank() -> NDArray[np.uint32]:
     return np.zeros((INVOCATIONS, WORDS), np.uint32)
 
 
-def judge(results: NDArray[Any], size: int) -> Verdict:
-    """Judge what the example recorded.
+def verdict_on(results: NDArray[Any], size: int) -> Verdict:
+    """Return the verdict on what the example recorded.
 
     Parameters
     ----------

@@ -266,7 +266,7 @@ def _batch_key(case: ThreadGroupCase) -> Hashable:
     return axes.stage, axes.flow, axes.coverage, helpers
 
 
-def _judge(executor: Executor, cases: list[ThreadGroupCase]) -> list[Verdict]:
+def _verdicts(executor: Executor, cases: list[ThreadGroupCase]) -> list[Verdict]:
     """Judge a batch: program, run, verdicts."""
     program = build([case.axes for case in cases], executor.seed)
     outputs, size = run(executor, program), executor.capabilities.subgroup.size
@@ -279,5 +279,5 @@ def _judge(executor: Executor, cases: list[ThreadGroupCase]) -> list[Verdict]:
     return [_verdict(entry, program, slots, executor.capabilities) for entry in program.entries]
 
 
-THREAD_GROUP = TableFamily("thread_group", all_cases, _missing, _judge, _batch_key, llvm_batch=16)
+THREAD_GROUP = TableFamily("thread_group", all_cases, _missing, _verdicts, _batch_key, llvm_batch=16)
 """Variables and functions of NV_shader_thread_group in GL sources, against the reference model."""
