@@ -17,11 +17,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from vkgroup.conformance.arrays import Words
 from vkgroup.conformance.stages import GROUP_CELLS, Stage
-
-Words = NDArray[np.uint32]
 
 ROUNDS = 3
 """Times that a case repeats its exchange, each with another value."""

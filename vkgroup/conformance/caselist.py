@@ -141,14 +141,12 @@ def listed() -> tuple[str, ...]:
     return tuple(names)
 
 
-@cache
-def _names() -> frozenset[str]:
-    return frozenset(listed())
+_listed_names = cache(lambda: frozenset(listed()))
 
 
 def answering(name: str) -> tuple[str, ...]:
     """Return the names of the cases that test what one of the listed names does; none for any other name."""
-    if name not in _names() or name.startswith(_WIDE):
+    if name not in _listed_names() or name.startswith(_WIDE):
         return ()
     found = matches(map_name(name).globs)
     if "requiredsubgroupsize" in name:

@@ -23,7 +23,7 @@ from vkgroup.spec.categories import Category
 from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
 from vkgroup.spec.limits import QUAD_SIZE, SUBGROUP_SIZES
 from vkgroup.spec.operations import BUILTIN_VARIABLES, BuiltinVariable, OperandKind, Operation
-from vkgroup.spec.stages import WORKGROUP_STAGES, Stage
+from vkgroup.spec.stages import WORKGROUP_STAGES
 from vkgroup.spec.types import LONG_TYPES, GlslType
 
 REQUIRED_SIZES = SUBGROUP_SIZES
@@ -82,14 +82,10 @@ _SPECIAL_AXES: dict[str, Axes] = {
 }
 
 
-def _axes(stage: Stage) -> Axes:
-    """Return the axes of a stage's cases."""
-    return _SPECIAL_AXES.get(stage.name) or (_IN_WORKGROUPS if stage.workgroups else _OTHER)
-
-
 # Compute shaders come first, as they are tested most thoroughly.
 _AXES = {
-    stage.name: _axes(stage) for stage in sorted(stages.STAGES, key=lambda stage: stage.name != "compute")
+    stage.name: _SPECIAL_AXES.get(stage.name) or (_IN_WORKGROUPS if stage.workgroups else _OTHER)
+    for stage in sorted(stages.STAGES, key=lambda stage: stage.name != "compute")
 }
 STAGES = tuple(_AXES)
 """The shader stages that the suite judges."""
@@ -171,14 +167,11 @@ def _operation_cases(operation: Operation, stage: str) -> Iterator[Case]:
     yield from _long_cases(operation, stage)
 
 
-def _takes_value(operation: Operation) -> bool:
-    """Whether an operation takes a value of any type."""
-    return bool(operation.operands) and operation.operands[0].kind is OperandKind.VALUE
-
-
 def _long_cases(operation: Operation, stage: str) -> Iterator[Case]:
     """Yield the cases of vectors of eight components: representatives, for a component is like another."""
-    scalars = {type_.scalar for type_ in operation.types} if _takes_value(operation) else set()
+    if not operation.operands or operation.operands[0].kind is not OperandKind.VALUE:
+        return
+    scalars = {type_.scalar for type_ in operation.types}
     for type_ in LONG_TYPES.values():
         for operand in choices(operation.name) or ("",):
             case = Case(operation.category.value, stage, operation.name, type_.name, "all", "exact", operand)
@@ -218,13 +211,6 @@ def _sizes(case: Case) -> Iterator[Case]:
             yield replace(case, subgroup_size=size)
 
 
-def _variable_cases(variable: BuiltinVariable, stage: str) -> Iterator[Case]:
-    for pattern in patterns_of(stage):
-        case = Case(variable.category.value, stage, variable.name, variable.type.name, pattern, "exact")
-        yield case
-        yield from _variations(case)
-
-
 def _barrier_cases(barrier: Barrier, stage: str) -> Iterator[Case]:
     for memory in barrier.memories:
         if memory == "shared" and stage not in WORKGROUP_STAGES:
@@ -238,8 +224,13 @@ def _barrier_cases(barrier: Barrier, stage: str) -> Iterator[Case]:
 
 def _stage_cases(stage: str) -> Iterator[Case]:
     for variable in BUILTIN_VARIABLES.values():
-        if _in_stage(variable, stage):
-            yield from _variable_cases(variable, stage)
+        if not _in_stage(variable, stage):
+            continue
+        category, type_ = variable.category.value, variable.type.name
+        for pattern in patterns_of(stage):
+            case = Case(category, stage, variable.name, type_, pattern, "exact")
+            yield case
+            yield from _variations(case)
     for barrier in BARRIERS.values():
         yield from _barrier_cases(barrier, stage)
     for operation in SUBGROUP_OPERATIONS.values():

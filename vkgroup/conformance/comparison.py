@@ -11,13 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from vkgroup.conformance.arrays import Array, Flags
 from vkgroup.conformance.evidence import text_of
 from vkgroup.results.record import Result, Status
 
-Array = NDArray[Any]
-Flags = NDArray[np.bool_]
 Index = tuple[int, ...]
 Show = Callable[[Any], str]
 

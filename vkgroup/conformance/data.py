@@ -19,13 +19,11 @@ from typing import Any
 from zlib import crc32
 
 import numpy as np
-from numpy.typing import NDArray
 
+from vkgroup.conformance.arrays import Array
 from vkgroup.conformance.shapes import WORKGROUPS
 from vkgroup.reference.dtypes import dtype_of
 from vkgroup.spec.types import GlslType
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Flags = NDArray[np.bool_]
-Indices = NDArray[np.int64]
+from vkgroup.conformance.arrays import Flags, Indices
 
 WINDOW = 16
 """Values that are shown around the first wrong one of an array."""

@@ -20,10 +20,10 @@ from dataclasses import dataclass, field
 from zlib import crc32
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vkgroup.conformance import barriers, data
 from vkgroup.conformance.arguments import Argument, Arguments
+from vkgroup.conformance.arrays import Array, Words
 from vkgroup.conformance.barriers import BARRIERS, ROUNDS, Memory
 from vkgroup.conformance.case import Case
 from vkgroup.conformance.glsl_types import is_long, planes, putter, reader, to_planes, writer
@@ -41,8 +41,6 @@ from vkgroup.spec.categories import Category
 from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
 from vkgroup.spec.operations import BUILTIN_VARIABLES
 from vkgroup.spec.types import TYPES, GlslType, type_named
-
-Words = NDArray[np.uint32]
 
 SLOT_PLANES = 5
 """Planes of one slot: executed, and the active mask's four words."""
@@ -69,8 +67,8 @@ class Feed:
 
     at: int
     type: GlslType
-    values: data.Array
-    decoys: data.Array
+    values: Array
+    decoys: Array
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vkgroup.conformance import evidence
-from vkgroup.conformance.comparison import Description, Flags, Index
+from vkgroup.conformance.arrays import Flags, Indices, Words
+from vkgroup.conformance.comparison import Description, Index
 from vkgroup.conformance.declared import lacking_operations, lacking_stages
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.pipelines import run_stages
@@ -27,8 +27,6 @@ from vkgroup.spec.categories import Category
 from vkgroup.spec.limits import QUAD_SIZE
 from vkgroup.spirv import Module
 
-Words = NDArray[np.uint32]
-Indices = NDArray[np.int64]
 Rows = Mapping[str, Iterable[str | None]]
 
 STAGES = ("compute", "vertex", "fragment")

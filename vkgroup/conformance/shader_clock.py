@@ -22,10 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance import recording
+from vkgroup.conformance.arrays import Words
 from vkgroup.conformance.comparison import Verdict, verdict_of
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import TableCase, TableFamily
-from vkgroup.conformance.recording import LOCAL_SIZE, RECORD, STAGES, Words
+from vkgroup.conformance.recording import LOCAL_SIZE, RECORD, STAGES
 from vkgroup.device import Capabilities
 from vkgroup.results.record import Status
 

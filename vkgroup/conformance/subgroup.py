@@ -9,9 +9,9 @@ from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vkgroup.conformance import support
+from vkgroup.conformance.arrays import Words
 from vkgroup.conformance.barriers import BARRIERS, ROW, SEEN_TO_HANG
 from vkgroup.conformance.case import Case
 from vkgroup.conformance.cases import subgroup_cases
@@ -28,8 +28,6 @@ from vkgroup.conformance.verdict import verdict_on
 from vkgroup.device import Capabilities
 from vkgroup.spec.categories import Category
 from vkgroup.spirv import Module
-
-Words = NDArray[np.uint32]
 
 BATCH = 32
 """Cases a batch: compiling many operations in one shader costs far less than one shader each."""

@@ -133,15 +133,11 @@ def _missing_operand(case: Case, capabilities: Capabilities) -> list[str]:
     if operand.observes and not has_ballot(capabilities):
         needs.append("VK_SUBGROUP_FEATURE_BALLOT_BIT (to make the operand)")
     dynamic_ids = "subgroupBroadcastDynamicId"
-    if operand.dynamic and _has_constant_id(case.operation) and dynamic_ids not in capabilities.features:
+    operands = SUBGROUP_OPERATIONS[case.operation].operands
+    constant_id = any(row.kind is OperandKind.ID and row.constant for row in operands)
+    if operand.dynamic and constant_id and dynamic_ids not in capabilities.features:
         needs.append(dynamic_ids)
     return needs
-
-
-def _has_constant_id(operation: str) -> bool:
-    """Return whether GLSL asks for a constant id in an operation."""
-    operands = SUBGROUP_OPERATIONS[operation].operands
-    return any(operand.kind is OperandKind.ID and operand.constant for operand in operands)
 
 
 def _invocations(case: Case) -> int:

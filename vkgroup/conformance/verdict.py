@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance import barriers, evidence
+from vkgroup.conformance.arrays import Array, Flags, Words
 from vkgroup.conformance.barriers import BARRIERS, ROUNDS, Barrier
 from vkgroup.conformance.comparison import Description, Expected, Verdict, legal, verdict_of
 from vkgroup.conformance.glsl_types import from_planes
@@ -21,10 +22,6 @@ from vkgroup.results.record import Status
 from vkgroup.spec.categories import Category
 from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
 from vkgroup.spec.operations import BUILTIN_VARIABLES
-
-Array = NDArray[Any]
-Flags = NDArray[np.bool_]
-Words = NDArray[np.uint32]
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from vkgroup.conformance import evidence
-from vkgroup.conformance.comparison import Description, Flags, verdict_of
+from vkgroup.conformance.arrays import Flags
+from vkgroup.conformance.comparison import Description, verdict_of
 from vkgroup.conformance.cooperative_matrix.component import Array, Component
 from vkgroup.conformance.cooperative_matrix.place import Placement
 from vkgroup.conformance.cooperative_matrix.program import POISON, UNITS, Bytes, Finding

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from vkgroup.compiler import Target, compile_source
 from vkgroup.conformance import evidence, support
+from vkgroup.conformance.arrays import Words
 from vkgroup.conformance.comparison import Description, Expected, Index, Verdict, compare
 from vkgroup.conformance.declared import lacking_operations, lacking_stages
 from vkgroup.conformance.descriptor_indexing.kinds import (
@@ -36,8 +37,6 @@ from vkgroup.spec.categories import Category
 from vkgroup.spirv import Module
 from vkgroup.spirv.editor import Editor
 from vkgroup.spirv.grammar import grammar
-
-Words = NDArray[np.uint32]
 
 _OWN_BUFFERS = 2
 

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.conformance.arrays import Words
 from vkgroup.sampler import Sampler
-
-Words = NDArray[np.uint32]
 
 WIDTH, HEIGHT = 32, 16
 INVOCATIONS = WIDTH * HEIGHT

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Indices = NDArray[np.int64]
+from vkgroup.conformance.arrays import Indices
+
 Floats = NDArray[np.float32]
 
 F = "float((x * 73u + y * 151u + x * y * 29u) % 256u)"

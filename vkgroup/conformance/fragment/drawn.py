@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance import evidence
+from vkgroup.conformance.arrays import Flags, Indices, Words
 from vkgroup.conformance.comparison import Description, Expected, Index, Verdict, legal, verdict_of
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.fragment.scenes import GRID, Scene
@@ -18,10 +19,6 @@ from vkgroup.conformance.poison import POISON
 from vkgroup.conformance.recording import Recorder
 from vkgroup.dispatch import DrawState
 from vkgroup.spirv import Module
-
-Words = NDArray[np.uint32]
-Indices = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 RECORD = 7
 """Planes of the record: count, before, lane, the active mask's four words."""

@@ -11,9 +11,10 @@ from functools import partial
 
 import numpy as np
 
+from vkgroup.conformance.arrays import Indices
 from vkgroup.conformance.comparison import Expected
 from vkgroup.conformance.fragment.derivatives import DERIVATIVES, derivatives_of, f_of
-from vkgroup.conformance.fragment.drawn import Drawn, Expect, Indices, Probe
+from vkgroup.conformance.fragment.drawn import Drawn, Expect, Probe
 from vkgroup.conformance.fragment.scenes import SCENES
 from vkgroup.conformance.fragment.votes import votes
 from vkgroup.conformance.instances import unpack

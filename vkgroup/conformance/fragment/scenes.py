@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Flags = NDArray[np.bool_]
-Indices = NDArray[np.int64]
+from vkgroup.conformance.arrays import Flags, Indices
 
 Point = tuple[float, float]
 Triangle = tuple[Point, Point, Point]

@@ -11,8 +11,9 @@ from functools import partial
 
 import numpy as np
 
+from vkgroup.conformance.arrays import Flags, Indices
 from vkgroup.conformance.comparison import Expected
-from vkgroup.conformance.fragment.drawn import Drawn, Flags, Indices, Probe
+from vkgroup.conformance.fragment.drawn import Drawn, Probe
 from vkgroup.conformance.instances import unpack
 
 _SOURCE = "KHR_shader_subgroup, section 8.18"

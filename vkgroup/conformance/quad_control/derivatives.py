@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance import evidence
-from vkgroup.conformance.comparison import Description, Expected, Flags, Index, Verdict, compare
+from vkgroup.conformance.arrays import Flags, Indices
+from vkgroup.conformance.comparison import Description, Expected, Index, Verdict, compare
 from vkgroup.conformance.declared import lacking_operations, lacking_stages
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import TableCase, TableFamily
@@ -31,7 +32,6 @@ from vkgroup.sampler import Sampler
 from vkgroup.spec.categories import Category
 from vkgroup.spec.limits import QUAD_SIZE
 
-Indices = NDArray[np.int64]
 Shape = tuple[int, int, int]
 
 WORKGROUPS = 2
@@ -106,44 +106,30 @@ def _derivative(name: str, layout: Layout) -> tuple[NDArray[Any], ...]:
     return derivatives_of(name, values, layout.place)
 
 
-def _partner(bits: int, layout: Layout) -> tuple[NDArray[Any], ...]:
-    return (_member(layout, layout.place ^ bits),)
+def _member(bits: int, keep: int, layout: Layout) -> tuple[NDArray[Any], ...]:
+    """Return the local index of the member of the quad whose place is the own one & `keep` ^ `bits`."""
+    place = layout.place & keep ^ bits
+    return (np.asarray(np.take_along_axis(layout.members, place[None], axis=0)[0], np.float32),)
 
 
-def _broadcast(place: int, layout: Layout) -> tuple[NDArray[Any], ...]:
-    return (_member(layout, np.full_like(layout.place, place)),)
-
-
-def _member(layout: Layout, place: Indices) -> NDArray[Any]:
-    return np.asarray(np.take_along_axis(layout.members, place[None], axis=0)[0], np.float32)
+def _differences(prefix: str, where: str, *, taken: bool) -> Iterator[Probe]:
+    """Yield a probe for each derivative."""
+    for name in DERIVATIVES:
+        stem = next(stem for stem in _STEMS if name.startswith(stem))
+        code = f"{_STEMS[stem]}{name.removeprefix(stem)}({F})"
+        sentence = f"{name}{where} is a difference of values in the quad: {_DERIVATIVE_RULES}"
+        yield Probe(f"{prefix}{name}", sentence, code, partial(_derivative, name), taken)
 
 
 def _level(layout: Layout) -> tuple[NDArray[Any], ...]:
     return ((layout.quad % LEVELS).astype(np.float32),)
 
 
-def _spelled(name: str) -> str:
-    stem = next(stem for stem in _STEMS if name.startswith(stem))
-    return f"{_STEMS[stem]}{name.removeprefix(stem)}({F})"
-
-
 _SLOPE = f"vec2(place & 1u, place >> 1u) * exp2(float(quad % {LEVELS}u)) / {SIDE}.0"
 
 _PROBES = (
-    *(
-        Probe(
-            name, f"{name} is a difference of values in the quad: {_DERIVATIVE_RULES}", _spelled(name),
-            partial(_derivative, name),
-        )
-        for name in DERIVATIVES
-    ),
-    *(
-        Probe(
-            f"branch.{name}", f"{name} in a branch that whole quads take is a difference of values in the "
-            f"quad: {_DERIVATIVE_RULES}", _spelled(name), partial(_derivative, name), taken=True,
-        )
-        for name in DERIVATIVES
-    ),
+    *_differences("", "", taken=False),
+    *_differences("branch.", " in a branch that whole quads take", taken=True),
     Probe(
         "lod.sample", f"sampling finds the level that the slope in the quad leads to: {_DERIVATIVE_RULES}",
         f"implicitLod(levels, {_SLOPE}).x", _level,
@@ -155,14 +141,14 @@ _PROBES = (
     *(
         Probe(
             f"swap{side}", f"subgroupQuadSwap{side} is that of the derivative group: {_QUAD_RULES}",
-            f"float(subgroupQuadSwap{side}(index))", partial(_partner, bits),
+            f"float(subgroupQuadSwap{side}(index))", partial(_member, bits, 3),
         )
         for side, bits in (("Horizontal", 1), ("Vertical", 2), ("Diagonal", 3))
     ),
     *(
         Probe(
             f"broadcast{place}", f"broadcasts from place {place} are the derivative group's: {_QUAD_RULES}",
-            f"float(subgroupQuadBroadcast(index, {place}u))", partial(_broadcast, place),
+            f"float(subgroupQuadBroadcast(index, {place}u))", partial(_member, place, 0),
         )
         for place in range(QUAD_SIZE)
     ),

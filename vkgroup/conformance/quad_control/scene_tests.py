@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.conformance.arrays import Flags, Indices
 from vkgroup.conformance.comparison import Expected
 from vkgroup.conformance.fragment.derivatives import DERIVATIVES, F, derivatives_of, f_of
-from vkgroup.conformance.fragment.drawn import Drawn, Flags, Indices, Probe
+from vkgroup.conformance.fragment.drawn import Drawn, Probe
 from vkgroup.conformance.fragment.scenes import GONE, GRID, leaves_at
 from vkgroup.conformance.quad_control.values import LEVELS, SIDE
 

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance import evidence
-from vkgroup.conformance.comparison import Description, Flags, Index, Verdict
+from vkgroup.conformance.arrays import Flags
+from vkgroup.conformance.comparison import Description, Index, Verdict
 from vkgroup.conformance.declared import lacking_operations, lacking_stages
 from vkgroup.conformance.evidence import Fault
 from vkgroup.conformance.execute import Executor

@@ -9,15 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance import evidence
+from vkgroup.conformance.arrays import Flags, Words
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.evidence import Fault
 from vkgroup.conformance.instances import unpack
 from vkgroup.conformance.size_control.case import SizeAxes
 from vkgroup.device import Capabilities
 from vkgroup.results.record import Status
-
-Words = NDArray[np.uint32]
-Flags = NDArray[np.bool_]
 
 WORDS = 12
 """Words of a record: size; lane; whether all active invocations have that size; number of the stage; the

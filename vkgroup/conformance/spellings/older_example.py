@@ -13,12 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance import evidence
+from vkgroup.conformance.arrays import Flags
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.evidence import Fault
 from vkgroup.conformance.instances import unpack
 from vkgroup.results.record import Status
-
-Flags = NDArray[np.bool_]
 
 WORKGROUPS, LOCAL_SIZE = 4, 61
 INVOCATIONS = WORKGROUPS * LOCAL_SIZE
@@ -112,7 +111,12 @@ def _fault(
         if words:
             rows = {
                 "invocation": map(str, members.tolist()),
-                "expected": [_between(one, there, name) for one in least],
+                "expected": [
+                    evidence.hex_of(there)
+                    if name in _UNIFORM
+                    else f"{evidence.hex_of(own)} … {evidence.hex_of(there)}"
+                    for own in least
+                ],
                 "got": [evidence.hex_of(mask) for mask in ballots],
             }
             most = np.broadcast_to(there[:size], (len(members), size))
@@ -129,12 +133,6 @@ def _fault(
             )
             return Fault(words, lanes)
     return None
-
-
-def _between(least: Flags, most: Flags, name: str) -> str:
-    """Return the lanes that a mask may name, as text."""
-    all_ = evidence.hex_of(most)
-    return all_ if name in _UNIFORM else f"{evidence.hex_of(least)} … {all_}"
 
 
 def _judged(name: str, ballots: Flags, there: Flags, lane: NDArray[Any]) -> tuple[str, Flags]:

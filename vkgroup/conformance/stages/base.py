@@ -13,11 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Indices = NDArray[np.int64]
-Flags = NDArray[np.bool_]
-Words = NDArray[np.uint32]
+from vkgroup.conformance.arrays import Indices, Words
 
 GROUP_CELLS = 256
 """Cells of barrier cases in a workgroup: subgroup times size, which workgroups of 128 stay below."""

@@ -12,17 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from vkgroup.conformance.arrays import Indices, Words
 from vkgroup.conformance.poison import POISON
-from vkgroup.conformance.stages.base import (
-    GROUP_OF_BLOCK,
-    LANES,
-    Around,
-    Indices,
-    Recorded,
-    Stage,
-    Words,
-    group_of_block,
-)
+from vkgroup.conformance.stages.base import GROUP_OF_BLOCK, LANES, Around, Recorded, Stage, group_of_block
 from vkgroup.conformance.stages.interfaces import BLOCK, Interface
 
 TICKETS = 8

@@ -6,15 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from vkgroup.conformance.arrays import Indices, Words
 from vkgroup.conformance.shapes import WORKGROUPS
-from vkgroup.conformance.stages.base import (
-    GROUP_CELLS,
-    Around,
-    Indices,
-    Recorded,
-    Stage,
-    Words,
-)
+from vkgroup.conformance.stages.base import GROUP_CELLS, Around, Recorded, Stage
 
 _EMPTY_FRAGMENT = "#version 460\nvoid main() {}"
 _EMPTY_MESH = """#version 460

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance import evidence
+from vkgroup.conformance.arrays import Flags, Words
 from vkgroup.conformance.comparison import Description, Expected, Verdict, legal, verdict_of
 from vkgroup.conformance.declared import lacking_operations, lacking_stages
 from vkgroup.conformance.execute import Executor
@@ -34,9 +35,6 @@ from vkgroup.results.record import Status
 from vkgroup.spec.limits import LARGEST_WARP, QUAD_SIZE
 from vkgroup.spec.thread_group_operations import THREAD_GROUP_OPERATIONS
 from vkgroup.spec.types import TYPES
-
-Words = NDArray[np.uint32]
-Flags = NDArray[np.bool_]
 
 _EVERY_BIT = 0xFFFFFFFF
 

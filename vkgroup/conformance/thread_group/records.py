@@ -5,17 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vkgroup.conformance import evidence
+from vkgroup.conformance.arrays import Flags, Indices, Words
 from vkgroup.conformance.evidence import Fault
 from vkgroup.conformance.instances import lane_faults
 from vkgroup.conformance.poison import POISON
 from vkgroup.conformance.thread_group.program import RECORD, Program
-
-Words = NDArray[np.uint32]
-Flags = NDArray[np.bool_]
-Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
