@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance import evidence
-from vkgroup.conformance.arrays import Flags, Indices, Words
+from vkgroup.conformance.arrays import Array, Flags, Indices, Words
 from vkgroup.conformance.comparison import Description, Expected, Index, Verdict, legal, verdict_of
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.fragment.scenes import GRID, Scene
@@ -99,8 +99,11 @@ class Drawn:
         return np.asarray(values & ~beyond)
 
 
-Expect = Callable[[Drawn], Expected]
-"""What the specification allows of each pixel, (layers, GRID, GRID)."""
+Legal = Array | tuple[Array, ...]
+"""The legal value, or values, of each pixel that leaves a result, (layers, GRID, GRID)."""
+
+Expect = Callable[[Drawn], Legal | Expected]
+"""The legal values, or what the specification allows of each pixel, also of those without a result."""
 
 
 @dataclass(frozen=True)
@@ -183,6 +186,10 @@ def _got(probe: Probe, drawn: Drawn, result: NDArray[np.uint32]) -> NDArray[Any]
 
 def _verdict(probe: Probe, drawn: Drawn, result: Words) -> Verdict:
     expected, got = probe.expect(drawn), _got(probe, drawn, result)
+    if not isinstance(expected, Expected):
+        values = expected if isinstance(expected, tuple) else (expected,)
+        shape = drawn.count.shape
+        expected = Expected.one_of([np.broadcast_to(value, shape) for value in values], drawn.present)
     judged = drawn.present if not probe.source else np.ones(got.shape, np.bool_)
     wrong = expected.defined & ~legal(got, expected)
     if not probe.source:

@@ -11,10 +11,10 @@ from functools import partial
 
 import numpy as np
 
-from vkgroup.conformance.arrays import Indices
+from vkgroup.conformance.arrays import Array, Indices
 from vkgroup.conformance.comparison import Expected
 from vkgroup.conformance.fragment.derivatives import DERIVATIVES, derivatives_of, f_of
-from vkgroup.conformance.fragment.drawn import Drawn, Expect, Probe
+from vkgroup.conformance.fragment.drawn import Drawn, Expect, Legal, Probe
 from vkgroup.conformance.fragment.scenes import SCENES
 from vkgroup.conformance.fragment.votes import votes
 from vkgroup.conformance.instances import unpack
@@ -31,17 +31,12 @@ def self_of(drawn: Drawn, x: Indices, y: Indices) -> Indices:
     return np.asarray(x | y << 8 | drawn.layer << 16)
 
 
-def _swapped(bits: int, drawn: Drawn) -> Expected:
-    return _of_lane(drawn, drawn.lane & 3 ^ bits)
+def _of_lane(keep: int, bits: int, drawn: Drawn) -> Expected:
+    """Return the word of the pixel of another lane, which a helper invocation provides where it must.
 
-
-def _broadcast(lane: int, drawn: Drawn) -> Expected:
-    return _of_lane(drawn, np.full_like(drawn.lane, lane))
-
-
-def _of_lane(drawn: Drawn, lane: Indices) -> Expected:
-    """Return the word of the pixel of another lane, which a helper invocation provides where it must."""
-    x, y = drawn.of_lane(lane)
+    That lane's place in the quad is the own one & `keep` ^ `bits`.
+    """
+    x, y = drawn.of_lane(drawn.lane & keep ^ bits)
     defined = drawn.present
     if drawn.scene.leaves in ("discard", "terminate"):
         # Who was discarded takes part no longer, or does so as a helper invocation: that is left open.
@@ -50,39 +45,29 @@ def _of_lane(drawn: Drawn, lane: Indices) -> Expected:
     return Expected.one_of((self_of(drawn, x, y),), defined)
 
 
-def _helper_flag(bits: int, drawn: Drawn) -> Expected:
+def _helper_flag(bits: int, drawn: Drawn) -> Legal:
     x, y = drawn.of_lane(drawn.lane & 3 ^ bits)
-    return Expected.one_of((~drawn.at(drawn.shaded, x, y),), drawn.present)
+    return ~drawn.at(drawn.shaded, x, y)
 
 
-def _demoted_flag(bits: int, drawn: Drawn) -> Expected:
+def _demoted_flag(bits: int, drawn: Drawn) -> Legal:
     x, y = drawn.of_lane(drawn.lane & 3 ^ bits)
-    return Expected.one_of((~drawn.at(drawn.present, x, y),), drawn.present)
+    return ~drawn.at(drawn.present, x, y)
 
 
-def _never(drawn: Drawn) -> Expected:
-    return Expected.one_of((np.zeros(drawn.count.shape, np.uint32),), drawn.present)
-
-
-def _constant(value: float, drawn: Drawn) -> Expected:
-    return Expected.one_of((np.full(drawn.count.shape, value, np.float32),), drawn.present)
-
-
-def _derivative(name: str, drawn: Drawn) -> Expected:
+def _derivative(name: str, drawn: Drawn) -> Legal:
     values = np.stack([f_of(*drawn.of_lane(np.full_like(drawn.lane, place))) for place in range(4)])
-    return Expected.one_of(derivatives_of(name, values, drawn.lane & 3), drawn.present)
+    return derivatives_of(name, values, drawn.lane & 3)
+
+
+def _everywhere(value: Array) -> Expected:
+    """Return the expectation of every pixel of a record, with a result or without."""
+    return Expected.one_of((value,), np.ones(value.shape, np.bool_))
 
 
 def _times(drawn: Drawn) -> Expected:
     """Once for each draw, and nowhere else: neither helper invocations nor those gone may store."""
-    return Expected.one_of(
-        (drawn.present * np.uint32(drawn.scene.draws),), np.ones(drawn.count.shape, np.bool_)
-    )
-
-
-def _at_least_once(drawn: Drawn) -> Expected:
-    once = np.where(drawn.present, np.maximum(drawn.count, 1), 0)
-    return Expected.one_of((once,), np.ones(drawn.count.shape, np.bool_))
+    return _everywhere(drawn.present * np.uint32(drawn.scene.draws))
 
 
 def _color(drawn: Drawn) -> Expected:
@@ -99,14 +84,6 @@ def _color(drawn: Drawn) -> Expected:
     inside = np.zeros(value.shape, np.bool_)
     inside[:, : drawn.scene.size, : drawn.scene.size] = True
     return Expected.one_of((value.astype(np.float32),), inside)
-
-
-def _centre(drawn: Drawn) -> Expected:
-    return Expected.one_of((8 | (drawn.y * 16 + 8) << 8,), drawn.present)
-
-
-def _shaded(drawn: Drawn) -> Expected:
-    return Expected.one_of((drawn.shaded.astype(np.uint32),), np.ones(drawn.count.shape, np.bool_))
 
 
 def _reference(operation: str, drawn: Drawn) -> Expected:
@@ -148,11 +125,11 @@ _SWAPS = (("Horizontal", 1), ("Vertical", 2), ("Diagonal", 3))
 
 _QUADS = (
     *(
-        _quad(f"swap{side}", f"subgroupQuadSwap{side}(self)", partial(_swapped, bits))
+        _quad(f"swap{side}", f"subgroupQuadSwap{side}(self)", partial(_of_lane, 3, bits))
         for side, bits in _SWAPS
     ),
     *(
-        _quad(f"broadcast{lane}", f"subgroupQuadBroadcast(self, {lane}u)", partial(_broadcast, lane))
+        _quad(f"broadcast{lane}", f"subgroupQuadBroadcast(self, {lane}u)", partial(_of_lane, 0, lane))
         for lane in range(4)
     ),
 )
@@ -180,7 +157,8 @@ _HELPERS = (
     ),
     Probe(
         "helper.self", "gl_HelperInvocation is false of an invocation whose pixel is covered: "
-        "GLSL 4.60, section 7.1.5", _ALL, _never, "gl_HelperInvocation ? 1u : 0u",
+        "GLSL 4.60, section 7.1.5", _ALL, lambda drawn: np.array(0, np.uint32),
+        "gl_HelperInvocation ? 1u : 0u",
     ),
     Probe(
         "helper.stores", "stores and atomics of helper invocations, and of fragments after they were "
@@ -189,7 +167,8 @@ _HELPERS = (
     ),
     Probe(
         "helper.before", "stores and atomics before a fragment is discarded or demoted stand: "
-        "SPIR-V 3.49.17, OpKill; EXT_demote_to_helper_invocation", _LEAVING, _shaded, source="before",
+        "SPIR-V 3.49.17, OpKill; EXT_demote_to_helper_invocation", _LEAVING,
+        lambda drawn: _everywhere(drawn.shaded.astype(np.uint32)), source="before",
     ),
     Probe(
         "helper.color", "helper invocations, discarded and demoted fragments write no color: "
@@ -202,7 +181,12 @@ def _linear(name: str, slope: float) -> Probe:
     sentence = f"{name} of a linear function is its slope: {_DERIVATIVES}"
     scenes = (*_ALL, "demote")
     return Probe(
-        f"derivative.{name}.linear", sentence, scenes, partial(_constant, slope), f"{name}(g)", "float"
+        f"derivative.{name}.linear",
+        sentence,
+        scenes,
+        lambda drawn: np.array(slope, np.float32),
+        f"{name}(g)",
+        "float",
     )
 
 
@@ -242,7 +226,8 @@ _COVERAGE = (
     ),
     Probe(
         "primitive.coordinate", "gl_FragCoord is the pixel's centre: GLSL 4.60, section 7.1.5",
-        ("whole", *_PARTLY), _centre, "uint(fract(gl_FragCoord.x) * 16.0) | uint(gl_FragCoord.y * 16.0) << 8",
+        ("whole", *_PARTLY), lambda drawn: 8 | (drawn.y * 16 + 8) << 8,
+        "uint(fract(gl_FragCoord.x) * 16.0) | uint(gl_FragCoord.y * 16.0) << 8",
     ),
     Probe(
         "sample.once", "with sample shading each sample of each pixel is shaded exactly once: Vulkan 1.4, "
@@ -251,7 +236,7 @@ _COVERAGE = (
     Probe(
         "sample.mask", "with sample shading gl_SampleMaskIn has the bit of gl_SampleID alone: "
         "Vulkan 1.4, SampleMask", ("samples",),
-        lambda drawn: Expected.one_of((1 << drawn.layer,), drawn.present), "uint(gl_SampleMaskIn[0])",
+        lambda drawn: 1 << drawn.layer, "uint(gl_SampleMaskIn[0])",
     ),
     Probe(
         "sample.color", "each sample keeps the color of its own invocation, or of the pixel's: "
@@ -259,7 +244,8 @@ _COVERAGE = (
     ),
     Probe(
         "sample.shaded", "without sample shading a pixel that is covered is shaded, and no other: "
-        "Vulkan 1.4, Sample Shading", ("multisampled",), _at_least_once, source="count",
+        "Vulkan 1.4, Sample Shading", ("multisampled",),
+        lambda drawn: _everywhere(np.where(drawn.present, np.maximum(drawn.count, 1), 0)), source="count",
     ),
     Probe(
         "draws.counted", "each of several draws shades its pixels: Vulkan 1.4, Drawing Commands",

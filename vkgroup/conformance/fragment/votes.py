@@ -12,8 +12,7 @@ from functools import partial
 import numpy as np
 
 from vkgroup.conformance.arrays import Flags, Indices
-from vkgroup.conformance.comparison import Expected
-from vkgroup.conformance.fragment.drawn import Drawn, Probe
+from vkgroup.conformance.fragment.drawn import Drawn, Legal, Probe
 from vkgroup.conformance.instances import unpack
 
 _SOURCE = "KHR_shader_subgroup, section 8.18"
@@ -48,20 +47,16 @@ def _active(drawn: Drawn) -> Flags:
     return np.asarray(bits.reshape(*drawn.lane.shape, _MOST_LANES))
 
 
-def _voted(kind: str, name: str, drawn: Drawn) -> Expected:
+def _voted(kind: str, name: str, drawn: Drawn) -> Legal:
     """Return what a vote of a predicate of the lane gives among the lanes of the mask."""
     active = _active(drawn)
     values = _VALUES[name][1](np.arange(_MOST_LANES))
     any_, all_ = (active & values).any(axis=-1), (~active | values).all(axis=-1)
     result = {"Any": any_, "All": all_, "AllEqual": all_ | ~any_}[kind]
-    return Expected.one_of((np.asarray(result, np.uint32),), drawn.present)
+    return np.asarray(result, np.uint32)
 
 
-def _agreeing(drawn: Drawn) -> Expected:
-    return Expected.one_of((np.full(drawn.count.shape, _ALL_AGREE, np.uint32),), drawn.present)
-
-
-def _helpers(drawn: Drawn) -> Expected:
+def _helpers(drawn: Drawn) -> Legal:
     """Return the bits of the quad's places that are not covered and take part."""
     active, base = _active(drawn), drawn.lane & ~3
     result = np.zeros(drawn.count.shape, np.uint32)
@@ -69,7 +64,7 @@ def _helpers(drawn: Drawn) -> Expected:
         there = np.take_along_axis(active, (base + place)[..., None], axis=-1)[..., 0]
         x, y = drawn.of_lane(np.full_like(drawn.lane, place))
         result |= (there & ~drawn.at(drawn.shaded, x, y)).astype(np.uint32) << np.uint32(place)
-    return Expected.one_of((result,), drawn.present)
+    return result
 
 
 def votes(scenes: tuple[str, ...], unclipped: tuple[str, ...], leaving: tuple[str, ...]) -> tuple[Probe, ...]:
@@ -96,7 +91,7 @@ def votes(scenes: tuple[str, ...], unclipped: tuple[str, ...], leaving: tuple[st
         Probe(
             "vote.helper.agrees",
             f"votes on gl_HelperInvocation say what its ballot says: {_SOURCE}",
-            scenes, _agreeing, _AGREEMENTS, needs=("vote", "ballot"),
+            scenes, lambda drawn: np.array(_ALL_AGREE, np.uint32), _AGREEMENTS, needs=("vote", "ballot"),
         ),
         Probe(
             "vote.helper.ballot",

@@ -8,21 +8,16 @@ gives follows from the four pixels, whatever the branches.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance.arrays import Flags, Indices
-from vkgroup.conformance.comparison import Expected
 from vkgroup.conformance.fragment.derivatives import DERIVATIVES, F, derivatives_of, f_of
-from vkgroup.conformance.fragment.drawn import Drawn, Probe
+from vkgroup.conformance.fragment.drawn import Drawn, Expect, Legal, Probe
 from vkgroup.conformance.fragment.scenes import GONE, GRID, leaves_at
 from vkgroup.conformance.quad_control.values import LEVELS, SIDE
-
-Legal = tuple[NDArray[Any], ...]
 
 AFTER = ("", "terminate", "demote")
 """How some fragments leave before the test: terminated ones are gone, demoted ones become helpers."""
@@ -33,24 +28,10 @@ _SCENES = ("whole", "odd", *_COVERED)
 
 
 def _test(
-    name: str,
-    sentence: str,
-    code: str,
-    legal: Callable[[Drawn], Legal],
-    scenes: tuple[str, ...] = _SCENES,
-    after: str = "",
+    name: str, sentence: str, code: str, expect: Expect, scenes: tuple[str, ...] = _SCENES, after: str = ""
 ) -> Probe:
-    """Return a probe of every covered pixel that stays.
-
-    Parameters
-    ----------
-    code : GLSL that sets `result`, a float.
-    legal : returns the legal results of each pixel, arrays of (layers, GRID, GRID).
-    """
-    return Probe(
-        name, sentence, scenes, lambda drawn: Expected.one_of(legal(drawn), drawn.present), code, "float",
-        leaves=after,
-    )  # fmt: skip
+    """Return a probe whose code sets `result`, a float."""
+    return Probe(name, sentence, scenes, expect, code, "float", leaves=after)
 
 
 # --- the pixels of a quad -----------------------------------------------------------------------------------
@@ -60,11 +41,6 @@ def _pixels(drawn: Drawn) -> tuple[Indices, Indices]:
     """Return x and y of the four pixels of each pixel's quad, (4, layers, GRID, GRID)."""
     place = np.arange(4).reshape(4, 1, 1, 1)
     return (drawn.x & ~1) | (place & 1), (drawn.y & ~1) | (place >> 1)
-
-
-def _place(drawn: Drawn) -> Indices:
-    """Return the own place of each pixel in its quad."""
-    return np.asarray((drawn.x & 1) | (drawn.y & 1) << 1)
 
 
 def _hash(x: Indices, y: Indices) -> Flags:
@@ -151,10 +127,6 @@ def _ballot(after: str, drawn: Drawn) -> Legal:
     return ((there * weights).sum(axis=0).astype(np.float32),)
 
 
-def _constant(value: float, drawn: Drawn) -> Legal:
-    return (np.full(drawn.x.shape, value, np.float32),)
-
-
 def _neighbour(bits: int, drawn: Drawn) -> Legal:
     x, y = drawn.x ^ (bits & 1), drawn.y ^ (bits >> 1)
     return ((x + 64 * y).astype(np.float32),)
@@ -163,7 +135,7 @@ def _neighbour(bits: int, drawn: Drawn) -> Legal:
 def _derivative(name: str, drawn: Drawn) -> Legal:
     x, y = _pixels(drawn)
     taken = _rare(x, y).any(axis=0)
-    legal = derivatives_of(name, f_of(x, y), _place(drawn))
+    legal = derivatives_of(name, f_of(x, y), np.asarray((drawn.x & 1) | (drawn.y & 1) << 1))
     return tuple(np.where(taken, value, np.float32(777)) for value in legal)
 
 
@@ -249,7 +221,7 @@ _FULL_QUADS = (
         "full.lanes", f"the four places of a quad add up to 6: {_SOURCE}, RequireFullQuadsKHR",
         "result = float((lane & 3u) + subgroupQuadSwapHorizontal(lane & 3u)"
         " + subgroupQuadSwapVertical(lane & 3u) + subgroupQuadSwapDiagonal(lane & 3u));",
-        partial(_constant, 6.0),
+        lambda drawn: np.array(6, np.float32),
     ),
     *(
         _test(
