@@ -56,11 +56,6 @@ class Axes:
     least_size: int = 1
     types: tuple[str, ...] = ()
 
-    def has_type(self, operation: Operation, type_: GlslType, pattern: str) -> bool:
-        """Whether a type is met in a pattern."""
-        few = pattern not in _MAIN_PATTERNS and len(operation.types) > 1
-        return not (self.types and few) or type_.name in self.types
-
 
 _MAIN_PATTERNS = ("all", "data_mask")
 """The patterns that stand for the others where not all are met."""
@@ -102,14 +97,9 @@ _LONG_SIZES = (8, 32, 64)
 _NARROW_PATTERNS = ("all", "partial", "odd")
 
 
-def _represents(case: Case) -> bool:
-    """Whether a case's operand stands for all operands of its operation."""
-    return represents(case.operation, case.operand)
-
-
 def _combined(case: Case) -> bool:
     """Whether a case's operand is combined with its type, pattern and data."""
-    if _represents(case):
+    if represents(case.operation, case.operand):
         return True
     patterns = _AXES[case.stage].all_operands
     if case.stage not in _WITH_EVERY_OPERAND and (case.category not in _SHAPED or case.data != "exact"):
@@ -151,13 +141,12 @@ def _in_stage(operation: Operation | BuiltinVariable, stage: str) -> bool:
 
 
 def _operation_cases(operation: Operation, stage: str) -> Iterator[Case]:
-    category = operation.category.value
+    category, axes = operation.category.value, _AXES[stage]
     for type_ in operation.types:
         for data in _data_sets(operation, type_):
             for pattern in patterns_of(stage):
-                if not _has_data(operation, stage, data, pattern):
-                    continue
-                if not _AXES[stage].has_type(operation, type_, pattern):
+                few = axes.types and pattern not in _MAIN_PATTERNS and len(operation.types) > 1
+                if (few and type_.name not in axes.types) or not _has_data(operation, stage, data, pattern):
                     continue
                 for operand in choices(operation.name) or ("",):
                     case = Case(category, stage, operation.name, type_.name, pattern, data, operand)
@@ -175,7 +164,7 @@ def _long_cases(operation: Operation, stage: str) -> Iterator[Case]:
     for type_ in LONG_TYPES.values():
         for operand in choices(operation.name) or ("",):
             case = Case(operation.category.value, stage, operation.name, type_.name, "all", "exact", operand)
-            if type_.scalar not in scalars or not _represents(case):
+            if type_.scalar not in scalars or not represents(case.operation, case.operand):
                 continue
             # Votes of helper invocations, too.
             helpers = ("partial",) if stage == "fragment" and operation.category is Category.VOTE else ()
@@ -194,7 +183,7 @@ def _variations(case: Case) -> Iterator[Case]:
     For one operand and exact data.
     """
     axes = _AXES[case.stage]
-    if case.data != "exact" or not _represents(case):
+    if case.data != "exact" or not represents(case.operation, case.operand):
         return
     partitioned = case.category == Category.PARTITIONED.value
     if case.pattern in axes.sized and not (partitioned and case.pattern != "all"):

@@ -50,9 +50,9 @@ def family_named(name: str) -> Family:
 
 
 @cache
-def _cases_of(name: str) -> tuple[AnyCase, ...]:
+def _cases_of(family: Family) -> tuple[AnyCase, ...]:
     """Return the cases of a family, which are made once."""
-    return tuple(family_named(name).cases())
+    return tuple(family.cases())
 
 
 @cache
@@ -63,9 +63,7 @@ def _family_of_kind(kind: type, category: str) -> Family:
     """
     families = [family for family in FAMILIES if category in family.categories]
     if len(families) > 1:
-        families = [
-            family for family in families if any(type(case) is kind for case in _cases_of(family.name))
-        ]
+        families = [family for family in families if any(type(case) is kind for case in _cases_of(family))]
     if not families:
         raise KeyError(category)
     return families[0]
@@ -79,7 +77,7 @@ def family_of(case: AnyCase) -> Family:
 @cache
 def all_cases() -> tuple[AnyCase, ...]:
     """Return every case of the suite, in the order in which they are listed; needs no device."""
-    return tuple(case for family in FAMILIES for case in _cases_of(family.name))
+    return tuple(case for family in FAMILIES for case in _cases_of(family))
 
 
 @cache
@@ -110,6 +108,4 @@ def select(filters: tuple[str, ...] = ()) -> tuple[AnyCase, ...]:
     pattern = compile_pattern("|".join(translate(glob) for glob in filters))
     families = [family for family in FAMILIES if _categories_match(family, filters)]
     with paused():
-        return tuple(
-            case for family in families for case in _cases_of(family.name) if pattern.match(case.name)
-        )
+        return tuple(case for family in families for case in _cases_of(family) if pattern.match(case.name))

@@ -33,7 +33,7 @@ class AnyCase(Protocol):
         """What the case tests, in one sentence."""
 
 
-class Family(Protocol):
+class Family(Hashable, Protocol):
     """One kind of case."""
 
     @property
@@ -89,7 +89,7 @@ class TableCase(Generic[Axes]):
         return ".".join(filter(None, parts))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TableFamily(Generic[Axes]):
     """A family whose cases are a table of axes, with the functions that plan and judge them.
 
@@ -127,7 +127,7 @@ class TableFamily(Generic[Axes]):
         return self.llvm_batch if llvm and self.llvm_batch else self.batch
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class JointFamily:
     """Several families under one name.
 

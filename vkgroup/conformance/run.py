@@ -104,11 +104,12 @@ def run(
             pending.extend(session.sort_out(chosen))
             yield from plan.batches(pending, capabilities, shuffle=shuffle)
 
+        early = len(chosen) - (len(journal.done) if journal is not None else 0) >= MANY_CASES
         stream = scheduler.run(
             Setup(device, seed, timeout, transform),
-            planned(),
+            planned() if early else list(planned()),
             deadline=deadline,
-            start_early=len(chosen) - (len(journal.done) if journal is not None else 0) >= MANY_CASES,
+            start_early=early,
         )
         pass_on(stream, scheduler.drain, session.take)
     reached = {judged.case for judged in result.results}
