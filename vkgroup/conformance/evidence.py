@@ -27,11 +27,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance.arrays import Flags, Indices
+from vkgroup.spec.limits import SUBGROUP_SIZES
 
 WINDOW = 16
 """Values that are shown around the first wrong one of an array."""
 
-MOST_LANES = 128
+MOST_LANES = SUBGROUP_SIZES[-1]
 """Lanes that a subgroup has at most."""
 
 MOST_MASKS = 8

@@ -17,10 +17,10 @@ import numpy as np
 from vkgroup.conformance import evidence
 from vkgroup.conformance.arrays import Flags, Indices, Words
 from vkgroup.conformance.comparison import Description, Index
-from vkgroup.conformance.declared import lacking_operations, lacking_stages
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.pipelines import run_stages
 from vkgroup.conformance.poison import poisoned
+from vkgroup.conformance.support import lacking_operations, lacking_stages, lacking_stores
 from vkgroup.device import Capabilities
 from vkgroup.dispatch import DrawState
 from vkgroup.spec.categories import Category
@@ -31,9 +31,6 @@ Rows = Mapping[str, Iterable[str | None]]
 
 STAGES = ("compute", "vertex", "fragment")
 """The stages in which invocations record."""
-
-STORES = {"vertex": "vertexPipelineStoresAndAtomics", "fragment": "fragmentStoresAndAtomics"}
-"""The features with which a stage writes to buffers."""
 
 WRITE_NOTHING = {
     "compute": "",
@@ -150,8 +147,7 @@ def missing(stage: str, capabilities: Capabilities) -> list[str]:
     """Return what a device lacks to record from a stage, by Vulkan's names."""
     needs = lacking_stages((stage,), capabilities)
     needs += lacking_operations(("basic",) if stage == "compute" else ("ballot", "basic"), capabilities)
-    if stage in STORES and STORES[stage] not in capabilities.features:
-        needs.append(STORES[stage])
+    needs += lacking_stores(stage, capabilities)
     if stage != "compute" and capabilities.subgroup.size < QUAD_SIZE:
         needs.append(f"subgroups of at least {QUAD_SIZE} invocations, to draw")
     return needs

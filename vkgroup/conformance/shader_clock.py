@@ -82,29 +82,22 @@ CLOCKS: dict[str, Clock] = {
 }
 """All functions by name."""
 
-_TESTS = {
-    "increases": "never goes back from one reading to the next",
-    "increases_divergent": "never goes back from one reading to the next, where odd and even lanes part",
-    "advances": "does not stand still while an invocation computes",
-    "lanes": "read by all lanes between two barriers of the subgroup, shows a time between those around them",
-    "workgroup": "read on both sides of a barrier of the workgroup, shows a later time behind it",
-    "forms": "shows a time between two readings of its other form around it",
-}
-"""What is judged of a clock."""
-
 READINGS = 8
 """Readings of the tests of order."""
 
-
-_PLANES = {
-    "increases": 2 * READINGS,
-    "increases_divergent": 2 * READINGS,
-    "advances": 4,
-    "lanes": 6,
-    "workgroup": 4,
-    "forms": 6,
-}
-"""Words that each test records."""
+_TESTS = {
+    "increases": ("never goes back from one reading to the next", READINGS),
+    "increases_divergent": (
+        "never goes back from one reading to the next, where odd and even lanes part", READINGS
+    ),
+    "advances": ("does not stand still while an invocation computes", 2),
+    "lanes": (
+        "read by all lanes between two barriers of the subgroup, shows a time between those around them", 3
+    ),
+    "workgroup": ("read on both sides of a barrier of the workgroup, shows a later time behind it", 2),
+    "forms": ("shows a time between two readings of its other form around it", 3),
+}  # fmt: skip
+"""Tests of a clock: the sentence, and the readings that are recorded, of two words each."""
 
 
 class ClockAxes(NamedTuple):
@@ -126,7 +119,7 @@ ClockCase = TableCase[ClockAxes]
 def _cases() -> Iterator[ClockCase]:
     for stage in STAGES:
         for clock in CLOCKS.values():
-            for test, sentence in _TESTS.items():
+            for test, (sentence, _) in _TESTS.items():
                 # Only the device's clock is one for subgroups of a workgroup, which compute shaders have.
                 if test == "workgroup" and (stage != "compute" or not clock.device):
                     continue
@@ -150,7 +143,7 @@ def _batch_key(case: ClockCase) -> Hashable:
 def _verdicts(executor: Executor, cases: list[ClockCase]) -> list[Verdict]:
     """Judge cases of one shader."""
     rows = [case.axes for case in cases]
-    stage, sizes = rows[0].stage, [_PLANES[axes.test] for axes in rows]
+    stage, sizes = rows[0].stage, [2 * _TESTS[axes.test][1] for axes in rows]
     planes = [len(RECORD) + sum(sizes[:number]) for number in range(len(cases))]
     names = dict.fromkeys(axes.clock for axes in rows)
     if rows[0].test == "forms":
@@ -233,7 +226,7 @@ def _verdict(case: ClockAxes, words: Words, at: int) -> Verdict:
     count = words.shape[1]
     if not count:
         return Verdict(Status.FAIL, 0, 0, "no invocation recorded anything")
-    planes = words[at : at + _PLANES[case.test]].astype(np.uint64)
+    planes = words[at : at + 2 * _TESTS[case.test][1]].astype(np.uint64)
     times: Ticks = planes[::2] | planes[1::2] << np.uint64(32)
     if case.test == "advances":
         wrong = times[1] == times[0]

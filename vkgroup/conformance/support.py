@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from vkgroup.conformance.barriers import BARRIERS
 from vkgroup.conformance.case import Case
-from vkgroup.conformance.declared import lacking_stages
 from vkgroup.conformance.glsl_types import is_long
 from vkgroup.conformance.operands import choices
 from vkgroup.conformance.patterns import patterns_of
@@ -14,7 +15,32 @@ from vkgroup.spec.categories import Category
 from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
 from vkgroup.spec.limits import QUAD_SIZE
 from vkgroup.spec.operations import OperandKind
-from vkgroup.spec.stages import QUAD_STAGES, STAGES, WORKGROUP_STAGES, Pipeline, stages_of
+from vkgroup.spec.stages import QUAD_STAGES, STAGE_NAMES, STAGES, WORKGROUP_STAGES, Pipeline, stages_of
+
+
+def lacking_stages(stages: Iterable[str], capabilities: Capabilities) -> list[str]:
+    """Return which of the stages have no subgroup operations, in their order."""
+    supported = capabilities.subgroup.supported_stages
+    return [
+        f"subgroup operations in the {stage} stage (supportedStages)"
+        for stage in stages
+        if stage not in supported
+    ]
+
+
+def lacking_stores(stage: str, capabilities: Capabilities) -> list[str]:
+    """Return the feature with which a stage writes to buffers, if the device has it not."""
+    feature = STAGE_NAMES[stage].store_feature
+    return [feature] if feature and feature not in capabilities.features else []
+
+
+def lacking_operations(categories: Iterable[str], capabilities: Capabilities) -> list[str]:
+    """Return which of the categories of operations the device has not, in their order."""
+    supported = capabilities.subgroup.supported_operations
+    return [
+        f"VK_SUBGROUP_FEATURE_{category.upper()}_BIT" for category in categories if category not in supported
+    ]
+
 
 STORES = tuple(dict.fromkeys(stage.store_feature for stage in STAGES if stage.store_feature))
 """The features with which stages may write to buffers."""

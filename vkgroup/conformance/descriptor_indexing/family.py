@@ -12,7 +12,6 @@ from vkgroup.compiler import Target, compile_source
 from vkgroup.conformance import evidence, support
 from vkgroup.conformance.arrays import Words
 from vkgroup.conformance.comparison import Description, Expected, Index, Verdict, compare
-from vkgroup.conformance.declared import lacking_operations, lacking_stages
 from vkgroup.conformance.descriptor_indexing.kinds import (
     CELLS,
     HEIGHT,
@@ -31,6 +30,7 @@ from vkgroup.conformance.evidence import Fault
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import TableCase, TableFamily
 from vkgroup.conformance.poison import POISON, poisoned
+from vkgroup.conformance.support import lacking_operations, lacking_stages
 from vkgroup.device import Capabilities
 from vkgroup.results.record import Status
 from vkgroup.spec.categories import Category

@@ -6,7 +6,6 @@ from collections.abc import Hashable, Iterator, Sequence
 from typing import NamedTuple
 
 from vkgroup.conformance.comparison import Verdict
-from vkgroup.conformance.declared import lacking_operations, lacking_stages
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import TableCase, TableFamily
 from vkgroup.conformance.fragment.derivatives import F
@@ -14,6 +13,7 @@ from vkgroup.conformance.fragment.drawn import RECORD, Probe, verdicts
 from vkgroup.conformance.fragment.probes import PROBES, SELF, G, V
 from vkgroup.conformance.fragment.scenes import GONE, GRID, SCENES, Scene
 from vkgroup.conformance.patterns import LEAVES
+from vkgroup.conformance.support import lacking_operations, lacking_stages
 from vkgroup.device import Capabilities
 from vkgroup.spec.categories import Category
 

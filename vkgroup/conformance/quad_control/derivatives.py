@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from vkgroup.conformance import evidence
 from vkgroup.conformance.arrays import Flags, Indices
 from vkgroup.conformance.comparison import Description, Expected, Index, Verdict, compare
-from vkgroup.conformance.declared import lacking_operations, lacking_stages
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import TableCase, TableFamily
 from vkgroup.conformance.fragment.derivatives import DERIVATIVES, F, derivatives_of, f_of
@@ -27,6 +26,7 @@ from vkgroup.conformance.quad_control.values import (
     derivatives,
     image_levels,
 )
+from vkgroup.conformance.support import lacking_operations, lacking_stages
 from vkgroup.device import Capabilities
 from vkgroup.sampler import Sampler
 from vkgroup.spec.categories import Category

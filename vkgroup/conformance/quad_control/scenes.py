@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from vkgroup.conformance.comparison import Verdict
-from vkgroup.conformance.declared import lacking_operations, lacking_stages
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import TableCase, TableFamily
 from vkgroup.conformance.fragment.drawn import RECORD, Probe, verdicts
@@ -16,6 +15,7 @@ from vkgroup.conformance.intrinsics import EXTENSION
 from vkgroup.conformance.patterns import LEAVES
 from vkgroup.conformance.quad_control.scene_tests import TESTS
 from vkgroup.conformance.quad_control.values import image_levels, maximal_reconvergence, quad_modes, votes
+from vkgroup.conformance.support import lacking_operations, lacking_stages
 from vkgroup.device import Capabilities
 from vkgroup.sampler import Sampler
 from vkgroup.spec.categories import Category

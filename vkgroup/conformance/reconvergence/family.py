@@ -6,10 +6,10 @@ from collections.abc import Hashable, Iterable
 from functools import cache
 
 from vkgroup.conformance.comparison import Verdict
-from vkgroup.conformance.declared import lacking_operations, lacking_stages
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.reconvergence.cases import ReconvergenceCase, all_cases
 from vkgroup.conformance.reconvergence.run import run
+from vkgroup.conformance.support import lacking_operations, lacking_stages
 from vkgroup.device import Capabilities
 from vkgroup.programs.nodes import Promise
 

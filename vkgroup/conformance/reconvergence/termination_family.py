@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from vkgroup.conformance import evidence
 from vkgroup.conformance.arrays import Flags
 from vkgroup.conformance.comparison import Description, Index, Verdict
-from vkgroup.conformance.declared import lacking_operations, lacking_stages
 from vkgroup.conformance.evidence import Fault
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import TableFamily
@@ -28,6 +27,7 @@ from vkgroup.conformance.reconvergence.termination import (
 )
 from vkgroup.conformance.reconvergence.termination_shader import COUNT, LEAVES, PLANES, VALUE, source_of
 from vkgroup.conformance.recording import Recorder
+from vkgroup.conformance.support import lacking_operations, lacking_stages
 from vkgroup.device import Capabilities
 from vkgroup.programs.nodes import Promise
 from vkgroup.results.record import Status

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from vkgroup.conformance import evidence
 from vkgroup.conformance.arrays import Flags, Words
 from vkgroup.conformance.comparison import Verdict
-from vkgroup.conformance.evidence import Fault
+from vkgroup.conformance.evidence import MOST_LANES, Fault
 from vkgroup.conformance.instances import unpack
 from vkgroup.conformance.size_control.case import SizeAxes
 from vkgroup.device import Capabilities
@@ -20,8 +20,6 @@ from vkgroup.results.record import Status
 WORDS = 12
 """Words of a record: size; lane; whether all active invocations have that size; number of the stage; the
 active mask's four; of stages with workgroups also workgroup, gl_NumSubgroups, gl_SubgroupID, local index."""
-
-_MOST_LANES = 128
 
 _SIZE, _BALLOT = "gl_SubgroupSize", "subgroupBallot(true)"
 """What the lines of the shaders contain that record the size and the active mask."""
@@ -83,11 +81,11 @@ def fault_of(case: SizeAxes, seen: Seen, capabilities: Capabilities) -> Fault | 
     if (wrong := agree != 1).any():
         words = "gl_SubgroupSize differs between invocations of one subgroup"
         return _fault(seen, wrong, words, size, "one size")
-    active = unpack(np.ascontiguousarray(seen.records[:, 4:8]), _MOST_LANES)
+    active = unpack(np.ascontiguousarray(seen.records[:, 4:8]), MOST_LANES)
     if not (own := active[np.arange(len(lane)), lane]).all():
         words = "subgroupBallot(true) leaves out the invocation that executes it"
         return _fault(seen, ~own, words, active, "a mask with itself", _BALLOT)
-    if (wrong := (active & (np.arange(_MOST_LANES) >= size[:, None])).any(axis=1)).any():
+    if (wrong := (active & (np.arange(MOST_LANES) >= size[:, None])).any(axis=1)).any():
         words = "subgroupBallot(true) names a lane that is not below the subgroup size"
         return _fault(seen, wrong, words, active, f"lanes below {size[wrong][0]}", _BALLOT)
     return None if seen.local_size is None else _workgroup_fault(case, seen, size, lane, active)
@@ -115,7 +113,7 @@ def _workgroup_fault(
             else Fault(words)
         )
     key = group * (int(number.max()) + 1) + number
-    members = np.zeros((int(key.max()) + 1, _MOST_LANES), np.bool_)
+    members = np.zeros((int(key.max()) + 1, MOST_LANES), np.bool_)
     members[key, lane] = True
     if int(members.sum()) != len(key):
         return Fault("two invocations share a lane of a subgroup")
@@ -163,7 +161,7 @@ def _fault(
     first = seen.records[same[0]]
     # Sizes and lanes may be what is wrong: then the others tell how many lanes there are to draw.
     told = [int(first[0]), int(seen.records[same, 1].max()) + 1]
-    size = max((number for number in told if number <= _MOST_LANES), default=0)
+    size = max((number for number in told if number <= MOST_LANES), default=0)
     same = same[seen.records[same, 1] < size]
     if not wrong[same].any():
         return Fault(words)

@@ -6,7 +6,7 @@ differ, the expression around the intrinsic makes up for it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 _INTEGERS = ("int", "uint")
@@ -72,10 +72,7 @@ def _of(name: str, core: str, definition: str, scalars: tuple[str, ...], *operan
 
 def _combining(name: str, core: str, definition: str, *, rounds: bool) -> Intrinsic:
     """Return a sum, product, least or greatest value."""
-    row = _of(name, core, definition, _NUMBERS)
-    return Intrinsic(
-        name, core, definition, row.call, row.types, data=("exact", "rounding") if rounds else ("exact",)
-    )
+    return replace(_of(name, core, definition, _NUMBERS), data=("exact", "rounding")[: 1 + rounds])
 
 
 def _equal_components() -> list[Intrinsic]:

@@ -17,6 +17,7 @@ from vkgroup.conformance.arrays import Flags
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.evidence import Fault
 from vkgroup.conformance.instances import unpack
+from vkgroup.conformance.intrinsics import instruction
 from vkgroup.results.record import Status
 
 WORKGROUPS, LOCAL_SIZE = 4, 61
@@ -29,7 +30,7 @@ SOURCE = f"""#version 460
 // The example of SPV_KHR_shader_ballot. Binding 0: {WORDS} words of each invocation.
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_EXT_spirv_intrinsics : require
-spirv_instruction(extensions = ["SPV_KHR_shader_ballot"], capabilities = [4423], id = 4421)
+{instruction("OpSubgroupBallotKHR", "SubgroupBallotKHR", "SPV_KHR_shader_ballot")}
 uvec4 ballot(bool predicate);
 layout(local_size_x = {LOCAL_SIZE}) in;
 layout(std430, binding = 0) writeonly buffer Results {{ uint results[][{WORDS}]; }};

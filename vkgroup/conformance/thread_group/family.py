@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 from vkgroup.conformance import evidence
 from vkgroup.conformance.arrays import Flags, Words
 from vkgroup.conformance.comparison import Description, Expected, Verdict, legal, verdict_of
-from vkgroup.conformance.declared import lacking_operations, lacking_stages
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import TableFamily
-from vkgroup.conformance.recording import STORES
+from vkgroup.conformance.support import lacking_operations, lacking_stages, lacking_stores
 from vkgroup.conformance.thread_group.cases import (
     OBSERVATIONS,
     RELATIONS,
@@ -245,8 +244,7 @@ def _missing(case: ThreadGroupCase, capabilities: Capabilities) -> list[str]:
     needs += lacking_stages((stage,), capabilities)
     if stage == "vertex" and subgroup.size < QUAD_SIZE:
         needs.append(f"quads of fragments, to draw, in subgroups of {subgroup.size} (from {QUAD_SIZE} on)")
-    if stage in STORES and STORES[stage] not in capabilities.features:
-        needs.append(STORES[stage])
+    needs += lacking_stores(stage, capabilities)
     operation = THREAD_GROUP_OPERATIONS.get(name)
     categories = {*_OBSERVING, *(operation.categories if operation else ())}
     if operation is None and any("quadSwizzle" in code for code in OBSERVATIONS[name].code):
