@@ -148,24 +148,24 @@ def answering(name: str) -> tuple[str, ...]:
     """Return the names of the cases that test what one of the listed names does; none for any other name."""
     if name not in _listed_names() or name.startswith(_WIDE):
         return ()
-    found = matches(map_name(name).globs)
+    cases = matches(map_name(name).globs)
     if "requiredsubgroupsize" in name:
-        return found
-    return tuple(case for case in found if not _SIZED.search(case))
+        return cases
+    return tuple(case for case in cases if not _SIZED.search(case))
 
 
 def found_by(expressions: Expressions) -> tuple[frozenset[str], frozenset[int]]:
-    """Return the cases that answer to a listed name in which any expression is found.
+    """Return the cases that answer to a listed name that any expression matches.
 
     Returns
     -------
-    Their names, and the indices of the expressions that found some.
+    Their names, and the indices of the expressions that select some.
     """
     cases: set[str] = set()
     useful: set[int] = set()
     for name in listed():
-        found = set(expressions.which(name))
-        if found and (answers := answering(name)):
+        matching = set(expressions.which(name))
+        if matching and (answers := answering(name)):
             cases.update(answers)
-            useful |= found
+            useful |= matching
     return frozenset(cases), frozenset(useful)

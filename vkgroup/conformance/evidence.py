@@ -129,7 +129,7 @@ def together(wrong: Flags, *keys: NDArray[Any]) -> Indices:
 
 
 def mask_of(name: str, lanes: Flags, wrong: Flags | None = None) -> dict[str, str]:
-    """Return a set of lanes, (size,), with the lanes that are wrongly in it or missing."""
+    """Return a set of lanes, (size,), as JSON data, with the lanes that are wrongly in it or missing."""
     bad = np.zeros_like(lanes) if wrong is None else wrong
     return {"name": name, "mask": hex_of(lanes), "wrong": hex_of(bad)}
 

@@ -78,8 +78,8 @@ def _take_apart(group: str, rest: str) -> _Test:
     """Take a name of the group `subgroups` apart; ValueError where it says no stage."""
     older = _OLDER.match(rest)
     place, _, text = (rest[older.end() :] if older else rest).partition(".")
-    found = _SIZE.search(text)
-    size = found[1] if found else None
+    match = _SIZE.search(text)
+    size = match[1] if match else None
     text = _SIZE.sub("", text)
     stages = _PLACES.get(place)
     if place == "frag_helper":

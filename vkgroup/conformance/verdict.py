@@ -181,7 +181,7 @@ def _expected_variable(entry: Entry, instances: Instances) -> Expected:
         else:
             # In the range 0 to gl_NumSubgroups - 1: the least that occurs is 0, the next 1, and so on.
             pairs = zip(numbers, instances.subgroup, strict=True)
-            of_row = np.array([np.searchsorted(ids, one) for ids, one in pairs])
+            of_row = np.array([np.searchsorted(ids, subgroup) for ids, subgroup in pairs])
         value = np.broadcast_to(of_row.reshape(-1, 1, 1).astype(np.uint32), (rows, size, 1))
         defined = np.broadcast_to(instances.active[..., None], value.shape)
         return Expected(value, value, defined, bits=True)
@@ -201,12 +201,12 @@ def _next_active(active: Flags) -> NDArray[np.int64]:
 def _expected_barrier(barrier: Barrier, instances: Instances, got: Array) -> Expected:
     """Return whether a lane must have seen the flag, and the cell that it then must read, in each round.
 
-    Nothing says that a message's flag is up; what else a lane recorded there it did not come to record.
+    Nothing says that a message's flag is up: a lane that did not see it has no defined result.
     """
     following = _next_active(instances.active)
     cell = instances.subgroup[:, None] * instances.size + following
     group = np.broadcast_to(instances.group[:, None], cell.shape).astype(np.uint32)
-    # What a helper invocation writes has no effect, so that nobody need find it.
+    # Writes of helper invocations have no effect, so no lane has to read them.
     written = np.take_along_axis(instances.recorded, following, axis=1)
     value = np.zeros(got.shape, np.uint32)
     defined = np.zeros(got.shape, np.bool_)

@@ -41,7 +41,7 @@ def derivatives_of(name: str, values: Floats, lane: Indices) -> tuple[Floats, ..
     both = []
     for axis in (1, 2):
         across = lane ^ (3 - axis)
-        both.append([at(one | axis) - at(one & (3 - axis)) for one in (lane, across)])
+        both.append([at(place | axis) - at(place & (3 - axis)) for place in (lane, across)])
     if name.startswith("fwidth"):
         results = [np.abs(dx) + np.abs(dy) for dx in both[0] for dy in both[1]]
     else:

@@ -52,13 +52,14 @@ class Seen:
 
 def verdict_of_sizes(case: SizeAxes, seen: list[Seen], capabilities: Capabilities) -> Verdict:
     """Return the verdict on the sizes that a case's invocations saw."""
-    judged = sum(len(one.records) for one in seen)
-    faults = [(one.where, fault) for one in seen for fault in [fault_of(case, one, capabilities)] if fault]
+    judged = sum(len(dispatch.records) for dispatch in seen)
+    checked = [(dispatch.where, fault_of(case, dispatch, capabilities)) for dispatch in seen]
+    faults = [(where, fault) for where, fault in checked if fault is not None]
     if faults:
         words = [f"{where}: {fault.words}" for where, fault in faults]
         lanes = next((fault.lanes for _, fault in faults if fault.lanes), None)
         return Verdict(Status.FAIL, judged, 0, "; ".join(words[:4]), lanes)
-    sizes = sorted({int(size) for one in seen for size in np.unique(one.records[:, 0])})
+    sizes = sorted({int(size) for dispatch in seen for size in np.unique(dispatch.records[:, 0])})
     return Verdict(Status.PASS, judged, 0, f"sizes {', '.join(map(str, sizes))}")
 
 

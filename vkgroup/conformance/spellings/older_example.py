@@ -103,8 +103,8 @@ def _fault(
     name: str, masks: Flags, row: NDArray[Any], lane: NDArray[Any], active: Flags, size: int
 ) -> Fault | None:
     """Return what a ballot's masks, (invocations, 128), contradict; None if nothing."""
-    for one in np.unique(row[active]):
-        members = np.flatnonzero(active & (row == one))
+    for subgroup in np.unique(row[active]):
+        members = np.flatnonzero(active & (row == subgroup))
         there = np.zeros(128, np.bool_)
         there[lane[members]] = True
         ballots, least = masks[members], np.eye(128, dtype=np.bool_)[lane[members]]
@@ -145,9 +145,9 @@ def _judged(name: str, ballots: Flags, there: Flags, lane: NDArray[Any]) -> tupl
         return f"{name} names an invocation that does not execute it", others
     if not (own := ballots[np.arange(len(lane)), lane]).all():
         return f"{name} leaves out the invocation that executes it", ~own
-    place = {int(one): number for number, one in enumerate(lane)}
+    member_of = {int(own_lane): number for number, own_lane in enumerate(lane)}
     for number, mask in enumerate(ballots):
-        together = [place[int(other)] for other in np.flatnonzero(mask)]
+        together = [member_of[int(other)] for other in np.flatnonzero(mask)]
         if not np.all(ballots[together] == mask):
             return f"{name} differs between invocations that it says executed it together", (
                 np.arange(len(lane)) == number

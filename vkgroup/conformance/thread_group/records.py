@@ -154,7 +154,7 @@ def _company_fault(program: Program, executed: Executions) -> Fault | None:
             words = f"uniform control flow parted 0x{recorded:x} from 0x{company:x}"
         else:
             continue
-        return _fault(executed, words, keys.index(key), np.array([one == key for one in keys]))
+        return _fault(executed, words, keys.index(key), np.array([other == key for other in keys]))
     return None
 
 
