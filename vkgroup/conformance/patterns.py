@@ -144,8 +144,8 @@ _FRAGMENT_TABLE = (
 )
 
 FRAGMENT_PATTERNS: dict[str, Pattern] = {pattern.name: pattern for pattern in _FRAGMENT_TABLE}
-"""All patterns of fragment shaders by name. Who discards or demotes itself may still take part, and so feeds
-no decoy; who is terminated takes part no longer (SPIR-V 1.6, OpTerminateInvocation)."""
+"""All patterns of fragment shaders by name. A fragment that is discarded or demoted may still take part, so
+it feeds no decoy; a terminated one takes part no longer (SPIR-V 1.6, OpTerminateInvocation)."""
 
 
 _OTHER = ("all", "partial", "data_mask", "nested")

@@ -67,7 +67,7 @@ def batches(
     ----------
     most : maximum number of cases in a batch; None lets the families decide.
     shuffle : seed of another order, of the cases that can share a batch and of the batches; cases that may
-        hang stay last. Some batches of an order, planned again with its seed, are the same batches.
+        hang stay last. The cases of some batches, planned again with the seed, make the same batches.
     """
     planned = []
     for members in sorted(_groups(cases), key=lambda members: risk(members[0])):
@@ -115,7 +115,7 @@ def _order_key(seed: int, case: AnyCase) -> bytes:
 
 
 def _neighbours(case: Any) -> tuple[str, ...]:
-    """Return what brings cases together in a batch: those of one type read the same data."""
+    """Return the sort key of cases that can share a batch: those of one type read the same data."""
     if not isinstance(case, Case) or case.is_spelled:
         return ()
     return case.type, case.operation, case.operand

@@ -74,7 +74,7 @@ class Recorder:
 
     @property
     def function(self) -> str:
-        """GLSL of ``record(plane, word)``, which finds the invocation's place in a plane in `index`."""
+        """GLSL of ``record(plane, word)``, which writes the word of the invocation `index`."""
         words = self.invocations
         return f"void record(uint plane, uint word) {{ outputs[plane * {words}u + index] = word; }}"
 

@@ -43,8 +43,8 @@ def _of_lane(keep: int, bits: int, drawn: Drawn) -> Expected:
     x, y = drawn.of_lane(drawn.lane & keep ^ bits)
     defined = drawn.present
     if drawn.scene.leaves in ("discard", "terminate"):
-        # Who was discarded takes part no longer, or does so as a helper invocation: that is left open.
-        # Who was terminated does not.
+        # The specification leaves open whether a discarded fragment takes part, as a helper invocation.
+        # A terminated one does not.
         defined = defined & ~drawn.at(drawn.gone, x, y)
     return Expected.one_of((self_of(drawn, x, y),), defined)
 

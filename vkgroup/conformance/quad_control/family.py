@@ -1,8 +1,8 @@
 """The family of quads: votes in every stage, full quads on scenes, derivative groups of compute shaders.
 
 A quad is the four lanes from a multiple of four on (Vulkan 1.4, "Quad"), so OpGroupNonUniformQuadAllKHR of a
-predicate is its clustered And with four lanes each, QuadAny the Or. Fragment shaders declare maximal
-reconvergence: the recorded masks then hold helper invocations, which take part.
+predicate is the clustered And with four lanes each, and QuadAny the Or. Fragment shaders declare maximal
+reconvergence: the recorded masks then have helper invocations, which take part.
 """
 
 from __future__ import annotations

@@ -144,7 +144,7 @@ def _fault(
 ) -> Fault:
     """Return a fault with the lanes of the first wrong record's subgroup.
 
-    What is not of a workgroup does not say which subgroup it is of: then that record is alone.
+    Records of stages without workgroups do not tell their subgroup: then the record stands alone.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """The family of HLSL's intrinsics: programs of subgroup operations, translated from GLSL to HLSL.
 
-The two languages are near enough that names and a few lines make the difference. Whatever the program needs
-to know of its wave, to say where a lane is, comes from HLSL's intrinsics as well.
+Names and a few lines are all that differs in the two languages. The index of the lane and the number of the
+subgroup come from HLSL's intrinsics as well.
 """
 
 from __future__ import annotations

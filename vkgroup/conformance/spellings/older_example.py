@@ -1,8 +1,9 @@
 """The example of SPV_KHR_shader_ballot (issue 5): five ballots A to E, and what is promised of them.
 
-Dynamic instances are what the document replaces "lockstep" with. Only uniform control flow is sure to bring
-invocations together, so A and E name every invocation of the subgroup. B, C and D are executed in divergence:
-each names invocations that execute it together, itself among them. That B equals D is not promised.
+The document has dynamic instances in the place of "lockstep". Only uniform control flow guarantees that
+invocations are together, so A and E name every invocation of the subgroup. B, C and D are executed in
+divergent control flow: each names invocations that execute it together, the own one included. B need not
+equal D.
 """
 
 from __future__ import annotations

@@ -142,7 +142,7 @@ def _expected(case: ThreadGroupAxes, program: Program, executed: Executions) -> 
         # Ballots of a device may leave helper threads out (Vulkan, "Helper Invocations").
         left_out = (executed.left_out << np.arange(size)).sum(axis=1).astype(np.uint32)
         return _masked(lanes.value[rows, executed.lane], ~(left_out | executed.ended)[:, None])
-    # Whoever has left a record is no helper thread.
+    # A thread that left a record is not a helper thread.
     arguments = (~executed.helper,) if case.operation == "gl_HelperThreadNV" else ()
     lanes = reference(executed.active, *arguments)
     return _exactly(lanes.value[rows, executed.lane].astype(np.uint32))
