@@ -48,7 +48,7 @@ class Family(Hashable, Protocol):
         """Return every case of the family, in the order in which they are listed; needs no device."""
 
     def missing(self, case: Any, capabilities: Capabilities, /) -> list[str]:
-        """Return the requirements that the device does not declare, by Vulkan's names; empty if it has all."""
+        """Return the requirements that the device lacks, by Vulkan's names; empty if it has all."""
 
     def batch_key(self, case: Any, /) -> Hashable:
         """Return what all cases of a batch share."""

@@ -271,15 +271,7 @@ _BIT_INDICES = (
 CHOICES: dict[str, dict[str, Operand]] = {
     family: {operand.name: operand for operand in operands}
     for family, operands in {
-        "uniform id": (
-            _FIRST,
-            _MIDDLE,
-            _LAST,
-            _BEYOND,
-            _UNIFORM,
-            _ID_SPECIALIZED,
-            _ID_FROM_LEADER,
-        ),
+        "uniform id": (_FIRST, _MIDDLE, _LAST, _BEYOND, _UNIFORM, _ID_SPECIALIZED, _ID_FROM_LEADER),
         "id": _SHUFFLE_IDS,
         "mask": _MASKS,
         "delta": _DELTAS,

@@ -152,8 +152,7 @@ _OTHER = ("all", "partial", "data_mask", "nested")
 
 OTHER_PATTERNS: dict[str, Pattern] = {name: PATTERNS[name] for name in _OTHER} | {
     "partial": replace(
-        PATTERNS["partial"],
-        sentence="by all invocations, whose number is no multiple of the subgroup",
+        PATTERNS["partial"], sentence="by all invocations, whose number is no multiple of the subgroup"
     )
 }
 """All patterns of the other stages by name: divergence does to their invocations what it does in compute."""

@@ -15,6 +15,7 @@ binding 2 … : memory of the barrier cases.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from zlib import crc32
@@ -319,16 +320,6 @@ def _observe(builder: _Builder, ballot: bool, slot: str) -> str:
     return "{\n        " + "\n        ".join(lines) + "\n    }"
 
 
-def _code(builder: _Builder, ballot: bool) -> str:
-    """Return the pattern's code with each place of observation filled in."""
-    parts = builder.pattern.code.split("@OBSERVE(")
-    text = parts[0]
-    for part in parts[1:]:
-        slot, rest = part.split(")", 1)
-        text += _observe(builder, ballot, slot) + rest
-    return text
-
-
 def _declarations(builder: _Builder, cases: list[Case]) -> list[str]:
     """Return the GLSL outside of `main`, after the constants of every program."""
     read = {feed.type.name for _, feed in builder.feeds.values()}
@@ -383,7 +374,9 @@ def build(
         resets="\n    ".join([*resets, "barrier();"] if resets else []),
         active=builder.pattern.active,
         loads="\n    ".join(builder.loads),
-        code=_code(builder, ballot),
+        code=re.sub(
+            r"@OBSERVE\((\w+)\)", lambda match: _observe(builder, ballot, match[1]), builder.pattern.code
+        ),
     )  # fmt: skip
     return Program(
         stage=builder.stage,

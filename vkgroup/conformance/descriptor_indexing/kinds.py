@@ -36,6 +36,8 @@ _BEYOND = 1.375
 
 _LOOK = f"vec2({_BEYOND}, index % 2u == 0u ? 0.25 : 0.75)"
 
+_BORDER = "float_transparent_black"
+
 _SAMPLER_COLUMNS = (1, 2, 3, None)
 
 
@@ -111,18 +113,6 @@ def _image(cells: list[Words]) -> list[Words]:
     return [words.reshape(ROWS, INVOCATIONS) for words in cells]
 
 
-def _pixels(cells: list[Words]) -> list[Words]:
-    return [words[:INVOCATIONS].reshape(HEIGHT, WIDTH) for words in cells]
-
-
-def _sampled(cells: list[Words]) -> list[Any]:
-    return [(image, Sampler()) for image in _image(cells)]
-
-
-def _samplers(cells: list[Words]) -> list[Sampler]:
-    return [Sampler(address=address, border_color="float_transparent_black") for address in ADDRESSES]
-
-
 _TEXEL = f"ivec2(int({{k}}) % {INVOCATIONS}, int({{k}}) / {INVOCATIONS})"
 _COORDINATE = f"(vec2({_TEXEL}) + 0.5) / vec2({INVOCATIONS}.0, {ROWS}.0)"
 
@@ -163,17 +153,21 @@ _KINDS = (
         "sampler", "SampledImage", "Samplers", _FEW,
         "layout(binding = 2) uniform sampler data[COUNT];\nlayout(binding = 3) uniform texture2D image;",
         f"uint(textureLod(sampler2D(image, data[{{i}}]), {_LOOK}, 0.0).x)",
-        bound=_samplers, others={3: SAMPLER_TEXELS},
+        bound=lambda cells: [Sampler(address=address, border_color=_BORDER) for address in ADDRESSES],
+        others={3: SAMPLER_TEXELS},
     ),
     Kind(
         "combined_image_sampler", "SampledImage", "SampledImages", _MANY,
         "layout(binding = 2) uniform usampler2D data[COUNT];",
-        f"textureLod(data[{{i}}], {_COORDINATE}, 0.0).x", bound=_sampled,
+        f"textureLod(data[{{i}}], {_COORDINATE}, 0.0).x",
+        bound=lambda cells: [(image, Sampler()) for image in _image(cells)],
     ),
     Kind(
         "input_attachment", "InputAttachment", "InputAttachments", _FEW,
         "layout(input_attachment_index = 0, binding = 2) uniform usubpassInput data[COUNT];",
-        "subpassLoad(data[{i}]).x", bound=_pixels, stages=("fragment",),
+        "subpassLoad(data[{i}]).x",
+        bound=lambda cells: [words[:INVOCATIONS].reshape(HEIGHT, WIDTH) for words in cells],
+        stages=("fragment",),
     ),
 )  # fmt: skip
 

@@ -19,13 +19,7 @@ from vkgroup.conformance.family import TableCase, TableFamily
 from vkgroup.conformance.fragment.derivatives import DERIVATIVES, F, derivatives_of, f_of
 from vkgroup.conformance.intrinsics import EXTENSION
 from vkgroup.conformance.poison import poisoned
-from vkgroup.conformance.quad_control.values import (
-    LEVELS,
-    SIDE,
-    derivative_group,
-    derivatives,
-    image_levels,
-)
+from vkgroup.conformance.quad_control.values import LEVELS, SIDE, derivative_group, derivatives, image_levels
 from vkgroup.conformance.support import lacking_operations, lacking_stages
 from vkgroup.device import Capabilities
 from vkgroup.sampler import Sampler

@@ -48,11 +48,7 @@ def derivatives() -> str:
     lines = [
         f"{instruction(f'Op{stem}{how}', 'DerivativeControl' if how else '')} float {name}{how}(float value);"
         for how in ("", "Fine", "Coarse")
-        for stem, name in (
-            ("DPdx", "derivativeX"),
-            ("DPdy", "derivativeY"),
-            ("Fwidth", "derivativeWidth"),
-        )
+        for stem, name in (("DPdx", "derivativeX"), ("DPdy", "derivativeY"), ("Fwidth", "derivativeWidth"))
     ]
     sampled = instruction("OpImageSampleImplicitLod")
     queried = instruction("OpImageQueryLod", "ImageQuery")

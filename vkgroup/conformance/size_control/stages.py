@@ -132,18 +132,13 @@ def _observe_workgroups(executor: Executor, case: SizeAxes) -> list[Seen]:
     return seen
 
 
-def _pipeline_stages(observed: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the stages of the pipeline that observes some."""
-    stages = {"vertex", "fragment", *observed}
-    if any(stage.startswith("tessellation") for stage in observed):
-        stages |= {"tessellation_control", "tessellation_evaluation"}
-    return tuple(stage for stage in NUMBERS if stage in stages)
-
-
 def _observe_graphics(executor: Executor, case: SizeAxes) -> list[Seen]:
     """Draw as many points as the target has pixels, or one triangle where fragments alone are observed."""
     observed = STAGES[case.stage].observed
-    stages = _pipeline_stages(observed)
+    wanted = {"vertex", "fragment", *observed}
+    if any(stage.startswith("tessellation") for stage in observed):
+        wanted |= {"tessellation_control", "tessellation_evaluation"}
+    stages = [stage for stage in NUMBERS if stage in wanted]
     sources = graphics_shaders(
         stages,
         observed,
@@ -167,18 +162,14 @@ def _observe_graphics(executor: Executor, case: SizeAxes) -> list[Seen]:
     control = case.control(executor.capabilities)
     result = run_stages(executor, observed[0], modules, command, bindings, **control)
     if buffer is None:
-        return [_from_pixels(observed[0], result)]
+        # Pixels that are as they were cleared have no record.
+        pixels = np.zeros((POINTS, WORDS), np.uint32)
+        pixels[:, :4], pixels[:, 4:8] = result["first"].reshape(-1, 4), result["mask"].reshape(-1, 4)
+        return [Seen(observed[0], pixels[pixels[:, 0] != 0], POINTS)]
     records = recorded(buffer)
     return [
         Seen(stage, records[records[:, 3] == NUMBERS[stage]], least.get(stage, POINTS)) for stage in observed
     ]
-
-
-def _from_pixels(stage: str, result: Any) -> Seen:
-    """Return the records of the pixels that are not as they were cleared."""
-    pixels = np.zeros((POINTS, WORDS), np.uint32)
-    pixels[:, :4], pixels[:, 4:8] = result["first"].reshape(-1, 4), result["mask"].reshape(-1, 4)
-    return Seen(stage, pixels[pixels[:, 0] != 0], POINTS)
 
 
 def _observe_rays(executor: Executor, case: SizeAxes) -> list[Seen]:

@@ -48,8 +48,7 @@ TICKETED = INTERFACES | RAY_INTERFACES
 
 CLASSES: dict[str, Callable[[str, str, bool], Stage]] = {
     **dict.fromkeys(
-        WORKGROUP_STAGES,
-        lambda name, shape, partial: WorkgroupStage(SHAPES[shape].local_size(partial), name),
+        WORKGROUP_STAGES, lambda name, shape, partial: WorkgroupStage(SHAPES[shape].local_size(partial), name)
     ),
     "fragment": lambda name, shape, partial: FragmentStage(WIDTH - partial, HEIGHT - partial),
     **dict.fromkeys(TICKETED, lambda name, shape, partial: TicketStage(name, TICKETED[name](partial))),

@@ -203,12 +203,6 @@ def _sentence(axes: ThreadGroupAxes) -> str:
     return f"{subject}, in a {axes.stage} shader{where}, is executed {FLOWS[axes.flow].sentence}."
 
 
-def _flows(stage: str) -> Iterator[Flow]:
-    for flow in FLOWS.values():
-        if not (flow.fragment and stage != "fragment") and not (flow.partial and stage != "compute"):
-            yield flow
-
-
 def all_cases() -> Iterator[ThreadGroupCase]:
     """Yield every case: stage by stage, each operation in each flow."""
     for stage in STAGES:
@@ -227,8 +221,9 @@ def all_cases() -> Iterator[ThreadGroupCase]:
 def _placed(stage: str, operation: str, type_: str, operands: str) -> Iterator[ThreadGroupCase]:
     """Yield a case for each flow and coverage in which it can be observed."""
     only_uniform = operation in OBSERVATIONS and OBSERVATIONS[operation].uniform
-    for flow in _flows(stage):
-        if only_uniform and not flow.uniform:
+    for flow in FLOWS.values():
+        elsewhere = (flow.fragment and stage != "fragment") or (flow.partial and stage != "compute")
+        if elsewhere or (only_uniform and not flow.uniform):
             continue
         for coverage in COVERAGES if stage == "fragment" else ("",):
             axes = ThreadGroupAxes(stage, operation, type_, operands, flow.name, coverage)
