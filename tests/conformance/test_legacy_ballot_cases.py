@@ -11,7 +11,7 @@ from vkgroup.conformance import Status
 from vkgroup.conformance.case import Case
 from vkgroup.conformance.execute import Transform
 from vkgroup.conformance.spellings import older_example as example
-from vkgroup.conformance.spellings.legacy_ballot import LegacyBallotFamily, legacy_cases
+from vkgroup.conformance.spellings.legacy_ballot import LegacyBallotFamily
 from vkgroup.conformance.spellings.older_ballots import OLDER
 from vkgroup.device import DeviceInfo
 from vkgroup.drivers import Driver
@@ -22,7 +22,7 @@ from vkgroup.spirv.editor import Editor, Words
 
 
 def test_every_operation_has_cases_in_both_forms_and_stages() -> None:
-    cases = legacy_cases()
+    cases = LegacyBallotFamily().cases()
     assert len({case.name for case in cases}) == len(cases)
     for stage in ("compute", "fragment"):
         for name in OLDER:

@@ -138,7 +138,7 @@ class HlslFamily(SubgroupFamily):
 
     def cases(self) -> tuple[Case, ...]:
         """Return every case, stage by stage."""
-        return hlsl_cases()
+        return tuple(case for stage in STAGES for row in INTRINSICS for case in _cases(stage, row))
 
     def core(self, case: Case) -> Case:
         """Return the case of KHR_shader_subgroup that has the same result."""
@@ -207,12 +207,6 @@ def _cases(stage: str, row: Intrinsic) -> Iterator[Case]:
             for pattern in _patterns(stage, row):
                 for operand in row.operands:
                     yield Case("hlsl", stage, row.name, type_, pattern.name, data, operand)
-
-
-@cache
-def hlsl_cases() -> tuple[Case, ...]:
-    """Return every case, stage by stage."""
-    return tuple(case for stage in STAGES for row in INTRINSICS for case in _cases(stage, row))
 
 
 @cache

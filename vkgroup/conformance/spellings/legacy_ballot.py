@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
-from functools import cache
 
 from vkgroup.compiler import Target
 from vkgroup.conformance import support
@@ -43,7 +42,12 @@ class LegacyBallotFamily(SubgroupFamily):
 
     def cases(self) -> tuple[Case, ...]:
         """Return every case, stage by stage."""
-        return legacy_cases()
+        cases = [
+            case for stage in STAGES for older in OLDER.values() for case in _operation_cases(stage, older)
+        ]
+        forms = ("declared", "lowered")
+        cases += [Case("legacy_ballot", "compute", EXAMPLE, "", "", "", form=form) for form in forms]
+        return tuple(cases)
 
     def core(self, case: Case) -> Case:
         """Return the case of KHR_shader_subgroup that has the same result."""
@@ -143,13 +147,3 @@ def _operation_cases(stage: str, older: Older) -> Iterator[Case]:
                         yield case
                         if stage in WORKGROUP_STAGES and pattern == "all" and form == "declared":
                             yield from (replace(case, subgroup_size=size) for size in REQUIRED_SIZES)
-
-
-@cache
-def legacy_cases() -> tuple[Case, ...]:
-    """Return every case, stage by stage."""
-    cases = [case for stage in STAGES for older in OLDER.values() for case in _operation_cases(stage, older)]
-    cases += [
-        Case("legacy_ballot", "compute", EXAMPLE, "", "", "", form=form) for form in ("declared", "lowered")
-    ]
-    return tuple(cases)
