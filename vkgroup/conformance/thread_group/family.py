@@ -179,12 +179,14 @@ def _masks_of_active(executed: Executions) -> Expected:
     return _masked(words, np.broadcast_to(~executed.ended[:, None], words.shape))
 
 
+_SLOPES = np.array([3, 5], np.float32)
+
 _OBSERVED: dict[str, Callable[[Executions], Expected]] = {
     "arrangement": _arrangement,
     "neighbour_x": _neighbour(1, 0),
     "neighbour_y": _neighbour(0, 1),
     "helpers": _helpers,
-    "helper_derivatives": lambda executed: _exactly(np.tile(np.float32([3, 5]), (len(executed.index), 1))),
+    "helper_derivatives": lambda executed: _exactly(np.tile(_SLOPES, (len(executed.index), 1))),
     "masks_of_active": _masks_of_active,
 }
 
