@@ -12,7 +12,7 @@ from vkgroup.conformance.poison import POISON
 from vkgroup.conformance.program import SLOT_PLANES, build, result_type
 from vkgroup.conformance.stages import WIDTH
 from vkgroup.conformance.stages.base import group_of_block
-from vkgroup.conformance.stages.fragment import quad_of
+from vkgroup.conformance.stages.pixels import quad_of
 from vkgroup.conformance.verdict import expected_of
 from vkgroup.reference.dtypes import dtype_of
 

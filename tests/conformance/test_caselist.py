@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from vkgroup.conformance import cases_by_name, coverage, khronos_names
+from vkgroup.conformance import caselist, cases_by_name, coverage
 from vkgroup.conformance.caselist import map_names, read_caselist
 from vkgroup.conformance.khronos import map_name
 from vkgroup.errors import InvalidInput
@@ -190,7 +190,7 @@ def test_what_has_no_counterpart_says_so(name) -> None:
 @pytest.fixture(scope="module")
 def khronos() -> list[str]:
     """The names of Khronos' lists of VK-GL-CTS (2026-07)."""
-    names = list(khronos_names.listed())
+    names = list(caselist.listed())
     assert len(names) == 48_621 + 6_253
     return names
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from fnmatch import fnmatchcase
 from functools import cache
 
 import pytest
 
-from vkgroup.conformance import all_cases, cases_by_name, family_of, select
+from vkgroup.conformance import FAMILIES, all_cases, cases_by_name, family_of, select
 from vkgroup.conformance.barriers import BARRIERS
 from vkgroup.conformance.cases import STAGES, subgroup_cases
 from vkgroup.conformance.shapes import SHAPES
@@ -196,6 +197,8 @@ def test_stages_that_may_have_no_stores_have_cases_through_the_framebuffer() -> 
 
 def test_every_case_begins_with_its_category_and_has_a_family() -> None:
     assert all(case.name.startswith(f"{case.category}.") for case in all_cases())
+    for family in FAMILIES:
+        assert {case.category for case in family.cases()} == set(family.categories)
     assert {family_of(case).name for case in subgroup_cases()} == {"subgroup"}
 
 
@@ -206,3 +209,11 @@ def test_globs_select_by_whole_name() -> None:
     both = select(("vote.*.all.exact", "quad.*.all.exact.q[01]"))
     assert {case.category for case in both} == {"vote", "quad"}
     assert select() == all_cases()
+
+
+@pytest.mark.parametrize(
+    "glob", ["*_divergent.*", "m*", "[qs]*.all*", "quad*", "reconvergence.*discard*", "vote"]
+)
+def test_globs_select_from_the_families_of_every_category_that_may_match(glob) -> None:
+    expected = [name for name in cases_by_name() if fnmatchcase(name, glob)]
+    assert [case.name for case in select((glob,))] == expected

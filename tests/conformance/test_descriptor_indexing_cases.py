@@ -11,11 +11,8 @@ from property_runs import assert_caught, chosen, judged
 
 from vkgroup.compiler import Target, compile_source
 from vkgroup.conformance import Status
-from vkgroup.conformance.descriptor_indexing.family import DESCRIPTOR_INDEXING
-from vkgroup.conformance.descriptor_indexing.kinds import KINDS
-from vkgroup.conformance.descriptor_indexing.nonuniform import completed
-from vkgroup.conformance.descriptor_indexing.shader import source_of
-from vkgroup.conformance.descriptor_indexing.ways import WAYS
+from vkgroup.conformance.descriptor_indexing.family import DESCRIPTOR_INDEXING, completed, source_of
+from vkgroup.conformance.descriptor_indexing.kinds import KINDS, WAYS
 from vkgroup.dispatch.slots import DESCRIPTOR_TYPES
 from vkgroup.reference.device.capabilities import capabilities_of
 from vkgroup.results.record import AGAINST_THE_DEVICE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from vkgroup.conformance import khronos_names
+from vkgroup.conformance import caselist
 from vkgroup.conformance.expectations import Expectations, Outcome, read_expectations
 from vkgroup.conformance.expressions import Expressions
 from vkgroup.errors import InvalidInput
@@ -131,12 +131,12 @@ def test_a_name_of_khronos_that_does_not_fail_says_nothing_of_what_answers(tmp_p
 
 
 def test_what_may_fail_or_be_left_out_is_what_the_name_is_about() -> None:
-    plain, sized = (khronos_names.answering(ALL_EQUAL + end) for end in ("", "_requiredsubgroupsize"))
+    plain, sized = (caselist.answering(ALL_EQUAL + end) for end in ("", "_requiredsubgroupsize"))
     assert plain
     assert sized
     assert not any(".size" in case for case in plain)
     assert all(".size" in case for case in sized)
-    eight = khronos_names.answering(f"{ALL_EQUAL}_requiredsubgroupsize8")
+    eight = caselist.answering(f"{ALL_EQUAL}_requiredsubgroupsize8")
     assert {case.rpartition(".")[2] for case in eight} <= {"size8"}
 
 
@@ -163,10 +163,10 @@ def test_a_result_that_a_name_of_khronos_does_not_excuse_has_its_line(tmp_path) 
 
 
 def test_what_is_found_answers_to_one_of_the_names() -> None:
-    names = [name for name in khronos_names.listed() if "subgroups.vote.mesh" in name]
+    names = [name for name in caselist.listed() if "subgroups.vote.mesh" in name]
     wanted = Expressions(["subgroups.vote.mush", r"subgroups\.vote\.mesh", "subgroups.shape.*clustered"])
-    found, useful = khronos_names.found_by(wanted)
-    assert found == set().union(*map(khronos_names.answering, names))
+    found, useful = caselist.found_by(wanted)
+    assert found == set().union(*map(caselist.answering, names))
     assert found
     assert useful == {1}
 

@@ -16,8 +16,8 @@ from vkgroup.conformance import Status, cases_by_name, support
 from vkgroup.conformance.cases import subgroup_cases
 from vkgroup.conformance.stages import LANES, FragmentStage
 from vkgroup.conformance.stages.base import group_of_block
-from vkgroup.conformance.stages.fragment import quad_of
-from vkgroup.conformance.verdict import judge
+from vkgroup.conformance.stages.pixels import quad_of
+from vkgroup.conformance.verdict import verdict_on
 from vkgroup.device import Subgroup
 from vkgroup.opening import open_device
 from vkgroup.opening import select as select_device
@@ -37,7 +37,8 @@ def imagine(*names, size=8):
 def verdicts(imaginary):
     instances = imaginary.instances()
     return [
-        judge(entry, imaginary.program, instances, imaginary.outputs) for entry in imaginary.program.entries
+        verdict_on(entry, imaginary.program, instances, imaginary.outputs)
+        for entry in imaginary.program.entries
     ]
 
 

@@ -8,13 +8,15 @@ from vkgroup import conformance
 from vkgroup.conformance import Status
 from vkgroup.conformance.case import Case
 from vkgroup.conformance.execute import Transform
-from vkgroup.conformance.spellings.hlsl import HlslFamily, bucket, hlsl_cases
+from vkgroup.conformance.spellings.hlsl import HlslFamily, bucket
 from vkgroup.conformance.spellings.hlsl_intrinsics import GLSL_OF, INTRINSICS
 from vkgroup.device import DeviceInfo
 from vkgroup.drivers import Driver
 from vkgroup.opening import select
 from vkgroup.spirv import Module
 from vkgroup.spirv.editor import Editor, Rewrite, Words
+
+CASES = HlslFamily().cases()
 
 # Shader Model 6.0, "Shading language intrinsics".
 OF_SHADER_MODEL_6_0 = (
@@ -46,7 +48,7 @@ OF_SHADER_MODEL_6_0 = (
 
 
 def test_every_intrinsic_has_cases_in_both_stages() -> None:
-    cases = hlsl_cases()
+    cases = CASES
     assert len({case.name for case in cases}) == len(cases)
     for stage in ("compute", "fragment"):
         assert {case.operation for case in cases if case.stage == stage} == set(OF_SHADER_MODEL_6_0)
@@ -63,7 +65,7 @@ def test_every_intrinsic_has_cases_in_both_stages() -> None:
 )
 def test_all_types_of_an_intrinsic_have_cases(name: str, types: set[str]) -> None:
     wanted = {type_ for type_ in GLSL_OF if type_.rstrip("234") in types}
-    assert {case.type for case in hlsl_cases() if case.operation == name} == wanted
+    assert {case.type for case in CASES if case.operation == name} == wanted
 
 
 def test_no_program_asks_a_twin_twice() -> None:
@@ -74,7 +76,7 @@ def test_no_program_asks_a_twin_twice() -> None:
         }
         assert set(seen.values()) == {bucket(number)}
     family, twins = HlslFamily(), set()
-    for case in hlsl_cases():
+    for case in CASES:
         twin = family.batch_key(case), family.core(case)
         assert twin not in twins
         twins.add(twin)
@@ -96,7 +98,7 @@ def cases_of(name: str, pattern: str, *types: str) -> list[Case]:
     """Return an intrinsic's cases."""
     return [
         case
-        for case in hlsl_cases()
+        for case in CASES
         if case.operation == name and case.pattern == pattern and case.type in (types or ("uint", "float3"))
     ]
 
@@ -104,7 +106,7 @@ def cases_of(name: str, pattern: str, *types: str) -> list[Case]:
 @pytest.mark.mostly_slow(every=5)
 @pytest.mark.parametrize("name", OF_SHADER_MODEL_6_0)
 def test_devices_give_what_hlsl_defines(device: DeviceInfo, name: str) -> None:
-    types = {case.type for case in hlsl_cases() if case.operation == name}
+    types = {case.type for case in CASES if case.operation == name}
     few = sorted(types & {"uint", "float3", "bool", "bool2", "double"})
     for pattern in ("nested", "all"):
         found = statuses(device, cases_of(name, pattern, *few))

@@ -169,11 +169,15 @@ def test_partitions_admit_rounding_and_no_more(operation) -> None:
     name = f"partitioned.compute.subgroupPartitioned{operation}NV.float.all.rounding.equal"
     imaginary = Imaginary([cases_by_name()[name]], size=32)
     (entry,) = imaginary.program.entries
-    verdict = conformance.verdict.judge(entry, imaginary.program, imaginary.instances(), imaginary.outputs)
+    verdict = conformance.verdict.verdict_on(
+        entry, imaginary.program, imaginary.instances(), imaginary.outputs
+    )
     assert (verdict.status, verdict.undefined) == (Status.PASS, 0)
     result = imaginary.result(entry)
     result[0] = (result[0].view(np.float32) * np.float32(1.001)).view(np.uint32)
-    verdict = conformance.verdict.judge(entry, imaginary.program, imaginary.instances(), imaginary.outputs)
+    verdict = conformance.verdict.verdict_on(
+        entry, imaginary.program, imaginary.instances(), imaginary.outputs
+    )
     assert verdict.status == Status.FAIL
     assert "operand 0x" in verdict.detail
 

@@ -11,7 +11,7 @@ from vkgroup.conformance import Status
 from vkgroup.conformance.case import Case
 from vkgroup.conformance.execute import Transform
 from vkgroup.conformance.spellings import older_example as example
-from vkgroup.conformance.spellings.legacy_ballot import LegacyBallotFamily, legacy_cases
+from vkgroup.conformance.spellings.legacy_ballot import LegacyBallotFamily
 from vkgroup.conformance.spellings.older_ballots import OLDER
 from vkgroup.device import DeviceInfo
 from vkgroup.drivers import Driver
@@ -22,7 +22,7 @@ from vkgroup.spirv.editor import Editor, Words
 
 
 def test_every_operation_has_cases_in_both_forms_and_stages() -> None:
-    cases = legacy_cases()
+    cases = LegacyBallotFamily().cases()
     assert len({case.name for case in cases}) == len(cases)
     for stage in ("compute", "fragment"):
         for name in OLDER:
@@ -62,10 +62,10 @@ def ballots(size: int, *, converged: bool = True) -> npt.NDArray[np.uint32]:
 
 @pytest.mark.parametrize("size", [1, 4, 8, 32, 64, 128])
 def test_the_example_asks_for_no_more_than_is_promised(size: int) -> None:
-    together = example.judge(ballots(size), size)
+    together = example.verdict_on(ballots(size), size)
     assert together.status is Status.PASS
     assert "B equals D" in together.detail
-    apart = example.judge(ballots(size, converged=False), size)
+    apart = example.verdict_on(ballots(size, converged=False), size)
     assert apart.status is Status.PASS
     assert ("does not equal" in apart.detail) == (size > 2)
 
@@ -79,12 +79,12 @@ def test_the_example_sees_what_the_document_forbids() -> None:
     ):
         found = ballots(8)
         found[found[:, column - 1] == 1, column] ^= np.uint32(bit)
-        verdict = example.judge(found, 8)
+        verdict = example.verdict_on(found, 8)
         assert verdict.status is Status.FAIL
         assert reason in verdict.detail
     found = ballots(8)
     found[1, 18] = 2
-    assert "D differs between" in example.judge(found, 8).detail
+    assert "D differs between" in example.verdict_on(found, 8).detail
 
 
 @pytest.fixture(params=["swiftshader", "reference:8"])

@@ -28,7 +28,7 @@ from mutants.rewriting import rewritten
 import vkgroup.conformance as conformance
 from vkgroup.compiler import Target, compile_source
 from vkgroup.compiler.tools import validate
-from vkgroup.conformance import Status, long_vectors, select
+from vkgroup.conformance import Status, intrinsics, select
 from vkgroup.conformance.cases import STAGES
 from vkgroup.conformance.glsl_types import from_planes, to_planes
 from vkgroup.conformance.program import build
@@ -37,6 +37,7 @@ from vkgroup.opening import select as select_device
 from vkgroup.reference.device.capabilities import capabilities_of
 from vkgroup.reference.dtypes import dtype_of
 from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
+from vkgroup.spec.operations import OperandKind
 from vkgroup.spec.types import LONG_TYPES, SCALARS, GlslType, type_named
 from vkgroup.spirv import VectorType
 from vkgroup.spirv.declarations import Declarations
@@ -50,7 +51,7 @@ def test_every_operation_on_values_has_cases_of_all_its_scalars_in_every_stage()
     assert set(LONG_TYPES) == {f"vec8_{name}" for name in SCALARS}
     seen = {(case.stage, case.operation, case.glsl_type.scalar) for case in CASES}
     for operation in SUBGROUP_OPERATIONS.values():
-        if not long_vectors.takes(operation):
+        if not operation.operands or operation.operands[0].kind is not OperandKind.VALUE:
             continue
         for stage in STAGES:
             if operation.stages is None or stage in operation.stages:
@@ -97,9 +98,7 @@ def test_programs_compile_in_every_stage(stage: str) -> None:
 
 def test_the_same_declarations_are_valid_for_vectors_that_the_tools_know(monkeypatch) -> None:
     """Vectors of four components: the tools cannot check modules with longer ones."""
-    monkeypatch.setattr(long_vectors, "is_long", lambda type_: type_.name.startswith("vec8_"))
-    monkeypatch.setattr(long_vectors, "CAPABILITY", 1)
-    monkeypatch.setattr(long_vectors, "EXTENSION", "SPV_KHR_storage_buffer_storage_class")
+    monkeypatch.setattr(intrinsics, "_LONG_VECTOR", ("Shader", "SPV_KHR_storage_buffer_storage_class"))
     four = {name: GlslType(name, type_.scalar, 4) for name, type_ in LONG_TYPES.items()}
     monkeypatch.setattr("vkgroup.spec.types.LONG_TYPES", four)
     assert type_named("vec8_int").components == 4

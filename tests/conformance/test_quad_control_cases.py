@@ -13,12 +13,12 @@ from property_runs import assert_caught, chosen, judged
 
 from vkgroup.compiler import Target, compile_source, validate
 from vkgroup.conformance import Status
+from vkgroup.conformance.fragment.derivatives import derivatives_of
 from vkgroup.conformance.fragment.scenes import SCENES
 from vkgroup.conformance.quad_control.derivatives import GROUPS, PROBES, layout_of
 from vkgroup.conformance.quad_control.family import QUAD_CONTROL
-from vkgroup.conformance.quad_control.scene_tests import LEAVES, TESTS
+from vkgroup.conformance.quad_control.scene_tests import AFTER, TESTS
 from vkgroup.conformance.quad_control.scenes import source_of
-from vkgroup.conformance.quad_control.values import derivatives_of
 from vkgroup.reference.device.capabilities import capabilities_of
 from vkgroup.reference.interpreter.execution.arrangement import in_quads
 from vkgroup.spirv import Module
@@ -61,10 +61,10 @@ def test_derivatives_are_differences() -> None:
     assert {value.item() for value in derivatives_of("fwidthCoarse", values, at[0])} == {13, 19, 25}
 
 
-@pytest.mark.parametrize("after", LEAVES)
+@pytest.mark.parametrize("after", AFTER)
 def test_the_shaders_of_scenes_are_valid(after: str) -> None:
-    tests = [test for test in TESTS.values() if test.after == after]
-    source = source_of(SCENES["triangle"], tests, after)
+    tests = [test for test in TESTS.values() if test.leaves == after]
+    source = source_of(replace(SCENES["triangle"], leaves=after), tests)
     module = compile_source(source, stage="fragment", target=Target.VULKAN_1_2, name="x")
     validate(module, Target.VULKAN_1_2)
     assert "QuadControlKHR" in module.reflection.capabilities

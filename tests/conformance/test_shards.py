@@ -7,7 +7,7 @@ from itertools import chain
 import pytest
 
 from vkgroup.conformance import plan, select
-from vkgroup.conformance.shards import Shard, parse_shard
+from vkgroup.conformance.plan import Shard, parse_shard
 from vkgroup.device import Capabilities
 from vkgroup.errors import InvalidInput
 

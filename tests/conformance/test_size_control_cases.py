@@ -15,8 +15,7 @@ from property_runs import assert_caught, chosen, judged
 from vkgroup.conformance import Status
 from vkgroup.conformance.instances import pack
 from vkgroup.conformance.size_control.case import SizeAxes
-from vkgroup.conformance.size_control.family import SIZE_CONTROL
-from vkgroup.conformance.size_control.properties import PROPERTIES, judge_property
+from vkgroup.conformance.size_control.family import PROPERTIES, SIZE_CONTROL, verdict_on_property
 from vkgroup.conformance.size_control.records import WORDS, Seen, fault_of
 from vkgroup.conformance.size_control.stages import STAGES, shapes
 from vkgroup.device import Capabilities
@@ -150,8 +149,8 @@ def test_shapes_keep_the_rules() -> None:
 )
 def test_what_is_declared_is_judged(rule: str, control: SizeControl) -> None:
     quads = replace(VARYING, subgroup=replace(VARYING.subgroup, supported_operations=("basic", "quad")))
-    assert judge_property(rule, quads).status is Status.PASS
-    assert judge_property(rule, replace(quads, size_control=control)).status is Status.FAIL
+    assert verdict_on_property(rule, quads).status is Status.PASS
+    assert verdict_on_property(rule, replace(quads, size_control=control)).status is Status.FAIL
     assert len(PROPERTIES) == 5
 
 

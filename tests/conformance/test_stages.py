@@ -15,7 +15,7 @@ from vkgroup.conformance import Status, cases_by_name, support
 from vkgroup.conformance.cases import subgroup_cases
 from vkgroup.conformance.poison import POISON
 from vkgroup.conformance.stages import FRAMEBUFFER, stage_of
-from vkgroup.conformance.stages.graphics import INTERFACES
+from vkgroup.conformance.stages.interfaces import INTERFACES
 from vkgroup.device import Subgroup, query
 from vkgroup.opening import open_device
 from vkgroup.opening import select as select_device
@@ -39,19 +39,19 @@ class TestTickets:
     @pytest.mark.parametrize("partial", [False, True])
     def test_they_run_thousands_of_times(self, name, partial) -> None:
         stage = stage_of(name, "1d", partial)
-        assert 2000 <= stage.least <= stage.own_numbers
-        assert stage.least % 8 != 0 or not partial
+        assert 2000 <= stage.interface.least <= stage.own_numbers
+        assert stage.interface.least % 8 != 0 or not partial
 
     @pytest.mark.parametrize("more", [0, 1, 100])
     def test_running_again_is_allowed(self, more) -> None:
         stage = stage_of("vertex", "1d", False)
-        found = stage.recorded(record_of(stage, stage.least + more))
-        assert len(found.index) == stage.least + more
+        found = stage.recorded(record_of(stage, stage.interface.least + more))
+        assert len(found.index) == stage.interface.least + more
         assert found.faults == ()
 
     def test_a_vertex_without_a_run_is_a_fault(self) -> None:
         stage = stage_of("vertex", "1d", False)
-        (fault,) = stage.recorded(record_of(stage, stage.least - 1)).faults
+        (fault,) = stage.recorded(record_of(stage, stage.interface.least - 1)).faults
         assert fault == "the stage ran 2047 times where it must run for 2048 vertices"
 
     def test_more_runs_than_records_are_said(self) -> None:

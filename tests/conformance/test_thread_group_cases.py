@@ -14,10 +14,8 @@ from mutants.rewriting import boolean_constant, rewritten
 import vkgroup.conformance as conformance
 from vkgroup.conformance import Status, select
 from vkgroup.conformance.poison import POISON
-from vkgroup.conformance.thread_group.case import STAGES, all_cases
+from vkgroup.conformance.thread_group.cases import FLOWS, OBSERVATIONS, STAGES, Flow, all_cases
 from vkgroup.conformance.thread_group.family import THREAD_GROUP
-from vkgroup.conformance.thread_group.flows import FLOWS, Flow
-from vkgroup.conformance.thread_group.observations import OBSERVATIONS
 from vkgroup.conformance.thread_group.program import (
     GROUPS,
     LOCAL_SIZE,

@@ -9,7 +9,7 @@ from imaginary import Imaginary
 from vkgroup.conformance import Status, cases_by_name
 from vkgroup.conformance.cases import subgroup_cases
 from vkgroup.conformance.poison import POISON
-from vkgroup.conformance.verdict import judge
+from vkgroup.conformance.verdict import verdict_on
 
 
 def imagine(*names, size=8):
@@ -19,7 +19,8 @@ def imagine(*names, size=8):
 def verdicts(imaginary):
     instances = imaginary.instances()
     return [
-        judge(entry, imaginary.program, instances, imaginary.outputs) for entry in imaginary.program.entries
+        verdict_on(entry, imaginary.program, instances, imaginary.outputs)
+        for entry in imaginary.program.entries
     ]
 
 

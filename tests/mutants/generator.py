@@ -11,7 +11,7 @@ from mutants.mutant import Group, Mutant
 from vkgroup.conformance import support
 from vkgroup.conformance.case import Case
 from vkgroup.conformance.cases import subgroup_cases
-from vkgroup.conformance.long_vectors import is_long
+from vkgroup.conformance.glsl_types import is_long
 from vkgroup.device import Capabilities
 
 _Named = TypeVar("_Named", Case, Mutant)

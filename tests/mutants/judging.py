@@ -16,7 +16,7 @@ from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.instances import Instances
 from vkgroup.conformance.program import Entry, Program
 from vkgroup.conformance.subgroup import SubgroupFamily, observed
-from vkgroup.conformance.verdict import expected_of, judge
+from vkgroup.conformance.verdict import expected_of, verdict_on
 from vkgroup.errors import DeviceLost, DispatchTimeout, InvalidModule, VkgroupError
 from vkgroup.results.record import Result, Status
 from vkgroup.spirv import Module
@@ -62,7 +62,7 @@ def judge_group(executor: Executor, group: Group) -> list[Result]:
         raise
     except VkgroupError as error:
         return _none(group, f"the honest module is refused: {type(error).__name__}: {error}")
-    verdict = judge(entry, program, instances, outputs)
+    verdict = verdict_on(entry, program, instances, outputs)
     if verdict.status is not Status.PASS:
         return _none(group, f"the honest module does not pass: {verdict.status.value} {verdict.detail}")
     lanes = _judged_lanes(entry, instances)
@@ -109,7 +109,7 @@ def _judged(
         raise
     except VkgroupError as error:
         return Result(mutant.name, Status.NOT_SUPPORTED, detail=f"refused: {type(error).__name__}: {error}")
-    verdict = judge(entry, program, instances, outputs)
+    verdict = verdict_on(entry, program, instances, outputs)
     seconds = time.perf_counter() - start
     if verdict.status is Status.FAIL:
         return Result(mutant.name, Status.FAIL, seconds, verdict.defined, verdict.undefined, verdict.detail)

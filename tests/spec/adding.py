@@ -79,7 +79,7 @@ def add_stage() -> str:
     """Add a stage, which is compute by another name, and its class; return the names of cases of it."""
     add_row("vkgroup.spec.stages", '    _mesh("task"', STAGE)
     from vkgroup.conformance.shapes import SHAPES
-    from vkgroup.conformance.stages import CLASSES, Around, WorkgroupStage
+    from vkgroup.conformance.stages import CLASSES, WorkgroupStage
 
     @dataclass(frozen=True)
     class KernelStage(WorkgroupStage):
@@ -87,10 +87,6 @@ def add_stage() -> str:
 
         name: str = "kernel"
         extensions: Any = ()
-
-        def around(self, planes: int) -> Around:
-            """Return nothing: a dispatch has no other stages."""
-            return Around()
 
     CLASSES["kernel"] = lambda name, shape, partial: KernelStage(SHAPES[shape].local_size(partial))
     return "*.kernel.subgroup*.uint.all.exact*"

@@ -9,14 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.conformance.arrays import Flags, Indices, Words
 from vkgroup.conformance.case import Case
 from vkgroup.conformance.operands import PARTITION_FUNCTIONS, Operand, choices
 from vkgroup.conformance.shapes import WORKGROUPS
 from vkgroup.spec.categories import Category
-
-Words = NDArray[np.uint32]
-Indices = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

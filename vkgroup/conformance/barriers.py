@@ -2,13 +2,13 @@
 
 *exchange* (subgroupBarrier): every active invocation writes its own cell of memory, executes the barrier,
 and reads the cell of the next active lane; it must read what that lane wrote. Done three times with
-another value, a barrier between reading and writing again.
+another value, with a barrier between reading and writing again.
 
 *message* (the memory barriers, which order memory and make no invocation wait): every active invocation
 writes a cell, executes the barrier, and raises its flag by an atomic; then it looks at the flag of the
 next active lane, executes the barrier, and reads that lane's cell. Where the flag was up, the cell must
-hold the value; where it was not, nothing is defined. Done three times with other cells, for nothing but the
-barrier under test orders one time and the next. (Message passing; Vulkan 1.4, Memory Model:
+hold the value; where it was not, nothing is defined. Done three times with other cells, because only the
+barrier under test orders the rounds. (Message passing; Vulkan 1.4, Memory Model:
 a barrier before an atomic write and one after the atomic read that sees it synchronise.)
 """
 
@@ -17,11 +17,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from vkgroup.conformance.arrays import Words
 from vkgroup.conformance.stages import GROUP_CELLS, Stage
-
-Words = NDArray[np.uint32]
 
 ROUNDS = 3
 """Times that a case repeats its exchange, each with another value."""
@@ -67,8 +65,8 @@ BARRIERS: dict[str, Barrier] = {
 """All barriers by name."""
 
 SEEN_TO_HANG = {("task", "nested"), ("mesh", "nested"), ("tessellation_control", "nested")}
-"""Stages and patterns in which barriers hang a GPU that we know (docs/driver-findings.md), or are likely to:
-mesh shaders are made like task shaders."""
+"""Stages and patterns in which barriers have hung a GPU (docs/driver-findings.md), or are likely to hang it:
+drivers treat mesh shaders like task shaders."""
 
 # memory → (declaration, write of {value} to {cell}, read of {cell}); {k} numbers the case in its batch.
 _CELLS = {

@@ -1,7 +1,14 @@
-"""Case lists in files: vkgroup's names and globs, and names of the Khronos suite (VK-GL-CTS)."""
+"""Case lists: vkgroup's names and globs, and the names of the Khronos suite (VK-GL-CTS) with our cases.
+
+The lists of all Khronos names on subgroups and reconvergence are those of July 2026, in the folder
+``khronos_lists``. A baseline may excuse and a skip may leave out fewer cases for a name (`answering`) than
+``--caselist`` runs for it: none with a required size where the name has none, and none for the group
+``shape``, whose names would stand for every case with clusters or quads.
+"""
 
 from __future__ import annotations
 
+import lzma
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -9,6 +16,7 @@ from fnmatch import translate
 from functools import cache
 from pathlib import Path
 
+from vkgroup.conformance.expressions import Expressions
 from vkgroup.conformance.families import all_cases
 from vkgroup.conformance.family import AnyCase
 from vkgroup.conformance.khronos import PREFIX, Mapping, map_name
@@ -117,3 +125,47 @@ def _beginning(glob: str) -> str:
     parts = glob.split(".")[:-1][:_DEPTH]
     wild = (index for index, part in enumerate(parts) if any(character in part for character in "*?["))
     return ".".join(parts[: next(wild, len(parts))])
+
+
+_LISTS = Path(__file__).parent / "khronos_lists"
+_SIZED = re.compile(r"\.size[0-9]+(\.|$)")
+_WIDE = PREFIX + "subgroups.shape."
+
+
+@cache
+def listed() -> tuple[str, ...]:
+    """Return the names of the lists, subgroups first."""
+    names: list[str] = []
+    for suite in ("subgroups", "reconvergence"):
+        names += lzma.decompress((_LISTS / f"{suite}.txt.xz").read_bytes()).decode().split()
+    return tuple(names)
+
+
+_listed_names = cache(lambda: frozenset(listed()))
+
+
+def answering(name: str) -> tuple[str, ...]:
+    """Return the names of the cases that test what one of the listed names does; none for any other name."""
+    if name not in _listed_names() or name.startswith(_WIDE):
+        return ()
+    cases = matches(map_name(name).globs)
+    if "requiredsubgroupsize" in name:
+        return cases
+    return tuple(case for case in cases if not _SIZED.search(case))
+
+
+def found_by(expressions: Expressions) -> tuple[frozenset[str], frozenset[int]]:
+    """Return the cases that answer to a listed name that any expression matches.
+
+    Returns
+    -------
+    Their names, and the indices of the expressions that select some.
+    """
+    cases: set[str] = set()
+    useful: set[int] = set()
+    for name in listed():
+        matching = set(expressions.which(name))
+        if matching and (answers := answering(name)):
+            cases.update(answers)
+            useful |= matching
+    return frozenset(cases), frozenset(useful)

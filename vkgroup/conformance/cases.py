@@ -13,7 +13,6 @@ from operator import attrgetter
 
 from vkgroup.conformance.barriers import BARRIERS, Barrier
 from vkgroup.conformance.case import Case
-from vkgroup.conformance.long_vectors import takes
 from vkgroup.conformance.operands import choices, represents
 from vkgroup.conformance.patterns import PATTERNS, patterns_of
 from vkgroup.conformance.shapes import SHAPES
@@ -23,8 +22,8 @@ from vkgroup.spec import stages
 from vkgroup.spec.categories import Category
 from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
 from vkgroup.spec.limits import QUAD_SIZE, SUBGROUP_SIZES
-from vkgroup.spec.operations import BUILTIN_VARIABLES, BuiltinVariable, Operation
-from vkgroup.spec.stages import WORKGROUP_STAGES, Stage
+from vkgroup.spec.operations import BUILTIN_VARIABLES, BuiltinVariable, OperandKind, Operation
+from vkgroup.spec.stages import WORKGROUP_STAGES
 from vkgroup.spec.types import LONG_TYPES, GlslType
 
 REQUIRED_SIZES = SUBGROUP_SIZES
@@ -57,11 +56,6 @@ class Axes:
     least_size: int = 1
     types: tuple[str, ...] = ()
 
-    def has_type(self, operation: Operation, type_: GlslType, pattern: str) -> bool:
-        """Whether a type is met in a pattern."""
-        few = pattern not in _MAIN_PATTERNS and len(operation.types) > 1
-        return not (self.types and few) or type_.name in self.types
-
 
 _MAIN_PATTERNS = ("all", "data_mask")
 """The patterns that stand for the others where not all are met."""
@@ -83,14 +77,10 @@ _SPECIAL_AXES: dict[str, Axes] = {
 }
 
 
-def _axes(stage: Stage) -> Axes:
-    """Return the axes of a stage's cases."""
-    return _SPECIAL_AXES.get(stage.name) or (_IN_WORKGROUPS if stage.workgroups else _OTHER)
-
-
 # Compute shaders come first, as they are tested most thoroughly.
 _AXES = {
-    stage.name: _axes(stage) for stage in sorted(stages.STAGES, key=lambda stage: stage.name != "compute")
+    stage.name: _SPECIAL_AXES.get(stage.name) or (_IN_WORKGROUPS if stage.workgroups else _OTHER)
+    for stage in sorted(stages.STAGES, key=lambda stage: stage.name != "compute")
 }
 STAGES = tuple(_AXES)
 """The shader stages that the suite judges."""
@@ -107,14 +97,9 @@ _LONG_SIZES = (8, 32, 64)
 _NARROW_PATTERNS = ("all", "partial", "odd")
 
 
-def _represents(case: Case) -> bool:
-    """Whether a case's operand stands for all operands of its operation."""
-    return represents(case.operation, case.operand)
-
-
 def _combined(case: Case) -> bool:
     """Whether a case's operand is combined with its type, pattern and data."""
-    if _represents(case):
+    if represents(case.operation, case.operand):
         return True
     patterns = _AXES[case.stage].all_operands
     if case.stage not in _WITH_EVERY_OPERAND and (case.category not in _SHAPED or case.data != "exact"):
@@ -156,13 +141,12 @@ def _in_stage(operation: Operation | BuiltinVariable, stage: str) -> bool:
 
 
 def _operation_cases(operation: Operation, stage: str) -> Iterator[Case]:
-    category = operation.category.value
+    category, axes = operation.category.value, _AXES[stage]
     for type_ in operation.types:
         for data in _data_sets(operation, type_):
             for pattern in patterns_of(stage):
-                if not _has_data(operation, stage, data, pattern):
-                    continue
-                if not _AXES[stage].has_type(operation, type_, pattern):
+                few = axes.types and pattern not in _MAIN_PATTERNS and len(operation.types) > 1
+                if (few and type_.name not in axes.types) or not _has_data(operation, stage, data, pattern):
                     continue
                 for operand in choices(operation.name) or ("",):
                     case = Case(category, stage, operation.name, type_.name, pattern, data, operand)
@@ -174,11 +158,13 @@ def _operation_cases(operation: Operation, stage: str) -> Iterator[Case]:
 
 def _long_cases(operation: Operation, stage: str) -> Iterator[Case]:
     """Yield the cases of vectors of eight components: representatives, for a component is like another."""
-    scalars = {type_.scalar for type_ in operation.types} if takes(operation) else set()
+    if not operation.operands or operation.operands[0].kind is not OperandKind.VALUE:
+        return
+    scalars = {type_.scalar for type_ in operation.types}
     for type_ in LONG_TYPES.values():
         for operand in choices(operation.name) or ("",):
             case = Case(operation.category.value, stage, operation.name, type_.name, "all", "exact", operand)
-            if type_.scalar not in scalars or not _represents(case):
+            if type_.scalar not in scalars or not represents(case.operation, case.operand):
                 continue
             # Votes of helper invocations, too.
             helpers = ("partial",) if stage == "fragment" and operation.category is Category.VOTE else ()
@@ -197,7 +183,7 @@ def _variations(case: Case) -> Iterator[Case]:
     For one operand and exact data.
     """
     axes = _AXES[case.stage]
-    if case.data != "exact" or not _represents(case):
+    if case.data != "exact" or not represents(case.operation, case.operand):
         return
     partitioned = case.category == Category.PARTITIONED.value
     if case.pattern in axes.sized and not (partitioned and case.pattern != "all"):
@@ -214,13 +200,6 @@ def _sizes(case: Case) -> Iterator[Case]:
             yield replace(case, subgroup_size=size)
 
 
-def _variable_cases(variable: BuiltinVariable, stage: str) -> Iterator[Case]:
-    for pattern in patterns_of(stage):
-        case = Case(variable.category.value, stage, variable.name, variable.type.name, pattern, "exact")
-        yield case
-        yield from _variations(case)
-
-
 def _barrier_cases(barrier: Barrier, stage: str) -> Iterator[Case]:
     for memory in barrier.memories:
         if memory == "shared" and stage not in WORKGROUP_STAGES:
@@ -234,8 +213,13 @@ def _barrier_cases(barrier: Barrier, stage: str) -> Iterator[Case]:
 
 def _stage_cases(stage: str) -> Iterator[Case]:
     for variable in BUILTIN_VARIABLES.values():
-        if _in_stage(variable, stage):
-            yield from _variable_cases(variable, stage)
+        if not _in_stage(variable, stage):
+            continue
+        category, type_ = variable.category.value, variable.type.name
+        for pattern in patterns_of(stage):
+            case = Case(category, stage, variable.name, type_, pattern, "exact")
+            yield case
+            yield from _variations(case)
     for barrier in BARRIERS.values():
         yield from _barrier_cases(barrier, stage)
     for operation in SUBGROUP_OPERATIONS.values():

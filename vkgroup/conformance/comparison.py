@@ -11,13 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from vkgroup.conformance.arrays import Array, Flags
 from vkgroup.conformance.evidence import text_of
-from vkgroup.results.record import Status
+from vkgroup.results.record import Result, Status
 
-Array = NDArray[Any]
-Flags = NDArray[np.bool_]
 Index = tuple[int, ...]
 Show = Callable[[Any], str]
 
@@ -43,6 +41,11 @@ class Verdict:
     evidence: dict[str, Any] | None = field(default=None, compare=False)
     lanes: Any = field(default=None, compare=False, repr=False)
 
+    def result(self, case: str, seconds: float) -> Result:
+        """Return the verdict as the result of a case, by its name."""
+        verdict = (self.defined, self.undefined, self.detail, self.evidence)
+        return Result(case, self.status, seconds, *verdict)
+
 
 @dataclass(frozen=True)
 class Expected:
@@ -54,6 +57,7 @@ class Expected:
     defined : False where any value is legal.
     bits : whether floats must agree in every bit, and not only as numbers.
     others : further legal values, each an array.
+    mask : the bits of words that must agree, where others may differ; None for all.
     """
 
     low: Array
@@ -61,6 +65,7 @@ class Expected:
     defined: Flags
     bits: bool = True
     others: tuple[Array, ...] = ()
+    mask: Array | None = None
 
     @classmethod
     def one_of(cls, values: Sequence[Array], defined: Flags) -> Expected:
@@ -105,6 +110,8 @@ class Description:
 def legal(got: Array, expected: Expected) -> Flags:
     """Return which elements have a legal value."""
     low, high = expected.low, expected.high
+    if expected.mask is not None:
+        return np.asarray((got ^ low) & expected.mask == 0)
     if got.dtype.kind == "f" and expected.bits:
         unsigned = f"u{got.dtype.itemsize}"
         return np.asarray(got.view(unsigned) == np.ascontiguousarray(low).view(unsigned))

@@ -11,11 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from vkgroup.conformance.case import Case
-from vkgroup.conformance.caselist import matches
+from vkgroup.conformance.caselist import listed, matches
 from vkgroup.conformance.families import all_cases, cases_by_name, family_of
 from vkgroup.conformance.family import AnyCase
 from vkgroup.conformance.khronos import PREFIX, map_name
-from vkgroup.conformance.khronos_names import listed
 
 _SHOWN_PATTERNS = 4
 

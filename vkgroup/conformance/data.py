@@ -1,8 +1,8 @@
-"""Input data: values that tell an operation from every other of the same shape.
+"""Input data: values for which different operations of one signature have different results.
 
-Each of the four workgroups of a dispatch gets data of another kind, so that one dispatch meets
-subgroups where all agree, none agrees and some do. Invocations that the pattern leaves inactive feed
-*decoys*: values that would change the result if the device let them in.
+Each of the four workgroups of a dispatch gets data of another kind, so that one dispatch has subgroups in
+which all values agree, none agree, and some agree. Invocations that the pattern leaves inactive feed
+*decoys*: values that change the result if the device includes them.
 
 Data sets
 ---------
@@ -19,13 +19,11 @@ from typing import Any
 from zlib import crc32
 
 import numpy as np
-from numpy.typing import NDArray
 
+from vkgroup.conformance.arrays import Array
 from vkgroup.conformance.shapes import WORKGROUPS
 from vkgroup.reference.dtypes import dtype_of
 from vkgroup.spec.types import GlslType
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -75,8 +73,8 @@ def moves(generator: np.random.Generator, request: Request) -> tuple[Array, Arra
 def _singles(generator: np.random.Generator, request: Request) -> Array:
     """Booleans for half of a workgroup, one true among 32 in each component: (half, components).
 
-    It is an even lane's and an odd lane's in turn, so that what leaves out half of the lanes is wrong
-    somewhere; and in the upper half of eight, so that others come before it in a scan.
+    It is in an even and an odd lane in turn, so that a device that leaves out half of the lanes is wrong
+    somewhere. It is in the upper half of eight lanes, so that other lanes come before it in a scan.
     """
     half, components = request.invocations // 2, request.type.components
     blocks = -(-half // 32)

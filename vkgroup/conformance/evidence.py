@@ -26,13 +26,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Flags = NDArray[np.bool_]
-Indices = NDArray[np.int64]
+from vkgroup.conformance.arrays import Flags, Indices
+from vkgroup.spec.limits import SUBGROUP_SIZES
 
 WINDOW = 16
 """Values that are shown around the first wrong one of an array."""
 
-MOST_LANES = 128
+MOST_LANES = SUBGROUP_SIZES[-1]
 """Lanes that a subgroup has at most."""
 
 MOST_MASKS = 8
@@ -129,7 +129,7 @@ def together(wrong: Flags, *keys: NDArray[Any]) -> Indices:
 
 
 def mask_of(name: str, lanes: Flags, wrong: Flags | None = None) -> dict[str, str]:
-    """Return a set of lanes, (size,), with the lanes that are wrongly in it or missing."""
+    """Return a set of lanes, (size,), as JSON data, with the lanes that are wrongly in it or missing."""
     bad = np.zeros_like(lanes) if wrong is None else wrong
     return {"name": name, "mask": hex_of(lanes), "wrong": hex_of(bad)}
 

@@ -7,7 +7,6 @@ from contextlib import ExitStack
 from typing import Any
 
 from vkgroup.compiler import Target, compile_source
-from vkgroup.conformance.stages import Around
 from vkgroup.dispatch import Buffer, Device
 from vkgroup.spirv import Module
 
@@ -63,11 +62,6 @@ class Executor:
             module = compile_source(source, stage=stage, name="<conformance>", target=self.target)
             self._plain[source, stage] = module
         return self._plain[source, stage]
-
-    def stages(self, around: Around, stage: str, module: Module) -> dict[str, Module]:
-        """Return the modules of a pipeline by stage: the module of a case, and the other stages."""
-        others = {name: self.plain(source, name) for name, source in around.sources.items()}
-        return others | {stage: module}
 
     def transform_module(self, module: Module, source: str | None = None) -> Module:
         """Return the module that goes to the device instead: the same one, except in tests of the suite.

@@ -5,7 +5,7 @@ has lines ``NAME,STATUS``; further columns are ignored, so that ``failures.csv``
 are baselines, too. Skips and flakes have one regular expression per line, which may match anywhere in a name.
 Empty lines and lines that begin with ``#`` are ignored in all files.
 
-A name of the Khronos suite stands for the cases that correspond to it (`vkgroup.conformance.khronos_names`).
+A name of the Khronos suite stands for the cases that correspond to it (`vkgroup.conformance.caselist`).
 Such a case has other data and patterns than Khronos' test: a line of a baseline excuses a failure of the
 case, but does not require one.
 """
@@ -19,7 +19,7 @@ from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
 
-from vkgroup.conformance import expressions, khronos_names
+from vkgroup.conformance import caselist, expressions
 from vkgroup.conformance.expressions import Expressions
 from vkgroup.conformance.families import cases_by_name
 from vkgroup.errors import InvalidInput
@@ -162,7 +162,7 @@ class Expectations:
         return {
             name: cases
             for name, line in self.baseline.items()
-            if line.status in _FAILING and (cases := khronos_names.answering(name))
+            if line.status in _FAILING and (cases := caselist.answering(name))
         }
 
     @cached_property
@@ -180,7 +180,7 @@ class Expectations:
         return [
             name
             for name in self.baseline
-            if name not in known and name != PROMISES and not khronos_names.answering(name)
+            if name not in known and name != PROMISES and not caselist.answering(name)
         ]
 
     def skipped(self, name: str) -> bool:
@@ -270,7 +270,7 @@ def _read_patterns(paths: Sequence[Path]) -> Patterns:
                 locations.append(where)
             else:
                 ours.append(line)
-    cases, useful = khronos_names.found_by(Expressions(theirs)) if theirs else (frozenset(), frozenset())
+    cases, useful = caselist.found_by(Expressions(theirs)) if theirs else (frozenset(), frozenset())
     idle = tuple(where for number, where in enumerate(locations) if number not in useful)
     return Patterns(Expressions(ours), cases, idle)
 

@@ -41,32 +41,43 @@ FAMILIES: tuple[Family, ...] = (
 """Every family, in the order in which their cases are listed."""
 
 
+_WILDCARD = compile_pattern(r"[*?\[]")
+
+
 def family_named(name: str) -> Family:
     """Return the family of a name; KeyError where none has it."""
     return {family.name: family for family in FAMILIES}[name]
 
 
 @cache
-def _cases_by_family() -> tuple[tuple[Family, tuple[AnyCase, ...]], ...]:
-    """Return every family with its cases, which are made once."""
-    return tuple((family, tuple(family.cases())) for family in FAMILIES)
+def _cases_of(family: Family) -> tuple[AnyCase, ...]:
+    """Return the cases of a family, which are made once."""
+    return tuple(family.cases())
 
 
 @cache
-def _families_by_kind() -> dict[tuple[type, str], Family]:
-    """Return the family of each class and category of cases: no two families share both."""
-    return {(type(case), case.category): family for family, cases in _cases_by_family() for case in cases}
+def _family_of_kind(kind: type, category: str) -> Family:
+    """Return the family of a class and a category of cases.
+
+    The cases are listed only where several families share the category.
+    """
+    families = [family for family in FAMILIES if category in family.categories]
+    if len(families) > 1:
+        families = [family for family in families if any(type(case) is kind for case in _cases_of(family))]
+    if not families:
+        raise KeyError(category)
+    return families[0]
 
 
 def family_of(case: AnyCase) -> Family:
     """Return the family that a case belongs to; KeyError where the suite has no such cases."""
-    return _families_by_kind()[type(case), case.category]
+    return _family_of_kind(type(case), case.category)
 
 
 @cache
 def all_cases() -> tuple[AnyCase, ...]:
     """Return every case of the suite, in the order in which they are listed; needs no device."""
-    return tuple(case for _, cases in _cases_by_family() for case in cases)
+    return tuple(case for family in FAMILIES for case in _cases_of(family))
 
 
 @cache
@@ -76,13 +87,25 @@ def cases_by_name() -> dict[str, AnyCase]:
         return {case.name: case for case in all_cases()}
 
 
+def _categories_match(family: Family, globs: tuple[str, ...]) -> bool:
+    """Whether a glob may match names of a family's categories: the parts of names before the first dot."""
+    beginnings = [_WILDCARD.split(glob, maxsplit=1)[0] for glob in globs]
+    return any(
+        f"{category}.".startswith(beginning[: len(category) + 1])
+        for category in family.categories
+        for beginning in beginnings
+    )
+
+
 def select(filters: tuple[str, ...] = ()) -> tuple[AnyCase, ...]:
     """Return the cases whose names match any of the globs; all cases where there is none.
 
-    A glob is matched against the whole name, letter case counting: ``*``, ``?`` and ``[…]`` as in
-    `fnmatch`.
+    A glob is matched against the whole name and is case-sensitive: ``*``, ``?`` and ``[…]`` as in `fnmatch`.
+    Families in whose categories no name can match are not listed.
     """
     if not filters:
         return all_cases()
     pattern = compile_pattern("|".join(translate(glob) for glob in filters))
-    return tuple(case for name, case in cases_by_name().items() if pattern.match(name))
+    families = [family for family in FAMILIES if _categories_match(family, filters)]
+    with paused():
+        return tuple(case for family in families for case in _cases_of(family) if pattern.match(case.name))

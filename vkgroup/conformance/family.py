@@ -33,18 +33,22 @@ class AnyCase(Protocol):
         """What the case tests, in one sentence."""
 
 
-class Family(Protocol):
+class Family(Hashable, Protocol):
     """One kind of case."""
 
     @property
     def name(self) -> str:
         """The family's name, unique among the families, by which workers find it."""
 
+    @property
+    def categories(self) -> tuple[str, ...]:
+        """The categories of the family's cases."""
+
     def cases(self) -> Iterable[AnyCase]:
         """Return every case of the family, in the order in which they are listed; needs no device."""
 
     def missing(self, case: Any, capabilities: Capabilities, /) -> list[str]:
-        """Return what a case needs and the device does not declare, by Vulkan's names; empty if nothing."""
+        """Return the requirements that the device lacks, by Vulkan's names; empty if it has all."""
 
     def batch_key(self, case: Any, /) -> Hashable:
         """Return what all cases of a batch share."""
@@ -85,7 +89,7 @@ class TableCase(Generic[Axes]):
         return ".".join(filter(None, parts))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TableFamily(Generic[Axes]):
     """A family whose cases are a table of axes, with the functions that plan and judge them.
 
@@ -93,6 +97,7 @@ class TableFamily(Generic[Axes]):
     ----------
     name, missing, judge : see `Family`.
     table : yields every case.
+    category : of all cases; by default the family's name.
     batch_key : see `Family`; by default each case is alone in its batch.
     batch, llvm_batch : cases of a batch at most, and on lavapipe, whose compiler's time grows faster than the
         shader; 0 where that makes no difference.
@@ -105,6 +110,12 @@ class TableFamily(Generic[Axes]):
     batch_key: Callable[[TableCase[Axes]], Hashable] = lambda case: case
     batch: int = 32
     llvm_batch: int = 0
+    category: str = ""
+
+    @property
+    def categories(self) -> tuple[str, ...]:
+        """The category."""
+        return (self.category or self.name,)
 
     def cases(self) -> tuple[TableCase[Axes], ...]:
         """Return every case, in the order in which they are listed."""
@@ -116,17 +127,19 @@ class TableFamily(Generic[Axes]):
         return self.llvm_batch if llvm and self.llvm_batch else self.batch
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class JointFamily:
     """Several families under one name.
 
     Attributes
     ----------
     parts : families by the first value of their cases' axes; under "" that of all other cases.
+    categories : see `Family`.
     """
 
     name: str
     parts: Mapping[str, Family]
+    categories: tuple[str, ...]
 
     def cases(self) -> tuple[AnyCase, ...]:
         """Return every case, part by part."""

@@ -13,10 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.conformance.long_vectors import component as part
-from vkgroup.conformance.long_vectors import constructor, putter
 from vkgroup.reference.dtypes import dtype_of
-from vkgroup.spec.types import GlslType
+from vkgroup.spec.types import LONG_TYPES, GlslType
 
 # Scalar name → GLSL that makes it from the words {w} and {next}, its lowest bit being bit {bit} of {w}.
 _READ = {
@@ -51,6 +49,23 @@ _WRITE = {
 }
 
 
+def is_long(type_: GlslType) -> bool:
+    """Whether a type has more components than GLSL's own vectors (SPV_EXT_long_vector)."""
+    return type_.name in LONG_TYPES
+
+
+def putter(type_: GlslType) -> str:
+    """Return the GLSL function that records a value; the compiler takes all long vectors for one type."""
+    return f"put_{type_.name}" if is_long(type_) else "put"
+
+
+def _part(type_: GlslType, value: str, index: int) -> str:
+    """Return a component of a value, in GLSL."""
+    if type_.components == 1:
+        return value
+    return f"get_{type_.name}_at({value}, {index}u)" if is_long(type_) else f"{value}.{'xyzw'[index]}"
+
+
 def _bytes(type_: GlslType) -> int:
     """Return the bytes of one value."""
     return type_.components * dtype_of(type_.scalar).itemsize
@@ -75,7 +90,7 @@ def reader(type_: GlslType) -> str:
         word, bit = _component(type_, component)
         read = _READ[type_.scalar.name].format(w=f"w{word}", next=f"w{word + 1}", bit=bit)
         components.append(read)
-    made = f"{constructor(type_)}({', '.join(components)})"
+    made = f"{'make_' * is_long(type_)}{type_.name}({', '.join(components)})"
     return f"{type_.name} get_{type_.name}(uint at) {{ {' '.join(words)} return {made}; }}"
 
 
@@ -83,7 +98,7 @@ def writer(type_: GlslType) -> str:
     """Return a GLSL function `void put(uint at, T v)`, `put_T` for a long vector, that writes `outputs`."""
     words: list[list[str]] = [[] for _ in range(planes(type_))]
     for component in range(type_.components):
-        value = part(type_, "v", component)
+        value = _part(type_, "v", component)
         first, bit = _component(type_, component)
         for offset, expression in enumerate(_WRITE[type_.scalar.name]):
             text = expression.format(v=value)

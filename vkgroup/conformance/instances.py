@@ -1,8 +1,8 @@
 """Dynamic instances of a batch's operations: the invocations that were active together.
 
-They are read from what the shader recorded, never assumed. A device is free in how it forms subgroups and in
-which invocations it keeps together in divergent control flow. Its answers must agree with each other
-(KHR_shader_subgroup: subgroupBallot has the bits of the active invocations alone).
+They follow from the records of the shader. A device may form subgroups in any way, and keep any invocations
+together in divergent control flow. Its answers must agree with each other (KHR_shader_subgroup:
+subgroupBallot has the bits of the active invocations alone).
 """
 
 from __future__ import annotations
@@ -14,15 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance import evidence
+from vkgroup.conformance.arrays import Flags, Indices, Words
 from vkgroup.conformance.evidence import Fault
 from vkgroup.conformance.poison import POISON
 from vkgroup.conformance.program import SLOT_PLANES, Program
 from vkgroup.conformance.shapes import WORKGROUPS
 from vkgroup.conformance.stages import Recorded
-
-Words = NDArray[np.uint32]
-Indices = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

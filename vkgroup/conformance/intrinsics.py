@@ -1,34 +1,88 @@
-"""Subgroup functions that glslang lacks, declared by their SPIR-V instructions (GL_EXT_spirv_intrinsics)."""
+"""GL_EXT_spirv_intrinsics: what GLSL compilers lack, declared in GLSL by SPIR-V's names.
+
+Subgroup functions without GLSL, execution modes, and vectors of eight components (SPV_EXT_long_vector): their
+type, the instructions that make one and take it apart, and each group operation on it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from vkgroup.conformance.glsl_types import is_long
 from vkgroup.spec.extended_operations import EXTENDED_OPERATIONS, SUBGROUP_OPERATIONS
+from vkgroup.spec.operations import Operation
+from vkgroup.spec.types import GlslType
 from vkgroup.spirv import grammar
 
 EXTENSION = "GL_EXT_spirv_intrinsics"
 
-_SUBGROUP = "3u"  # SPIR-V, Scope
+MAXIMAL_RECONVERGENCE = "SPV_KHR_maximal_reconvergence"
+QUAD_CONTROL = ("QuadControlKHR", "SPV_KHR_quad_control")
+"""Capability and extension of votes of quads and of full quads."""
+
+_LONG_VECTOR = ("LongVectorEXT", "SPV_EXT_long_vector")
+
+
+def _needs(capability: str, extension: str) -> str:
+    """Return the part of a declaration that requires a capability and an extension, each "" for none."""
+    extensions = f'extensions = ["{extension}"], ' if extension else ""
+    capabilities = f"capabilities = [{grammar().number('Capability', capability)}], " if capability else ""
+    return extensions + capabilities
+
+
+def instruction(name: str, capability: str = "", extension: str = "") -> str:
+    """Return the beginning of a declaration of a SPIR-V instruction as a GLSL function."""
+    return f"spirv_instruction({_needs(capability, extension)}id = {grammar().opcodes[name]})"
+
+
+def execution_mode(name: str, *operands: int, capability: str = "", extension: str = "") -> str:
+    """Return the declaration of a SPIR-V execution mode."""
+    numbers = ", ".join(map(str, (grammar().number("ExecutionMode", name), *operands)))
+    return f"spirv_execution_mode({_needs(capability, extension)}{numbers});"
+
+
+def float_modes(widths: set[int], denormals: frozenset[int]) -> list[str]:
+    """Return the declarations that forbid the device to treat special values as it likes.
+
+    Parameters
+    ----------
+    widths : of the floats whose special values are judged.
+    denormals : widths of floats whose denormals the device can be told to preserve.
+    """
+    modes = []
+    for width in sorted(widths):
+        for name in ("SignedZeroInfNanPreserve", *(["DenormPreserve"] if width in denormals else [])):
+            modes.append(execution_mode(name, width, capability=name, extension="SPV_KHR_float_controls"))
+    return [f"#extension {EXTENSION} : require", *modes] if modes else []
+
+
+def _instruction_of(operation: Operation, type_: GlslType) -> tuple[str, bool]:
+    """Return the beginning of the declaration of an operation, and whether its first operand is the scope."""
+    name, category = operation.opcode(type_), operation.category
+    spec = grammar().instruction(grammar().opcodes[name])
+    scoped = spec is not None and spec.operands[0].kind == "IdScope"
+    return instruction(name, category.capability, category.spirv_extension), scoped
+
+
+def _subgroup() -> str:
+    """Return the GLSL of SPIR-V's scope Subgroup."""
+    return f"{grammar().number('Scope', 'Subgroup')}u"
 
 
 @dataclass(frozen=True)
 class Intrinsic:
-    """The declaration of an instruction as a GLSL function.
+    """A function that GLSL lacks.
 
     Attributes
     ----------
-    extension, capability : the SPIR-V extension and the number of the capability; "" for no extension.
-    opcode : the instruction's number.
-    scoped : whether its first operand is the scope.
+    instruction : the beginning of its declaration.
+    scoped : whether the instruction's first operand is the scope.
     """
 
-    extension: str
-    capability: int
-    opcode: int
-    scoped: bool = False
+    instruction: str
+    scoped: bool
 
     def declaration(self, name: str, result: str, operands: Sequence[str]) -> str:
         """Return the declaration of a function.
@@ -39,15 +93,11 @@ class Intrinsic:
         result, operands : GLSL types.
         """
         types = ", ".join(["uint", *operands] if self.scoped else operands)
-        extensions = f'extensions = ["{self.extension}"], ' if self.extension else ""
-        return (
-            f"spirv_instruction({extensions}capabilities = [{self.capability}], "
-            f"id = {self.opcode}) {result} {name}_({types});"
-        )
+        return f"{self.instruction} {result} {name}_({types});"
 
     def call(self, name: str, arguments: Sequence[str]) -> str:
         """Return a call of the function that `declaration` declares."""
-        return f"{name}_({', '.join([_SUBGROUP, *arguments] if self.scoped else arguments)})"
+        return f"{name}_({', '.join([_subgroup(), *arguments] if self.scoped else arguments)})"
 
 
 @cache
@@ -56,12 +106,56 @@ def intrinsic_of(operation: str) -> Intrinsic | None:
     row = EXTENDED_OPERATIONS.get(operation) or SUBGROUP_OPERATIONS.get(operation)
     if row is None or not row.by_instruction:
         return None
-    opcode = grammar().opcodes[row.opcode(row.types[0])]
-    instruction = grammar().instruction(opcode)
-    assert instruction is not None
-    return Intrinsic(
-        row.category.spirv_extension,
-        grammar().number("Capability", row.category.capability),
-        opcode,
-        scoped=instruction.operands[0].kind == "IdScope",
-    )
+    return Intrinsic(*_instruction_of(row, row.types[0]))
+
+
+def function_of(operation: Operation, type_: GlslType) -> str:
+    """Return the name of the GLSL function or macro of an operation on a type."""
+    return f"{operation.name}_{type_.name}" if is_long(type_) else operation.name
+
+
+def long_vector_declarations(uses: Iterable[tuple[Operation, GlslType]]) -> list[str]:
+    """Return the declarations of long vectors' types, their parts, and operations on them."""
+    uses = list(dict.fromkeys(uses))
+    types = dict.fromkeys(type_ for _, type_ in uses)
+    lines = [line for type_ in types for line in _long_type(type_)]
+    return lines + [line for operation, type_ in uses for line in _long_operation(operation, type_)]
+
+
+def _long_type(type_: GlslType) -> list[str]:
+    scalar, name = type_.scalar.name, type_.name
+    parts = ", ".join(f"{scalar} c{index}" for index in range(type_.components))
+    vector = f"{_needs(*_LONG_VECTOR)}id = {grammar().opcodes['OpTypeVector']}, {scalar}, {type_.components}"
+    extract = instruction("OpCompositeExtract")
+    return [
+        f"#define {name} spirv_type({vector})",
+        f"{instruction('OpCompositeConstruct')} {name} make_{name}({parts});",
+        f"{extract} {scalar} get_{name}_at({name} v, spirv_literal uint index);",
+    ]
+
+
+def _long_operation(operation: Operation, type_: GlslType) -> list[str]:
+    """Return an operation's instruction, and the function that gives it the scope."""
+    declared, scoped = _instruction_of(operation, type_)
+    result = type_.name if operation.result == "value" else str(operation.result)
+    others = {
+        f"other_{place}": operand.type.name if operand.type is not None else type_.name
+        for place, operand in enumerate(operation.operands[1:])
+    }
+    arguments: dict[str, str] = {}  # by parameter
+    if scoped:
+        arguments["uint scope"] = _subgroup()
+    if operation.group_operation is not None:
+        kind = grammar().number("GroupOperation", operation.group_operation)
+        arguments["spirv_literal uint kind"] = f"{kind}u"
+    arguments[f"{type_.name} value"] = "value"
+    if operation.direction is not None:
+        arguments["uint direction"] = f"{operation.direction}u"
+    arguments |= {f"{kind} {name}": name for name, kind in others.items()}
+    name = function_of(operation, type_)
+    call = f"instruction_{name}({', '.join(arguments.values())})"
+    return [
+        f"{declared} {result} instruction_{name}({', '.join(arguments)});",
+        # A macro, so that constants stay constants.
+        f"#define {name}({', '.join(['value', *others])}) {call}",
+    ]

@@ -78,8 +78,8 @@ def _take_apart(group: str, rest: str) -> _Test:
     """Take a name of the group `subgroups` apart; ValueError where it says no stage."""
     older = _OLDER.match(rest)
     place, _, text = (rest[older.end() :] if older else rest).partition(".")
-    found = _SIZE.search(text)
-    size = found[1] if found else None
+    match = _SIZE.search(text)
+    size = match[1] if match else None
     text = _SIZE.sub("", text)
     stages = _PLACES.get(place)
     if place == "frag_helper":
@@ -188,11 +188,6 @@ def _variable_globs(test: _Test) -> tuple[str, ...]:
     return tuple(f"{category}.{stage}.{name}.{type_}{_ending(test, '')}" for stage in test.stages)
 
 
-def _ballot_globs(test: _Test) -> tuple[str, ...]:
-    ending = _ending(test, "")
-    return tuple(f"ballot.{stage}.subgroupBallot.bool{ending}" for stage in test.stages)
-
-
 def _shape_globs(test: _Test) -> tuple[str, ...]:
     """Return all cases of a category in a stage: what has a shape is found by every one of them."""
     if test.text not in _SHAPES:
@@ -226,7 +221,9 @@ def _size_control_globs(test: _Test) -> tuple[str, ...]:
 
 
 _GROUPS: dict[str, Callable[[_Test], tuple[str, ...]]] = {
-    "ballot": _ballot_globs,
+    "ballot": lambda test: tuple(
+        f"ballot.{stage}.subgroupBallot.bool{_ending(test, '')}" for stage in test.stages
+    ),
     "builtin_var": _variable_globs,
     "builtin_mask_var": _variable_globs,
     "shape": _shape_globs,
@@ -255,7 +252,8 @@ def map_name(name: str) -> Mapping:
         if suite == "subgroups":
             return Mapping(name, _subgroup_globs(rest))
         if suite == "reconvergence":
-            return Mapping(name, _reconvergence_globs(rest))
+            # The random program of the same name, or the draws of a test of fragments.
+            return Mapping(name, (f"reconvergence.{rest}{'' if '.compute.' in rest else '.*'}",))
     except (KeyError, ValueError):
         return Mapping(name, reason="a name that follows no rule of the suite's")
     return Mapping(name, reason="a group of Khronos' suite other than subgroups and reconvergence")
@@ -268,22 +266,11 @@ def _subgroup_globs(rest: str) -> tuple[str, ...]:
     if group == "uniform_descriptor_indexing":
         return (f"descriptor_indexing.*.{tail}.*",)
     if group == "subgroup_uniform_control_flow":
-        return _uniform_control_flow_globs(tail)
+        # Constructs in workgroups of a size, of full subgroups (control) or any.
+        kind, _, construct = tail.partition(".")
+        name = "*" if kind == "discard" else f"reconverge{construct[-2:]}.*"
+        return (f"reconvergence.subgroup_uniform.{kind}.{name}",)
     test = _take_apart(group, tail)
     if test.older:
         return _older_globs(test)
     return _GROUPS.get(group, _operation_globs)(test)
-
-
-def _uniform_control_flow_globs(tail: str) -> tuple[str, ...]:
-    """Return the globs of the constructs: workgroups of a size, of full subgroups (control) or any."""
-    kind, _, test = tail.partition(".")
-    if kind == "discard":
-        return ("reconvergence.subgroup_uniform.discard.*",)
-    number = test[-2:]
-    return (f"reconvergence.subgroup_uniform.{kind}.reconverge{number}.*",)
-
-
-def _reconvergence_globs(rest: str) -> tuple[str, ...]:
-    """Return the random program of the same name, or the draws of a test of fragments."""
-    return (f"reconvergence.{rest}" if ".compute." in rest else f"reconvergence.{rest}.*",)

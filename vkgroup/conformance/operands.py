@@ -130,15 +130,11 @@ _ONE_SPECIALIZED = _specialized("1", _always(1))
 _SHUFFLE_IDS = (
     _LAST,
     Operand(
-        "reverse",
-        "the lanes in reverse",
-        expression="size - 1u - lane",
+        "reverse", "the lanes in reverse", expression="size - 1u - lane",
         lanes=lambda lane, size: (size - 1 - lane).astype(np.uint32),
     ),
     Operand(
-        "rotate",
-        "the next lane, the last wrapping around",
-        expression="(lane + 1u) % size",
+        "rotate", "the next lane, the last wrapping around", expression="(lane + 1u) % size",
         lanes=lambda lane, size: ((lane + 1) % size).astype(np.uint32),
     ),
     _UNIFORM,
@@ -146,7 +142,7 @@ _SHUFFLE_IDS = (
     _STRADDLING,
     _ID_SPECIALIZED,
     _ID_FROM_LEADER,
-)
+)  # fmt: skip
 
 _DELTAS = (
     _constant("by1", "a distance of 1", lambda size: 1),
@@ -229,35 +225,25 @@ def _partition(name: str, sentence: str, ballot: str, labels: Labels, *, reads: 
 # own bit, and equals that of every active lane whose bit it has. The bits of others mean nothing.
 _PARTITIONS = (
     _partition(
-        "equal",
-        "the subgroupPartitionNV of numbers from memory",
-        "subgroupPartitionNV({word})",
-        lambda lane, word: word,
-        reads=True,
+        "equal", "the subgroupPartitionNV of numbers from memory", "subgroupPartitionNV({word})",
+        lambda lane, word: word, reads=True,
     ),
     _partition(
-        "voted",
-        "the ballots of four choices from memory",
-        "ballot_of_equals({word} & 3u)",
-        lambda lane, word: word & 3,
-        reads=True,
+        "voted", "the ballots of four choices from memory", "ballot_of_equals({word} & 3u)",
+        lambda lane, word: word & 3, reads=True,
     ),
     _partition(
-        "strided",
-        "every fourth active lane a subset",
-        "(mask & uvec4(0x11111111u << (lane & 3u)))",
+        "strided", "every fourth active lane a subset", "(mask & uvec4(0x11111111u << (lane & 3u)))",
         lambda lane, word: lane & 3,
     ),
     _partition(
-        "blocks",
-        "four neighbours a subset, active or not",
-        "ballot_of_block(lane)",
+        "blocks", "four neighbours a subset, active or not", "ballot_of_block(lane)",
         lambda lane, word: lane >> 2,
     ),
     _partition("alone", "each lane a subset", "gl_SubgroupEqMask", lambda lane, word: lane),
     _partition("active", "all active lanes a subset", "mask", lambda lane, word: lane & 0),
     _partition("ones", "ballots of nothing but ones", "uvec4(0xffffffffu)", lambda lane, word: lane & 0),
-)
+)  # fmt: skip
 
 PARTITION_FUNCTIONS = """uvec4 ballot_of_equals(uint choice) {
     uvec4 found = uvec4(0u);
@@ -285,15 +271,7 @@ _BIT_INDICES = (
 CHOICES: dict[str, dict[str, Operand]] = {
     family: {operand.name: operand for operand in operands}
     for family, operands in {
-        "uniform id": (
-            _FIRST,
-            _MIDDLE,
-            _LAST,
-            _BEYOND,
-            _UNIFORM,
-            _ID_SPECIALIZED,
-            _ID_FROM_LEADER,
-        ),
+        "uniform id": (_FIRST, _MIDDLE, _LAST, _BEYOND, _UNIFORM, _ID_SPECIALIZED, _ID_FROM_LEADER),
         "id": _SHUFFLE_IDS,
         "mask": _MASKS,
         "delta": _DELTAS,

@@ -41,17 +41,15 @@ class RunOutcomes:
     again: dict[str, Result] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.results = [*self.run.results, *self._promises()]
+        broken = self.run.capabilities.minimum_promises()
+        promises = [Result(PROMISES, Status.PASS)] if PROMISES in self.expectations.baseline else []
+        if broken:
+            promises = [Result(PROMISES, Status.FAIL, detail="; ".join(broken))]
+        self.results = [*self.run.results, *promises]
         """Every case's first result, followed by that of `PROMISES` if it matters."""
         self.by_case: dict[str, Outcome] = {}
         """Each case's outcome, by name."""
         self._settle()
-
-    def _promises(self) -> list[Result]:
-        broken = self.run.capabilities.minimum_promises()
-        if broken:
-            return [Result(PROMISES, Status.FAIL, detail="; ".join(broken))]
-        return [Result(PROMISES, Status.PASS)] if PROMISES in self.expectations.baseline else []
 
     def _settle(self) -> None:
         outcomes = {result.case: self._outcome(result) for result in self.results}
@@ -151,15 +149,16 @@ class RunOutcomes:
             for case in batch.cases
         ]
         before = len(self.again)
+
+        def take(results: list[Result]) -> None:
+            for result in results:
+                self.again.setdefault(result.case, result)
+
         try:
-            repeat(cases, self._take_again)
+            repeat(cases, take)
         finally:
             self._settle()
         return len(self.again) - before
-
-    def _take_again(self, results: list[Result]) -> None:
-        for result in results:
-            self.again.setdefault(result.case, result)
 
 
 def read_again(folder: Path) -> dict[str, Result]:

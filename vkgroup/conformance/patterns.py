@@ -11,6 +11,29 @@ from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
+class Leave:
+    """A way in which fragments leave: the GLSL statement, its extension, and the Vulkan feature it needs."""
+
+    statement: str
+    extension: str = ""
+    feature: str = ""
+
+    @property
+    def features(self) -> list[str]:
+        """The Vulkan features that it needs."""
+        return [self.feature] if self.feature else []
+
+
+LEAVES: dict[str, Leave] = {
+    "": Leave(""),
+    "discard": Leave("discard"),
+    "demote": Leave("demote", "GL_EXT_demote_to_helper_invocation", "shaderDemoteToHelperInvocation"),
+    "terminate": Leave("terminateInvocation", "GL_EXT_terminate_invocation", "shaderTerminateInvocation"),
+}
+"""All ways by name; "" where no fragment leaves."""
+
+
+@dataclass(frozen=True)
 class Pattern:
     """One way in which some invocations of a subgroup are active and others are not.
 
@@ -28,7 +51,7 @@ class Pattern:
     partial : the workgroup's size is no multiple of any subgroup size above 1.
     least_size : the smallest subgroup size at which any invocation is active.
     demotes : invocations may turn into helper invocations on the way, which take part without a record.
-    extension : the GLSL extension that the code needs, or "".
+    leave : the way in which fragments leave, of `LEAVES`.
     """
 
     name: str
@@ -40,12 +63,7 @@ class Pattern:
     partial: bool = False
     least_size: int = 1
     demotes: bool = False
-    extension: str = ""
-
-    @property
-    def sites(self) -> int:
-        """The number of places of observation in the code."""
-        return self.code.count("@OBSERVE(")
+    leave: Leave = LEAVES[""]
 
 
 _DATA_MASK = "inputs[MASK_BASE + own] != 0u"
@@ -53,59 +71,38 @@ _DATA_MASK = "inputs[MASK_BASE + own] != 0u"
 _TABLE = (
     Pattern("all", "by all invocations", "true", "@OBSERVE(0u)", uniform=True),
     Pattern(
-        "partial",
-        "by all invocations of a workgroup that is no multiple of the subgroup",
-        "true",
-        "@OBSERVE(0u)",
-        uniform=True,
-        partial=True,
+        "partial", "by all invocations of a workgroup that is no multiple of the subgroup", "true",
+        "@OBSERVE(0u)", uniform=True, partial=True,
     ),
     Pattern(
-        "odd",
-        "by odd lanes",
-        "(lane & 1u) == 1u",
-        "if ((lane & 1u) == 1u) { @OBSERVE(0u) }",
-        least_size=2,
+        "odd", "by odd lanes", "(lane & 1u) == 1u", "if ((lane & 1u) == 1u) { @OBSERVE(0u) }", least_size=2,
     ),
     Pattern(
-        "lower_half",
-        "by the lower half of the lanes",
-        "lane < (gl_SubgroupSize + 1u) / 2u",
+        "lower_half", "by the lower half of the lanes", "lane < (gl_SubgroupSize + 1u) / 2u",
         "if (lane < (gl_SubgroupSize + 1u) / 2u) { @OBSERVE(0u) }",
     ),
     Pattern(
-        "one_lane",
-        "by one lane of each subgroup",
-        "lane == chosen_lane",
+        "one_lane", "by one lane of each subgroup", "lane == chosen_lane",
         "if (lane == chosen_lane) { @OBSERVE(0u) }",
     ),
     Pattern("data_mask", "by lanes that data selects", _DATA_MASK, f"if ({_DATA_MASK}) {{ @OBSERVE(0u) }}"),
     Pattern(
-        "nested",
-        "in both arms of a branch that is nested in another",
-        "lane % 3u != 1u",
+        "nested", "in both arms of a branch that is nested in another", "lane % 3u != 1u",
         """if (lane % 3u != 1u) {
         if ((lane & 1u) == 0u) { @OBSERVE(0u) }
         else { @OBSERVE(0u) }
     }""",
     ),
     Pattern(
-        "loop",
-        "in a loop whose trip count depends on the lane",
-        "true",
-        "for (uint trip = 0u; trip < 1u + (lane + group) % 3u; ++trip) { @OBSERVE(trip) }",
-        slots=3,
+        "loop", "in a loop whose trip count depends on the lane", "true",
+        "for (uint trip = 0u; trip < 1u + (lane + group) % 3u; ++trip) { @OBSERVE(trip) }", slots=3,
     ),
     Pattern(
-        "early_return",
-        "after some lanes have returned",
-        "lane % 3u != 2u",
+        "early_return", "after some lanes have returned", "lane % 3u != 2u",
         "if (lane % 3u == 2u) return;\n    @OBSERVE(0u)",
     ),
     Pattern(
-        "switch",
-        "in the arms of a switch, one falling through into the next",
-        "(lane & 3u) != 2u",
+        "switch", "in the arms of a switch, one falling through into the next", "(lane & 3u) != 2u",
         """switch (lane & 3u) {
     case 3u:
         @OBSERVE(0u)
@@ -115,19 +112,24 @@ _TABLE = (
         break;
     default:
         break;
-    }""",
-        slots=2,
+    }""", slots=2,
     ),
     Pattern(
-        "uniform_branch",
-        "in a branch that whole subgroups take or leave",
-        "(turn & 1u) == 0u",
+        "uniform_branch", "in a branch that whole subgroups take or leave", "(turn & 1u) == 0u",
         "if ((turn & 1u) == 0u) { @OBSERVE(0u) }",
     ),
-)
+)  # fmt: skip
 
 PATTERNS: dict[str, Pattern] = {pattern.name: pattern for pattern in _TABLE}
 """All patterns of compute shaders by name, in the order in which cases are listed."""
+
+
+def _leaving(name: str, sentence: str, active: str = "true") -> Pattern:
+    """Return a pattern in which every third lane's fragment leaves before the others observe."""
+    leave = LEAVES[name]
+    code = f"if (lane % 3u == 2u) {leave.statement};\n    @OBSERVE(0u)"
+    return Pattern(name, sentence, active, code, demotes=active == "true", leave=leave)
+
 
 _FRAGMENT_TABLE = (
     PATTERNS["all"],
@@ -136,41 +138,21 @@ _FRAGMENT_TABLE = (
         sentence="by all fragments of a target of odd width and height, whose edges need helper invocations",
     ),
     *(PATTERNS[name] for name in ("odd", "data_mask", "nested", "loop", "early_return")),
-    Pattern(
-        "discard",
-        "after some fragments have been discarded",
-        "true",
-        "if (lane % 3u == 2u) discard;\n    @OBSERVE(0u)",
-        demotes=True,
-    ),
-    Pattern(
-        "demote",
-        "after some fragments have become helper invocations",
-        "true",
-        "if (lane % 3u == 2u) demote;\n    @OBSERVE(0u)",
-        demotes=True,
-        extension="GL_EXT_demote_to_helper_invocation",
-    ),
-    Pattern(
-        "terminate",
-        "after some fragments have been terminated",
-        "lane % 3u != 2u",
-        "if (lane % 3u == 2u) terminateInvocation;\n    @OBSERVE(0u)",
-        extension="GL_EXT_terminate_invocation",
-    ),
+    _leaving("discard", "after some fragments have been discarded"),
+    _leaving("demote", "after some fragments have become helper invocations"),
+    _leaving("terminate", "after some fragments have been terminated", "lane % 3u != 2u"),
 )
 
 FRAGMENT_PATTERNS: dict[str, Pattern] = {pattern.name: pattern for pattern in _FRAGMENT_TABLE}
-"""All patterns of fragment shaders by name. Who discards or demotes itself may still take part, and so feeds
-no decoy; who is terminated takes part no longer (SPIR-V 1.6, OpTerminateInvocation)."""
+"""All patterns of fragment shaders by name. A fragment that is discarded or demoted may still take part, so
+it feeds no decoy; a terminated one takes part no longer (SPIR-V 1.6, OpTerminateInvocation)."""
 
 
 _OTHER = ("all", "partial", "data_mask", "nested")
 
 OTHER_PATTERNS: dict[str, Pattern] = {name: PATTERNS[name] for name in _OTHER} | {
     "partial": replace(
-        PATTERNS["partial"],
-        sentence="by all invocations, whose number is no multiple of the subgroup",
+        PATTERNS["partial"], sentence="by all invocations, whose number is no multiple of the subgroup"
     )
 }
 """All patterns of the other stages by name: divergence does to their invocations what it does in compute."""

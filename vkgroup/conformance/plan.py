@@ -1,17 +1,24 @@
-"""Batches: groups of cases that share one program."""
+"""Plan of a run: batches, groups of cases that share one program, and shards, parts of a run.
+
+A shard is the part of one machine or job. The shard of a case depends on the selection only, not on the
+device. Shards have no case in common, and all shards together have every case. Cases that can share a batch
+stay together in chunks, which are dealt in turns, so that shards have about the same size and mix of cases,
+and full batches.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Iterator
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any
 
 from vkgroup.conformance.barriers import BARRIERS, SEEN_TO_HANG
 from vkgroup.conformance.case import Case
-from vkgroup.conformance.families import family_named, family_of
+from vkgroup.conformance.families import family_of
 from vkgroup.conformance.family import AnyCase
 from vkgroup.device import Capabilities
+from vkgroup.errors import InvalidInput
 
 SEEN = 2
 """The `risk` from which on a case runs alone."""
@@ -60,30 +67,33 @@ def batches(
     ----------
     most : maximum number of cases in a batch; None lets the families decide.
     shuffle : seed of another order, of the cases that can share a batch and of the batches; cases that may
-        hang stay last. Some batches of an order, planned again with its seed, are the same batches.
+        hang stay last. The cases of some batches, planned again with the seed, make the same batches.
     """
-    planned = list(_in_order(cases, capabilities, most, shuffle))
+    planned = []
+    for members in sorted(_groups(cases), key=lambda members: risk(members[0])):
+        if shuffle is not None:
+            members.sort(key=lambda case: _order_key(shuffle, case))
+        family = family_of(members[0])
+        step = family.batch_size(members[0], capabilities)
+        if most is not None:
+            step = min(step, most)
+        alone = capabilities.is_gpu and risk(members[0]) >= SEEN
+        for start in range(0, len(members), step):
+            planned.append(Batch(family.name, members[start : start + step], alone))
     if shuffle is not None:
         planned.sort(key=lambda batch: (risk(batch.cases[0]), _order_key(shuffle, batch.cases[0])))
     return iter(planned)
 
 
-def _in_order(
-    cases: Iterable[AnyCase], capabilities: Capabilities, most: int | None, shuffle: int | None
-) -> Iterator[Batch]:
-    """Yield the batches group by group; see `batches`."""
+def _groups(cases: Iterable[AnyCase]) -> Iterable[list[AnyCase]]:
+    """Return groups of the cases that can share a batch, each in the order of `_neighbours`."""
     groups: dict[tuple[str, Hashable], list[AnyCase]] = {}
     for case in cases:
         family = family_of(case)
         groups.setdefault((family.name, family.batch_key(case)), []).append(case)
-    for (name, _), members in sorted(groups.items(), key=lambda group: risk(group[1][0])):
-        members.sort(key=neighbours if shuffle is None else lambda case: _order_key(shuffle, case))
-        step = family_named(name).batch_size(members[0], capabilities)
-        if most is not None:
-            step = min(step, most)
-        for start in range(0, len(members), step):
-            alone = capabilities.is_gpu and risk(members[0]) >= SEEN
-            yield Batch(name, members[start : start + step], alone)
+    for members in groups.values():
+        members.sort(key=_neighbours)
+    return groups.values()
 
 
 def risk(case: AnyCase) -> int:
@@ -104,8 +114,47 @@ def _order_key(seed: int, case: AnyCase) -> bytes:
     return blake2b(f"{seed} {case.name}".encode(), digest_size=8).digest()
 
 
-def neighbours(case: Any) -> tuple[str, ...]:
-    """Return what brings cases together in a batch: those of one type read the same data."""
+def _neighbours(case: Any) -> tuple[str, ...]:
+    """Return the sort key of cases that can share a batch: those of one type read the same data."""
     if not isinstance(case, Case) or case.is_spelled:
         return ()
     return case.type, case.operation, case.operand
+
+
+CHUNK = 64
+"""Maximum number of cases in a chunk: two full batches of the families with the largest batches."""
+
+DEALS = 4
+"""Chunks that each shard gets at least, on average, if the selection has enough cases."""
+
+
+@dataclass(frozen=True)
+class Shard:
+    """One of several parts: number `index`, from 1, of `count`."""
+
+    index: int
+    count: int
+
+    def __str__(self) -> str:
+        return f"{self.index}/{self.count}"
+
+    def of(self, cases: Sequence[AnyCase]) -> tuple[AnyCase, ...]:
+        """Return the cases of this shard, in their given order."""
+        size = max(1, min(CHUNK, len(cases) // (self.count * DEALS)))
+        turn, mine = 0, set()
+        for members in _groups(cases):
+            for start in range(0, len(members), size):
+                if turn % self.count == self.index - 1:
+                    mine.update(members[start : start + size])
+                turn += 1
+        return tuple(case for case in cases if case in mine)
+
+
+def parse_shard(text: str) -> Shard:
+    """Return the shard of a text such as ``2/8``; InvalidInput if it is not a shard."""
+    index, slash, count = text.partition("/")
+    if not (slash and index.isascii() and index.isdigit() and count.isascii() and count.isdigit()):
+        raise InvalidInput(f"{text!r} is not a shard: write 2/8 for the second of eight")
+    if len(text) > 20 or not 1 <= int(index) <= int(count):
+        raise InvalidInput(f"there is no shard {text}: shards are numbered from 1/N to N/N")
+    return Shard(int(index), int(count))

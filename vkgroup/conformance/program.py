@@ -15,20 +15,26 @@ binding 2 … : memory of the barrier cases.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from zlib import crc32
 
 import numpy as np
-from numpy.typing import NDArray
 
-from vkgroup.conformance import barriers, data, long_vectors
+from vkgroup.conformance import barriers, data
 from vkgroup.conformance.arguments import Argument, Arguments
+from vkgroup.conformance.arrays import Array, Words
 from vkgroup.conformance.barriers import BARRIERS, ROUNDS, Memory
 from vkgroup.conformance.case import Case
-from vkgroup.conformance.float_modes import execution_modes
-from vkgroup.conformance.glsl_types import planes, reader, to_planes, writer
-from vkgroup.conformance.intrinsics import EXTENSION, Intrinsic, intrinsic_of
+from vkgroup.conformance.glsl_types import is_long, planes, putter, reader, to_planes, writer
+from vkgroup.conformance.intrinsics import (
+    EXTENSION,
+    float_modes,
+    function_of,
+    intrinsic_of,
+    long_vector_declarations,
+)
 from vkgroup.conformance.patterns import Pattern, patterns_of
 from vkgroup.conformance.shapes import WORKGROUPS
 from vkgroup.conformance.stages import Stage, stage_of
@@ -36,8 +42,6 @@ from vkgroup.spec.categories import Category
 from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
 from vkgroup.spec.operations import BUILTIN_VARIABLES
 from vkgroup.spec.types import TYPES, GlslType, type_named
-
-Words = NDArray[np.uint32]
 
 SLOT_PLANES = 5
 """Planes of one slot: executed, and the active mask's four words."""
@@ -64,8 +68,8 @@ class Feed:
 
     at: int
     type: GlslType
-    values: data.Array
-    decoys: data.Array
+    values: Array
+    decoys: Array
 
 
 @dataclass(frozen=True)
@@ -121,12 +125,10 @@ def _call(case: Case, arguments: Sequence[str]) -> str:
     """Return the expression of a case in the words of the extensions."""
     if case.operation in BUILTIN_VARIABLES:
         return case.operation
-    if long_vectors.is_long(case.glsl_type):
-        return long_vectors.called(SUBGROUP_OPERATIONS[case.operation], case.glsl_type, arguments)
     intrinsic = intrinsic_of(case.operation)
-    if intrinsic is not None:
+    if intrinsic is not None and not is_long(case.glsl_type):
         return intrinsic.call(case.operation, arguments)
-    return f"{case.operation}({', '.join(arguments)})"
+    return f"{function_of(SUBGROUP_OPERATIONS[case.operation], case.glsl_type)}({', '.join(arguments)})"
 
 
 @dataclass(frozen=True)
@@ -218,8 +220,7 @@ class _Builder:
         else:
             expression, feed, argument = self._call(case)
         entry = Entry(case, self.output_words, planes(type_), feed, argument)
-        put = long_vectors.putter(type_)
-        self.observations.append(f"{put}({self._place(entry)}, {expression});")
+        self.observations.append(f"{putter(type_)}({self._place(entry)}, {expression});")
         self._finish(entry)
 
     def _call(self, case: Case) -> tuple[str, Feed | None, Argument | None]:
@@ -233,15 +234,11 @@ class _Builder:
         if argument is not None:
             arguments += argument.glsl
         intrinsic = intrinsic_of(case.operation)
-        if intrinsic is not None and not long_vectors.is_long(case.glsl_type):
-            self._declare(case, intrinsic, len(arguments) - 1)
+        if intrinsic is not None and not is_long(case.glsl_type):
+            operands = [case.type, *["uint"] * (len(arguments) - 1)]
+            result = result_type(case).name
+            self.intrinsics[intrinsic.declaration(case.operation, result, operands)] = None
         return self.spelling.call(case, arguments), feed, argument
-
-    def _declare(self, case: Case, intrinsic: Intrinsic, words: int) -> None:
-        """Declare a case's operation on its type as a function of a value and so many words."""
-        operands = [case.type, *["uint"] * words]
-        result = result_type(case).name
-        self.intrinsics[intrinsic.declaration(case.operation, result, operands)] = None
 
     def _add_barrier(self, case: Case) -> None:
         barrier, k = BARRIERS[case.operation], len(self.entries)
@@ -267,12 +264,12 @@ class _Builder:
 
 def _extensions(cases: list[Case], ballot: bool) -> set[str]:
     """Return the GLSL extensions that a batch needs, but for those of the spelling."""
-    names = {Category.BASIC.extension, patterns_of(cases[0].stage)[cases[0].pattern].extension} - {""}
+    names = {Category.BASIC.extension, patterns_of(cases[0].stage)[cases[0].pattern].leave.extension} - {""}
     if ballot:
         names.add(Category.BALLOT.extension)
     for case in cases:
         names.add(EXTENSION if intrinsic_of(case.operation) else Category(case.category).extension)
-        names.update([EXTENSION] if long_vectors.is_long(case.glsl_type) else [])
+        names.update([EXTENSION] if is_long(case.glsl_type) else [])
         for scalar in {case.glsl_type.scalar, result_type(case).scalar}:
             names.update(scalar.extensions + scalar.subgroup_extensions)
     return names
@@ -323,23 +320,13 @@ def _observe(builder: _Builder, ballot: bool, slot: str) -> str:
     return "{\n        " + "\n        ".join(lines) + "\n    }"
 
 
-def _code(builder: _Builder, ballot: bool) -> str:
-    """Return the pattern's code with each place of observation filled in."""
-    parts = builder.pattern.code.split("@OBSERVE(")
-    text = parts[0]
-    for part in parts[1:]:
-        slot, rest = part.split(")", 1)
-        text += _observe(builder, ballot, slot) + rest
-    return text
-
-
 def _declarations(builder: _Builder, cases: list[Case]) -> list[str]:
     """Return the GLSL outside of `main`, after the constants of every program."""
     read = {feed.type.name for _, feed in builder.feeds.values()}
-    long = [case for case in cases if long_vectors.is_long(case.glsl_type)]
+    long = [case for case in cases if is_long(case.glsl_type)]
     lines = [builder.stage.declarations, builder.spelling.declarations]
     lines += [*builder.arguments.declarations, *builder.intrinsics]
-    lines += long_vectors.declarations((SUBGROUP_OPERATIONS[case.operation], case.glsl_type) for case in long)
+    lines += long_vector_declarations((SUBGROUP_OPERATIONS[case.operation], case.glsl_type) for case in long)
     lines += [reader(type_named(name)) for name in sorted(read)]
     lines += [writer(type_) for _, type_ in sorted(builder.types.items())]
     if builder.declarations:
@@ -376,7 +363,7 @@ def build(
     source = _TEMPLATE.format(
         title=f"{len(cases)} conformance cases executed {builder.pattern.sentence}.",
         extensions="\n".join(f"#extension {name} : require" for name in extensions),
-        modes="\n".join(execution_modes(cases, denormals)),
+        modes="\n".join(float_modes({case.preserved_width for case in cases} - {0}, denormals)),
         declarations="\n".join(_declarations(builder, cases)),
         storage=builder.stage.storage(planes_),
         finish=builder.stage.finish(planes_),
@@ -387,7 +374,9 @@ def build(
         resets="\n    ".join([*resets, "barrier();"] if resets else []),
         active=builder.pattern.active,
         loads="\n    ".join(builder.loads),
-        code=_code(builder, ballot),
+        code=re.sub(
+            r"@OBSERVE\((\w+)\)", lambda match: _observe(builder, ballot, match[1]), builder.pattern.code
+        ),
     )  # fmt: skip
     return Program(
         stage=builder.stage,

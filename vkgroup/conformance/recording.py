@@ -1,6 +1,6 @@
 """Recorder: planes of words in which the invocations of a compute, vertex or fragment shader record results.
 
-`source`, `run` and `description` are for shaders that only record. Their first planes say who recorded:
+`observed` and `description` are for shaders that only record. Their first planes say who recorded:
 `RECORD`. The results of a family come behind them, by ``record(plane, word)`` in GLSL. Invocations that leave
 no record (helper invocations) are left out of the returned planes.
 """
@@ -13,27 +13,24 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vkgroup.conformance import evidence
-from vkgroup.conformance.comparison import Description, Flags, Index
-from vkgroup.conformance.declared import lacking_operations, lacking_stages
+from vkgroup.conformance.arrays import Flags, Indices, Words
+from vkgroup.conformance.comparison import Description, Index
 from vkgroup.conformance.execute import Executor
+from vkgroup.conformance.pipelines import run_stages
 from vkgroup.conformance.poison import poisoned
+from vkgroup.conformance.support import lacking_operations, lacking_stages, lacking_stores
 from vkgroup.device import Capabilities
 from vkgroup.dispatch import DrawState
+from vkgroup.spec.categories import Category
 from vkgroup.spec.limits import QUAD_SIZE
 from vkgroup.spirv import Module
 
-Words = NDArray[np.uint32]
-Indices = NDArray[np.int64]
 Rows = Mapping[str, Iterable[str | None]]
 
 STAGES = ("compute", "vertex", "fragment")
 """The stages in which invocations record."""
-
-STORES = {"vertex": "vertexPipelineStoresAndAtomics", "fragment": "fragmentStoresAndAtomics"}
-"""The features with which a stage writes to buffers."""
 
 WRITE_NOTHING = {
     "compute": "",
@@ -77,7 +74,7 @@ class Recorder:
 
     @property
     def function(self) -> str:
-        """GLSL of ``record(plane, word)``, which finds the invocation's place in a plane in `index`."""
+        """GLSL of ``record(plane, word)``, which writes the word of the invocation `index`."""
         words = self.invocations
         return f"void record(uint plane, uint word) {{ outputs[plane * {words}u + index] = word; }}"
 
@@ -98,12 +95,6 @@ class Recorder:
             "fragment": f"uint(gl_FragCoord.y) * {self.size[0]}u + uint(gl_FragCoord.x)",
         }[self.stage]
 
-    def blank(self) -> Words:
-        """Return the planes before the shader runs."""
-        words = poisoned(self.planes, *self.shape)
-        words[list(self.zeroed)] = 0
-        return words
-
     def run(
         self,
         executor: Executor,
@@ -123,20 +114,18 @@ class Recorder:
 
         Returns
         -------
-        The planes, (planes, *shape), and the results of the dispatch or the draw.
+        The planes, (planes, *shape), and the results of the draw.
         """
-        blank, device, timeout = self.blank(), executor.device, executor.timeout
+        blank = poisoned(self.planes, *self.shape)
+        blank[list(self.zeroed)] = 0
         outputs = executor.buffer("records", blank.nbytes)
         outputs.write(blank)
-        bound: dict[Any, Any] = {0: outputs, **(bindings or {})}
-        if self.stage == "compute":
-            results: Mapping[Any, Any] = device.run(module, self.groups, bound, timeout=timeout)
-        elif self.stage == "vertex":
-            fragment = fragment or executor.plain(_PLAIN_FRAGMENT, "fragment")
-            draw |= {"vertex": module, "count": self.invocations, "state": DrawState(topology="points")}
-            results = device.draw(fragment, self.size, bound, **draw, timeout=timeout)
-        else:
-            results = device.draw(module, self.size, bound, **draw, timeout=timeout)
+        modules = {self.stage: module}
+        arguments: dict[str, Any] = {"groups": self.groups} if self.groups else {"size": self.size, **draw}
+        if self.stage == "vertex":
+            modules["fragment"] = fragment or executor.plain(_PLAIN_FRAGMENT, "fragment")
+            arguments |= {"count": self.invocations, "state": DrawState(topology="points")}
+        results = run_stages(executor, self.stage, modules, arguments, {0: outputs, **(bindings or {})})
         return outputs.read(np.uint32, blank.size).reshape(blank.shape), results
 
 
@@ -154,39 +143,45 @@ _SUBGROUP = {
 """GLSL of the number that the invocations of a subgroup share."""
 
 
-def recorder_of(stage: str, planes: int = 0) -> Recorder:
-    """Return the recorder of a shader that only records, with so many planes behind `RECORD`."""
-    planes += len(RECORD)
-    if stage == "compute":
-        return Recorder(stage, planes, (WORKGROUPS * LOCAL_SIZE,), groups=WORKGROUPS)
-    if stage == "vertex":
-        return Recorder(stage, planes, (_VERTICES,))
-    return Recorder(stage, planes, (_WIDTH * _HEIGHT,), size=(_WIDTH, _HEIGHT))
-
-
 def missing(stage: str, capabilities: Capabilities) -> list[str]:
     """Return what a device lacks to record from a stage, by Vulkan's names."""
     needs = lacking_stages((stage,), capabilities)
     needs += lacking_operations(("basic",) if stage == "compute" else ("ballot", "basic"), capabilities)
-    if stage in STORES and STORES[stage] not in capabilities.features:
-        needs.append(STORES[stage])
+    needs += lacking_stores(stage, capabilities)
     if stage != "compute" and capabilities.subgroup.size < QUAD_SIZE:
         needs.append(f"subgroups of at least {QUAD_SIZE} invocations, to draw")
     return needs
 
 
-def source(stage: str, title: str, extensions: tuple[str, ...], declarations: str, body: str) -> str:
-    """Return the GLSL of a shader that records.
+def observed(
+    executor: Executor,
+    stage: str,
+    planes: int,
+    title: str,
+    body: str,
+    *,
+    extensions: Iterable[str] = (),
+    declarations: str = "",
+) -> Words:
+    """Run a shader that only records; return (len(RECORD) + planes, invocations that left a record).
 
     Parameters
     ----------
-    title : what it observes, for its first line.
+    planes : behind `RECORD`.
+    title : what the shader observes, for its first line.
     body : statements of `main`; they may use `index`, the invocation's place, and ``record(plane, word)``.
+    extensions, declarations : in GLSL, what the body needs.
     """
-    recorder = recorder_of(stage)
-    ballot = () if stage == "compute" else ("GL_KHR_shader_subgroup_ballot",)
-    names = ("GL_KHR_shader_subgroup_basic", *ballot, *extensions)
-    return f"""#version 460
+    planes += len(RECORD)
+    if stage == "compute":
+        recorder = Recorder(stage, planes, (WORKGROUPS * LOCAL_SIZE,), groups=WORKGROUPS)
+    elif stage == "vertex":
+        recorder = Recorder(stage, planes, (_VERTICES,))
+    else:
+        recorder = Recorder(stage, planes, (_WIDTH * _HEIGHT,), size=(_WIDTH, _HEIGHT))
+    ballot = () if stage == "compute" else (Category.BALLOT.extension,)
+    names = (Category.BASIC.extension, *ballot, *extensions)
+    source = f"""#version 460
 // {title}
 // Binding 0: planes of {recorder.invocations} words, one for each invocation.
 {chr(10).join(f"#extension {name} : require" for name in names)}
@@ -206,11 +201,7 @@ void main() {{
     {WRITE_NOTHING[stage]}
 }}
 """
-
-
-def run(executor: Executor, stage: str, module: Module, planes: int) -> Words:
-    """Run a shader of `source`; return (len(RECORD) + planes, invocations that left a record)."""
-    words, _ = recorder_of(stage, planes).run(executor, module)
+    words, _ = recorder.run(executor, executor.compile(source, stage=stage))
     return np.ascontiguousarray(words[:, words[0] == 1])
 
 

@@ -11,14 +11,13 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from shlex import quote
-from typing import Any
 
 from vkgroup.conformance import plan
 from vkgroup.conformance.execute import Transform
 from vkgroup.conformance.families import cases_by_name, family_of, select
 from vkgroup.conformance.family import AnyCase
 from vkgroup.conformance.setup import Setup
-from vkgroup.device import Capabilities, DeviceInfo
+from vkgroup.device import DeviceInfo
 from vkgroup.results.journal import Journal
 from vkgroup.results.record import AGAINST_THE_DEVICE, Result, Status, TakeResults
 from vkgroup.results.run import Run
@@ -79,12 +78,19 @@ def run(
     """
     chosen = tuple(cases) if cases is not None else select(tuple(filters))
     if scheduler is None:
-        scheduler = _own_scheduler(device, jobs or default_jobs(), isolate)
+        own, count = read_capabilities(device), jobs or default_jobs()
+        scheduler = LocalScheduler([device], count, own) if isolate else InProcess(device, own, count)
     capabilities = scheduler.capabilities
     started = datetime.now(UTC).isoformat(timespec="seconds")
     result = Run(capabilities, seed, scheduler.jobs, started)
     result.devices = tuple(scheduler.devices) if len(scheduler.devices) > 1 else ()
-    journal = Journal(out, _identity(capabilities, seed), resume=resume) if out is not None else None
+    identity = {
+        "device": capabilities.name,
+        "driver": f"{capabilities.driver_name} {capabilities.driver_info}",
+        "seed": seed,
+        "vkgroup": version("vkgroup"),
+    }
+    journal = None if out is None else Journal(out, identity, resume=resume)
     start = time.perf_counter()
     deadline = math.inf if time_limit is None else time.monotonic() + time_limit
     with journal or nullcontext():
@@ -97,11 +103,12 @@ def run(
             pending.extend(session.sort_out(chosen))
             yield from plan.batches(pending, capabilities, shuffle=shuffle)
 
+        early = len(chosen) - (len(journal.done) if journal is not None else 0) >= MANY_CASES
         stream = scheduler.run(
             Setup(device, seed, timeout, transform),
-            planned(),
+            planned() if early else list(planned()),
             deadline=deadline,
-            start_early=len(chosen) - (len(journal.done) if journal is not None else 0) >= MANY_CASES,
+            start_early=early,
         )
         pass_on(stream, scheduler.drain, session.take)
     reached = {judged.case for judged in result.results}
@@ -109,27 +116,6 @@ def run(
     result.executed = len(pending) - len(result.missing)
     result.seconds = time.perf_counter() - start
     return result
-
-
-def _own_scheduler(device: DeviceInfo, jobs: int, isolate: bool) -> Scheduler:
-    """Return a scheduler for one device of this host."""
-    capabilities = read_capabilities(device)
-    return LocalScheduler([device], jobs, capabilities) if isolate else InProcess(device, capabilities, jobs)
-
-
-def _identity(capabilities: Capabilities, seed: int) -> dict[str, Any]:
-    """Return what two sessions must share to be one run."""
-    return {
-        "device": capabilities.name,
-        "driver": f"{capabilities.driver_name} {capabilities.driver_info}",
-        "seed": seed,
-        "vkgroup": version("vkgroup"),
-    }
-
-
-def _command(device: str, seed: int, case: str) -> str:
-    """Return the command that repeats a case on a device."""
-    return f"vkgroup conform --device {quote(device)} --seed {seed} --filter {quote(case)}"
 
 
 class _Session:
@@ -148,12 +134,9 @@ class _Session:
         done = self._journal.done if self._journal is not None else {}
         self._add([done[case.name] for case in cases if case.name in done])
         unsupported, pending = [], []
-        for case in cases:
-            if case.name in done:
-                continue
-            needs = family_of(case).missing(case, self._run.capabilities)
-            if needs:
-                detail = "needs " + ", ".join(needs)
+        for case in (case for case in cases if case.name not in done):
+            if needs := family_of(case).missing(case, self._run.capabilities):
+                detail = f"needs {', '.join(needs)}"
                 unsupported.append(Result(case.name, Status.NOT_SUPPORTED, detail=detail))
             else:
                 pending.append(case)
@@ -177,8 +160,9 @@ class _Session:
         """Return a failure with the case's sentence and the command that repeats it."""
         if result.status not in AGAINST_THE_DEVICE:
             return result
-        sentence = cases_by_name()[result.case].sentence if result.case in cases_by_name() else ""
-        device = result.device or self._device
+        case = cases_by_name().get(result.case)
         judge = f"judged by: {result.device}\n" if result.device else ""
-        command = _command(device, self._run.seed, result.case)
-        return replace(result, detail=f"{sentence}\n{result.detail}\n{judge}repeat: {command}".strip())
+        device = quote(result.device or self._device)
+        options = f"--device {device} --seed {self._run.seed} --filter {quote(result.case)}"
+        lines = f"{case.sentence if case else ''}\n{result.detail}\n{judge}"
+        return replace(result, detail=f"{lines}repeat: vkgroup conform {options}".strip())

@@ -1,16 +1,44 @@
-"""Worker setup for the suite: the device, the seed, and the function that judges a batch."""
+"""Setup of a worker of the suite, and the judging of a batch on its device."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from vkgroup.conformance.execute import Executor, Transform
-from vkgroup.conformance.judge_batch import judge_batch
+from vkgroup.conformance.families import family_named
+from vkgroup.conformance.plan import Batch
 from vkgroup.device import DeviceInfo
 from vkgroup.dispatch import Device
+from vkgroup.errors import DeviceLost, DispatchTimeout, VkgroupError
 from vkgroup.opening import open_device
+from vkgroup.results.record import Result, Status
+
+
+def judge_batch(executor: Executor, batch: Batch) -> list[Result]:
+    """Judge the cases of a batch, in their order; a batch that fails as a whole is split.
+
+    Raises
+    ------
+    DeviceLost, DispatchTimeout
+        The device is unusable; none of the cases has a result.
+    """
+    start = time.perf_counter()
+    try:
+        verdicts = family_named(batch.family).judge(executor, batch.cases)
+    except (DeviceLost, DispatchTimeout):
+        raise
+    except VkgroupError as error:
+        if len(batch) > 1:
+            return [result for part in batch.parts() for result in judge_batch(executor, part)]
+        seconds = time.perf_counter() - start
+        detail = f"{type(error).__name__}: {error}"
+        return [Result(batch.cases[0].name, Status.FAIL, seconds, detail=detail)]
+    share = (time.perf_counter() - start) / len(batch)
+    return [verdict.result(case.name, share) for case, verdict in zip(batch.cases, verdicts, strict=True)]
+
 
 Judge = Callable[[Executor, Any], Any]
 """Performs a job, such as judging the cases of a batch; a function of a module, because it is pickled."""

@@ -22,10 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance import recording
+from vkgroup.conformance.arrays import Words
 from vkgroup.conformance.comparison import Verdict, verdict_of
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import TableCase, TableFamily
-from vkgroup.conformance.recording import LOCAL_SIZE, RECORD, STAGES, Words
+from vkgroup.conformance.recording import LOCAL_SIZE, RECORD, STAGES
 from vkgroup.device import Capabilities
 from vkgroup.results.record import Status
 
@@ -81,29 +82,22 @@ CLOCKS: dict[str, Clock] = {
 }
 """All functions by name."""
 
-_TESTS = {
-    "increases": "never goes back from one reading to the next",
-    "increases_divergent": "never goes back from one reading to the next, where odd and even lanes part",
-    "advances": "does not stand still while an invocation computes",
-    "lanes": "read by all lanes between two barriers of the subgroup, shows a time between those around them",
-    "workgroup": "read on both sides of a barrier of the workgroup, shows a later time behind it",
-    "forms": "shows a time between two readings of its other form around it",
-}
-"""What is judged of a clock."""
-
 READINGS = 8
 """Readings of the tests of order."""
 
-
-_PLANES = {
-    "increases": 2 * READINGS,
-    "increases_divergent": 2 * READINGS,
-    "advances": 4,
-    "lanes": 6,
-    "workgroup": 4,
-    "forms": 6,
-}
-"""Words that each test records."""
+_TESTS = {
+    "increases": ("never goes back from one reading to the next", READINGS),
+    "increases_divergent": (
+        "never goes back from one reading to the next, where odd and even lanes part", READINGS
+    ),
+    "advances": ("does not stand still while an invocation computes", 2),
+    "lanes": (
+        "read by all lanes between two barriers of the subgroup, shows a time between those around them", 3
+    ),
+    "workgroup": ("read on both sides of a barrier of the workgroup, shows a later time behind it", 2),
+    "forms": ("shows a time between two readings of its other form around it", 3),
+}  # fmt: skip
+"""Tests of a clock: the sentence, and the readings that are recorded, of two words each."""
 
 
 class ClockAxes(NamedTuple):
@@ -125,7 +119,7 @@ ClockCase = TableCase[ClockAxes]
 def _cases() -> Iterator[ClockCase]:
     for stage in STAGES:
         for clock in CLOCKS.values():
-            for test, sentence in _TESTS.items():
+            for test, (sentence, _) in _TESTS.items():
                 # Only the device's clock is one for subgroups of a workgroup, which compute shaders have.
                 if test == "workgroup" and (stage != "compute" or not clock.device):
                     continue
@@ -146,38 +140,34 @@ def _batch_key(case: ClockCase) -> Hashable:
     return axes.stage, axes.test, axes.wide, CLOCKS[axes.clock].device
 
 
-def _judge(executor: Executor, cases: list[ClockCase]) -> list[Verdict]:
+def _verdicts(executor: Executor, cases: list[ClockCase]) -> list[Verdict]:
     """Judge cases of one shader."""
     rows = [case.axes for case in cases]
-    stage, sizes = rows[0].stage, [_PLANES[axes.test] for axes in rows]
+    stage, sizes = rows[0].stage, [2 * _TESTS[axes.test][1] for axes in rows]
     planes = [len(RECORD) + sum(sizes[:number]) for number in range(len(cases))]
-    text = recording.source(stage, *_written(rows, planes))
-    module = executor.compile(text, stage=stage)
-    words = recording.run(executor, stage, module, sum(sizes))
-    return [_verdict(axes, words, at) for axes, at in zip(rows, planes, strict=True)]
-
-
-# --- GLSL ---------------------------------------------------------------------------------------------
-
-
-def _written(cases: list[ClockAxes], planes: list[int]) -> tuple[str, tuple[str, ...], str, str]:
-    """Return title, extensions, declarations and statements of a batch's shader."""
-    names = dict.fromkeys(case.clock for case in cases)
-    if cases[0].test == "forms":
+    names = dict.fromkeys(axes.clock for axes in rows)
+    if rows[0].test == "forms":
         names |= dict.fromkeys(CLOCKS[name].other_form for name in list(names))
     extensions = {CLOCKS[name].extension for name in names}
-    if cases[0].wide:
+    if rows[0].wide:
         extensions.add("GL_EXT_shader_explicit_arithmetic_types_int64")
     declarations = [_reader(name) for name in names]
     declarations.append(
         "void keep(uint plane, uvec2 time) { record(plane, time.x); record(plane + 1u, time.y); }"
     )
-    if cases[0].test == "workgroup":
+    if rows[0].test == "workgroup":
         declarations.append(f"shared uvec2 earlier[{LOCAL_SIZE}];")
-    body = "\n    ".join(
-        f"{{\n{_statements(case, at)}\n    }}" for case, at in zip(cases, planes, strict=True)
+    blocks = [f"{{\n{_statements(axes, at)}\n    }}" for axes, at in zip(rows, planes, strict=True)]
+    words = recording.observed(
+        executor,
+        stage,
+        sum(sizes),
+        f"Reads clocks: {rows[0].test}.",
+        "\n    ".join(blocks),
+        extensions=sorted(extensions),
+        declarations="\n".join(declarations),
     )
-    return f"Reads clocks: {cases[0].test}.", tuple(sorted(extensions)), "\n".join(declarations), body
+    return [_verdict(axes, words, at) for axes, at in zip(rows, planes, strict=True)]
 
 
 def _reader(name: str) -> str:
@@ -231,15 +221,12 @@ def _readings(read: str, at: int, *, divergent: bool) -> str:
     return f"if ((gl_SubgroupInvocationID & 1u) == 1u) {{\n{loop}\n        }} else {{\n{loop}\n        }}"
 
 
-# --- verdicts -----------------------------------------------------------------------------------------
-
-
 def _verdict(case: ClockAxes, words: Words, at: int) -> Verdict:
     """Judge a case by its planes from `at` on: (planes, invocations)."""
     count = words.shape[1]
     if not count:
         return Verdict(Status.FAIL, 0, 0, "no invocation recorded anything")
-    planes = words[at : at + _PLANES[case.test]].astype(np.uint64)
+    planes = words[at : at + 2 * _TESTS[case.test][1]].astype(np.uint64)
     times: Ticks = planes[::2] | planes[1::2] << np.uint64(32)
     if case.test == "advances":
         wrong = times[1] == times[0]
@@ -293,5 +280,5 @@ def _compared(
     return verdict_of(wrong, description, defined=words.shape[1], note=note)
 
 
-SHADER_CLOCK = TableFamily("shader_clock", _cases, _missing, _judge, _batch_key)
+SHADER_CLOCK = TableFamily("shader_clock", _cases, _missing, _verdicts, _batch_key)
 """clockARB, clock2x32ARB, clockRealtimeEXT and clockRealtime2x32EXT."""

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance import recording
+from vkgroup.conformance.arrays import Words
 from vkgroup.conformance.comparison import Verdict, verdict_of
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import TableCase, TableFamily
-from vkgroup.conformance.recording import LOCAL_SIZE, RECORD, STAGES, Words
+from vkgroup.conformance.recording import LOCAL_SIZE, RECORD, STAGES
 from vkgroup.device import Capabilities, SmBuiltins
 from vkgroup.reference.semantics.thread_group import is_legal_id_nv
 from vkgroup.results.record import Status
@@ -42,19 +43,16 @@ class Test:
 
 _TESTS = (
     Test(
-        "property",
-        "{} is what VkPhysicalDeviceShaderSMBuiltinsPropertiesNV says, in every invocation",
+        "property", "{} is what VkPhysicalDeviceShaderSMBuiltinsPropertiesNV says, in every invocation",
         VARIABLES[:2],
     ),
     Test("range", "{} is below the number of its kind in every invocation", VARIABLES[2:]),
     Test("subgroup", "{} is the same in all invocations of a subgroup", VARIABLES[2:]),
     Test(
-        "workgroup",
-        "How the invocations of a workgroup share {}, which the specification does not say",
-        VARIABLES[2:],
-        ("compute",),
+        "workgroup", "How the invocations of a workgroup share {}, which the specification does not say",
+        VARIABLES[2:], ("compute",),
     ),
-)
+)  # fmt: skip
 
 TESTS: dict[str, Test] = {test.name: test for test in _TESTS}
 """All tests by name."""
@@ -87,15 +85,16 @@ def _missing(case: SmCase, capabilities: Capabilities) -> list[str]:
     return needs
 
 
-def _judge(executor: Executor, cases: list[SmCase]) -> list[Verdict]:
+def _verdicts(executor: Executor, cases: list[SmCase]) -> list[Verdict]:
     """Judge cases of one stage."""
     stage = cases[0].axes.stage
     body = "\n    ".join(
         f"record({len(RECORD) + plane}u, {variable});" for plane, variable in enumerate(VARIABLES)
     )
-    text = recording.source(stage, "Records the SM built-ins.", ("GL_NV_shader_sm_builtins",), "", body)
-    module = executor.compile(text, stage=stage)
-    words = recording.run(executor, stage, module, len(VARIABLES))
+    extensions = ("GL_NV_shader_sm_builtins",)
+    words = recording.observed(
+        executor, stage, len(VARIABLES), "Records the SM built-ins.", body, extensions=extensions
+    )
     built_ins = executor.capabilities.sm_builtins
     assert built_ins is not None
     return [_verdict(case, words, built_ins) for case in cases]
@@ -154,5 +153,5 @@ def _told(case: SmCase, words: Words) -> Verdict:
     return Verdict(Status.UNDEFINED, 0, len(sm), text)
 
 
-SM_BUILTINS = TableFamily("sm_builtins", _cases, _missing, _judge, lambda case: case.axes.stage)
+SM_BUILTINS = TableFamily("sm_builtins", _cases, _missing, _verdicts, lambda case: case.axes.stage)
 """gl_WarpsPerSMNV, gl_SMCountNV, gl_WarpIDNV and gl_SMIDNV."""

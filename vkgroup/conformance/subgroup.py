@@ -6,22 +6,27 @@ Cases of one stage, pattern, shape and subgroup size make one program, and one d
 from __future__ import annotations
 
 from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
 
 from vkgroup.conformance import support
-from vkgroup.conformance.barriers import BARRIERS, SEEN_TO_HANG
+from vkgroup.conformance.arrays import Words
+from vkgroup.conformance.barriers import BARRIERS, ROW, SEEN_TO_HANG
 from vkgroup.conformance.case import Case
 from vkgroup.conformance.cases import subgroup_cases
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.glsl_types import planes
+from vkgroup.conformance.glsl_types import is_long, planes
 from vkgroup.conformance.instances import Instances, read
-from vkgroup.conformance.long_vectors import is_long
 from vkgroup.conformance.patterns import patterns_of
-from vkgroup.conformance.program import Program, Spelling, build, result_type
-from vkgroup.conformance.run_program import Words, run_program
-from vkgroup.conformance.stages import FRAMEBUFFER
-from vkgroup.conformance.verdict import judge
+from vkgroup.conformance.pipelines import run_around
+from vkgroup.conformance.poison import poisoned
+from vkgroup.conformance.program import SLOT_PLANES, Program, Spelling, build, result_type
+from vkgroup.conformance.stages import FRAMEBUFFER, TICKETS, FramebufferStage, TicketStage
+from vkgroup.conformance.verdict import verdict_on
 from vkgroup.device import Capabilities
+from vkgroup.spec.categories import Category
 from vkgroup.spirv import Module
 
 BATCH = 32
@@ -62,6 +67,7 @@ class SubgroupFamily:
     """
 
     name = "subgroup"
+    categories = tuple(category.value for category in Category)
     batch, llvm_batch = BATCH, LLVM_BATCH
     special_floats = True
 
@@ -130,10 +136,37 @@ class SubgroupFamily:
         program = self.program(executor, cases)
         module = self.compiled(executor, program, cases[0])
         outputs, instances = observed(executor, program, module)
-        return [judge(entry, program, instances, outputs) for entry in program.entries]
+        return [verdict_on(entry, program, instances, outputs) for entry in program.entries]
 
 
 def observed(executor: Executor, program: Program, module: Module) -> tuple[Words, Instances]:
     """Run a module of a program; return its outputs, and who was active together."""
-    outputs = run_program(executor, program, module, program.entries[0].case.subgroup_size)
+    outputs = _outputs(executor, program, module)
     return outputs, read(program, outputs, support.has_ballot(executor.capabilities))
+
+
+def _outputs(executor: Executor, program: Program, module: Module) -> Words:
+    """Run a module of a program; return (program.output_words,), `POISON` where nothing was written."""
+    inputs = executor.buffer("inputs", program.inputs.nbytes, host=True)
+    inputs.write(program.inputs)
+    bindings: dict[Any, Any] = {0: inputs}
+    for binding, memory in program.memories.items():
+        cells = np.zeros(memory.words, np.uint32)
+        bindings[binding] = cells.reshape(-1, ROW) if memory.kind == "image" else cells
+    stage = program.stage
+    if isinstance(stage, TicketStage):
+        bindings[TICKETS] = executor.buffer("tickets", 4, host=True)
+        bindings[TICKETS].write(np.zeros(1, np.uint32))
+    if not isinstance(stage, FramebufferStage):
+        blank = poisoned(program.output_words)
+        slots = SLOT_PLANES * program.pattern.slots * program.invocations
+        blank[program.slots_at : program.slots_at + slots] = 0
+        bindings[1] = executor.buffer("outputs", program.output_words * 4, host=True)
+        bindings[1].write(blank)
+    size = program.entries[0].case.subgroup_size or None
+    around, control = stage.around(program.planes), {"specialization": program.specialization}
+    results = run_around(executor, stage.name, module, around, bindings, **control, subgroup_size=size)
+    if isinstance(stage, FramebufferStage):
+        return stage.words(results, program.planes)
+    words: Words = bindings[1].read(np.uint32, program.output_words)
+    return words

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from vkgroup.conformance.barriers import BARRIERS
 from vkgroup.conformance.case import Case
-from vkgroup.conformance.declared import lacking_stages
-from vkgroup.conformance.long_vectors import is_long
+from vkgroup.conformance.glsl_types import is_long
 from vkgroup.conformance.operands import choices
 from vkgroup.conformance.patterns import patterns_of
 from vkgroup.conformance.stages import FRAMEBUFFER, GROUP_CELLS, stage_of
@@ -14,7 +15,32 @@ from vkgroup.spec.categories import Category
 from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
 from vkgroup.spec.limits import QUAD_SIZE
 from vkgroup.spec.operations import OperandKind
-from vkgroup.spec.stages import QUAD_STAGES, STAGES, WORKGROUP_STAGES, Pipeline, stages_of
+from vkgroup.spec.stages import QUAD_STAGES, STAGE_NAMES, STAGES, WORKGROUP_STAGES, Pipeline, stages_of
+
+
+def lacking_stages(stages: Iterable[str], capabilities: Capabilities) -> list[str]:
+    """Return which of the stages have no subgroup operations, in their order."""
+    supported = capabilities.subgroup.supported_stages
+    return [
+        f"subgroup operations in the {stage} stage (supportedStages)"
+        for stage in stages
+        if stage not in supported
+    ]
+
+
+def lacking_stores(stage: str, capabilities: Capabilities) -> list[str]:
+    """Return the feature with which a stage writes to buffers, if the device has it not."""
+    feature = STAGE_NAMES[stage].store_feature
+    return [feature] if feature and feature not in capabilities.features else []
+
+
+def lacking_operations(categories: Iterable[str], capabilities: Capabilities) -> list[str]:
+    """Return which of the categories of operations the device has not, in their order."""
+    supported = capabilities.subgroup.supported_operations
+    return [
+        f"VK_SUBGROUP_FEATURE_{category.upper()}_BIT" for category in categories if category not in supported
+    ]
+
 
 STORES = tuple(dict.fromkeys(stage.store_feature for stage in STAGES if stage.store_feature))
 """The features with which stages may write to buffers."""
@@ -25,9 +51,6 @@ STAGE_FEATURES: dict[str, tuple[str, ...]] = {
     if stage.features or stage.store_feature
 }
 """The features that cases of a stage need."""
-
-# The features of the patterns in which fragments leave.
-_LEAVES = {"demote": "shaderDemoteToHelperInvocation", "terminate": "shaderTerminateInvocation"}
 
 _DRAWN = stages_of(Pipeline.PRIMITIVES) + stages_of(Pipeline.MESHES)
 
@@ -68,9 +91,7 @@ def _missing_subgroup(case: Case, capabilities: Capabilities) -> list[str]:
     if subgroup_size(case, capabilities) < pattern.least_size:
         needs.append(f"a subgroup size of at least {pattern.least_size} (smaller ones execute nothing)")
     needs += _missing_stage(case, capabilities)
-    leaves = _LEAVES.get(case.pattern)
-    if leaves is not None and leaves not in capabilities.features:
-        needs.append(leaves)
+    needs += [feature for feature in pattern.leave.features if feature not in capabilities.features]
     in_workgroups = case.stage in WORKGROUP_STAGES
     observed = not in_workgroups or not pattern.uniform or case.operation in BARRIERS
     if observed and not has_ballot(capabilities):
@@ -138,15 +159,11 @@ def _missing_operand(case: Case, capabilities: Capabilities) -> list[str]:
     if operand.observes and not has_ballot(capabilities):
         needs.append("VK_SUBGROUP_FEATURE_BALLOT_BIT (to make the operand)")
     dynamic_ids = "subgroupBroadcastDynamicId"
-    if operand.dynamic and _has_constant_id(case.operation) and dynamic_ids not in capabilities.features:
+    operands = SUBGROUP_OPERATIONS[case.operation].operands
+    constant_id = any(row.kind is OperandKind.ID and row.constant for row in operands)
+    if operand.dynamic and constant_id and dynamic_ids not in capabilities.features:
         needs.append(dynamic_ids)
     return needs
-
-
-def _has_constant_id(operation: str) -> bool:
-    """Return whether GLSL asks for a constant id in an operation."""
-    operands = SUBGROUP_OPERATIONS[operation].operands
-    return any(operand.kind is OperandKind.ID and operand.constant for operand in operands)
 
 
 def _invocations(case: Case) -> int:

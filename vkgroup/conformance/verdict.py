@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance import barriers, evidence
+from vkgroup.conformance.arrays import Array, Flags, Words
 from vkgroup.conformance.barriers import BARRIERS, ROUNDS, Barrier
 from vkgroup.conformance.comparison import Description, Expected, Verdict, legal, verdict_of
 from vkgroup.conformance.glsl_types import from_planes
@@ -21,10 +22,6 @@ from vkgroup.results.record import Status
 from vkgroup.spec.categories import Category
 from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
 from vkgroup.spec.operations import BUILTIN_VARIABLES
-
-Array = NDArray[Any]
-Flags = NDArray[np.bool_]
-Words = NDArray[np.uint32]
 
 
 @dataclass(frozen=True)
@@ -95,8 +92,8 @@ class JudgedLanes:
         return rows
 
 
-def judge(entry: Entry, program: Program, instances: Instances, outputs: Words) -> Verdict:
-    """Judge one case of a batch from the batch's outputs."""
+def verdict_on(entry: Entry, program: Program, instances: Instances, outputs: Words) -> Verdict:
+    """Return the verdict on one case of a batch, from the batch's outputs."""
     if instances.faults:
         return Verdict(Status.FAIL, 0, 0, "; ".join(instances.faults), instances.shown)
     got, sound = _results(entry, program, instances, outputs)
@@ -184,7 +181,7 @@ def _expected_variable(entry: Entry, instances: Instances) -> Expected:
         else:
             # In the range 0 to gl_NumSubgroups - 1: the least that occurs is 0, the next 1, and so on.
             pairs = zip(numbers, instances.subgroup, strict=True)
-            of_row = np.array([np.searchsorted(ids, one) for ids, one in pairs])
+            of_row = np.array([np.searchsorted(ids, subgroup) for ids, subgroup in pairs])
         value = np.broadcast_to(of_row.reshape(-1, 1, 1).astype(np.uint32), (rows, size, 1))
         defined = np.broadcast_to(instances.active[..., None], value.shape)
         return Expected(value, value, defined, bits=True)
@@ -204,12 +201,12 @@ def _next_active(active: Flags) -> NDArray[np.int64]:
 def _expected_barrier(barrier: Barrier, instances: Instances, got: Array) -> Expected:
     """Return whether a lane must have seen the flag, and the cell that it then must read, in each round.
 
-    Nothing says that a message's flag is up; what else a lane recorded there it did not come to record.
+    Nothing says that a message's flag is up: a lane that did not see it has no defined result.
     """
     following = _next_active(instances.active)
     cell = instances.subgroup[:, None] * instances.size + following
     group = np.broadcast_to(instances.group[:, None], cell.shape).astype(np.uint32)
-    # What a helper invocation writes has no effect, so that nobody need find it.
+    # Writes of helper invocations have no effect, so no lane has to read them.
     written = np.take_along_axis(instances.recorded, following, axis=1)
     value = np.zeros(got.shape, np.uint32)
     defined = np.zeros(got.shape, np.bool_)

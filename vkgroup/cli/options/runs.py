@@ -21,7 +21,7 @@ from vkgroup.errors import InvalidInput
 
 # Types only: commands that do not need these packages start without them.
 if TYPE_CHECKING:
-    from vkgroup.conformance.shards import Shard
+    from vkgroup.conformance.plan import Shard
 
 SHOWN = 20
 """Default number of lines of each list of ``vkgroup diff``."""
@@ -105,7 +105,7 @@ def _add_expecting(parser: argparse.ArgumentParser) -> None:
 
 
 def _shard(text: str) -> Shard:
-    from vkgroup.conformance.shards import parse_shard  # help and completion do without
+    from vkgroup.conformance.plan import parse_shard  # help and completion do without
 
     try:
         return parse_shard(text)

@@ -22,5 +22,5 @@ _TOPICS = (
     DISPATCHES_TOPIC,
 )
 
-COMPUTE_MODEL = JointFamily("compute_model", {topic.name: topic for topic in _TOPICS})
+COMPUTE_MODEL = JointFamily("compute_model", {topic.name: topic for topic in _TOPICS}, ("compute_model",))
 """Built-in variables, shared memory, barriers, atomics and dispatches, as ARB_compute_shader defines them."""

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance import evidence
-from vkgroup.conformance.comparison import Description, Flags, Verdict, verdict_of
+from vkgroup.conformance.arrays import Flags
+from vkgroup.conformance.comparison import Description, Verdict, verdict_of
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import TableCase, TableFamily
 from vkgroup.device import Capabilities

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from vkgroup.conformance import evidence
-from vkgroup.conformance.comparison import Description, Flags, Verdict, verdict_of
+from vkgroup.conformance.arrays import Flags
+from vkgroup.conformance.comparison import Description, Verdict, verdict_of
 from vkgroup.conformance.cooperative_matrix.case import Array
 from vkgroup.conformance.cooperative_matrix.program import POISON, Judge, Matrix, Outputs
 from vkgroup.reference.interpreter.operations.precision import legal_range

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,36 +10,33 @@ from numpy.typing import NDArray
 
 from vkgroup.compiler import Target, compile_source
 from vkgroup.conformance import evidence, support
-from vkgroup.conformance.comparison import Description, Flags, Index, Verdict, verdict_of
-from vkgroup.conformance.declared import lacking_operations, lacking_stages
+from vkgroup.conformance.arrays import Words
+from vkgroup.conformance.comparison import Description, Expected, Index, Verdict, compare
 from vkgroup.conformance.descriptor_indexing.kinds import (
     CELLS,
     HEIGHT,
     INVOCATIONS,
     KINDS,
+    READ_CELL,
+    READ_ROW,
+    WAYS,
     WIDTH,
     WRITE_ROW,
     Kind,
+    Way,
     cells_of,
 )
-from vkgroup.conformance.descriptor_indexing.nonuniform import completed
-from vkgroup.conformance.descriptor_indexing.shader import (
-    COUNTED_CELLS,
-    GROUPS,
-    SENTENCES,
-    source_of,
-    written,
-)
-from vkgroup.conformance.descriptor_indexing.ways import WAYS, Way
 from vkgroup.conformance.evidence import Fault
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import TableCase, TableFamily
 from vkgroup.conformance.poison import POISON, poisoned
+from vkgroup.conformance.support import lacking_operations, lacking_stages
 from vkgroup.device import Capabilities
 from vkgroup.results.record import Status
-
-Words = NDArray[np.uint32]
-Indices = NDArray[np.int64]
+from vkgroup.spec.categories import Category
+from vkgroup.spirv import Module
+from vkgroup.spirv.editor import Editor
+from vkgroup.spirv.grammar import grammar
 
 _OWN_BUFFERS = 2
 
@@ -93,16 +90,133 @@ def _missing(case: DescriptorCase, capabilities: Capabilities) -> list[str]:
     if stage == "fragment":
         features.append("fragmentStoresAndAtomics")
     needs += [feature for feature in features if feature not in capabilities.features]
-    return needs + _missing_limits(kind, capabilities)
+    count = kind.count + _OWN_BUFFERS * (kind.name == "storage_buffer")
+    limit = f"maxPerStageDescriptor{kind.limit}"
+    most = int(capabilities.limits[limit])
+    return needs + ([f"{limit} of {count} (it is {most})"] if most < count else [])
 
 
-def _judge(executor: Executor, cases: list[DescriptorCase]) -> list[Verdict]:
+GROUPS = 4
+"""Workgroups of a compute shader."""
+
+_STAGES = {
+    "compute": (
+        f"layout(local_size_x = {INVOCATIONS // GROUPS}) in;",
+        "uint index = gl_GlobalInvocationID.x;\n    uint turn = gl_SubgroupID + 3u * gl_WorkGroupID.x;",
+    ),
+    "fragment": (
+        "layout(location = 0) out uint color;",
+        f"uint index = uint(gl_FragCoord.y) * {WIDTH}u + uint(gl_FragCoord.x);\n"
+        "    uint turn = subgroupBroadcastFirst(index) / 4u;\n    color = index;",
+    ),
+}
+
+_TEMPLATE = """#version 460
+// {title}
+// binding 0: the descriptor that each invocation wants. binding 1: the descriptor that it used, and the word
+// that it read there. binding 2: the descriptors.
+{extensions}
+{stage}
+const uint INVOCATIONS = {invocations}u;
+const uint COUNT = {count}u;
+layout(std430, binding = 0) readonly buffer Wanted {{ uint wants[]; }};
+layout(std430, binding = 1) writeonly buffer Found {{ uvec2 found[]; }};
+{declaration}
+
+void main() {{
+    {start}
+    uint wanted = wants[index];
+    {code}
+}}
+"""
+
+SENTENCES = {
+    "read": "what it holds is read",
+    "write": "each invocation writes a cell of its own",
+    "atomic": "cells are counted up by atomics",
+}
+"""What is done through a descriptor, by name."""
+
+
+WRITTEN = "(index * 16u + 5u)"
+"""GLSL of the word that an invocation writes; `written` is the same in NumPy."""
+
+COUNTED_CELLS = 64
+"""Cells that are counted up."""
+
+
+def written(place: NDArray[np.int64]) -> NDArray[np.uint32]:
+    """Return the word that each invocation writes."""
+    return (place * 16 + 5).astype(np.uint32)
+
+
+def _access(kind: str, access: str, way: Way) -> str:
+    table, i = KINDS[kind], "nonuniformEXT(i)" if way.nonuniform else "i"
+    if access == "read":
+        word = table.read.format(i=i, k=f"({READ_ROW}u * INVOCATIONS + {READ_CELL})")
+        return f"found[index] = uvec2(i, {word});"
+    if access == "write":
+        done = table.write.format(i=i, k=f"({WRITE_ROW}u * INVOCATIONS + index)", v=WRITTEN)
+    else:
+        done = table.atomic.format(i=i, k=f"({WRITE_ROW}u * INVOCATIONS + index % {COUNTED_CELLS}u)")
+    return f"{done} found[index] = uvec2(i, 0u);"
+
+
+def source_of(stage: str, kind: str, access: str, name: str) -> str:
+    """Return the GLSL of a case, by the keys of its tables."""
+    way = WAYS[name]
+    extensions = [Category(need).extension for need in sorted({"basic", "ballot", *way.needs})]
+    if way.nonuniform:
+        extensions.append("GL_EXT_nonuniform_qualifier")
+    declarations, start = _STAGES[stage]
+    return _TEMPLATE.format(
+        title=f"An array of {kind.replace('_', ' ')} descriptors; {SENTENCES[access]}.",
+        extensions="\n".join(f"#extension {extension} : require" for extension in extensions),
+        stage=declarations,
+        invocations=INVOCATIONS,
+        count=KINDS[kind].count,
+        declaration=KINDS[kind].declaration,
+        start=start,
+        code=way.code.replace("@ACCESS", _access(kind, access, way)),
+    )
+
+
+def completed(module: Module, kind: Kind) -> Module:
+    """Return a module with the capability of indices that are not uniform, and with images marked.
+
+    For arrays of samplers glslang declares no capability, which the index would have to be uniform without
+    (VUID-RuntimeSpirv-SampledImageArrayNonUniformIndexing-10135). What OpSampledImage makes of an image and a
+    sampler it leaves undecorated, though that is the operand through which memory is accessed
+    (VUID-RuntimeSpirv-subgroupSize-10149).
+    """
+    editor = Editor(module)
+    number = grammar().number("Decoration", "NonUniform")
+    sampled = grammar().opcodes["OpSampledImage"]
+    for words in editor.instructions:
+        if words[0] & 0xFFFF == sampled:
+            editor.decorate(words[2], number)
+    name = f"{kind.feature}ArrayNonUniformIndexing"
+    instructions = list(editor.instructions)
+    if name not in module.reflection.capabilities:
+        declared = editor.instruction("OpCapability", grammar().number("Capability", name))
+        instructions.insert(0, declared)
+    return editor.joined(instructions)
+
+
+def _verdicts(executor: Executor, cases: list[DescriptorCase]) -> list[Verdict]:
     """Judge cases, each with a separate shader, so that a failure can be repeated alone."""
-    return [_judge_one(executor, case.axes) for case in cases]
+    return [_verdict(executor.seed, case.axes, *_run(executor, case.axes)) for case in cases]
 
 
-def _judge_one(executor: Executor, case: DescriptorAxes) -> Verdict:
-    """Run the shader of a case, and judge what its invocations found and left."""
+def _run(executor: Executor, case: DescriptorAxes) -> tuple[Words, Words, Words, Words | None]:
+    """Run the shader of a case.
+
+    Returns
+    -------
+    wanted : (invocations,) the descriptor that each invocation wants.
+    recorded : (invocations, 2) the descriptor that it used, and the word that it read there.
+    before, after : (descriptors, cells) the cells; after the run those of storage alone.
+    """
     kind = KINDS[case.kind]
     source = source_of(case.stage, case.kind, case.access, case.way)
     # SPIRV-Tools knows the capability of arrays of input attachments from its extension alone.
@@ -113,97 +227,66 @@ def _judge_one(executor: Executor, case: DescriptorAxes) -> Verdict:
     module = executor.transform_module(module, source)
     wanted = np.random.default_rng(executor.seed).integers(0, kind.count, INVOCATIONS).astype(np.uint32)
     before = [cells_of(number, executor.seed) for number in range(kind.count)]
-    recorded, after = _run(executor, case, module, wanted, before)
-    return _verdict(executor.seed, case, wanted, recorded, np.stack(before), after)
-
-
-def _missing_limits(kind: Kind, capabilities: Capabilities) -> list[str]:
-    name = f"maxPerStageDescriptor{kind.limit}"
-    count = kind.count + _OWN_BUFFERS * (kind.name == "storage_buffer")
-    most = int(capabilities.limits[name])
-    return [f"{name} of {count} (it is {most})"] if most < count else []
-
-
-def _run(
-    executor: Executor, case: DescriptorAxes, module: Any, wanted: Words, before: list[Words]
-) -> tuple[Words, Words | None]:
-    """Run a shader; return what was found, (invocations, 2), and the cells after it of storage."""
-    kind = KINDS[case.kind]
     bindings = {0: wanted, 1: poisoned(INVOCATIONS, 2), 2: kind.bound(before), **kind.others}
     if case.stage == "compute":
         result = executor.device.run(module, GROUPS, bindings, timeout=executor.timeout)
     else:
         result = executor.device.draw(module, (WIDTH, HEIGHT), bindings, timeout=executor.timeout)
-    recorded = result[1].reshape(INVOCATIONS, 2)
-    if case.access == "read":
-        return recorded, None
-    return recorded, np.stack([np.asarray(cells).reshape(CELLS) for cells in result[2]])
+    recorded, after = result[1].reshape(INVOCATIONS, 2), None
+    if case.access != "read":
+        after = np.stack([np.asarray(cells).reshape(CELLS) for cells in result[2]])
+    return wanted, recorded, np.stack(before), after
 
 
 def _verdict(
     seed: int, case: DescriptorAxes, wanted: Words, recorded: Words, before: Words, after: Words | None
 ) -> Verdict:
-    """Judge the descriptors that invocations used, and what they read or left there."""
+    """Compare the descriptors that invocations used, and what they read or left there."""
     kind = KINDS[case.kind]
     chosen = recorded[:, 0]
     if (fault := _choice_fault(WAYS[case.way], chosen, wanted, kind.count)) is not None:
         return Verdict(Status.FAIL, INVOCATIONS, 0, *fault)
     place, index = np.arange(INVOCATIONS), chosen.astype(np.int64)
+    names: tuple[str, ...]
     if after is None:
-        expected, got = kind.expected(index, place, seed), recorded[:, 1]
-        read = {"descriptor": chosen, "expected": expected, "got": got}
-        return _compared(
-            expected,
-            got,
-            lambda at: f"invocation {at[0]}, descriptor {index[at]}",
-            lambda wrong: evidence.of_values("words that were read", read, wrong, _AXES, _FOUND),
-        )
-    cells = before.copy()
-    row = WRITE_ROW * INVOCATIONS
-    if case.access == "write":
-        cells[index, row + place] = written(place)
+        got, expected, rows = recorded[:, 1], kind.expected(index, place, seed), {"descriptor": chosen}
+        where, names, unit = "words that were read", _AXES, "invocation {0}, descriptor {1}"
     else:
-        np.add.at(cells, (index, row + place % COUNTED_CELLS), np.uint32(1))
-    held = {"expected": cells, "got": after}
-    return _compared(
-        cells,
-        after,
-        lambda at: f"descriptor {at[0]}, cell {at[1]}",
-        lambda wrong: evidence.of_values("", held, wrong, ("descriptor", "cell"), _FOUND),
+        row = WRITE_ROW * INVOCATIONS
+        got, expected, rows = after, before.copy(), {}
+        if case.access == "write":
+            expected[index, row + place] = written(place)
+        else:
+            np.add.at(expected, (index, row + place % COUNTED_CELLS), np.uint32(1))
+        where, names, unit = "", ("descriptor", "cell"), "descriptor {0}, cell {1}"
+    rows |= {"expected": expected, "got": got}
+
+    def line(at: Index) -> str:
+        numbers = at if after is not None else (at[0], chosen[at])
+        return f"{unit.format(*numbers)}: expected {expected[at]} got {got[at]}"
+
+    description = Description(
+        "words", line, lambda wrong: evidence.of_values(where, rows, wrong, names, _FOUND)
     )
+    return compare(got, Expected(expected, expected, np.ones(got.shape, np.bool_)), description)
 
 
 def _choice_fault(way: Way, chosen: Words, wanted: Words, count: int) -> Fault | None:
     """Return what is wrong with the descriptors that invocations used; None where nothing is."""
+    expected: NDArray[Any]
     if way.wants and not np.array_equal(chosen, wanted):
-        first = int(np.flatnonzero(chosen != wanted)[0])
+        expected, wrong = wanted, chosen != wanted
+        first = int(np.flatnonzero(wrong)[0])
         got = "none" if chosen[first] == POISON else chosen[first]
         words = f"invocation {first} wants descriptor {wanted[first]} and came to {got}"
-        lanes = _of_choice(chosen, wanted, chosen != wanted)
-        return Fault(words, lanes)
-    if (wrong := chosen >= count).any():
-        below = np.full(INVOCATIONS, f"below {count}")
-        lanes = _of_choice(chosen, below, wrong)
-        return Fault(f"{int(wrong.sum())} invocations came to no descriptor", lanes)
-    return None
+    elif (wrong := chosen >= count).any():
+        expected = np.full(INVOCATIONS, f"below {count}")
+        words = f"{int(wrong.sum())} invocations came to no descriptor"
+    else:
+        return None
+    rows = {"expected": expected, "got": np.where(chosen == POISON, "none", chosen.astype(str))}
+    return Fault(words, evidence.of_values("numbers of descriptors", rows, wrong, _AXES, _FOUND))
 
 
-def _of_choice(got: Words, expected: NDArray[Any], wrong: NDArray[np.bool_]) -> dict[str, Any]:
-    """Return the evidence of the descriptors that invocations used."""
-    rows = {"expected": expected, "got": np.where(got == POISON, "none", got.astype(str))}
-    return evidence.of_values("numbers of descriptors", rows, wrong, _AXES, _FOUND)
-
-
-def _compared(
-    expected: Words, got: Words, line: Callable[[Index], str], shown: Callable[[Flags], dict[str, Any]]
-) -> Verdict:
-    """Compare the words that were read, or those that descriptors hold afterwards."""
-
-    def described(index: Index) -> str:
-        return f"{line(index)}: expected {expected[index]} got {got[index]}"
-
-    return verdict_of(got != expected, Description("words", described, shown), defined=got.size)
-
-
-DESCRIPTOR_INDEXING = TableFamily("descriptor_indexing", _cases, _missing, _judge, batch=1)
+DESCRIPTOR_INDEXING = TableFamily("descriptor_indexing", _cases, _missing, _verdicts, batch=1)
 """Arrays of every kind of descriptor, indexed by values that are uniform in a subgroup."""

@@ -1,4 +1,8 @@
-"""The kinds of descriptors: how a shader declares an array of them, reads and writes."""
+"""Kinds of descriptors, and ways to index an array of them.
+
+A kind says how a shader declares an array, reads and writes. A way computes an index that is uniform in the
+subgroup, and in nothing larger.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.conformance.arrays import Words
 from vkgroup.sampler import Sampler
-
-Words = NDArray[np.uint32]
 
 WIDTH, HEIGHT = 32, 16
 INVOCATIONS = WIDTH * HEIGHT
@@ -32,6 +35,8 @@ _BEYOND = 1.375
 """Where they look, in x: texel 1 repeated, 2 mirrored, 3 at the edge, and the border, which is 0."""
 
 _LOOK = f"vec2({_BEYOND}, index % 2u == 0u ? 0.25 : 0.75)"
+
+_BORDER = "float_transparent_black"
 
 _SAMPLER_COLUMNS = (1, 2, 3, None)
 
@@ -108,22 +113,10 @@ def _image(cells: list[Words]) -> list[Words]:
     return [words.reshape(ROWS, INVOCATIONS) for words in cells]
 
 
-def _pixels(cells: list[Words]) -> list[Words]:
-    return [words[:INVOCATIONS].reshape(HEIGHT, WIDTH) for words in cells]
-
-
-def _sampled(cells: list[Words]) -> list[Any]:
-    return [(image, Sampler()) for image in _image(cells)]
-
-
-def _samplers(cells: list[Words]) -> list[Sampler]:
-    return [Sampler(address=address, border_color="float_transparent_black") for address in ADDRESSES]
-
-
 _TEXEL = f"ivec2(int({{k}}) % {INVOCATIONS}, int({{k}}) / {INVOCATIONS})"
 _COORDINATE = f"(vec2({_TEXEL}) + 0.5) / vec2({INVOCATIONS}.0, {ROWS}.0)"
 
-_TABLE = (
+_KINDS = (
     Kind(
         "storage_buffer", "StorageBuffer", "StorageBuffers", _MANY,
         "layout(std430, binding = 2) buffer Data { uint cells[]; } data[COUNT];",
@@ -137,14 +130,12 @@ _TABLE = (
     ),
     Kind(
         "storage_texel_buffer", "StorageTexelBuffer", "StorageImages", _MANY,
-        "layout(r32ui, binding = 2) uniform uimageBuffer data[COUNT];",
-        "imageLoad(data[{i}], int({k})).x", "imageStore(data[{i}], int({k}), uvec4({v}));",
-        "imageAtomicAdd(data[{i}], int({k}), 1u);",
+        "layout(r32ui, binding = 2) uniform uimageBuffer data[COUNT];", "imageLoad(data[{i}], int({k})).x",
+        "imageStore(data[{i}], int({k}), uvec4({v}));", "imageAtomicAdd(data[{i}], int({k}), 1u);",
     ),
     Kind(
         "uniform_texel_buffer", "UniformTexelBuffer", "SampledImages", _MANY,
-        "layout(binding = 2) uniform usamplerBuffer data[COUNT];",
-        "texelFetch(data[{i}], int({k})).x",
+        "layout(binding = 2) uniform usamplerBuffer data[COUNT];", "texelFetch(data[{i}], int({k})).x",
     ),
     Kind(
         "storage_image", "StorageImage", "StorageImages", _MANY,
@@ -162,19 +153,80 @@ _TABLE = (
         "sampler", "SampledImage", "Samplers", _FEW,
         "layout(binding = 2) uniform sampler data[COUNT];\nlayout(binding = 3) uniform texture2D image;",
         f"uint(textureLod(sampler2D(image, data[{{i}}]), {_LOOK}, 0.0).x)",
-        bound=_samplers, others={3: SAMPLER_TEXELS},
+        bound=lambda cells: [Sampler(address=address, border_color=_BORDER) for address in ADDRESSES],
+        others={3: SAMPLER_TEXELS},
     ),
     Kind(
         "combined_image_sampler", "SampledImage", "SampledImages", _MANY,
         "layout(binding = 2) uniform usampler2D data[COUNT];",
-        f"textureLod(data[{{i}}], {_COORDINATE}, 0.0).x", bound=_sampled,
+        f"textureLod(data[{{i}}], {_COORDINATE}, 0.0).x",
+        bound=lambda cells: [(image, Sampler()) for image in _image(cells)],
     ),
     Kind(
         "input_attachment", "InputAttachment", "InputAttachments", _FEW,
         "layout(input_attachment_index = 0, binding = 2) uniform usubpassInput data[COUNT];",
-        "subpassLoad(data[{i}]).x", bound=_pixels, stages=("fragment",),
+        "subpassLoad(data[{i}]).x",
+        bound=lambda cells: [words[:INVOCATIONS].reshape(HEIGHT, WIDTH) for words in cells],
+        stages=("fragment",),
     ),
 )  # fmt: skip
 
-KINDS: dict[str, Kind] = {kind.name: kind for kind in _TABLE}
+KINDS: dict[str, Kind] = {kind.name: kind for kind in _KINDS}
 """All kinds by name."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way.
+
+    Attributes
+    ----------
+    name, sentence : the latter to complete "… is indexed by …".
+    code : GLSL, with ``@ACCESS`` where the descriptor `i` is used. It knows `wanted`, the descriptor that the
+        invocation wants, and `turn`, a number that its subgroup shares.
+    wants : whether every invocation uses the descriptor that it wants; else each subgroup uses one.
+    needs : categories of subgroup operations beyond ballots.
+    nonuniform : whether the index is not uniform at all, and says so.
+    """
+
+    name: str
+    sentence: str
+    code: str
+    wants: bool = True
+    needs: tuple[str, ...] = ()
+    nonuniform: bool = False
+
+
+def _peeled(choice: str) -> str:
+    """Return a loop in which those that want the same descriptor use it together."""
+    return f"""for (bool waiting = true; waiting;) {{
+            uint i = {choice};
+            if (i == wanted) {{
+                @ACCESS
+                waiting = false;
+            }}
+    }}"""
+
+
+_WAYS = (
+    Way(
+        "first", "what the first active invocation wants, in a loop",
+        _peeled("subgroupBroadcastFirst(wanted)"),
+    ),
+    Way(
+        "ballot", "what the lowest lane of a ballot wants, in a loop",
+        _peeled("subgroupShuffle(wanted, subgroupBallotFindLSB(subgroupBallot(true)))"), needs=("shuffle",),
+    ),
+    Way(
+        "minimum", "the least that any active invocation wants, in a loop", _peeled("subgroupMin(wanted)"),
+        needs=("arithmetic",),
+    ),
+    Way("subgroup", "a number of the subgroup", "uint i = turn % COUNT;\n        @ACCESS", wants=False),
+    Way(
+        "nonuniform", "what each invocation wants, under nonuniformEXT",
+        "uint i = wanted;\n        @ACCESS", nonuniform=True,
+    ),
+)  # fmt: skip
+
+WAYS: dict[str, Way] = {way.name: way for way in _WAYS}
+"""All ways by name."""

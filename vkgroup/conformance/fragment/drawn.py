@@ -1,20 +1,29 @@
-"""The record of a draw, and the probes that expect something of it."""
+"""Draws of scenes: the record of a draw, and the verdict on each probe of its fragments."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.conformance.comparison import Expected
+from vkgroup.conformance import evidence
+from vkgroup.conformance.arrays import Array, Flags, Indices, Words
+from vkgroup.conformance.comparison import Description, Expected, Index, Verdict, legal, verdict_of
+from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.fragment.scenes import GRID, Scene
+from vkgroup.conformance.instances import hex_of, unpack
+from vkgroup.conformance.poison import POISON
+from vkgroup.conformance.recording import Recorder
+from vkgroup.dispatch import DrawState
+from vkgroup.spirv import Module
 
-Words = NDArray[np.uint32]
-Indices = NDArray[np.int64]
-Flags = NDArray[np.bool_]
+RECORD = 7
+"""Planes of the record: count, before, lane, the active mask's four words."""
+
+_PLACES = np.arange(4)
 
 
 @dataclass(frozen=True)
@@ -90,8 +99,11 @@ class Drawn:
         return np.asarray(values & ~beyond)
 
 
-Expect = Callable[[Drawn], Expected]
-"""What the specification allows of each pixel, (layers, GRID, GRID)."""
+Legal = Array | tuple[Array, ...]
+"""The legal value, or values, of each pixel that leaves a result, (layers, GRID, GRID)."""
+
+Expect = Callable[[Drawn], Legal | Expected]
+"""The legal values, or what the specification allows of each pixel, also of those without a result."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +112,7 @@ class Probe:
 
     Attributes
     ----------
-    topic, name : parts of the name of a case.
+    name : its part in the name of a case.
     sentence : what must be found, with the place that says so.
     scenes : names of the scenes on which it is judged.
     expect : see `Expect`.
@@ -109,9 +121,9 @@ class Probe:
     source : what of the draw is judged: "" for the result, "count" or "before" for these, or "color" for the
         attachment, as (samples, GRID, GRID).
     needs : categories of subgroup operations.
+    leaves : how some fragments leave before it, in a scene that does not say so; see `Scene`.
     """
 
-    topic: str
     name: str
     sentence: str
     scenes: tuple[str, ...]
@@ -120,3 +132,120 @@ class Probe:
     result: str = "uint"
     source: str = ""
     needs: tuple[str, ...] = ()
+    leaves: str = ""
+
+
+def verdicts(
+    executor: Executor,
+    module: Module,
+    scene: Scene,
+    probes: Sequence[Probe],
+    bindings: Mapping[int, Any] | None = None,
+) -> list[Verdict]:
+    """Draw a scene with the shader of some probes, and return the verdict on each.
+
+    Parameters
+    ----------
+    module : records `RECORD` planes, and a plane for each probe.
+    bindings : further bindings.
+    """
+    shape, size = (scene.layers, GRID, GRID), (scene.size, scene.size)
+    recorder = Recorder("fragment", RECORD + len(probes), shape, zeroed=(0, 1), size=size)
+    planes, attachments = recorder.run(
+        executor,
+        module,
+        bindings,
+        vertices=scene.vertices(),
+        colors={"color": "r32f"},
+        state=DrawState(samples=scene.samples, sample_shading=scene.sample_shading, resolve=False),
+        repeat=scene.draws,
+    )
+    drawn = Drawn(
+        scene=scene,
+        count=planes[0],
+        before=planes[1],
+        lane=np.where(planes[2] == POISON, 0, planes[2]).astype(np.int64),
+        mask=np.ascontiguousarray(planes[3:7].transpose(1, 2, 3, 0)),
+        color=attachments["color"],
+        size=executor.capabilities.subgroup.size,
+    )
+    return [_verdict(probe, drawn, result) for probe, result in zip(probes, planes[RECORD:], strict=True)]
+
+
+def _got(probe: Probe, drawn: Drawn, result: NDArray[np.uint32]) -> NDArray[Any]:
+    """Return the values that a probe judges, (layers, GRID, GRID)."""
+    if probe.source == "color":
+        size, samples = drawn.scene.size, drawn.scene.samples
+        color = np.zeros((samples, GRID, GRID), np.float32)
+        color[:, :size, :size] = np.moveaxis(drawn.color.reshape(size, size, samples), -1, 0)
+        return color
+    if probe.source:
+        return drawn.count if probe.source == "count" else drawn.before
+    return result.view(np.float32) if probe.result == "float" else result
+
+
+def _verdict(probe: Probe, drawn: Drawn, result: Words) -> Verdict:
+    expected, got = probe.expect(drawn), _got(probe, drawn, result)
+    if not isinstance(expected, Expected):
+        values = expected if isinstance(expected, tuple) else (expected,)
+        shape = drawn.count.shape
+        expected = Expected.one_of([np.broadcast_to(value, shape) for value in values], drawn.present)
+    judged = drawn.present if not probe.source else np.ones(got.shape, np.bool_)
+    wrong = expected.defined & ~legal(got, expected)
+    if not probe.source:
+        # Where nothing was shaded there is no result to judge, and the count says so.
+        wrong |= judged & (drawn.count == 0)
+
+    def line(index: Index) -> str:
+        layer, y, x = index
+        where = f"pixel ({x}, {y})" + (f" of layer {layer}" if len(got) > 1 else "")
+        if layer < len(drawn.lane):
+            where += f" lane {drawn.lane[index]}"
+        return f"{where}: expected {expected.text(index)} got {got[index].item()!r}"
+
+    return verdict_of(
+        wrong,
+        Description("pixels", line, lambda wrong: _quad(drawn, got, expected, wrong, probe.code)),
+        defined=int(expected.defined.sum()),
+        undefined=int((judged & ~expected.defined).sum()),
+    )
+
+
+def _quad(
+    drawn: Drawn, got: NDArray[Any], expected: Expected, wrong: Flags, code: str
+) -> dict[str, Any] | None:
+    """Return the evidence of the quad of the first wrong pixel; None where samples are no pixels."""
+    if got.shape != drawn.lane.shape:
+        return None
+    layer, y, x = np.argwhere(wrong)[0].tolist()
+    columns, rows = x // 2 * 2 + (_PLACES & 1), y // 2 * 2 + (_PLACES >> 1)
+    inside = (columns < GRID) & (rows < GRID)
+    places = zip(rows[inside].tolist(), columns[inside].tolist(), strict=True)
+    pixels: list[Index] = [(layer, row, column) for row, column in places]
+    shaded = [bool(drawn.count[pixel]) for pixel in pixels]
+    mask = drawn.mask[layer, y, x]
+    has_mask = bool((mask != 0).any() and (mask != POISON).any() and drawn.count[layer, y, x])
+    table: dict[str, list[str | None]] = {"pixel": [f"({pixel[2]}, {pixel[1]})" for pixel in pixels]}
+    if has_mask:
+        table["lane"] = [
+            str(drawn.lane[pixel]) if there else None for pixel, there in zip(pixels, shaded, strict=True)
+        ]
+    table["covered"] = ["yes" if drawn.shaded[pixel] else "no" for pixel in pixels]
+    table["expected"] = [expected.text(pixel) if expected.defined[pixel] else None for pixel in pixels]
+    table["got"] = [
+        repr(got[pixel].item()) if there or wrong[pixel] else None
+        for pixel, there in zip(pixels, shaded, strict=True)
+    ]
+    first = drawn.lane[layer, y, x] & ~3
+    of_mask = f", active mask {hex_of(mask)}" if has_mask else ""
+    of_layer = f" of layer {layer}" if len(got) > 1 else ""
+    return evidence.of_lanes(
+        f"the quad of pixel ({x}, {y}){of_layer}{of_mask}",
+        _PLACES[inside],
+        np.array([bool(wrong[pixel]) for pixel in pixels]),
+        table,
+        size=4,
+        active=unpack(mask[None], 128)[0, first : first + 4] if has_mask else None,
+        unit="place in the quad",
+        code=code,
+    )

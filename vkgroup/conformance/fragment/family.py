@@ -2,25 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Hashable, Iterator, Sequence
+from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from vkgroup.conformance.comparison import Verdict, legal, verdict_of
-from vkgroup.conformance.declared import lacking_operations, lacking_stages
+from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import TableCase, TableFamily
-from vkgroup.conformance.fragment.drawn import Drawn, Probe
-from vkgroup.conformance.fragment.pixels import description
-from vkgroup.conformance.fragment.probes import PROBES
-from vkgroup.conformance.fragment.scenes import GRID, SCENES
-from vkgroup.conformance.fragment.shader import draw, source_of
+from vkgroup.conformance.fragment.derivatives import F
+from vkgroup.conformance.fragment.drawn import RECORD, Probe, verdicts
+from vkgroup.conformance.fragment.probes import PROBES, SELF, G, V
+from vkgroup.conformance.fragment.scenes import GONE, GRID, SCENES, Scene
+from vkgroup.conformance.patterns import LEAVES
+from vkgroup.conformance.support import lacking_operations, lacking_stages
 from vkgroup.device import Capabilities
-from vkgroup.dispatch import DrawState
+from vkgroup.spec.categories import Category
 
-_LEAVES = {"demote": "shaderDemoteToHelperInvocation", "terminate": "shaderTerminateInvocation"}
+_TEMPLATE = """#version 460
+// {count} probes of fragment conformance in {scene}.
+// binding 0: planes of {layers} x {grid} x {grid} words: how often each pixel was shaded, and how often up to
+// where fragments leave; lane; active mask; then each probe's results.
+// id: the number of the triangle; color: the pixel in a number, plus 1.
+{extensions}
+layout(location = 0) flat in uint id;
+layout(location = 0) out float color;
+layout(std430, binding = 0) buffer Outputs {{ uint outputs[]; }};
+const uint GRID = {grid}u;
+const uint PIXELS = {pixels}u;
+
+void main() {{
+    uint x = uint(gl_FragCoord.x);
+    uint y = uint(gl_FragCoord.y);
+    uint layer = {layer};
+    uint self = {self};
+    float f = {f};
+    float g = {g};
+    uint lane = {lane};
+    uint v = {v};
+    uint index = (layer * GRID + y) * GRID + x;
+    atomicAdd(outputs[index + PIXELS], 1u);
+    {leave}
+    atomicAdd(outputs[index], 1u);
+    color = float(self + 1u);
+    outputs[index + 2u * PIXELS] = lane;
+    {mask}
+    {results}
+}}
+"""
 
 
 class FragmentAxes(NamedTuple):
@@ -46,8 +73,7 @@ def _missing(case: FragmentCase, capabilities: Capabilities) -> list[str]:
     features = ["fragmentStoresAndAtomics"]
     if scene.sample_shading:
         features.append("sampleRateShading")
-    if scene.leaves in _LEAVES:
-        features.append(_LEAVES[scene.leaves])
+    features += LEAVES[scene.leaves].features
     needs = [feature for feature in features if feature not in capabilities.features]
     if not int(capabilities.limits.get("framebufferColorSampleCounts", 1)) & scene.samples:
         needs.append(f"framebufferColorSampleCounts with {scene.samples}")
@@ -61,48 +87,45 @@ def _batch_key(case: FragmentCase) -> Hashable:
     return case.axes.scene, bool(PROBES[case.axes.probe].needs)
 
 
-def _judge(executor: Executor, cases: list[FragmentCase]) -> list[Verdict]:
+def source_of(scene: Scene, probes: Sequence[Probe]) -> str:
+    """Return the GLSL of a scene's probes."""
+    used = {category for probe in probes for category in probe.needs}
+    names = [Category(name).extension for name in sorted(used)]
+    if used:
+        names.append(Category.BASIC.extension)
+    leave = LEAVES[scene.leaves]
+    if leave.extension:
+        names.append(leave.extension)
+    mask = [f"outputs[index + {3 + word}u * PIXELS] = mask.{'xyzw'[word]};" for word in range(4)]
+    results = []
+    for number, probe in enumerate(probes):
+        if probe.code:
+            word = f"floatBitsToUint({probe.code})" if probe.result == "float" else probe.code
+            results.append(f"outputs[index + {RECORD + number}u * PIXELS] = {word};")
+    return _TEMPLATE.format(
+        count=len(probes),
+        scene=scene.sentence,
+        layers=scene.layers,
+        grid=GRID,
+        pixels=scene.layers * GRID * GRID,
+        extensions="\n".join(f"#extension {name} : require" for name in names),
+        layer=scene.layer,
+        self=SELF,
+        f=F,
+        g=G,
+        v=V,
+        lane="gl_SubgroupInvocationID" if used else "0u",
+        leave=f"if ({GONE}) {leave.statement};" if leave.statement else "",
+        mask="\n    ".join(["uvec4 mask = subgroupBallot(true);", *mask]) if "ballot" in used else "",
+        results="\n    ".join(results),
+    )
+
+
+def _verdicts(executor: Executor, cases: list[FragmentCase]) -> list[Verdict]:
     """Draw the scene once, and judge every probe on the results of its fragments."""
-    scene = SCENES[cases[0].axes.scene]
-    probes = [PROBES[case.axes.probe] for case in cases]
-    module = executor.compile(source_of(scene, probes), stage="fragment")
-    drawn, results = draw(
-        executor,
-        module,
-        scene,
-        len(probes),
-        state=DrawState(samples=scene.samples, sample_shading=scene.sample_shading, resolve=False),
-        repeat=scene.draws,
-    )
-    return [_verdict(probe, drawn, result) for probe, result in zip(probes, results, strict=True)]
+    scene, probes = SCENES[cases[0].axes.scene], [PROBES[case.axes.probe] for case in cases]
+    return verdicts(executor, executor.compile(source_of(scene, probes), stage="fragment"), scene, probes)
 
 
-def _got(probe: Probe, drawn: Drawn, result: NDArray[np.uint32]) -> NDArray[Any]:
-    """Return what a probe judges, (layers, GRID, GRID)."""
-    if probe.source == "color":
-        size, samples = drawn.scene.size, drawn.scene.samples
-        color = np.zeros((samples, GRID, GRID), np.float32)
-        color[:, :size, :size] = np.moveaxis(drawn.color.reshape(size, size, samples), -1, 0)
-        return color
-    if probe.source:
-        return drawn.count if probe.source == "count" else drawn.before
-    return result.view(np.float32) if probe.result == "float" else result
-
-
-def _verdict(probe: Probe, drawn: Drawn, result: NDArray[np.uint32]) -> Verdict:
-    expected, got = probe.expect(drawn), _got(probe, drawn, result)
-    judged = drawn.present if not probe.source else np.ones(got.shape, np.bool_)
-    wrong = expected.defined & ~legal(got, expected)
-    if not probe.source:
-        # Where nothing was shaded there is no result to judge, and the count says so.
-        wrong |= judged & (drawn.count == 0)
-    return verdict_of(
-        wrong,
-        description(drawn, got, expected, probe.code),
-        defined=int(expected.defined.sum()),
-        undefined=int((judged & ~expected.defined).sum()),
-    )
-
-
-FRAGMENT = TableFamily("fragment", _cases, _missing, _judge, _batch_key)
+FRAGMENT = TableFamily("fragment", _cases, _missing, _verdicts, _batch_key)
 """Properties of fragment shaders alone."""

@@ -3,24 +3,28 @@
 In GLSL every fragment has `x` and `y`, its pixel; `layer`, its record; `self`, all three in one word; `f`, a
 value that changes from pixel to pixel without rule, and `g`, one that is linear in the pixel's place; `lane`
 and `v`, a value that follows from it. The functions here say the same in NumPy.
+
+Whether helper invocations take part in votes is read from the active mask, as for other operations. What a
+vote says of them must agree with the ballot, and that with the pixels that are covered.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
+from vkgroup.conformance.arrays import Array, Flags, Indices
 from vkgroup.conformance.comparison import Expected
-from vkgroup.conformance.fragment.drawn import Drawn, Expect, Indices, Probe
+from vkgroup.conformance.evidence import MOST_LANES
+from vkgroup.conformance.fragment.derivatives import DERIVATIVES, derivatives_of, f_of
+from vkgroup.conformance.fragment.drawn import Drawn, Expect, Legal, Probe
 from vkgroup.conformance.fragment.scenes import SCENES
-from vkgroup.conformance.fragment.votes import votes
 from vkgroup.conformance.instances import unpack
 from vkgroup.reference.registry import reference_of
 
 SELF = "x | y << 8 | layer << 16"
-F = "float((x * 73u + y * 151u + x * y * 29u) % 256u)"
 SLOPE = (3, -5)
 G = "3.0 * gl_FragCoord.x - 5.0 * gl_FragCoord.y + 7.0"
 V = "(lane * lane + 3u)"
@@ -31,82 +35,43 @@ def self_of(drawn: Drawn, x: Indices, y: Indices) -> Indices:
     return np.asarray(x | y << 8 | drawn.layer << 16)
 
 
-def f_of(x: Indices, y: Indices) -> NDArray[np.float32]:
-    """Return the value `f` of a pixel."""
-    return ((x * 73 + y * 151 + x * y * 29) % 256).astype(np.float32)
+def _of_lane(keep: int, bits: int, drawn: Drawn) -> Expected:
+    """Return the word of the pixel of another lane, which a helper invocation provides where it must.
 
-
-def _swapped(bits: int, drawn: Drawn) -> Expected:
-    return _of_lane(drawn, drawn.lane & 3 ^ bits)
-
-
-def _broadcast(lane: int, drawn: Drawn) -> Expected:
-    return _of_lane(drawn, np.full_like(drawn.lane, lane))
-
-
-def _of_lane(drawn: Drawn, lane: Indices) -> Expected:
-    """Return the word of the pixel of another lane, which a helper invocation provides where it must."""
-    x, y = drawn.of_lane(lane)
+    That lane's place in the quad is the own one & `keep` ^ `bits`.
+    """
+    x, y = drawn.of_lane(drawn.lane & keep ^ bits)
     defined = drawn.present
     if drawn.scene.leaves in ("discard", "terminate"):
-        # Who was discarded takes part no longer, or does so as a helper invocation: that is left open.
-        # Who was terminated does not.
+        # The specification leaves open whether a discarded fragment takes part, as a helper invocation.
+        # A terminated one does not.
         defined = defined & ~drawn.at(drawn.gone, x, y)
     return Expected.one_of((self_of(drawn, x, y),), defined)
 
 
-def _helper_flag(bits: int, drawn: Drawn) -> Expected:
+def _helper_flag(bits: int, drawn: Drawn) -> Legal:
     x, y = drawn.of_lane(drawn.lane & 3 ^ bits)
-    return Expected.one_of((~drawn.at(drawn.shaded, x, y),), drawn.present)
+    return ~drawn.at(drawn.shaded, x, y)
 
 
-def _demoted_flag(bits: int, drawn: Drawn) -> Expected:
+def _demoted_flag(bits: int, drawn: Drawn) -> Legal:
     x, y = drawn.of_lane(drawn.lane & 3 ^ bits)
-    return Expected.one_of((~drawn.at(drawn.present, x, y),), drawn.present)
+    return ~drawn.at(drawn.present, x, y)
 
 
-def _never(drawn: Drawn) -> Expected:
-    return Expected.one_of((np.zeros(drawn.count.shape, np.uint32),), drawn.present)
+def _derivative(name: str, drawn: Drawn) -> Legal:
+    values = np.stack([f_of(*drawn.of_lane(np.full_like(drawn.lane, place))) for place in range(4)])
+    return derivatives_of(name, values, drawn.lane & 3)
 
 
-def _constant(value: float, drawn: Drawn) -> Expected:
-    return Expected.one_of((np.full(drawn.count.shape, value, np.float32),), drawn.present)
-
-
-def _differences(drawn: Drawn) -> dict[str, tuple[NDArray[np.float32], NDArray[np.float32]]]:
-    """Return the differences of `f` in the quad: in x and y, each for the own row or column and the other."""
-    own, across = drawn.lane & 3, drawn.lane & 3 ^ 3
-
-    def f(lane: Indices) -> NDArray[np.float32]:
-        return f_of(*drawn.of_lane(lane))
-
-    return {
-        "x": (f(own | 1) - f(own & 2), f(across | 1) - f(across & 2)),
-        "y": (f(own | 2) - f(own & 1), f(across | 2) - f(across & 1)),
-    }
-
-
-def _derivative(axis: str, fine: bool, drawn: Drawn) -> Expected:
-    values = _differences(drawn)[axis]
-    return Expected.one_of(values[:1] if fine else values, drawn.present)
-
-
-def _width(fine: bool, drawn: Drawn) -> Expected:
-    differences = _differences(drawn)
-    sums = tuple(np.abs(dx) + np.abs(dy) for dx in differences["x"] for dy in differences["y"])
-    return Expected.one_of(sums[:1] if fine else sums, drawn.present)
+def _everywhere(value: Array) -> Expected:
+    """Return the expectation of every pixel of a record, with a result or without."""
+    return Expected.one_of((value,), np.ones(value.shape, np.bool_))
 
 
 def _times(drawn: Drawn) -> Expected:
     """Once for each draw, and nowhere else: neither helper invocations nor those gone may store."""
-    return Expected.one_of(
-        (drawn.present * np.uint32(drawn.scene.draws),), np.ones(drawn.count.shape, np.bool_)
-    )
-
-
-def _at_least_once(drawn: Drawn) -> Expected:
-    once = np.where(drawn.present, np.maximum(drawn.count, 1), 0)
-    return Expected.one_of((once,), np.ones(drawn.count.shape, np.bool_))
+    return _everywhere(drawn.present * np.uint32(drawn.scene.draws))
 
 
 def _color(drawn: Drawn) -> Expected:
@@ -123,14 +88,6 @@ def _color(drawn: Drawn) -> Expected:
     inside = np.zeros(value.shape, np.bool_)
     inside[:, : drawn.scene.size, : drawn.scene.size] = True
     return Expected.one_of((value.astype(np.float32),), inside)
-
-
-def _centre(drawn: Drawn) -> Expected:
-    return Expected.one_of((8 | (drawn.y * 16 + 8) << 8,), drawn.present)
-
-
-def _shaded(drawn: Drawn) -> Expected:
-    return Expected.one_of((drawn.shaded.astype(np.uint32),), np.ones(drawn.count.shape, np.bool_))
 
 
 def _reference(operation: str, drawn: Drawn) -> Expected:
@@ -165,18 +122,18 @@ def _quad(name: str, call: str, expect: Expect) -> Probe:
         f"{call.replace('self', 'value')} gives the value of that pixel of the quad, of a helper invocation "
         f"where it is not covered: {_QUAD_SOURCE}"
     )
-    return Probe("quad", name, sentence, (*_ALL, *_LEAVING), expect, call, needs=("quad",))
+    return Probe(f"quad.{name}", sentence, (*_ALL, *_LEAVING), expect, call, needs=("quad",))
 
 
 _SWAPS = (("Horizontal", 1), ("Vertical", 2), ("Diagonal", 3))
 
 _QUADS = (
     *(
-        _quad(f"swap{side}", f"subgroupQuadSwap{side}(self)", partial(_swapped, bits))
+        _quad(f"swap{side}", f"subgroupQuadSwap{side}(self)", partial(_of_lane, 3, bits))
         for side, bits in _SWAPS
     ),
     *(
-        _quad(f"broadcast{lane}", f"subgroupQuadBroadcast(self, {lane}u)", partial(_broadcast, lane))
+        _quad(f"broadcast{lane}", f"subgroupQuadBroadcast(self, {lane}u)", partial(_of_lane, 0, lane))
         for lane in range(4)
     ),
 )
@@ -184,7 +141,7 @@ _QUADS = (
 _HELPERS = (
     *(
         Probe(
-            "helper", f"flag{side}",
+            f"helper.flag{side}",
             f"gl_HelperInvocation of the {side.lower()} neighbour in the quad is true where that is not "
             "covered: KHR_shader_subgroup, section 3.8; GLSL 4.60, section 7.1.5",
             _UNCLIPPED, partial(_helper_flag, bits),
@@ -194,7 +151,7 @@ _HELPERS = (
     ),
     *(
         Probe(
-            "helper", f"demoted{side}",
+            f"helper.demoted{side}",
             f"after demote, helperInvocationEXT() of the {side.lower()} neighbour in the quad is true where "
             "that is demoted or not covered: EXT_demote_to_helper_invocation",
             ("demote",), partial(_demoted_flag, bits),
@@ -203,23 +160,23 @@ _HELPERS = (
         for side, bits in _SWAPS
     ),
     Probe(
-        "helper", "self", "gl_HelperInvocation is false of an invocation whose pixel is covered: "
-        "GLSL 4.60, section 7.1.5", _ALL, _never, "gl_HelperInvocation ? 1u : 0u",
+        "helper.self", "gl_HelperInvocation is false of an invocation whose pixel is covered: "
+        "GLSL 4.60, section 7.1.5", _ALL, lambda drawn: np.array(0, np.uint32),
+        "gl_HelperInvocation ? 1u : 0u",
     ),
     Probe(
-        "helper", "stores", "stores and atomics of helper invocations, and of fragments after they were "
+        "helper.stores", "stores and atomics of helper invocations, and of fragments after they were "
         "discarded or demoted, have no effect: Vulkan 1.4, Helper Invocations",
         (*_PARTLY, *_LEAVING), _times, source="count",
     ),
     Probe(
-        "helper", "before", "stores and atomics before a fragment is discarded or demoted stand: "
-        "SPIR-V 3.49.17, OpKill; EXT_demote_to_helper_invocation", _LEAVING, _shaded,
-        source="before",
+        "helper.before", "stores and atomics before a fragment is discarded or demoted stand: "
+        "SPIR-V 3.49.17, OpKill; EXT_demote_to_helper_invocation", _LEAVING,
+        lambda drawn: _everywhere(drawn.shaded.astype(np.uint32)), source="before",
     ),
     Probe(
-        "helper", "color", "helper invocations, discarded and demoted fragments write no color: "
-        "Vulkan 1.4, Helper Invocations", (*_PARTLY, *_LEAVING), _color, source="color",
-        result="float",
+        "helper.color", "helper invocations, discarded and demoted fragments write no color: "
+        "Vulkan 1.4, Helper Invocations", (*_PARTLY, *_LEAVING), _color, source="color", result="float",
     ),
 )  # fmt: skip
 
@@ -228,86 +185,83 @@ def _linear(name: str, slope: float) -> Probe:
     sentence = f"{name} of a linear function is its slope: {_DERIVATIVES}"
     scenes = (*_ALL, "demote")
     return Probe(
-        "derivative", f"{name}.linear", sentence, scenes, partial(_constant, slope), f"{name}(g)", "float"
+        f"derivative.{name}.linear",
+        sentence,
+        scenes,
+        lambda drawn: np.array(slope, np.float32),
+        f"{name}(g)",
+        "float",
     )
 
 
-def _difference(name: str, expect: Expect) -> Probe:
+def _difference(name: str) -> Probe:
     sentence = f"{name} is the difference of values in the quad: {_DERIVATIVES}"
     if not name.endswith("Fine"):
         sentence = f"{name} is a difference of values in the quad, of either row or column: {_DERIVATIVES}"
-    scenes = (*_ALL, "demote")
     return Probe(
-        "derivative", f"{name}.quad", sentence, scenes, expect, f"{name}(f)", "float", needs=("quad",)
-    )
+        f"derivative.{name}.quad", sentence, (*_ALL, "demote"), partial(_derivative, name), f"{name}(f)",
+        "float", needs=("quad",),
+    )  # fmt: skip
 
 
-_KINDS = ("", "Fine", "Coarse")
+_SLOPES = {"dFdx": SLOPE[0], "dFdy": SLOPE[1], "fwidth": abs(SLOPE[0]) + abs(SLOPE[1])}
 
-_SLOPES = tuple(
-    _linear(f"{stem}{kind}", slope)
-    for kind in _KINDS
-    for stem, slope in (("dFdx", SLOPE[0]), ("dFdy", SLOPE[1]), ("fwidth", abs(SLOPE[0]) + abs(SLOPE[1])))
-)
-
-_QUAD_DIFFERENCES = tuple(
-    _difference(f"{stem}{kind}", expect)
-    for kind in _KINDS
-    for stem, expect in (
-        ("dFdx", partial(_derivative, "x", kind == "Fine")),
-        ("dFdy", partial(_derivative, "y", kind == "Fine")),
-        ("fwidth", partial(_width, kind == "Fine")),
-    )
+_ON_DERIVATIVES = (
+    *(
+        _linear(name, next(_SLOPES[stem] for stem in _SLOPES if name.startswith(stem)))
+        for name in DERIVATIVES
+    ),
+    *(_difference(name) for name in DERIVATIVES),
 )
 
 _COVERAGE = (
     Probe(
-        "edge", "once", "where triangles share an edge, each pixel is shaded exactly once: Vulkan 1.4, Basic "
+        "edge.once", "where triangles share an edge, each pixel is shaded exactly once: Vulkan 1.4, Basic "
         "Polygon Rasterization (exactly one of the polygons produces the fragment)",
         _EDGES, _times, source="count",
     ),
     Probe(
-        "primitive", "once", "each pixel is shaded once by each triangle that covers its centre: Vulkan 1.4, "
+        "primitive.once", "each pixel is shaded once by each triangle that covers its centre: Vulkan 1.4, "
         "Basic Polygon Rasterization", ("whole", *_PARTLY), _times, source="count",
     ),
     Probe(
-        "primitive", "order", "colors are written in the order of the triangles: Vulkan 1.4, Primitive Order",
+        "primitive.order", "colors are written in the order of the triangles: Vulkan 1.4, Primitive Order",
         ("strip", "overlap"), _color, source="color", result="float",
     ),
     Probe(
-        "primitive", "coordinate", "gl_FragCoord is the pixel's centre: GLSL 4.60, section 7.1.5",
-        ("whole", *_PARTLY), _centre, "uint(fract(gl_FragCoord.x) * 16.0) | uint(gl_FragCoord.y * 16.0) << 8",
+        "primitive.coordinate", "gl_FragCoord is the pixel's centre: GLSL 4.60, section 7.1.5",
+        ("whole", *_PARTLY), lambda drawn: 8 | (drawn.y * 16 + 8) << 8,
+        "uint(fract(gl_FragCoord.x) * 16.0) | uint(gl_FragCoord.y * 16.0) << 8",
     ),
     Probe(
-        "sample", "once", "with sample shading each sample of each pixel is shaded exactly once: Vulkan 1.4, "
+        "sample.once", "with sample shading each sample of each pixel is shaded exactly once: Vulkan 1.4, "
         "Sample Shading", ("samples",), _times, source="count",
     ),
     Probe(
-        "sample", "mask", "with sample shading gl_SampleMaskIn has the bit of gl_SampleID alone: "
+        "sample.mask", "with sample shading gl_SampleMaskIn has the bit of gl_SampleID alone: "
         "Vulkan 1.4, SampleMask", ("samples",),
-        lambda drawn: Expected.one_of((1 << drawn.layer,), drawn.present),
-        "uint(gl_SampleMaskIn[0])",
+        lambda drawn: 1 << drawn.layer, "uint(gl_SampleMaskIn[0])",
     ),
     Probe(
-        "sample", "color", "each sample keeps the color of its own invocation, or of the pixel's: "
+        "sample.color", "each sample keeps the color of its own invocation, or of the pixel's: "
         "Vulkan 1.4, Sample Shading", ("samples", "multisampled"), _color, source="color", result="float",
     ),
     Probe(
-        "sample", "shaded", "without sample shading a pixel that is covered is shaded, and no other: "
-        "Vulkan 1.4, Sample Shading", ("multisampled",), _at_least_once, source="count",
+        "sample.shaded", "without sample shading a pixel that is covered is shaded, and no other: "
+        "Vulkan 1.4, Sample Shading", ("multisampled",),
+        lambda drawn: _everywhere(np.where(drawn.present, np.maximum(drawn.count, 1), 0)), source="count",
     ),
     Probe(
-        "draws", "counted", "each of several draws shades its pixels: Vulkan 1.4, Drawing Commands",
+        "draws.counted", "each of several draws shades its pixels: Vulkan 1.4, Drawing Commands",
         ("repeated",), _times, source="count",
     ),
 )  # fmt: skip
 
 _BY_MASK = tuple(
     Probe(
-        "subgroup", name,
+        f"subgroup.{name}",
         f"{name} is the result of the invocations in the active mask, of helper invocations too: "
-        "KHR_shader_subgroup, section 8.18",
-        (*_ALL, *_LEAVING), partial(_reference, name), f"{name}{V}",
+        "KHR_shader_subgroup, section 8.18", (*_ALL, *_LEAVING), partial(_reference, name), f"{name}{V}",
         needs=("ballot", category),
     )
     for name, category in (
@@ -319,10 +273,85 @@ _BY_MASK = tuple(
     )
 )  # fmt: skip
 
-_VOTES = votes(_ALL, _UNCLIPPED, _LEAVING)
+_VOTE_SOURCE = "KHR_shader_subgroup, section 8.18"
+
+_VALUES: dict[str, tuple[str, Callable[[Indices], Flags]]] = {
+    "mixed": ("lane * lane % 7u != 4u", lambda lane: lane * lane % 7 != 4),
+    "true": ("lane < 1000u", lambda lane: lane < 1000),
+    "false": ("lane >= 1000u", lambda lane: lane >= 1000),
+}
+"""Predicates of a lane, which helper invocations have too."""
+
+_HELPER = "gl_HelperInvocation"
+
+_AGREEMENTS = " | ".join(
+    f"(({left}) == ({right}) ? {1 << bit}u : 0u)"
+    for bit, (left, right) in enumerate(
+        (
+            (f"subgroupAny({_HELPER})", f"subgroupBallot({_HELPER}) != uvec4(0u)"),
+            (f"subgroupAll(!{_HELPER})", f"subgroupBallot({_HELPER}) == uvec4(0u)"),
+            (f"subgroupAllEqual({_HELPER})", f"subgroupBallot({_HELPER}) == uvec4(0u)"),
+            (f"subgroupAll({_HELPER})", "false"),
+        )
+    )
+)
+_ALL_AGREE = 15
+
+
+def _active(drawn: Drawn) -> Flags:
+    """Return the active lanes of each pixel's mask, (layers, GRID, GRID, 128)."""
+    bits = unpack(drawn.mask.reshape(-1, 4), MOST_LANES)
+    return np.asarray(bits.reshape(*drawn.lane.shape, MOST_LANES))
+
+
+def _voted(kind: str, name: str, drawn: Drawn) -> Legal:
+    """Return what a vote of a predicate of the lane gives among the lanes of the mask."""
+    active = _active(drawn)
+    values = _VALUES[name][1](np.arange(MOST_LANES))
+    any_, all_ = (active & values).any(axis=-1), (~active | values).all(axis=-1)
+    result = {"Any": any_, "All": all_, "AllEqual": all_ | ~any_}[kind]
+    return np.asarray(result, np.uint32)
+
+
+def _helpers(drawn: Drawn) -> Legal:
+    """Return the bits of the quad's places that are not covered and take part."""
+    active, base = _active(drawn), drawn.lane & ~3
+    result = np.zeros(drawn.count.shape, np.uint32)
+    for place in range(4):
+        there = np.take_along_axis(active, (base + place)[..., None], axis=-1)[..., 0]
+        x, y = drawn.of_lane(np.full_like(drawn.lane, place))
+        result |= (there & ~drawn.at(drawn.shaded, x, y)).astype(np.uint32) << np.uint32(place)
+    return result
+
+
+_VOTES = (
+    *(
+        Probe(
+            f"vote.{kind.lower()}.{name}",
+            f"subgroup{kind} of a predicate ({name}) votes among the active mask's invocations: "
+            f"{_VOTE_SOURCE}",
+            (*_ALL, *_LEAVING), partial(_voted, kind, name), f"subgroup{kind}({code}) ? 1u : 0u",
+            needs=("vote", "ballot"),
+        )
+        for kind in ("Any", "All", "AllEqual")
+        for name, (code, _) in _VALUES.items()
+    ),
+    Probe(
+        "vote.helper.agrees",
+        f"votes on gl_HelperInvocation say what its ballot says: {_VOTE_SOURCE}",
+        _ALL, lambda drawn: np.array(_ALL_AGREE, np.uint32), _AGREEMENTS, needs=("vote", "ballot"),
+    ),
+    Probe(
+        "vote.helper.ballot",
+        "subgroupBallot(gl_HelperInvocation) has the bits of the quad's pixels that are not covered and "
+        f"take part: {_VOTE_SOURCE}; GLSL 4.60, section 7.1.5",
+        _UNCLIPPED, _helpers,
+        f"(subgroupBallot({_HELPER})[lane / 32u] >> (lane % 32u & ~3u)) & 15u",
+        needs=("ballot", "quad"),
+    ),
+)  # fmt: skip
 
 PROBES: dict[str, Probe] = {
-    f"{probe.topic}.{probe.name}": probe
-    for probe in (*_QUADS, *_HELPERS, *_SLOPES, *_QUAD_DIFFERENCES, *_COVERAGE, *_BY_MASK, *_VOTES)
+    probe.name: probe for probe in (*_QUADS, *_HELPERS, *_ON_DERIVATIVES, *_COVERAGE, *_BY_MASK, *_VOTES)
 }
-"""All probes by topic and name."""
+"""All probes by name."""

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Flags = NDArray[np.bool_]
-Indices = NDArray[np.int64]
+from vkgroup.conformance.arrays import Flags, Indices
 
 Point = tuple[float, float]
 Triangle = tuple[Point, Point, Point]
@@ -41,7 +40,7 @@ class Scene:
     shared_edges : the triangles fill the target, and edges that two share go through centres of pixels.
     samples : of a pixel.
     sample_shading : whether each sample is shaded separately and has a separate record.
-    leaves : how some fragments leave on the way: "", "discard", "demote" or "terminate".
+    leaves : how some fragments leave on the way, a key of `vkgroup.conformance.patterns.LEAVES`.
     draws : how many times it is drawn.
     """
 
@@ -79,38 +78,42 @@ class Scene:
     @cached_property
     def covered(self) -> Flags:
         """Which pixels of the record each layer covers: (layers, GRID, GRID)."""
-        found = np.zeros((self.layers, GRID, GRID), np.bool_)
-        inside = found[:, : self.size, : self.size]
+        covered = np.zeros((self.layers, GRID, GRID), np.bool_)
+        inside = covered[:, : self.size, : self.size]
         if not self.triangles or self.shared_edges:
             inside[:] = True
-            return found
+            return covered
         for number, triangle in enumerate(self.triangles):
             inside[number if self.layered else 0] |= _covers(triangle, self.size)
-        return found
+        return covered
 
     @cached_property
     def gone(self) -> Flags:
-        """Which fragments leave on the way, (GRID, GRID): the twin of `GONE`."""
+        """Which fragments leave on the way, (GRID, GRID)."""
         y, x = np.indices((GRID, GRID))
-        leave = (x * 7 + y * 3 + x * y) % 5 == 0
-        return leave if self.leaves else np.zeros_like(leave)
+        return leaves_at(x, y) & bool(self.leaves)
 
 
 GONE = "(x * 7u + y * 3u + x * y) % 5u == 0u"
-"""GLSL of the fragments that leave; `Scene.gone` is the same in NumPy."""
+"""GLSL of the fragments that leave; `leaves_at` is the same in NumPy."""
+
+
+def leaves_at(x: Indices, y: Indices) -> Flags:
+    """Return whether the fragments of pixels leave."""
+    return np.asarray((x * 7 + y * 3 + x * y) % 5 == 0)
 
 
 def sides(triangle: Triangle, size: int) -> list[Indices]:
     """Return on which side of each edge the pixels' centres lie: three (size, size), positive inside."""
     corners = [(round(16 * x), round(16 * y)) for x, y in triangle]
     y, x = np.indices((size, size)) * 16 + 8
-    found = [
+    values = [
         np.asarray((bx - ax) * (y - ay) - (by - ay) * (x - ax))
         for (ax, ay), (bx, by) in zip(corners, corners[1:] + corners[:1], strict=True)
     ]
     (ax, ay), (bx, by), (cx, cy) = corners
     clockwise = (bx - ax) * (cy - ay) - (by - ay) * (cx - ax) > 0
-    return found if clockwise else [-value for value in found]
+    return values if clockwise else [-value for value in values]
 
 
 def _covers(triangle: Triangle, size: int) -> Flags:
@@ -121,12 +124,12 @@ def _covers(triangle: Triangle, size: int) -> Flags:
 
 def _dots() -> tuple[Triangle, ...]:
     """One-pixel triangles, four pixels apart, in each of the four places of a quad."""
-    found = []
+    triangles = []
     for i, j in np.ndindex(SIDE // 4, SIDE // 4):
         place = (i + j) % 4
         x, y = 4 * i + (place & 1) + 0.5, 4 * j + (place >> 1) + 0.5
-        found.append(((x - 0.375, y - 0.3125), (x + 0.375, y - 0.3125), (x, y + 0.375)))
-    return tuple(found)
+        triangles.append(((x - 0.375, y - 0.3125), (x + 0.375, y - 0.3125), (x, y + 0.375)))
+    return tuple(triangles)
 
 
 def _square(x0: float, y0: float, x1: float, y1: float, *, rising: bool = False) -> tuple[Triangle, ...]:
@@ -149,11 +152,11 @@ def _mesh() -> tuple[Triangle, ...]:
     offsets[[0, -1], :, 1] = 0
     offsets[:, [0, -1], 0] = 0
     node = offsets + np.indices((steps + 1, steps + 1))[::-1].transpose(1, 2, 0) * (SIDE / steps)
-    found: list[Triangle] = []
+    triangles: list[Triangle] = []
     for j, i in np.ndindex(steps, steps):
         a, b, c, d = (tuple(node[j + v, i + u].tolist()) for u, v in ((0, 0), (1, 0), (1, 1), (0, 1)))
-        found += [(a, b, c), (a, c, d)]
-    return tuple(found)
+        triangles += [(a, b, c), (a, c, d)]
+    return tuple(triangles)
 
 
 _SLANTED: Triangle = ((2.0625, 1.125), (29.3125, 9.4375), (7.1875, 30.6875))

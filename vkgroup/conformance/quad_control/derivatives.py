@@ -12,34 +12,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance import evidence
-from vkgroup.conformance.comparison import Description, Expected, Flags, Index, Verdict, compare
-from vkgroup.conformance.declared import lacking_operations, lacking_stages
+from vkgroup.conformance.arrays import Flags, Indices
+from vkgroup.conformance.comparison import Description, Expected, Index, Verdict, compare
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import TableCase, TableFamily
+from vkgroup.conformance.fragment.derivatives import DERIVATIVES, F, derivatives_of, f_of
+from vkgroup.conformance.intrinsics import EXTENSION
 from vkgroup.conformance.poison import poisoned
-from vkgroup.conformance.quad_control.intrinsics import (
-    DERIVATIVES as DECLARATIONS,
-)
-from vkgroup.conformance.quad_control.intrinsics import (
-    EXTENSION,
-    SAMPLING,
-    derivative_group,
-)
-from vkgroup.conformance.quad_control.values import (
-    DERIVATIVES,
-    LEVELS,
-    SIDE,
-    F,
-    derivatives_of,
-    f_of,
-    image_levels,
-)
+from vkgroup.conformance.quad_control.values import LEVELS, SIDE, derivative_group, derivatives, image_levels
+from vkgroup.conformance.support import lacking_operations, lacking_stages
 from vkgroup.device import Capabilities
 from vkgroup.sampler import Sampler
 from vkgroup.spec.categories import Category
 from vkgroup.spec.limits import QUAD_SIZE
 
-Indices = NDArray[np.int64]
 Shape = tuple[int, int, int]
 
 WORKGROUPS = 2
@@ -114,44 +100,30 @@ def _derivative(name: str, layout: Layout) -> tuple[NDArray[Any], ...]:
     return derivatives_of(name, values, layout.place)
 
 
-def _partner(bits: int, layout: Layout) -> tuple[NDArray[Any], ...]:
-    return (_member(layout, layout.place ^ bits),)
+def _member(bits: int, keep: int, layout: Layout) -> tuple[NDArray[Any], ...]:
+    """Return the local index of the member of the quad whose place is the own one & `keep` ^ `bits`."""
+    place = layout.place & keep ^ bits
+    return (np.asarray(np.take_along_axis(layout.members, place[None], axis=0)[0], np.float32),)
 
 
-def _broadcast(place: int, layout: Layout) -> tuple[NDArray[Any], ...]:
-    return (_member(layout, np.full_like(layout.place, place)),)
-
-
-def _member(layout: Layout, place: Indices) -> NDArray[Any]:
-    return np.asarray(np.take_along_axis(layout.members, place[None], axis=0)[0], np.float32)
+def _differences(prefix: str, where: str, *, taken: bool) -> Iterator[Probe]:
+    """Yield a probe for each derivative."""
+    for name in DERIVATIVES:
+        stem = next(stem for stem in _STEMS if name.startswith(stem))
+        code = f"{_STEMS[stem]}{name.removeprefix(stem)}({F})"
+        sentence = f"{name}{where} is a difference of values in the quad: {_DERIVATIVE_RULES}"
+        yield Probe(f"{prefix}{name}", sentence, code, partial(_derivative, name), taken)
 
 
 def _level(layout: Layout) -> tuple[NDArray[Any], ...]:
     return ((layout.quad % LEVELS).astype(np.float32),)
 
 
-def _spelled(name: str) -> str:
-    stem = next(stem for stem in _STEMS if name.startswith(stem))
-    return f"{_STEMS[stem]}{name.removeprefix(stem)}({F})"
-
-
 _SLOPE = f"vec2(place & 1u, place >> 1u) * exp2(float(quad % {LEVELS}u)) / {SIDE}.0"
 
 _PROBES = (
-    *(
-        Probe(
-            name, f"{name} is a difference of values in the quad: {_DERIVATIVE_RULES}", _spelled(name),
-            partial(_derivative, name),
-        )
-        for name in DERIVATIVES
-    ),
-    *(
-        Probe(
-            f"branch.{name}", f"{name} in a branch that whole quads take is a difference of values in the "
-            f"quad: {_DERIVATIVE_RULES}", _spelled(name), partial(_derivative, name), taken=True,
-        )
-        for name in DERIVATIVES
-    ),
+    *_differences("", "", taken=False),
+    *_differences("branch.", " in a branch that whole quads take", taken=True),
     Probe(
         "lod.sample", f"sampling finds the level that the slope in the quad leads to: {_DERIVATIVE_RULES}",
         f"implicitLod(levels, {_SLOPE}).x", _level,
@@ -163,14 +135,14 @@ _PROBES = (
     *(
         Probe(
             f"swap{side}", f"subgroupQuadSwap{side} is that of the derivative group: {_QUAD_RULES}",
-            f"float(subgroupQuadSwap{side}(index))", partial(_partner, bits),
+            f"float(subgroupQuadSwap{side}(index))", partial(_member, bits, 3),
         )
         for side, bits in (("Horizontal", 1), ("Vertical", 2), ("Diagonal", 3))
     ),
     *(
         Probe(
             f"broadcast{place}", f"broadcasts from place {place} are the derivative group's: {_QUAD_RULES}",
-            f"float(subgroupQuadBroadcast(index, {place}u))", partial(_broadcast, place),
+            f"float(subgroupQuadBroadcast(index, {place}u))", partial(_member, place, 0),
         )
         for place in range(QUAD_SIZE)
     ),
@@ -273,13 +245,13 @@ def source_of(group: str, shape: Shape, probes: list[Probe]) -> str:
         z=shape[2],
         invocations=prod(shape),
         extensions="\n".join(f"#extension {name} : require" for name in names),
-        declarations="\n".join((derivative_group(group), DECLARATIONS, SAMPLING)),
+        declarations="\n".join((derivative_group(group), derivatives())),
         places=_PLACES[group],
         probes="\n    ".join(lines),
     )
 
 
-def _judge(executor: Executor, cases: list[DerivativeCase]) -> list[Verdict]:
+def _verdicts(executor: Executor, cases: list[DerivativeCase]) -> list[Verdict]:
     """Run the probes of a batch, and judge each."""
     group, shape = cases[0].axes.group, cases[0].axes.shape
     probes = [PROBES[case.axes.probe] for case in cases]
@@ -334,7 +306,7 @@ DERIVATIVE_GROUPS = TableFamily(
     "derivative_group",
     _cases,
     _missing,
-    _judge,
+    _verdicts,
     lambda case: (case.axes.group, case.axes.shape),
     batch=len(PROBES),
 )

@@ -8,22 +8,18 @@ gives follows from the four pixels, whatever the branches.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.conformance.fragment.drawn import Drawn, Flags, Indices
-from vkgroup.conformance.fragment.scenes import GONE, GRID
-from vkgroup.conformance.quad_control.values import DERIVATIVES, LEVELS, SIDE, F, derivatives_of, f_of
+from vkgroup.conformance.arrays import Flags, Indices
+from vkgroup.conformance.fragment.derivatives import DERIVATIVES, F, derivatives_of, f_of
+from vkgroup.conformance.fragment.drawn import Drawn, Expect, Legal, Probe
+from vkgroup.conformance.fragment.scenes import GONE, GRID, leaves_at
+from vkgroup.conformance.quad_control.values import LEVELS, SIDE
 
-Legal = tuple[NDArray[Any], ...]
-Expect = Callable[[Drawn], Legal]
-
-LEAVES = {"": "", "terminate": "terminateInvocation", "demote": "demote"}
+AFTER = ("", "terminate", "demote")
 """How some fragments leave before the test: terminated ones are gone, demoted ones become helpers."""
 
 _COVERED = ("triangle", "dots", "strip", "overlap")
@@ -31,26 +27,11 @@ _SCENES = ("whole", "odd", *_COVERED)
 """Scenes; where helper invocations are asked for, those whose triangles lie inside the target."""
 
 
-@dataclass(frozen=True)
-class SceneTest:
-    """Something that every fragment of a scene does.
-
-    Attributes
-    ----------
-    name : its part in the name of a case.
-    sentence : what must be found, with the place that says so.
-    code : GLSL that sets `result`, a float.
-    expect : returns the legal results of each pixel, arrays of (layers, GRID, GRID).
-    scenes : names of the scenes on which it is judged.
-    after : key of `LEAVES`.
-    """
-
-    name: str
-    sentence: str
-    code: str
-    expect: Expect
-    scenes: tuple[str, ...] = _SCENES
-    after: str = ""
+def _test(
+    name: str, sentence: str, code: str, expect: Expect, scenes: tuple[str, ...] = _SCENES, after: str = ""
+) -> Probe:
+    """Return a probe whose code sets `result`, a float."""
+    return Probe(name, sentence, scenes, expect, code, "float", leaves=after)
 
 
 # --- the pixels of a quad -----------------------------------------------------------------------------------
@@ -60,11 +41,6 @@ def _pixels(drawn: Drawn) -> tuple[Indices, Indices]:
     """Return x and y of the four pixels of each pixel's quad, (4, layers, GRID, GRID)."""
     place = np.arange(4).reshape(4, 1, 1, 1)
     return (drawn.x & ~1) | (place & 1), (drawn.y & ~1) | (place >> 1)
-
-
-def _place(drawn: Drawn) -> Indices:
-    """Return the own place of each pixel in its quad."""
-    return np.asarray((drawn.x & 1) | (drawn.y & 1) << 1)
 
 
 def _hash(x: Indices, y: Indices) -> Flags:
@@ -77,10 +53,6 @@ def _rare(x: Indices, y: Indices) -> Flags:
 
 def _branch(x: Indices, y: Indices) -> Flags:
     return np.asarray((x + 2 * y + x * y) % 3 != 1)
-
-
-def _gone(x: Indices, y: Indices) -> Flags:
-    return np.asarray((x * 7 + y * 3 + x * y) % 5 == 0)
 
 
 _GLSL = {
@@ -104,10 +76,10 @@ def _predicate(name: str, drawn: Drawn, after: str) -> Flags:
     if name in ("helper", "covered"):
         helper = ~drawn.shaded[drawn.layer, np.minimum(y, GRID - 1), np.minimum(x, GRID - 1)]
         if after == "demote":
-            helper = helper | _gone(x, y)
+            helper = helper | leaves_at(x, y)
         return helper if name == "helper" else ~helper
     if name in ("left", "stayed"):
-        return _gone(x, y) if name == "left" else ~_gone(x, y)
+        return leaves_at(x, y) if name == "left" else ~leaves_at(x, y)
     constant = {"never": False, "always": True}.get(name)
     if constant is not None:
         return np.full(x.shape, constant)
@@ -117,7 +89,7 @@ def _predicate(name: str, drawn: Drawn, after: str) -> Flags:
 def _there(drawn: Drawn, after: str) -> Flags:
     """Return which of the four invocations are still there: all but those that terminated."""
     x, y = _pixels(drawn)
-    return ~_gone(x, y) if after == "terminate" else np.ones(x.shape, np.bool_)
+    return ~leaves_at(x, y) if after == "terminate" else np.ones(x.shape, np.bool_)
 
 
 def _vote(kind: str, values: Flags, active: Flags) -> NDArray[np.float32]:
@@ -155,10 +127,6 @@ def _ballot(after: str, drawn: Drawn) -> Legal:
     return ((there * weights).sum(axis=0).astype(np.float32),)
 
 
-def _constant(value: float, drawn: Drawn) -> Legal:
-    return (np.full(drawn.x.shape, value, np.float32),)
-
-
 def _neighbour(bits: int, drawn: Drawn) -> Legal:
     x, y = drawn.x ^ (bits & 1), drawn.y ^ (bits >> 1)
     return ((x + 64 * y).astype(np.float32),)
@@ -167,7 +135,7 @@ def _neighbour(bits: int, drawn: Drawn) -> Legal:
 def _derivative(name: str, drawn: Drawn) -> Legal:
     x, y = _pixels(drawn)
     taken = _rare(x, y).any(axis=0)
-    legal = derivatives_of(name, f_of(x, y), _place(drawn))
+    legal = derivatives_of(name, f_of(x, y), np.asarray((drawn.x & 1) | (drawn.y & 1) << 1))
     return tuple(np.where(taken, value, np.float32(777)) for value in legal)
 
 
@@ -189,30 +157,27 @@ def _call(kind: str, name: str) -> str:
     return f"quad{kind}({_GLSL[name]})"
 
 
-def _votes(after: str, names: tuple[str, ...]) -> list[SceneTest]:
-    result = []
-    for name in names:
-        scenes = _COVERED if name in ("helper", "covered") or after else _SCENES
-        for kind in ("Any", "All"):
-            prefix = f"{after}_{kind.lower()}" if after else kind.lower()
-            sentence = f"quad{kind} of the predicate {name!r} is that of the invocations that are there"
-            result.append(
-                SceneTest(
-                    f"{prefix}.{name}",
-                    f"{sentence}{_WORDS[after]}: {_SOURCE}",
-                    f"result = {_call(kind, name)} ? 1.0 : 0.0;",
-                    partial(_voted, kind, name, after),
-                    scenes,
-                    after,
-                )
-            )
-    return result
+def _votes(after: str, names: tuple[str, ...]) -> list[Probe]:
+    prefix = f"{after}_" if after else ""
+    return [
+        _test(
+            f"{prefix}{kind.lower()}.{name}",
+            f"quad{kind} of the predicate {name!r} is that of the invocations that are there"
+            f"{_WORDS[after]}: {_SOURCE}",
+            f"result = {_call(kind, name)} ? 1.0 : 0.0;",
+            partial(_voted, kind, name, after),
+            _COVERED if name in ("helper", "covered") or after else _SCENES,
+            after,
+        )
+        for name in names
+        for kind in ("Any", "All")
+    ]
 
 
-def _divergences(after: str, names: tuple[str, ...]) -> list[SceneTest]:
+def _divergences(after: str, names: tuple[str, ...]) -> list[Probe]:
     prefix = f"{after}_divergent" if after else "divergent"
     return [
-        SceneTest(
+        _test(
             f"{prefix}_{kind.lower()}.{name}",
             f"quad{kind} of the predicate {name!r} in a branch is that of the invocations that took it"
             f"{_WORDS[after]}: {_SOURCE}",
@@ -226,8 +191,8 @@ def _divergences(after: str, names: tuple[str, ...]) -> list[SceneTest]:
     ]
 
 
-def _loop(kind: str) -> SceneTest:
-    return SceneTest(
+def _loop(kind: str) -> Probe:
+    return _test(
         f"loop_{kind.lower()}.mixed",
         f"quad{kind} in a loop is that of the invocations of the quad that still loop: {_SOURCE}",
         f"""for (uint trip = 0u; trip <= (x + y) % 3u; ++trip)
@@ -239,10 +204,10 @@ def _loop(kind: str) -> SceneTest:
 _QUAD_BITS = "(subgroupBallot(true)[lane / 32u] >> (lane % 32u & ~3u)) & 15u"
 
 
-def _full(after: str) -> SceneTest:
+def _full(after: str) -> Probe:
     prefix = f"{after}_ballot" if after else "full"
     what = "those that were terminated left" if after else "all four invocations take part"
-    return SceneTest(
+    return _test(
         f"{prefix}.mask", f"the ballot has the bits of the quad as {what}: {_SOURCE}, RequireFullQuadsKHR",
         f"result = float({_QUAD_BITS});", partial(_ballot, after), _COVERED if after else _SCENES, after,
     )  # fmt: skip
@@ -252,14 +217,14 @@ _SWAPS = (("Horizontal", 1), ("Vertical", 2), ("Diagonal", 3))
 
 _FULL_QUADS = (
     _full(""),
-    SceneTest(
+    _test(
         "full.lanes", f"the four places of a quad add up to 6: {_SOURCE}, RequireFullQuadsKHR",
         "result = float((lane & 3u) + subgroupQuadSwapHorizontal(lane & 3u)"
         " + subgroupQuadSwapVertical(lane & 3u) + subgroupQuadSwapDiagonal(lane & 3u));",
-        partial(_constant, 6.0),
+        lambda drawn: np.array(6, np.float32),
     ),
     *(
-        SceneTest(
+        _test(
             f"full.swap{side}", f"what lies {side.lower()} in the quad is the pixel there, covered or not: "
             f"{_SOURCE}, RequireFullQuadsKHR",
             f"result = float(subgroupQuadSwap{side}(x + 64u * y));", partial(_neighbour, bits),
@@ -275,18 +240,17 @@ _SLOPE = f"vec2(x, y) * exp2(float((x / 2u + y / 2u) % {LEVELS}u)) / {SIDE}.0"
 
 _QUAD_DERIVATIVES = (
     *(
-        SceneTest(
+        _test(
             f"derivative.{name}", f"{name} in a branch that whole quads take is a difference in the quad: "
-            f"{_IN_QUADS}",
-            f"{_TAKEN}{name}({F});", partial(_derivative, name),
+            f"{_IN_QUADS}", f"{_TAKEN}{name}({F});", partial(_derivative, name),
         )
         for name in DERIVATIVES
     ),
-    SceneTest(
+    _test(
         "lod.sample", f"sampling in a branch that whole quads take finds the level of the quad: {_IN_QUADS}",
         f"{_TAKEN}texture(levels, {_SLOPE}).x;", _level,
     ),
-    SceneTest(
+    _test(
         "lod.query", f"textureQueryLod in such a branch finds the level of the quad: {_IN_QUADS}",
         f"{_TAKEN}textureQueryLod(levels, {_SLOPE}).x;", _level,
     ),
@@ -306,5 +270,5 @@ _ALL = (
     *_divergences("demote", ("mixed",)),
 )
 
-TESTS: dict[str, SceneTest] = {test.name: test for test in _ALL}
+TESTS: dict[str, Probe] = {test.name: test for test in _ALL}
 """All tests by name."""

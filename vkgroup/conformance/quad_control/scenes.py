@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from vkgroup.conformance.comparison import Expected, Verdict, legal, verdict_of
-from vkgroup.conformance.declared import lacking_operations, lacking_stages
+from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import TableCase, TableFamily
-from vkgroup.conformance.fragment.drawn import Drawn
-from vkgroup.conformance.fragment.pixels import description
+from vkgroup.conformance.fragment.drawn import RECORD, Probe, verdicts
 from vkgroup.conformance.fragment.scenes import GONE, GRID, SCENES, Scene
-from vkgroup.conformance.fragment.shader import RECORD, draw
-from vkgroup.conformance.quad_control.intrinsics import EXTENSION, MAXIMAL_RECONVERGENCE, QUAD_MODES, VOTES
-from vkgroup.conformance.quad_control.scene_tests import LEAVES, TESTS, SceneTest
-from vkgroup.conformance.quad_control.values import image_levels
+from vkgroup.conformance.intrinsics import EXTENSION
+from vkgroup.conformance.patterns import LEAVES
+from vkgroup.conformance.quad_control.scene_tests import TESTS
+from vkgroup.conformance.quad_control.values import image_levels, maximal_reconvergence, quad_modes, votes
+from vkgroup.conformance.support import lacking_operations, lacking_stages
 from vkgroup.device import Capabilities
 from vkgroup.sampler import Sampler
 from vkgroup.spec.categories import Category
@@ -77,11 +74,7 @@ def _cases() -> Iterator[SceneCase]:
 def _missing(case: SceneCase, capabilities: Capabilities) -> list[str]:
     """Return what the device does not declare."""
     features = ["shaderQuadControl", "shaderMaximalReconvergence", "fragmentStoresAndAtomics"]
-    after = TESTS[case.axes.test].after
-    features += {
-        "terminate": ["shaderTerminateInvocation"],
-        "demote": ["shaderDemoteToHelperInvocation"],
-    }.get(after, [])
+    features += LEAVES[TESTS[case.axes.test].leaves].features
     needs = [feature for feature in features if feature not in capabilities.features]
     needs += lacking_stages(("fragment",), capabilities)
     return needs + lacking_operations((category.value for category in _CATEGORIES), capabilities)
@@ -89,16 +82,14 @@ def _missing(case: SceneCase, capabilities: Capabilities) -> list[str]:
 
 def _batch_key(case: SceneCase) -> Hashable:
     """Return the scene, and how fragments leave."""
-    return case.axes.scene, TESTS[case.axes.test].after
+    return case.axes.scene, TESTS[case.axes.test].leaves
 
 
-def source_of(scene: Scene, tests: Sequence[SceneTest], after: str) -> str:
+def source_of(scene: Scene, tests: Sequence[Probe]) -> str:
     """Return the GLSL of a scene's tests."""
+    leave = LEAVES[scene.leaves]
     names = [EXTENSION, *(category.extension for category in _CATEGORIES)]
-    names += {
-        "terminate": ["GL_EXT_terminate_invocation"],
-        "demote": ["GL_EXT_demote_to_helper_invocation"],
-    }.get(after, [])
+    names += [leave.extension] if leave.extension else []
     blocks = [
         f"{{\n        float result = 0.0;\n        {test.code}\n"
         f"        outputs[index + {RECORD + number}u * PIXELS] = floatBitsToUint(result);\n    }}"
@@ -111,35 +102,24 @@ def source_of(scene: Scene, tests: Sequence[SceneTest], after: str) -> str:
         grid=GRID,
         pixels=scene.layers * GRID * GRID,
         extensions="\n".join(f"#extension {name} : require" for name in names),
-        votes=VOTES,
-        modes=f"{MAXIMAL_RECONVERGENCE}\n{QUAD_MODES}",
+        votes=votes(),
+        modes=f"{maximal_reconvergence()}\n{quad_modes()}",
         layer=scene.layer,
-        leave=f"if ({GONE}) {LEAVES[after]};" if after else "",
-        helper="helperInvocationEXT()" if after == "demote" else "gl_HelperInvocation",
+        leave=f"if ({GONE}) {leave.statement};" if leave.statement else "",
+        helper="helperInvocationEXT()" if scene.leaves == "demote" else "gl_HelperInvocation",
         tests="\n    ".join(blocks),
     )
 
 
-def _judge(executor: Executor, cases: list[SceneCase]) -> list[Verdict]:
+def _verdicts(executor: Executor, cases: list[SceneCase]) -> list[Verdict]:
     """Draw the scene once, and judge every test on the results of its fragments."""
-    scene, tests = SCENES[cases[0].axes.scene], [TESTS[case.axes.test] for case in cases]
-    module = executor.compile(source_of(scene, tests, tests[0].after), stage="fragment")
+    tests = [TESTS[case.axes.test] for case in cases]
+    scene = replace(SCENES[cases[0].axes.scene], leaves=tests[0].leaves)
+    module = executor.compile(source_of(scene, tests), stage="fragment")
     first, *smaller = image_levels()
     with executor.device.image(first, levels=smaller, sampled=True) as image:
-        drawn, results = draw(executor, module, scene, len(tests), {1: (image, Sampler())})
-    return [_verdict(test, drawn, result) for test, result in zip(tests, results, strict=True)]
+        return verdicts(executor, module, scene, tests, {1: (image, Sampler())})
 
 
-def _verdict(test: SceneTest, drawn: Drawn, result: NDArray[np.uint32]) -> Verdict:
-    """Judge the pixels that are covered and stay; each must have been shaded."""
-    y, x = np.indices((GRID, GRID))
-    left = (x * 7 + y * 3 + x * y) % 5 == 0 if test.after else np.zeros((GRID, GRID), np.bool_)
-    present = drawn.shaded & ~left
-    got, values = result.view(np.float32), test.expect(drawn)
-    expected = Expected.one_of(values, present)
-    wrong = present & (~legal(got, expected) | (drawn.count == 0))
-    return verdict_of(wrong, description(drawn, got, expected, test.code), defined=int(present.sum()))
-
-
-FULL_QUADS = TableFamily("scene", _cases, _missing, _judge, _batch_key, batch=len(TESTS))
+FULL_QUADS = TableFamily("scene", _cases, _missing, _verdicts, _batch_key, batch=len(TESTS))
 """Tests of full quads on the scenes of the fragment cases."""

@@ -1,20 +1,11 @@
-"""The values that differ within quads, in GLSL and in NumPy, and what derivatives make of them."""
+"""Declarations that glslang 13 lacks for quads and derivatives, and an image of levels of detail."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-Indices = NDArray[np.int64]
-Floats = NDArray[np.float32]
-
-F = "float((x * 73u + y * 151u + x * y * 29u) % 256u)"
-"""GLSL of a value without rule, of `x` and `y`: differences of it are whole numbers."""
-
-DERIVATIVES = tuple(f"{stem}{how}" for how in ("", "Fine", "Coarse") for stem in ("dFdx", "dFdy", "fwidth"))
-"""GLSL's derivatives."""
+from vkgroup.conformance.intrinsics import execution_mode, instruction
 
 LEVELS = 4
 """Levels of detail that the slopes of texture coordinates lead to."""
@@ -22,38 +13,54 @@ LEVELS = 4
 SIDE = 64
 """Texels of the image's first level in x and y."""
 
-
-def f_of(x: Indices, y: Indices) -> Floats:
-    """Return the value of a pixel or an invocation."""
-    return ((x * 73 + y * 151 + x * y * 29) % 256).astype(np.float32)
+_QUAD_CONTROL = ("QuadControlKHR", "SPV_KHR_quad_control")
 
 
-def image_levels() -> list[Floats]:
+def image_levels() -> list[NDArray[np.float32]]:
     """Return the levels of an image each of whose texels is the number of its level."""
     return [np.full((SIDE >> level, SIDE >> level), level, np.float32) for level in range(LEVELS + 2)]
 
 
-def derivatives_of(name: str, values: Floats, lane: Indices) -> tuple[Floats, ...]:
-    """Return the legal results of a derivative.
+def votes() -> str:
+    """Return the declarations of quadAll and quadAny."""
+    return "\n".join(
+        f"{instruction(f'OpGroupNonUniformQuad{kind}KHR', *_QUAD_CONTROL)} bool quad{kind}(bool predicate);"
+        for kind in ("All", "Any")
+    )
 
-    Vulkan 1.4, Derivative Operations: Fine ones are the differences in the own row or column of the quad;
-    the others may be those, or the other row's or column's.
 
-    Parameters
-    ----------
-    values : (4, …) of the quad's four places.
-    lane : (…) the own place.
-    """
+def maximal_reconvergence() -> str:
+    """Return the mode with which helper invocations stay active for as long as their quad lives."""
+    return execution_mode("MaximallyReconvergesKHR", extension="SPV_KHR_maximal_reconvergence")
 
-    def at(place: Any) -> Floats:
-        return np.asarray(np.take_along_axis(values, place[None], axis=0)[0])
 
-    both = []
-    for axis in (1, 2):
-        across = lane ^ (3 - axis)
-        both.append([at(one | axis) - at(one & (3 - axis)) for one in (lane, across)])
-    if name.startswith("fwidth"):
-        results = [np.abs(dx) + np.abs(dy) for dx in both[0] for dy in both[1]]
-    else:
-        results = both[0 if name.startswith("dFdx") else 1]
-    return tuple(results[:1] if name.endswith("Fine") else results)
+def quad_modes() -> str:
+    """Return the modes of full quads and of derivatives in them."""
+    capability, extension = _QUAD_CONTROL
+    return "\n".join(
+        execution_mode(name, capability=capability, extension=extension)
+        for name in ("QuadDerivativesKHR", "RequireFullQuadsKHR")
+    )
+
+
+def derivatives() -> str:
+    """Return the declarations of derivatives and of sampling, which GLSL has in fragment shaders alone."""
+    lines = [
+        f"{instruction(f'Op{stem}{how}', 'DerivativeControl' if how else '')} float {name}{how}(float value);"
+        for how in ("", "Fine", "Coarse")
+        for stem, name in (("DPdx", "derivativeX"), ("DPdy", "derivativeY"), ("Fwidth", "derivativeWidth"))
+    ]
+    sampled = instruction("OpImageSampleImplicitLod")
+    queried = instruction("OpImageQueryLod", "ImageQuery")
+    lines.append(f"{sampled} vec4 implicitLod(sampler2D image, vec2 coordinate);")
+    lines.append(f"{queried} vec2 queriedLod(sampler2D image, vec2 coordinate);")
+    return "\n".join(lines)
+
+
+def derivative_group(mode: str) -> str:
+    """Return the mode that makes quads of 2 × 2 local ids (``"quads"``) or of four (``"linear"``)."""
+    return execution_mode(
+        f"DerivativeGroup{mode.title()}KHR",
+        capability=f"ComputeDerivativeGroup{mode.title()}KHR",
+        extension="SPV_KHR_compute_shader_derivatives",
+    )

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance.comparison import Verdict
-from vkgroup.conformance.declared import lacking_operations, lacking_stages
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.poison import poisoned
 from vkgroup.conformance.reconvergence.comparison import expect, judge, layout_of
 from vkgroup.conformance.reconvergence.constructs import CONSTRUCTS, build
 from vkgroup.conformance.reconvergence.shader import CONSTANTS, HEADS, inputs_of, render, words_of
+from vkgroup.conformance.support import lacking_operations, lacking_stages
 from vkgroup.device import Capabilities
 from vkgroup.programs.generator import generate
 from vkgroup.programs.nodes import Program, Promise
@@ -214,6 +214,7 @@ class ReconvergenceFamily:
     """Random programs and single constructs, compared with a simulation of the specifications' rules."""
 
     name = "reconvergence"
+    categories = ("reconvergence",)
 
     def cases(self) -> Iterable[ReconvergenceCase]:
         """Return every case."""

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance import evidence
-from vkgroup.conformance.comparison import Description, Flags, Index, Verdict
-from vkgroup.conformance.declared import lacking_operations, lacking_stages
+from vkgroup.conformance.arrays import Flags
+from vkgroup.conformance.comparison import Description, Index, Verdict
 from vkgroup.conformance.evidence import Fault
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import TableFamily
@@ -32,6 +32,7 @@ from vkgroup.conformance.reconvergence.termination import (
     source_of,
 )
 from vkgroup.conformance.recording import Recorder
+from vkgroup.conformance.support import lacking_operations, lacking_stages
 from vkgroup.device import Capabilities
 from vkgroup.programs.nodes import Promise
 from vkgroup.results.record import Status
@@ -85,7 +86,13 @@ def _judge_one(executor: Executor, case: TerminationCase) -> Verdict:
 
 
 TERMINATED_FRAGMENTS = TableFamily(
-    "leaving", all_cases, _missing, _judge, lambda case: TESTS[case.axes.test].verb, batch=8
+    "leaving",
+    all_cases,
+    _missing,
+    _judge,
+    lambda case: TESTS[case.axes.test].verb,
+    batch=8,
+    category="reconvergence",
 )
 """Fragments that are demoted, terminated or discarded, and the masks of the remaining ones."""
 

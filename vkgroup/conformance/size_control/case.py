@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from vkgroup.compiler import Target
 from vkgroup.conformance.family import TableCase
@@ -112,6 +112,14 @@ class SizeAxes(NamedTuple):
         if not (self.choice.varying or self.spirv16):
             return (capabilities.subgroup.size,)
         return tuple(1 << bit for bit in range(8) if control.min_size <= 1 << bit <= control.max_size)
+
+    def control(self, capabilities: Capabilities) -> dict[str, Any]:
+        """Return the subgroup size as arguments of pipelines and draws."""
+        return {
+            "subgroup_size": self.required(capabilities),
+            "varying_subgroup_size": self.choice.varying,
+            "full_subgroups": self.full,
+        }
 
     def must_be_full(self, local_size: tuple[int, int, int], size: int) -> bool:
         """Whether subgroups of a size must be full (Vulkan 1.4, Full Subgroups)."""

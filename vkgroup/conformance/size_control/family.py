@@ -1,22 +1,119 @@
-"""The family of the subgroup size: each case a pipeline, whose invocations record what they see."""
+"""The family of the subgroup size: what a device declares, and what the invocations of pipelines record."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from vkgroup.conformance import support
 from vkgroup.conformance.comparison import Verdict
-from vkgroup.conformance.declared import lacking_stages
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import JointFamily, TableCase, TableFamily
 from vkgroup.conformance.size_control.case import SIZES, SizeAxes, SizeCase
-from vkgroup.conformance.size_control.dispatches import judge_dispatches
-from vkgroup.conformance.size_control.properties import DECLARED
-from vkgroup.conformance.size_control.records import judge
-from vkgroup.conformance.size_control.stages import STAGES
+from vkgroup.conformance.size_control.records import verdict_of_sizes
+from vkgroup.conformance.size_control.stages import STAGES, verdict_of_dispatches
 from vkgroup.conformance.stages import FRAMEBUFFER
+from vkgroup.conformance.support import lacking_stages
 from vkgroup.device import Capabilities
-from vkgroup.spec.limits import QUAD_SIZE
+from vkgroup.reference.device.capabilities import DRIVER_NAME
+from vkgroup.results.record import Status
+from vkgroup.spec.limits import QUAD_SIZE, SUBGROUP_SIZES
+
+
+@dataclass(frozen=True)
+class Property:
+    """A rule on what is declared.
+
+    Attributes
+    ----------
+    sentence : the rule, with its place.
+    holds : whether a device keeps it.
+    """
+
+    sentence: str
+    holds: Callable[[Capabilities], bool]
+
+
+def _sizes(capabilities: Capabilities) -> tuple[int, int, int]:
+    control = capabilities.size_control
+    return control.min_size, capabilities.subgroup.size, control.max_size
+
+
+_LIMITS = "Vulkan 1.4, Limits, VkPhysicalDeviceSubgroupSizeControlProperties"
+
+PROPERTIES: dict[str, Property] = {
+    "powers_of_two": Property(
+        f"minSubgroupSize, subgroupSize and maxSubgroupSize are powers of two: {_LIMITS}",
+        lambda capabilities: all(size > 0 and not size & (size - 1) for size in _sizes(capabilities)),
+    ),
+    "order": Property(
+        f"minSubgroupSize <= subgroupSize <= maxSubgroupSize: {_LIMITS}",
+        lambda capabilities: list(_sizes(capabilities)) == sorted(_sizes(capabilities)),
+    ),
+    "most_lanes": Property(
+        "maxSubgroupSize is at most 128: Vulkan 1.4, SubgroupSize",
+        lambda capabilities: capabilities.size_control.max_size <= SUBGROUP_SIZES[-1],
+    ),
+    "quads": Property(
+        f"minSubgroupSize is at least 4 where quad operations are declared: {_LIMITS}", lambda capabilities: (
+            "quad" not in capabilities.subgroup.supported_operations
+            or capabilities.size_control.min_size >= QUAD_SIZE
+        ),
+    ),
+    "workgroup_subgroups": Property(
+        f"maxComputeWorkgroupSubgroups is at least one, the subgroup of the smallest workgroup: {_LIMITS}",
+        lambda capabilities: capabilities.size_control.max_compute_workgroup_subgroups >= 1,
+    ),
+}  # fmt: skip
+"""All rules by name."""
+
+
+class PropertyAxes(NamedTuple):
+    """The axes: ``"properties"``, and a key of `PROPERTIES`."""
+
+    kind: str
+    rule: str
+
+
+PropertyCase = TableCase[PropertyAxes]
+
+
+def _property_cases() -> Iterator[PropertyCase]:
+    for name, rule in PROPERTIES.items():
+        sentence = f"What the device declares: {rule.sentence}."
+        yield TableCase("size_control", PropertyAxes("properties", name), sentence)
+
+
+def _missing_properties(case: PropertyCase, capabilities: Capabilities) -> list[str]:
+    """Return what a device lacks to be judged by a rule: declared sizes, and the limits of Vulkan.
+
+    The reference device executes subgroups of one and two lanes as well, which no device of Vulkan with quad
+    operations may have.
+    """
+    if not capabilities.size_control.max_size:
+        return ["subgroupSizeControl"]
+    beyond = case.axes.rule == "quads" and capabilities.driver_name == DRIVER_NAME
+    return ["a device of Vulkan (the reference device has smaller subgroups, and quads)"] if beyond else []
+
+
+def verdict_on_property(rule: str, capabilities: Capabilities) -> Verdict:
+    """Return the verdict on what a device declares, by a rule, a key of `PROPERTIES`."""
+    least, size, most = _sizes(capabilities)
+    detail = f"minSubgroupSize {least}, subgroupSize {size}, maxSubgroupSize {most}"
+    return Verdict(Status.PASS if PROPERTIES[rule].holds(capabilities) else Status.FAIL, 1, 0, detail)
+
+
+def _property_verdicts(executor: Executor, cases: list[PropertyCase]) -> list[Verdict]:
+    return [verdict_on_property(case.axes.rule, executor.capabilities) for case in cases]
+
+
+_PROPERTIES = TableFamily(
+    "properties", _property_cases, _missing_properties, _property_verdicts, lambda case: ""
+)
+
+
+# --- sizes that pipelines have ----------------------------------------------------------------------------
 
 _SEVERAL = "multiple_dispatches"
 """The category of cases that judge one pipeline over several dispatches."""
@@ -64,19 +161,21 @@ def _missing(case: SizeCase, capabilities: Capabilities) -> list[str]:
     return needs
 
 
-def _judge(executor: Executor, cases: list[SizeCase]) -> list[Verdict]:
+def _verdicts(executor: Executor, cases: list[SizeCase]) -> list[Verdict]:
     """Judge cases, each with separate pipelines."""
-    return [_judge_one(executor, case) for case in cases]
-
-
-def _judge_one(executor: Executor, case: SizeCase) -> Verdict:
-    if case.category == _SEVERAL:
-        return judge_dispatches(executor, case.axes)
-    return judge(case.axes, STAGES[case.axes.stage].observe(executor, case.axes), executor.capabilities)
+    verdicts = []
+    for case in cases:
+        if case.category == _SEVERAL:
+            verdicts.append(verdict_of_dispatches(executor, case.axes))
+        else:
+            seen = STAGES[case.axes.stage].observe(executor, case.axes)
+            verdicts.append(verdict_of_sizes(case.axes, seen, executor.capabilities))
+    return verdicts
 
 
 SIZE_CONTROL = JointFamily(
     "size_control",
-    {"properties": DECLARED, "": TableFamily("sizes", _cases, _missing, _judge)},
+    {"properties": _PROPERTIES, "": TableFamily("sizes", _cases, _missing, _verdicts)},
+    ("size_control", _SEVERAL),
 )
 """Varying, required and full subgroups, in every stage, and what a device declares of them."""

@@ -9,21 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance import evidence
+from vkgroup.conformance.arrays import Flags, Words
 from vkgroup.conformance.comparison import Verdict
-from vkgroup.conformance.evidence import Fault
+from vkgroup.conformance.evidence import MOST_LANES, Fault
 from vkgroup.conformance.instances import unpack
 from vkgroup.conformance.size_control.case import SizeAxes
 from vkgroup.device import Capabilities
 from vkgroup.results.record import Status
 
-Words = NDArray[np.uint32]
-Flags = NDArray[np.bool_]
-
 WORDS = 12
 """Words of a record: size; lane; whether all active invocations have that size; number of the stage; the
 active mask's four; of stages with workgroups also workgroup, gl_NumSubgroups, gl_SubgroupID, local index."""
-
-_MOST_LANES = 128
 
 _SIZE, _BALLOT = "gl_SubgroupSize", "subgroupBallot(true)"
 """What the lines of the shaders contain that record the size and the active mask."""
@@ -54,15 +50,16 @@ class Seen:
         return f"{self.stage.replace('_', ' ')} stage{shape}"
 
 
-def judge(case: SizeAxes, seen: list[Seen], capabilities: Capabilities) -> Verdict:
-    """Judge what a case's invocations saw."""
-    judged = sum(len(one.records) for one in seen)
-    faults = [(one.where, fault) for one in seen for fault in [fault_of(case, one, capabilities)] if fault]
+def verdict_of_sizes(case: SizeAxes, seen: list[Seen], capabilities: Capabilities) -> Verdict:
+    """Return the verdict on the sizes that a case's invocations saw."""
+    judged = sum(len(dispatch.records) for dispatch in seen)
+    checked = [(dispatch.where, fault_of(case, dispatch, capabilities)) for dispatch in seen]
+    faults = [(where, fault) for where, fault in checked if fault is not None]
     if faults:
         words = [f"{where}: {fault.words}" for where, fault in faults]
         lanes = next((fault.lanes for _, fault in faults if fault.lanes), None)
         return Verdict(Status.FAIL, judged, 0, "; ".join(words[:4]), lanes)
-    sizes = sorted({int(size) for one in seen for size in np.unique(one.records[:, 0])})
+    sizes = sorted({int(size) for dispatch in seen for size in np.unique(dispatch.records[:, 0])})
     return Verdict(Status.PASS, judged, 0, f"sizes {', '.join(map(str, sizes))}")
 
 
@@ -85,11 +82,11 @@ def fault_of(case: SizeAxes, seen: Seen, capabilities: Capabilities) -> Fault | 
     if (wrong := agree != 1).any():
         words = "gl_SubgroupSize differs between invocations of one subgroup"
         return _fault(seen, wrong, words, size, "one size")
-    active = unpack(np.ascontiguousarray(seen.records[:, 4:8]), _MOST_LANES)
+    active = unpack(np.ascontiguousarray(seen.records[:, 4:8]), MOST_LANES)
     if not (own := active[np.arange(len(lane)), lane]).all():
         words = "subgroupBallot(true) leaves out the invocation that executes it"
         return _fault(seen, ~own, words, active, "a mask with itself", _BALLOT)
-    if (wrong := (active & (np.arange(_MOST_LANES) >= size[:, None])).any(axis=1)).any():
+    if (wrong := (active & (np.arange(MOST_LANES) >= size[:, None])).any(axis=1)).any():
         words = "subgroupBallot(true) names a lane that is not below the subgroup size"
         return _fault(seen, wrong, words, active, f"lanes below {size[wrong][0]}", _BALLOT)
     return None if seen.local_size is None else _workgroup_fault(case, seen, size, lane, active)
@@ -117,7 +114,7 @@ def _workgroup_fault(
             else Fault(words)
         )
     key = group * (int(number.max()) + 1) + number
-    members = np.zeros((int(key.max()) + 1, _MOST_LANES), np.bool_)
+    members = np.zeros((int(key.max()) + 1, MOST_LANES), np.bool_)
     members[key, lane] = True
     if int(members.sum()) != len(key):
         return Fault("two invocations share a lane of a subgroup")
@@ -147,7 +144,7 @@ def _fault(
 ) -> Fault:
     """Return a fault with the lanes of the first wrong record's subgroup.
 
-    What is not of a workgroup does not say which subgroup it is of: then that record is alone.
+    Records of stages without workgroups do not tell their subgroup: then the record stands alone.
 
     Parameters
     ----------
@@ -165,7 +162,7 @@ def _fault(
     first = seen.records[same[0]]
     # Sizes and lanes may be what is wrong: then the others tell how many lanes there are to draw.
     told = [int(first[0]), int(seen.records[same, 1].max()) + 1]
-    size = max((number for number in told if number <= _MOST_LANES), default=0)
+    size = max((number for number in told if number <= MOST_LANES), default=0)
     same = same[seen.records[same, 1] < size]
     if not wrong[same].any():
         return Fault(words)

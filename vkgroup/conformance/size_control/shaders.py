@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from vkgroup.conformance.cases import STAGES
+from vkgroup.conformance.stages import RAY_INTERFACES
 from vkgroup.spec.stages import WORKGROUP_STAGES
 
 SIDE = 32
@@ -51,7 +52,7 @@ NUMBERS = {stage: number for number, stage in enumerate(STAGES)}
 """Number of each stage in the records."""
 
 
-def observing(stage: str, framebuffer: bool) -> tuple[str, str]:
+def _observing(stage: str, framebuffer: bool) -> tuple[str, str]:
     """Return what an observed stage declares, and what it does first."""
     declarations = [_RECORD.format(number=NUMBERS[stage])]
     if framebuffer:
@@ -71,7 +72,7 @@ def workgroup_shader(stage: str, local_size: tuple[int, int, int]) -> str:
 
     Workgroups of compute shaders are counted from the push constant `first_group` on.
     """
-    declarations, observe = observing(stage, False)
+    declarations, observe = _observing(stage, False)
     x, y, z = local_size
     extension = "" if stage == "compute" else "#extension GL_EXT_mesh_shader : require"
     own, end = {
@@ -93,12 +94,31 @@ void main() {{
 """
 
 
-EMPTY_MESH = """#version 460
+def ray_shader(stage: str) -> str:
+    """Return a shader of a stage whose invocations record what they see."""
+    interface = RAY_INTERFACES[stage](False)
+    declarations, observe = _observing(stage, False)
+    extensions = "\n".join(f"#extension {name} : require" for name in interface.extensions)
+    end = "reportIntersectionEXT(0.5, 0u);" if stage == "intersection" else ""
+    return f"""#version 460
+// Every invocation of the {stage} stage records what it sees of its subgroup.
+{extensions}
+{_EXTENSIONS}
+{interface.layout}
+{declarations}
+void main() {{
+    {observe}
+    {end}
+}}
+"""
+
+
+EMPTY_MESH = f"""#version 460
 // The mesh shader behind a task shader that starts none.
 #extension GL_EXT_mesh_shader : require
 layout(local_size_x = 1) in;
-layout(triangles, max_vertices = 3, max_primitives = 1) out;
-void main() { SetMeshOutputsEXT(0u, 0u); }
+{_NO_TRIANGLES}
+void main() {{ SetMeshOutputsEXT(0u, 0u); }}
 """
 
 WHITE = """#version 460
@@ -120,37 +140,23 @@ def graphics_shaders(
     point_size : whether stages behind the vertex shader must say that points have size 1
         (``shaderTessellationAndGeometryPointSize``).
     """
-    return {
-        stage: _graphics_shader(stage, stages, observed, framebuffer=framebuffer, point_size=point_size)
-        for stage in stages
-    }
+    shaders = {}
+    for stage in stages:
+        declarations, observe = _observing(stage, framebuffer) if stage in observed else ("", "")
+        body = _MAIN[stage](_Flow(stage, stages, observed, framebuffer), observe, segments(observed))
+        size = "" if stage != "vertex" and not point_size else "gl_PointSize = 1.0;"
+        lines = [
+            "#version 460",
+            f"// The {stage} shader of a pipeline that records what {', '.join(observed)} sees.",
+            *([_EXTENSIONS] if stage in observed else []),
+        ]
+        shaders[stage] = "\n".join([*lines, _PLACE, declarations, body.replace("@SIZE", size)])
+    return shaders
 
 
 def segments(observed: Collection[str]) -> int:
     """Return the segments of the line that each patch becomes: many where evaluation is observed alone."""
     return SIDE * 2 - 1 if set(observed) == {"tessellation_evaluation"} else 1
-
-
-def _graphics_shader(
-    stage: str, stages: Collection[str], observed: Collection[str], *, framebuffer: bool, point_size: bool
-) -> str:
-    declarations, observe = ("", "")
-    if stage in observed:
-        declarations, observe = observing(stage, framebuffer)
-    body = {
-        "vertex": _vertex,
-        "tessellation_control": _control,
-        "tessellation_evaluation": _evaluation,
-        "geometry": _geometry,
-        "fragment": _fragment,
-    }[stage](_Flow(stage, stages, observed, framebuffer), observe, segments(observed))
-    size = "" if stage != "vertex" and not point_size else "gl_PointSize = 1.0;"
-    lines = [
-        "#version 460",
-        f"// The {stage} shader of a pipeline that records what {', '.join(observed)} sees.",
-    ]
-    lines += [_EXTENSIONS] if stage in observed else []
-    return "\n".join([*lines, _PLACE, declarations, body.replace("@SIZE", size)])
 
 
 class _Flow:
@@ -261,3 +267,13 @@ void main() {{
     mask = {mask};
 }}
 """
+
+
+_MAIN = {
+    "vertex": _vertex,
+    "tessellation_control": _control,
+    "tessellation_evaluation": _evaluation,
+    "geometry": _geometry,
+    "fragment": _fragment,
+}
+"""Stage → its output interface and `main`."""

@@ -1,4 +1,7 @@
-"""The stages whose subgroup size is judged: one row each, with what runs it and what it needs."""
+"""The stages whose subgroup size is judged, the pipelines that observe it, and several dispatches of one.
+
+Over several dispatches the size is uniform in each, and where it may not vary, the same in all of them.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.execute import Executor
+from vkgroup.conformance.pipelines import run_around, run_stages
 from vkgroup.conformance.size_control.case import SizeAxes
-from vkgroup.conformance.size_control.rays import INVOCATIONS, ray_shader
-from vkgroup.conformance.size_control.records import WORDS, Seen
+from vkgroup.conformance.size_control.records import WORDS, Seen, verdict_of_sizes
 from vkgroup.conformance.size_control.shaders import (
     EMPTY_MESH,
     MOST_RECORDS,
@@ -22,15 +26,16 @@ from vkgroup.conformance.size_control.shaders import (
     SIDE,
     WHITE,
     graphics_shaders,
+    ray_shader,
     segments,
     workgroup_shader,
 )
-from vkgroup.conformance.stages.rays import RAY_INTERFACES
+from vkgroup.conformance.stages import RAY_INTERFACES, Around
 from vkgroup.conformance.support import STAGE_FEATURES
-from vkgroup.conformance.tracing import trace
 from vkgroup.device import Capabilities
-from vkgroup.dispatch import Buffer, DrawState
-from vkgroup.spec.stages import PRIMITIVE_STAGES, RAY_STAGES
+from vkgroup.dispatch import Buffer, Dispatch, DrawState
+from vkgroup.results.record import Status
+from vkgroup.spec.stages import PRIMITIVE_STAGES, RAY_STAGES, STAGE_NAMES
 
 Shape = tuple[int, int, int]
 
@@ -94,15 +99,6 @@ def shapes(case: SizeAxes, stage: str, capabilities: Capabilities) -> list[Shape
     return sorted(fitting)
 
 
-def control_of(case: SizeAxes, capabilities: Capabilities) -> dict[str, Any]:
-    """Return what a case says of the subgroup size, as arguments of pipelines and draws."""
-    return {
-        "subgroup_size": case.required(capabilities),
-        "varying_subgroup_size": case.choice.varying,
-        "full_subgroups": case.full,
-    }
-
-
 def emptied(executor: Executor) -> Buffer:
     """Return the buffer of records, without any."""
     buffer = executor.buffer("sizes", 4 * (_HEAD + WORDS * MOST_RECORDS))
@@ -116,143 +112,156 @@ def recorded(buffer: Buffer) -> NDArray[np.uint32]:
     return buffer.read(np.uint32, _HEAD + WORDS * count)[_HEAD:].reshape(count, WORDS)
 
 
-def _observe_compute(executor: Executor, case: SizeAxes) -> list[Seen]:
+def _observe_workgroups(executor: Executor, case: SizeAxes) -> list[Seen]:
+    """Run compute, task or mesh shaders of each shape; the latter start no mesh shaders, and draw nothing."""
+    stage = case.stage
+    command: dict[str, Any] = {"groups": WORKGROUPS, "push": {"first_group": 0}}
+    others = {}
+    if stage != "compute":
+        command = {"groups": WORKGROUPS, "size": (SIDE, SIDE)}
+        others["fragment"] = WHITE
+    if stage == "task":
+        others["mesh"] = EMPTY_MESH
     seen = []
-    for shape in shapes(case, "compute", executor.capabilities):
-        module = executor.compile(workgroup_shader("compute", shape), stage="compute", target=case.target)
+    for shape in shapes(case, stage, executor.capabilities):
+        module = executor.compile(workgroup_shader(stage, shape), stage=stage, target=case.target)
         buffer = emptied(executor)
-        control = control_of(case, executor.capabilities)
-        with executor.device.pipeline(module, **control) as pipeline, pipeline.bind({0: buffer}) as bound:
-            bound.dispatch((WORKGROUPS, 1, 1), {"first_group": 0}, timeout=executor.timeout)
-        seen.append(Seen("compute", recorded(buffer), WORKGROUPS * prod(shape), shape, WORKGROUPS))
+        control = case.control(executor.capabilities)
+        run_around(executor, stage, module, Around(others, command), {0: buffer}, **control)
+        seen.append(Seen(stage, recorded(buffer), WORKGROUPS * prod(shape), shape, WORKGROUPS))
     return seen
-
-
-def _observe_mesh(executor: Executor, case: SizeAxes) -> list[Seen]:
-    """Run task or mesh shaders of each shape; they start no mesh shaders, and draw nothing."""
-    seen = []
-    for shape in shapes(case, case.stage, executor.capabilities):
-        observed = executor.compile(workgroup_shader(case.stage, shape), stage=case.stage, target=case.target)
-        stages: dict[str, Any] = {case.stage: observed}
-        if case.stage == "task":
-            stages["mesh"] = executor.plain(EMPTY_MESH, "mesh")
-        buffer = emptied(executor)
-        executor.device.draw(
-            executor.plain(WHITE, "fragment"),
-            (SIDE, SIDE),
-            {0: buffer},
-            **stages,
-            groups=WORKGROUPS,
-            timeout=executor.timeout,
-            **control_of(case, executor.capabilities),
-        )
-        seen.append(Seen(case.stage, recorded(buffer), WORKGROUPS * prod(shape), shape, WORKGROUPS))
-    return seen
-
-
-def _pipeline_stages(observed: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the stages of the pipeline that observes some."""
-    stages = {"vertex", "fragment", *observed}
-    if any(stage.startswith("tessellation") for stage in observed):
-        stages |= {"tessellation_control", "tessellation_evaluation"}
-    return tuple(stage for stage in NUMBERS if stage in stages)
 
 
 def _observe_graphics(executor: Executor, case: SizeAxes) -> list[Seen]:
     """Draw as many points as the target has pixels, or one triangle where fragments alone are observed."""
     observed = STAGES[case.stage].observed
-    stages = _pipeline_stages(observed)
+    wanted = {"vertex", "fragment", *observed}
+    if any(stage.startswith("tessellation") for stage in observed):
+        wanted |= {"tessellation_control", "tessellation_evaluation"}
+    stages = [stage for stage in NUMBERS if stage in wanted]
     sources = graphics_shaders(
         stages,
         observed,
         framebuffer=case.framebuffer,
         point_size=_POINT_SIZE in executor.capabilities.features,
     )
-    modules: dict[str, Any] = {
+    modules = {
         stage: executor.compile(source, stage=stage, target=case.target)
         if stage in observed
         else executor.plain(source, stage)
         for stage, source in sources.items()
     }
-    fragment = modules.pop("fragment")
-    given: dict[str, Any] = {"count": POINTS, "state": DrawState(topology="points")}
+    command: dict[str, Any] = {"size": (SIDE, SIDE), "count": POINTS, "state": DrawState(topology="points")}
+    least = {}
     if "tessellation_control" in modules:
-        pair = modules.pop("tessellation_control"), modules.pop("tessellation_evaluation")
-        given = {
-            "tessellation": pair,
-            "state": DrawState(patch_vertices=2),
-            "count": 2 * POINTS // (segments(observed) + 1),
-        }
+        patches = 2 * POINTS // (segments(observed) + 1)
+        command |= {"count": patches, "state": DrawState(patch_vertices=2)}
+        least["tessellation_control"] = patches
     buffer = None if case.framebuffer else emptied(executor)
-    result = executor.device.draw(
-        fragment,
-        (SIDE, SIDE),
-        {} if buffer is None else {0: buffer},
-        **modules,
-        **given,
-        timeout=executor.timeout,
-        **control_of(case, executor.capabilities),
-    )
+    bindings = {} if buffer is None else {0: buffer}
+    control = case.control(executor.capabilities)
+    result = run_stages(executor, observed[0], modules, command, bindings, **control)
     if buffer is None:
-        return [_from_pixels(observed[0], result)]
+        # Pixels that are as they were cleared have no record.
+        pixels = np.zeros((POINTS, WORDS), np.uint32)
+        pixels[:, :4], pixels[:, 4:8] = result["first"].reshape(-1, 4), result["mask"].reshape(-1, 4)
+        return [Seen(observed[0], pixels[pixels[:, 0] != 0], POINTS)]
     records = recorded(buffer)
-    least = {"tessellation_control": given["count"]} if "tessellation" in given else {}
     return [
         Seen(stage, records[records[:, 3] == NUMBERS[stage]], least.get(stage, POINTS)) for stage in observed
     ]
 
 
-def _from_pixels(stage: str, result: Any) -> Seen:
-    """Return the records of the pixels that are not as they were cleared."""
-    pixels = np.zeros((POINTS, WORDS), np.uint32)
-    pixels[:, :4], pixels[:, 4:8] = result["first"].reshape(-1, 4), result["mask"].reshape(-1, 4)
-    return Seen(stage, pixels[pixels[:, 0] != 0], POINTS)
-
-
-_TESSELLATION, _VERTEX_STORES = ("tessellationShader",), ("vertexPipelineStoresAndAtomics",)
-
-
-def _graphics(
-    name: str, observed: tuple[str, ...], features: tuple[str, ...], stores: tuple[str, ...]
-) -> StageRow:
-    alone = len(observed) == 1
-    return StageRow(name, observed, features, stores, False, alone, _observe_graphics)
-
-
-def _workgroups(name: str, features: tuple[str, ...], observe: Any) -> StageRow:
-    return StageRow(name, (name,), features, (), True, False, observe)
-
-
 def _observe_rays(executor: Executor, case: SizeAxes) -> list[Seen]:
-    control = control_of(case, executor.capabilities)
+    """Start a ray or a call, of the case's stage, for each launched invocation."""
+    interface, control = RAY_INTERFACES[case.stage](False), case.control(executor.capabilities)
     del control["full_subgroups"]
     buffer = emptied(executor)
     module = executor.compile(ray_shader(case.stage), stage=case.stage, target=case.target)
-    trace(executor, RAY_INTERFACES[case.stage](False).around, case.stage, module, {0: buffer}, **control)
-    return [Seen(case.stage, recorded(buffer), INVOCATIONS)]
+    run_around(executor, case.stage, module, interface.around, {0: buffer}, **control)
+    return [Seen(case.stage, recorded(buffer), interface.least)]
 
 
-def _rays(name: str) -> StageRow:
-    return StageRow(name, (name,), STAGE_FEATURES[name], (), False, False, _observe_rays)
+def _graphics(*observed: str, features: tuple[str, ...] = (), name: str = "") -> StageRow:
+    stores = tuple(dict.fromkeys(STAGE_NAMES[stage].store_feature for stage in observed))
+    alone = len(observed) == 1
+    return StageRow(name or observed[0], observed, features, stores, False, alone, _observe_graphics)
 
+
+_TESSELLATION, _GEOMETRY = "tessellationShader", "geometryShader"
 
 _ROWS = (
-    _workgroups("compute", (), _observe_compute),
-    _graphics("vertex", ("vertex",), (), _VERTEX_STORES),
-    _graphics("tessellation_control", ("tessellation_control",), _TESSELLATION, _VERTEX_STORES),
-    _graphics("tessellation_evaluation", ("tessellation_evaluation",), _TESSELLATION, _VERTEX_STORES),
-    _graphics("geometry", ("geometry",), ("geometryShader",), _VERTEX_STORES),
-    _graphics("fragment", ("fragment",), (), ("fragmentStoresAndAtomics",)),
-    _graphics(
-        "graphics",
-        PRIMITIVE_STAGES,
-        (*_TESSELLATION, "geometryShader"),
-        (*_VERTEX_STORES, "fragmentStoresAndAtomics"),
+    StageRow("compute", ("compute",), (), (), True, False, _observe_workgroups),
+    _graphics("vertex"),
+    _graphics("tessellation_control", features=(_TESSELLATION,)),
+    _graphics("tessellation_evaluation", features=(_TESSELLATION,)),
+    _graphics("geometry", features=(_GEOMETRY,)),
+    _graphics("fragment"),
+    _graphics(*PRIMITIVE_STAGES, features=(_TESSELLATION, _GEOMETRY), name="graphics"),
+    StageRow("task", ("task",), ("meshShader", "taskShader"), (), True, False, _observe_workgroups),
+    StageRow("mesh", ("mesh",), ("meshShader",), (), True, False, _observe_workgroups),
+    *(
+        StageRow(stage, (stage,), STAGE_FEATURES[stage], (), False, False, _observe_rays)
+        for stage in RAY_STAGES
     ),
-    _workgroups("task", ("meshShader", "taskShader"), _observe_mesh),
-    _workgroups("mesh", ("meshShader",), _observe_mesh),
-    *(_rays(stage) for stage in RAY_STAGES),
 )
 
 STAGES: dict[str, StageRow] = {row.name: row for row in _ROWS}
 """All rows by name."""
+
+
+# --- several dispatches -----------------------------------------------------------------------------------
+
+GROUPS = (1, 3, 2, 5, 1)
+"""Workgroups of the dispatches of one pipeline, one after another in one submission."""
+
+
+def local_sizes(case: SizeAxes, capabilities: Capabilities) -> list[int]:
+    """Return the sizes of 1-D workgroups that a case dispatches: powers of two, as the device allows."""
+    limits, control = capabilities.limits, capabilities.size_control
+    most = min(int(limits["maxComputeWorkGroupInvocations"]), int(limits["maxComputeWorkGroupSize"][0]))
+    if (required := case.required(capabilities)) is not None:
+        most = min(most, required * control.max_compute_workgroup_subgroups)
+    least = max(case.legal(capabilities)) if case.full else 1
+    most = min(most, MOST_RECORDS // sum(GROUPS))
+    return [1 << bit for bit in range(most.bit_length()) if least <= 1 << bit <= most]
+
+
+def verdict_of_dispatches(executor: Executor, case: SizeAxes) -> Verdict:
+    """Dispatch one pipeline of each local size several times, and judge each dispatch for itself."""
+    capabilities = executor.capabilities
+    seen: list[Seen] = []
+    for invocations in local_sizes(case, capabilities):
+        seen += _dispatched(executor, case, (invocations, 1, 1))
+    verdict = verdict_of_sizes(case, seen, capabilities)
+    constant = case.required(capabilities) is not None or not (case.choice.varying or case.spirv16)
+    if verdict.status is Status.PASS and constant and len({int(one.records[0, 0]) for one in seen}) > 1:
+        return Verdict(Status.FAIL, verdict.defined, 0, f"{verdict.detail} in dispatches of one size")
+    return verdict
+
+
+def _dispatched(executor: Executor, case: SizeAxes, shape: tuple[int, int, int]) -> list[Seen]:
+    module = executor.compile(workgroup_shader("compute", shape), stage="compute", target=case.target)
+    buffer = emptied(executor)
+    firsts = np.cumsum((0, *GROUPS))
+    control = case.control(executor.capabilities)
+    with executor.device.pipeline(module, **control) as pipeline, pipeline.bind({0: buffer}) as bound:
+        steps = [
+            Dispatch(bound, groups, {"first_group": int(first)})
+            for groups, first in zip(GROUPS, firsts[:-1], strict=True)
+        ]
+        with executor.device.sequence(steps) as sequence:
+            sequence.run(timeout=executor.timeout)
+    return [
+        Seen("compute", records, groups * prod(shape), shape, groups)
+        for groups, records in zip(GROUPS, _by_dispatch(recorded(buffer), firsts), strict=True)
+    ]
+
+
+def _by_dispatch(records: NDArray[np.uint32], firsts: NDArray[np.int64]) -> list[NDArray[np.uint32]]:
+    """Split the records by the dispatch that their workgroups, counted through all, belong to."""
+    number = np.searchsorted(firsts, records[:, 8].astype(np.int64), side="right") - 1
+    parts = [records[number == dispatch].copy() for dispatch in range(len(GROUPS))]
+    for part, first in zip(parts, firsts, strict=False):
+        part[:, 8] -= np.uint32(first)
+    return parts

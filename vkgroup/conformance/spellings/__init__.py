@@ -2,5 +2,5 @@
 
 Each case has the result of an operation of KHR_shader_subgroup, the *core*. A spelling is a table of what is
 written in the place of that operation. Programs, data and verdicts are those of
-`vkgroup.conformance.subgroup`, also for votes of quads (`vkgroup.conformance.quad_control.votes`).
+`vkgroup.conformance.subgroup`, also for votes of quads (`vkgroup.conformance.quad_control.family`).
 """

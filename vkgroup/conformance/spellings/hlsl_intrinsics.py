@@ -6,7 +6,7 @@ differ, the expression around the intrinsic makes up for it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 _INTEGERS = ("int", "uint")
@@ -72,10 +72,7 @@ def _of(name: str, core: str, definition: str, scalars: tuple[str, ...], *operan
 
 def _combining(name: str, core: str, definition: str, *, rounds: bool) -> Intrinsic:
     """Return a sum, product, least or greatest value."""
-    row = _of(name, core, definition, _NUMBERS)
-    return Intrinsic(
-        name, core, definition, row.call, row.types, data=("exact", "rounding") if rounds else ("exact",)
-    )
+    return replace(_of(name, core, definition, _NUMBERS), data=("exact", "rounding")[: 1 + rounds])
 
 
 def _equal_components() -> list[Intrinsic]:
@@ -107,77 +104,50 @@ _QUADS = ("q0", "q1", "q2", "q3", "dynamic")
 
 INTRINSICS: tuple[Intrinsic, ...] = (
     Intrinsic(
-        "WaveGetLaneCount",
-        "gl_SubgroupSize",
-        "the number of lanes of a wave",
-        "WaveGetLaneCount()",
+        "WaveGetLaneCount", "gl_SubgroupSize", "the number of lanes of a wave", "WaveGetLaneCount()",
         ("uint",),
     ),
     Intrinsic(
         "WaveGetLaneIndex", "gl_SubgroupInvocationID", "the lane's index", "WaveGetLaneIndex()", ("uint",)
     ),
     Intrinsic(
-        "WaveIsFirstLane",
-        "subgroupElect",
-        "true in the active lane with the smallest index alone",
-        "WaveIsFirstLane()",
-        ("bool",),
+        "WaveIsFirstLane", "subgroupElect", "true in the active lane with the smallest index alone",
+        "WaveIsFirstLane()", ("bool",),
     ),
     _of(
-        "WaveReadLaneFirst",
-        "subgroupBroadcastFirst",
-        "the value of the active lane of the smallest index",
+        "WaveReadLaneFirst", "subgroupBroadcastFirst", "the value of the active lane of the smallest index",
         _ANY,
     ),
     _of(
-        "WaveReadLaneAt",
-        "subgroupShuffle",
-        "the value of the lane of an index, which may differ between lanes",
-        _ANY,
+        "WaveReadLaneAt", "subgroupShuffle",
+        "the value of the lane of an index, which may differ between lanes", _ANY,
         *("last", "reverse", "dynamic", "data", "straddling"),
     ),
     Intrinsic(
-        "WaveActiveAnyTrue",
-        "subgroupAny",
-        "whether any active lane's is true",
-        "WaveActiveAnyTrue({0})",
+        "WaveActiveAnyTrue", "subgroupAny", "whether any active lane's is true", "WaveActiveAnyTrue({0})",
         ("bool",),
     ),
     Intrinsic(
-        "WaveActiveAllTrue",
-        "subgroupAll",
-        "whether all active lanes' are true",
-        "WaveActiveAllTrue({0})",
+        "WaveActiveAllTrue", "subgroupAll", "whether all active lanes' are true", "WaveActiveAllTrue({0})",
         ("bool",),
     ),
     Intrinsic(
-        "WaveActiveBallot",
-        "subgroupBallot",
-        "a bit for each lane, set in those that are active and true",
-        "WaveActiveBallot({0})",
-        ("bool",),
+        "WaveActiveBallot", "subgroupBallot", "a bit for each lane, set in those that are active and true",
+        "WaveActiveBallot({0})", ("bool",),
     ),
     Intrinsic(
-        "WaveActiveAllEqual",
-        "subgroupAllEqual",
-        "whether the value is the same in every active lane",
-        "WaveActiveAllEqual({0})",
-        _ANY,
+        "WaveActiveAllEqual", "subgroupAllEqual", "whether the value is the same in every active lane",
+        "WaveActiveAllEqual({0})", _ANY,
     ),
     *_equal_components(),
     Intrinsic(
-        "WaveActiveCountBits",
-        "subgroupAdd",
-        "in how many active lanes it is true, asked of each bit of a word",
-        "counted({0})",
-        ("uint",),
+        "WaveActiveCountBits", "subgroupAdd",
+        "in how many active lanes it is true, asked of each bit of a word", "counted({0})", ("uint",),
     ),
     Intrinsic(
-        "WavePrefixCountBits",
-        "subgroupExclusiveAdd",
+        "WavePrefixCountBits", "subgroupExclusiveAdd",
         "in how many active lanes with smaller indices it is true, asked of each bit of a word",
-        "counted_below({0})",
-        ("uint",),
+        "counted_below({0})", ("uint",),
     ),
     _of("WaveActiveBitAnd", "subgroupAnd", f"bitwise and {_EVERY_ACTIVE}", _INTEGERS),
     _of("WaveActiveBitOr", "subgroupOr", f"bitwise or {_EVERY_ACTIVE}", _INTEGERS),
@@ -190,17 +160,14 @@ INTRINSICS: tuple[Intrinsic, ...] = (
     _combining("WavePrefixProduct", "subgroupExclusiveMul", f"the product {_BELOW}", rounds=True),
     _of("QuadReadLaneAt", "subgroupQuadBroadcast", "the value of the quad's lane of an index", _ANY, *_QUADS),
     Intrinsic(
-        "QuadReadLaneAt",
-        "subgroupQuadSwapHorizontal",
+        "QuadReadLaneAt", "subgroupQuadSwapHorizontal",
         "the value of the quad's lane of an index that differs between lanes",
-        "{type}(QuadReadLaneAt({0}, (lane & 3u) ^ 1u))",
-        _vectors(_ANY),
-        operands=("across",),
+        "{type}(QuadReadLaneAt({0}, (lane & 3u) ^ 1u))", _vectors(_ANY), operands=("across",),
     ),
     _of("QuadReadAcrossX", "subgroupQuadSwapHorizontal", "the value of the lane beside it", _ANY),
     _of("QuadReadAcrossY", "subgroupQuadSwapVertical", "the value of the lane above or below it", _ANY),
     _of("QuadReadAcrossDiagonal", "subgroupQuadSwapDiagonal", "the value of the lane opposite to it", _ANY),
-)
+)  # fmt: skip
 """All uses of all intrinsics of Shader Model 6.0."""
 
 

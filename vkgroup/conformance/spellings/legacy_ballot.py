@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
-from functools import cache
 
 from vkgroup.compiler import Target
 from vkgroup.conformance import support
@@ -37,12 +36,18 @@ class LegacyBallotFamily(SubgroupFamily):
     """SPV_KHR_shader_ballot, SPV_KHR_subgroup_vote, GL_ARB_shader_ballot and GL_ARB_shader_group_vote."""
 
     name = "legacy_ballot"
+    categories = ("legacy_ballot",)
     batch, llvm_batch = 24, 12
     special_floats = False
 
     def cases(self) -> tuple[Case, ...]:
         """Return every case, stage by stage."""
-        return legacy_cases()
+        cases = [
+            case for stage in STAGES for older in OLDER.values() for case in _operation_cases(stage, older)
+        ]
+        forms = ("declared", "lowered")
+        cases += [Case("legacy_ballot", "compute", EXAMPLE, "", "", "", form=form) for form in forms]
+        return tuple(cases)
 
     def core(self, case: Case) -> Case:
         """Return the case of KHR_shader_subgroup that has the same result."""
@@ -108,7 +113,7 @@ class LegacyBallotFamily(SubgroupFamily):
             return super().judge(executor, cases)
         module = _compiled(executor, older_example.SOURCE, cases[0])
         results = executor.device.run(module, older_example.WORKGROUPS, {0: older_example.blank()})
-        return [older_example.judge(results[0], executor.capabilities.subgroup.size)] * len(cases)
+        return [older_example.verdict_on(results[0], executor.capabilities.subgroup.size)] * len(cases)
 
 
 def _compiled(executor: Executor, source: str, case: Case) -> Module:
@@ -142,13 +147,3 @@ def _operation_cases(stage: str, older: Older) -> Iterator[Case]:
                         yield case
                         if stage in WORKGROUP_STAGES and pattern == "all" and form == "declared":
                             yield from (replace(case, subgroup_size=size) for size in REQUIRED_SIZES)
-
-
-@cache
-def legacy_cases() -> tuple[Case, ...]:
-    """Return every case, stage by stage."""
-    cases = [case for stage in STAGES for older in OLDER.values() for case in _operation_cases(stage, older)]
-    cases += [
-        Case("legacy_ballot", "compute", EXAMPLE, "", "", "", form=form) for form in ("declared", "lowered")
-    ]
-    return tuple(cases)

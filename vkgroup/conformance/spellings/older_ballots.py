@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from vkgroup.conformance.intrinsics import instruction
+
 BALLOT, VOTE = "SPV_KHR_shader_ballot", "SPV_KHR_subgroup_vote"
 
 EXAMPLE = "dynamic_instances"
@@ -20,8 +22,6 @@ FORMS = {
 }
 """The forms in which a module reaches the device. The last reads an index that is no constant by another
 instruction."""
-
-_BALLOT_CAPABILITY, _VOTE_CAPABILITY = 4423, 4431
 
 _SCALARS = ("int", "uint", "float")
 _READ = _SCALARS + tuple(f"{prefix}vec{count}" for prefix in ("i", "u", "") for count in (2, 3, 4))
@@ -60,17 +60,14 @@ class Older:
         return self.core.startswith("gl_")
 
 
-def _instruction(
-    name: str, number: int, core: str, types: tuple[str, ...], result: str = "", second: str = ""
-) -> Older:
+def _instruction(name: str, core: str, types: tuple[str, ...], result: str = "", second: str = "") -> Older:
     """Return an instruction, declared through GL_EXT_spirv_intrinsics for each type."""
     vote = core in ("subgroupAll", "subgroupAny", "subgroupAllEqual")
-    extension, capability = (VOTE, _VOTE_CAPABILITY) if vote else (BALLOT, _BALLOT_CAPABILITY)
+    capability, extension = ("SubgroupVoteKHR", VOTE) if vote else ("SubgroupBallotKHR", BALLOT)
     function = "older" + name.removeprefix("OpSubgroup")
+    declared = instruction(name, capability, extension)
     declaration = "\n".join(
-        f'spirv_instruction(extensions = ["{extension}"], capabilities = [{capability}], id = {number}) '
-        f"{result or type_} {function}({type_} value{second});"
-        for type_ in types
+        f"{declared} {result or type_} {function}({type_} value{second});" for type_ in types
     )
     call = f"{function}({{0}}, {{1}})" if second else f"{function}({{0}})"
     return Older(name, core, call, types, extension, declaration=declaration)
@@ -81,7 +78,7 @@ def _built_in(name: str, core: str, type_: str) -> Older:
 
     GLSL has it with 32-bit integers under the core's name alone; the number is the same.
     """
-    ballot = _instruction("OpSubgroupBallotKHR", 4421, "subgroupBallot", ("bool",), result="uvec4")
+    ballot = _instruction("OpSubgroupBallotKHR", "subgroupBallot", ("bool",), result="uvec4")
     call = f"({ballot.call.format('true')}, {core})"
     return Older(name, core, call, (type_,), declaration=ballot.declaration)
 
@@ -112,12 +109,12 @@ def _masks() -> list[Older]:
 
 
 _ROWS = (
-    _instruction("OpSubgroupBallotKHR", 4421, "subgroupBallot", ("bool",), result="uvec4"),
-    _instruction("OpSubgroupFirstInvocationKHR", 4422, "subgroupBroadcastFirst", _SCALARS),
-    _instruction("OpSubgroupReadInvocationKHR", 4432, "subgroupBroadcast", _SCALARS, second=", uint index"),
-    _instruction("OpSubgroupAllKHR", 4428, "subgroupAll", ("bool",)),
-    _instruction("OpSubgroupAnyKHR", 4429, "subgroupAny", ("bool",)),
-    _instruction("OpSubgroupAllEqualKHR", 4430, "subgroupAllEqual", ("bool",)),
+    _instruction("OpSubgroupBallotKHR", "subgroupBallot", ("bool",), result="uvec4"),
+    _instruction("OpSubgroupFirstInvocationKHR", "subgroupBroadcastFirst", _SCALARS),
+    _instruction("OpSubgroupReadInvocationKHR", "subgroupBroadcast", _SCALARS, second=", uint index"),
+    _instruction("OpSubgroupAllKHR", "subgroupAll", ("bool",)),
+    _instruction("OpSubgroupAnyKHR", "subgroupAny", ("bool",)),
+    _instruction("OpSubgroupAllEqualKHR", "subgroupAllEqual", ("bool",)),
     _built_in("SubgroupSize", "gl_SubgroupSize", "uint"),
     _built_in("SubgroupLocalInvocationId", "gl_SubgroupInvocationID", "uint"),
     *_masks(),

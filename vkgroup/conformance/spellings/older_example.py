@@ -1,8 +1,9 @@
 """The example of SPV_KHR_shader_ballot (issue 5): five ballots A to E, and what is promised of them.
 
-Dynamic instances are what the document replaces "lockstep" with. Only uniform control flow is sure to bring
-invocations together, so A and E name every invocation of the subgroup. B, C and D are executed in divergence:
-each names invocations that execute it together, itself among them. That B equals D is not promised.
+The document has dynamic instances in the place of "lockstep". Only uniform control flow guarantees that
+invocations are together, so A and E name every invocation of the subgroup. B, C and D are executed in
+divergent control flow: each names invocations that execute it together, the own one included. B need not
+equal D.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance import evidence
+from vkgroup.conformance.arrays import Flags
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.evidence import Fault
 from vkgroup.conformance.instances import unpack
+from vkgroup.conformance.intrinsics import instruction
 from vkgroup.results.record import Status
-
-Flags = NDArray[np.bool_]
 
 WORKGROUPS, LOCAL_SIZE = 4, 61
 INVOCATIONS = WORKGROUPS * LOCAL_SIZE
@@ -30,7 +31,7 @@ SOURCE = f"""#version 460
 // The example of SPV_KHR_shader_ballot. Binding 0: {WORDS} words of each invocation.
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_EXT_spirv_intrinsics : require
-spirv_instruction(extensions = ["SPV_KHR_shader_ballot"], capabilities = [4423], id = 4421)
+{instruction("OpSubgroupBallotKHR", "SubgroupBallotKHR", "SPV_KHR_shader_ballot")}
 uvec4 ballot(bool predicate);
 layout(local_size_x = {LOCAL_SIZE}) in;
 layout(std430, binding = 0) writeonly buffer Results {{ uint results[][{WORDS}]; }};
@@ -64,8 +65,8 @@ def blank() -> NDArray[np.uint32]:
     return np.zeros((INVOCATIONS, WORDS), np.uint32)
 
 
-def judge(results: NDArray[Any], size: int) -> Verdict:
-    """Judge what the example recorded.
+def verdict_on(results: NDArray[Any], size: int) -> Verdict:
+    """Return the verdict on what the example recorded.
 
     Parameters
     ----------
@@ -103,8 +104,8 @@ def _fault(
     name: str, masks: Flags, row: NDArray[Any], lane: NDArray[Any], active: Flags, size: int
 ) -> Fault | None:
     """Return what a ballot's masks, (invocations, 128), contradict; None if nothing."""
-    for one in np.unique(row[active]):
-        members = np.flatnonzero(active & (row == one))
+    for subgroup in np.unique(row[active]):
+        members = np.flatnonzero(active & (row == subgroup))
         there = np.zeros(128, np.bool_)
         there[lane[members]] = True
         ballots, least = masks[members], np.eye(128, dtype=np.bool_)[lane[members]]
@@ -112,7 +113,12 @@ def _fault(
         if words:
             rows = {
                 "invocation": map(str, members.tolist()),
-                "expected": [_between(one, there, name) for one in least],
+                "expected": [
+                    evidence.hex_of(there)
+                    if name in _UNIFORM
+                    else f"{evidence.hex_of(own)} … {evidence.hex_of(there)}"
+                    for own in least
+                ],
                 "got": [evidence.hex_of(mask) for mask in ballots],
             }
             most = np.broadcast_to(there[:size], (len(members), size))
@@ -131,12 +137,6 @@ def _fault(
     return None
 
 
-def _between(least: Flags, most: Flags, name: str) -> str:
-    """Return the lanes that a mask may name, as text."""
-    all_ = evidence.hex_of(most)
-    return all_ if name in _UNIFORM else f"{evidence.hex_of(least)} … {all_}"
-
-
 def _judged(name: str, ballots: Flags, there: Flags, lane: NDArray[Any]) -> tuple[str, Flags]:
     """Return what is wrong with the masks of one subgroup, (members, 128), and with whose."""
     others = np.any(ballots & ~there, axis=1)
@@ -146,9 +146,9 @@ def _judged(name: str, ballots: Flags, there: Flags, lane: NDArray[Any]) -> tupl
         return f"{name} names an invocation that does not execute it", others
     if not (own := ballots[np.arange(len(lane)), lane]).all():
         return f"{name} leaves out the invocation that executes it", ~own
-    place = {int(one): number for number, one in enumerate(lane)}
+    member_of = {int(own_lane): number for number, own_lane in enumerate(lane)}
     for number, mask in enumerate(ballots):
-        together = [place[int(other)] for other in np.flatnonzero(mask)]
+        together = [member_of[int(other)] for other in np.flatnonzero(mask)]
         if not np.all(ballots[together] == mask):
             return f"{name} differs between invocations that it says executed it together", (
                 np.arange(len(lane)) == number

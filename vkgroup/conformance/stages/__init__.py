@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from vkgroup.conformance.shapes import SHAPES
-from vkgroup.conformance.stages.base import GROUP_CELLS, LANES, TICKETS, Around, Recorded, Stage
-from vkgroup.conformance.stages.fragment import HEIGHT, WIDTH, FragmentStage
-from vkgroup.conformance.stages.framebuffer import FRAMEBUFFER, FRAMEBUFFER_STAGES, FramebufferStage
-from vkgroup.conformance.stages.graphics import INTERFACES
-from vkgroup.conformance.stages.rays import RAY_INTERFACES, SCENE
-from vkgroup.conformance.stages.ticketed import TicketStage
+from vkgroup.conformance.stages.base import GROUP_CELLS, LANES, Around, Recorded, Stage
+from vkgroup.conformance.stages.interfaces import INTERFACES, RAY_INTERFACES, SCENE
+from vkgroup.conformance.stages.pixels import (
+    FRAMEBUFFER,
+    FRAMEBUFFER_STAGES,
+    HEIGHT,
+    WIDTH,
+    FragmentStage,
+    FramebufferStage,
+)
+from vkgroup.conformance.stages.ticketed import TICKETS, TicketStage
 from vkgroup.conformance.stages.workgroups import WorkgroupStage
 from vkgroup.spec.stages import WORKGROUP_STAGES
 
@@ -21,6 +26,7 @@ __all__ = [
     "GROUP_CELLS",
     "HEIGHT",
     "LANES",
+    "RAY_INTERFACES",
     "SCENE",
     "TICKETED",
     "TICKETS",
@@ -40,28 +46,14 @@ TICKETED = INTERFACES | RAY_INTERFACES
 """The stages whose invocations are numbered by tickets, with their interfaces, whole or partial."""
 
 
-MakeStage = Callable[[str, str, bool], Stage]
-"""``(name, shape, partial)`` → the invocations of a batch, partial or whole."""
-
-
-def _fragments(name: str, shape: str, partial: bool) -> Stage:
-    return FragmentStage(WIDTH - partial, HEIGHT - partial)
-
-
-def _ticketed(name: str, shape: str, partial: bool) -> Stage:
-    return TicketStage(name, TICKETED[name](partial))
-
-
-def _workgroups(name: str, shape: str, partial: bool) -> Stage:
-    return WorkgroupStage(SHAPES[shape].local_size(partial), name)
-
-
-CLASSES: dict[str, MakeStage] = {
-    **dict.fromkeys(WORKGROUP_STAGES, _workgroups),
-    "fragment": _fragments,
-    **dict.fromkeys(TICKETED, _ticketed),
+CLASSES: dict[str, Callable[[str, str, bool], Stage]] = {
+    **dict.fromkeys(
+        WORKGROUP_STAGES, lambda name, shape, partial: WorkgroupStage(SHAPES[shape].local_size(partial), name)
+    ),
+    "fragment": lambda name, shape, partial: FragmentStage(WIDTH - partial, HEIGHT - partial),
+    **dict.fromkeys(TICKETED, lambda name, shape, partial: TicketStage(name, TICKETED[name](partial))),
 }
-"""Every stage that the suite judges, with the function that makes its class."""
+"""Every stage that the suite judges: ``(name, shape, partial)`` → the invocations of a batch."""
 
 
 def stage_of(name: str, shape: str, partial: bool) -> Stage:

@@ -1,4 +1,4 @@
-"""The interface of a stage: the invocations of a batch, their numbers and their places in the data.
+"""The base class of a stage: the invocations of a batch, their numbers and their places in the data.
 
 A stage says in GLSL and in NumPy how its invocations are numbered (`index`, where each keeps its record) and
 from which *place* in the data each takes its value. In workgroups the place is the invocation's own index.
@@ -10,14 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Indices = NDArray[np.int64]
-Flags = NDArray[np.bool_]
-Words = NDArray[np.uint32]
+from vkgroup.conformance.arrays import Indices, Words
 
 GROUP_CELLS = 256
 """Cells of barrier cases in a workgroup: subgroup times size, which workgroups of 128 stay below."""
@@ -25,11 +22,19 @@ GROUP_CELLS = 256
 LANES = 128
 """Lanes of the largest subgroup; so many places has each group of the data outside of workgroups."""
 
-TICKETS = 8
-"""The binding of the counter that numbers invocations where nothing else does."""
+_STORAGE = "layout(std430, binding = 1) writeonly buffer Outputs { uint outputs[]; };"
+"""GLSL of the outputs of a stage that may write to buffers."""
 
-STORAGE = "layout(std430, binding = 1) writeonly buffer Outputs { uint outputs[]; };"
-"""GLSL of the outputs where the stage may write to buffers."""
+GROUP_OF_BLOCK = """uint group = (block + (block >> 2) + (block >> 4) + (block >> 6)) & 3u;
+    uint turn = (block & ~3u) + group;
+    uint place = group * LANES + ((block & ~3u) + lane) % LANES;"""
+"""GLSL by which subgroups, which begin at blocks of four invocations, take turns with the groups of the data
+and begin at every fourth place of them; `group_of_block` and `Stage.places` are the same in NumPy."""
+
+
+def group_of_block(block: Indices) -> Indices:
+    """Return the group whose data the subgroups read: digits of the blocks' numbers, summed."""
+    return np.asarray((block + (block >> 2) + (block >> 4) + (block >> 6)) & 3)
 
 
 @dataclass(frozen=True)
@@ -63,34 +68,40 @@ class Around:
     Attributes
     ----------
     sources : GLSL of the other shaders by stage; a dispatch has none.
-    arguments : of the draw or the trace, by the names that `Device.draw` and `Device.trace` have for them.
+    arguments : of the command; see `vkgroup.conformance.pipelines.run_stages`.
     """
 
     sources: Mapping[str, str] = field(default_factory=dict)
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Stage(Protocol):
-    """The invocations of one batch."""
+class Stage:
+    """The invocations of one batch.
 
-    @property
-    def name(self) -> str:
-        """The shader stage."""
+    Attributes
+    ----------
+    name : the shader stage.
+    record_planes : planes of the record of lanes: lane, subgroup, subgroup size, and what `start` records.
+    cell_stride : cells of barrier cases from one group to the next; 0 where all count together.
+    """
+
+    name: str
+    record_planes: int = 3
+    cell_stride: int = 0
 
     @property
     def extensions(self) -> tuple[str, ...]:
         """GLSL extensions that the stage needs."""
+        return ()
 
     @property
     def declarations(self) -> str:
         """GLSL outside of `main`."""
+        raise NotImplementedError
 
     def storage(self, planes: int) -> str:
         """Return the GLSL that declares `outputs`, of so many planes of INVOCATIONS words."""
-
-    @property
-    def stride(self) -> int:
-        """INVOCATIONS in GLSL: words of a plane as the shader sees the outputs."""
+        return _STORAGE
 
     @property
     def start(self) -> str:
@@ -102,64 +113,53 @@ class Stage(Protocol):
         `turn`, one that varies from subgroup to subgroup; and `place`. What it records goes behind the first
         three planes of the outputs.
         """
+        raise NotImplementedError
 
     def finish(self, planes: int) -> str:
         """Return the GLSL that ends `main`."""
-
-    @property
-    def own_numbers(self) -> int:
-        """More than any `own`."""
-
-    @property
-    def record_planes(self) -> int:
-        """Planes of the record of lanes: lane, subgroup, subgroup size, and what `start` records."""
+        return ""
 
     @property
     def invocations(self) -> int:
         """Words of a plane."""
+        raise NotImplementedError
+
+    @property
+    def stride(self) -> int:
+        """INVOCATIONS in GLSL: words of a plane as the shader sees the outputs."""
+        return self.invocations
+
+    @property
+    def own_numbers(self) -> int:
+        """More than any `own`."""
+        return self.invocations
 
     @property
     def group_places(self) -> int:
         """Places of each of the `WORKGROUPS` groups of the data."""
+        return LANES
 
     def recorded(self, record: Words) -> Recorded:
         """Return who left a record, (record_planes, invocations)."""
+        raise NotImplementedError
+
+    def block(self, number: Indices) -> Indices:
+        """Return the block of four invocations at which the subgroups of these numbers begin."""
+        raise NotImplementedError
 
     def places(self, group: Indices, number: Indices, member: Indices) -> Indices:
         """Return the place of each lane, (rows, size), of subgroups (rows,) with members (rows, size)."""
+        first = self.block(number) & ~np.int64(3)
+        return np.asarray(group[:, None] * LANES + (first[:, None] + np.arange(member.shape[1])) % LANES)
 
     def cells(self, size: int) -> int:
         """Return how many cells barrier cases need for subgroups of a size."""
-
-    @property
-    def cell_stride(self) -> int:
-        """Cells of barrier cases between those of one group and the next; 0 where all count together."""
+        return self.invocations * size
 
     def subgroup_name(self, group: int, number: int) -> str:
         """Return a phrase for a subgroup."""
+        raise NotImplementedError
 
     def around(self, planes: int) -> Around:
-        """Return the pipeline in which the stage runs."""
-
-
-def none_unseen(count: int) -> Words:
-    """Return the ballots of invocations that all leave a record, (count, 4)."""
-    return np.zeros((count, 4), np.uint32)
-
-
-GROUP_OF_BLOCK = """uint group = (block + (block >> 2) + (block >> 4) + (block >> 6)) & 3u;
-    uint turn = (block & ~3u) + group;
-    uint place = group * LANES + ((block & ~3u) + lane) % LANES;"""
-"""GLSL by which subgroups, which begin at blocks of four invocations, take turns with the groups of the data
-and begin at every fourth place of them; `group_of_block` and `places_of_block` are the same in NumPy."""
-
-
-def group_of_block(block: Indices) -> Indices:
-    """Return the group whose data the subgroups read: digits of the blocks' numbers, summed."""
-    return np.asarray((block + (block >> 2) + (block >> 4) + (block >> 6)) & 3)
-
-
-def places_of_block(group: Indices, block: Indices, size: int) -> Indices:
-    """Return the places of all lanes of subgroups (rows,): (rows, size)."""
-    first = block & ~np.int64(3)
-    return np.asarray(group[:, None] * LANES + (first[:, None] + np.arange(size)) % LANES)
+        """Return the rest of the pipeline in which the stage runs."""
+        raise NotImplementedError

@@ -12,28 +12,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from vkgroup.conformance.arrays import Indices, Words
 from vkgroup.conformance.poison import POISON
-from vkgroup.conformance.stages.base import (
-    GROUP_OF_BLOCK,
-    LANES,
-    STORAGE,
-    TICKETS,
-    Around,
-    Indices,
-    Recorded,
-    Words,
-    group_of_block,
-    none_unseen,
-    places_of_block,
-)
-from vkgroup.conformance.stages.graphics import Interface
+from vkgroup.conformance.stages.base import GROUP_OF_BLOCK, LANES, Around, Recorded, Stage, group_of_block
+from vkgroup.conformance.stages.interfaces import BLOCK, Interface
 
-BLOCK = 4
-"""Own numbers of a block, which is what subgroups are taken to begin at when their data are chosen."""
+TICKETS = 8
+"""The binding of the counter that numbers invocations."""
 
 
 @dataclass(frozen=True)
-class TicketStage:
+class TicketStage(Stage):
     """Invocations numbered by tickets.
 
     A subgroup is known by the ticket of its first active lane, and reads the data of that lane's own number.
@@ -46,14 +35,8 @@ class TicketStage:
 
     name: str
     interface: Interface
-    record_planes: int = 4
-    group_places: int = LANES
-    cell_stride: int = 0
 
-    @property
-    def least(self) -> int:
-        """How many invocations there are at least."""
-        return self.interface.least
+    record_planes = 4
 
     @property
     def own_numbers(self) -> int:
@@ -68,22 +51,13 @@ class TicketStage:
     @property
     def invocations(self) -> int:
         """A quarter more than must be: room for those that a device runs again."""
-        return self.least * 5 // 4
-
-    @property
-    def stride(self) -> int:
-        """The same: planes lie in a buffer."""
-        return self.invocations
+        return self.interface.least * 5 // 4
 
     @property
     def declarations(self) -> str:
         """The counter of tickets, and the stage's interface."""
         tickets = f"layout(std430, binding = {TICKETS}) buffer Tickets {{ uint tickets; }};"
         return f"const uint LANES = {LANES}u;\n{tickets}\n{self.interface.layout}"
-
-    def storage(self, planes: int) -> str:
-        """Return a buffer."""
-        return STORAGE
 
     @property
     def start(self) -> str:
@@ -98,17 +72,14 @@ class TicketStage:
     {GROUP_OF_BLOCK}
     outputs[index + 3u * INVOCATIONS] = number;"""
 
-    def finish(self, planes: int) -> str:
-        """Return nothing."""
-        return ""
-
     def recorded(self, record: Words) -> Recorded:
         """Return those that drew a ticket."""
         index = np.flatnonzero(record[2] != POISON)
         lane, subgroup, size, number = record[:4, index].astype(np.int64)
-        wanted = f"{self.least} {self.interface.thing}"
+        least = self.interface.least
+        wanted = f"{least} {self.interface.thing}"
         faults = []
-        if len(index) < self.least:
+        if len(index) < least:
             faults.append(f"the stage ran {len(index)} times where it must run for {wanted}")
         if len(index) == self.invocations:
             faults.append(
@@ -116,20 +87,16 @@ class TicketStage:
                 "records"
             )
         group = group_of_block(number // BLOCK)
-        unseen = none_unseen(len(index))
+        unseen = np.zeros((len(index), 4), np.uint32)
         return Recorded(index, lane, subgroup, size, group, number, unseen, tuple(faults))
 
-    def places(self, group: Indices, number: Indices, member: Indices) -> Indices:
-        """Return places by lane."""
-        return places_of_block(group, number // BLOCK, member.shape[1])
-
-    def cells(self, size: int) -> int:
-        """Return cells for a subgroup at each ticket."""
-        return self.invocations * size
+    def block(self, number: Indices) -> Indices:
+        """Return the blocks of own numbers."""
+        return number // BLOCK
 
     def subgroup_name(self, group: int, number: int) -> str:
         """Name what the first active lane runs for."""
-        return f"subgroup from {self.interface.thing} number {number}"
+        return self.interface.subgroup_name(number)
 
     def around(self, planes: int) -> Around:
         """Return the pipeline."""

@@ -6,16 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from vkgroup.conformance.arrays import Indices, Words
 from vkgroup.conformance.shapes import WORKGROUPS
-from vkgroup.conformance.stages.base import (
-    GROUP_CELLS,
-    STORAGE,
-    Around,
-    Indices,
-    Recorded,
-    Words,
-    none_unseen,
-)
+from vkgroup.conformance.stages.base import GROUP_CELLS, Around, Recorded, Stage
 
 _EMPTY_FRAGMENT = "#version 460\nvoid main() {}"
 _EMPTY_MESH = """#version 460
@@ -26,7 +19,7 @@ void main() { SetMeshOutputsEXT(0u, 0u); }"""
 
 
 @dataclass(frozen=True)
-class WorkgroupStage:
+class WorkgroupStage(Stage):
     """Workgroups of one shape; each has data of another kind.
 
     Attributes
@@ -37,8 +30,8 @@ class WorkgroupStage:
 
     local_size: tuple[int, int, int]
     name: str = "compute"
-    record_planes: int = 3
-    cell_stride: int = GROUP_CELLS
+
+    cell_stride = GROUP_CELLS
 
     @property
     def group_places(self) -> int:
@@ -49,16 +42,6 @@ class WorkgroupStage:
     def invocations(self) -> int:
         """The invocations of the whole dispatch."""
         return WORKGROUPS * self.group_places
-
-    @property
-    def stride(self) -> int:
-        """The same: planes lie in a buffer."""
-        return self.invocations
-
-    @property
-    def own_numbers(self) -> int:
-        """As many as invocations."""
-        return self.invocations
 
     @property
     def extensions(self) -> tuple[str, ...]:
@@ -76,10 +59,6 @@ class WorkgroupStage:
         if self.name == "mesh":
             lines.append("layout(triangles, max_vertices = 3, max_primitives = 1) out;")
         return "\n".join(lines)
-
-    def storage(self, planes: int) -> str:
-        """Return a buffer."""
-        return STORAGE
 
     @property
     def start(self) -> str:
@@ -104,7 +83,7 @@ class WorkgroupStage:
         index = np.arange(self.invocations)
         lane, subgroup, size = record[:3].astype(np.int64)
         group = index // self.group_places
-        return Recorded(index, lane, subgroup, size, group, subgroup, none_unseen(len(index)))
+        return Recorded(index, lane, subgroup, size, group, subgroup, np.zeros((len(index), 4), np.uint32))
 
     def places(self, group: Indices, number: Indices, member: Indices) -> Indices:
         """Return the invocations themselves."""
@@ -119,10 +98,8 @@ class WorkgroupStage:
         return f"workgroup {group} subgroup {number}"
 
     def around(self, planes: int) -> Around:
-        """Return nothing, or what else a pipeline of mesh shaders has."""
-        if self.name == "compute":
-            return Around()
-        sources = {"fragment": _EMPTY_FRAGMENT}
+        """Return a dispatch, or the rest of a pipeline of mesh shaders."""
+        sources = {"fragment": _EMPTY_FRAGMENT} if self.name in ("task", "mesh") else {}
         if self.name == "task":
             sources["mesh"] = _EMPTY_MESH
         return Around(sources, {"groups": WORKGROUPS})

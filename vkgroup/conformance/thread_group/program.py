@@ -1,16 +1,16 @@
-"""From a batch of cases to a shader: what it reads, and what each invocation records where."""
+"""Program of a batch: its shader, the planes in which each invocation records, and the run on a device."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.recording import WRITE_NOTHING, Recorder
-from vkgroup.conformance.thread_group.case import ThreadGroupAxes
-from vkgroup.conformance.thread_group.flows import FLOWS, Flow
-from vkgroup.conformance.thread_group.observations import OBSERVATIONS
+from vkgroup.conformance.thread_group.cases import FLOWS, OBSERVATIONS, Flow, ThreadGroupAxes
 from vkgroup.spec.limits import LARGEST_WARP
 from vkgroup.spec.thread_group_operations import THREAD_GROUP_OPERATIONS
 from vkgroup.spec.types import TYPES
@@ -30,7 +30,7 @@ SLOT = ("executed", "active", "after")
 """Planes of each slot before the results: 1, and the ballots of the threads that execute it, in front of the
 results and behind them: a device may end helper threads in between, when no quad operation needs them."""
 
-_OPERANDS = {"one": 1, "two": 2}
+_OPERANDS = ("one", "two")
 
 _VALUES = 9
 """Numbers of each thread: four components of the swizzled value, four of the unswizzled one, and one whose
@@ -60,7 +60,7 @@ class Program:
     inputs : (LARGEST_WARP, 9) float32, the numbers of threads by their ids.
     """
 
-    entries: tuple[Entry, ...]
+    entries: list[Entry]
     stage: str
     flow: Flow
     coverage: str
@@ -76,14 +76,14 @@ class Program:
 
 def build(cases: list[ThreadGroupAxes], seed: int) -> Program:
     """Make the program of cases that share stage, flow and coverage."""
-    case, flow = cases[0], FLOWS[cases[0].flow]
+    first, flow = cases[0], FLOWS[cases[0].flow]
     entries, at = [], len(SLOT)
-    for one in cases:
-        entries.append(Entry(one, at, planes_of(one)))
+    for case in cases:
+        entries.append(Entry(case, at, len(_words(case))))
         at += entries[-1].planes
-    recorder = _recorder(case.stage, flow, at)
-    source = _source(recorder, flow, tuple(entries), at, seed)
-    return Program(tuple(entries), case.stage, flow, case.coverage, recorder, at, source, _inputs(seed))
+    recorder = _recorder(first.stage, flow, at)
+    source = _source(recorder, flow, entries, at, seed)
+    return Program(entries, first.stage, flow, first.coverage, recorder, at, source, _inputs(seed))
 
 
 def _recorder(stage: str, flow: Flow, slot_planes: int) -> Recorder:
@@ -97,13 +97,6 @@ def _recorder(stage: str, flow: Flow, slot_planes: int) -> Recorder:
     if stage == "vertex":
         return Recorder(stage, planes, (VERTICES,), zeroed)
     return Recorder(stage, planes, (WIDTH * HEIGHT,), zeroed, size=(WIDTH, HEIGHT))
-
-
-def planes_of(case: ThreadGroupAxes) -> int:
-    """Return how many words a case records."""
-    if case.operation in OBSERVATIONS:
-        return len(OBSERVATIONS[case.operation].code)
-    return TYPES[case.type].components if case.type else 1
 
 
 def _inputs(seed: int) -> NDArray[np.float32]:
@@ -140,14 +133,15 @@ def _observe(entry: Entry) -> str:
     case = entry.case
     lines = []
     if case.type:
-        operands = ", ".join(_operand(case.type, 4 * number) for number in range(_OPERANDS[case.operands]))
+        numbers = range(1 + _OPERANDS.index(case.operands))
+        operands = ", ".join(_operand(case.type, 4 * number) for number in numbers)
         lines.append(f"{case.type} found = {case.operation}({operands});")
     for number, word in enumerate(_words(case)):
         lines.append(f"record(base + {entry.at + number}u, {word});")
     return "{ " + " ".join(lines) + " }"
 
 
-def _source(recorder: Recorder, flow: Flow, entries: tuple[Entry, ...], slot_planes: int, seed: int) -> str:
+def _source(recorder: Recorder, flow: Flow, entries: list[Entry], slot_planes: int, seed: int) -> str:
     observe = "\n        ".join(_observe(entry) for entry in entries)
 
     def placed(code: str) -> str:
@@ -188,3 +182,28 @@ void main() {{
     {placed(flow.code)}
 }}
 """
+
+
+_CORNERS = {
+    "whole": ((-1.0, -1.0), (3.0, -1.0), (-1.0, 3.0)),
+    # The long edge runs through quads at every place that an edge can have in them.
+    "edge": ((-1.0, -1.0), (0.93, -1.0), (-1.0, 0.87)),
+}
+
+_PLAIN_FRAGMENT = """#version 430
+// Of points whose vertices are what is judged.
+layout(location = 0) out uint color;
+void main() { color = 1u; }
+"""
+
+
+def run(executor: Executor, program: Program) -> NDArray[np.uint32]:
+    """Run a program; return its outputs, (planes, invocations)."""
+    module = executor.compile(program.source, stage=program.stage, dialect="gl")
+    draw: dict[str, Any] = {}
+    if program.stage == "vertex":
+        draw["fragment"] = executor.compile(_PLAIN_FRAGMENT, stage="fragment", dialect="gl")
+    elif program.stage == "fragment":
+        draw["vertices"] = {"position": np.array(_CORNERS[program.coverage], np.float32)}
+    words, _ = program.recorder.run(executor, module, **draw)
+    return words

@@ -5,22 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vkgroup.conformance import evidence
+from vkgroup.conformance.arrays import Flags, Indices, Words
 from vkgroup.conformance.evidence import Fault
 from vkgroup.conformance.instances import lane_faults
 from vkgroup.conformance.poison import POISON
 from vkgroup.conformance.thread_group.program import RECORD, Program
-
-Words = NDArray[np.uint32]
-Flags = NDArray[np.bool_]
-Indices = NDArray[np.int64]
-
-
-def bits_of(mask: Words, size: int) -> Flags:
-    """Return the bits of masks (n,) as (n, size)."""
-    return np.asarray(mask[:, None] >> np.arange(size, dtype=np.uint32) & 1 == 1)
 
 
 @dataclass(frozen=True)
@@ -70,6 +61,11 @@ class Executions:
         return np.asarray(others & (self.left_out & ~self.expected).any(axis=1))
 
 
+def _bits_of(mask: Words, size: int) -> Flags:
+    """Return the bits of masks (n,) as (n, size)."""
+    return np.asarray(mask[:, None] >> np.arange(size, dtype=np.uint32) & 1 == 1)
+
+
 def layout_faults(program: Program, outputs: Words, size: int) -> list[str]:
     """Return what contradicts itself in where invocations say they are; empty if nothing does."""
     recorded = outputs[0] == 1
@@ -92,8 +88,8 @@ def executions(program: Program, outputs: Words, slot: int, size: int) -> Execut
     lane = outputs[1, index].astype(np.int64)
     company = _company(outputs)[index]
     quad = np.arange(size) // 4 == lane[:, None] // 4
-    helper = quad & ~bits_of(company, size) & (program.stage == "fragment")
-    present = bits_of(outputs[4, index], size)
+    helper = quad & ~_bits_of(company, size) & (program.stage == "fragment")
+    present = _bits_of(outputs[4, index], size)
     mask = outputs[at + 1, index]
     return Executions(
         slot=slot,
@@ -102,7 +98,7 @@ def executions(program: Program, outputs: Words, slot: int, size: int) -> Execut
         warp=outputs[3, index].astype(np.int64),
         company=company,
         mask=mask,
-        active=bits_of(mask, size),
+        active=_bits_of(mask, size),
         ended=mask & ~outputs[at + 2, index],
         helper=helper,
         left_out=helper & ~present,
@@ -158,7 +154,7 @@ def _company_fault(program: Program, executed: Executions) -> Fault | None:
             words = f"uniform control flow parted 0x{recorded:x} from 0x{company:x}"
         else:
             continue
-        return _fault(executed, words, keys.index(key), np.array([one == key for one in keys]))
+        return _fault(executed, words, keys.index(key), np.array([other == key for other in keys]))
     return None
 
 

@@ -146,7 +146,7 @@ def record(executor: Executor, request: Record) -> Result:
     if verdict.lanes is not None:
         data["lanes"] = lanes.write(files, verdict.lanes, tap.steps)
         data["specification"] = lanes.specification(verdict.lanes)
-    result = _result(case, verdict)
+    result = verdict.result(case.name, 0.0)
     folders.write(folder, data | {"result": result.to_json()})
     return result
 
@@ -159,13 +159,6 @@ def _judged(executor: Executor, family: str, case: Any) -> Verdict:
         raise
     except VkgroupError as error:
         return Verdict(Status.FAIL, 0, 0, f"{type(error).__name__}: {error}")
-
-
-def _result(case: Any, verdict: Verdict) -> Result:
-    """Return a verdict as a result."""
-    return Result(
-        case.name, verdict.status, 0.0, verdict.defined, verdict.undefined, verdict.detail, verdict.evidence
-    )
 
 
 def repeat(executor: Executor, request: Repeat) -> Repeated:
@@ -195,7 +188,7 @@ def repeat(executor: Executor, request: Repeat) -> Repeated:
             return Repeated(tuple(outputs), judged, unsupported=tuple(lacking))
         verdict = _judged(repeating, request.family, case)
         repeating.close()
-        result = _result(case, verdict)
+        result = verdict.result(case.name, 0.0)
         return Repeated(tuple(outputs), judged, result, repeating.taken, repeating.compiled)
     except Unsupported as error:
         return Repeated(tuple(outputs), unsupported=error.missing or (str(error),))

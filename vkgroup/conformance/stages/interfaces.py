@@ -1,14 +1,18 @@
-"""Vertex, tessellation and geometry shaders: the smallest pipeline in which each runs thousands of times."""
+"""Stages of draws and of ray tracing: the smallest pipeline in which each runs thousands of times."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial as with_arguments
 
 from vkgroup.conformance.stages.base import Around
 from vkgroup.dispatch import DrawState
 
 POINTS = DrawState(topology="points")
+
+BLOCK = 4
+"""Own numbers of a block: data are chosen as if subgroups began at blocks."""
 
 LEAST = 2048
 """Invocations of a whole draw."""
@@ -51,6 +55,10 @@ class Interface:
     opening: str
     around: Around
     extensions: tuple[str, ...] = ()
+
+    def subgroup_name(self, number: int) -> str:
+        """Return a phrase for the subgroup whose first active lane has an own number."""
+        return f"subgroup from {self.thing} number {number}"
 
 
 def _vertex(partial: bool) -> Interface:
@@ -130,5 +138,57 @@ INTERFACES: dict[str, Callable[[bool], Interface]] = {
     "tessellation_control": _control,
     "tessellation_evaluation": _evaluation,
     "geometry": _geometry,
+}
+"""Stage → its interface, whole or partial."""
+
+SCENE = 9
+"""The binding of the acceleration structure."""
+
+_SIZES = {False: (64, 32), True: (61, 33)}
+"""Launched invocations in x and y, whole and partial."""
+
+_RAY_HEAD = "#version 460\n#extension GL_EXT_ray_tracing : require\n"
+_PAYLOAD = "layout(location = 0) rayPayloadInEXT uint payload;"
+
+_RAYS = f"""{_RAY_HEAD}layout(binding = {SCENE}) uniform accelerationStructureEXT scene;
+layout(location = 0) rayPayloadEXT uint payload;
+void main() {{ // A ray along z for each place of the unit square.
+    vec2 at = (vec2(gl_LaunchIDEXT.xy) + 0.5) / vec2(gl_LaunchSizeEXT.xy);
+    vec3 from = vec3(at, -1.0), to = vec3(0.0, 0.0, 1.0);
+    traceRayEXT(scene, gl_RayFlagsNoneEXT, 0xFFu, 0u, 0u, 0u, from, 0.0, to, 100.0, 0);
+}}"""
+
+_CALLS = f"""{_RAY_HEAD}layout(location = 0) callableDataEXT uint number;
+void main() {{ executeCallableEXT(0u, 0); }}"""
+
+_MISS = f"{_RAY_HEAD}{_PAYLOAD}\nvoid main() {{}}"
+
+# Stage of ray tracing → its declarations, the other shaders, and the scene that its rays meet.
+_RAY_STAGES: dict[str, tuple[str, dict[str, str], str]] = {
+    "raygen": ("", {}, ""),
+    "any_hit": (_PAYLOAD, {"raygen": _RAYS, "miss": _MISS}, "triangle"),
+    "closest_hit": (_PAYLOAD, {"raygen": _RAYS, "miss": _MISS}, "opaque"),
+    "miss": (_PAYLOAD, {"raygen": _RAYS}, "nothing"),
+    "intersection": ("", {"raygen": _RAYS, "miss": _MISS}, "box"),
+    "callable": ("layout(location = 0) callableDataInEXT uint number;", {"raygen": _CALLS}, ""),
+}
+
+
+def _rays(stage: str, partial: bool) -> Interface:
+    width, height = _SIZES[partial]
+    layout, sources, scene = _RAY_STAGES[stage]
+    return Interface(
+        "rays" if scene else "launched invocations",
+        f"gl_LaunchIDEXT.y * {width}u + gl_LaunchIDEXT.x",
+        width * height,
+        layout,
+        "",
+        Around(sources, {"size": (width, height), "scene": scene}),
+        ("GL_EXT_ray_tracing",),
+    )
+
+
+RAY_INTERFACES: dict[str, Callable[[bool], Interface]] = {
+    stage: with_arguments(_rays, stage) for stage in _RAY_STAGES
 }
 """Stage → its interface, whole or partial."""

@@ -1,9 +1,9 @@
-"""Stages that may not write to buffers: each invocation's results go to a pixel of its own.
+"""The fragment stage, and stages that may not write to buffers: each invocation has a pixel.
 
 Vulkan leaves stores and atomics outside of compute shaders to two features, `vertexPipelineStoresAndAtomics`
 and `fragmentStoresAndAtomics`. Without them a shader still has outputs. Each invocation collects its record
 in a variable, which travels by flat outputs to the fragment shader, and from there to the attachments, four
-words to each. That no stage runs twice is not promised: whose pixel has been drawn over is then missing.
+words to each. No stage is promised to run once only: the record of a pixel that is drawn over is missing.
 """
 
 from __future__ import annotations
@@ -14,20 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from vkgroup.conformance.arrays import Indices, Words
 from vkgroup.conformance.poison import POISON
-from vkgroup.conformance.stages.base import (
-    GROUP_OF_BLOCK,
-    LANES,
-    Around,
-    Indices,
-    Recorded,
-    Words,
-    group_of_block,
-    places_of_block,
-)
-from vkgroup.conformance.stages.fragment import HEIGHT, QUAD, WIDTH, quad_of
-from vkgroup.conformance.stages.graphics import GRID, INTERFACES, PIXEL, Interface
-from vkgroup.conformance.stages.ticketed import BLOCK
+from vkgroup.conformance.stages.base import GROUP_OF_BLOCK, LANES, Around, Recorded, Stage, group_of_block
+from vkgroup.conformance.stages.interfaces import BLOCK, GRID, INTERFACES, PIXEL, Interface
+
+WIDTH, HEIGHT = 32, 16
+"""Pixels of a whole target of fragment cases; partial ones lack a column and a row."""
 
 FRAMEBUFFER = "framebuffer"
 """The shape of cases whose results go to the framebuffer."""
@@ -35,17 +28,85 @@ FRAMEBUFFER = "framebuffer"
 FRAMEBUFFER_STAGES = (*INTERFACES, "fragment")
 """The stages that have such cases."""
 
-RECORD_PLANES = 3
-"""Lane, subgroup and size."""
-
-WORDS = 4
+_WORDS = 4
 """Words of an attachment."""
 
 _HEAD = "#version 460\n"
 
+_QUAD = "uint block = subgroup / (2u * WIDTH) * (WIDTH / 2u) + subgroup % WIDTH / 2u;"
+"""GLSL of `quad_of`."""
+
+_OWN = "uint(gl_FragCoord.y) * WIDTH + uint(gl_FragCoord.x)"
+
+_DECLARATIONS = f"const uint WIDTH = {WIDTH}u;\nconst uint LANES = {LANES}u;"
+"""The width of the grid in which pixels are counted, which has room for helper invocations."""
+
+
+def quad_of(pixel: Indices) -> Indices:
+    """Return the number of a pixel's quad, counted along the rows of quads."""
+    return np.asarray(pixel // (2 * WIDTH) * (WIDTH // 2) + pixel % WIDTH // 2)
+
+
+def _name_of(pixel: int) -> str:
+    return f"subgroup from pixel ({pixel % WIDTH}, {pixel // WIDTH})"
+
+
+@dataclass(frozen=True)
+class FragmentStage(Stage):
+    """Pixels under one triangle that covers the whole target.
+
+    A subgroup is known by the pixel of its first active lane, which all its invocations learn at the start.
+    Subgroups take turns with the groups of the data and begin at every fourth place of them.
+
+    Attributes
+    ----------
+    width, height : the target's; the pixels of a partial one make incomplete quads at its right and lower
+        edge, whose missing pixels are helper invocations (KHR_shader_subgroup: "If the neighbors of a
+        fragment are not covered by the primitive, fragment shader invocations will still be generated").
+    """
+
+    width: int
+    height: int
+
+    name = "fragment"
+    record_planes = 7
+    invocations = WIDTH * HEIGHT
+    declarations = _DECLARATIONS
+
+    @property
+    def start(self) -> str:
+        """Numbers from the pixels; beside the record of lanes it keeps who is a helper invocation."""
+        return f"""uint index = {_OWN};
+    uint own = index;
+    uint subgroup = subgroupBroadcastFirst(index);
+    {_QUAD}
+    {GROUP_OF_BLOCK}
+    uvec4 helpers = subgroupBallot(gl_HelperInvocation);
+    for (uint word = 0u; word < 4u; ++word) outputs[index + (3u + word) * INVOCATIONS] = helpers[word];"""
+
+    def recorded(self, record: Words) -> Recorded:
+        """Return the pixels of the target."""
+        y, x = np.divmod(np.arange(self.invocations), WIDTH)
+        index = np.flatnonzero((x < self.width) & (y < self.height))
+        lane, subgroup, size = record[:3, index].astype(np.int64)
+        group = group_of_block(quad_of(subgroup))
+        return Recorded(index, lane, subgroup, size, group, subgroup, record[3:7, index].T)
+
+    def block(self, number: Indices) -> Indices:
+        """Return the quads."""
+        return quad_of(number)
+
+    def subgroup_name(self, group: int, number: int) -> str:
+        """Name the pixel of the first active lane."""
+        return _name_of(number)
+
+    def around(self, planes: int) -> Around:
+        """Return a draw of one triangle."""
+        return Around({}, {"size": (self.width, self.height)})
+
 
 def _blocks(planes: int) -> range:
-    return range(-(-planes // WORDS))
+    return range(-(-planes // _WORDS))
 
 
 def _declared(planes: int, direction: str, suffix: str = "", name: str = "record") -> str:
@@ -57,29 +118,13 @@ def _copied(planes: int, to: str, source: str) -> str:
     return " ".join(f"{to.format(k)} = {source.format(k)};" for k in _blocks(planes))
 
 
-def _fragment(planes: int) -> str:
-    """Return the fragment shader that writes what comes."""
-    return (
-        f"{_HEAD}{_declared(planes, 'flat in')}\n{_declared(planes, 'out', name='color')}\n"
-        f"void main() {{ {_copied(planes, 'color_{}', 'record_{}')} }}"
-    )
-
-
 @dataclass(frozen=True)
-class FramebufferStage:
-    """Invocations that each have a pixel.
-
-    Attributes
-    ----------
-    name : one of `FRAMEBUFFER_STAGES`.
-    """
+class FramebufferStage(Stage):
+    """Invocations of one of `FRAMEBUFFER_STAGES` that record in a pixel each."""
 
     name: str
-    extensions: tuple[str, ...] = ()
-    record_planes: int = RECORD_PLANES
-    stride: int = 1
-    group_places: int = LANES
-    cell_stride: int = 0
+
+    stride = 1
 
     @property
     def _interface(self) -> Interface:
@@ -96,34 +141,26 @@ class FramebufferStage:
         return self.size[0] * self.size[1]
 
     @property
-    def own_numbers(self) -> int:
-        """The same."""
-        return self.invocations
-
-    @property
     def declarations(self) -> str:
         """The interface of the stage."""
         if self.name == "fragment":
-            return f"const uint WIDTH = {WIDTH}u;\nconst uint LANES = {LANES}u;"
+            return _DECLARATIONS
         return f"const uint LANES = {LANES}u;\n{self._interface.layout}\n{PIXEL}"
 
     def storage(self, planes: int) -> str:
         """Return a variable, and the outputs that it leaves by."""
-        if self.name == "fragment":
-            leaving = _declared(planes, "out", name="color")
-        elif self.name == "tessellation_control":
-            leaving = _declared(planes, "flat out", "[]")
-        else:
-            leaving = _declared(planes, "flat out")
-        return f"uint outputs[{len(_blocks(planes)) * WORDS}];\n{leaving}"
+        direction, suffix, name = {
+            "fragment": ("out", "", "color"),
+            "tessellation_control": ("flat out", "[]", "record"),
+        }.get(self.name, ("flat out", "", "record"))
+        leaving = _declared(planes, direction, suffix, name)
+        return f"uint outputs[{len(_blocks(planes)) * _WORDS}];\n{leaving}"
 
     @property
     def start(self) -> str:
         """Numbers from the own number of the first active lane, which is that of a pixel."""
-        if self.name == "fragment":
-            own = "uint(gl_FragCoord.y) * WIDTH + uint(gl_FragCoord.x)"
-            block, opening = QUAD, ""
-        else:
+        own, block, opening = _OWN, _QUAD, ""
+        if self.name != "fragment":
             interface = self._interface
             own, block, opening = interface.own, f"uint block = subgroup / {BLOCK}u;", interface.opening
         return f"""for (uint i = 0u; i < outputs.length(); ++i) outputs[i] = 0u;
@@ -137,7 +174,8 @@ class FramebufferStage:
     def finish(self, planes: int) -> str:
         """Return the code that lets the record leave."""
         words = [
-            f"uvec4({', '.join(f'outputs[{WORDS * k + i}]' for i in range(WORDS))})" for k in _blocks(planes)
+            f"uvec4({', '.join(f'outputs[{_WORDS * k + i}]' for i in range(_WORDS))})"
+            for k in _blocks(planes)
         ]
         target = {"fragment": "color_{}", "tessellation_control": "record_{}[gl_InvocationID]"}
         lines = [f"{target.get(self.name, 'record_{}').format(k)} = {word};" for k, word in enumerate(words)]
@@ -156,16 +194,13 @@ class FramebufferStage:
         if self.name != "fragment":
             index = index[: self._interface.least]
         lane, subgroup, size = record[:3, index].astype(np.int64)
-        group = group_of_block(self._block(subgroup))
+        group = group_of_block(self.block(subgroup))
         unseen = np.full((len(index), 4), 0 if self.name == "fragment" else 0xFFFFFFFF, np.uint32)
         return Recorded(index, lane, subgroup, size, group, subgroup, unseen)
 
-    def _block(self, number: Indices) -> Indices:
+    def block(self, number: Indices) -> Indices:
+        """Return the quads of pixels, or blocks of own numbers."""
         return quad_of(number) if self.name == "fragment" else number // BLOCK
-
-    def places(self, group: Indices, number: Indices, member: Indices) -> Indices:
-        """Return places by lane."""
-        return places_of_block(group, self._block(number), member.shape[1])
 
     def cells(self, size: int) -> int:
         """Return none: barriers have no memory here."""
@@ -173,9 +208,7 @@ class FramebufferStage:
 
     def subgroup_name(self, group: int, number: int) -> str:
         """Name what the first active lane runs for."""
-        if self.name == "fragment":
-            return f"subgroup from pixel ({number % WIDTH}, {number // WIDTH})"
-        return f"subgroup from {self._interface.thing} number {number}"
+        return _name_of(number) if self.name == "fragment" else self._interface.subgroup_name(number)
 
     def around(self, planes: int) -> Around:
         """Return the pipeline that takes the records to the attachments."""
@@ -183,19 +216,25 @@ class FramebufferStage:
         if self.name == "fragment":
             return Around({}, arguments)
         around = self._interface.around
-        sources = dict(around.sources, fragment=_fragment(planes))
+        fragment = (
+            f"{_HEAD}{_declared(planes, 'flat in')}\n{_declared(planes, 'out', name='color')}\n"
+            f"void main() {{ {_copied(planes, 'color_{}', 'record_{}')} }}"
+        )
+        sources = dict(around.sources, fragment=fragment)
         if self.name == "tessellation_control":
             sources["tessellation_evaluation"] = _passing_evaluation(planes)
         return Around(sources, {**around.arguments, **arguments})
 
-    def words(self, found: Mapping[Any, Any], planes: int) -> Words:
+    def words(self, attachments: Mapping[Any, Any], planes: int) -> Words:
         """Return the outputs as a buffer would hold them, (planes × invocations,), of attachments (h, w, 4).
 
         Pixels without a record are poisoned; what they say of slots stays zero: not executed.
         """
-        colors = [np.asarray(found[f"color_{k}"]).reshape(self.invocations, WORDS) for k in _blocks(planes)]
+        colors = [
+            np.asarray(attachments[f"color_{k}"]).reshape(self.invocations, _WORDS) for k in _blocks(planes)
+        ]
         words = np.ascontiguousarray(np.concatenate(colors, axis=1).T[:planes])
-        words[:RECORD_PLANES, words[2] == 0] = POISON
+        words[: self.record_planes, words[2] == 0] = POISON
         return words.ravel()
 
 

@@ -1,0 +1,230 @@
+"""Cases of NV_shader_thread_group: axes, control flow, observations and sentences.
+
+Unlike the patterns of subgroup operations, each control flow depends on the thread's id alone. So it is known
+for helper threads as well, which leave no record, whether they execute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vkgroup.conformance.family import TableCase
+from vkgroup.spec.thread_group_operations import THREAD_GROUP_OPERATIONS
+
+Executes = Callable[[Any], Any]
+"""Whether threads execute, by their ids."""
+
+
+@dataclass(frozen=True)
+class Flow:
+    """One way in which some threads of a warp execute an instruction and others do not.
+
+    Attributes
+    ----------
+    name : its part in the name of a case.
+    sentence : completes "… is executed".
+    code : GLSL, with ``@OBSERVE(slot)`` where the results are recorded.
+    executes : for each slot, which threads record into it.
+    uniform : all threads of a warp must be there together.
+    partial : workgroups are no multiple of a warp.
+    fragment : only fragment shaders can have it.
+    demotes : a thread that leaves may go on as a helper thread: OpKill, which discard becomes, may behave as
+        OpDemoteToHelperInvocation (Vulkan 1.3, "Fragment Shader Termination").
+    function : GLSL outside of `main`; it may have the places of observation.
+    """
+
+    name: str
+    sentence: str
+    code: str
+    executes: tuple[Executes, ...]
+    uniform: bool = False
+    partial: bool = False
+    fragment: bool = False
+    demotes: bool = False
+    function: str = ""
+
+    def executing(self, slot: int, size: int) -> NDArray[np.bool_]:
+        """Return which threads of a warp execute a slot, (size,)."""
+        thread = np.arange(size)
+        return np.broadcast_to(np.asarray(self.executes[slot](thread), np.bool_), (size,))
+
+
+def _if(name: str, sentence: str, glsl: str, executes: Executes) -> Flow:
+    return Flow(name, sentence, f"if ({glsl}) {{ @OBSERVE(0u) }}", (executes,))
+
+
+def _trip(number: int) -> Executes:
+    return lambda t: number < 1 + t // 4 % 2 + t % 11 // 10
+
+
+_FLOWS = (
+    Flow("all", "by all threads", "@OBSERVE(0u)", (lambda t: t >= 0,), uniform=True),
+    Flow("partial", "by all threads of warps that are not full", "@OBSERVE(0u)", (lambda t: t >= 0,),
+         uniform=True, partial=True),
+    _if("odd", "by threads with odd ids, so that every quad is divergent", "(lane & 1u) == 1u",
+        lambda t: t & 1),
+    _if("first_quads", "by the lower half of a warp, in whole quads", "lane < 16u && (lane & 4u) == 0u",
+        lambda t: (t < 16) & (t & 4 == 0)),
+    _if("one_missing", "by three threads of each quad", "(lane & 3u) != 3u", lambda t: t & 3 != 3),
+    _if("some_divergent", "by all but every seventh thread, so that some quads are divergent",
+        "lane % 7u != 5u", lambda t: t % 7 != 5),
+    _if("one_thread", "by one thread of each warp", "lane == 2u", lambda t: t == 2),
+    Flow(
+        "both_arms", "in both arms of a branch that parts quads from quads and pairs from pairs",
+        "if ((lane & 4u) == 0u || (lane & 2u) == 0u && lane > 8u) { @OBSERVE(0u) } else { @OBSERVE(1u) }", (
+            lambda t: (t & 4 == 0) | ((t & 2 == 0) & (t > 8)),
+            lambda t: ~((t & 4 == 0) | ((t & 2 == 0) & (t > 8))),
+        ),
+    ),
+    Flow(
+        "loop", "in a loop that whole quads and single threads leave at different times",
+        "for (uint trip = 0u; trip < 1u + lane / 4u % 2u + lane % 11u / 10u; ++trip) { @OBSERVE(trip) }",
+        tuple(_trip(number) for number in range(3)),
+    ),
+    Flow("early_return", "after some threads have returned", "if (lane % 6u == 1u) return;\n    @OBSERVE(0u)",
+         (lambda t: t % 6 != 1,)),
+    Flow(
+        "in_function", "in a function from which some threads return early, called in a branch",
+        "if ((lane & 8u) == 0u) { observed(); }", (lambda t: (t & 8 == 0) & (t % 5 != 3),),
+        function="void observed() {\n    if (lane % 5u == 3u) return;\n    @OBSERVE(0u)\n}",
+    ),
+    Flow("discard", "after some fragments were discarded", "if (lane % 6u == 1u) discard;\n    @OBSERVE(0u)",
+         (lambda t: t % 6 != 1,), fragment=True, demotes=True),
+)  # fmt: skip
+
+FLOWS: dict[str, Flow] = {flow.name: flow for flow in _FLOWS}
+"""All flows by name, in the order in which cases are listed."""
+
+
+@dataclass(frozen=True)
+class Observation:
+    """A rule of the document that can be observed beside the values of its variables and functions.
+
+    Attributes
+    ----------
+    name : its part in the name of a case.
+    sentence : what it is, to begin the case's sentence.
+    code : GLSL expressions of type uint that are recorded.
+    stages : the stages in which it can be observed.
+    uniform : whether it can be observed in uniform control flow alone.
+    """
+
+    name: str
+    sentence: str
+    code: tuple[str, ...]
+    stages: tuple[str, ...] = ("fragment",)
+    uniform: bool = True
+
+
+RELATIONS = ("Le", "Lt", "Ge", "Gt", "Eq")
+"""The relations of the masks of threads, in the order in which they are observed."""
+
+_X, _Y = "gl_FragCoord.x", "gl_FragCoord.y"
+
+_OBSERVATIONS = (
+    Observation(
+        "arrangement",
+        "The places of threads 4N to 4N + 3, (x, y), (x + 1, y), (x, y + 1) and (x + 1, y + 1), as in a "
+        "framebuffer object", ("gl_ThreadInWarpNV & 3u", f"uint({_X}) & 1u", f"uint({_Y}) & 1u"),
+    ),
+    Observation(
+        "neighbour_x", "The pixel that quadSwizzleXNV reads, the neighbour in x",
+        (f"floatBitsToUint(quadSwizzleXNV({_X}))", f"floatBitsToUint(quadSwizzleXNV({_Y}))"),
+    ),
+    Observation(
+        "neighbour_y", "The pixel that quadSwizzleYNV reads, the neighbour in y",
+        (f"floatBitsToUint(quadSwizzleYNV({_X}))", f"floatBitsToUint(quadSwizzleYNV({_Y}))"),
+    ),
+    Observation(
+        "helpers", "gl_HelperThreadNV of all four threads of a quad, as quadSwizzles tell",
+        tuple(f"uint(quadSwizzle{thread}NV(gl_HelperThreadNV ? 1.0 : 0.0))" for thread in range(4)),
+    ),
+    Observation(
+        "helper_derivatives", "dFdx and dFdy of what helper threads compute", (
+            "floatBitsToUint(dFdx(float(lane & 1u) * 3.0))",
+            "floatBitsToUint(dFdy(float(lane >> 1 & 1u) * 5.0))",
+        ),
+    ),
+    Observation(
+        "masks_of_active",
+        "A mask ANDed with the active threads, as the document advises where activity matters,",
+        tuple(f"gl_Thread{relation}MaskNV & activeThreadsNV()" for relation in RELATIONS),
+        stages=("compute", "vertex", "fragment"), uniform=False,
+    ),
+)  # fmt: skip
+
+OBSERVATIONS: dict[str, Observation] = {observation.name: observation for observation in _OBSERVATIONS}
+"""All observations by name."""
+
+STAGES = ("compute", "vertex", "fragment")
+"""The stages in which cases run; sources of the document's others (geometry, tessellation) compile."""
+
+COVERAGES = ("whole", "edge")
+"""What a fragment case draws: a triangle over all pixels, or one whose edge runs through quads."""
+
+
+class ThreadGroupAxes(NamedTuple):
+    """The axes.
+
+    Attributes
+    ----------
+    stage : one of `STAGES`.
+    operation : a name of `THREAD_GROUP_OPERATIONS` or `OBSERVATIONS`.
+    type : of a quadSwizzle's operands; "" for the others.
+    operands : ``"one"`` or ``"two"``, the operands of a quadSwizzle; "" for the others.
+    flow : a name of `FLOWS`.
+    coverage : one of `COVERAGES`; "" outside of fragment shaders.
+    """
+
+    stage: str
+    operation: str
+    type: str
+    operands: str
+    flow: str
+    coverage: str
+
+
+ThreadGroupCase = TableCase[ThreadGroupAxes]
+
+
+def _sentence(axes: ThreadGroupAxes) -> str:
+    subject = axes.operation
+    if axes.operation in OBSERVATIONS:
+        subject = OBSERVATIONS[axes.operation].sentence
+    elif axes.type:
+        operands = {"one": "1 operand", "two": "2 operands"}[axes.operands]
+        subject = f"{axes.operation} of {axes.type}, with {operands}"
+    where = {"edge": ", at the edge of a triangle", "whole": ""}.get(axes.coverage, "")
+    return f"{subject}, in a {axes.stage} shader{where}, is executed {FLOWS[axes.flow].sentence}."
+
+
+def all_cases() -> Iterator[ThreadGroupCase]:
+    """Yield every case: stage by stage, each operation in each flow."""
+    for stage in STAGES:
+        for operation in THREAD_GROUP_OPERATIONS.values():
+            if stage not in operation.stages:
+                continue
+            swizzles = operation.result is None
+            for type_ in (kind.name for kind in operation.types) if swizzles else ("",):
+                for operands in ("one", "two") if swizzles else ("",):
+                    yield from _placed(stage, operation.name, type_, operands)
+        for observation in OBSERVATIONS.values():
+            if stage in observation.stages:
+                yield from _placed(stage, observation.name, "", "")
+
+
+def _placed(stage: str, operation: str, type_: str, operands: str) -> Iterator[ThreadGroupCase]:
+    """Yield a case for each flow and coverage in which it can be observed."""
+    only_uniform = operation in OBSERVATIONS and OBSERVATIONS[operation].uniform
+    for flow in FLOWS.values():
+        elsewhere = (flow.fragment and stage != "fragment") or (flow.partial and stage != "compute")
+        if elsewhere or (only_uniform and not flow.uniform):
+            continue
+        for coverage in COVERAGES if stage == "fragment" else ("",):
+            axes = ThreadGroupAxes(stage, operation, type_, operands, flow.name, coverage)
+            yield TableCase("thread_group", axes, _sentence(axes))
