@@ -10,7 +10,7 @@ import pytest
 import vkgroup
 from vkgroup.device.commands import Commands
 from vkgroup.dispatch import DrawState
-from vkgroup.dispatch.vulkan.targets import LARGEST_IDLE, MOST_IDLE, give_target, take_target
+from vkgroup.dispatch.vulkan.image import LARGEST_IDLE, MOST_IDLE, give_target, take_target
 from vkgroup.drivers import Driver
 from vkgroup.errors import InvalidDispatch
 from vkgroup.formats import FORMATS

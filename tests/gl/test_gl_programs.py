@@ -10,7 +10,7 @@ import pytest
 from vkgroup import gl
 from vkgroup.dispatch import Device
 from vkgroup.errors import CompileError, InvalidDispatch
-from vkgroup.gl.validation import problems
+from vkgroup.gl.state import problems
 
 _WRITE = """
 #version 430

@@ -7,8 +7,7 @@ from typing import Any, NoReturn, Protocol
 from weakref import WeakSet, ref
 
 from vkgroup.closing import Closing
-from vkgroup.device.capabilities import Capabilities
-from vkgroup.device.info import DeviceInfo
+from vkgroup.device.capabilities import Capabilities, DeviceInfo
 from vkgroup.errors import DeviceLost, DriverError
 
 

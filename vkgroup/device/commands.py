@@ -87,20 +87,10 @@ class Commands:
         self.device.check(functions.vkEndCommandBuffer(self.handle), "recording commands")
 
     def run(self, timeout: float | None) -> None:
-        """Submit what was recorded and wait until it has finished.
+        """Submit what was recorded and wait until it has finished, for at most `timeout` seconds.
 
-        Parameters
-        ----------
-        timeout : seconds; None waits for ever.
-
-        Raises
-        ------
-        InvalidDispatch
-            `timeout` is no positive number.
-        DispatchTimeout
-            It did not finish in time. The work cannot be called back, so the device is lost.
-        DeviceLost
-            The driver lost the device, now or earlier.
+        Raises `InvalidDispatch` for a time that is no positive number, and `DispatchTimeout` where the work
+        did not finish: it cannot be called back, so the device is lost.
         """
         device = self.device
         if timeout is not None and not (type(timeout) is float and timeout > 0):

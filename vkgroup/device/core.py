@@ -7,8 +7,7 @@ from typing import Any
 
 from vkgroup.device import vk
 from vkgroup.device.base import DeviceBase
-from vkgroup.device.capabilities import Capabilities
-from vkgroup.device.info import DeviceInfo
+from vkgroup.device.capabilities import Capabilities, DeviceInfo
 from vkgroup.device.instance import Instance
 from vkgroup.errors import DeviceLost
 

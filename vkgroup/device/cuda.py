@@ -74,12 +74,7 @@ class _MappedBuffer(ctypes.Structure):
 
 
 class Driver:
-    """The driver's functions, each of which raises where it fails: ``driver.call("cuCtxSynchronize")``.
-
-    Parameters
-    ----------
-    library : has the functions as attributes.
-    """
+    """The driver's functions, which are the attributes of a library; each raises where it fails."""
 
     def __init__(self, library: Any) -> None:
         self._functions: dict[str, Any] = {}
@@ -134,16 +129,7 @@ def why_none() -> str:
 
 @cache
 def find_device(uuid: str) -> CudaDevice | None:
-    """Find the CUDA device that is a Vulkan device.
-
-    Parameters
-    ----------
-    uuid : `VkPhysicalDeviceIDProperties::deviceUUID` in hexadecimal digits; cuDeviceGetUuid gives the same.
-
-    Returns
-    -------
-    The device; None where CUDA has none of that UUID: `why_none` says more.
-    """
+    """Return the CUDA device of a Vulkan device's `deviceUUID` in hexadecimal digits; None without one."""
     driver = _driver()
     if isinstance(driver, str):
         return None
@@ -219,13 +205,10 @@ class CudaDevice:
         return ordinal.value
 
     def map(self, fd: int, size: int, *, dedicated: bool) -> MappedMemory:
-        """Map memory that Vulkan exported.
+        """Map the `size` bytes of a VkDeviceMemory that vkGetMemoryFdKHR exported as `fd`.
 
-        Parameters
-        ----------
-        fd : what vkGetMemoryFdKHR gave; it is CUDA's from then on, or closed where this fails.
-        size : of the VkDeviceMemory, in bytes.
-        dedicated : whether it was allocated for one buffer alone (VkMemoryDedicatedAllocateInfo).
+        CUDA owns the descriptor from then on; it is closed where this fails. A `dedicated` memory was
+        allocated for one buffer (VkMemoryDedicatedAllocateInfo).
         """
         handle = _MemoryHandle(type=_OPAQUE_FD, size=size, flags=_DEDICATED if dedicated else 0)
         handle.handle.fd = fd

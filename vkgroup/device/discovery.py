@@ -14,7 +14,7 @@ from typing import Any
 
 from vkgroup import processes
 from vkgroup.device import vk
-from vkgroup.device.info import DeviceInfo
+from vkgroup.device.capabilities import DeviceInfo
 from vkgroup.device.manifests import Manifest, find_manifests, read_manifest
 from vkgroup.errors import NoDevice
 from vkgroup.files import expanded
@@ -94,16 +94,10 @@ class Discovery:
 
 
 def discover(timeout: float = TIMEOUT) -> Discovery:
-    """Inspect every driver of this machine, each in its own process.
+    """Inspect every driver of this machine in its own process, which may take `timeout` seconds.
 
-    Parameters
-    ----------
-    timeout : seconds that one driver may take.
-
-    Raises
-    ------
-    NoDevice
-        There is no Vulkan loader. A driver that fails is reported, and the others still are.
+    A driver that fails is reported, and the others still are. Raises `NoDevice` where there is no Vulkan
+    loader.
     """
     loader = vk.load()
     manifests = find_manifests()
@@ -218,13 +212,7 @@ def first_device(manifest: Manifest) -> DeviceInfo:
 
 
 def choose(discovery: Discovery, choice: str | int | None) -> DeviceInfo:
-    """Choose one of the devices that were found, as `select` does.
-
-    Raises
-    ------
-    NoDevice
-        Nothing fits; the message lists what there is.
-    """
+    """Choose one of the devices that were found, as `select` does."""
     devices = discovery.devices
     if choice is None:
         if discovery.default is None:

@@ -83,16 +83,9 @@ class _Row:
 
 
 def gl_limits(capabilities: Capabilities) -> dict[str, Limit]:
-    """Derive OpenGL's limits of a device.
+    """Return the limits of a device that ARB_compute_shader adds or raises, by name without ``GL_``.
 
-    Parameters
-    ----------
-    capabilities : the device's.
-
-    Returns
-    -------
-    Every limit that ARB_compute_shader adds or raises, by its name without ``GL_``; those are left out for
-    which a limit of Vulkan's is not known, which every device declares.
+    Limits for which the device does not declare Vulkan's limit are left out.
     """
     return {
         row.name: Limit(

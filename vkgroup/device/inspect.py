@@ -14,10 +14,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from vkgroup.device.info import DeviceInfo
+from vkgroup.device.capabilities import DeviceInfo
 from vkgroup.device.instance import Instance
-from vkgroup.device.loader import preload
-from vkgroup.device.manifests import read_manifest
+from vkgroup.device.manifests import preload, read_manifest
 from vkgroup.device.query import read_capabilities
 from vkgroup.errors import VkgroupError
 
@@ -25,12 +24,7 @@ _ENTRIES = ("vk_icdGetInstanceProcAddr", "vk_icdNegotiateLoaderICDInterfaceVersi
 
 
 def inspect(path: Path, name: str) -> dict[str, Any]:
-    """Try a driver from its manifest to its devices and report how far that goes.
-
-    Returns
-    -------
-    ``status``, ``message`` (why it is not ``"ok"``), ``library``, ``devices`` (fields of `DeviceInfo`).
-    """
+    """Report how far a driver gets from its manifest to its devices: status, message, library, devices."""
     manifest = read_manifest(path, name)
     report: dict[str, Any] = {"status": "ok", "message": "", "library": manifest.library, "devices": []}
     if manifest.problem:

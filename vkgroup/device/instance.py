@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from vkgroup.device import validation, vk
-from vkgroup.device.loader import missing_companions, preload
-from vkgroup.errors import NoDevice
+from vkgroup.device import vk
+from vkgroup.device.manifests import installed_drivers, missing_companions, preload
+from vkgroup.errors import NoDevice, Unsupported, ValidationError
 
 _PORTABILITY = "VK_KHR_portability_enumeration"
 _PORTABILITY_FLAG = 0x1
@@ -44,7 +44,7 @@ class Instance:
 
     def __init__(self, manifest: Path, *, validate: bool) -> None:
         self.manifest = manifest
-        self.messages = validation.Messages() if validate else None
+        self.messages = Messages() if validate else None
         vk.load()
         preload(manifest)
         with _only_driver(manifest):
@@ -57,21 +57,21 @@ class Instance:
     def _create(self) -> Any:
         """Create the instance, with a layer folder of a fetched driver where the system has no layer."""
         loader = vk.instance_functions()
-        if self.messages is None or validation.has_layer(loader):
+        if self.messages is None or has_layer(loader):
             return self._create_now(loader)
-        for folder in validation.layer_folders():
+        for folder in layer_folders():
             with _environment({"VK_LAYER_PATH": str(folder)}):
-                if validation.has_layer(loader):
+                if has_layer(loader):
                     return self._create_now(loader)
-        raise validation.missing_layer()
+        raise missing_layer()
 
     def _create_now(self, loader: vk.Functions) -> Any:
         available = _instance_extensions(loader)
         extensions = [_PORTABILITY] if _PORTABILITY in available else []
         layers = []
         if self.messages is not None:
-            extensions.append(validation.EXTENSION)
-            layers.append(validation.LAYER)
+            extensions.append(DEBUG_EXTENSION)
+            layers.append(LAYER)
         application = vk.new(
             "VkApplicationInfo",
             pApplicationName="vkgroup",
@@ -132,14 +132,9 @@ class Instance:
 def shared_instance(manifest: Path, *, validate: bool) -> Instance:
     """Return this process's instance of a driver, made when first asked for.
 
-    Drivers stay loaded until the process ends: loading one takes long, and some do not survive being
-    unloaded and loaded again.
-
-    Raises
-    ------
-    NoDevice
-        The driver does not load; or this process was forked from one that had loaded it, whose threads are
-        not here.
+    Drivers stay loaded until the process ends: loading one takes long, and some do not survive being unloaded
+    and loaded again. Raises `NoDevice` where the driver does not load, or a forked process inherited it
+    without its threads.
     """
     key = (os.getpid(), str(manifest), validate)
     with _lock:
@@ -208,3 +203,82 @@ def _instance_extensions(loader: vk.Functions) -> set[str]:
         "listing instance extensions",
     )
     return {vk.string(item.extensionName) for item in extensions}
+
+
+LAYER = "VK_LAYER_KHRONOS_validation"
+DEBUG_EXTENSION = "VK_EXT_debug_utils"
+
+
+def validation_wanted(asked: bool | None) -> bool:
+    """Whether validation is on: as asked, else as `VKGROUP_VALIDATION` says."""
+    if asked is not None:
+        return asked
+    return os.environ.get("VKGROUP_VALIDATION", "0").lower() not in ("", "0", "false", "no", "off")
+
+
+def layer_folders() -> list[Path]:
+    """Folders of fetched drivers that hold the layer."""
+    return [Path(driver.layers) for driver in installed_drivers() if driver.layers is not None]
+
+
+def has_layer(functions: vk.Functions) -> bool:
+    """Whether the loader finds the layer in the environment as it is now."""
+    layers = vk.enumerate_all(
+        "VkLayerProperties",
+        lambda count, items: functions.vkEnumerateInstanceLayerProperties(count, items),
+        "listing layers",
+    )
+    return any(vk.string(layer.layerName) == LAYER for layer in layers)
+
+
+def missing_layer() -> Unsupported:
+    """Make the error of validation without its layer."""
+    return Unsupported(
+        f"Validation was asked for, but the layer {LAYER} was not found. Install it (Debian and Ubuntu:"
+        " vulkan-validationlayers), fetch a driver that brings it (`vkgroup drivers fetch swiftshader`),"
+        " or unset VKGROUP_VALIDATION.",
+        [LAYER],
+    )
+
+
+class Messages:
+    """Collects what the validation layer reports, from whichever thread it calls."""
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+        self._lock = threading.Lock()
+        self._callback = vk.ffi.callback("PFN_vkDebugUtilsMessengerCallbackEXT", self._receive)
+        self.create_info = vk.new(
+            "VkDebugUtilsMessengerCreateInfoEXT",
+            messageSeverity=vk.VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT,
+            messageType=vk.VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT,
+            pfnUserCallback=self._callback,
+        )
+
+    def _receive(self, severity: int, kind: int, data: Any, user: Any) -> int:
+        text = vk.string(data.pMessage) if data.pMessage else "an error without a message"
+        with self._lock:
+            self._texts.append(text)
+        return 0
+
+    def attach(self, functions: vk.Functions, instance: Any) -> None:
+        """Start listening to an instance; it stops when the instance is destroyed."""
+        messenger = vk.ffi.new("VkDebugUtilsMessengerEXT *")
+        code = functions.vkCreateDebugUtilsMessengerEXT(instance, self.create_info, vk.NULL, messenger)
+        vk.check(code, "listening to the validation layer")
+        destroy = functions.vkDestroyDebugUtilsMessengerEXT
+        self._detach: Callable[[], None] = lambda: destroy(instance, messenger[0], vk.NULL)
+
+    def detach(self) -> None:
+        """Stop listening."""
+        self._detach()
+
+    def raise_errors(self, cause: Exception | None = None) -> None:
+        """Raise what has been reported since the last call, if anything."""
+        if not self._texts:
+            return
+        with self._lock:
+            texts, self._texts = self._texts, []
+        raise ValidationError(
+            "The validation layer reported:\n" + "\n".join(texts), "VK_ERROR_VALIDATION_FAILED_EXT"
+        ) from cause

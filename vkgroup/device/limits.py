@@ -21,14 +21,7 @@ def exceeded(
     specialization: Mapping[int, Value],
     capabilities: Capabilities,
 ) -> list[str]:
-    """List the device limits that a module goes over, each with both numbers.
-
-    Parameters
-    ----------
-    reflection, entry : the module's, and the entry point to be run.
-    specialization : values by specialization id.
-    capabilities : the device's.
-    """
+    """List the device limits that an entry point with these constants goes over, with both numbers."""
     limits = capabilities.limits
     over = _local_size(entry, specialization, capabilities)
     shared = reflection.shared_memory(specialization)
@@ -71,14 +64,9 @@ def _local_size(
 
 
 def interface_exceeded(entry: EntryPoint, capabilities: Capabilities) -> list[str]:
-    """List the device limits that the inputs and outputs of a shader go over.
+    """List the device limits that the inputs and outputs of a shader go over; drivers crash at some of them.
 
-    Drivers crash where some of them are exceeded. A limit that a device does not declare is not checked.
-
-    Parameters
-    ----------
-    entry : the shader.
-    capabilities : the device's.
+    A limit that a device does not declare is not checked.
     """
     limits, needs_of = capabilities.limits, _INTERFACES.get(entry.stage)
     needs = {} if needs_of is None else needs_of(entry)
@@ -208,17 +196,8 @@ def subgroup_size_problems(
 ) -> list[str]:
     """List what stands against a required or varying subgroup size, or full subgroups, in workgroups.
 
-    VUID-VkPipelineShaderStageCreateInfo-pNext-02755 to 02759, and
+    A required `size` of None requires none. VUID-VkPipelineShaderStageCreateInfo-pNext-02755 to 02759, and
     VUID-VkPipelineShaderStageRequiredSubgroupSizeCreateInfo-requiredSubgroupSize-02760 to 02762.
-
-    Parameters
-    ----------
-    size : the required subgroup size; None requires none.
-    full : whether full subgroups are demanded.
-    local_size : the workgroup's.
-    capabilities : the device's.
-    varying : whether the size may vary.
-    stage : the stage's name: one with workgroups.
     """
     control = capabilities.size_control
     problems = []
@@ -244,15 +223,7 @@ def subgroup_size_problems(
 def stage_size_problems(
     size: int | None, stage: str, capabilities: Capabilities, *, varying: bool = False
 ) -> list[str]:
-    """List what stands against requiring a subgroup size of a stage, or letting it vary.
-
-    Parameters
-    ----------
-    size : the required subgroup size; None requires none.
-    stage : the stage's name.
-    capabilities : the device's.
-    varying : whether the size may vary.
-    """
+    """List what stands against requiring a subgroup size (None: no size) of a stage, or letting it vary."""
     control = capabilities.size_control
     if (varying or size is not None) and not control.supported:
         return ["subgroupSizeControl"]

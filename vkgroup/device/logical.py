@@ -13,16 +13,23 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.device import discovery, features, references, validation, vk
-from vkgroup.device.info import DeviceInfo
-from vkgroup.device.instance import Instance, destroy_instances, shared_instance
+from vkgroup.device import discovery, vk
+from vkgroup.device.capabilities import DeviceInfo
+from vkgroup.device.instance import Instance, destroy_instances, shared_instance, validation_wanted
 from vkgroup.device.memory import MemoryDevice
-from vkgroup.device.query import queue_family, read_capabilities
+from vkgroup.device.query import (
+    feature_struct,
+    queue_family,
+    read_capabilities,
+    usable_structs,
+    wanted_extensions,
+)
+from vkgroup.device.sharing import keep_until_exit
 from vkgroup.errors import DriverError, NoDevice, Unsupported, ValidationError
 from vkgroup.spec.features import NOT_ENABLED, ROBUSTNESS
 
 #: Open devices live until they are closed, at the latest when the process ends; those that were closed while
-#: arrays of other libraries viewed their memory (`vkgroup.device.references`) live until those are gone.
+#: arrays of other libraries viewed their memory (`vkgroup.device.sharing`) live until those are gone.
 _open: set[LogicalDevice] = set()
 _lending: set[LogicalDevice] = set()
 _abandoned: list[LogicalDevice] = []
@@ -47,7 +54,7 @@ class LogicalDevice(MemoryDevice):
 
     Attributes
     ----------
-    idle_images : for `vkgroup.dispatch.vulkan.targets`; closed with the device.
+    idle_images : for `vkgroup.dispatch.vulkan.image`; closed with the device.
     read_samples : reads an image of several samples, which needs a compute shader; set by the layer above.
     """
 
@@ -82,12 +89,12 @@ class LogicalDevice(MemoryDevice):
             raise Unsupported(
                 f"{capabilities.name} has Vulkan {version}; subgroups need 1.1.", ["apiVersion 1.1"]
             )
-        structs = features.usable_structs(capabilities.api_version[:2], capabilities.extensions)
-        self.enabled_extensions = features.wanted_extensions(structs, capabilities.extensions)
+        structs = usable_structs(capabilities.api_version[:2], capabilities.extensions)
+        self.enabled_extensions = wanted_extensions(structs, capabilities.extensions)
         self.enabled_features = capabilities.features - NOT_ENABLED
         if not robust:
             self.enabled_features -= ROBUSTNESS
-        self._structs = [features.make(struct) for struct in structs]
+        self._structs = [feature_struct(struct) for struct in structs]
 
     def _create(self) -> int:
         """Create the VkDevice with all wanted features; returns its queue family."""
@@ -173,7 +180,7 @@ def _close_all() -> None:
             device.close()
         except DriverError as error:
             print(f"vkgroup: while closing {device.capabilities.name}: {error}", file=sys.stderr)
-    references.keep_until_exit()
+    keep_until_exit()
     destroy_instances({device.instance for device in (*_abandoned, *_lending)})
 
 
@@ -196,7 +203,7 @@ def open_device(
     Unsupported
         The device has no Vulkan 1.1, or the validation layer is missing.
     """
-    watch = validation.wanted(validate)
+    watch = validation_wanted(validate)
     if isinstance(choice, DeviceInfo):
         instance = shared_instance(Path(choice.manifest), validate=watch)
         return LogicalDevice(instance, choice.index, choice.icd, robust=robust)

@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.device import references, vk
-from vkgroup.device.capabilities import Capabilities
+from vkgroup.device import vk
+from vkgroup.device.capabilities import Capabilities, DeviceInfo
 from vkgroup.device.commands import Commands
 from vkgroup.device.core import DeviceCore
-from vkgroup.device.info import DeviceInfo
 from vkgroup.device.instance import Instance
 from vkgroup.device.limits import require_buffer_size
-from vkgroup.device.sharing import CudaSharing, SharedMemory, sharing_of, wait_for_cuda
+from vkgroup.device.sharing import CudaSharing, SharedMemory, reference_lock, sharing_of, wait_for_cuda
 from vkgroup.errors import DriverError, OutOfMemory, Unsupported
 
 Bytes = npt.NDArray[np.uint8]
@@ -34,13 +33,7 @@ _DEVICE_LOCAL, _HOST_VISIBLE, _HOST_COHERENT, _HOST_CACHED = 1, 2, 4, 8
 
 
 def memory_type(device: MemoryDevice, allowed: int, required: int, preferred: int) -> int:
-    """Choose a memory type: one with all `required` flags and as many of the `preferred` as can be.
-
-    Raises
-    ------
-    OutOfMemory
-        No allowed type has the required flags.
-    """
+    """Return the memory type with all `required` and the most `preferred` flags, else `OutOfMemory`."""
     memory = device.memory
     best, best_score = -1, -1
     for index in range(memory.memoryTypeCount):
@@ -66,12 +59,7 @@ def allocate(
     addressable: bool = False,
     extra: Any = vk.NULL,
 ) -> Any:
-    """Allocate memory for an object with these VkMemoryRequirements; returns the VkDeviceMemory.
-
-    Parameters
-    ----------
-    extra : what else the allocation is told, as a chain of structs.
-    """
+    """Allocate memory for VkMemoryRequirements; `extra` is a chain of structs. Returns the VkDeviceMemory."""
     kind = memory_type(device, requirements.memoryTypeBits, required, preferred)
     heap = device.memory.memoryHeaps[device.memory.memoryTypes[kind].heapIndex].size
     if requirements.size > heap:
@@ -142,12 +130,7 @@ class MemoryDevice(DeviceCore):
         return self._staging
 
     def take_buffer(self, nbytes: int, *, shared: bool = False) -> DeviceBuffer:
-        """Return a buffer of at least `nbytes` for a short time; `give_buffer` takes it back.
-
-        Parameters
-        ----------
-        shared : whether CUDA is to see it too; `sharing` is not None.
-        """
+        """Return a buffer of at least `nbytes` for a short time; `give_buffer` takes it back."""
         size = max(_SMALLEST_POOLED, 1 << (nbytes - 1).bit_length())
         if size > _LARGEST_POOLED:
             return DeviceBuffer(self, nbytes, shared=shared)
@@ -322,7 +305,7 @@ class DeviceBuffer:
         self.device.forget(self)
         if self.shared is not None:
             self.shared.free_commands()
-        with references.lock:
+        with reference_lock:
             self._lent = (self.handle, self.memory)
             self.handle = self.memory = self.mapped = None
             lent = self.references > 0
@@ -333,7 +316,7 @@ class DeviceBuffer:
 
     def free_unreferenced(self) -> None:
         """Free the memory, if the buffer was closed."""
-        with references.lock:
+        with reference_lock:
             lent, self._lent = self._lent, None
         if lent is None:
             return

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from vkgroup.device import features, vk
+from vkgroup.device import vk
 from vkgroup.device.capabilities import (
     Capabilities,
     CooperativeMatrix,
@@ -14,6 +15,7 @@ from vkgroup.device.capabilities import (
     Timestamps,
 )
 from vkgroup.spec.categories import OPERATION_BITS
+from vkgroup.spec.features import EXTENSIONS, STRUCTS, FeatureStruct, Version
 from vkgroup.spec.limits import LIMIT_STRUCTS, PROPERTY_STRUCTS
 from vkgroup.spec.stages import STAGE_BITS
 
@@ -37,11 +39,9 @@ def device_extensions(functions: vk.Functions, physical: Any) -> dict[str, int]:
 
 
 def queue_family(functions: vk.Functions, physical: Any) -> tuple[int, int] | None:
-    """Choose the queue family to work on: one with graphics and compute if there is one, else compute.
+    """Return index and timestampValidBits of the queue family to use; None where the device cannot compute.
 
-    Returns
-    -------
-    Its index and its timestampValidBits; None where the device cannot compute.
+    A family with graphics and compute is preferred.
     """
     families = vk.enumerate_all(
         "VkQueueFamilyProperties",
@@ -62,14 +62,7 @@ def core_properties(functions: vk.Functions, physical: Any) -> Any:
 
 
 def read_capabilities(functions: vk.Functions, physical: Any, limit: tuple[int, int, int]) -> Capabilities:
-    """Read everything that the model holds.
-
-    Parameters
-    ----------
-    functions : of the instance.
-    physical : the VkPhysicalDevice.
-    limit : the instance's Vulkan version; a device's newer core is out of reach.
-    """
+    """Read the capabilities of a VkPhysicalDevice, up to the Vulkan version `limit` of the instance."""
     core = core_properties(functions, physical)
     declared = vk.version(core.apiVersion)
     version = declared if declared[:2] <= limit[:2] else limit
@@ -131,7 +124,7 @@ def _read_features(
         core = vk.ffi.new("VkPhysicalDeviceFeatures *")
         functions.vkGetPhysicalDeviceFeatures(physical, core)
     else:
-        structs = [features.make(struct) for struct in features.usable_structs(version[:2], extensions)]
+        structs = [feature_struct(struct) for struct in usable_structs(version[:2], extensions)]
         head = vk.new("VkPhysicalDeviceFeatures2")
         vk.chain([head, *structs])
         functions.vkGetPhysicalDeviceFeatures2(physical, head)
@@ -253,3 +246,19 @@ def _heaps(functions: vk.Functions, physical: Any) -> tuple[tuple[int, tuple[str
         (int(memory.memoryHeaps[index].size), names_of(memory.memoryHeaps[index].flags, _HEAP_FLAGS))
         for index in range(memory.memoryHeapCount)
     )
+
+
+def feature_struct(struct: FeatureStruct) -> vk.BoolStruct:
+    """Return an empty struct."""
+    return vk.BoolStruct(struct.name, struct.fields, struct.structure_type)
+
+
+def usable_structs(version: Version, extensions: Mapping[str, int]) -> list[FeatureStruct]:
+    """List the structs that a device takes."""
+    return [struct for struct in STRUCTS if struct.usable(version, extensions)]
+
+
+def wanted_extensions(structs: list[FeatureStruct], extensions: Mapping[str, int]) -> list[str]:
+    """List the device extensions to enable: each struct's, and the plain ones; only those it has."""
+    names = dict.fromkeys([struct.extension for struct in structs] + list(EXTENSIONS))
+    return sorted(name for name in names if name in extensions)

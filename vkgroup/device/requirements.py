@@ -2,12 +2,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from vkgroup.device.capabilities import Capabilities
-from vkgroup.device.thread_group import missing_for_thread_group
 from vkgroup.spec.capabilities import CAPABILITIES, EXTENSIONS, FLOAT_MODES, MODES, SPIRV_VERSIONS
 from vkgroup.spec.categories import OPERATION_BITS, Category
+from vkgroup.spec.limits import LARGEST_WARP
 from vkgroup.spec.stages import QUAD_STAGES, STAGE_NAMES
 from vkgroup.spirv import EntryPoint, Module, Reflection, SubgroupUse
+from vkgroup.spirv.source_extensions import source_extensions
+
+EXTENSION = "GL_NV_shader_thread_group"
+"""The `OpSourceExtension` of a module that was compiled from a source with the extension."""
+
+_VARYING_SIZES_SINCE = (1, 6)
+
+
+def thread_group_state(capabilities: Capabilities) -> Mapping[str, int | None]:
+    """Return what GetIntegerv returns for the document's tokens ("New Implementation Dependent State").
+
+    Returns
+    -------
+    WARP_SIZE_NV (the subgroup size), WARPS_PER_SM_NV and SM_COUNT_NV (None without
+    ``VK_NV_shader_sm_builtins``) by name.
+    """
+    builtins = capabilities.sm_builtins
+    return {
+        "WARP_SIZE_NV": capabilities.subgroup.size,
+        "WARPS_PER_SM_NV": builtins.warps_per_sm if builtins else None,
+        "SM_COUNT_NV": builtins.sm_count if builtins else None,
+    }
+
+
+def missing_for_thread_group(
+    module: Module, capabilities: Capabilities, subgroup_size: int | None = None
+) -> list[str]:
+    """List the limit that a module of the extension breaks where subgroups have more than 32 invocations.
+
+    The subgroup size is the one that the pipeline requires; None takes the device's.
+    """
+    size = subgroup_size
+    if size is None:
+        size = capabilities.subgroup.size
+        if module.version >= _VARYING_SIZES_SINCE:
+            # Vulkan 1.3, "Appendix A: SPIR-V 1.6": any size of the device may come without being asked for.
+            size = max(size, capabilities.size_control.max_size)
+    if size <= LARGEST_WARP or EXTENSION not in source_extensions(module):
+        return []
+    return [f"subgroups of at most {LARGEST_WARP} invocations, for {EXTENSION} (they may have {size})"]
+
 
 #: Scope, value and delta; a cluster size comes after them.
 _ROTATE_OPERANDS = 3
@@ -22,23 +65,10 @@ def missing(
     entry_point: str | None = None,
     subgroup_size: int | None = None,
 ) -> list[str]:
-    """List what a module needs and a device does not declare, by Vulkan's names.
+    """List what a module needs and a device does not declare, by Vulkan's names; empty where it can run.
 
-    Parameters
-    ----------
-    module : the module.
-    capabilities : the device's.
-    entry_point : the entry point to be run; None takes the only one.
-    subgroup_size : the subgroup size that the pipeline requires; None where it takes the device's.
-
-    Returns
-    -------
-    One text for each missing feature, extension or version; empty if the device can run the module.
-
-    Raises
-    ------
-    InvalidModule
-        The module has no such entry point.
+    The entry point may be None where the module has only one; `InvalidModule` where it has none of that name.
+    The subgroup size is the one that the pipeline requires; None takes the device's.
     """
     reflection = module.reflection
     entry = reflection.entry_point(entry_point)

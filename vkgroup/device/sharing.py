@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from bisect import bisect_right, insort
 from collections.abc import Iterable
 from typing import Any, Protocol
@@ -18,25 +19,14 @@ _QUEUE_FAMILY_EXTERNAL = 0xFFFFFFFE  # VK_QUEUE_FAMILY_EXTERNAL
 
 
 class Shareable(Protocol):
-    """A buffer whose memory CUDA may see too.
-
-    Attributes
-    ----------
-    nbytes : its size.
-    shared : its memory as CUDA sees it; None where it does not.
-    """
+    """A buffer of `nbytes` whose memory is `shared` with CUDA; None where CUDA does not see it."""
 
     nbytes: int
     shared: SharedMemory | None
 
 
 class CudaSharing:
-    """Memory that an open device shares with CUDA.
-
-    Attributes
-    ----------
-    cuda : the same GPU as CUDA sees it.
-    """
+    """The memory that an open device shares with `cuda`, the same GPU as CUDA sees it."""
 
     def __init__(self, device: DeviceCore, gpu: CudaDevice) -> None:
         self.device, self.cuda = device, gpu
@@ -104,18 +94,7 @@ class SharedMemory:
         self.external = vk.new("VkExternalMemoryBufferCreateInfo", handleTypes=_OPAQUE_FD)
 
     def allocation(self, handle: Any, usage: int, size: int) -> Any:
-        """Return what the allocation of the buffer's memory needs in its `pNext`.
-
-        Parameters
-        ----------
-        handle, usage : the VkBuffer, and what it is for.
-        size : of the allocation, in bytes.
-
-        Raises
-        ------
-        Unsupported
-            The device exports no memory of such buffers.
-        """
+        """Return the `pNext` chain for allocating exportable memory of `size` bytes for a VkBuffer."""
         device = self._sharing.device
         info = vk.new("VkPhysicalDeviceExternalBufferInfo", usage=usage, handleType=_OPAQUE_FD)
         properties = vk.new("VkExternalBufferProperties")
@@ -216,3 +195,49 @@ def wait_for_cuda(memories: Iterable[SharedMemory]) -> None:
         if memory.mapped:
             memory.cuda.synchronize()
             return
+
+
+#: Guards the counts of references, and the decision to free memory.
+reference_lock = threading.RLock()
+_process_ends = False
+
+
+def keep_until_exit() -> None:
+    """Leave referenced memory allocated from now on: the process is ending, and frees everything."""
+    global _process_ends
+    _process_ends = True
+
+
+class Referenced(Protocol):
+    """Memory that counts the references to it."""
+
+    references: int
+
+    def free_unreferenced(self) -> None:
+        """Free the memory, if its buffer was closed while it was referenced."""
+
+
+class Reference:
+    """Keeps memory until it is released, or nothing refers to the reference any more.
+
+    Arrays of other libraries hold one each for the memory they view, and may release it in any thread.
+    """
+
+    def __init__(self, memory: Referenced) -> None:
+        self._memory: Referenced | None = memory
+        with reference_lock:
+            memory.references += 1
+
+    def release(self) -> None:
+        """Release the memory; doing so again is allowed."""
+        with reference_lock:
+            memory, self._memory = self._memory, None
+            if memory is None:
+                return
+            memory.references -= 1
+            last = memory.references == 0
+        if last and not _process_ends:
+            memory.free_unreferenced()
+
+    def __del__(self) -> None:
+        self.release()

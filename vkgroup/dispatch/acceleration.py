@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from vkgroup.closing import Closing
 from vkgroup.device.base import DeviceBase
-from vkgroup.dispatch.foreign import as_host
+from vkgroup.dispatch.dlpack import as_host
 from vkgroup.errors import DriverError, InvalidDispatch, Unsupported
 
 _MOST_INDEX = (1 << 24) - 1

@@ -13,13 +13,11 @@ from vkgroup.closing import Closing
 from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.acceleration import AccelerationStructure, Instance, geometry_of
 from vkgroup.dispatch.buffer import Buffer
-from vkgroup.dispatch.checks import check_value, items_of
-from vkgroup.dispatch.events import Event
-from vkgroup.dispatch.foreign import Borrowed, as_host, on_cuda
-from vkgroup.dispatch.formats import choose_format
-from vkgroup.dispatch.image import Image
+from vkgroup.dispatch.checks import check_value, items_of, split
+from vkgroup.dispatch.dlpack import Borrowed, as_host, on_cuda
+from vkgroup.dispatch.image import Image, choose_format
+from vkgroup.dispatch.results import Event
 from vkgroup.dispatch.slots import Slot, assign
-from vkgroup.dispatch.textures import split
 from vkgroup.errors import DriverError, InvalidDispatch, Unsupported
 from vkgroup.sampler import Sampler
 

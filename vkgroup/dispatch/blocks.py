@@ -61,11 +61,6 @@ def check_array(array: npt.NDArray[Any], block: StructType, what: str) -> None:
 
     An array of a block whose scalars are all of one type has that type. A block of several types takes
     structured arrays, and bytes (``np.uint8``), laid out as the block is.
-
-    Raises
-    ------
-    InvalidDispatch
-        With what the block holds and what the array is.
     """
     kinds = element_dtypes(block)
     if array.dtype.fields is None and array.dtype.kind != "V":
@@ -133,21 +128,9 @@ def _check_size(nbytes: int, block: StructType, what: str) -> None:
 
 
 def pack_push(push: PushConstants | None, value: Any) -> bytes:
-    """Make the bytes of push constants.
+    """Return the bytes of push constants from offset 0 to the end of the block, padded to a multiple of four.
 
-    Parameters
-    ----------
-    push : what the module declares; None if nothing.
-    value : bytes, an array, a number, or a mapping from each member's name to its value.
-
-    Returns
-    -------
-    Bytes from offset 0 to the end of the block, padded to a multiple of four.
-
-    Raises
-    ------
-    InvalidDispatch
-        The value does not fit what the module declares.
+    The value is bytes, an array, a number, or a mapping from each member's name to its value.
     """
     if push is None:
         if value is None:
@@ -259,22 +242,7 @@ def exact_numbers(value: Any, dtype: np.dtype[Any], what: str) -> npt.NDArray[An
 def pack_specialization(
     constants: tuple[SpecializationConstant, ...], values: Mapping[int | str, Any]
 ) -> tuple[dict[int, bool | int | float], dict[int, bytes]]:
-    """Check values for specialization constants and make their bytes.
-
-    Parameters
-    ----------
-    constants : what the module declares.
-    values : by id or by name.
-
-    Returns
-    -------
-    Values by id, and their bytes by id.
-
-    Raises
-    ------
-    InvalidDispatch
-        A constant does not exist, or the value is none of its type.
-    """
+    """Return the values of specialization constants, given by id or name, and their bytes, both by id."""
     plain: dict[int, bool | int | float] = {}
     packed: dict[int, bytes] = {}
     for key, value in values.items():

@@ -14,21 +14,18 @@ import numpy.typing as npt
 
 from vkgroup.compiler import Target, compile_file, compile_source
 from vkgroup.device.base import DeviceBase
-from vkgroup.device.capabilities import Capabilities
+from vkgroup.device.capabilities import Capabilities, DeviceInfo
 from vkgroup.device.gl_limits import gl_values
-from vkgroup.device.info import DeviceInfo
 from vkgroup.dispatch.buffer import Buffer, checked_array
-from vkgroup.dispatch.compute_stages import ComputeStages
+from vkgroup.dispatch.checks import check_sampler
 from vkgroup.dispatch.draw_device import Drawing
-from vkgroup.dispatch.formats import choose_format, named_format
-from vkgroup.dispatch.image import Image
+from vkgroup.dispatch.image import Image, choose_format, named_format
 from vkgroup.dispatch.memories import Memories
-from vkgroup.dispatch.pipeline import Pipeline
-from vkgroup.dispatch.pipeline_cache import PipelineCache, key_of_values
+from vkgroup.dispatch.pipeline import Pipeline, PipelineCache, key_of_values
 from vkgroup.dispatch.ray_device import Tracing
 from vkgroup.dispatch.results import RunResult
 from vkgroup.dispatch.sequence import Sequence, Step
-from vkgroup.dispatch.textures import check_sampler
+from vkgroup.dispatch.stages import ComputeStages
 from vkgroup.errors import InvalidDispatch
 from vkgroup.sampler import Sampler, make_sampler
 from vkgroup.spec.stages import STAGES

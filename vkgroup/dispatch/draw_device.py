@@ -14,12 +14,10 @@ from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.attachments import color_attachments, depth_attachment
 from vkgroup.dispatch.blocks import checked_mapping
 from vkgroup.dispatch.commands import padded_counts
-from vkgroup.dispatch.draw_checks import check_made_of, check_state
 from vkgroup.dispatch.draw_state import DrawFormats, DrawState, size_of
-from vkgroup.dispatch.graphics_stages import GraphicsStages, stages_of
+from vkgroup.dispatch.graphics_stages import GraphicsStages, check_made_of, check_state, stages_of
 from vkgroup.dispatch.input_attachments import inputs_of
-from vkgroup.dispatch.pipeline import Pipeline
-from vkgroup.dispatch.pipeline_cache import PipelineCache, key_of_values
+from vkgroup.dispatch.pipeline import Pipeline, PipelineCache, key_of_values
 from vkgroup.dispatch.results import RunResult
 from vkgroup.dispatch.stages import check_specialization
 from vkgroup.dispatch.vertices import MeshGroups, Vertices, match_vertices, pass_through

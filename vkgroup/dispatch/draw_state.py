@@ -151,13 +151,7 @@ def _one_of(what: str, given: object, known: tuple[object, ...], kind: Any) -> N
 
 
 def size_of(size: object) -> tuple[int, int]:
-    """Return a width and a height.
-
-    Raises
-    ------
-    InvalidDispatch
-        `size` is no such pair of positive integers.
-    """
+    """Return a width and a height; `InvalidDispatch` for what is no pair of positive integers."""
     try:
         width, height = (int(number) for number in size)  # type: ignore[attr-defined]
         sound = width > 0 and height > 0 and (width, height) == tuple(size)  # type: ignore[arg-type]

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from vkgroup.dispatch.checks import items_of
-from vkgroup.dispatch.formats import Format, choose_format
-from vkgroup.dispatch.image import Image
+from vkgroup.dispatch.image import Image, choose_format
 from vkgroup.dispatch.slots import Slot, slots_of
 from vkgroup.errors import InvalidDispatch
+from vkgroup.formats import Format
 from vkgroup.spirv import Module
 
 KIND = "input_attachment"
@@ -19,13 +19,7 @@ KIND = "input_attachment"
 
 @dataclass(frozen=True)
 class InputAttachment:
-    """One image that a draw reads.
-
-    Attributes
-    ----------
-    index : its InputAttachmentIndex.
-    format, samples : the image's.
-    """
+    """One image that a draw reads: its InputAttachmentIndex, format and samples."""
 
     index: int
     format: Format
@@ -39,12 +33,9 @@ def indices(slot: Slot) -> range:
 
 
 def inputs_of(fragment: Module, bindings: Mapping[Any, Any]) -> tuple[InputAttachment, ...]:
-    """Return the input attachments of a draw, by what is bound to their slots.
+    """Return the input attachments of a draw, by what is bound to their slots of the fragment shader.
 
-    Parameters
-    ----------
-    fragment : the fragment shader; no other stage has any.
-    bindings : as for `Pipeline.bind`; slots without a value are left to it.
+    Slots without a value are left to `Pipeline.bind`.
     """
     inputs = []
     for slot in _input_slots(slots_of(fragment.reflection.bindings)):
@@ -58,13 +49,7 @@ def inputs_of(fragment: Module, bindings: Mapping[Any, Any]) -> tuple[InputAttac
 
 
 def check_inputs(slots: Iterable[Slot], inputs: Iterable[InputAttachment]) -> None:
-    """Check that a pipeline's state names every input attachment that its shaders read, and no other.
-
-    Raises
-    ------
-    InvalidDispatch
-        It does not.
-    """
+    """Check that a pipeline's formats name every input attachment that its shaders read, and no other."""
     wanted = sorted(index for slot in _input_slots(slots) for index in indices(slot))
     given = sorted(item.index for item in inputs)
     if wanted != given:
@@ -78,16 +63,7 @@ def bound_inputs(
 ) -> list[tuple[int, Image]]:
     """Return the images that are bound as input attachments, each with its index, in the order of these.
 
-    Parameters
-    ----------
-    resources : what is bound to each slot.
-    inputs : the input attachments that the pipeline was made for.
-    size : of the draw.
-
-    Raises
-    ------
-    InvalidDispatch
-        An image is of another size than the draw, or of another format than the pipeline was made for.
+    Refuses images of another size than the draw, or of another format than the pipeline's `inputs`.
     """
     known = tuple(inputs)
     images: list[tuple[int, Image]] = []

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from vkgroup.closing import Closing
 from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.buffer import Buffer
-from vkgroup.dispatch.foreign import as_host, on_cuda
+from vkgroup.dispatch.dlpack import as_host, on_cuda
 from vkgroup.errors import InvalidDispatch, NotShareable
 
 

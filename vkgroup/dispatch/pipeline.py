@@ -3,35 +3,35 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from vkgroup.closing import Closing
 from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.acceleration import AccelerationStructure
-from vkgroup.dispatch.attachments import Attachment
+from vkgroup.dispatch.attachments import Attachment, DrawData, DrawImages, ImageSource, key_of
 from vkgroup.dispatch.bindings import Bindings
-from vkgroup.dispatch.blocks import pack_push
+from vkgroup.dispatch.blocks import checked_mapping, pack_push
 from vkgroup.dispatch.buffer import Buffer
 from vkgroup.dispatch.commands import (
     Command,
+    Condition,
     DispatchCommand,
     DrawCommand,
     Groups,
+    Indirect,
     TraceCommand,
     checked_counts,
     checked_repeat,
 )
-from vkgroup.dispatch.draw_checks import check_bound, check_framebuffer
-from vkgroup.dispatch.draw_images import DrawData, DrawImages, ImageSource, key_of
-from vkgroup.dispatch.graphics_stages import GraphicsStages
+from vkgroup.dispatch.graphics_stages import GraphicsStages, check_bound, check_framebuffer
 from vkgroup.dispatch.image import Image
-from vkgroup.dispatch.ray_checks import check_scenes, launch_size
-from vkgroup.dispatch.ray_stages import RayStages
+from vkgroup.dispatch.ray_stages import RayStages, check_scenes, launch_size
 from vkgroup.dispatch.results import RunResult
-from vkgroup.dispatch.shader import require
-from vkgroup.dispatch.sources import Condition, Indirect
-from vkgroup.dispatch.stages import Stages, pack_stages_push
+from vkgroup.dispatch.stages import Stages, pack_stages_push, require
 from vkgroup.dispatch.vertices import MeshGroups, Vertices
 from vkgroup.errors import DriverError, InvalidDispatch, Unsupported
 
@@ -444,3 +444,26 @@ class Work(Bindings):
         if self.drawn is not None:
             self.drawn.close()
         super().close()
+
+
+MOST_PIPELINES = 32
+
+
+class PipelineCache(OrderedDict[Any, Pipeline]):
+    """The pipelines of one kind that were used last, by their keys, the last used one last."""
+
+    def get_or_make(self, key: Any, make: Callable[[], Pipeline]) -> Pipeline:
+        """Return the pipeline of a key, or make and keep it; closes the pipeline used longest ago."""
+        pipeline = self.pop(key, None)
+        if pipeline is None or pipeline.closed:
+            pipeline = make()
+        self[key] = pipeline
+        if len(self) > MOST_PIPELINES:
+            self.popitem(last=False)[1].close()
+        return pipeline
+
+
+def key_of_values(specialization: Mapping[int | str, Any] | None) -> tuple[tuple[int | str, bytes], ...]:
+    """Return the values of specialization constants as part of a key; `InvalidDispatch` for other types."""
+    given = checked_mapping(specialization, "specialization")
+    return tuple((name, np.asarray(value).tobytes()) for name, value in given.items())

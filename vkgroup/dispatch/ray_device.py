@@ -17,8 +17,7 @@ from vkgroup.dispatch.acceleration import (
     require_acceleration,
 )
 from vkgroup.dispatch.blocks import checked_mapping
-from vkgroup.dispatch.pipeline import Pipeline
-from vkgroup.dispatch.pipeline_cache import PipelineCache, key_of_values
+from vkgroup.dispatch.pipeline import Pipeline, PipelineCache, key_of_values
 from vkgroup.dispatch.ray_stages import HitGroup, RayStages, Source, require_ray_tracing
 from vkgroup.dispatch.results import RunResult
 from vkgroup.dispatch.stages import check_specialization

@@ -257,6 +257,3 @@ def _check_buffer(buffer: Buffer, device: DeviceBase) -> None:
         raise InvalidDispatch("A buffer of the sequence belongs to another device.")
     if buffer.closed:
         raise DriverError("A buffer of the sequence is closed; make a new one.")
-
-
-__all__ = ["Copy", "Dispatch", "Fill", "Sequence", "Step"]

@@ -109,13 +109,7 @@ def _member(binding: Binding) -> tuple[str, ...]:
 
 
 def slots_of(bindings: Iterable[Binding]) -> tuple[Slot, ...]:
-    """Collect the slots of one module, or of several modules of a pipeline.
-
-    Raises
-    ------
-    Unsupported
-        A descriptor is of a kind that cannot be bound, or its count is left to the descriptor set.
-    """
+    """Return the slots of the modules of a pipeline; `Unsupported` for kinds that cannot be bound."""
     declared: dict[tuple[int, int], list[Binding]] = {}
     for binding in bindings:
         variables_there = declared.setdefault((binding.set, binding.binding), [])
@@ -162,13 +156,7 @@ def _same(binding: Binding, other: Binding) -> bool:
 
 
 def assign(slots: tuple[Slot, ...], bindings: Mapping[Key, Any]) -> dict[Slot, Any]:
-    """Return the value of each slot.
-
-    Raises
-    ------
-    InvalidDispatch
-        A key fits no slot or several, two keys fit the same slot, or a slot has no value.
-    """
+    """Return the value of each slot; each key fits exactly one slot, and every slot has a value."""
     assigned: dict[Slot, Any] = {}
     valid = [slot.names[0] if slot.names else str(slot.key) for slot in slots]
     if not isinstance(bindings, Mapping):

@@ -9,12 +9,87 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from vkgroup.compiler import Target, validate
+from vkgroup.device import limits, requirements
 from vkgroup.device.base import DeviceBase
-from vkgroup.dispatch.blocks import pack_push
-from vkgroup.dispatch.shader import Shader, check_size_choice
+from vkgroup.dispatch.blocks import pack_push, pack_specialization
 from vkgroup.dispatch.slots import Slot, slots_of
-from vkgroup.errors import InvalidDispatch
-from vkgroup.spirv import EntryPoint, Member, Module, PushConstants
+from vkgroup.errors import InvalidDispatch, InvalidModule, Unsupported
+from vkgroup.spirv import EntryPoint, Member, Module, PushConstants, Value
+
+
+class Shader:
+    """One stage of a pipeline.
+
+    Attributes
+    ----------
+    module, entry_point : the code that runs.
+    specialization : the given values by specialization id.
+    packed : the bytes of these values.
+    """
+
+    def __init__(
+        self, module: Module, entry_point: EntryPoint, specialization: Mapping[int | str, Any] | None
+    ) -> None:
+        self.module, self.entry_point = module, entry_point
+        constants = module.reflection.specialization_constants
+        values, self.packed = pack_specialization(constants, specialization or {})
+        self.specialization: Mapping[int, Value] = values
+        _check_lengths(module, values)
+
+    @property
+    def uses_subgroups(self) -> bool:
+        """Whether the shader has subgroup operations or reads a built-in variable of subgroups."""
+        reflection = self.module.reflection
+        return bool(reflection.subgroup_uses) or "GroupNonUniform" in reflection.capabilities
+
+    def missing(self, device: DeviceBase, subgroup_size: int | None = None) -> list[str]:
+        """List what the stage needs and the device does not declare; `subgroup_size` is a required one."""
+        name = self.entry_point.name
+        return requirements.missing(self.module, device.capabilities, name, subgroup_size)
+
+    def validate(self, device: DeviceBase) -> None:
+        """Validate the module with SPIRV-Tools before a driver sees it, once for each device."""
+        if hash(self.module) in device.validated:
+            return
+        target = Target.for_api_version(device.capabilities.api_version)
+        if target is Target.VULKAN_1_1 and self.module.version == (1, 4):
+            target = Target.VULKAN_1_1_SPIRV_1_4
+        validate(self.module, target)
+        device.validated.add(hash(self.module))
+
+
+def _check_lengths(module: Module, values: Mapping[int, Value]) -> None:
+    """Refuse lengths of arrays that drivers crash on, or that would need other bindings and attachments."""
+    for length in module.reflection.array_lengths:
+        elements = int(length.evaluate(values))
+        if elements < 1:
+            raise InvalidDispatch(
+                f"With these specialization constants an array of the shader has the length {elements};"
+                " arrays have at least one element."
+            )
+    for length in module.reflection.interface_lengths:
+        if length.evaluate(values) != length.evaluate():
+            raise Unsupported(
+                f"An array of descriptors or outputs has the length {length.evaluate()}, which"
+                f" specialization would make {length.evaluate(values)}; write that into the shader.",
+                ["specialization of the length of an interface"],
+            )
+
+
+def check_size_choice(size: int | None, varying: bool) -> None:
+    """Refuse a size that is required and may vary (VUID-VkPipelineShaderStageCreateInfo-pNext-02754)."""
+    if size is not None and varying:
+        raise InvalidDispatch(
+            f"A subgroup size of {size} is required, and varying_subgroup_size lets it vary: leave one out."
+        )
+
+
+def require(device: DeviceBase, lacking: list[str]) -> None:
+    """Raise `Unsupported` where something is lacking."""
+    if lacking:
+        advice = requirements.advice(lacking)
+        raise Unsupported(f"{device.capabilities.name} lacks: {'; '.join(lacking)}.{advice}", lacking)
 
 
 class Stages(ABC):
@@ -99,11 +174,9 @@ def check_specialization(modules: tuple[Module, ...], specialization: Mapping[in
 
 
 def merged_push_constants(shaders: tuple[Shader, ...]) -> tuple[PushConstants | None, str]:
-    """Return a block with the members of all stages' blocks, which see the same bytes.
+    """Return a block with the members of all stages' blocks, which see the same bytes, and contradictions.
 
-    Returns
-    -------
-    The block, None where no stage has one; and which members contradict each other, empty where none do.
+    The block is None where no stage has one; the contradictions are empty where there are none.
     """
     declared = [shader.module.reflection.push_constants for shader in shaders]
     blocks = [block for block in declared if block is not None]
@@ -131,17 +204,9 @@ def _meet(first_member: Member, other: Member) -> bool:
 
 
 def pack_stages_push(push: PushConstants | None, conflict: str, value: Any) -> bytes:
-    """Make the bytes of push constants that several stages read.
+    """Return the bytes of push constants that several stages read, as `pack_push`.
 
-    Parameters
-    ----------
-    push, conflict : of `merged_push_constants`.
-    value : as for `pack_push`.
-
-    Raises
-    ------
-    InvalidDispatch
-        Values by name where names contradict each other; else as `pack_push`.
+    Values by name are refused where `merged_push_constants` has found names in `conflict`.
     """
     if conflict and isinstance(value, Mapping):
         raise InvalidDispatch(
@@ -149,3 +214,66 @@ def pack_stages_push(push: PushConstants | None, conflict: str, value: Any) -> b
             " and are not the same: give all push constants as bytes."
         )
     return pack_push(push, value)
+
+
+class ComputeStages(Stages):
+    """A compute shader; `local_size` has the invocations of a workgroup in x, y and z."""
+
+    kind = "compute"
+
+    def __init__(
+        self,
+        module: Module,
+        *,
+        entry_point: str | None = None,
+        specialization: Mapping[int | str, Any] | None = None,
+        subgroup_size: int | None = None,
+        full_subgroups: bool = False,
+        varying_subgroup_size: bool = False,
+    ) -> None:
+        super().__init__(subgroup_size, full_subgroups, varying_subgroup_size)
+        entry = _compute_entry(module, entry_point)
+        self.shader = Shader(module, entry, specialization)
+        self.shaders = (self.shader,)
+        self.local_size = _local_size(entry, self.shader.specialization)
+
+    def controls_size(self, shader: Shader) -> bool:
+        """Whether the required subgroup size applies: always, also without subgroup operations."""
+        return True
+
+    def lacking(self, device: DeviceBase) -> list[str]:
+        """List what the shader needs and the device does not have, by Vulkan's names."""
+        shader, capabilities = self.shader, device.capabilities
+        return [
+            *shader.missing(device, self.subgroup_size),
+            *limits.exceeded(
+                shader.module.reflection, shader.entry_point, shader.specialization, capabilities
+            ),
+            *limits.subgroup_size_problems(
+                self.subgroup_size,
+                self.full_subgroups,
+                self.local_size,
+                capabilities,
+                varying=self.varying_subgroup_size,
+            ),
+        ]
+
+    def push_constants(self) -> tuple[PushConstants | None, str]:
+        """Return the shader's block of push constants, which cannot contradict another."""
+        return self.shader.module.reflection.push_constants, ""
+
+
+def _compute_entry(module: Module, name: str | None) -> EntryPoint:
+    entry = module.reflection.entry_point(name)
+    if entry.stage != "compute":
+        how = " Draw it: Device.draw, or `vkgroup run … --size W,H`." if entry.stage == "fragment" else ""
+        raise InvalidDispatch(
+            f"The entry point {entry.name!r} is a {entry.stage} shader; compute is needed.{how}"
+        )
+    return entry
+
+
+def _local_size(entry: EntryPoint, values: Mapping[int, Any]) -> tuple[int, int, int]:
+    if entry.local_size is None:
+        raise InvalidModule(f"The entry point {entry.name!r} declares no local size.")
+    return entry.local_size.resolve(values)

@@ -78,22 +78,10 @@ def match_vertices(
     count: int | None = None,
     instances: int = 1,
 ) -> Vertices:
-    """Give each input of a vertex shader its array.
+    """Return the vertices, with an array for each input of a vertex shader.
 
-    Parameters
-    ----------
-    entry : the vertex shader.
-    given : arrays (vertices,) or (vertices, components) by the input's name or location.
-    indices : which vertices to draw, in which order.
-    count : how many vertices to draw; None draws as many as there are, and 3 where there are no arrays.
-    instances : how many times to draw them.
-
-    Raises
-    ------
-    InvalidDispatch
-        An input has no array, an array no input; dtype, shape or number of vertices does not fit.
-    Unsupported
-        An input is a matrix, an array or of 64 bits.
+    The arrays are (vertices,) or (vertices, components), by the input's name or location. A `count` of None
+    draws as many as there are, and 3 where there are no arrays.
     """
     inputs = entry.variables.inputs
     arrays: dict[int, npt.NDArray[Any]] = {}
@@ -169,25 +157,11 @@ def _checked(item: StageVariable, value: npt.ArrayLike) -> npt.NDArray[Any]:
 
 
 def pass_through(fragment: EntryPoint, given: Mapping[Any, npt.ArrayLike]) -> str:
-    """Write the vertex shader of a draw that has none.
+    """Return the GLSL vertex shader of a draw that has none, with inputs named as the fragment shader's.
 
     Without vertices it covers the image with one triangle. With them, ``position`` is the position, and each
     other array goes on to the fragment shader's input of that name or location. Where only ``position`` is
     missing, three vertices are those of the triangle that covers the image.
-
-    Parameters
-    ----------
-    fragment : the fragment shader.
-    given : vertex arrays.
-
-    Returns
-    -------
-    GLSL; its inputs have the names of the fragment shader's.
-
-    Raises
-    ------
-    InvalidDispatch
-        The fragment shader has inputs without arrays, or the arrays do not make a draw.
     """
     inputs = fragment.variables.inputs
     lacking = [item for item in inputs if item.name not in given and item.location not in given]
@@ -226,13 +200,7 @@ def pass_through(fragment: EntryPoint, given: Mapping[Any, npt.ArrayLike]) -> st
 
 
 def check_interface(giver: EntryPoint, taker: EntryPoint) -> None:
-    """Check that a stage gives what the next one takes (Vulkan 1.4, 15.1.3).
-
-    Raises
-    ------
-    InvalidDispatch
-        An input has no output at its location, or one of another type.
-    """
+    """Check that a stage gives what the next one takes, at the same location (Vulkan 1.4, 15.1.3)."""
     first, second = (entry.stage.replace("_", " ") for entry in (giver, taker))
     outputs = {
         (_frequency(item), location, item.component): item

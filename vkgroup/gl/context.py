@@ -2,23 +2,94 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from vkgroup.dispatch import Buffer, Device, DrawState, RunResult
+from vkgroup.dispatch.commands import Condition, Indirect
 from vkgroup.dispatch.draw_device import DEFAULT_STATE
-from vkgroup.dispatch.sources import Indirect
 from vkgroup.errors import InvalidDispatch, Unsupported
-from vkgroup.gl.conditional import ConditionalRendering, Query
 from vkgroup.gl.errors import InvalidOperation, InvalidValue
 from vkgroup.gl.executable import Executable
-from vkgroup.gl.stages import apart, moved
 from vkgroup.gl.state import State
-from vkgroup.gl.tokens import Name, check_barriers
+from vkgroup.gl.tokens import Name, check_barriers, is_inverted
+from vkgroup.spirv import Module
+
+Query = Buffer | bool | int
+"""The result of a query: itself, or a buffer that has it."""
+
+
+class ConditionalRendering:
+    """Whether a context's commands are to be discarded."""
+
+    def __init__(self) -> None:
+        self._condition: Condition | bool | None = None
+
+    def begin(self, query: Query, mode: Name, offset: int) -> None:
+        """Begin; see `Context.begin_conditional_render`."""
+        inverted = is_inverted(mode)
+        if self._condition is not None:
+            raise InvalidOperation("Conditional rendering has begun already; end it first.")
+        if isinstance(query, bool | int | np.bool_ | np.integer):
+            self._condition = bool(query) != inverted
+            return
+        if not isinstance(query, Buffer):
+            raise InvalidOperation(f"A query is a Buffer, a truth value or a whole number; not {query!r}.")
+        if query.closed:
+            raise InvalidOperation("The condition's buffer has been closed; make a new one.")
+        whole = isinstance(offset, int | np.integer)
+        if not whole or offset < 0 or offset % 4 or offset + 4 > query.nbytes:
+            raise InvalidValue(
+                f"The offset is a multiple of four inside of the buffer ({query.nbytes} bytes);"
+                f" {offset!r} was given."
+            )
+        self._condition = Condition(query, int(offset), inverted)
+
+    def end(self) -> None:
+        """End; see `Context.end_conditional_render`."""
+        if self._condition is None:
+            raise InvalidOperation("Conditional rendering has not begun.")
+        self._condition = None
+
+    @property
+    def discards(self) -> bool:
+        """Whether commands are discarded independently of any buffer."""
+        return self._condition is False
+
+    @property
+    def condition(self) -> Condition | None:
+        """The condition in a buffer that decides about commands; None without one."""
+        if not isinstance(self._condition, Condition):
+            return None
+        if self._condition.buffer.closed:
+            raise InvalidOperation("The condition's buffer has been closed; make a new one.")
+        return self._condition
+
+
+_OP_DECORATE, _BINDING = 71, 33
+
+#: Beyond every binding that the compiler gives out.
+_APART = 256
+
+
+@lru_cache(maxsize=64)
+def apart(module: Module) -> Module:
+    """Return a module whose bindings differ from those of all other programs."""
+    words, starts = module.words.copy(), module.instruction_starts
+    decorations = starts[(words[starts] & 0xFFFF) == _OP_DECORATE]
+    words[decorations[words[decorations + 2] == _BINDING] + 3] += _APART
+    return Module.from_bytes(words.tobytes())
+
+
+def moved(bindings: Mapping[tuple[int, int], Any]) -> dict[tuple[int, int], Any]:
+    """Return bindings by the slots that they have in a module that was set `apart`."""
+    return {(slot[0], slot[1] + _APART): value for slot, value in bindings.items()}
+
 
 _NOT_DRAWN = ("tessellation_control", "tessellation_evaluation", "geometry")
 

@@ -30,13 +30,7 @@ Bindable = Buffer | Image
 
 
 class BindingPoints:
-    """The resources bound in a context.
-
-    Parameters
-    ----------
-    device : makes buffers and images of arrays.
-    limits : the device's, by OpenGL's names.
-    """
+    """The resources bound in a context; buffers and images of arrays are made on its device."""
 
     def __init__(self, device: Device, limits: dict[str, Limit]) -> None:
         self._device = device
@@ -103,10 +97,7 @@ class BindingPoints:
     def value(self, resource: Resource, point: int) -> Any:
         """Return what is bound to a point that a program's resource uses.
 
-        Raises
-        ------
-        InvalidDispatch
-            It is nothing, or has been closed: OpenGL leaves open what happens then, and nothing is run.
+        Raises `InvalidDispatch` where nothing is, or it was closed: OpenGL leaves open what happens then.
         """
         kind = _POINTS[resource.kind]
         bound = self._values.get((kind, point))

@@ -2,24 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from vkgroup.device.gl_limits import Limit, gl_limits
-from vkgroup.device.thread_group import thread_group_state
+from vkgroup.device.requirements import thread_group_state
 from vkgroup.dispatch import Buffer, Device
 from vkgroup.errors import InvalidDispatch, Unsupported
 from vkgroup.gl.errors import InvalidEnum, InvalidOperation, InvalidValue
-from vkgroup.gl.executable import Executable
-from vkgroup.gl.linking import Source
-from vkgroup.gl.pipeline import ProgramPipeline
+from vkgroup.gl.executable import Executable, Source
 from vkgroup.gl.points import KINDS, BindingPoints
-from vkgroup.gl.program import Program, require_program
+from vkgroup.gl.program import Program, ProgramPipeline, require_program
 from vkgroup.gl.tokens import STAGES, THREAD_GROUP_TOKENS, TOKENS, Name, name_of
-from vkgroup.gl.validation import problems
 from vkgroup.sampler import Sampler
+
+
+def problems(executables: Iterable[Executable], most_units: int) -> list[str]:
+    """Say why commands that run shaders of active programs would raise INVALID_OPERATION.
+
+    The rules are the same for draws and compute dispatches, and apply to all stages (ARB_compute_shader,
+    issue 11). The number of units is MAX_COMBINED_TEXTURE_IMAGE_UNITS.
+    """
+    messages = []
+    samplers = 0
+    kinds: dict[int, tuple[str, str]] = {}
+    for executable in executables:
+        for resource in executable.interface.resources:
+            if resource.kind != "sampler":
+                continue
+            for unit in executable.points_of(resource):
+                samplers += 1
+                kind, name = kinds.setdefault(unit, (resource.type, resource.name))
+                if kind != resource.type:
+                    messages.append(
+                        f"texture unit {unit} is used by {name!r}, a {kind}, and by {resource.name!r}, a"
+                        f" {resource.type}"
+                    )
+    if samplers > most_units:
+        messages.append(
+            f"MAX_COMBINED_TEXTURE_IMAGE_UNITS is {most_units}, and {samplers} samplers are active"
+        )
+    return messages
 
 
 class State:

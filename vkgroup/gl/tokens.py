@@ -91,13 +91,7 @@ def name_of(given: Name, tokens: Mapping[str, int]) -> str:
 
 
 def stages_of(bits: Name | Iterable[Name]) -> set[str]:
-    """Return the stages of UseProgramStages' bits.
-
-    Raises
-    ------
-    InvalidValue
-        A bit is no stage's (OpenGL 4.2, 2.11.4).
-    """
+    """Return the stages of UseProgramStages' bits; `InvalidValue` for others (OpenGL 4.2, 2.11.4)."""
     several = bits if isinstance(bits, Iterable) and not isinstance(bits, str) else [bits]
     return {STAGES[name] for name in _bits(several, STAGE_BITS, "ALL_SHADER_BITS")}
 

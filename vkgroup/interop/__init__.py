@@ -6,7 +6,6 @@ that both sides use. The allocators are for code that makes its arrays itself.
 
 from __future__ import annotations
 
-from vkgroup.interop.cupy import cupy_allocator
-from vkgroup.interop.torch import torch_pool
+from vkgroup.interop.allocator import cupy_allocator, torch_pool
 
 __all__ = ["cupy_allocator", "torch_pool"]

@@ -13,10 +13,10 @@ from vkgroup.device import vk
 from vkgroup.device.commands import Commands
 from vkgroup.device.logical import LogicalDevice
 from vkgroup.device.memory import TRANSFER_TIMEOUT, DeviceBuffer, allocate
-from vkgroup.dispatch.formats import AXES
-from vkgroup.dispatch.image import Image
-from vkgroup.dispatch.vulkan.sampler import format_features
+from vkgroup.dispatch.attachments import ImageSource
+from vkgroup.dispatch.image import AXES, Image
 from vkgroup.errors import Unsupported
+from vkgroup.formats import Format
 
 
 class VulkanImage(Image):
@@ -253,12 +253,7 @@ class VulkanImage(Image):
 
 
 def read_together(images: Sequence[VulkanImage]) -> list[npt.NDArray[Any]]:
-    """Read images whole, those of one sample in one submission.
-
-    Returns
-    -------
-    Arrays of the images' shapes and dtypes, in their order.
-    """
+    """Return the arrays of images, those of one sample read in one submission."""
     plain = [image for image in images if image.samples == 1]
     if len(plain) < 2:
         return [image.read() for image in images]
@@ -273,3 +268,61 @@ def read_together(images: Sequence[VulkanImage]) -> list[npt.NDArray[Any]]:
         image._transferred(0).view(image.dtype).reshape(image.shape) if image.samples == 1 else image.read()
         for image in images
     ]
+
+
+MOST_IDLE = 32
+"""Number of images that a device keeps."""
+
+LARGEST_IDLE = 4 << 20
+"""Bytes of the texels of the largest image that is kept."""
+
+
+def take_target(device: LogicalDevice, shape: tuple[int, ...], format_: Format, samples: int) -> VulkanImage:
+    """Return an image to draw to, from the pool if it has one like that; its contents are undefined."""
+    device.require_open()
+    for image in reversed(device.idle_images):
+        if (image.shape, image.format, image.samples) == (shape, format_, samples):
+            device.idle_images.remove(image)
+            taken: VulkanImage = image
+            return taken
+    return VulkanImage(device, shape, format_, samples=samples, attachment=True)
+
+
+def give_target(image: VulkanImage) -> None:
+    """Put an image into the pool for the next `take_target`; the oldest one of a full pool is closed."""
+    device = image.device
+    if image.closed or not device.usable or device.lost or image.nbytes > LARGEST_IDLE:
+        image.close()
+        return
+    device.idle_images.append(image)
+    if len(device.idle_images) > MOST_IDLE:
+        device.idle_images.pop(0).close()
+
+
+class PooledImages(ImageSource):
+    """Images of the pool for draws."""
+
+    def __init__(self, device: LogicalDevice) -> None:
+        super().__init__(device, VulkanImage)
+        self._logical = device
+
+    def take(self, shape: tuple[int, ...], format_: Format, samples: int) -> Image:
+        """Return an image to draw to; its contents are undefined."""
+        return take_target(self._logical, shape, format_, samples)
+
+    def give_back(self, image: Image) -> None:
+        """Put an image into the pool."""
+        assert isinstance(image, VulkanImage)
+        give_target(image)
+
+    def read(self, images: Sequence[Image]) -> list[npt.NDArray[Any]]:
+        """Read whole images, in one submission where that is possible."""
+        return read_together([image for image in images if isinstance(image, VulkanImage)])
+
+
+def format_features(device: LogicalDevice, format: Format) -> Any:
+    """Ask for the VkFormatProperties of a format."""
+    properties = vk.ffi.new("VkFormatProperties *")
+    number = getattr(vk, format.vulkan)
+    device.instance.functions.vkGetPhysicalDeviceFormatProperties(device.physical, number, properties)
+    return properties

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 import numpy.typing as npt
@@ -10,32 +11,102 @@ from vkgroup.device import vk
 from vkgroup.device.commands import Commands
 from vkgroup.device.logical import LogicalDevice
 from vkgroup.device.memory import DeviceBuffer, barrier
+from vkgroup.dispatch.attachments import DrawData, DrawImages, ImageSource
 from vkgroup.dispatch.bindings import ArrayBuffer
 from vkgroup.dispatch.buffer import Buffer
-from vkgroup.dispatch.commands import Command, DispatchCommand, DrawCommand, TraceCommand
-from vkgroup.dispatch.compute_stages import ComputeStages
-from vkgroup.dispatch.draw_images import DrawData, DrawImages, ImageSource
-from vkgroup.dispatch.foreign import Borrowed
+from vkgroup.dispatch.commands import Command, Condition, DispatchCommand, DrawCommand, TraceCommand
+from vkgroup.dispatch.dlpack import Borrowed
 from vkgroup.dispatch.graphics_stages import GraphicsStages
 from vkgroup.dispatch.input_attachments import bound_inputs
 from vkgroup.dispatch.pipeline import Pipeline, Work
 from vkgroup.dispatch.ray_stages import RayStages
 from vkgroup.dispatch.slots import DESCRIPTOR_TYPES, Slot
-from vkgroup.dispatch.sources import Condition
-from vkgroup.dispatch.vulkan.acceleration import VulkanAccelerationStructure
-from vkgroup.dispatch.vulkan.buffer import VulkanBuffer
-from vkgroup.dispatch.vulkan.compute import create_compute_pipeline
-from vkgroup.dispatch.vulkan.cuda_arrays import BorrowedArray
+from vkgroup.dispatch.stages import ComputeStages
+from vkgroup.dispatch.vulkan.acceleration import (
+    BindingTable,
+    VulkanAccelerationStructure,
+    create_ray_pipeline,
+)
+from vkgroup.dispatch.vulkan.buffer import BorrowedArray, VulkanBuffer
 from vkgroup.dispatch.vulkan.descriptors import DescriptorSets, PooledBuffer
-from vkgroup.dispatch.vulkan.draws import VulkanDraw
-from vkgroup.dispatch.vulkan.graphics import create_graphics_pipeline, lacking_targets, targets_of
-from vkgroup.dispatch.vulkan.image import VulkanImage
-from vkgroup.dispatch.vulkan.rays import BindingTable, create_ray_pipeline
-from vkgroup.dispatch.vulkan.render_pass import create_render_pass
-from vkgroup.dispatch.vulkan.stage_info import stage_bit
-from vkgroup.dispatch.vulkan.statistics import statistics_of
-from vkgroup.dispatch.vulkan.targets import PooledImages
-from vkgroup.dispatch.vulkan.timer import Timer
+from vkgroup.dispatch.vulkan.graphics import (
+    VulkanDraw,
+    create_graphics_pipeline,
+    create_render_pass,
+    lacking_targets,
+    targets_of,
+)
+from vkgroup.dispatch.vulkan.image import PooledImages, VulkanImage
+from vkgroup.dispatch.vulkan.stage_info import create_compute_pipeline, stage_bit, statistics_of
+
+Recorder = Callable[[Any], None]
+
+
+class Timer:
+    """Measures work that uses some buffers with two timestamps around it."""
+
+    def __init__(self, device: LogicalDevice, buffers: Iterable[DeviceBuffer]) -> None:
+        self._device = device
+        self._commands = Commands(self._device)
+        self._commands.share(buffers)
+        self._queries: Any = None
+        self._recorded: tuple[Hashable, int] | None = None
+        if self._device.capabilities.timestamps.valid_bits:
+            info = vk.new("VkQueryPoolCreateInfo", queryType=vk.VK_QUERY_TYPE_TIMESTAMP, queryCount=2)
+            pool = vk.ffi.new("VkQueryPool *")
+            device = self._device
+            code = device.functions.vkCreateQueryPool(device.handle, info, vk.NULL, pool)
+            device.check(code, "creating a query pool")
+            self._queries = pool[0]
+
+    def run(
+        self, key: Hashable, state: Recorder, work: Recorder, timeout: float | None, repeat: int
+    ) -> float | None:
+        """Run work `repeat` times; returns the seconds of one run, None without timestamps.
+
+        `state` and `work` record what the work needs set, and the work itself, unless `key` is that of the
+        last run.
+        """
+        if self._recorded != (key, repeat):
+            self._record(state, work, repeat)
+            self._recorded = (key, repeat)
+        self._commands.run(timeout)
+        if self._queries is None:
+            return None
+        ticks = vk.ffi.new("uint64_t[2]")
+        device = self._device
+        flags = vk.VK_QUERY_RESULT_64_BIT | vk.VK_QUERY_RESULT_WAIT_BIT
+        code = device.functions.vkGetQueryPoolResults(device.handle, self._queries, 0, 2, 16, ticks, 8, flags)
+        device.check(code, "reading timestamps")
+        stamps = device.capabilities.timestamps
+        elapsed = (ticks[1] - ticks[0]) & ((1 << stamps.valid_bits) - 1)
+        return float(elapsed * stamps.period_ns * 1e-9 / repeat)
+
+    def _record(self, state: Recorder, work: Recorder, repeat: int) -> None:
+        functions, queries = self._device.functions, self._queries
+        self._recorded = None
+        with self._commands.record() as commands:
+            if queries is not None:
+                functions.vkCmdResetQueryPool(commands, queries, 0, 2)
+            barrier(functions, commands)
+            state(commands)
+            if queries is not None:
+                functions.vkCmdWriteTimestamp(commands, vk.VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, queries, 0)
+            for number in range(repeat):
+                if number:
+                    barrier(functions, commands)
+                work(commands)
+            if queries is not None:
+                functions.vkCmdWriteTimestamp(commands, vk.VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, queries, 1)
+            barrier(functions, commands)
+
+    def close(self) -> None:
+        """Free the queries and the commands."""
+        self._commands.close()
+        if self._queries is not None and self._device.usable:
+            self._device.functions.vkDestroyQueryPool(self._device.handle, self._queries, vk.NULL)
+        self._queries = None
+
 
 _BIND_POINTS = {
     "compute": vk.VK_PIPELINE_BIND_POINT_COMPUTE,

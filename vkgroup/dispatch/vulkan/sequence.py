@@ -10,8 +10,7 @@ from vkgroup.device.logical import LogicalDevice
 from vkgroup.device.memory import DeviceBuffer, barrier, inner_barrier
 from vkgroup.dispatch.sequence import Checked, CopyRange, FillRange, Prepared, Sequence
 from vkgroup.dispatch.vulkan.buffer import VulkanBuffer
-from vkgroup.dispatch.vulkan.pipeline import VulkanWork
-from vkgroup.dispatch.vulkan.timer import Timer
+from vkgroup.dispatch.vulkan.pipeline import Timer, VulkanWork
 
 
 class VulkanSequence(Sequence):

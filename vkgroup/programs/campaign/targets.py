@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.device import DeviceInfo
-from vkgroup.dispatch.events import Event
+from vkgroup.dispatch.results import Event
 from vkgroup.programs.campaign.shader import HEAD, capacity, inputs
 from vkgroup.programs.campaign.worker import Task, TaskSetup
 from vkgroup.programs.nodes import Program

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.dispatch.attachments import Attachment
-from vkgroup.dispatch.draw_images import DrawData, DrawImages
-from vkgroup.dispatch.events import Event
+from vkgroup.dispatch.attachments import Attachment, DrawData, DrawImages
 from vkgroup.dispatch.graphics_stages import GraphicsStages
 from vkgroup.dispatch.image import Image
+from vkgroup.dispatch.results import Event
 from vkgroup.dispatch.vertices import Vertices
 from vkgroup.errors import OutOfMemory
 from vkgroup.reference.device.memory import write

@@ -6,8 +6,7 @@ from typing import Protocol
 from weakref import WeakSet
 
 from vkgroup.device.base import DeviceBase
-from vkgroup.device.capabilities import Capabilities
-from vkgroup.device.info import DeviceInfo
+from vkgroup.device.capabilities import Capabilities, DeviceInfo
 from vkgroup.reference.interpreter.operations.memory import Memory
 
 _FIRST_ADDRESS, _GAP = 1 << 32, 1 << 12

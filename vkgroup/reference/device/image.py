@@ -7,8 +7,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.dispatch.formats import AXES
-from vkgroup.dispatch.image import Image
+from vkgroup.dispatch.image import AXES, Image
 from vkgroup.reference.device.memory import allocate, write
 from vkgroup.reference.interpreter.operations.images.memory import ImageMemory
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy.typing as npt
 
 from vkgroup.device.commands import checked_timeout
+from vkgroup.dispatch.attachments import DrawData, DrawImages, key_of
 from vkgroup.dispatch.bindings import ArrayBuffer
 from vkgroup.dispatch.commands import Command, DispatchCommand
-from vkgroup.dispatch.draw_images import DrawData, DrawImages, key_of
-from vkgroup.dispatch.events import Event
 from vkgroup.dispatch.graphics_stages import GraphicsStages
 from vkgroup.dispatch.pipeline import Pipeline, Work
+from vkgroup.dispatch.results import Event
 from vkgroup.reference.device.buffer import CopiedArray, ReferenceBuffer
 from vkgroup.reference.device.draws import run_draw
 from vkgroup.reference.device.host import Host

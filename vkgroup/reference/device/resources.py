@@ -7,9 +7,9 @@ from typing import Any
 import numpy.typing as npt
 
 from vkgroup.dispatch.bindings import ArrayBuffer, Resource
+from vkgroup.dispatch.checks import texel_format
 from vkgroup.dispatch.image import Image
 from vkgroup.dispatch.slots import Slot
-from vkgroup.dispatch.textures import texel_format
 from vkgroup.reference.device import memory
 from vkgroup.reference.device.buffer import CopiedArray, ReferenceBuffer
 from vkgroup.reference.device.image import ReferenceImage

@@ -7,7 +7,7 @@ import time
 import numpy as np
 
 from vkgroup.device.commands import checked_timeout
-from vkgroup.dispatch.events import Event
+from vkgroup.dispatch.results import Event
 from vkgroup.dispatch.sequence import Checked, CopyRange, FillRange, Sequence
 
 
