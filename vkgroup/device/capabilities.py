@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import types
-import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -178,32 +176,11 @@ class Capabilities:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Capabilities:
         """Rebuild what `to_json` gave; equal to the original."""
-        result: Capabilities = _rebuild(cls, data)
-        return result
-
-
-def _rebuild(kind: Any, data: Any) -> Any:
-    """Rebuild a value of a declared type from JSON data, where tuples and sets are lists."""
-    if dataclasses.is_dataclass(kind):
-        hints = typing.get_type_hints(kind)
-        return kind(**{name: _rebuild(hints[name], value) for name, value in data.items()})  # type: ignore[operator]
-    origin = typing.get_origin(kind)
-    if origin is types.UnionType and data is not None:
-        inner = next(option for option in typing.get_args(kind) if option is not type(None))
-        return _rebuild(inner, data) if dataclasses.is_dataclass(inner) else data
-    if origin is tuple:
-        items = typing.get_args(kind)
-        kinds = [items[0]] * len(data) if items[-1] is Ellipsis else items
-        return tuple(_rebuild(item, value) for item, value in zip(kinds, data, strict=True))
-    if origin is frozenset:
-        return frozenset(data)
-    if isinstance(data, Mapping):
-        return {name: _tuples(value) for name, value in data.items()}
-    return data
-
-
-def _tuples(value: Any) -> Any:
-    return tuple(_tuples(item) for item in value) if isinstance(value, list) else value
+        limits = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in data.get("limits", {}).items()
+        }
+        return msgspec.convert({**data, "limits": limits}, cls)
 
 
 @dataclass(frozen=True)

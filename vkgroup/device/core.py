@@ -65,6 +65,18 @@ class DeviceCore(DeviceBase):
             self.instance.raise_validation_errors(error)
             raise error
 
+    def create(self, kind: str, info: Any, what: str) -> Any:
+        """Return a new object of a Vulkan type, such as ``"Sampler"``, from its create info."""
+        handle = vk.ffi.new(f"Vk{kind} *")
+        create = getattr(self.functions, f"vkCreate{kind}")
+        self.check(create(self.handle, info, vk.NULL, handle), f"creating {what}")
+        return handle[0]
+
+    def destroy(self, kind: str, handle: Any) -> None:
+        """Destroy an object of a Vulkan type; does nothing for None, or while work hangs in the device."""
+        if handle is not None and self.usable:
+            getattr(self.functions, f"vkDestroy{kind}")(self.handle, handle, vk.NULL)
+
     def abandon(self, why: str) -> None:
         """Give the device up with work in flight: none of its objects can be freed before that work ends."""
         self.lost = why

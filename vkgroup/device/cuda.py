@@ -204,8 +204,8 @@ class CudaDevice:
             driver.call("cuPointerGetAttribute", ctypes.byref(ordinal), _DEVICE_ORDINAL, address)
         return ordinal.value
 
-    def map(self, fd: int, size: int, *, dedicated: bool) -> MappedMemory:
-        """Map the `size` bytes of a VkDeviceMemory that vkGetMemoryFdKHR exported as `fd`.
+    def map(self, fd: int, size: int, *, dedicated: bool) -> tuple[Any, int]:
+        """Map the `size` bytes of a VkDeviceMemory exported as `fd`; returns CUDA's handle and the address.
 
         CUDA owns the descriptor from then on; it is closed where this fails. A `dedicated` memory was
         allocated for one buffer (VkMemoryDedicatedAllocateInfo).
@@ -227,7 +227,7 @@ class CudaDevice:
             except DriverError:
                 driver.call("cuDestroyExternalMemory", memory)
                 raise
-        return MappedMemory(self, memory, address.value)
+        return memory, address.value
 
     def unmap(self, memory: Any, address: int) -> None:
         """Undo `map`, once nothing that CUDA has under way can use the memory any more.
@@ -238,21 +238,3 @@ class CudaDevice:
             driver.attempt("cuCtxSynchronize")
             driver.attempt("cuMemFree_v2", address)
             driver.attempt("cuDestroyExternalMemory", memory)
-
-
-class MappedMemory:
-    """Vulkan's memory in CUDA's address space; `CudaDevice.map` makes it.
-
-    Attributes
-    ----------
-    address : of its first byte, for CUDA.
-    """
-
-    def __init__(self, device: CudaDevice, memory: Any, address: int) -> None:
-        self._device, self._memory, self.address = device, memory, address
-
-    def close(self) -> None:
-        """Unmap it; doing so again is allowed."""
-        memory, self._memory = self._memory, None
-        if memory is not None:
-            self._device.unmap(memory, self.address)

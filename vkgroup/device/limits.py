@@ -68,8 +68,8 @@ def interface_exceeded(entry: EntryPoint, capabilities: Capabilities) -> list[st
 
     A limit that a device does not declare is not checked.
     """
-    limits, needs_of = capabilities.limits, _INTERFACES.get(entry.stage)
-    needs = {} if needs_of is None else needs_of(entry)
+    limits = capabilities.limits
+    needs = {name: need_of(entry) for name, need_of in _INTERFACES.get(entry.stage, {}).items()}
     return [_text(name, need, limits) for name, need in needs.items() if need > limits.get(name, need)]
 
 
@@ -100,69 +100,45 @@ def _given(entry: EntryPoint) -> int:
     return _by_vertex(entry.variables.outputs, entry.variables.output_built_ins)
 
 
-def _mode(entry: EntryPoint, name: str, default: int = 0) -> int:
-    return entry.execution_modes.get(name, (default,))[0]
+def _mode(name: str, default: int = 0) -> Callable[[EntryPoint], int]:
+    return lambda entry: entry.execution_modes.get(name, (default,))[0]
 
 
-def _vertex_needs(entry: EntryPoint) -> dict[str, int]:
-    return {
-        "maxVertexInputAttributes": _locations(entry.variables.inputs),
-        "maxVertexOutputComponents": _given(entry),
-    }
-
-
-def _control_needs(entry: EntryPoint) -> dict[str, int]:
-    patch = _components(item for item in entry.variables.outputs if item.auxiliary == "patch")
-    return {
-        "maxTessellationControlPerVertexInputComponents": _taken(entry),
-        "maxTessellationControlPerVertexOutputComponents": _given(entry),
-        "maxTessellationControlPerPatchOutputComponents": patch,
-        "maxTessellationPatchSize": _mode(entry, "OutputVertices"),
-    }
-
-
-def _evaluation_needs(entry: EntryPoint) -> dict[str, int]:
-    return {
-        "maxTessellationEvaluationInputComponents": _taken(entry),
-        "maxTessellationEvaluationOutputComponents": _given(entry),
-    }
-
-
-def _geometry_needs(entry: EntryPoint) -> dict[str, int]:
-    vertices = _mode(entry, "OutputVertices")
-    return {
-        "maxGeometryShaderInvocations": _mode(entry, "Invocations", 1),
-        "maxGeometryInputComponents": _taken(entry),
-        "maxGeometryOutputComponents": _given(entry),
-        "maxGeometryOutputVertices": vertices,
-        "maxGeometryTotalOutputComponents": vertices * _given(entry),
-    }
-
-
-def _mesh_needs(entry: EntryPoint) -> dict[str, int]:
-    return {
-        "maxMeshOutputVertices": _mode(entry, "OutputVertices"),
-        "maxMeshOutputPrimitives": _mode(entry, "OutputPrimitivesEXT"),
-        "maxMeshOutputComponents": _given(entry),
-    }
-
-
-def _fragment_needs(entry: EntryPoint) -> dict[str, int]:
-    return {
-        "maxFragmentInputComponents": _components(entry.variables.inputs),
-        "maxFragmentOutputAttachments": _locations(entry.variables.outputs),
-    }
-
-
-_INTERFACES: dict[str, Callable[[EntryPoint], dict[str, int]]] = {
-    "vertex": _vertex_needs,
-    "tessellation_control": _control_needs,
-    "tessellation_evaluation": _evaluation_needs,
-    "geometry": _geometry_needs,
-    "mesh": _mesh_needs,
-    "fragment": _fragment_needs,
+_INTERFACES: dict[str, dict[str, Callable[[EntryPoint], int]]] = {
+    "vertex": {
+        "maxVertexInputAttributes": lambda entry: _locations(entry.variables.inputs),
+        "maxVertexOutputComponents": _given,
+    },
+    "tessellation_control": {
+        "maxTessellationControlPerVertexInputComponents": _taken,
+        "maxTessellationControlPerVertexOutputComponents": _given,
+        "maxTessellationControlPerPatchOutputComponents": lambda entry: _components(
+            item for item in entry.variables.outputs if item.auxiliary == "patch"
+        ),
+        "maxTessellationPatchSize": _mode("OutputVertices"),
+    },
+    "tessellation_evaluation": {
+        "maxTessellationEvaluationInputComponents": _taken,
+        "maxTessellationEvaluationOutputComponents": _given,
+    },
+    "geometry": {
+        "maxGeometryShaderInvocations": _mode("Invocations", 1),
+        "maxGeometryInputComponents": _taken,
+        "maxGeometryOutputComponents": _given,
+        "maxGeometryOutputVertices": _mode("OutputVertices"),
+        "maxGeometryTotalOutputComponents": lambda entry: _mode("OutputVertices")(entry) * _given(entry),
+    },
+    "mesh": {
+        "maxMeshOutputVertices": _mode("OutputVertices"),
+        "maxMeshOutputPrimitives": _mode("OutputPrimitivesEXT"),
+        "maxMeshOutputComponents": _given,
+    },
+    "fragment": {
+        "maxFragmentInputComponents": lambda entry: _components(entry.variables.inputs),
+        "maxFragmentOutputAttachments": lambda entry: _locations(entry.variables.outputs),
+    },
 }
-"""Limits on the inputs and outputs of a stage, by Vulkan's names."""
+"""Limits on the inputs and outputs of a stage by Vulkan's names, and how much of each a shader needs."""
 
 
 def ray_interface_exceeded(reflection: Reflection, capabilities: Capabilities) -> list[str]:

@@ -72,7 +72,12 @@ class LogicalDevice(MemoryDevice):
         queue = vk.ffi.new("VkQueue *")
         self.functions.vkGetDeviceQueue(self.handle, family, 0, queue)
         self.queue = queue[0]
-        self.command_pool = self._make_pool(family)
+        info = vk.new(
+            "VkCommandPoolCreateInfo",
+            flags=vk.VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
+            queueFamilyIndex=family,
+        )
+        self.command_pool = self.create("CommandPool", info, "a command pool")
         self.memory = vk.ffi.new("VkPhysicalDeviceMemoryProperties *")
         instance.functions.vkGetPhysicalDeviceMemoryProperties(self.physical, self.memory)
         _open.add(self)
@@ -129,17 +134,6 @@ class LogicalDevice(MemoryDevice):
         self.handle = handle[0]
         return family[0]
 
-    def _make_pool(self, family: int) -> Any:
-        pool = vk.ffi.new("VkCommandPool *")
-        info = vk.new(
-            "VkCommandPoolCreateInfo",
-            flags=vk.VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
-            queueFamilyIndex=family,
-        )
-        code = self.functions.vkCreateCommandPool(self.handle, info, vk.NULL, pool)
-        self.check(code, "creating a command pool")
-        return pool[0]
-
     def abandon(self, why: str) -> None:
         """Give the device up with work in flight; it stays until the process ends."""
         super().abandon(why)
@@ -162,7 +156,7 @@ class LogicalDevice(MemoryDevice):
         if self.usable:
             for parts in self.idle_commands:
                 parts.destroy(self)
-            self.functions.vkDestroyCommandPool(self.handle, self.command_pool, vk.NULL)
+            self.destroy("CommandPool", self.command_pool)
         self._leaving, self.handle = self.handle, None
         _open.discard(self)
         if self._lent:

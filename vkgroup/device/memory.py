@@ -229,10 +229,8 @@ class DeviceBuffer:
             | vk.VK_BUFFER_USAGE_TRANSFER_SRC_BIT
             | vk.VK_BUFFER_USAGE_TRANSFER_DST_BIT,
         )
-        handle = vk.ffi.new("VkBuffer *")
         what = f"a buffer of {self.nbytes} bytes"
-        device.check(functions.vkCreateBuffer(device.handle, info, vk.NULL, handle), f"creating {what}")
-        self.handle = handle[0]
+        self.handle = device.create("Buffer", info, what)
         requirements = vk.ffi.new("VkMemoryRequirements *")
         functions.vkGetBufferMemoryRequirements(device.handle, self.handle, requirements)
         mapped = host or device.capabilities.type != "discrete_gpu"

@@ -10,7 +10,7 @@ from weakref import ref
 
 from vkgroup.device import cuda, vk
 from vkgroup.device.core import DeviceCore
-from vkgroup.device.cuda import CudaDevice, MappedMemory
+from vkgroup.device.cuda import CudaDevice
 from vkgroup.errors import Unsupported
 
 EXTENSION = "VK_KHR_external_memory_fd"
@@ -88,7 +88,7 @@ class SharedMemory:
         self._buffer, self._sharing = ref(buffer), sharing
         self._size = 0
         self._dedicated = False
-        self._mapped: MappedMemory | None = None
+        self._mapped: tuple[Any, int] | None = None
         self._memory: Any = None
         self._handles: Any = None
         self.external = vk.new("VkExternalMemoryBufferCreateInfo", handleTypes=_OPAQUE_FD)
@@ -162,8 +162,8 @@ class SharedMemory:
             self._mapped = self._sharing.cuda.map(fd[0], self._size, dedicated=self._dedicated)
             buffer = self._buffer()
             assert buffer is not None
-            self._sharing.add(self._mapped.address, buffer)
-        return self._mapped.address
+            self._sharing.add(self._mapped[1], buffer)
+        return self._mapped[1]
 
     @property
     def mapped(self) -> bool:
@@ -179,10 +179,10 @@ class SharedMemory:
 
     def unmap(self) -> None:
         """Take the memory out of CUDA's reach, when what CUDA does with it has finished."""
-        if self._mapped is not None:
-            self._sharing.remove(self._mapped.address)
-            self._mapped.close()
-            self._mapped = None
+        mapped, self._mapped = self._mapped, None
+        if mapped is not None:
+            self._sharing.remove(mapped[1])
+            self.cuda.unmap(*mapped)
 
 
 def wait_for_cuda(memories: Iterable[SharedMemory]) -> None:

@@ -229,11 +229,11 @@ class ImageSource:
     """Makes images for draws, and takes them back afterwards."""
 
     def __init__(self, device: DeviceBase, images: type[Image]) -> None:
-        self._device, self._images = device, images
+        self.device, self._images = device, images
 
     def take(self, shape: tuple[int, ...], format_: Format, samples: int) -> Image:
         """Return an image to draw to; its contents are undefined."""
-        return self._images(self._device, shape, format_, samples=samples, attachment=True)
+        return self._images(self.device, shape, format_, samples=samples, attachment=True)
 
     def give_back(self, image: Image) -> None:
         """Take an image back."""

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import os
-from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
 import numpy.typing as npt
 
-from vkgroup.closing import Closing
-from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.attachments import color_attachments, depth_attachment
 from vkgroup.dispatch.blocks import checked_mapping
 from vkgroup.dispatch.commands import padded_counts
@@ -18,28 +14,20 @@ from vkgroup.dispatch.draw_state import DrawFormats, DrawState, size_of
 from vkgroup.dispatch.graphics_stages import GraphicsStages, check_made_of, check_state, stages_of
 from vkgroup.dispatch.input_attachments import inputs_of
 from vkgroup.dispatch.pipeline import Pipeline, PipelineCache, key_of_values
+from vkgroup.dispatch.resource_device import ResourceDevice, Source
 from vkgroup.dispatch.results import RunResult
 from vkgroup.dispatch.stages import check_specialization
 from vkgroup.dispatch.vertices import MeshGroups, Vertices, match_vertices, pass_through
 from vkgroup.errors import InvalidDispatch
 from vkgroup.spirv import Module
 
-Source = Module | str | os.PathLike[str]
-
 DEFAULT_STATE = DrawState()
 
 
-class Drawing(Closing):
+class Drawing(ResourceDevice):
     """The methods of a device that draw."""
 
-    _base: DeviceBase
-    _subgroup_size: int | None
-    _kind_of_pipelines: type[Pipeline]
     _graphics_pipelines: PipelineCache
-
-    @abstractmethod
-    def compile(self, source: str | os.PathLike[str], *, stage: str | None = None, **options: Any) -> Module:
-        """Compile a shader for the device."""
 
     def graphics_pipeline(
         self,
@@ -98,10 +86,6 @@ class Drawing(Closing):
             varying_subgroup_size=varying_subgroup_size,
         )
         return self._kind_of_pipelines(self._base, stages)
-
-    def _required_size(self, subgroup_size: int | None, varying: bool) -> int | None:
-        """Return the size to require of a pipeline: its own, or the device's where it shall not vary."""
-        return self._subgroup_size if subgroup_size is None and not varying else subgroup_size
 
     def draw(
         self,
@@ -178,14 +162,14 @@ class Drawing(Closing):
         """
         self._base.require_open()
         check_state(state)
-        extent, fragment = size_of(size), _module(self, shader, "fragment")
+        extent, fragment = size_of(size), self._compiled(shader, "fragment")
         entry = fragment.reflection.entry_point(None)
         if entry.stage != "fragment":
             raise InvalidDispatch(f"{entry.name!r} is a {entry.stage} shader; draws need a fragment shader.")
         given = dict(checked_mapping(vertices, "vertices"))
         if vertex is None and mesh is None:
             vertex = pass_through(entry, given)
-        stages = _stages(self, tessellation, vertex=vertex, geometry=geometry, mesh=mesh, task=task)
+        stages = self._stages(tessellation, vertex=vertex, geometry=geometry, mesh=mesh, task=task)
         counted: dict[str, Any] = {"indices": indices, "count": count, "instances": instances}
         data: Vertices | MeshGroups
         if stages["mesh"] is not None:
@@ -219,9 +203,19 @@ class Drawing(Closing):
         with pipeline.bind(bindings or {}, size=extent, vertices=data, attachments=attachments) as work:
             return work.run_result(work.timed(None, push, timeout, repeat=repeat))
 
-
-def _module(device: Drawing, source: Source, stage: str) -> Module:
-    return source if isinstance(source, Module) else device.compile(source, stage=stage)
+    def _stages(self, tessellation: Any, **sources: Source | None) -> dict[str, Any]:
+        """Return the modules of sources by stage, and the pair of tessellation, as pipelines take them."""
+        modules: dict[str, Any] = {
+            stage: None if source is None else self._compiled(source, stage)
+            for stage, source in sources.items()
+        }
+        modules["tessellation"] = None
+        if (pair := _pair(tessellation)) is not None:
+            stages = ("tessellation_control", "tessellation_evaluation")
+            modules["tessellation"] = tuple(
+                self._compiled(source, stage) for source, stage in zip(pair, stages, strict=True)
+            )
+        return modules
 
 
 def _pair(tessellation: Any) -> Any:
@@ -231,20 +225,6 @@ def _pair(tessellation: Any) -> Any:
     if not isinstance(tessellation, tuple | list) or len(tessellation) != 2:
         raise InvalidDispatch("Tessellation is a pair of shaders, (control, evaluation).")
     return tuple(tessellation)
-
-
-def _stages(device: Drawing, tessellation: Any, **sources: Source | None) -> dict[str, Any]:
-    """Return the modules of sources by stage, and the pair of tessellation, as pipelines take them."""
-    modules: dict[str, Any] = {
-        stage: None if source is None else _module(device, source, stage) for stage, source in sources.items()
-    }
-    modules["tessellation"] = None
-    if (pair := _pair(tessellation)) is not None:
-        stages = ("tessellation_control", "tessellation_evaluation")
-        modules["tessellation"] = tuple(
-            _module(device, source, stage) for source, stage in zip(pair, stages, strict=True)
-        )
-    return modules
 
 
 def _mesh_groups(groups: Any, others: Mapping[str, Any]) -> MeshGroups:

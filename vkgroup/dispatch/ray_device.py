@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import os
-from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from vkgroup.closing import Closing
-from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.acceleration import (
     AccelerationStructure,
     Boxes,
@@ -18,7 +15,8 @@ from vkgroup.dispatch.acceleration import (
 )
 from vkgroup.dispatch.blocks import checked_mapping
 from vkgroup.dispatch.pipeline import Pipeline, PipelineCache, key_of_values
-from vkgroup.dispatch.ray_stages import HitGroup, RayStages, Source, require_ray_tracing
+from vkgroup.dispatch.ray_stages import HitGroup, RayStages, require_ray_tracing
+from vkgroup.dispatch.resource_device import ResourceDevice, Source
 from vkgroup.dispatch.results import RunResult
 from vkgroup.dispatch.stages import check_specialization
 from vkgroup.errors import InvalidDispatch
@@ -27,22 +25,11 @@ from vkgroup.spirv import Module
 Part = Triangles | Boxes | Instance | AccelerationStructure
 
 
-class Tracing(Closing):
+class Tracing(ResourceDevice):
     """The methods of a device that trace rays."""
 
-    _base: DeviceBase
-    _subgroup_size: int | None
     _structures: type[AccelerationStructure]
-    _kind_of_pipelines: type[Pipeline]
     _ray_pipelines: PipelineCache
-
-    @abstractmethod
-    def compile(self, source: str | os.PathLike[str], *, stage: str | None = None, **options: Any) -> Module:
-        """Compile a shader for the device."""
-
-    @abstractmethod
-    def _required_size(self, subgroup_size: int | None, varying: bool) -> int | None:
-        """Return the size to require of a pipeline."""
 
     def acceleration_structure(self, parts: Part | Iterable[Part]) -> AccelerationStructure:
         """Build an acceleration structure.
@@ -105,7 +92,10 @@ class Tracing(Closing):
         require_ray_tracing(self._base)
         groups, callables = _several(hit_groups, "hit_groups"), _several(callable, "callable")
         misses = _several(miss, "miss")
-        modules = [raygen, *misses, *callables, *_shaders_of(groups)]
+        hit_shaders = [
+            source for group in groups if isinstance(group, HitGroup) for _, source in group.sources()
+        ]
+        modules = [raygen, *misses, *callables, *hit_shaders]
         if all(isinstance(module, Module) for module in modules):
             check_specialization(tuple(modules), checked_mapping(specialization, "specialization"))
         self._base.require_open()
@@ -171,7 +161,13 @@ class Tracing(Closing):
         >>> found["hits"]
         """
         require_ray_tracing(self._base)
-        groups = tuple(self._compiled_group(group) for group in _several(hit_groups, "hit_groups"))
+        groups = []
+        for group in _several(hit_groups, "hit_groups"):
+            if not isinstance(group, HitGroup):
+                raise InvalidDispatch(f"hit_groups are HitGroups; {group!r} was given.")
+            groups.append(
+                HitGroup(**{stage: self._compiled(source, stage) for stage, source in group.sources()})
+            )
         module = self._compiled(raygen, "raygen")
         misses = tuple(self._compiled(source, "miss") for source in _several(miss, "miss"))
         callables = tuple(self._compiled(source, "callable") for source in _several(callable, "callable"))
@@ -180,7 +176,7 @@ class Tracing(Closing):
             "varying_subgroup_size": varying_subgroup_size,
             "max_recursion": max_recursion,
         }
-        key = (module, misses, groups, callables, key_of_values(specialization), *control.values())
+        key = (module, misses, tuple(groups), callables, key_of_values(specialization), *control.values())
         pipeline = self._ray_pipelines.get_or_make(
             key,
             lambda: self.ray_pipeline(
@@ -195,14 +191,6 @@ class Tracing(Closing):
         with pipeline.bind(bindings) as work:
             return work.run_result(work.timed(size, push, timeout, repeat=repeat))
 
-    def _compiled(self, source: Source, stage: str) -> Module:
-        return source if isinstance(source, Module) else self.compile(source, stage=stage)
-
-    def _compiled_group(self, group: Any) -> HitGroup:
-        if not isinstance(group, HitGroup):
-            raise InvalidDispatch(f"hit_groups are HitGroups; {group!r} was given.")
-        return HitGroup(**{stage: self._compiled(source, stage) for stage, source in group.sources()})
-
 
 def _several(given: Any, what: str) -> tuple[Any, ...]:
     """Return what was given alone or in a list."""
@@ -211,7 +199,3 @@ def _several(given: Any, what: str) -> tuple[Any, ...]:
     if not isinstance(given, Sequence):
         raise InvalidDispatch(f"{what} is one or a list of several; {given!r} was given.")
     return tuple(given)
-
-
-def _shaders_of(groups: Iterable[Any]) -> list[Any]:
-    return [source for group in groups if isinstance(group, HitGroup) for _, source in group.sources()]

@@ -26,17 +26,7 @@ THREAD_GROUP_TOKENS: Mapping[str, int] = {
     "SM_COUNT_NV": 0x933B,
 }
 
-#: Bits of UseProgramStages.
-STAGE_BITS: Mapping[str, int] = {
-    "VERTEX_SHADER_BIT": 0x01,
-    "FRAGMENT_SHADER_BIT": 0x02,
-    "GEOMETRY_SHADER_BIT": 0x04,
-    "TESS_CONTROL_SHADER_BIT": 0x08,
-    "TESS_EVALUATION_SHADER_BIT": 0x10,
-    "COMPUTE_SHADER_BIT": TOKENS["COMPUTE_SHADER_BIT"],
-}
-
-#: The stages that these bits mean.
+#: Stages by the names of their bits for UseProgramStages, which are 1, 2, 4 and so on.
 STAGES: Mapping[str, str] = {
     "VERTEX_SHADER_BIT": "vertex",
     "FRAGMENT_SHADER_BIT": "fragment",
@@ -45,6 +35,7 @@ STAGES: Mapping[str, str] = {
     "TESS_EVALUATION_SHADER_BIT": "tessellation_evaluation",
     "COMPUTE_SHADER_BIT": "compute",
 }
+STAGE_BITS: Mapping[str, int] = {name: 1 << number for number, name in enumerate(STAGES)}
 
 #: Bits of MemoryBarrier.
 BARRIER_BITS: Mapping[str, int] = {

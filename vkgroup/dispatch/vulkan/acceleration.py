@@ -13,7 +13,7 @@ from vkgroup.device import vk
 from vkgroup.device.commands import Commands
 from vkgroup.device.logical import LogicalDevice
 from vkgroup.device.memory import DeviceBuffer, barrier
-from vkgroup.dispatch.acceleration import AccelerationStructure, Boxes, Geometry, Instance, Triangles
+from vkgroup.dispatch.acceleration import AccelerationStructure, Geometry, Instance, Triangles
 from vkgroup.dispatch.buffer import as_bytes
 from vkgroup.dispatch.ray_stages import Group, RayStages
 from vkgroup.dispatch.vulkan.stage_info import stage_info
@@ -65,12 +65,7 @@ class VulkanAccelerationStructure(AccelerationStructure):
 
     def _build(self, geometries: Sequence[Any], counts: Sequence[int]) -> None:
         device, functions = self.device, self.device.functions
-        bottom = self.level == "bottom"
-        kind = (
-            vk.VK_ACCELERATION_STRUCTURE_TYPE_BOTTOM_LEVEL_KHR
-            if bottom
-            else vk.VK_ACCELERATION_STRUCTURE_TYPE_TOP_LEVEL_KHR
-        )
+        kind = getattr(vk, f"VK_ACCELERATION_STRUCTURE_TYPE_{self.level.upper()}_LEVEL_KHR")
         info = vk.new(
             "VkAccelerationStructureBuildGeometryInfoKHR",
             type=kind,
@@ -106,10 +101,9 @@ class VulkanAccelerationStructure(AccelerationStructure):
         info = vk.new(
             "VkAccelerationStructureCreateInfoKHR", buffer=self._memory.handle, size=size, type=kind
         )
-        handle = vk.ffi.new("VkAccelerationStructureKHR *")
-        code = device.functions.vkCreateAccelerationStructureKHR(device.handle, info, vk.NULL, handle)
-        device.check(code, f"creating an acceleration structure of {size} bytes")
-        self.handle = handle[0]
+        self.handle = device.create(
+            "AccelerationStructureKHR", info, f"an acceleration structure of {size} bytes"
+        )
 
     def _run(self, info: Any, counts: Sequence[int]) -> None:
         functions = self.device.functions
@@ -132,20 +126,10 @@ class VulkanAccelerationStructure(AccelerationStructure):
         device = self.device
         device.forget(self)
         handle, self.handle = self.handle, None
-        if handle is not None and device.usable:
-            device.functions.vkDestroyAccelerationStructureKHR(device.handle, handle, vk.NULL)
+        device.destroy("AccelerationStructureKHR", handle)
         if self._memory is not None:
             self._memory.close()
         self._holding = False
-
-
-def structures_write(handles: Sequence[Any]) -> Any:
-    """Describe acceleration structures to a VkWriteDescriptorSet, as the next in its chain."""
-    return vk.new(
-        "VkWriteDescriptorSetAccelerationStructureKHR",
-        accelerationStructureCount=len(handles),
-        pAccelerationStructures=list(handles),
-    )
 
 
 def _input(device: LogicalDevice, array: npt.NDArray[Any], inputs: list[DeviceBuffer]) -> Any:
@@ -165,7 +149,9 @@ def _geometry(device: LogicalDevice, part: Geometry, inputs: list[DeviceBuffer])
     if isinstance(part, Triangles):
         kind, data = vk.VK_GEOMETRY_TYPE_TRIANGLES_KHR, {"triangles": _triangles(device, part, inputs)}
     else:
-        kind, data = vk.VK_GEOMETRY_TYPE_AABBS_KHR, {"aabbs": _boxes(device, part, inputs)}
+        bounds = _input(device, part.bounds, inputs)
+        boxes = vk.new("VkAccelerationStructureGeometryAabbsDataKHR", data=bounds, stride=24)
+        kind, data = vk.VK_GEOMETRY_TYPE_AABBS_KHR, {"aabbs": boxes}
     return vk.new(
         "VkAccelerationStructureGeometryKHR",
         geometryType=kind,
@@ -186,12 +172,6 @@ def _triangles(device: LogicalDevice, part: Triangles, inputs: list[DeviceBuffer
         maxVertex=part.vertices.size // 3 - 1,
         indexType=vk.VK_INDEX_TYPE_UINT32 if indexed else vk.VK_INDEX_TYPE_NONE_KHR,
         **indexed,
-    )
-
-
-def _boxes(device: LogicalDevice, part: Boxes, inputs: list[DeviceBuffer]) -> Any:
-    return vk.new(
-        "VkAccelerationStructureGeometryAabbsDataKHR", data=_input(device, part.bounds, inputs), stride=24
     )
 
 
@@ -255,12 +235,7 @@ class BindingTable:
             for step in (int(limits["shaderGroupHandleAlignment"]), int(limits["shaderGroupBaseAlignment"]))
         )
         handles = _handles(device, pipeline, len(stages.groups), size)
-        kinds: Sequence[Sequence[Group]] = (
-            (stages.raygen,),
-            stages.miss,
-            stages.hit_groups,
-            stages.callables,
-        )
+        kinds = ((stages.raygen,), stages.miss, stages.hit_groups, stages.callables)
         offsets, end = [], 0
         for kind in kinds:
             offsets.append(end)
@@ -277,7 +252,13 @@ class BindingTable:
             for number in range(len(kind)):
                 table[first + number * stride :][:size] = handles[written + number]
             written += len(kind)
-            self.regions.append(_region(self._buffer.address + first, stride, max(1, len(kind))))
+            region = vk.new(
+                "VkStridedDeviceAddressRegionKHR",
+                deviceAddress=self._buffer.address + first,
+                stride=stride,
+                size=stride * max(1, len(kind)),
+            )
+            self.regions.append(region)
         self._buffer.write(table)
 
     def close(self) -> None:
@@ -295,12 +276,6 @@ def _handles(device: LogicalDevice, pipeline: Any, count: int, size: int) -> Any
     return np.frombuffer(vk.ffi.buffer(data), np.uint8).reshape(count, size).copy()
 
 
-def _region(address: int, stride: int, count: int) -> Any:
-    return vk.new(
-        "VkStridedDeviceAddressRegionKHR", deviceAddress=address, stride=stride, size=stride * count
-    )
-
-
 def _group_info(group: Group) -> Any:
     if group.general is not None:
         kind = vk.VK_RAY_TRACING_SHADER_GROUP_TYPE_GENERAL_KHR
@@ -308,15 +283,14 @@ def _group_info(group: Group) -> Any:
         kind = vk.VK_RAY_TRACING_SHADER_GROUP_TYPE_PROCEDURAL_HIT_GROUP_KHR
     else:
         kind = vk.VK_RAY_TRACING_SHADER_GROUP_TYPE_TRIANGLES_HIT_GROUP_KHR
+    shaders = {
+        "generalShader": group.general,
+        "closestHitShader": group.closest_hit,
+        "anyHitShader": group.any_hit,
+        "intersectionShader": group.intersection,
+    }
     return vk.new(
         "VkRayTracingShaderGroupCreateInfoKHR",
         type=kind,
-        generalShader=_or_unused(group.general),
-        closestHitShader=_or_unused(group.closest_hit),
-        anyHitShader=_or_unused(group.any_hit),
-        intersectionShader=_or_unused(group.intersection),
+        **{name: _UNUSED if index is None else index for name, index in shaders.items()},
     )
-
-
-def _or_unused(index: int | None) -> int:
-    return _UNUSED if index is None else index

@@ -14,7 +14,7 @@ from vkgroup.dispatch.bindings import ArrayBuffer, Resource
 from vkgroup.dispatch.buffer import as_bytes
 from vkgroup.dispatch.checks import texel_format
 from vkgroup.dispatch.slots import DESCRIPTOR_TYPES, Slot
-from vkgroup.dispatch.vulkan.acceleration import VulkanAccelerationStructure, structures_write
+from vkgroup.dispatch.vulkan.acceleration import VulkanAccelerationStructure
 from vkgroup.dispatch.vulkan.buffer import VulkanBuffer
 from vkgroup.dispatch.vulkan.image import VulkanImage, format_features
 from vkgroup.errors import Unsupported
@@ -42,10 +42,7 @@ def create_sampler(device: LogicalDevice, state: Sampler) -> Any:
         borderColor=getattr(vk, f"VK_BORDER_COLOR_{state.border_color.upper()}"),
         unnormalizedCoordinates=state.unnormalized,
     )
-    handle = vk.ffi.new("VkSampler *")
-    code = device.functions.vkCreateSampler(device.handle, info, vk.NULL, handle)
-    device.check(code, "creating a sampler")
-    return handle[0]
+    return device.create("Sampler", info, "a sampler")
 
 
 def create_buffer_view(
@@ -66,10 +63,7 @@ def create_buffer_view(
         offset=offset,
         range=nbytes,
     )
-    handle = vk.ffi.new("VkBufferView *")
-    code = device.functions.vkCreateBufferView(device.handle, info, vk.NULL, handle)
-    device.check(code, "creating a view of a texel buffer")
-    return handle[0]
+    return device.create("BufferView", info, "a view of a texel buffer")
 
 
 def require_filter(device: LogicalDevice, format: Format, state: Sampler) -> None:
@@ -142,10 +136,7 @@ class DescriptorSets:
         info = vk.new(
             "VkDescriptorPoolCreateInfo", maxSets=len(layouts), poolSizeCount=len(sizes), pPoolSizes=sizes
         )
-        pool = vk.ffi.new("VkDescriptorPool *")
-        code = functions.vkCreateDescriptorPool(device.handle, info, vk.NULL, pool)
-        device.check(code, "creating a descriptor pool")
-        self._pool = pool[0]
+        self._pool = device.create("DescriptorPool", info, "a descriptor pool")
         info = vk.new(
             "VkDescriptorSetAllocateInfo",
             descriptorPool=self._pool,
@@ -165,7 +156,14 @@ class DescriptorSets:
         views: Any = vk.NULL
         following: Any = vk.NULL
         if slot.kind == "acceleration_structure":
-            following = structures_write([_structure(resource) for resource in self._resources[slot]])
+            structures = [
+                entry for entry in self._resources[slot] if isinstance(entry, VulkanAccelerationStructure)
+            ]
+            following = vk.new(
+                "VkWriteDescriptorSetAccelerationStructureKHR",
+                accelerationStructureCount=len(structures),
+                pAccelerationStructures=[structure.handle for structure in structures],
+            )
         elif slot.texels is None and slot.kind != "sampler":
             buffers = [_buffer_info(resource) for resource in self._resources[slot]]
         elif slot.image is None and slot.kind != "sampler":
@@ -224,14 +222,13 @@ class DescriptorSets:
         device = self._device
         # Forgotten before they are destroyed: Ctrl-C may come between, and closing twice crashes.
         pool, self._pool = self._pool, None
-        if pool is not None and device.usable:
-            samplers, self._samplers = self._samplers, {}
-            views, self._views = self._views, []
-            device.functions.vkDestroyDescriptorPool(device.handle, pool, vk.NULL)
-            for sampler in samplers.values():
-                device.functions.vkDestroySampler(device.handle, sampler, vk.NULL)
-            for view in views:
-                device.functions.vkDestroyBufferView(device.handle, view, vk.NULL)
+        samplers, self._samplers = self._samplers, {}
+        views, self._views = self._views, []
+        device.destroy("DescriptorPool", pool)
+        for sampler in samplers.values():
+            device.destroy("Sampler", sampler)
+        for view in views:
+            device.destroy("BufferView", view)
 
 
 def _buffer_info(resource: Resource) -> Any:
@@ -242,11 +239,6 @@ def _buffer_info(resource: Resource) -> Any:
         offset=_offset(resource),
         range=resource.nbytes,
     )
-
-
-def _structure(resource: Resource) -> Any:
-    assert isinstance(resource, VulkanAccelerationStructure)
-    return resource.handle
 
 
 def _offset(resource: Resource) -> int:

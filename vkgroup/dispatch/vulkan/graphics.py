@@ -93,10 +93,7 @@ def create_render_pass(device: LogicalDevice, targets: Sequence[Target]) -> Any:
         subpassCount=1,
         pSubpasses=[subpass],
     )
-    handle = vk.ffi.new("VkRenderPass *")
-    code = device.functions.vkCreateRenderPass(device.handle, info, vk.NULL, handle)
-    device.check(code, "creating a render pass")
-    return handle[0]
+    return device.create("RenderPass", info, "a render pass")
 
 
 def _description(target: Target) -> Any:
@@ -128,10 +125,7 @@ def create_framebuffer(
         height=size[1],
         layers=1,
     )
-    handle = vk.ffi.new("VkFramebuffer *")
-    code = device.functions.vkCreateFramebuffer(device.handle, info, vk.NULL, handle)
-    device.check(code, "creating a framebuffer")
-    return handle[0]
+    return device.create("Framebuffer", info, "a framebuffer")
 
 
 def clear_values(targets: Sequence[Target], *, farthest: float) -> Any:
@@ -361,11 +355,8 @@ class VulkanDraw:
         device = self._device
         framebuffer, self._framebuffer = self._framebuffer, None
         render_pass, self._render_pass = self._render_pass, None
-        if device.usable:
-            if framebuffer is not None:
-                device.functions.vkDestroyFramebuffer(device.handle, framebuffer, vk.NULL)
-            if render_pass is not None:
-                device.functions.vkDestroyRenderPass(device.handle, render_pass, vk.NULL)
+        device.destroy("Framebuffer", framebuffer)
+        device.destroy("RenderPass", render_pass)
         for buffer in self._attributes:
             device.give_buffer(buffer)
         if self._indices is not None:

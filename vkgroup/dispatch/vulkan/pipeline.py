@@ -47,17 +47,13 @@ class Timer:
 
     def __init__(self, device: LogicalDevice, buffers: Iterable[DeviceBuffer]) -> None:
         self._device = device
-        self._commands = Commands(self._device)
+        self._commands = Commands(device)
         self._commands.share(buffers)
         self._queries: Any = None
         self._recorded: tuple[Hashable, int] | None = None
-        if self._device.capabilities.timestamps.valid_bits:
+        if device.capabilities.timestamps.valid_bits:
             info = vk.new("VkQueryPoolCreateInfo", queryType=vk.VK_QUERY_TYPE_TIMESTAMP, queryCount=2)
-            pool = vk.ffi.new("VkQueryPool *")
-            device = self._device
-            code = device.functions.vkCreateQueryPool(device.handle, info, vk.NULL, pool)
-            device.check(code, "creating a query pool")
-            self._queries = pool[0]
+            self._queries = device.create("QueryPool", info, "a query pool")
 
     def run(
         self, key: Hashable, state: Recorder, work: Recorder, timeout: float | None, repeat: int
@@ -103,8 +99,7 @@ class Timer:
     def close(self) -> None:
         """Free the queries and the commands."""
         self._commands.close()
-        if self._queries is not None and self._device.usable:
-            self._device.functions.vkDestroyQueryPool(self._device.handle, self._queries, vk.NULL)
+        self._device.destroy("QueryPool", self._queries)
         self._queries = None
 
 
@@ -140,7 +135,7 @@ class VulkanWork(Work):
         return BorrowedArray(self.device, slot, value)
 
     def _image_source(self) -> ImageSource:
-        return PooledImages(self.device)
+        return PooledImages(self.device, VulkanImage)
 
     def memories(self) -> list[DeviceBuffer]:
         """Return the buffers that are bound."""
@@ -278,14 +273,11 @@ class VulkanPipeline(Pipeline):
         )
 
     def _create_layout(self) -> None:
-        device, functions = self.device, self.device.functions
+        device = self.device
         for number in range(max((slot.set + 1 for slot in self.slots), default=0)):
             bindings = [self._layout_binding(slot) for slot in self.slots if slot.set == number]
             info = vk.new("VkDescriptorSetLayoutCreateInfo", bindingCount=len(bindings), pBindings=bindings)
-            layout = vk.ffi.new("VkDescriptorSetLayout *")
-            code = functions.vkCreateDescriptorSetLayout(device.handle, info, vk.NULL, layout)
-            device.check(code, "creating a descriptor set layout")
-            self.set_layouts.append(layout[0])
+            self.set_layouts.append(device.create("DescriptorSetLayout", info, "a descriptor set layout"))
         ranges = []
         if self.push_constants is not None:
             size = -(-self.push_constants.size // 4) * 4
@@ -297,10 +289,7 @@ class VulkanPipeline(Pipeline):
             pushConstantRangeCount=len(ranges),
             pPushConstantRanges=ranges,
         )
-        layout = vk.ffi.new("VkPipelineLayout *")
-        code = functions.vkCreatePipelineLayout(device.handle, info, vk.NULL, layout)
-        device.check(code, "creating a pipeline layout")
-        self.layout = layout[0]
+        self.layout = device.create("PipelineLayout", info, "a pipeline layout")
 
     def _layout_binding(self, slot: Slot) -> Any:
         # VUID-VkDescriptorSetLayoutBinding-descriptorType-01510
@@ -319,16 +308,11 @@ class VulkanPipeline(Pipeline):
         if self.table is not None:
             self.table.close()
         device.forget(self)
-        if device.usable:
-            functions = device.functions
-            if self._render_pass is not None:
-                functions.vkDestroyRenderPass(device.handle, self._render_pass, vk.NULL)
-            if self.handle is not None:
-                functions.vkDestroyPipeline(device.handle, self.handle, vk.NULL)
-            if self.layout is not None:
-                functions.vkDestroyPipelineLayout(device.handle, self.layout, vk.NULL)
-            for layout in self.set_layouts:
-                functions.vkDestroyDescriptorSetLayout(device.handle, layout, vk.NULL)
+        device.destroy("RenderPass", self._render_pass)
+        device.destroy("Pipeline", self.handle)
+        device.destroy("PipelineLayout", self.layout)
+        for layout in self.set_layouts:
+            device.destroy("DescriptorSetLayout", layout)
         self.handle = self.layout = self._render_pass = None
         self.set_layouts = []
         self._holding = False

@@ -18,27 +18,24 @@ _VARYING_SIZE, _FULL_SUBGROUPS = 0x1, 0x2
 @contextmanager
 def stage_info(device: LogicalDevice, stages: Stages, shader: Shader) -> Iterator[Any]:
     """Give the VkPipelineShaderStageCreateInfo of one of the stages while a pipeline is being made."""
-    functions = device.functions
     words = shader.module.to_bytes()
     # An array of words is aligned as Vulkan wants the code to be; bytes alone need not be.
     code_words = vk.ffi.new("uint32_t[]", len(words) // 4)
     vk.ffi.memmove(code_words, words, len(words))
     info = vk.new("VkShaderModuleCreateInfo", codeSize=len(words), pCode=code_words)
-    handle = vk.ffi.new("VkShaderModule *")
-    code = functions.vkCreateShaderModule(device.handle, info, vk.NULL, handle)
-    device.check(code, "creating a shader module")
+    module = device.create("ShaderModule", info, "a shader module")
     try:
         yield vk.new(
             "VkPipelineShaderStageCreateInfo",
             pNext=_required_size(stages.required_size(shader)),
             flags=_flags(stages, shader),
             stage=stage_bit(shader.entry_point.stage),
-            module=handle[0],
+            module=module,
             pName=shader.entry_point.name,
             pSpecializationInfo=_specialization_info(shader.packed),
         )
     finally:
-        functions.vkDestroyShaderModule(device.handle, handle[0], vk.NULL)
+        device.destroy("ShaderModule", module)
 
 
 def _flags(stages: Stages, shader: Shader) -> int:
@@ -112,7 +109,7 @@ def statistics_of(device: LogicalDevice, make: Callable[[int], Any]) -> dict[str
                 statistics[name] = bool(value) if entry.format == 0 else value
         return statistics
     finally:
-        device.functions.vkDestroyPipeline(device.handle, handle, vk.NULL)
+        device.destroy("Pipeline", handle)
 
 
 def _count(device: LogicalDevice, handle: Any) -> int:

@@ -1,4 +1,8 @@
-"""Allocation of Vulkan device memory by CUDA address."""
+"""Other array libraries: allocators whose arrays vkgroup can use without a copy.
+
+Single arrays need none of this: ``torch.from_dlpack(device.empty(shape, shared=True))`` is a tensor in memory
+that both sides use. The allocators are for code that makes its arrays itself.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +18,8 @@ from vkgroup.dispatch import Device
 from vkgroup.dispatch.vulkan.buffer import VulkanBuffer
 from vkgroup.dispatch.vulkan.device import VulkanDevice
 from vkgroup.errors import DriverError, Unsupported
+
+__all__ = ["cupy_allocator", "torch_pool"]
 
 
 class SharedAllocator:
