@@ -40,13 +40,10 @@ class IcdReport:
 
     Attributes
     ----------
-    manifest, name, library : its JSON file, its name, the library that the file names.
     status : ``"ok"``, or what failed: ``"manifest"`` (no such file, broken JSON, no library named),
         ``"library"`` (does not load), ``"not_a_driver"``, ``"instance"`` (vkCreateInstance),
         ``"no_devices"``, ``"crash"``, ``"timeout"``.
     message : what failed, in words; empty when nothing did.
-    devices : its devices.
-    system : as in `Manifest`.
     """
 
     manifest: str
@@ -60,14 +57,7 @@ class IcdReport:
 
 @dataclass(frozen=True)
 class Discovery:
-    """All drivers of this machine.
-
-    Attributes
-    ----------
-    loader : the Vulkan loader that is used; empty where there is none.
-    icds : one report for each driver, in the order of search.
-    problem : why there is no loader.
-    """
+    """All drivers of this machine in the order of search, and the Vulkan loader or why there is none."""
 
     loader: str
     icds: tuple[IcdReport, ...]

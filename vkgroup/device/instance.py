@@ -1,4 +1,4 @@
-"""Vulkan instances: one for each driver and process, each seeing that driver alone."""
+"""Vulkan instances, one for each driver and process, and Khronos' validation layer."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from vkgroup import drivers
 from vkgroup.device import vk
-from vkgroup.device.manifests import installed_drivers, missing_companions, preload
+from vkgroup.device.manifests import missing_companions, preload
 from vkgroup.errors import NoDevice, Unsupported, ValidationError
 
 _PORTABILITY = "VK_KHR_portability_enumeration"
 _PORTABILITY_FLAG = 0x1
+_LAYER, _DEBUG_EXTENSION = "VK_LAYER_KHRONOS_validation", "VK_EXT_debug_utils"
 _lock = threading.RLock()
 _instances: dict[tuple[int, str, bool], Instance] = {}
 
@@ -47,7 +49,10 @@ class Instance:
         self.messages = Messages() if validate else None
         vk.load()
         preload(manifest)
-        with _only_driver(manifest):
+        # The loader reads the variables whenever an instance is created; it then sees only this driver.
+        file = str(manifest)
+        variables = {"VK_DRIVER_FILES": file, "VK_ICD_FILENAMES": file, "VK_ADD_DRIVER_FILES": None}
+        with _lock, _environment(variables):
             self.version = _loader_version()
             self.handle = self._create()
         self.functions = vk.instance_functions(self.handle)
@@ -59,19 +64,30 @@ class Instance:
         loader = vk.instance_functions()
         if self.messages is None or has_layer(loader):
             return self._create_now(loader)
-        for folder in layer_folders():
-            with _environment({"VK_LAYER_PATH": str(folder)}):
-                if has_layer(loader):
-                    return self._create_now(loader)
-        raise missing_layer()
+        for driver in drivers.installed():
+            if driver.layers is not None:
+                with _environment({"VK_LAYER_PATH": str(driver.layers)}):
+                    if has_layer(loader):
+                        return self._create_now(loader)
+        raise Unsupported(
+            f"Validation was asked for, but the layer {_LAYER} was not found. Install it (Debian and Ubuntu:"
+            " vulkan-validationlayers), fetch a driver that brings it (`vkgroup drivers fetch swiftshader`),"
+            " or unset VKGROUP_VALIDATION.",
+            [_LAYER],
+        )
 
     def _create_now(self, loader: vk.Functions) -> Any:
-        available = _instance_extensions(loader)
-        extensions = [_PORTABILITY] if _PORTABILITY in available else []
+        available = vk.enumerate_all(
+            "VkExtensionProperties",
+            lambda count, items: loader.vkEnumerateInstanceExtensionProperties(vk.NULL, count, items),
+            "listing instance extensions",
+        )
+        portable = any(vk.string(item.extensionName) == _PORTABILITY for item in available)
+        extensions = [_PORTABILITY] if portable else []
         layers = []
         if self.messages is not None:
-            extensions.append(DEBUG_EXTENSION)
-            layers.append(LAYER)
+            extensions.append(_DEBUG_EXTENSION)
+            layers.append(_LAYER)
         application = vk.new(
             "VkApplicationInfo",
             pApplicationName="vkgroup",
@@ -80,7 +96,7 @@ class Instance:
         )
         info = vk.new(
             "VkInstanceCreateInfo",
-            flags=_PORTABILITY_FLAG if _PORTABILITY in extensions else 0,
+            flags=_PORTABILITY_FLAG if portable else 0,
             pApplicationInfo=application,
             enabledLayerCount=len(layers),
             ppEnabledLayerNames=layers,
@@ -103,22 +119,8 @@ class Instance:
         )
         return list(devices)
 
-    def physical_device(self, index: int) -> Any:
-        """Return the driver's device of that index; `NoDevice` where it has fewer."""
-        devices = self.physical_devices()
-        if index >= len(devices):
-            raise NoDevice(
-                f"The driver {self.manifest} has {len(devices)} devices; number {index} was asked for."
-            )
-        return devices[index]
-
     def raise_validation_errors(self, cause: Exception | None = None) -> None:
-        """Raise what the validation layer has reported since the last call, if anything.
-
-        Parameters
-        ----------
-        cause : the error that would be raised otherwise; what the layer says explains it.
-        """
+        """Raise what the validation layer has reported since the last call, which explains `cause`."""
         if self.messages is not None:
             self.messages.raise_errors(cause)
 
@@ -176,15 +178,6 @@ def _set(name: str, value: str | None) -> None:
         os.environ[name] = value
 
 
-@contextmanager
-def _only_driver(manifest: Path) -> Iterator[None]:
-    """Let the loader see one driver; it reads the variables whenever an instance is created."""
-    file = str(manifest)
-    variables = {"VK_DRIVER_FILES": file, "VK_ICD_FILENAMES": file, "VK_ADD_DRIVER_FILES": None}
-    with _lock, _environment(variables):
-        yield
-
-
 def _loader_version() -> tuple[int, int, int]:
     """Return the version to ask an instance for: the loader's, up to the newest that vkgroup knows."""
     loader = vk.instance_functions()
@@ -196,29 +189,11 @@ def _loader_version() -> tuple[int, int, int]:
     return (major, minor, 0)
 
 
-def _instance_extensions(loader: vk.Functions) -> set[str]:
-    extensions = vk.enumerate_all(
-        "VkExtensionProperties",
-        lambda count, items: loader.vkEnumerateInstanceExtensionProperties(vk.NULL, count, items),
-        "listing instance extensions",
-    )
-    return {vk.string(item.extensionName) for item in extensions}
-
-
-LAYER = "VK_LAYER_KHRONOS_validation"
-DEBUG_EXTENSION = "VK_EXT_debug_utils"
-
-
 def validation_wanted(asked: bool | None) -> bool:
     """Whether validation is on: as asked, else as `VKGROUP_VALIDATION` says."""
     if asked is not None:
         return asked
     return os.environ.get("VKGROUP_VALIDATION", "0").lower() not in ("", "0", "false", "no", "off")
-
-
-def layer_folders() -> list[Path]:
-    """Folders of fetched drivers that hold the layer."""
-    return [Path(driver.layers) for driver in installed_drivers() if driver.layers is not None]
 
 
 def has_layer(functions: vk.Functions) -> bool:
@@ -228,17 +203,7 @@ def has_layer(functions: vk.Functions) -> bool:
         lambda count, items: functions.vkEnumerateInstanceLayerProperties(count, items),
         "listing layers",
     )
-    return any(vk.string(layer.layerName) == LAYER for layer in layers)
-
-
-def missing_layer() -> Unsupported:
-    """Make the error of validation without its layer."""
-    return Unsupported(
-        f"Validation was asked for, but the layer {LAYER} was not found. Install it (Debian and Ubuntu:"
-        " vulkan-validationlayers), fetch a driver that brings it (`vkgroup drivers fetch swiftshader`),"
-        " or unset VKGROUP_VALIDATION.",
-        [LAYER],
-    )
+    return any(vk.string(layer.layerName) == _LAYER for layer in layers)
 
 
 class Messages:
@@ -262,16 +227,12 @@ class Messages:
         return 0
 
     def attach(self, functions: vk.Functions, instance: Any) -> None:
-        """Start listening to an instance; it stops when the instance is destroyed."""
+        """Start listening to an instance; `detach` stops."""
         messenger = vk.ffi.new("VkDebugUtilsMessengerEXT *")
         code = functions.vkCreateDebugUtilsMessengerEXT(instance, self.create_info, vk.NULL, messenger)
         vk.check(code, "listening to the validation layer")
         destroy = functions.vkDestroyDebugUtilsMessengerEXT
-        self._detach: Callable[[], None] = lambda: destroy(instance, messenger[0], vk.NULL)
-
-    def detach(self) -> None:
-        """Stop listening."""
-        self._detach()
+        self.detach: Callable[[], None] = lambda: destroy(instance, messenger[0], vk.NULL)
 
     def raise_errors(self, cause: Exception | None = None) -> None:
         """Raise what has been reported since the last call, if anything."""

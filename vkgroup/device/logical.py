@@ -59,7 +59,12 @@ class LogicalDevice(MemoryDevice):
     """
 
     def __init__(self, instance: Instance, index: int, icd: str, *, robust: bool = True) -> None:
-        physical = instance.physical_device(index)
+        devices = instance.physical_devices()
+        if index >= len(devices):
+            raise NoDevice(
+                f"The driver {instance.manifest} has {len(devices)} devices; number {index} was asked for."
+            )
+        physical = devices[index]
         declared = read_capabilities(instance.functions, physical, instance.version)
         super().__init__(
             instance, physical, DeviceInfo.of(str(instance.manifest), icd, index, declared), declared

@@ -1,4 +1,4 @@
-"""JSON manifests of Vulkan drivers (ICDs): search paths and content."""
+"""Vulkan loader, JSON manifests of drivers (ICDs), and libraries to load before a driver."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from typing import Any
 import msgspec
 
 from vkgroup import drivers
-from vkgroup.drivers import Driver
 from vkgroup.errors import NoDevice
 from vkgroup.files import expanded
 
@@ -25,13 +24,7 @@ _SYSTEM_NAMES_ELSEWHERE = ("libvulkan.so.1", "libvulkan.so")
 
 @dataclass(frozen=True)
 class Candidate:
-    """One loader that may be used.
-
-    Attributes
-    ----------
-    name : what the dynamic linker is asked for: a path or a bare library name.
-    origin : where this candidate comes from, for messages.
-    """
+    """A loader that may be used: a path or library name for the dynamic linker, and its origin in words."""
 
     name: str
     origin: str
@@ -47,7 +40,7 @@ def candidates() -> list[Candidate]:
     bundled = drivers.kept_loader()
     if bundled is not None:
         candidates.append(Candidate(str(bundled), "a bundle"))
-    for driver in installed_drivers():
+    for driver in drivers.installed():
         if driver.loader is not None and Path(driver.loader).is_file():
             candidates.append(Candidate(str(driver.loader), f"the fetched driver {driver.name}"))
     return candidates
@@ -71,18 +64,13 @@ def find_loader() -> Candidate:
     )
 
 
-def installed_drivers() -> list[Driver]:
-    """List the software drivers in the user's cache; empty where none was fetched."""
-    return list(drivers.installed())
-
-
 def preload(manifest: Path) -> None:
     """Load the libraries that a driver needs, the host lacks, and the user's cache has.
 
     Those of a fetched driver came with it; those of other drivers came with a bundle. Raises `NoDevice` where
     one of them does not load.
     """
-    for driver in installed_drivers():
+    for driver in drivers.installed():
         if driver.icd.resolve() == manifest.resolve():
             for library in driver.preload:
                 _load(library, driver.name)
@@ -95,15 +83,13 @@ def preload(manifest: Path) -> None:
 
 def missing_companions() -> list[str]:
     """List those of `vkgroup.drivers.COMPANIONS` that the dynamic linker does not find."""
-    return [name for name in drivers.COMPANIONS if not _host_has(name)]
-
-
-def _host_has(name: str) -> bool:
-    try:
-        ctypes.CDLL(name)
-    except OSError:
-        return False
-    return True
+    missing = []
+    for name in drivers.COMPANIONS:
+        try:
+            ctypes.CDLL(name)
+        except OSError:
+            missing.append(name)
+    return missing
 
 
 def _load(library: Path, driver: str) -> None:
@@ -136,13 +122,11 @@ class Manifest:
 
     Attributes
     ----------
-    path : the file.
     name : the fetched driver's name (``"lavapipe-22.3.6"``), else the file's name without its ending.
     library : the driver's shared library as the dynamic linker takes it; empty where `problem` is set.
     problem : why the file names no driver; empty if it does.
     foreign : whether the library is for another word size than this process.
-    system : whether the file lies in a folder of the system (or in Windows' registry). Others were fetched by
-        vkgroup or named by an environment variable.
+    system : whether the file lies in a folder of the system (or in Windows' registry).
     """
 
     path: Path
@@ -165,7 +149,7 @@ def find_manifests() -> list[Manifest]:
         manifests.setdefault(_canonical(path), read_manifest(path))
     for path in [file for folder in _folders() for file in _json_files(folder)] + _registry_files():
         manifests.setdefault(_canonical(path), replace(read_manifest(path), system=True))
-    for driver in installed_drivers():
+    for driver in drivers.installed():
         manifests.setdefault(_canonical(driver.icd), read_manifest(driver.icd, driver.name))
     return [manifest for manifest in manifests.values() if not manifest.foreign]
 
@@ -185,14 +169,9 @@ def read_manifest(path: Path, name: str | None = None) -> Manifest:
     if not library:
         return Manifest(path, name, problem=_NO_LIBRARY)
     foreign = bits in ("32", "64") and bits != ("64" if sys.maxsize > 2**32 else "32")
-    return Manifest(path, name, _resolve(path, library), foreign=foreign)
-
-
-def _resolve(manifest: Path, library: str) -> str:
-    """Make a relative path absolute from the manifest's folder; a bare name is the linker's to find."""
-    if "/" not in library and "\\" not in library:
-        return library
-    return str(manifest.parent / library)
+    # A relative path starts from the manifest's folder; a bare name is the linker's to find.
+    is_path = "/" in library or "\\" in library
+    return Manifest(path, name, str(path.parent / library) if is_path else library, foreign=foreign)
 
 
 def _environment_files() -> list[Path]:

@@ -150,16 +150,8 @@ class DeviceBuffer:
     """A VkBuffer with its own memory.
 
     On a discrete GPU it lies in the GPU's memory, and bytes come and go through a staging buffer; on
-    integrated GPUs and software drivers it is mapped.
-
-    Parameters
-    ----------
-    device : an open device.
-    nbytes : its size; at least 1.
-    host : keep it in the host's memory, mapped, on a discrete GPU too.
-    addressable : whether shaders may reach it by its address; the feature bufferDeviceAddress is enabled.
-    shared : whether CUDA is to see it too; the device's `sharing` is not None.
-    usage : VkBufferUsageFlags beside those that every buffer has.
+    integrated GPUs, on software drivers and with `host` it is mapped. Shaders may reach an `addressable` one
+    by its address (bufferDeviceAddress). `usage` has VkBufferUsageFlags beside those that every buffer has.
 
     Attributes
     ----------
@@ -167,13 +159,6 @@ class DeviceBuffer:
     mapped : the bytes, where the host sees them.
     shared : the memory as CUDA sees it; None where it does not.
     references : how many arrays of other libraries view the memory; it is freed after the last of them.
-
-    Raises
-    ------
-    Unsupported
-        It is larger than the device's limit on buffers.
-    OutOfMemory
-        There is no memory for it.
     """
 
     def __init__(
@@ -208,17 +193,15 @@ class DeviceBuffer:
 
     def _create(self, host: bool, addressable: bool, usage: int) -> None:
         device, functions, shared = self.device, self.device.functions, self.shared
-        address_use = vk.VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT if addressable else 0
-        condition_use = 0
+        if addressable:
+            usage |= vk.VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT
         if "conditionalRendering" in device.enabled_features:
-            condition_use = vk.VK_BUFFER_USAGE_CONDITIONAL_RENDERING_BIT_EXT
+            usage |= vk.VK_BUFFER_USAGE_CONDITIONAL_RENDERING_BIT_EXT
         info = vk.new(
             "VkBufferCreateInfo",
             pNext=vk.NULL if shared is None else shared.external,
             size=self.nbytes,
             usage=usage
-            | address_use
-            | condition_use
             | vk.VK_BUFFER_USAGE_STORAGE_BUFFER_BIT
             | vk.VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT
             | vk.VK_BUFFER_USAGE_INDIRECT_BUFFER_BIT

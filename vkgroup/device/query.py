@@ -28,16 +28,6 @@ def names_of(flags: int, bits: dict[str, int]) -> tuple[str, ...]:
     return tuple(name for name, bit in bits.items() if flags & bit)
 
 
-def device_extensions(functions: vk.Functions, physical: Any) -> dict[str, int]:
-    """List a physical device's extensions by name, with their versions."""
-    extensions = vk.enumerate_all(
-        "VkExtensionProperties",
-        lambda count, items: functions.vkEnumerateDeviceExtensionProperties(physical, vk.NULL, count, items),
-        "listing device extensions",
-    )
-    return {vk.string(item.extensionName): int(item.specVersion) for item in extensions}
-
-
 def queue_family(functions: vk.Functions, physical: Any) -> tuple[int, int] | None:
     """Return index and timestampValidBits of the queue family to use; None where the device cannot compute.
 
@@ -54,19 +44,18 @@ def queue_family(functions: vk.Functions, physical: Any) -> tuple[int, int] | No
     return (able[0][0], int(able[0][1].timestampValidBits)) if able else None
 
 
-def core_properties(functions: vk.Functions, physical: Any) -> Any:
-    """Return a device's `VkPhysicalDeviceProperties` as a pointer."""
-    properties = vk.ffi.new("VkPhysicalDeviceProperties *")
-    functions.vkGetPhysicalDeviceProperties(physical, properties)
-    return properties
-
-
 def read_capabilities(functions: vk.Functions, physical: Any, limit: tuple[int, int, int]) -> Capabilities:
     """Read the capabilities of a VkPhysicalDevice, up to the Vulkan version `limit` of the instance."""
-    core = core_properties(functions, physical)
+    core = vk.ffi.new("VkPhysicalDeviceProperties *")
+    functions.vkGetPhysicalDeviceProperties(physical, core)
     declared = vk.version(core.apiVersion)
     version = declared if declared[:2] <= limit[:2] else limit
-    extensions = device_extensions(functions, physical)
+    items = vk.enumerate_all(
+        "VkExtensionProperties",
+        lambda count, items: functions.vkEnumerateDeviceExtensionProperties(physical, vk.NULL, count, items),
+        "listing device extensions",
+    )
+    extensions = {vk.string(item.extensionName): int(item.specVersion) for item in items}
     family = queue_family(functions, physical)
     properties = _read_properties(functions, physical, version, extensions) if version >= (1, 1) else {}
     flags = _read_features(functions, physical, version, extensions)

@@ -243,14 +243,9 @@ def _result_names() -> dict[int, str]:
     return names
 
 
-def result_name(code: int) -> str:
-    """Name a VkResult."""
-    return _result_names().get(code, f"VkResult {code}")
-
-
 def failure(code: int, what: str) -> DriverError:
     """Make the error of a failed Vulkan call."""
-    name = result_name(code)
+    name = _result_names().get(code, f"VkResult {code}")
     if name in _OUT_OF_MEMORY:
         return OutOfMemory(
             f"Out of memory: {what} failed ({name}). Close buffers you no longer need, or use smaller ones.",

@@ -17,7 +17,7 @@ from vkgroup.dispatch.image import Image, named_format
 from vkgroup.dispatch.vertices import MeshGroups, Vertices
 from vkgroup.errors import InvalidDispatch, Unsupported
 from vkgroup.formats import FORMATS, Format, fitting
-from vkgroup.spirv import ArrayType, EntryPoint, StageVariable
+from vkgroup.spirv import ArrayType, EntryPoint
 
 #: Components of the formats that attachments have, by those of an output.
 _FORMAT_COMPONENTS = {1: 1, 2: 2, 3: 4, 4: 4}
@@ -108,23 +108,20 @@ def _outputs(entry: EntryPoint) -> list[_Output]:
     for item in entry.variables.outputs:
         if item.index:
             raise Unsupported(f"The output {item.name!r} is for dual-source blending.", ["dualSrcBlend"])
+        scalar = item.scalar
+        if scalar is None or scalar.kind not in ("float", "int", "uint") or scalar.bits > 32:
+            raise Unsupported(
+                f"The output {item.name!r} is of no type that attachments have.", [str(item.type)]
+            )
         length = item.type.length if isinstance(item.type, ArrayType) else None
         for number in range(length or 1):
             name = item.name if length is None else f"{item.name}[{number}]"
-            output = _output(item, name, item.location + number)
-            other = outputs.get(output.location)
+            location, components = item.location + number, item.component + item.components
+            other = outputs.get(location)
             if other is not None:
-                most = max(output.components, other.components)
-                output = _Output(other.name, output.location, output.kind, most)
-            outputs[output.location] = output
+                name, components = other.name, max(components, other.components)
+            outputs[location] = _Output(name, location, scalar.kind, components)
     return [outputs[location] for location in sorted(outputs)]
-
-
-def _output(item: StageVariable, name: str, location: int) -> _Output:
-    scalar = item.scalar
-    if scalar is None or scalar.kind not in ("float", "int", "uint") or scalar.bits > 32:
-        raise Unsupported(f"The output {item.name!r} is of no type that attachments have.", [str(item.type)])
-    return _Output(name, location, scalar.kind, item.component + item.components)
 
 
 def _color(output: _Output, given: Any, size: tuple[int, int], device: DeviceBase) -> Attachment:
@@ -209,13 +206,6 @@ def check_attachments(
             )
 
 
-def trimmed(array: npt.NDArray[Any], attachment: Attachment) -> npt.NDArray[Any]:
-    """Return an attachment's array without components that no shader wrote."""
-    if attachment.format.components <= attachment.components:
-        return array
-    return np.ascontiguousarray(array[..., : attachment.components])
-
-
 @dataclass(frozen=True)
 class DrawData:
     """Data that is bound to a graphics pipeline besides its descriptors; `size` is in pixels."""
@@ -294,11 +284,11 @@ class DrawImages:
 
     def results(self) -> dict[Any, npt.NDArray[Any]]:
         """Read back the attachments that the caller gave no image for, by `key_of`."""
-        attachments = self._own()
-        arrays = self._source.read([self.resolved.get(item) or self.images[item] for item in attachments])
+        images = self.result_images()
+        arrays = self._source.read(list(images.values()))
         return {
             key_of(attachment): self.in_results(attachment, array)
-            for attachment, array in zip(attachments, arrays, strict=True)
+            for attachment, array in zip(images, arrays, strict=True)
         }
 
     def result_images(self) -> dict[Attachment, Image]:
@@ -307,8 +297,11 @@ class DrawImages:
 
     def in_results(self, attachment: Attachment, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return an image's array as results have it: only written components; one sample of depths."""
-        first_sample = self.resolves and attachment.location is None
-        return trimmed(array[:, :, 0] if first_sample else array, attachment)
+        if self.resolves and attachment.location is None:
+            array = array[:, :, 0]
+        if attachment.format.components <= attachment.components:
+            return array
+        return np.ascontiguousarray(array[..., : attachment.components])
 
     def close(self) -> None:
         """Give back the images that were made; the caller's stay."""

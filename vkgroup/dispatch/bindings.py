@@ -23,12 +23,7 @@ from vkgroup.sampler import Sampler
 
 
 class ArrayBuffer(ABC):
-    """Memory that holds a copy of a caller's array while the array is bound.
-
-    Attributes
-    ----------
-    nbytes, dtype, shape : the array's.
-    """
+    """Memory that holds a copy of a caller's array while the array is bound."""
 
     def __init__(self, array: npt.NDArray[Any]) -> None:
         self.nbytes, self.dtype, self.shape = array.nbytes, array.dtype, array.shape
@@ -138,7 +133,12 @@ class Bindings(Closing):
         if isinstance(value, Buffer | Image | AccelerationStructure):
             return value
         if slot.kind == "acceleration_structure":
-            return self._structure(slot, value)
+            # A scene with one instance of the geometry in the array.
+            bottom = self._structures(self.device, geometry_of(value, slot.label))
+            self._own_structures.append(bottom)
+            top = self._structures(self.device, Instance(bottom))
+            self._own_structures.append(top)
+            return top
         kind, array = slot.image, np.asarray(as_host(value, slot.label))
         own: ArrayBuffer | Image
         if kind is not None:
@@ -156,14 +156,6 @@ class Bindings(Closing):
             own = self._array_buffer(array)
             self._own.append(own)
         return own
-
-    def _structure(self, slot: Slot, value: Any) -> AccelerationStructure:
-        """Make a scene with one instance of the geometry in an array."""
-        bottom = self._structures(self.device, geometry_of(value, slot.label))
-        self._own_structures.append(bottom)
-        top = self._structures(self.device, Instance(bottom))
-        self._own_structures.append(top)
-        return top
 
     @abstractmethod
     def _array_buffer(self, array: npt.NDArray[Any]) -> ArrayBuffer:

@@ -191,24 +191,17 @@ def _check_resource(slot: Slot, item: Buffer | Image, device: DeviceBase) -> Non
         return
     if item.closed:
         raise InvalidDispatch(f"{slot.label} is given a closed buffer.")
-    if isinstance(item, Buffer):
-        _check_offset(slot, item.offset, device)
+    if isinstance(item, Buffer) and item.offset % (step := offset_step(slot, device)):
+        raise InvalidDispatch(
+            f"{slot.label} is given a view from byte {item.offset} on; the device binds multiples of {step}"
+            f" ({_offset_limit(slot)})."
+        )
     if isinstance(kind, StructType):
         if item.nbytes < kind.fixed_size:
             raise InvalidDispatch(
                 f"{slot.label} has {kind.fixed_size} bytes; the buffer given has {item.nbytes}."
             )
         _check_range(slot, item.nbytes, device)
-
-
-def _check_offset(slot: Slot, offset: int, device: DeviceBase) -> None:
-    """Refuse a view that begins where the device cannot bind it."""
-    step = offset_step(slot, device)
-    if offset % step:
-        raise InvalidDispatch(
-            f"{slot.label} is given a view from byte {offset} on; the device binds multiples of {step}"
-            f" ({_offset_limit(slot)})."
-        )
 
 
 def offset_step(slot: Slot, device: DeviceBase) -> int:

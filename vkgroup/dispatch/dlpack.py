@@ -182,9 +182,12 @@ def capsule_of(
     go of memory in any thread, also while the interpreter ends. What NumPy takes for the host's memory is
     then given its true device. A `max_version` of None stands for DLPack before 1.0.
     """
-    versions = {} if max_version is None else {"max_version": max_version}
+    versions: dict[str, Any] = {} if max_version is None else {"max_version": max_version}
     try:
-        capsule = _exported(array, versions)
+        try:
+            capsule: Any = array.__dlpack__(**versions)
+        except TypeError:  # NumPy before 2.1 knows no versions
+            capsule = array.__dlpack__()
     except BufferError as error:
         raise NotShareable(
             f"A buffer of {array.dtype} cannot be given to another library ({error}); view it with a plain"
@@ -198,13 +201,6 @@ def capsule_of(
         tensor = _Managed.from_address(_pointer(capsule, _LEGACY)).tensor
     tensor.device.type, tensor.device.id = device
     return capsule
-
-
-def _exported(array: npt.NDArray[Any], versions: dict[str, Any]) -> Any:
-    try:
-        return array.__dlpack__(**versions)
-    except TypeError:  # NumPy before 2.1 knows no versions
-        return array.__dlpack__()
 
 
 _OWN = (np.ndarray, np.generic, list, tuple, int, float)
@@ -256,13 +252,7 @@ def as_host(value: Any, what: str) -> Any:
 
 
 class Borrowed(ABC):
-    """Another library's array on a GPU while it is bound.
-
-    Attributes
-    ----------
-    source : as it was given.
-    buffer : what is bound for it.
-    """
+    """Another library's array (`source`) on a GPU while a `buffer` is bound for it."""
 
     source: Any
     buffer: Any

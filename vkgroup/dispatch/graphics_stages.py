@@ -68,27 +68,17 @@ def check_stages(shaders: Sequence[EntryPoint], topology: str) -> None:
     if (geometry := by_name.get("geometry")) is None:
         return
     taken = next((mode for mode in geometry.execution_modes if mode in _PRIMITIVES.values()), "")
-    given = _tessellated(by_name) if tessellates else _PRIMITIVES[topology]
+    given = _PRIMITIVES.get(topology, "")
+    if tessellates:
+        # Vulkan 1.4, 23.1.
+        modes = {mode for name in by_name for mode in by_name[name].execution_modes if "tessellation" in name}
+        given = "InputLines" if "Isolines" in modes else "Triangles"
+        given = "InputPoints" if "PointMode" in modes else given
     if taken != given:
         raise InvalidDispatch(
             f"The geometry shader takes {_words(taken)}, and gets {_words(given)}: change its layout(…) in,"
             " or the topology."
         )
-
-
-def _tessellated(by_name: Mapping[str, EntryPoint]) -> str:
-    """Return what tessellation makes (Vulkan 1.4, 23.1), as a geometry shader has to take it."""
-    modes = {mode for name in by_name for mode in by_name[name].execution_modes if "tessellation" in name}
-    if "PointMode" in modes:
-        return "InputPoints"
-    return "InputLines" if "Isolines" in modes else "Triangles"
-
-
-def draws_points(last: EntryPoint, topology: str) -> bool:
-    """Whether the primitives that the last stage before the fragments gives are points."""
-    if last.stage == "vertex":
-        return topology == "points"
-    return bool({"OutputPoints", "PointMode"} & last.execution_modes.keys())
 
 
 def _words(mode: str) -> str:
@@ -242,7 +232,9 @@ class GraphicsStages(Stages):
         check_stages([shader.entry_point for shader in self.shaders], self.topology)
         check_formats(first.entry_point, self.shaders[-1].entry_point, formats)
         sized = last.entry_point.stage in ("vertex", "mesh") or _POINT_SIZE in device.capabilities.features
-        points = draws_points(last.entry_point, self.topology)
+        points = bool({"OutputPoints", "PointMode"} & last.entry_point.execution_modes.keys())
+        if last.entry_point.stage == "vertex":
+            points = self.topology == "points"
         if sized and points and not writes_built_in(last.module, "PointSize"):
             stage = last.entry_point.stage.replace("_", " ")
             raise InvalidDispatch(

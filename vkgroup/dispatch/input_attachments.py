@@ -41,10 +41,12 @@ def inputs_of(fragment: Module, bindings: Mapping[Any, Any]) -> tuple[InputAttac
     for slot in _input_slots(slots_of(fragment.reflection.bindings)):
         given = [value for key, value in bindings.items() if slot.matches(key)]
         if given:
-            inputs += [
-                InputAttachment(index, *_format(slot, item))
-                for index, item in zip(indices(slot), items_of(slot, given[0]), strict=True)
-            ]
+            for index, item in zip(indices(slot), items_of(slot, given[0]), strict=True):
+                if isinstance(item, Image):
+                    inputs.append(InputAttachment(index, item.format, item.samples))
+                else:
+                    assert slot.image is not None
+                    inputs.append(InputAttachment(index, choose_format(slot.image, item, slot.label)))
     return tuple(sorted(inputs, key=lambda item: item.index))
 
 
@@ -70,31 +72,18 @@ def bound_inputs(
     for slot in _input_slots(resources):
         for index, image in zip(indices(slot), resources[slot], strict=True):
             assert isinstance(image, Image)
-            _check_bound(slot, index, image, known, size)
+            if InputAttachment(index, image.format, image.samples) not in known:
+                raise InvalidDispatch(
+                    f"{slot.label} is given {image.format.name}; the pipeline was made for another."
+                )
+            if image.extent[:2] != size or image.levels != 1 or "attachment" not in image.uses:
+                raise InvalidDispatch(
+                    f"{slot.label} is an input attachment: it takes images of the draw's size {size}, without"
+                    f" levels, that can be drawn to; one of {image.extent[:2]} is given."
+                )
             images.append((index, image))
     return sorted(images, key=lambda item: item[0])
 
 
-def _check_bound(
-    slot: Slot, index: int, image: Image, inputs: tuple[InputAttachment, ...], size: tuple[int, int]
-) -> None:
-    if InputAttachment(index, image.format, image.samples) not in inputs:
-        raise InvalidDispatch(
-            f"{slot.label} is given {image.format.name}; the pipeline was made for another."
-        )
-    if image.extent[:2] != size or image.levels != 1 or "attachment" not in image.uses:
-        raise InvalidDispatch(
-            f"{slot.label} is an input attachment: it takes images of the draw's size {size}, without"
-            f" levels, that can be drawn to; one of {image.extent[:2]} is given."
-        )
-
-
 def _input_slots(slots: Iterable[Slot]) -> Iterator[Slot]:
     return (slot for slot in slots if slot.kind == KIND)
-
-
-def _format(slot: Slot, item: Any) -> tuple[Format, int]:
-    if isinstance(item, Image):
-        return item.format, item.samples
-    assert slot.image is not None
-    return choose_format(slot.image, item, slot.label), 1

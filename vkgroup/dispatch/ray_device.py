@@ -90,11 +90,12 @@ class Tracing(ResourceDevice):
             A module breaks SPIR-V's rules, or is of another stage; the stages do not fit together.
         """
         require_ray_tracing(self._base)
-        groups, callables = _several(hit_groups, "hit_groups"), _several(callable, "callable")
-        misses = _several(miss, "miss")
-        hit_shaders = [
-            source for group in groups if isinstance(group, HitGroup) for _, source in group.sources()
-        ]
+        groups, callables, misses = (
+            _groups(hit_groups),
+            _several(callable, "callable"),
+            _several(miss, "miss"),
+        )
+        hit_shaders = [source for group in groups for _, source in group.sources()]
         modules = [raygen, *misses, *callables, *hit_shaders]
         if all(isinstance(module, Module) for module in modules):
             check_specialization(tuple(modules), checked_mapping(specialization, "specialization"))
@@ -161,13 +162,10 @@ class Tracing(ResourceDevice):
         >>> found["hits"]
         """
         require_ray_tracing(self._base)
-        groups = []
-        for group in _several(hit_groups, "hit_groups"):
-            if not isinstance(group, HitGroup):
-                raise InvalidDispatch(f"hit_groups are HitGroups; {group!r} was given.")
-            groups.append(
-                HitGroup(**{stage: self._compiled(source, stage) for stage, source in group.sources()})
-            )
+        groups = tuple(
+            HitGroup(**{stage: self._compiled(source, stage) for stage, source in group.sources()})
+            for group in _groups(hit_groups)
+        )
         module = self._compiled(raygen, "raygen")
         misses = tuple(self._compiled(source, "miss") for source in _several(miss, "miss"))
         callables = tuple(self._compiled(source, "callable") for source in _several(callable, "callable"))
@@ -176,7 +174,7 @@ class Tracing(ResourceDevice):
             "varying_subgroup_size": varying_subgroup_size,
             "max_recursion": max_recursion,
         }
-        key = (module, misses, tuple(groups), callables, key_of_values(specialization), *control.values())
+        key = (module, misses, groups, callables, key_of_values(specialization), *control.values())
         pipeline = self._ray_pipelines.get_or_make(
             key,
             lambda: self.ray_pipeline(
@@ -190,6 +188,15 @@ class Tracing(ResourceDevice):
         )
         with pipeline.bind(bindings) as work:
             return work.run_result(work.timed(size, push, timeout, repeat=repeat))
+
+
+def _groups(given: Any) -> tuple[HitGroup, ...]:
+    """Return the hit groups that were given alone or in a list."""
+    groups = _several(given, "hit_groups")
+    for group in groups:
+        if not isinstance(group, HitGroup):
+            raise InvalidDispatch(f"hit_groups are HitGroups; {group!r} was given.")
+    return groups
 
 
 def _several(given: Any, what: str) -> tuple[Any, ...]:

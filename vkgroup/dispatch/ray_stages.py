@@ -275,7 +275,10 @@ class RayStages(Stages):
         self._numbers: dict[tuple[str, Module], int] = {}
         self.raygen = Group(general=self._number("raygen", raygen))
         self.miss = tuple(Group(general=self._number("miss", module)) for module in miss)
-        self.hit_groups = tuple(self._hit_group(group) for group in hit_groups)
+        self.hit_groups = tuple(
+            Group(**{stage: self._number(stage, module) for stage, module in group.sources()})
+            for group in hit_groups
+        )
         self.callables = tuple(Group(general=self._number("callable", module)) for module in callables)
         self.shaders = tuple(stage_shader(module, stage, specialization) for stage, module in self._numbers)
 
@@ -298,11 +301,6 @@ class RayStages(Stages):
                 " Device.compile makes them."
             )
         return self._numbers.setdefault((stage, module), len(self._numbers))
-
-    def _hit_group(self, group: Any) -> Group:
-        if not isinstance(group, HitGroup):
-            raise InvalidDispatch(f"hit_groups are HitGroups; {group!r} was given.")
-        return Group(**{stage: self._number(stage, module) for stage, module in group.sources()})
 
     def lacking(self, device: DeviceBase) -> list[str]:
         """List what the shaders need and the device does not have, by Vulkan's names."""

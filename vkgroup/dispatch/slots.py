@@ -56,12 +56,13 @@ class Slot:
     @property
     def names(self) -> list[str]:
         """All names of the slot: of its variable, its block, and the block's only member."""
-        return [
-            name
-            for entry in self.variables
-            for name in (entry.name, entry.block_name, *_member(entry))
-            if name
-        ]
+        names = []
+        for entry in self.variables:
+            names += [entry.name, entry.block_name]
+            block = entry.type
+            if isinstance(block, StructType) and len(block.members) == 1:
+                names.append(block.members[0].name)
+        return [name for name in names if name]
 
     @property
     def texels(self) -> ImageType | None:
@@ -100,12 +101,6 @@ class Slot:
         if isinstance(key, tuple):
             return key == (self.set, self.binding)
         return (self.set, self.binding) == (0, key)
-
-
-def _member(binding: Binding) -> tuple[str, ...]:
-    """Return the name of a block's only member, which shaders without block names use; empty without one."""
-    block = binding.type
-    return (block.members[0].name,) if isinstance(block, StructType) and len(block.members) == 1 else ()
 
 
 def slots_of(bindings: Iterable[Binding]) -> tuple[Slot, ...]:

@@ -77,14 +77,6 @@ def _check_lengths(module: Module, values: Mapping[int, Value]) -> None:
             )
 
 
-def check_size_choice(size: int | None, varying: bool) -> None:
-    """Refuse a size that is required and may vary (VUID-VkPipelineShaderStageCreateInfo-pNext-02754)."""
-    if size is not None and varying:
-        raise InvalidDispatch(
-            f"A subgroup size of {size} is required, and varying_subgroup_size lets it vary: leave one out."
-        )
-
-
 def require(device: DeviceBase, lacking: list[str]) -> None:
     """Raise `Unsupported` where something is lacking."""
     if lacking:
@@ -114,7 +106,12 @@ class Stages(ABC):
     def __init__(self, subgroup_size: int | None, full_subgroups: bool, varying_subgroup_size: bool) -> None:
         self.subgroup_size, self.full_subgroups = subgroup_size, full_subgroups
         self.varying_subgroup_size = varying_subgroup_size
-        check_size_choice(subgroup_size, varying_subgroup_size)
+        # VUID-VkPipelineShaderStageCreateInfo-pNext-02754
+        if subgroup_size is not None and varying_subgroup_size:
+            raise InvalidDispatch(
+                f"A subgroup size of {subgroup_size} is required, and varying_subgroup_size lets it vary:"
+                " leave one out."
+            )
 
     def controls_size(self, shader: Shader) -> bool:
         """Whether the required subgroup size, full and varying subgroups are asked of a stage."""
@@ -232,10 +229,17 @@ class ComputeStages(Stages):
         varying_subgroup_size: bool = False,
     ) -> None:
         super().__init__(subgroup_size, full_subgroups, varying_subgroup_size)
-        entry = _compute_entry(module, entry_point)
+        entry = module.reflection.entry_point(entry_point)
+        if entry.stage != "compute":
+            how = " Draw it: Device.draw, or `vkgroup run … --size W,H`." if entry.stage == "fragment" else ""
+            raise InvalidDispatch(
+                f"The entry point {entry.name!r} is a {entry.stage} shader; compute is needed.{how}"
+            )
         self.shader = Shader(module, entry, specialization)
         self.shaders = (self.shader,)
-        self.local_size = _local_size(entry, self.shader.specialization)
+        if entry.local_size is None:
+            raise InvalidModule(f"The entry point {entry.name!r} declares no local size.")
+        self.local_size = entry.local_size.resolve(self.shader.specialization)
 
     def controls_size(self, shader: Shader) -> bool:
         """Whether the required subgroup size applies: always, also without subgroup operations."""
@@ -261,19 +265,3 @@ class ComputeStages(Stages):
     def push_constants(self) -> tuple[PushConstants | None, str]:
         """Return the shader's block of push constants, which cannot contradict another."""
         return self.shader.module.reflection.push_constants, ""
-
-
-def _compute_entry(module: Module, name: str | None) -> EntryPoint:
-    entry = module.reflection.entry_point(name)
-    if entry.stage != "compute":
-        how = " Draw it: Device.draw, or `vkgroup run … --size W,H`." if entry.stage == "fragment" else ""
-        raise InvalidDispatch(
-            f"The entry point {entry.name!r} is a {entry.stage} shader; compute is needed.{how}"
-        )
-    return entry
-
-
-def _local_size(entry: EntryPoint, values: Mapping[int, Any]) -> tuple[int, int, int]:
-    if entry.local_size is None:
-        raise InvalidModule(f"The entry point {entry.name!r} declares no local size.")
-    return entry.local_size.resolve(values)

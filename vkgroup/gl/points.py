@@ -80,7 +80,8 @@ class BindingPoints:
                 raise InvalidOperation(f"An image cannot be bound to {kind}; give a buffer or an array.")
             _require_open(value, kind)
             return value
-        if kind in ("image", "texture") and not _is_buffer(resource):
+        in_buffer = resource is not None and "Buffer" in resource.type
+        if kind in ("image", "texture") and not in_buffer:
             wanted = {"sampled": kind == "texture", **_declared(resource), **options}
             return self._device.image(value, **wanted)
         if options:
@@ -114,11 +115,6 @@ class BindingPoints:
 def _require_open(value: Bindable, what: str) -> None:
     if value.closed:
         raise InvalidOperation(f"{what}: the buffer or image has been closed; make a new one.")
-
-
-def _is_buffer(resource: Resource | None) -> bool:
-    """Whether texels lie in a buffer."""
-    return resource is not None and "Buffer" in resource.type
 
 
 def _declared(resource: Resource | None) -> dict[str, Any]:

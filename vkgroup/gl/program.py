@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from vkgroup.compiler.gl.interface import GlInterface, Resource
 from vkgroup.dispatch import Device
 from vkgroup.errors import CompileError, InvalidDispatch
 from vkgroup.gl.errors import InvalidEnum, InvalidOperation, InvalidValue
@@ -234,7 +233,13 @@ class Program:
         """The active atomic counter buffers (GetActiveAtomicCounterBufferiv), by binding point."""
         interface = self._require_linked().interface
         return tuple(
-            Block("", entry.gl_binding, entry.size, entry.stages, _counters(interface, entry))
+            Block(
+                name="",
+                binding=entry.gl_binding,
+                size=entry.size,
+                stages=entry.stages,
+                counters=tuple(item.name for item in interface.counters if item.binding == entry.gl_binding),
+            )
             for entry in interface.resources
             if entry.kind == "atomic_counter_buffer"
         )
@@ -283,14 +288,6 @@ def require_program(given: Any) -> None:
 
 def _array(kind: str, length: int | None) -> str:
     return kind if length is None else f"{kind}[{length}]"
-
-
-def _counters(interface: GlInterface, buffer: Resource) -> tuple[str, ...]:
-    return tuple(entry.name for entry in interface.counters if entry.binding == buffer.gl_binding)
-
-
-#: The stages of drawing, in order. A compute program between them is no matter (ARB_compute_shader, 2.11.12).
-_IN_ORDER = PRIMITIVE_STAGES
 
 
 class ProgramPipeline:
@@ -348,7 +345,8 @@ class ProgramPipeline:
             for stage, (program, links) in self._programs.items()
             if program.links != links and not program.linked_separable
         ]
-        active = [(stage, program) for stage in _IN_ORDER if (program := self._active(stage)) is not None]
+        # A compute program between the stages of drawing does not matter (ARB_compute_shader, 2.11.12).
+        active = [(stage, program) for stage in PRIMITIVE_STAGES if (program := self._active(stage))]
         interleaved = [
             f"another program is active for the {middle} stage than around it, for {first} and {last}"
             for (first, one), (middle, other), (last, same) in combinations(active, 3)

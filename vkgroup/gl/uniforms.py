@@ -92,7 +92,8 @@ def _shape(uniform: Uniform) -> tuple[int, ...]:
 
 def _checked(uniform: Uniform, name: str, value: Any, whole: bool) -> npt.NDArray[Any]:
     """Return a value as an array of the uniform's type; refuse what is none."""
-    what = f"The uniform {name!r}, a {_glsl(uniform, whole)},"
+    elements = whole and uniform.length is not None
+    what = f"The uniform {name!r}, a {uniform.type}{f'[{uniform.length}]' * elements},"
     try:
         if uniform.type.startswith("b"):
             # OpenGL 4.2, 2.11.7: zero is false and everything else is true, for every function.
@@ -103,7 +104,6 @@ def _checked(uniform: Uniform, name: str, value: Any, whole: bool) -> npt.NDArra
     except InvalidDispatch as error:
         raise InvalidOperation(str(error)) from None
     shape = _shape(uniform)
-    elements = whole and uniform.length is not None
     if array.ndim == 1:
         # The components one after the other, as Uniform…v takes them.
         if elements and array.size % math.prod(shape) == 0:
@@ -121,10 +121,6 @@ def _checked(uniform: Uniform, name: str, value: Any, whole: bool) -> npt.NDArra
         wanted = f"the shape {shape}" if shape else "a single number"
         raise InvalidOperation(f"{what} takes {wanted}; the shape {array.shape} was given.")
     return array
-
-
-def _glsl(uniform: Uniform, whole: bool) -> str:
-    return uniform.type + (f"[{uniform.length}]" if whole and uniform.length is not None else "")
 
 
 class Names:

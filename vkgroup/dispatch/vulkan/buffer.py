@@ -83,15 +83,13 @@ class VulkanBuffer(Buffer):
         )
 
     def _lent(self) -> npt.NDArray[Any]:
-        start, reference = self._start(), Reference(self.memory)
-        return array_at(start + self.offset, self.dtype, self.shape, reference)
-
-    def _start(self) -> int:
-        """Return where the memory begins, for whom `_place` says."""
+        reference = Reference(self.memory)
         if self.shared:
-            return self.in_cuda.address
-        assert self.memory.mapped is not None
-        return int(self.memory.mapped.ctypes.data)
+            start = self.in_cuda.address
+        else:
+            assert self.memory.mapped is not None
+            start = int(self.memory.mapped.ctypes.data)
+        return array_at(start + self.offset, self.dtype, self.shape, reference)
 
     def _settle(self) -> None:
         if self.shared:
@@ -167,7 +165,12 @@ def take(device: LogicalDevice, value: Any, what: str) -> CudaArray:
     Work of its library on the array in its current stream finishes before later work of vkgroup starts
     (DLPack's protocol of streams).
     """
-    sharing = _sharing(device, what)
+    sharing = device.sharing
+    if sharing is None:
+        raise InvalidDispatch(
+            f"{what}: the array lies on a CUDA device, and {device.capabilities.name} shares no memory with"
+            f" CUDA: {why_unshared(device)}. Copy it to the host first (tensor.cpu(), cupy.asnumpy(array))."
+        )
     try:
         described = _described(value, sharing, what)
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
@@ -188,15 +191,6 @@ def take(device: LogicalDevice, value: Any, what: str) -> CudaArray:
     if cuda_array.nbytes == 0:
         raise InvalidDispatch(f"{what}: the array is empty, and Vulkan has no empty buffers.")
     return cuda_array
-
-
-def _sharing(device: LogicalDevice, what: str) -> CudaSharing:
-    if device.sharing is None:
-        raise InvalidDispatch(
-            f"{what}: the array lies on a CUDA device, and {device.capabilities.name} shares no memory with"
-            f" CUDA: {why_unshared(device)}. Copy it to the host first (tensor.cpu(), cupy.asnumpy(array))."
-        )
-    return device.sharing
 
 
 def _described(value: Any, sharing: CudaSharing, what: str) -> Described:

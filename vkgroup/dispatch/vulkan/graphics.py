@@ -182,6 +182,7 @@ def create_graphics_pipeline(
     device: LogicalDevice, stages: GraphicsStages, layout: Any, render_pass: Any
 ) -> Any:
     """Create a VkPipeline for draws; the caller destroys it."""
+    dynamic = [vk.VK_DYNAMIC_STATE_VIEWPORT, vk.VK_DYNAMIC_STATE_SCISSOR]
     with ExitStack() as stack:
         infos = [stack.enter_context(stage_info(device, stages, shader)) for shader in stages.shaders]
         info = vk.new(
@@ -191,7 +192,9 @@ def create_graphics_pipeline(
             layout=layout,
             renderPass=render_pass,
             pViewportState=vk.new("VkPipelineViewportStateCreateInfo", viewportCount=1, scissorCount=1),
-            pDynamicState=_dynamic_state(),
+            pDynamicState=vk.new(
+                "VkPipelineDynamicStateCreateInfo", dynamicStateCount=len(dynamic), pDynamicStates=dynamic
+            ),
             **_fixed_functions(stages),
         )
         handle = vk.ffi.new("VkPipeline *")
@@ -262,11 +265,6 @@ def _vertex_input(attributes: Sequence[Attribute]) -> Any:
         vertexAttributeDescriptionCount=len(descriptions),
         pVertexAttributeDescriptions=descriptions,
     )
-
-
-def _dynamic_state() -> Any:
-    states = [vk.VK_DYNAMIC_STATE_VIEWPORT, vk.VK_DYNAMIC_STATE_SCISSOR]
-    return vk.new("VkPipelineDynamicStateCreateInfo", dynamicStateCount=len(states), pDynamicStates=states)
 
 
 class VulkanDraw:

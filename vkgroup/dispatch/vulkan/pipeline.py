@@ -14,7 +14,7 @@ from vkgroup.device.memory import DeviceBuffer, barrier
 from vkgroup.dispatch.attachments import DrawData, DrawImages, ImageSource
 from vkgroup.dispatch.bindings import ArrayBuffer
 from vkgroup.dispatch.buffer import Buffer
-from vkgroup.dispatch.commands import Command, Condition, DispatchCommand, DrawCommand, TraceCommand
+from vkgroup.dispatch.commands import Command, DispatchCommand, DrawCommand, TraceCommand
 from vkgroup.dispatch.dlpack import Borrowed
 from vkgroup.dispatch.graphics_stages import GraphicsStages
 from vkgroup.dispatch.input_attachments import bound_inputs
@@ -37,7 +37,8 @@ from vkgroup.dispatch.vulkan.graphics import (
     targets_of,
 )
 from vkgroup.dispatch.vulkan.image import PooledImages, VulkanImage
-from vkgroup.dispatch.vulkan.stage_info import create_compute_pipeline, stage_bit, statistics_of
+from vkgroup.dispatch.vulkan.stage_info import create_compute_pipeline, statistics_of
+from vkgroup.spec.stages import STAGE_BITS
 
 Recorder = Callable[[Any], None]
 
@@ -176,7 +177,7 @@ class VulkanWork(Work):
         self._recorded = None
         if isinstance(command, DispatchCommand):
             sources = (command.indirect, command.condition)
-            read = [_memory(source.buffer) for source in sources if source is not None]
+            read = [memory_of(source.buffer) for source in sources if source is not None]
             recorder.share([*self.memories(), *read])
         functions = self.device.functions
         with recorder.record() as commands:
@@ -252,7 +253,7 @@ class VulkanPipeline(Pipeline):
     def _create(self) -> None:
         self.set_layouts = []
         self.bind_point = _BIND_POINTS[self.stages.kind]
-        self.stage_bits = sum({stage_bit(shader.entry_point.stage) for shader in self.stages.shaders})
+        self.stage_bits = sum({STAGE_BITS[shader.entry_point.stage] for shader in self.stages.shaders})
         self._create_layout()
         device, stages = self.device, self.stages
         if isinstance(stages, ComputeStages):
@@ -299,7 +300,7 @@ class VulkanPipeline(Pipeline):
             binding=slot.binding,
             descriptorType=getattr(vk, DESCRIPTOR_TYPES[slot.kind]),
             descriptorCount=slot.count,
-            stageFlags=stage_bit("fragment") if fragment else self.stage_bits,
+            stageFlags=STAGE_BITS["fragment"] if fragment else self.stage_bits,
         )
 
     def close(self) -> None:
@@ -320,25 +321,24 @@ class VulkanPipeline(Pipeline):
 
 def _record_dispatch(functions: vk.Functions, commands: Any, command: DispatchCommand) -> None:
     if command.condition is not None:
-        functions.vkCmdBeginConditionalRenderingEXT(commands, _begin(command.condition))
+        condition = command.condition
+        begin = vk.new(
+            "VkConditionalRenderingBeginInfoEXT",
+            buffer=memory_of(condition.buffer).handle,
+            offset=condition.buffer.offset + condition.offset,
+            flags=vk.VK_CONDITIONAL_RENDERING_INVERTED_BIT_EXT if condition.inverted else 0,
+        )
+        functions.vkCmdBeginConditionalRenderingEXT(commands, begin)
     if command.indirect is not None:
         buffer, offset = command.indirect.buffer, command.indirect.offset
-        functions.vkCmdDispatchIndirect(commands, _memory(buffer).handle, buffer.offset + offset)
+        functions.vkCmdDispatchIndirect(commands, memory_of(buffer).handle, buffer.offset + offset)
     else:
         functions.vkCmdDispatch(commands, *command.counts)
     if command.condition is not None:
         functions.vkCmdEndConditionalRenderingEXT(commands)
 
 
-def _begin(condition: Condition) -> Any:
-    return vk.new(
-        "VkConditionalRenderingBeginInfoEXT",
-        buffer=_memory(condition.buffer).handle,
-        offset=condition.buffer.offset + condition.offset,
-        flags=vk.VK_CONDITIONAL_RENDERING_INVERTED_BIT_EXT if condition.inverted else 0,
-    )
-
-
-def _memory(buffer: Buffer) -> DeviceBuffer:
+def memory_of(buffer: Buffer) -> DeviceBuffer:
+    """Return the memory of a buffer of this kind of device."""
     assert isinstance(buffer, VulkanBuffer)
     return buffer.memory

@@ -8,9 +8,9 @@ from vkgroup.device import vk
 from vkgroup.device.commands import Commands
 from vkgroup.device.logical import LogicalDevice
 from vkgroup.device.memory import DeviceBuffer, barrier, inner_barrier
-from vkgroup.dispatch.sequence import Checked, CopyRange, FillRange, Prepared, Sequence
-from vkgroup.dispatch.vulkan.buffer import VulkanBuffer
-from vkgroup.dispatch.vulkan.pipeline import Timer, VulkanWork
+from vkgroup.dispatch.commands import DispatchCommand
+from vkgroup.dispatch.sequence import Copy, Dispatch, Fill, Sequence, Step, buffers_of
+from vkgroup.dispatch.vulkan.pipeline import Timer, VulkanWork, memory_of
 
 
 class VulkanSequence(Sequence):
@@ -65,32 +65,27 @@ class VulkanSequence(Sequence):
         self._holding = False
 
 
-def _memories_of(step: Checked) -> list[DeviceBuffer]:
-    if isinstance(step, Prepared):
+def _memories_of(step: Step) -> list[DeviceBuffer]:
+    if isinstance(step, Dispatch):
         assert isinstance(step.work, VulkanWork)
         return step.work.memories()
-    buffers = (step.buffer,) if isinstance(step, FillRange) else (step.source, step.target)
-    return [buffer.memory for buffer in buffers if isinstance(buffer, VulkanBuffer)]
+    return [memory_of(buffer) for buffer in buffers_of(step)]
 
 
-def _record_step(functions: vk.Functions, commands: Any, step: Checked) -> None:
-    if isinstance(step, FillRange):
+def _record_step(functions: vk.Functions, commands: Any, step: Step) -> None:
+    if isinstance(step, Fill):
         start = step.buffer.offset + step.offset
-        functions.vkCmdFillBuffer(commands, _handle(step.buffer), start, step.nbytes, step.value)
-    elif isinstance(step, CopyRange):
+        functions.vkCmdFillBuffer(commands, memory_of(step.buffer).handle, start, step.nbytes, step.value)
+    elif isinstance(step, Copy):
         region = vk.new(
             "VkBufferCopy",
             srcOffset=step.source.offset + step.source_offset,
             dstOffset=step.target.offset + step.target_offset,
             size=step.nbytes,
         )
-        functions.vkCmdCopyBuffer(commands, _handle(step.source), _handle(step.target), 1, region)
+        source, target = memory_of(step.source).handle, memory_of(step.target).handle
+        functions.vkCmdCopyBuffer(commands, source, target, 1, region)
     else:
         assert isinstance(step.work, VulkanWork)
         step.work.record_state(commands, step.push)
-        step.work.record_command(commands, step.command)
-
-
-def _handle(buffer: Any) -> Any:
-    assert isinstance(buffer, VulkanBuffer)
-    return buffer.memory.handle
+        step.work.record_command(commands, DispatchCommand(step.groups))

@@ -23,38 +23,26 @@ def stage_info(device: LogicalDevice, stages: Stages, shader: Shader) -> Iterato
     code_words = vk.ffi.new("uint32_t[]", len(words) // 4)
     vk.ffi.memmove(code_words, words, len(words))
     info = vk.new("VkShaderModuleCreateInfo", codeSize=len(words), pCode=code_words)
+    flags, size, required_size = 0, stages.required_size(shader), vk.NULL
+    if stages.controls_size(shader):
+        full = stages.full_subgroups and shader.entry_point.local_size is not None
+        flags = _VARYING_SIZE * stages.varying_subgroup_size | _FULL_SUBGROUPS * full
+    if size is not None:
+        struct = "VkPipelineShaderStageRequiredSubgroupSizeCreateInfo"
+        required_size = vk.new(struct, requiredSubgroupSize=size)
     module = device.create("ShaderModule", info, "a shader module")
     try:
         yield vk.new(
             "VkPipelineShaderStageCreateInfo",
-            pNext=_required_size(stages.required_size(shader)),
-            flags=_flags(stages, shader),
-            stage=stage_bit(shader.entry_point.stage),
+            pNext=required_size,
+            flags=flags,
+            stage=STAGE_BITS[shader.entry_point.stage],
             module=module,
             pName=shader.entry_point.name,
             pSpecializationInfo=_specialization_info(shader.packed),
         )
     finally:
         device.destroy("ShaderModule", module)
-
-
-def _flags(stages: Stages, shader: Shader) -> int:
-    """Return the VkPipelineShaderStageCreateFlags of a stage."""
-    if not stages.controls_size(shader):
-        return 0
-    full = stages.full_subgroups and shader.entry_point.local_size is not None
-    return _VARYING_SIZE * stages.varying_subgroup_size | _FULL_SUBGROUPS * full
-
-
-def stage_bit(stage: str) -> int:
-    """Return the VkShaderStageFlagBits of a stage by its name."""
-    return STAGE_BITS[stage]
-
-
-def _required_size(size: int | None) -> Any:
-    if size is None:
-        return vk.NULL
-    return vk.new("VkPipelineShaderStageRequiredSubgroupSizeCreateInfo", requiredSubgroupSize=size)
 
 
 def _specialization_info(values: Mapping[int, bytes]) -> Any:
@@ -101,8 +89,11 @@ def statistics_of(device: LogicalDevice, make: Callable[[int], Any]) -> dict[str
         return {}
     handle = make(CAPTURE)
     try:
+        info, count = vk.new("VkPipelineInfoKHR", pipeline=handle), vk.ffi.new("uint32_t *")
+        code = device.functions.vkGetPipelineExecutablePropertiesKHR(device.handle, info, count, vk.NULL)
+        device.check(code, "asking for a pipeline's executables")
         statistics: dict[str, float | int | bool] = {}
-        for index in range(_count(device, handle)):
+        for index in range(count[0]):
             for entry in _read(device, handle, index):
                 name = vk.ffi.string(entry.name).decode()
                 value = getattr(entry.value, _VALUES[entry.format])
@@ -110,14 +101,6 @@ def statistics_of(device: LogicalDevice, make: Callable[[int], Any]) -> dict[str
         return statistics
     finally:
         device.destroy("Pipeline", handle)
-
-
-def _count(device: LogicalDevice, handle: Any) -> int:
-    info = vk.new("VkPipelineInfoKHR", pipeline=handle)
-    count = vk.ffi.new("uint32_t *")
-    code = device.functions.vkGetPipelineExecutablePropertiesKHR(device.handle, info, count, vk.NULL)
-    device.check(code, "asking for a pipeline's executables")
-    return int(count[0])
 
 
 def _read(device: LogicalDevice, handle: Any, index: int) -> list[Any]:
