@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NoReturn, Protocol
 from weakref import WeakSet, ref
 
 from vkgroup.closing import Closing
 from vkgroup.device.capabilities import Capabilities, DeviceInfo
-from vkgroup.errors import DeviceLost, DriverError
+from vkgroup.errors import DeviceLost, DriverError, InvalidDispatch, Unsupported
 
 
 class Closable(Protocol):
@@ -66,6 +68,18 @@ class DeviceBase(Closing):
     def register(self, child: Closable) -> None:
         """Close `child` before the device is closed."""
         self._children.add(child)
+
+    @contextmanager
+    def making(self, child: Closing) -> Iterator[None]:
+        """Register an object of the device while it is made, and close it where that fails."""
+        self.register(child)
+        child._holding = True
+        try:
+            yield
+        except (DriverError, InvalidDispatch, Unsupported):
+            child.close()
+            raise
+        self.raise_validation_errors()
 
     def forget(self, child: Closable) -> None:
         """Undo `register`, as `child` is being closed."""

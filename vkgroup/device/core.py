@@ -15,14 +15,7 @@ from vkgroup.errors import DeviceLost
 class DeviceCore(DeviceBase):
     """A VkDevice and its queue, as command buffers and memory use them.
 
-    Attributes
-    ----------
-    instance, physical, handle, queue : Vulkan's objects; `handle` is None before creation and after `close`.
-    functions : device functions.
-    enabled_features, enabled_extensions : the features and extensions that the VkDevice was created with.
-    family : index of the queue's family.
-    command_pool, idle_commands : for `vkgroup.device.commands.Commands`.
-    lock : held while the queue is used.
+    The `handle` is None before creation and after `close`; the `lock` is held while the queue is used.
     """
 
     enabled_features: frozenset[str]
@@ -84,13 +77,9 @@ class DeviceCore(DeviceBase):
 
 
 class CommandParts:
-    """A VkCommandBuffer and a VkFence, which outlive the `Commands` that use them.
+    """Arrays of one VkCommandBuffer and one VkFence, which outlive the `Commands` that use them.
 
     Where sixteen processes share a GPU, making and freeing the two takes milliseconds of its driver's lock.
-
-    Attributes
-    ----------
-    buffers, fences : arrays of one.
     """
 
     def __init__(self, device: DeviceCore) -> None:

@@ -145,14 +145,10 @@ def find_device(uuid: str) -> CudaDevice | None:
 
 
 class CudaDevice:
-    """A GPU as CUDA sees it; `find_device` returns it.
+    """A GPU as CUDA sees it, with its `ordinal` in DLPack; `find_device` returns it.
 
     All is done in the device's primary context, which is that of the CUDA runtime, so of torch and CuPy. It
     is retained until the process ends: arrays that live in it may outlive everything of vkgroup.
-
-    Attributes
-    ----------
-    ordinal : its number, as DLPack has it.
     """
 
     def __init__(self, driver: Driver, ordinal: int, device: int) -> None:

@@ -47,15 +47,10 @@ if hasattr(os, "register_at_fork"):
 
 
 class LogicalDevice(MemoryDevice):
-    """A VkDevice with one queue.
+    """A VkDevice with one queue, and all known features of its capabilities except `NOT_ENABLED`.
 
-    The features in its capabilities that vkgroup knows are enabled, except
-    `vkgroup.spec.features.NOT_ENABLED`.
-
-    Attributes
-    ----------
-    idle_images : for `vkgroup.dispatch.vulkan.image`; closed with the device.
-    read_samples : reads an image of several samples, which needs a compute shader; set by the layer above.
+    The layer above sets `read_samples`, which reads an image of several samples with a compute shader, and
+    keeps images for draws in `idle_images`.
     """
 
     def __init__(self, instance: Instance, index: int, icd: str, *, robust: bool = True) -> None:
@@ -186,21 +181,14 @@ def _close_all() -> None:
 def open_device(
     choice: DeviceInfo | str | int | None = None, *, validate: bool | None = None, robust: bool = True
 ) -> LogicalDevice:
-    """Open a device.
+    """Open a device: a `DeviceInfo`, or a choice as for `select`.
 
-    Parameters
-    ----------
-    choice : a `DeviceInfo`, or a choice as for `select`.
-    validate : whether the Khronos validation layer watches; None asks `VKGROUP_VALIDATION`.
-    robust : whether the device keeps accesses inside their buffers (``robustBufferAccess`` and similar
-        features), where it can. Software drivers compile slower accesses then.
+    Where `validate` is None, `VKGROUP_VALIDATION` says whether the Khronos validation layer watches. A
+    `robust` device keeps accesses inside their buffers (``robustBufferAccess`` and similar features), where
+    it can; software drivers compile slower accesses then.
 
-    Raises
-    ------
-    NoDevice
-        Nothing fits the choice, or its driver gives no device.
-    Unsupported
-        The device has no Vulkan 1.1, or the validation layer is missing.
+    Raises `NoDevice` where nothing fits or the driver gives no device, and `Unsupported` where the device has
+    no Vulkan 1.1 or the validation layer is missing.
     """
     watch = validation_wanted(validate)
     if isinstance(choice, DeviceInfo):

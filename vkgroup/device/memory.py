@@ -81,12 +81,7 @@ def allocate(
 
 
 class MemoryDevice(DeviceCore):
-    """A device with its buffers: those that are kept for reuse, those that are lent, and the staging buffer.
-
-    Attributes
-    ----------
-    memory : VkPhysicalDeviceMemoryProperties.
-    """
+    """A device with its buffers: those kept for reuse, those that are lent, and the staging buffer."""
 
     memory: Any
 

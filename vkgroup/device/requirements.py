@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from vkgroup.device.capabilities import Capabilities
+from vkgroup.errors import Unsupported
 from vkgroup.spec.capabilities import CAPABILITIES, EXTENSIONS, FLOAT_MODES, MODES, SPIRV_VERSIONS
 from vkgroup.spec.categories import OPERATION_BITS, Category
 from vkgroup.spec.limits import LARGEST_WARP
@@ -19,12 +20,9 @@ _VARYING_SIZES_SINCE = (1, 6)
 
 
 def thread_group_state(capabilities: Capabilities) -> Mapping[str, int | None]:
-    """Return what GetIntegerv returns for the document's tokens ("New Implementation Dependent State").
+    """Return WARP_SIZE_NV, WARPS_PER_SM_NV and SM_COUNT_NV ("New Implementation Dependent State") by name.
 
-    Returns
-    -------
-    WARP_SIZE_NV (the subgroup size), WARPS_PER_SM_NV and SM_COUNT_NV (None without
-    ``VK_NV_shader_sm_builtins``) by name.
+    The last two are None without ``VK_NV_shader_sm_builtins``.
     """
     builtins = capabilities.sm_builtins
     return {
@@ -95,6 +93,12 @@ def advice(lacking: list[str]) -> str:
         " Compile with --lower-legacy (in Python: lower_legacy=True, or vkgroup.spirv.lower_legacy(module)) "
         "to use the group instructions of SPIR-V 1.3 in place of the extension's."
     )
+
+
+def require(capabilities: Capabilities, lacking: list[str]) -> None:
+    """Raise `Unsupported` where something is lacking."""
+    if lacking:
+        raise Unsupported(f"{capabilities.name} lacks: {'; '.join(lacking)}.{advice(lacking)}", lacking)
 
 
 def _missing_version(version: tuple[int, int], capabilities: Capabilities) -> list[str]:

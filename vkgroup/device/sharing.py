@@ -71,17 +71,12 @@ def why_unshared(device: DeviceCore) -> str:
 
 
 class SharedMemory:
-    """The memory of one buffer, for CUDA.
+    """The memory of one buffer, for CUDA; `external` goes into the buffer's create info.
 
     Vulkan has every queue outside of it in the family VK_QUEUE_FAMILY_EXTERNAL, and a buffer of exclusive
-    sharing mode belongs to one family at a time (Vulkan 1.4 §7.7.4, "Queue Family Ownership Transfer"):
-    work that uses the buffer is submitted between `acquire` and `release`, so that it belongs to CUDA at all
-    other times.
-
-    Attributes
-    ----------
-    external : goes into the buffer's create info.
-    acquire, release : command buffers.
+    sharing mode belongs to one family at a time (Vulkan 1.4 §7.7.4, "Queue Family Ownership Transfer"): work
+    that uses the buffer is submitted between the command buffers `acquire` and `release`, so that it belongs
+    to CUDA at all other times.
     """
 
     def __init__(self, buffer: Shareable, sharing: CudaSharing) -> None:

@@ -12,8 +12,9 @@ import numpy.typing as npt
 
 from vkgroup.closing import Closing
 from vkgroup.device.base import DeviceBase
+from vkgroup.device.requirements import require
 from vkgroup.dispatch.dlpack import as_host
-from vkgroup.errors import DriverError, InvalidDispatch, Unsupported
+from vkgroup.errors import InvalidDispatch, Unsupported
 
 _MOST_INDEX = (1 << 24) - 1
 """Custom indices and offsets of instances have 24 bits (VkAccelerationStructureInstanceKHR)."""
@@ -143,14 +144,8 @@ class AccelerationStructure(Closing):
         self.records: dict[tuple[int, tuple[str, ...]], int] = {}
         for number, instance in enumerate(instances):
             self.records.setdefault((int(instance.sbt_offset), instance.bottom.kinds), number)
-        device.register(self)
-        self._holding = True
-        try:
+        with device.making(self):
             self._create(geometries, instances)
-        except (DriverError, Unsupported):
-            self.close()
-            raise
-        device.raise_validation_errors()
 
     @abstractmethod
     def _create(self, geometries: tuple[Geometry, ...], instances: tuple[Instance, ...]) -> None:
@@ -236,8 +231,7 @@ def _check(geometries: tuple[Geometry, ...], instances: tuple[Instance, ...], de
     }
     limits = device.capabilities.limits
     over = [f"{name} of {need} (it is {limits[name]})" for name, need in needs.items() if need > limits[name]]
-    if over:
-        raise Unsupported(f"{device.capabilities.name} lacks: {'; '.join(over)}.", over)
+    require(device.capabilities, over)
 
 
 def _array(given: Any, what: str) -> npt.NDArray[Any]:

@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.device.base import DeviceBase
-from vkgroup.dispatch.blocks import suggestion
+from vkgroup.device.requirements import require
 from vkgroup.dispatch.buffer import checked_array
 from vkgroup.dispatch.draw_state import DrawState
 from vkgroup.dispatch.image import Image, named_format
-from vkgroup.dispatch.vertices import MeshGroups, Vertices
+from vkgroup.dispatch.vertices import MeshGroups, Vertices, by_location
 from vkgroup.errors import InvalidDispatch, Unsupported
 from vkgroup.formats import FORMATS, Format, fitting
 from vkgroup.spirv import ArrayType, EntryPoint
@@ -62,20 +62,11 @@ def color_attachments(
     out has 32 bits a component.
     """
     outputs = _outputs(entry)
-    chosen: dict[int, Any] = {}
-    for key, value in given.items():
-        matching = [item for item in outputs if key in (item.name, item.location)]
-        if not matching:
-            names = [item.name or str(item.location) for item in outputs]
-            raise InvalidDispatch(f"The fragment shader has no output {key!r}.{suggestion(key, names)}")
-        if matching[0].location in chosen:
-            raise InvalidDispatch(f"The fragment shader's output {matching[0].name!r} is given twice.")
-        chosen[matching[0].location] = value
+    chosen = by_location(given, outputs, "fragment shader", "output")
     most = device.capabilities.limits["maxColorAttachments"]
     needed = max((item.location + 1 for item in outputs), default=0)
     if needed > most:
-        lacking = f"maxColorAttachments of {needed} (it is {most})"
-        raise Unsupported(f"{device.capabilities.name} lacks: {lacking}.", [lacking])
+        require(device.capabilities, [f"maxColorAttachments of {needed} (it is {most})"])
     return tuple(_color(item, chosen.get(item.location), size, device) for item in outputs)
 
 
@@ -237,11 +228,7 @@ class ImageSource:
 class DrawImages:
     """The images of a draw's attachments.
 
-    Attributes
-    ----------
-    images : the image that each attachment is drawn to; with several samples where the state has them.
-    resolved : the image of one sample that a color is resolved to; empty without several samples.
-    resolves : whether colors are resolved.
+    With several samples, colors are `resolved` to images of one sample where `resolves` is set.
     """
 
     def __init__(self, data: DrawData, state: DrawState, source: ImageSource) -> None:

@@ -74,16 +74,10 @@ class Bindings(Closing):
         except (DriverError, InvalidDispatch, Unsupported):
             self._give_up()
             raise
-        device.register(self)
-        self._holding = True
-        try:
+        with device.making(self):
             for slot, value in assigned.items():
                 self._fill(slot, value)
             self._create()
-        except (DriverError, InvalidDispatch, Unsupported):
-            self.close()
-            raise
-        device.raise_validation_errors()
 
     def _on_device(self, slot: Slot, value: Any) -> Any:
         """Return a slot's value, with arrays of other libraries on the GPU replaced by buffers."""

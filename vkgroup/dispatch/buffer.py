@@ -262,10 +262,7 @@ class Buffer(Closing):
     def __dlpack_device__(self) -> tuple[int, int]:
         """Return where the memory lies for others: (2, number) with CUDA, (1, 0) in the host's memory.
 
-        Raises
-        ------
-        NotShareable
-            It is where no other library finds it: on a GPU, and made without ``shared=True``.
+        Raises `NotShareable` where no other library finds it: on a GPU, and made without ``shared=True``.
         """
         return self._place()
 

@@ -89,11 +89,8 @@ _MOST_REPEATS = 1_000_000
 class DispatchCommand(NamedTuple):
     """One dispatch of a compute pipeline.
 
-    Attributes
-    ----------
-    counts : numbers of workgroups.
-    indirect : the buffer that the counts were read from; the device reads them from it again.
-    condition : the number in a buffer by which the device may discard the dispatch.
+    The device reads an `indirect` command's counts from its buffer again; a `condition` may discard the
+    dispatch.
     """
 
     counts: Groups

@@ -81,16 +81,10 @@ _pointer.argtypes, _pointer.restype = (ctypes.py_object, c_char_p), c_void_p
 
 @dataclass(frozen=True)
 class Described:
-    """An array as a capsule describes it.
+    """An array as a capsule describes it: DLDeviceType and number of its device, and its elements' layout.
 
-    Attributes
-    ----------
-    device : DLDeviceType and number.
-    address : of its first element.
-    dtype, shape : NumPy's.
-    contiguous : whether its elements lie in C order without gaps.
-    read_only : whether it must not be written.
-    keeper : keeps the memory, as long as it lives itself.
+    It is `contiguous` where its elements lie in C order without gaps. The memory stays while the `keeper`
+    lives.
     """
 
     device: tuple[int, int]

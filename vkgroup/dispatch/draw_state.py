@@ -33,13 +33,9 @@ FRONT_FACES = ("counter_clockwise", "clockwise")
 
 @dataclass(frozen=True)
 class Attribute:
-    """A vertex attribute; each has its own buffer.
+    """A vertex attribute with its own buffer, of 32-bit ``"float"``, ``"int"`` or ``"uint"`` components.
 
-    Attributes
-    ----------
-    location : location of the vertex shader's input.
-    kind : ``"float"``, ``"int"`` or ``"uint"``, of 32 bits.
-    components : 1 to 4; the shader reads missing ones as 0, 0, 1 (Vulkan 1.4, 22.1).
+    The shader reads missing components as 0, 0, 1 (Vulkan 1.4, 22.1).
     """
 
     location: int

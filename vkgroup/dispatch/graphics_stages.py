@@ -12,13 +12,14 @@ import numpy as np
 from vkgroup.device import limits
 from vkgroup.device.base import DeviceBase
 from vkgroup.device.capabilities import Capabilities
+from vkgroup.device.requirements import require
 from vkgroup.dispatch.attachments import Attachment, DrawData, check_size
 from vkgroup.dispatch.draw_state import FRONT_FACES, DrawFormats, DrawState, size_of
 from vkgroup.dispatch.input_attachments import check_inputs
 from vkgroup.dispatch.slots import Slot
 from vkgroup.dispatch.stages import Shader, Stages, check_subgroup_size, stage_shader
 from vkgroup.dispatch.vertices import MeshGroups, Vertices, check_interface
-from vkgroup.errors import InvalidDispatch, Unsupported
+from vkgroup.errors import InvalidDispatch
 from vkgroup.spirv import EntryPoint, Module, writes_built_in
 
 _PRIMITIVES = {
@@ -143,11 +144,11 @@ def check_bound(
 
 def check_framebuffer(size: tuple[int, int], device: DeviceBase) -> None:
     """Raise `Unsupported` where a device cannot draw to images that large."""
-    limits, name = device.capabilities.limits, device.capabilities.name
+    limits = device.capabilities.limits
     most = (limits["maxFramebufferWidth"], limits["maxFramebufferHeight"])
     if size[0] > most[0] or size[1] > most[1]:
         lacking = f"maxFramebufferWidth and maxFramebufferHeight of {size} (they are {most})"
-        raise Unsupported(f"{name} lacks: {lacking}.", [lacking])
+        require(device.capabilities, [lacking])
 
 
 def check_groups(counts: Any, stage: str | None, device: DeviceBase) -> None:
@@ -166,8 +167,7 @@ def check_groups(counts: Any, stage: str | None, device: DeviceBase) -> None:
     ][:1]
     if (total := int(np.prod([int(count) for count in counts], dtype=object))) > limits[f"{name}TotalCount"]:
         lacking.append(f"{name}TotalCount of {total} (it is {limits[f'{name}TotalCount']})")
-    if lacking:
-        raise Unsupported(f"{device.capabilities.name} lacks: {'; '.join(lacking)}.", lacking)
+    require(device.capabilities, lacking)
 
 
 def _check_numbers(vertices: Vertices) -> None:

@@ -135,14 +135,8 @@ class Image(Closing):
         self._check_shape()
         device.require_open()
         self._check_limits()
-        device.register(self)
-        self._holding = True
-        try:
+        with device.making(self):
             self._create()
-        except DriverError:
-            self.close()
-            raise
-        device.raise_validation_errors()
 
     def _check_shape(self) -> None:
         whole = self.layers % 6 == 0 if self.arrayed else self.layers == 6

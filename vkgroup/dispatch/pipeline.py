@@ -11,6 +11,7 @@ import numpy as np
 
 from vkgroup.closing import Closing
 from vkgroup.device.base import DeviceBase
+from vkgroup.device.requirements import require
 from vkgroup.dispatch.acceleration import AccelerationStructure
 from vkgroup.dispatch.attachments import Attachment, DrawData, DrawImages, ImageSource, key_of
 from vkgroup.dispatch.bindings import Bindings
@@ -31,9 +32,9 @@ from vkgroup.dispatch.graphics_stages import GraphicsStages, check_bound, check_
 from vkgroup.dispatch.image import Image
 from vkgroup.dispatch.ray_stages import RayStages, check_scenes, launch_size
 from vkgroup.dispatch.results import RunResult
-from vkgroup.dispatch.stages import Stages, pack_stages_push, require
+from vkgroup.dispatch.stages import Stages
 from vkgroup.dispatch.vertices import MeshGroups, Vertices
-from vkgroup.errors import DriverError, InvalidDispatch, Unsupported
+from vkgroup.errors import DriverError, InvalidDispatch
 
 _COMMANDS = {"compute": "dispatch", "graphics": "draw", "ray-tracing": "trace"}
 """The method of `Work` for each kind of pipeline."""
@@ -58,20 +59,14 @@ class Pipeline(Closing):
 
     def __init__(self, device: DeviceBase, stages: Stages) -> None:
         self.device, self.stages = device, stages
-        require(device, [*stages.lacking(device), *self._lacking()])
+        require(device.capabilities, [*stages.lacking(device), *self._lacking()])
         stages.check_links()
         self.slots = stages.slots()
         self.push_constants, self.push_conflict = stages.push_constants()
         for shader in stages.shaders:
             shader.validate(device)
-        device.register(self)
-        self._holding = True
-        try:
+        with device.making(self):
             self._create()
-        except (DriverError, Unsupported):
-            self.close()
-            raise
-        device.raise_validation_errors()
 
     def _lacking(self) -> list[str]:
         """List what this kind of device lacks beyond what its capabilities tell."""
@@ -389,8 +384,11 @@ class Work(Bindings):
         """Return the bytes of push constants given as for `dispatch`."""
         if self._push is None and push is None:
             return b""
-        if self.pipeline.push_conflict:
-            return pack_stages_push(self._push, self.pipeline.push_conflict, push)
+        if self.pipeline.push_conflict and isinstance(push, Mapping):
+            raise InvalidDispatch(
+                f"The push constants {self.pipeline.push_conflict} have a name or bytes in common,"
+                " and are not the same: give all push constants as bytes."
+            )
         return pack_push(self._push, push)
 
     def execute(self, command: Command, push: bytes, timeout: float | None) -> None:

@@ -74,11 +74,7 @@ class Tracing(ResourceDevice):
         raygen : the ray-generation shader.
         miss, callable : shaders in the order of their indices in ``traceRayEXT`` and ``executeCallableEXT``.
         hit_groups : of modules, in the order that instances, geometries and ``traceRayEXT`` count them.
-        specialization : values of specialization constants, by id or by name; each stage takes those that it
-            has.
-        subgroup_size : a required subgroup size, for the stages with subgroup operations; None takes that
-            which the device was opened with, if any.
-        varying_subgroup_size : whether the subgroup size may vary, in these stages.
+        specialization, subgroup_size, varying_subgroup_size : as for `graphics_pipeline`.
         max_recursion : how deep rays may start rays. None is 1, for ray-generation shaders alone; closest-hit
             and miss shaders that trace rays need it said.
 

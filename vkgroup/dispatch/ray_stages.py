@@ -24,13 +24,7 @@ Size = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Group:
-    """A shader group: indices of a pipeline's shaders, None where it has none of a stage.
-
-    Attributes
-    ----------
-    general : a ray-generation, miss or callable shader.
-    closest_hit, any_hit, intersection : the shaders of a hit group.
-    """
+    """A shader group, as indices of a pipeline's shaders: a `general` shader, or those of a hit group."""
 
     general: int | None = None
     closest_hit: int | None = None
@@ -244,14 +238,11 @@ class HitGroup:
 
 
 class RayStages(Stages):
-    """The shaders of a ray-tracing pipeline.
+    """The shaders of a ray-tracing pipeline, each once.
 
-    Attributes
-    ----------
-    shaders : the shaders with their specialization, each once.
-    raygen, miss, hit_groups, callables : content of the shader binding table, as indices of `shaders`.
-    max_recursion : depth to which rays may start rays; 1 where only the ray-generation shader starts any.
-        Known after `check_links`.
+    The content of the shader binding table (`raygen`, `miss`, `hit_groups`, `callables`) is in indices of
+    `shaders`. `max_recursion` is the depth to which rays may start rays, 1 where only the ray-generation
+    shader starts any; it is known after `check_links`.
     """
 
     kind = "ray-tracing"

@@ -14,7 +14,6 @@ class Cause:
     Attributes
     ----------
     kind : such as ``"inactive_lane"``, ``"uninitialised"``, ``"shift"``; ``"order"`` for atomics.
-    detail : in a sentence.
     position : of the instruction that made it, as `Instruction.position`; -1 where none did.
     """
 
@@ -47,14 +46,9 @@ class VertexInvocation(Invocation):
 
 @dataclass(frozen=True, slots=True)
 class FragmentInvocation(Invocation):
-    """One invocation of the fragment stage.
+    """One invocation of the fragment stage: gl_PrimitiveID, pixel, and sample.
 
-    Attributes
-    ----------
-    primitive : gl_PrimitiveID.
-    x, y : the pixel.
-    sample : -1 where all samples of the pixel are shaded together.
-    is_helper : whether it was a helper invocation from the start.
+    The sample is -1 where all samples of the pixel are shaded together; a helper was one from the start.
     """
 
     primitive: int

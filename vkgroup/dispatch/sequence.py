@@ -98,14 +98,8 @@ class Sequence(Closing):
         )
         self.stages: tuple[Stage, ...] = tuple(stage for stage in working if stage)
         self._closings = -1
-        device.register(self)
-        self._holding = True
-        try:
+        with device.making(self):
             self._create()
-        except DriverError:
-            self.close()
-            raise
-        device.raise_validation_errors()
 
     @abstractmethod
     def _create(self) -> None:

@@ -29,15 +29,7 @@ DESCRIPTOR_TYPES = {
 
 @dataclass(frozen=True)
 class Slot:
-    """One slot of descriptors: a set and a binding.
-
-    Attributes
-    ----------
-    set, binding : the numbers in the shader.
-    kind : of its descriptors.
-    count : how many descriptors it has.
-    variables : the module's variables there: one, or several that share the memory.
-    """
+    """A set and a binding with `count` descriptors of one kind; several variables may share them."""
 
     set: int
     binding: int

@@ -12,21 +12,14 @@ import numpy as np
 from vkgroup.compiler import Target, validate
 from vkgroup.device import limits, requirements
 from vkgroup.device.base import DeviceBase
-from vkgroup.dispatch.blocks import pack_push, pack_specialization
+from vkgroup.dispatch.blocks import pack_specialization
 from vkgroup.dispatch.slots import Slot, slots_of
 from vkgroup.errors import InvalidDispatch, InvalidModule, Unsupported
 from vkgroup.spirv import EntryPoint, Member, Module, PushConstants, Value
 
 
 class Shader:
-    """One stage of a pipeline.
-
-    Attributes
-    ----------
-    module, entry_point : the code that runs.
-    specialization : the given values by specialization id.
-    packed : the bytes of these values.
-    """
+    """One stage of a pipeline: a module's entry point, and the values and bytes of its constants by id."""
 
     def __init__(
         self, module: Module, entry_point: EntryPoint, specialization: Mapping[int | str, Any] | None
@@ -75,13 +68,6 @@ def _check_lengths(module: Module, values: Mapping[int, Value]) -> None:
                 f" specialization would make {length.evaluate(values)}; write that into the shader.",
                 ["specialization of the length of an interface"],
             )
-
-
-def require(device: DeviceBase, lacking: list[str]) -> None:
-    """Raise `Unsupported` where something is lacking."""
-    if lacking:
-        advice = requirements.advice(lacking)
-        raise Unsupported(f"{device.capabilities.name} lacks: {'; '.join(lacking)}.{advice}", lacking)
 
 
 class Stages(ABC):
@@ -198,19 +184,6 @@ def _meet(first_member: Member, other: Member) -> bool:
         return True
     first, second = sorted((first_member, other), key=lambda member: member.offset or 0)
     return (second.offset or 0) < (first.offset or 0) + (first.size or 1)
-
-
-def pack_stages_push(push: PushConstants | None, conflict: str, value: Any) -> bytes:
-    """Return the bytes of push constants that several stages read, as `pack_push`.
-
-    Values by name are refused where `merged_push_constants` has found names in `conflict`.
-    """
-    if conflict and isinstance(value, Mapping):
-        raise InvalidDispatch(
-            f"The push constants {conflict} have a name or bytes in common,"
-            " and are not the same: give all push constants as bytes."
-        )
-    return pack_push(push, value)
 
 
 class ComputeStages(Stages):

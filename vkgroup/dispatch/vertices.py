@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -53,12 +53,7 @@ class Vertices:
 
 @dataclass(frozen=True)
 class MeshGroups:
-    """The workgroups that a draw with mesh shaders starts, instead of vertices.
-
-    Attributes
-    ----------
-    counts : of workgroups in x, y and z: of task shaders where there are any, else of mesh shaders.
-    """
+    """Workgroups in x, y and z that a draw with mesh shaders starts: of its task shader if there is one."""
 
     counts: tuple[int, int, int]
     arrays: Mapping[int, npt.NDArray[Any]] = field(default_factory=dict)
@@ -84,15 +79,10 @@ def match_vertices(
     draws as many as there are, and 3 where there are no arrays.
     """
     inputs = entry.variables.inputs
-    arrays: dict[int, npt.NDArray[Any]] = {}
-    for key, value in given.items():
-        matching = [item for item in inputs if key in (item.name, item.location)]
-        if not matching:
-            names = [item.name or str(item.location) for item in inputs]
-            raise InvalidDispatch(f"The vertex shader has no input {key!r}.{suggestion(key, names)}")
-        if matching[0].location in arrays:
-            raise InvalidDispatch(f"The vertex shader's input {matching[0].name!r} is given twice.")
-        arrays[matching[0].location] = _checked(matching[0], value)
+    values = by_location(given, inputs, "vertex shader", "input")
+    arrays = {
+        item.location: _checked(item, values[item.location]) for item in inputs if item.location in values
+    }
     lacking = [item.name or str(item.location) for item in inputs if item.location not in arrays]
     if lacking:
         raise InvalidDispatch(f"No vertices are given for the inputs: {', '.join(lacking)}.")
@@ -101,6 +91,20 @@ def match_vertices(
         raise InvalidDispatch(f"All vertex arrays have the same length; {_listed(lengths)} were given.")
     most = lengths.pop() if lengths else None
     return _counted(arrays, most, indices, count, instances)
+
+
+def by_location(given: Mapping[Any, Any], variables: Sequence[Any], shader: str, kind: str) -> dict[int, Any]:
+    """Return values that are given by the names or locations of variables, by location."""
+    values: dict[int, Any] = {}
+    for key, value in given.items():
+        matching = [item for item in variables if key in (item.name, item.location)]
+        if not matching:
+            names = [item.name or str(item.location) for item in variables]
+            raise InvalidDispatch(f"The {shader} has no {kind} {key!r}.{suggestion(key, names)}")
+        if matching[0].location in values:
+            raise InvalidDispatch(f"The {shader}'s {kind} {matching[0].name!r} is given twice.")
+        values[matching[0].location] = value
+    return values
 
 
 def _listed(lengths: Iterable[int]) -> str:

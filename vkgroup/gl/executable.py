@@ -29,14 +29,9 @@ _OPAQUE = ("sampler", "image")
 
 
 class Executable:
-    """A program after it was linked.
+    """A program after it was linked: modules by stage, values of loose uniforms, and binding points.
 
-    Attributes
-    ----------
-    modules : by stage.
-    interface : what the compiler recorded of the program.
-    block : the values of the loose uniforms.
-    points : binding points of each block, sampler and image, by name; several where it is an array.
+    Each block, sampler and image has its binding points by name; an array has several.
     """
 
     def __init__(self, device: Device, modules: Mapping[str, Module], interface: GlInterface) -> None:

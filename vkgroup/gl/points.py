@@ -54,8 +54,7 @@ class BindingPoints:
         options: dict[str, Any],
     ) -> Any:
         """Bind a value to a point, or nothing; see `Context.bind`."""
-        if kind not in KINDS:
-            raise InvalidEnum(f"There are no binding points {kind!r}. There are: {', '.join(KINDS)}.")
+        check_kind(kind)
         most = self._numbers[kind]
         if not isinstance(point, int | np.integer) or isinstance(point, bool) or not 0 <= point < most:
             raise InvalidValue(f"The binding points of {kind} are 0 to {most - 1}; {point!r} was given.")
@@ -90,8 +89,7 @@ class BindingPoints:
 
     def get(self, kind: str, point: int) -> Any:
         """Return what is bound to a point; None where nothing is."""
-        if kind not in KINDS:
-            raise InvalidEnum(f"There are no binding points {kind!r}. There are: {', '.join(KINDS)}.")
+        check_kind(kind)
         value = self._values.get((kind, point))
         return value[0] if isinstance(value, tuple) else value
 
@@ -110,6 +108,12 @@ class BindingPoints:
             )
         _require_open(bound[0] if isinstance(bound, tuple) else bound, f"{kind} {point}")
         return bound
+
+
+def check_kind(kind: str) -> None:
+    """Raise `InvalidEnum` where there are no binding points of a kind."""
+    if kind not in KINDS:
+        raise InvalidEnum(f"There are no binding points {kind!r}. There are: {', '.join(KINDS)}.")
 
 
 def _require_open(value: Bindable, what: str) -> None:

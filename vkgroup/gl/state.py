@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,38 +13,10 @@ from vkgroup.dispatch import Buffer, Device
 from vkgroup.errors import InvalidDispatch, Unsupported
 from vkgroup.gl.errors import InvalidEnum, InvalidOperation, InvalidValue
 from vkgroup.gl.executable import Executable, Source
-from vkgroup.gl.points import KINDS, BindingPoints
+from vkgroup.gl.points import KINDS, BindingPoints, check_kind
 from vkgroup.gl.program import Program, ProgramPipeline, require_program
 from vkgroup.gl.tokens import STAGES, THREAD_GROUP_TOKENS, TOKENS, Name, name_of
 from vkgroup.sampler import Sampler
-
-
-def problems(executables: Iterable[Executable], most_units: int) -> list[str]:
-    """Say why commands that run shaders of active programs would raise INVALID_OPERATION.
-
-    The rules are the same for draws and compute dispatches, and apply to all stages (ARB_compute_shader,
-    issue 11). The number of units is MAX_COMBINED_TEXTURE_IMAGE_UNITS.
-    """
-    messages = []
-    samplers = 0
-    kinds: dict[int, tuple[str, str]] = {}
-    for executable in executables:
-        for resource in executable.interface.resources:
-            if resource.kind != "sampler":
-                continue
-            for unit in executable.points_of(resource):
-                samplers += 1
-                kind, name = kinds.setdefault(unit, (resource.type, resource.name))
-                if kind != resource.type:
-                    messages.append(
-                        f"texture unit {unit} is used by {name!r}, a {kind}, and by {resource.name!r}, a"
-                        f" {resource.type}"
-                    )
-    if samplers > most_units:
-        messages.append(
-            f"MAX_COMBINED_TEXTURE_IMAGE_UNITS is {most_units}, and {samplers} samplers are active"
-        )
-    return messages
 
 
 class State:
@@ -181,8 +153,7 @@ class State:
             executable = next(filter(None, map(self._executable, ("compute", "fragment", "vertex"))), None)
             if executable is None:
                 raise InvalidOperation(f"{point!r} is looked up in the program in use, and there is none.")
-            if kind not in KINDS:
-                raise InvalidEnum(f"There are no binding points {kind!r}. There are: {', '.join(KINDS)}.")
+            check_kind(kind)
             resource, index = executable.resource(point, (KINDS[kind],))
             point = executable.points_of(resource)[index]
         return self._points.bind(kind, point, value, resource, sampler, options)
@@ -208,10 +179,34 @@ class State:
         self._indirect = buffer
 
     def problems(self) -> list[str]:
-        """Say why commands that run shaders would raise INVALID_OPERATION (ValidateProgram); empty if not."""
+        """Say why commands that run shaders would raise INVALID_OPERATION (ValidateProgram); empty if not.
+
+        The rules are the same for draws and compute dispatches, and apply to all stages (OpenGL 4.2, 2.11.12;
+        ARB_compute_shader, issue 11).
+        """
         executables = map(self._executable, STAGES.values())
         active = {id(executable): executable for executable in executables if executable is not None}
-        messages = problems(active.values(), self._limits["MAX_COMBINED_TEXTURE_IMAGE_UNITS"].number)
+        samplers = [
+            (executable, resource)
+            for executable in active.values()
+            for resource in executable.interface.resources
+            if resource.kind == "sampler"
+        ]
+        messages = []
+        units = 0
+        kinds: dict[int, tuple[str, str]] = {}
+        for executable, resource in samplers:
+            for unit in executable.points_of(resource):
+                units += 1
+                kind, name = kinds.setdefault(unit, (resource.type, resource.name))
+                if kind != resource.type:
+                    messages.append(
+                        f"texture unit {unit} is used by {name!r}, a {kind}, and by {resource.name!r}, a"
+                        f" {resource.type}"
+                    )
+        most = self._limits["MAX_COMBINED_TEXTURE_IMAGE_UNITS"].number
+        if units > most:
+            messages.append(f"MAX_COMBINED_TEXTURE_IMAGE_UNITS is {most}, and {units} samplers are active")
         if self._program is None and self._pipeline is not None:
             messages += self._pipeline.problems()
         return messages

@@ -26,15 +26,13 @@ from vkgroup.formats import Format
 
 @dataclass(frozen=True)
 class Target:
-    """One attachment of a render pass.
+    """One attachment of a render pass; without a location it is the depth attachment, or an input attachment.
 
     Attributes
     ----------
-    format, samples : of its image.
-    location : of a color output; None of the depth.
-    clear : whether it is cleared before the draw; otherwise what is there stays.
+    clear : whether it is cleared before the draw; otherwise its contents stay.
     resolves : whether it takes the resolved samples of the color at its location.
-    input : the index of an input attachment, which has no location; None of others.
+    input : the index of an input attachment; None of others.
     """
 
     format: Format

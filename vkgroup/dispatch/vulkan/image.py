@@ -20,13 +20,9 @@ from vkgroup.formats import Format
 
 
 class VulkanImage(Image):
-    """A VkImage in the general layout, with the buffer through which its texels come and go.
+    """A VkImage in the general layout, with the buffer through which its texels are transferred.
 
-    Attributes
-    ----------
-    handle : the VkImage; None when closed.
-    view : of all levels, for sampling.
-    first_view : of the first level, for storage.
+    Its `view` has all levels, for sampling; its `first_view` only the first level, for storage.
     """
 
     device: LogicalDevice

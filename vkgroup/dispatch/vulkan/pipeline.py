@@ -221,15 +221,9 @@ class VulkanWork(Work):
 
 
 class VulkanPipeline(Pipeline):
-    """A VkPipeline and its layouts.
+    """A VkPipeline and its layouts, which are None when closed, with a VkDescriptorSetLayout for each set.
 
-    Attributes
-    ----------
-    handle, layout : Vulkan's objects; None when closed.
-    set_layouts : one VkDescriptorSetLayout for each descriptor set.
-    stage_bits : VkShaderStageFlags of all stages.
-    bind_point : VkPipelineBindPoint.
-    table : the shader binding table of a ray-tracing pipeline; None of others.
+    Ray-tracing pipelines have a shader binding `table`, graphics pipelines a render pass.
     """
 
     _kind_of_work = VulkanWork
