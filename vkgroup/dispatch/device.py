@@ -72,7 +72,7 @@ class Device(Drawing, Tracing):
         Unsupported
             The device lacks what the module needs, by Vulkan's names in `missing`.
         InvalidModule, InvalidDispatch
-            The module breaks SPIR-V's rules, or is no compute shader; a value fits no constant.
+            A module breaks SPIR-V's rules, or is of another stage; a value or another stage does not fit.
         """
         self._base.require_open()
         stages = ComputeStages(

@@ -95,6 +95,11 @@ class Described:
     read_only: bool
     keeper: object
 
+    @property
+    def nbytes(self) -> int:
+        """Size of its elements in bytes."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
 
 def describe(capsule: Any, what: str) -> Described:
     """Read a capsule without consuming it: its producer's memory stays while the capsule does."""

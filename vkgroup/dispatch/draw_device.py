@@ -45,7 +45,7 @@ class Drawing(ResourceDevice):
         full_subgroups: bool = False,
         varying_subgroup_size: bool = False,
     ) -> Pipeline:
-        """Make a graphics pipeline.
+        """Make a graphics pipeline; errors are those of `pipeline`.
 
         Parameters
         ----------
@@ -62,13 +62,6 @@ class Drawing(ResourceDevice):
             which the device was opened with, if any.
         full_subgroups : whether every subgroup of task and mesh shaders must be full.
         varying_subgroup_size : whether the subgroup size may vary, in the stages with subgroup operations.
-
-        Raises
-        ------
-        Unsupported
-            The device lacks what the shaders need, by Vulkan's names in `missing`.
-        InvalidModule, InvalidDispatch
-            A module breaks SPIR-V's rules, or is of another stage; the stages do not fit together.
         """
         check_made_of((fragment,), formats, state)
         modules = stages_of(vertex, fragment, _pair(tessellation), geometry, mesh, task)
@@ -116,6 +109,8 @@ class Drawing(ResourceDevice):
     ) -> RunResult:
         """Draw with a fragment shader, and return the pixels and everything else that was written.
 
+        Errors are those of `run`.
+
         Parameters
         ----------
         shader : the fragment shader: a module, a file, or source text.
@@ -146,13 +141,6 @@ class Drawing(ResourceDevice):
         -------
         Arrays by name: each output (height, width[, components]) with row 0 at the top, ``"depth"``, and
         every writable binding that was given an array.
-
-        Raises
-        ------
-        Unsupported, InvalidModule, InvalidDispatch
-            The device lacks a feature, or an argument is invalid; nothing was drawn.
-        DispatchTimeout, DeviceLost
-            It did not finish; the device must be opened again.
 
         Examples
         --------

@@ -259,9 +259,7 @@ class Work(Bindings):
         ------
         InvalidDispatch
             The offset is no multiple of 4, the buffer ends before the numbers do, or they are over the
-            device's limit: they are read before the device reads them.
-        DispatchTimeout, DeviceLost
-            As for `dispatch`.
+            device's limit: they are read before the device reads them. Others as for `dispatch`.
         """
         indirect = Indirect(buffer, offset)
         self.device.require_open()
@@ -288,14 +286,7 @@ class Work(Bindings):
 
         Parameters
         ----------
-        push, timeout : as for `dispatch`.
-
-        Raises
-        ------
-        InvalidDispatch
-            The push constants do not fit the pipeline.
-        DispatchTimeout, DeviceLost
-            As for `dispatch`.
+        push, timeout : as for `dispatch`, with the same errors.
         """
         self._require_kind("graphics")
         self._run_once(DrawCommand(), push, timeout)
@@ -307,16 +298,7 @@ class Work(Bindings):
         ----------
         size : width, height and depth of the grid (``gl_LaunchSizeEXT``); one or two numbers leave the others
             1. Zero runs nothing.
-        push, timeout : as for `dispatch`.
-
-        Raises
-        ------
-        InvalidDispatch
-            The size or push constants do not fit the pipeline.
-        Unsupported
-            The device traces no more at once.
-        DispatchTimeout, DeviceLost
-            As for `dispatch`.
+        push, timeout : as for `dispatch`, with the same errors; `Unsupported` where the size is too large.
         """
         self._require_kind("ray-tracing")
         self._run_once(TraceCommand(launch_size(size, self.device)), push, timeout)

@@ -67,7 +67,7 @@ class Tracing(ResourceDevice):
         varying_subgroup_size: bool = False,
         max_recursion: int | None = None,
     ) -> Pipeline:
-        """Make a ray-tracing pipeline.
+        """Make a ray-tracing pipeline; errors are those of `pipeline`.
 
         Parameters
         ----------
@@ -77,13 +77,6 @@ class Tracing(ResourceDevice):
         specialization, subgroup_size, varying_subgroup_size : as for `graphics_pipeline`.
         max_recursion : how deep rays may start rays. None is 1, for ray-generation shaders alone; closest-hit
             and miss shaders that trace rays need it said.
-
-        Raises
-        ------
-        Unsupported
-            The device lacks what the shaders need, by Vulkan's names in `missing`.
-        InvalidModule, InvalidDispatch
-            A module breaks SPIR-V's rules, or is of another stage; the stages do not fit together.
         """
         require_ray_tracing(self._base)
         groups, callables, misses = (
@@ -125,7 +118,7 @@ class Tracing(ResourceDevice):
         repeat: int = 1,
         timeout: float | None = 10.0,
     ) -> RunResult:
-        """Trace rays through a scene, and return what the shaders wrote.
+        """Trace rays through a scene, and return what the shaders wrote; errors are those of `run`.
 
         Parameters
         ----------
@@ -143,13 +136,6 @@ class Tracing(ResourceDevice):
         Returns
         -------
         Arrays of every writable binding that was given an array, and the GPU time.
-
-        Raises
-        ------
-        Unsupported, InvalidModule, InvalidDispatch
-            The device lacks a feature, or an argument is invalid; nothing has run.
-        DispatchTimeout, DeviceLost
-            It did not finish; the device must be opened again.
 
         Examples
         --------

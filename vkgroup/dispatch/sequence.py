@@ -123,12 +123,7 @@ class Sequence(Closing):
 
         Parameters
         ----------
-        timeout : seconds that it may take; None waits for ever.
-
-        Raises
-        ------
-        DispatchTimeout, DeviceLost
-            The work did not finish, or the driver gave up; the device must be opened again.
+        timeout : seconds that it may take, as for `Work.dispatch`, with the same errors.
         """
         if self._closings != self.device.closings:
             self._require_open()

@@ -14,10 +14,9 @@ from vkgroup.dispatch import Buffer, Device, DrawState, RunResult
 from vkgroup.dispatch.commands import Condition, Indirect
 from vkgroup.dispatch.draw_device import DEFAULT_STATE
 from vkgroup.errors import InvalidDispatch, Unsupported
-from vkgroup.gl.errors import InvalidOperation, InvalidValue
 from vkgroup.gl.executable import Executable
 from vkgroup.gl.state import State
-from vkgroup.gl.tokens import Name, check_barriers, is_inverted
+from vkgroup.gl.tokens import InvalidOperation, InvalidValue, Name, check_barriers, is_inverted
 from vkgroup.spirv import Module
 
 Query = Buffer | bool | int

@@ -18,8 +18,8 @@ from vkgroup.dispatch import Buffer, Device
 from vkgroup.dispatch.blocks import suggestion
 from vkgroup.dispatch.pipeline import Pipeline, Work
 from vkgroup.errors import LinkError
-from vkgroup.gl.errors import InvalidOperation, InvalidValue
 from vkgroup.gl.points import BindingPoints
+from vkgroup.gl.tokens import InvalidOperation, InvalidValue
 from vkgroup.gl.uniforms import DefaultBlock
 from vkgroup.spirv import Module
 

@@ -11,7 +11,7 @@ from vkgroup.compiler.gl.interface import Resource
 from vkgroup.device.gl_limits import Limit
 from vkgroup.dispatch import Buffer, Device, Image
 from vkgroup.errors import InvalidDispatch
-from vkgroup.gl.errors import InvalidEnum, InvalidOperation, InvalidValue
+from vkgroup.gl.tokens import InvalidEnum, InvalidOperation, InvalidValue
 from vkgroup.sampler import Sampler
 
 #: The compiler's names of the kinds of resources, by the kinds of binding points.

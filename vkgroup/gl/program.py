@@ -12,9 +12,17 @@ import numpy as np
 
 from vkgroup.dispatch import Device
 from vkgroup.errors import CompileError, InvalidDispatch
-from vkgroup.gl.errors import InvalidEnum, InvalidOperation, InvalidValue
 from vkgroup.gl.executable import Executable, Source, build
-from vkgroup.gl.tokens import STAGES, TOKENS, Name, name_of, stages_of
+from vkgroup.gl.tokens import (
+    STAGES,
+    TOKENS,
+    InvalidEnum,
+    InvalidOperation,
+    InvalidValue,
+    Name,
+    name_of,
+    stages_of,
+)
 from vkgroup.spec.stages import PRIMITIVE_STAGES
 from vkgroup.spirv import Module
 

@@ -11,11 +11,19 @@ from vkgroup.device.gl_limits import Limit, gl_limits
 from vkgroup.device.requirements import thread_group_state
 from vkgroup.dispatch import Buffer, Device
 from vkgroup.errors import InvalidDispatch, Unsupported
-from vkgroup.gl.errors import InvalidEnum, InvalidOperation, InvalidValue
 from vkgroup.gl.executable import Executable, Source
 from vkgroup.gl.points import KINDS, BindingPoints, check_kind
 from vkgroup.gl.program import Program, ProgramPipeline, require_program
-from vkgroup.gl.tokens import STAGES, THREAD_GROUP_TOKENS, TOKENS, Name, name_of
+from vkgroup.gl.tokens import (
+    STAGES,
+    THREAD_GROUP_TOKENS,
+    TOKENS,
+    InvalidEnum,
+    InvalidOperation,
+    InvalidValue,
+    Name,
+    name_of,
+)
 from vkgroup.sampler import Sampler
 
 

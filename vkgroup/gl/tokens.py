@@ -3,10 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import ClassVar
 
 import numpy as np
 
-from vkgroup.gl.errors import InvalidEnum, InvalidValue
+from vkgroup.errors import InvalidDispatch
+
+
+class GLError(InvalidDispatch):
+    """A command that OpenGL refuses, and that has no effect.
+
+    Attributes
+    ----------
+    gl_error : OpenGL's name of the error, without ``GL_``.
+    """
+
+    gl_error: ClassVar[str]
+
+    def __str__(self) -> str:
+        return f"{self.gl_error}: {super().__str__()}"
+
+
+class InvalidEnum(GLError):
+    """A name that is none of those that a command takes."""
+
+    gl_error = "INVALID_ENUM"
+
+
+class InvalidValue(GLError):
+    """A number out of its range."""
+
+    gl_error = "INVALID_VALUE"
+
+
+class InvalidOperation(GLError):
+    """A command that the present state does not allow."""
+
+    gl_error = "INVALID_OPERATION"
+
 
 #: Enumerants of ARB_compute_shader besides its limits ("New Tokens").
 TOKENS: Mapping[str, int] = {

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from vkgroup.compiler.gl.interface import GlInterface, Uniform, interface_of
 from vkgroup.dispatch.blocks import exact_numbers, suggestion
 from vkgroup.errors import InvalidDispatch
-from vkgroup.gl.errors import InvalidOperation
+from vkgroup.gl.tokens import InvalidOperation
 from vkgroup.spirv import Module
 
 

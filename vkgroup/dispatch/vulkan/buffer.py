@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -146,20 +144,7 @@ def _exports(device: MemoryDevice, host: bool) -> bool:
     return False
 
 
-@dataclass(frozen=True)
-class CudaArray:
-    """Another library's array in the memory of a device's GPU, as its library describes it."""
-
-    source: Any
-    described: Described
-
-    @property
-    def nbytes(self) -> int:
-        """Size of its elements in bytes."""
-        return math.prod(self.described.shape) * self.described.dtype.itemsize
-
-
-def take(device: LogicalDevice, value: Any, what: str) -> CudaArray:
+def take(device: LogicalDevice, value: Any, what: str) -> Described:
     """Take another library's array on a CUDA device; `InvalidDispatch` where it cannot be used.
 
     Work of its library on the array in its current stream finishes before later work of vkgroup starts
@@ -187,10 +172,9 @@ def take(device: LogicalDevice, value: Any, what: str) -> CudaArray:
             f"{what}: the array is not contiguous in C order; give array.contiguous() (torch) or"
             " cupy.ascontiguousarray(array)."
         )
-    cuda_array = CudaArray(value, described)
-    if cuda_array.nbytes == 0:
+    if described.nbytes == 0:
         raise InvalidDispatch(f"{what}: the array is empty, and Vulkan has no empty buffers.")
-    return cuda_array
+    return described
 
 
 def _described(value: Any, sharing: CudaSharing, what: str) -> Described:
@@ -223,14 +207,13 @@ def _by_interface(interface: dict[str, Any], value: Any, sharing: CudaSharing) -
     return Described((CUDA, number), address, dtype, shape, contiguous, bool(read_only), value)
 
 
-def in_place(device: LogicalDevice, array: CudaArray, step: int) -> VulkanBuffer | None:
+def in_place(device: LogicalDevice, array: Described, step: int) -> VulkanBuffer | None:
     """Return a CUDA array as a buffer without a copy; None where its memory is not of this device's buffers.
 
     Its first byte's offset in the buffer is a multiple of `step`.
     """
     assert device.sharing is not None
-    described = array.described
-    location = device.sharing.find(described.address, array.nbytes)
+    location = device.sharing.find(array.address, array.nbytes)
     if location is None or location[1] % step:
         return None
     memory, offset = location
@@ -238,14 +221,14 @@ def in_place(device: LogicalDevice, array: CudaArray, step: int) -> VulkanBuffer
     if memory.handle is None:
         raise InvalidDispatch("The array views a buffer of vkgroup that is closed; make a new one.")
     # The capsule keeps the array's memory alive, and so the view's.
-    return VulkanBuffer.over(memory, described.dtype, described.shape, offset, described.keeper)
+    return VulkanBuffer.over(memory, array.dtype, array.shape, offset, array.keeper)
 
 
-def copy_in(array: CudaArray, memory: DeviceBuffer) -> None:
+def copy_in(array: Described, memory: DeviceBuffer) -> None:
     """Copy a CUDA array to the start of a shared buffer, on the GPU, behind what was under way on it."""
     shared = memory.shared
     assert shared is not None
-    shared.cuda.copy(shared.address, array.described.address, array.nbytes)
+    shared.cuda.copy(shared.address, array.address, array.nbytes)
 
 
 class BorrowedArray(Borrowed):
@@ -253,10 +236,9 @@ class BorrowedArray(Borrowed):
 
     def __init__(self, device: LogicalDevice, slot: Slot, value: Any) -> None:
         array = take(device, value, slot.label)
-        described = array.described
         # Its elements are not the host's: one of that dtype stands for all.
-        check_block(slot, np.broadcast_to(np.zeros((), described.dtype), described.shape))
-        if described.read_only and slot.writable:
+        check_block(slot, np.broadcast_to(np.zeros((), array.dtype), array.shape))
+        if array.read_only and slot.writable:
             raise InvalidDispatch(
                 f"{slot.label} is written, and the array given is read-only; declare the buffer readonly in"
                 " the shader, or give a copy of the array."
@@ -267,7 +249,7 @@ class BorrowedArray(Borrowed):
         if buffer is None:
             self._copy = device.take_buffer(array.nbytes, shared=True)
             copy_in(array, self._copy)
-            buffer = VulkanBuffer.over(self._copy, described.dtype, described.shape, 0, described.keeper)
+            buffer = VulkanBuffer.over(self._copy, array.dtype, array.shape, 0, array.keeper)
         self.buffer: VulkanBuffer = buffer
 
     def give_back(self) -> None:
@@ -277,7 +259,7 @@ class BorrowedArray(Borrowed):
         shared = self._copy.shared
         assert shared is not None
         shared.cuda.synchronize()
-        shared.cuda.copy(self._array.described.address, shared.address, self._array.nbytes)
+        shared.cuda.copy(self._array.address, shared.address, self._array.nbytes)
 
     def close(self) -> None:
         """Give the copy's memory back."""
@@ -290,9 +272,8 @@ class BorrowedArray(Borrowed):
 def adopt(device: LogicalDevice, value: Any, copy: bool | None) -> VulkanBuffer:
     """Make a buffer of a CUDA array, in place or not as `Device.from_dlpack` says."""
     array = take(device, value, "from_dlpack")
-    described = array.described
     # Only a buffer in place writes to the array itself, which must then be writable.
-    if not copy and not described.read_only:
+    if not copy and not array.read_only:
         step = device.capabilities.limits["minStorageBufferOffsetAlignment"]
         view = in_place(device, array, step)
         if view is not None:
@@ -304,5 +285,5 @@ def adopt(device: LogicalDevice, value: Any, copy: bool | None) -> VulkanBuffer:
         )
     buffer = VulkanBuffer(device, array.nbytes, shared=True)
     copy_in(array, buffer.memory)
-    buffer.dtype, buffer.shape = described.dtype, described.shape
+    buffer.dtype, buffer.shape = array.dtype, array.shape
     return buffer

@@ -1,4 +1,4 @@
-"""Graphics pipelines of Vulkan."""
+"""Draws with Vulkan: render passes, graphics pipelines, vertex buffers and recording."""
 
 from __future__ import annotations
 
@@ -53,37 +53,24 @@ def create_render_pass(device: LogicalDevice, targets: Sequence[Target]) -> Any:
 
     Passes that differ in what they clear and resolve only are compatible (Vulkan 1.4, 8.2).
     """
-    general, unused = vk.VK_IMAGE_LAYOUT_GENERAL, 0xFFFFFFFF
+    unused = 0xFFFFFFFF
     descriptions = [_description(target) for target in targets]
     colors = [number for number, target in enumerate(targets) if target.location is not None]
     length = 1 + max((targets[number].location or 0 for number in colors), default=-1)
     references = [[unused] * length, [unused] * length]
     for number in colors:
         references[targets[number].resolves][targets[number].location or 0] = number
-    color, resolved = (
-        [vk.new("VkAttachmentReference", attachment=number, layout=general) for number in numbers]
-        for numbers in references
-    )
-    depth = [number for number, target in enumerate(targets) if target.is_depth]
-    depth_reference: Any = vk.NULL
-    if depth:
-        depth_reference = vk.new("VkAttachmentReference", attachment=depth[0], layout=general)
-    fields: dict[str, Any] = {"colorAttachmentCount": length, "pColorAttachments": color}
+    fields: dict[str, Any] = {"colorAttachmentCount": length, "pColorAttachments": _references(references[0])}
     if any(target.resolves for target in targets):
-        fields["pResolveAttachments"] = resolved
+        fields["pResolveAttachments"] = _references(references[1])
+    if depth := [number for number, target in enumerate(targets) if target.is_depth]:
+        fields["pDepthStencilAttachment"] = _references(depth)[0]
     read = {target.input: number for number, target in enumerate(targets) if target.input is not None}
     if read:
         numbers = [read.get(index, unused) for index in range(max(read) + 1)]
         fields["inputAttachmentCount"] = len(numbers)
-        fields["pInputAttachments"] = [
-            vk.new("VkAttachmentReference", attachment=number, layout=general) for number in numbers
-        ]
-    subpass = vk.new(
-        "VkSubpassDescription",
-        pipelineBindPoint=vk.VK_PIPELINE_BIND_POINT_GRAPHICS,
-        pDepthStencilAttachment=depth_reference,
-        **fields,
-    )
+        fields["pInputAttachments"] = _references(numbers)
+    subpass = vk.new("VkSubpassDescription", pipelineBindPoint=vk.VK_PIPELINE_BIND_POINT_GRAPHICS, **fields)
     info = vk.new(
         "VkRenderPassCreateInfo",
         attachmentCount=len(descriptions),
@@ -92,6 +79,11 @@ def create_render_pass(device: LogicalDevice, targets: Sequence[Target]) -> Any:
         pSubpasses=[subpass],
     )
     return device.create("RenderPass", info, "a render pass")
+
+
+def _references(numbers: Sequence[int]) -> list[Any]:
+    general = vk.VK_IMAGE_LAYOUT_GENERAL
+    return [vk.new("VkAttachmentReference", attachment=number, layout=general) for number in numbers]
 
 
 def _description(target: Target) -> Any:
@@ -108,31 +100,6 @@ def _description(target: Target) -> Any:
         initialLayout=general,
         finalLayout=general,
     )
-
-
-def create_framebuffer(
-    device: LogicalDevice, render_pass: Any, views: Sequence[Any], size: tuple[int, int]
-) -> Any:
-    """Make a VkFramebuffer; the caller destroys it."""
-    info = vk.new(
-        "VkFramebufferCreateInfo",
-        renderPass=render_pass,
-        attachmentCount=len(views),
-        pAttachments=list(views),
-        width=size[0],
-        height=size[1],
-        layers=1,
-    )
-    return device.create("Framebuffer", info, "a framebuffer")
-
-
-def clear_values(targets: Sequence[Target], *, farthest: float) -> Any:
-    """Return a VkClearValue for each attachment: zero for colors, the farthest depth."""
-    values = vk.ffi.new("VkClearValue[]", max(1, len(targets)))
-    for number, target in enumerate(targets):
-        if target.is_depth:
-            values[number].depthStencil.depth = farthest
-    return values
 
 
 def sample_counts(device: LogicalDevice, format_: Format) -> int:
@@ -286,15 +253,6 @@ class VulkanDraw:
             self._attributes.append(self._buffer(array))
         if vertices.indices is not None and len(vertices.indices):
             self._indices = self._buffer(vertices.indices)
-        self._make_framebuffer(drawn, inputs)
-
-    def _buffer(self, array: npt.NDArray[Any]) -> DeviceBuffer:
-        buffer = self._device.take_buffer(array.nbytes)
-        buffer.write(as_bytes(array))
-        return buffer
-
-    def _make_framebuffer(self, drawn: DrawImages, inputs: list[tuple[int, Image]]) -> None:
-        """Make the render pass, which knows what to clear, and its framebuffer."""
         samples, targets, views = self._state.samples, self._targets, []
         for attachment in self._data.attachments:
             clear = drawn.clears(attachment)
@@ -307,7 +265,21 @@ class VulkanDraw:
             targets.append(Target(image.format, image.samples, None, False, input=index))
             views.append(_view(image))
         self._render_pass = create_render_pass(self._device, targets)
-        self._framebuffer = create_framebuffer(self._device, self._render_pass, views, self._data.size)
+        info = vk.new(
+            "VkFramebufferCreateInfo",
+            renderPass=self._render_pass,
+            attachmentCount=len(views),
+            pAttachments=views,
+            width=self._data.size[0],
+            height=self._data.size[1],
+            layers=1,
+        )
+        self._framebuffer = self._device.create("Framebuffer", info, "a framebuffer")
+
+    def _buffer(self, array: npt.NDArray[Any]) -> DeviceBuffer:
+        buffer = self._device.take_buffer(array.nbytes)
+        buffer.write(as_bytes(array))
+        return buffer
 
     def record_state(self, commands: Any) -> None:
         """Record the binding of vertices and indices, the viewport and the scissor."""
@@ -325,13 +297,18 @@ class VulkanDraw:
     def record(self, commands: Any) -> None:
         """Record the render pass with the draw in it."""
         functions, vertices = self._device.functions, self._data.vertices
+        # Colors are cleared to zero.
+        values = vk.ffi.new("VkClearValue[]", max(1, len(self._targets)))
+        for number, target in enumerate(self._targets):
+            if target.is_depth:
+                values[number].depthStencil.depth = self._state.farthest_depth
         info = vk.new(
             "VkRenderPassBeginInfo",
             renderPass=self._render_pass,
             framebuffer=self._framebuffer,
             renderArea=self._area(),
             clearValueCount=len(self._targets),
-            pClearValues=clear_values(self._targets, farthest=self._state.farthest_depth),
+            pClearValues=values,
         )
         functions.vkCmdBeginRenderPass(commands, info, vk.VK_SUBPASS_CONTENTS_INLINE)
         if isinstance(vertices, MeshGroups):
