@@ -34,7 +34,10 @@ def inspect(path: Path, name: str) -> dict[str, Any]:
         problem = _library_problem(manifest.library)
         if problem:
             return report | {"status": problem[0], "message": problem[1]}
-        devices = _devices(path, name)
+        instance, devices = Instance(path, validate=False), []
+        for index, physical in enumerate(instance.physical_devices()):
+            capabilities = read_capabilities(instance.functions, physical, instance.version)
+            devices.append(dataclasses.asdict(DeviceInfo.of(str(path), name, index, capabilities)))
     except VkgroupError as error:
         return report | {"status": "instance", "message": str(error)}
     if not devices:
@@ -57,15 +60,6 @@ def _library_problem(library: str) -> tuple[str, str] | None:
             f"the library {library} loads, but is no Vulkan driver (it lacks {_ENTRIES[0]})",
         )
     return None
-
-
-def _devices(path: Path, name: str) -> list[dict[str, Any]]:
-    instance = Instance(path, validate=False)
-    infos = []
-    for index, physical in enumerate(instance.physical_devices()):
-        capabilities = read_capabilities(instance.functions, physical, instance.version)
-        infos.append(dataclasses.asdict(DeviceInfo.of(str(path), name, index, capabilities)))
-    return infos
 
 
 def main() -> None:

@@ -21,7 +21,10 @@ def exceeded(
     specialization: Mapping[int, Value],
     capabilities: Capabilities,
 ) -> list[str]:
-    """List the device limits that an entry point with these constants goes over, with both numbers."""
+    """List the device limits that an entry point with these constants goes over, with both numbers.
+
+    Limits that a device does not declare are not checked, except those that every device has.
+    """
     limits = capabilities.limits
     over = _local_size(entry, specialization, capabilities)
     shared = reflection.shared_memory(specialization)
@@ -40,6 +43,10 @@ def exceeded(
     for kinds, names in DESCRIPTOR_LIMITS.items():
         count = sum(counts[kind] for kind in kinds)
         over += [_text(name, count, limits) for name in names if count > limits.get(name, count)]
+    # Drivers crash where some of the limits on inputs and outputs are exceeded.
+    needs = {name: need_of(entry) for name, need_of in _INTERFACES.get(entry.stage, {}).items()}
+    needs["maxRayHitAttributeSize"] = reflection.rays.attribute_size
+    over += [_text(name, need, limits) for name, need in needs.items() if need > limits.get(name, need)]
     return over
 
 
@@ -61,16 +68,6 @@ def _local_size(
     if invocations > limits.get(f"{prefix}Invocations", invocations):
         over.append(_text(f"{prefix}Invocations", invocations, limits))
     return over
-
-
-def interface_exceeded(entry: EntryPoint, capabilities: Capabilities) -> list[str]:
-    """List the device limits that the inputs and outputs of a shader go over; drivers crash at some of them.
-
-    A limit that a device does not declare is not checked.
-    """
-    limits = capabilities.limits
-    needs = {name: need_of(entry) for name, need_of in _INTERFACES.get(entry.stage, {}).items()}
-    return [_text(name, need, limits) for name, need in needs.items() if need > limits.get(name, need)]
 
 
 _PER_VERTEX = frozenset({"Position", "PointSize", "ClipDistance", "CullDistance"})
@@ -141,12 +138,6 @@ _INTERFACES: dict[str, dict[str, Callable[[EntryPoint], int]]] = {
 """Limits on the inputs and outputs of a stage by Vulkan's names, and how much of each a shader needs."""
 
 
-def ray_interface_exceeded(reflection: Reflection, capabilities: Capabilities) -> list[str]:
-    """List the device limit that the attribute of hits goes over."""
-    size, name = reflection.rays.attribute_size, "maxRayHitAttributeSize"
-    return [_text(name, size, capabilities.limits)] if size > capabilities.limits.get(name, size) else []
-
-
 def require_buffer_size(nbytes: int, capabilities: Capabilities) -> None:
     """Raise `Unsupported` where a device has no buffers that large."""
     most = capabilities.limits.get("maxBufferSize", 1 << 62)
@@ -164,18 +155,21 @@ def _text(name: str, need: int, limits: Mapping[str, int]) -> str:
 def subgroup_size_problems(
     size: int | None,
     full: bool,
-    local_size: tuple[int, int, int],
+    local_size: tuple[int, int, int] | None,
     capabilities: Capabilities,
     *,
     varying: bool = False,
     stage: str = "compute",
 ) -> list[str]:
-    """List what stands against a required or varying subgroup size, or full subgroups, in workgroups.
+    """List what stands against a required or varying subgroup size, or full subgroups, of a stage.
 
-    A required `size` of None requires none. VUID-VkPipelineShaderStageCreateInfo-pNext-02755 to 02759, and
+    Without workgroups its `local_size` is None. A required `size` of None requires none.
+    VUID-VkPipelineShaderStageCreateInfo-pNext-02755 to 02759, and
     VUID-VkPipelineShaderStageRequiredSubgroupSizeCreateInfo-requiredSubgroupSize-02760 to 02762.
     """
     control = capabilities.size_control
+    if local_size is None:
+        return _size_problems(size, stage, capabilities, varying)
     problems = []
     if full and not control.compute_full_subgroups:
         problems.append("computeFullSubgroups")
@@ -184,7 +178,7 @@ def subgroup_size_problems(
         problems.append(
             f"a local size in x that is a multiple of {width}, for full subgroups (it is {local_size[0]})"
         )
-    problems += stage_size_problems(size, stage, capabilities, varying=varying)
+    problems += _size_problems(size, stage, capabilities, varying)
     if size is None or not control.supported:
         return problems
     invocations = local_size[0] * local_size[1] * local_size[2]
@@ -196,10 +190,7 @@ def subgroup_size_problems(
     return problems
 
 
-def stage_size_problems(
-    size: int | None, stage: str, capabilities: Capabilities, *, varying: bool = False
-) -> list[str]:
-    """List what stands against requiring a subgroup size (None: no size) of a stage, or letting it vary."""
+def _size_problems(size: int | None, stage: str, capabilities: Capabilities, varying: bool) -> list[str]:
     control = capabilities.size_control
     if (varying or size is not None) and not control.supported:
         return ["subgroupSizeControl"]

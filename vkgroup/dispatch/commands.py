@@ -97,30 +97,17 @@ class DispatchCommand(NamedTuple):
     indirect: Indirect | None = None
     condition: Condition | None = None
 
-    @property
-    def empty(self) -> bool:
-        """Whether the command runs no invocation."""
-        return 0 in self.counts
-
 
 class DrawCommand(NamedTuple):
     """One draw of a graphics pipeline: what it draws is part of the bound work."""
 
-    @property
-    def empty(self) -> bool:
-        """Whether the command does nothing: never, since a draw clears its attachments."""
-        return False
+    counts: tuple[int, ...] = ()
 
 
 class TraceCommand(NamedTuple):
     """One launch of a ray-tracing pipeline on a grid of (width, height, depth) ray-generation invocations."""
 
-    size: Groups
-
-    @property
-    def empty(self) -> bool:
-        """Whether the command runs no invocation."""
-        return 0 in self.size
+    counts: Groups
 
 
 Command = DispatchCommand | DrawCommand | TraceCommand

@@ -111,21 +111,29 @@ class DrawState:
     resolve: bool = True
 
     def __post_init__(self) -> None:
-        if self.topology is not None:
-            _one_of("topology", self.topology, tuple(TOPOLOGIES), str)
-        _one_of("depth_compare", self.depth_compare, COMPARISONS, str)
+        choices: dict[str, tuple[tuple[object, ...], Any]] = {
+            "topology": ((None, *TOPOLOGIES), str | None),
+            "depth_compare": (COMPARISONS, str),
+            "samples": (SAMPLES, int | np.integer),
+            "front_face": ((None, *FRONT_FACES), str | None),
+            "depth_write": ((False, True), bool | np.bool_),
+            "sample_shading": ((False, True), bool | np.bool_),
+        }
+        for name, (known, kind) in choices.items():
+            given = getattr(self, name)
+            if not isinstance(given, kind) or given not in known:
+                words = ", ".join(str(value) for value in known if value is not None)
+                raise InvalidDispatch(f"{name} is one of {words}; {given!r} was given.")
         if not isinstance(self.patch_vertices, int | np.integer) or not 0 < self.patch_vertices < 2**32:
             raise InvalidDispatch(f"A patch has at least one vertex; {self.patch_vertices!r} was given.")
-        _one_of("samples", self.samples, SAMPLES, int | np.integer)
-        if self.front_face is not None:
-            _one_of("front_face", self.front_face, FRONT_FACES, str)
-        _one_of("depth_write", self.depth_write, (False, True), bool | np.bool_)
-        _one_of("sample_shading", self.sample_shading, (False, True), bool | np.bool_)
         # NumPy's numbers and truth values are equal to Python's, but Vulkan's structs do not take them.
-        object.__setattr__(self, "samples", int(self.samples))
-        object.__setattr__(self, "patch_vertices", int(self.patch_vertices))
-        object.__setattr__(self, "depth_write", bool(self.depth_write))
-        object.__setattr__(self, "sample_shading", bool(self.sample_shading))
+        for name, plain in (
+            ("samples", int),
+            ("patch_vertices", int),
+            ("depth_write", bool),
+            ("sample_shading", bool),
+        ):
+            object.__setattr__(self, name, plain(getattr(self, name)))
 
     def changes(self) -> dict[str, Any]:
         """Return the attributes that differ from their defaults, by name."""
@@ -139,11 +147,6 @@ class DrawState:
     def farthest_depth(self) -> float:
         """The depth that depth attachments are cleared to: the one that every fragment passes."""
         return 0.0 if self.depth_compare in ("greater", "greater_or_equal") else 1.0
-
-
-def _one_of(what: str, given: object, known: tuple[object, ...], kind: Any) -> None:
-    if not isinstance(given, kind) or given not in known:
-        raise InvalidDispatch(f"{what} is one of {', '.join(map(str, known))}; {given!r} was given.")
 
 
 def size_of(size: object) -> tuple[int, int]:

@@ -9,15 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from vkgroup.device import limits
 from vkgroup.device.base import DeviceBase
-from vkgroup.device.capabilities import Capabilities
 from vkgroup.device.requirements import require
 from vkgroup.dispatch.attachments import Attachment, DrawData, check_size
 from vkgroup.dispatch.draw_state import FRONT_FACES, DrawFormats, DrawState, size_of
 from vkgroup.dispatch.input_attachments import check_inputs
 from vkgroup.dispatch.slots import Slot
-from vkgroup.dispatch.stages import Shader, Stages, check_subgroup_size, stage_shader
+from vkgroup.dispatch.stages import Stages, check_subgroup_size, stage_shader
 from vkgroup.dispatch.vertices import MeshGroups, Vertices, check_interface
 from vkgroup.errors import InvalidDispatch
 from vkgroup.spirv import EntryPoint, Module, writes_built_in
@@ -249,36 +247,13 @@ class GraphicsStages(Stages):
 
     def lacking(self, device: DeviceBase) -> list[str]:
         """List what the shaders and the state need and the device does not have, by Vulkan's names."""
-        capabilities = device.capabilities
-        lacking: list[str] = []
-        for shader in self.shaders:
-            entry = shader.entry_point
-            lacking += shader.missing(device, self.required_size(shader))
-            lacking += limits.exceeded(shader.module.reflection, entry, shader.specialization, capabilities)
-            lacking += limits.interface_exceeded(entry, capabilities)
-            lacking += self._size_problems(shader, capabilities)
+        capabilities, lacking = device.capabilities, super().lacking(device)
         patch, most = self.state.patch_vertices, capabilities.limits.get("maxTessellationPatchSize", 0)
         if self.topology == "patches" and patch > most:
             lacking.append(f"maxTessellationPatchSize of {patch} (it is {most})")
         if self.state.sample_shading and "sampleRateShading" not in capabilities.features:
             lacking.append("sampleRateShading")
-        return list(dict.fromkeys(lacking))
-
-    def _size_problems(self, shader: Shader, capabilities: Capabilities) -> list[str]:
-        """List why a stage cannot have the required subgroup size, or full or varying subgroups."""
-        entry = shader.entry_point
-        varying = self.varying_subgroup_size and shader.uses_subgroups
-        if entry.local_size is None:
-            size = self.required_size(shader)
-            return limits.stage_size_problems(size, entry.stage, capabilities, varying=varying)
-        return limits.subgroup_size_problems(
-            self.required_size(shader),
-            self.full_subgroups and shader.uses_subgroups,
-            entry.local_size.resolve(shader.specialization),
-            capabilities,
-            varying=varying,
-            stage=entry.stage,
-        )
+        return lacking
 
 
 def stages_of(

@@ -276,7 +276,7 @@ class Work(Bindings):
                 if not command.condition.holds():
                     return
                 command = command._replace(condition=None)
-        if not command.empty:
+        if 0 not in command.counts:
             self._run(command, push, timeout)
 
     def draw(self, push: Any = None, timeout: float | None = 10.0) -> None:
@@ -307,7 +307,7 @@ class Work(Bindings):
         data = self.packed(push)
         if self._closings != self.device.closings:
             self.require_open()
-        if not command.empty:
+        if 0 not in command.counts:
             self._run(command, data, timeout)
 
     def timed(
@@ -333,7 +333,7 @@ class Work(Bindings):
         command = self._command(size)
         repeat = checked_repeat(repeat)
         data = self.packed(push)
-        if command.empty:
+        if 0 in command.counts:
             self.device.require_open()
             return 0.0
         self.require_open()

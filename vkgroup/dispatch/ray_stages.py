@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from vkgroup.device import limits
 from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.acceleration import AccelerationStructure
 from vkgroup.dispatch.stages import Shader, Stages, check_subgroup_size, stage_shader
@@ -295,23 +294,15 @@ class RayStages(Stages):
 
     def lacking(self, device: DeviceBase) -> list[str]:
         """List what the shaders need and the device does not have, by Vulkan's names."""
-        capabilities, max_recursion = device.capabilities, self._given_recursion
-        lacking: list[str] = []
-        for shader in self.shaders:
-            entry, size = shader.entry_point, self.required_size(shader)
-            lacking += shader.missing(device, size)
-            lacking += limits.exceeded(shader.module.reflection, entry, shader.specialization, capabilities)
-            lacking += limits.ray_interface_exceeded(shader.module.reflection, capabilities)
-            varying = self.varying_subgroup_size and shader.uses_subgroups
-            lacking += limits.stage_size_problems(size, entry.stage, capabilities, varying=varying)
+        lacking, max_recursion = super().lacking(device), self._given_recursion
         if max_recursion is not None:
             whole = isinstance(max_recursion, int | np.integer) and not isinstance(max_recursion, bool)
             if not whole or max_recursion < 0:
                 raise InvalidDispatch(f"max_recursion is a number from 0 on; {max_recursion!r} was given.")
-            most = capabilities.limits.get("maxRayRecursionDepth", 0)
+            most = device.capabilities.limits.get("maxRayRecursionDepth", 0)
             if max_recursion > most:
                 lacking.append(f"maxRayRecursionDepth of {max_recursion} (it is {most})")
-        return list(dict.fromkeys(lacking))
+        return lacking
 
 
 def require_ray_tracing(device: DeviceBase) -> None:

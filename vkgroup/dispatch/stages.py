@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -36,11 +36,6 @@ class Shader:
         reflection = self.module.reflection
         return bool(reflection.subgroup_uses) or "GroupNonUniform" in reflection.capabilities
 
-    def missing(self, device: DeviceBase, subgroup_size: int | None = None) -> list[str]:
-        """List what the stage needs and the device does not declare; `subgroup_size` is a required one."""
-        name = self.entry_point.name
-        return requirements.missing(self.module, device.capabilities, name, subgroup_size)
-
     def validate(self, device: DeviceBase) -> None:
         """Validate the module with SPIRV-Tools before a driver sees it, once for each device."""
         if hash(self.module) in device.validated:
@@ -73,8 +68,7 @@ def _check_lengths(module: Module, values: Mapping[int, Value]) -> None:
 class Stages(ABC):
     """Shaders that work together in a pipeline, checked against each other.
 
-    A subclass is a kind of pipeline: its constructor checks the shaders, and `lacking` compares what they
-    need with what a device has.
+    A subclass is a kind of pipeline, whose constructor checks the shaders.
 
     Attributes
     ----------
@@ -107,9 +101,24 @@ class Stages(ABC):
         """Return the subgroup size to require of a stage; None where none is required."""
         return self.subgroup_size if self.controls_size(shader) else None
 
-    @abstractmethod
     def lacking(self, device: DeviceBase) -> list[str]:
         """List what the shaders need and the device does not have, by Vulkan's names."""
+        capabilities = device.capabilities
+        lacking: list[str] = []
+        for shader in self.shaders:
+            reflection, entry, size = shader.module.reflection, shader.entry_point, self.required_size(shader)
+            lacking += requirements.missing(shader.module, capabilities, entry.name, size)
+            lacking += limits.exceeded(reflection, entry, shader.specialization, capabilities)
+            controls = self.controls_size(shader)
+            lacking += limits.subgroup_size_problems(
+                size,
+                self.full_subgroups and controls,
+                None if entry.local_size is None else entry.local_size.resolve(shader.specialization),
+                capabilities,
+                varying=self.varying_subgroup_size and controls,
+                stage=entry.stage,
+            )
+        return list(dict.fromkeys(lacking))
 
     def check_links(self) -> None:
         """Check what the shaders start or hand to each other, where the device has what they need."""
@@ -120,8 +129,25 @@ class Stages(ABC):
         return slots_of([binding for shader in self.shaders for binding in shader.module.reflection.bindings])
 
     def push_constants(self) -> tuple[PushConstants | None, str]:
-        """Return the block of push constants, and its contradictions, as `merged_push_constants` does."""
-        return merged_push_constants(self.shaders)
+        """Return a block with the members of all stages' blocks, and their contradictions in words.
+
+        The stages see the same bytes. The block is None where no stage has one.
+        """
+        declared = [shader.module.reflection.push_constants for shader in self.shaders]
+        blocks = [block for block in declared if block is not None]
+        if len(blocks) < 2:
+            return (blocks[0] if blocks else None), ""
+        largest = max(blocks, key=lambda block: block.size)
+        members: list[Member] = []
+        conflict = ""
+        for member in (member for block in blocks for member in block.members):
+            other = next((entry for entry in members if _meet(entry, member)), None)
+            if other is None:
+                members.append(member)
+            elif other != member:
+                conflict = f"{other.name!r} of one stage and {member.name!r} of the other"
+        offset = min(block.offset for block in blocks)
+        return replace(largest, offset=offset, type=replace(largest.type, members=tuple(members))), conflict
 
 
 def check_subgroup_size(size: Any) -> None:
@@ -154,28 +180,6 @@ def check_specialization(modules: tuple[Module, ...], specialization: Mapping[in
         if key not in known:
             names = ", ".join(str(name) for name in sorted(known, key=str) if name != "") or "none"
             raise InvalidDispatch(f"No stage has a specialization constant {key!r}. There are: {names}.")
-
-
-def merged_push_constants(shaders: tuple[Shader, ...]) -> tuple[PushConstants | None, str]:
-    """Return a block with the members of all stages' blocks, which see the same bytes, and contradictions.
-
-    The block is None where no stage has one; the contradictions are empty where there are none.
-    """
-    declared = [shader.module.reflection.push_constants for shader in shaders]
-    blocks = [block for block in declared if block is not None]
-    if not blocks:
-        return None, ""
-    largest = max(blocks, key=lambda block: block.size)
-    members: list[Member] = []
-    conflict = ""
-    for member in (member for block in blocks for member in block.members):
-        other = next((entry for entry in members if _meet(entry, member)), None)
-        if other is None:
-            members.append(member)
-        elif other != member:
-            conflict = f"{other.name!r} of one stage and {member.name!r} of the other"
-    offset = min(block.offset for block in blocks)
-    return replace(largest, offset=offset, type=replace(largest.type, members=tuple(members))), conflict
 
 
 def _meet(first_member: Member, other: Member) -> bool:
@@ -217,24 +221,3 @@ class ComputeStages(Stages):
     def controls_size(self, shader: Shader) -> bool:
         """Whether the required subgroup size applies: always, also without subgroup operations."""
         return True
-
-    def lacking(self, device: DeviceBase) -> list[str]:
-        """List what the shader needs and the device does not have, by Vulkan's names."""
-        shader, capabilities = self.shader, device.capabilities
-        return [
-            *shader.missing(device, self.subgroup_size),
-            *limits.exceeded(
-                shader.module.reflection, shader.entry_point, shader.specialization, capabilities
-            ),
-            *limits.subgroup_size_problems(
-                self.subgroup_size,
-                self.full_subgroups,
-                self.local_size,
-                capabilities,
-                varying=self.varying_subgroup_size,
-            ),
-        ]
-
-    def push_constants(self) -> tuple[PushConstants | None, str]:
-        """Return the shader's block of push constants, which cannot contradict another."""
-        return self.shader.module.reflection.push_constants, ""

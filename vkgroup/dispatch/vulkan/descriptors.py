@@ -45,27 +45,6 @@ def create_sampler(device: LogicalDevice, state: Sampler) -> Any:
     return device.create("Sampler", info, "a sampler")
 
 
-def create_buffer_view(
-    device: LogicalDevice, buffer: Any, format: Format, offset: int, nbytes: int, *, storage: bool
-) -> Any:
-    """Make a VkBufferView of some bytes of a buffer; `Unsupported` without such texel buffers."""
-    need = "STORAGE" if storage else "UNIFORM"
-    flag = getattr(vk, f"VK_FORMAT_FEATURE_{need}_TEXEL_BUFFER_BIT")
-    if not format_features(device, format).bufferFeatures & flag:
-        raise Unsupported(
-            f"{device.capabilities.name} has no {need.lower()} texel buffers of {format.vulkan}.",
-            [format.vulkan],
-        )
-    info = vk.new(
-        "VkBufferViewCreateInfo",
-        buffer=buffer,
-        format=getattr(vk, format.vulkan),
-        offset=offset,
-        range=nbytes,
-    )
-    return device.create("BufferView", info, "a view of a texel buffer")
-
-
 def require_filter(device: LogicalDevice, format: Format, state: Sampler) -> None:
     """Raise `Unsupported` where the device cannot filter texels of a format as a sampler says."""
     linear = "linear" in (*state.filters, state.mipmap)
@@ -202,11 +181,21 @@ class DescriptorSets:
 
     def _view(self, slot: Slot, resource: Resource) -> Any:
         assert isinstance(resource, VulkanBuffer | PooledBuffer)
-        storage = slot.kind == "storage_texel_buffer"
-        format_ = texel_format(slot, resource)
-        buffer = resource.memory.handle
-        offset, size = _offset(resource), resource.nbytes
-        view = create_buffer_view(self._device, buffer, format_, offset, size, storage=storage)
+        device, format_ = self._device, texel_format(slot, resource)
+        flag = getattr(vk, f"VK_FORMAT_FEATURE_{slot.kind.upper()}_BIT")
+        if not format_features(device, format_).bufferFeatures & flag:
+            raise Unsupported(
+                f"{device.capabilities.name} has no {slot.kind.replace('_', ' ')}s of {format_.vulkan}.",
+                [format_.vulkan],
+            )
+        info = vk.new(
+            "VkBufferViewCreateInfo",
+            buffer=resource.memory.handle,
+            format=getattr(vk, format_.vulkan),
+            offset=_offset(resource),
+            range=resource.nbytes,
+        )
+        view = device.create("BufferView", info, "a view of a texel buffer")
         self._views.append(view)
         return view
 

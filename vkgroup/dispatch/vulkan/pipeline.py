@@ -207,7 +207,7 @@ class VulkanWork(Work):
             _record_dispatch(functions, commands, command)
         elif isinstance(command, TraceCommand):
             assert self.pipeline.table is not None
-            functions.vkCmdTraceRaysKHR(commands, *self.pipeline.table.regions, *command.size)
+            functions.vkCmdTraceRaysKHR(commands, *self.pipeline.table.regions, *command.counts)
         else:
             assert self._draw is not None
             self._draw.record(commands)
