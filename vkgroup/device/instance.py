@@ -21,17 +21,6 @@ _lock = threading.RLock()
 _instances: dict[tuple[int, str, bool], Instance] = {}
 
 
-def _hint(code: int) -> str:
-    """Say what a driver probably lacks: NVIDIA's refuses a host without libEGL, and does not say so."""
-    missing = missing_companions() if code == vk.VK_ERROR_INCOMPATIBLE_DRIVER else []
-    if not missing:
-        return ""
-    return (
-        f" (this host has no {' and no '.join(missing)}, which NVIDIA's driver needs: install libglvnd;"
-        " Debian and Ubuntu: libegl1; a bundle of vkgroup has them too)"
-    )
-
-
 class Instance:
     """A VkInstance that sees the driver of one manifest.
 
@@ -107,7 +96,14 @@ class Instance:
             info.pNext = vk.ffi.cast("void *", self.messages.create_info)
         instance = vk.ffi.new("VkInstance *")
         code = loader.vkCreateInstance(info, vk.NULL, instance)
-        vk.check(code, f"vkCreateInstance with the driver {self.manifest}{_hint(code)}")
+        hint = ""
+        if code == vk.VK_ERROR_INCOMPATIBLE_DRIVER and (missing := missing_companions()):
+            # NVIDIA's driver refuses a host without libEGL, and does not say so.
+            hint = (
+                f" (this host has no {' and no '.join(missing)}, which NVIDIA's driver needs: install"
+                " libglvnd; Debian and Ubuntu: libegl1; a bundle of vkgroup has them too)"
+            )
+        vk.check(code, f"vkCreateInstance with the driver {self.manifest}{hint}")
         return instance[0]
 
     def physical_devices(self) -> list[Any]:

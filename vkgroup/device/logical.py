@@ -159,7 +159,7 @@ class LogicalDevice(MemoryDevice):
             self.destroy("CommandPool", self.command_pool)
         self._leaving, self.handle = self.handle, None
         _open.discard(self)
-        if self._lent:
+        if self.lent:
             _lending.add(self)
         else:
             self._destroy()

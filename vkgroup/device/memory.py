@@ -91,17 +91,14 @@ class MemoryDevice(DeviceCore):
         super().__init__(instance, physical, info, capabilities)
         self._idle_buffers: dict[tuple[int, bool], list[DeviceBuffer]] = {}
         self._staging: Staging | None = None
-        self._lent: set[DeviceBuffer] = set()
+        # Closed buffers that keep their memory, and the VkDevice, until their last reference is gone.
+        self.lent: set[DeviceBuffer] = set()
         self._leaving: Any = None
 
     @cached_property
     def sharing(self) -> CudaSharing | None:
         """The memory that the device shares with CUDA; None where it cannot share any."""
         return sharing_of(self)
-
-    def lend(self, buffer: DeviceBuffer) -> None:
-        """Keep the memory of a closed buffer that is lent, and the VkDevice with it, until it is freed."""
-        self._lent.add(buffer)
 
     def free_memory(self, buffer: DeviceBuffer, handle: Any, memory: Any) -> None:
         """Destroy a buffer, and the device if it was closed and this is the last that it had lent."""
@@ -110,8 +107,8 @@ class MemoryDevice(DeviceCore):
             self.functions.vkDestroyBuffer(device, handle, vk.NULL)
             if memory is not None:
                 self.functions.vkFreeMemory(device, memory, vk.NULL)
-        self._lent.discard(buffer)
-        if self._leaving is not None and not self._lent:
+        self.lent.discard(buffer)
+        if self._leaving is not None and not self.lent:
             self._destroy()
 
     @abstractmethod
@@ -286,7 +283,7 @@ class DeviceBuffer:
             self.handle = self.memory = self.mapped = None
             lent = self.references > 0
             if lent:
-                self.device.lend(self)
+                self.device.lent.add(self)
         if not lent:
             self.free_unreferenced()
 

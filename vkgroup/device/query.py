@@ -60,9 +60,13 @@ def read_capabilities(functions: vk.Functions, physical: Any, limit: tuple[int, 
     properties = _read_properties(functions, physical, version, extensions) if version >= (1, 1) else {}
     flags = _read_features(functions, physical, version, extensions)
     driver = properties.get("VkPhysicalDeviceDriverProperties")
+    stated = driver.conformanceVersion if driver else None
+    conformance = (stated.major, stated.minor, stated.subminor, stated.patch) if stated else ()
     identity = properties.get("VkPhysicalDeviceIDProperties")
     builtins = properties.get("VkPhysicalDeviceShaderSMBuiltinsPropertiesNV")
     matrices = properties.get("VkPhysicalDeviceCooperativeMatrixPropertiesKHR")
+    memory = vk.ffi.new("VkPhysicalDeviceMemoryProperties *")
+    functions.vkGetPhysicalDeviceMemoryProperties(physical, memory)
     return Capabilities(
         name=vk.string(core.deviceName),
         type=_TYPES.get(core.deviceType, "other"),
@@ -73,7 +77,7 @@ def read_capabilities(functions: vk.Functions, physical: Any, limit: tuple[int, 
         vendor_id=int(core.vendorID),
         device_id=int(core.deviceID),
         uuid=bytes(identity.deviceUUID).hex() if identity else bytes(core.pipelineCacheUUID).hex(),
-        conformance_version=_conformance(driver),
+        conformance_version=".".join(map(str, conformance)) if any(conformance) else "",
         subgroup=_subgroup(properties.get("VkPhysicalDeviceSubgroupProperties")),
         size_control=_size_control(properties.get("VkPhysicalDeviceSubgroupSizeControlProperties"), flags),
         timestamps=Timestamps(family[1] if family else 0, float(core.limits.timestampPeriod)),
@@ -86,7 +90,10 @@ def read_capabilities(functions: vk.Functions, physical: Any, limit: tuple[int, 
         cooperative_matrix_stages=(
             names_of(matrices.cooperativeMatrixSupportedStages, STAGE_BITS) if matrices else ()
         ),
-        memory_heaps=_heaps(functions, physical),
+        memory_heaps=tuple(
+            (int(heap.size), names_of(heap.flags, _HEAP_FLAGS))
+            for heap in memory.memoryHeaps[0 : memory.memoryHeapCount]
+        ),
     )
 
 
@@ -121,14 +128,6 @@ def _read_features(
         names.update(*(struct.true() for struct in structs))
     names.update(name for name, _ in vk.ffi.typeof("VkPhysicalDeviceFeatures").fields if getattr(core, name))
     return frozenset(names)
-
-
-def _conformance(driver: Any) -> str:
-    if not driver:
-        return ""
-    stated = driver.conformanceVersion
-    parts = (stated.major, stated.minor, stated.subminor, stated.patch)
-    return ".".join(map(str, parts)) if any(parts) else ""
 
 
 def _subgroup(properties: Any) -> Subgroup:
@@ -226,15 +225,6 @@ def _enumerant(enumeration: str, value: int) -> str:
     for prefix in ("VK_COMPONENT_TYPE_", "VK_SCOPE_"):
         name = name.removeprefix(prefix)
     return name.removesuffix("_KHR").removesuffix("_NV")
-
-
-def _heaps(functions: vk.Functions, physical: Any) -> tuple[tuple[int, tuple[str, ...]], ...]:
-    memory = vk.ffi.new("VkPhysicalDeviceMemoryProperties *")
-    functions.vkGetPhysicalDeviceMemoryProperties(physical, memory)
-    return tuple(
-        (int(memory.memoryHeaps[index].size), names_of(memory.memoryHeaps[index].flags, _HEAP_FLAGS))
-        for index in range(memory.memoryHeapCount)
-    )
 
 
 def feature_struct(struct: FeatureStruct) -> vk.BoolStruct:

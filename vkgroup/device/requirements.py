@@ -81,7 +81,10 @@ def missing(
     needs += _missing_for_rotate(module, capabilities)
     needs += _missing_for_layouts(reflection, capabilities)
     needs += missing_for_thread_group(module, capabilities, subgroup_size)
-    needs += _missing_for_stores(reflection, entry, capabilities)
+    # VUID-RuntimeSpirv-NonWritable-06340, 06341
+    stage = STAGE_NAMES.get(entry.stage)
+    if stage and stage.store_feature and any(binding.writable for binding in reflection.bindings):
+        needs += _unmet("stores", stage.store_feature, capabilities)
     return list(dict.fromkeys(needs))
 
 
@@ -119,7 +122,9 @@ def _unmet(what: str, needs: str | None, capabilities: Capabilities) -> list[str
         return [f"{what}, which no Vulkan feature known here enables"]
     if not needs or any(_has(need, capabilities) for need in needs.split("|")):
         return []
-    return [" or ".join(_spell(need) for need in needs.split("|"))]
+    features = {category.declared: category.feature for category in Category}
+    words = [f"Vulkan {need}" if need[0].isdigit() else features.get(need, need) for need in needs.split("|")]
+    return [" or ".join(words)]
 
 
 def _has(need: str, capabilities: Capabilities) -> bool:
@@ -131,12 +136,6 @@ def _has(need: str, capabilities: Capabilities) -> bool:
     if need in OPERATION_BITS:
         return need in capabilities.subgroup.supported_operations
     return need in capabilities.features
-
-
-def _spell(need: str) -> str:
-    if need[0].isdigit():
-        return f"Vulkan {need}"
-    return next((category.feature for category in Category if category.declared == need), need)
 
 
 def _missing_for_entry(entry: EntryPoint, declared: frozenset[str], capabilities: Capabilities) -> list[str]:
@@ -191,11 +190,3 @@ def _missing_for_layouts(reflection: Reflection, capabilities: Capabilities) -> 
     if ("uniform_buffer", "std430") in layouts:
         needs += _unmet("std430 uniform block", "uniformBufferStandardLayout|scalarBlockLayout", capabilities)
     return needs
-
-
-def _missing_for_stores(reflection: Reflection, entry: EntryPoint, capabilities: Capabilities) -> list[str]:
-    """What memory that a stage may write needs (VUID-RuntimeSpirv-NonWritable-06340, 06341)."""
-    stage = STAGE_NAMES.get(entry.stage)
-    feature = stage.store_feature if stage else ""
-    writes = any(binding.writable for binding in reflection.bindings)
-    return [feature] if writes and feature and feature not in capabilities.features else []

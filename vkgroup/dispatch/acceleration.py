@@ -189,19 +189,6 @@ def geometry_of(array: Any, what: str) -> Geometry:
     return Triangles(array) if shape[1:] == (3, 3) else Boxes(array)
 
 
-def check_bound_structure(structure: AccelerationStructure, device: DeviceBase, what: str) -> None:
-    """Refuse a structure that cannot be bound."""
-    if structure.device is not device:
-        raise InvalidDispatch(f"{what} is given a resource of another device.")
-    if structure.level != "top":
-        raise InvalidDispatch(
-            f"{what} takes a top level, device.acceleration_structure([Instance(bottom)]); a bottom level is"
-            " given."
-        )
-    if structure.closed:
-        raise InvalidDispatch(f"{what} is given a closed acceleration structure, or one of closed parts.")
-
-
 def _sorted(parts: Any) -> tuple[tuple[Geometry, ...], tuple[Instance, ...]]:
     """Tell geometries from instances."""
     single = isinstance(parts, Triangles | Boxes | Instance | AccelerationStructure)

@@ -85,22 +85,17 @@ class Bindings(Closing):
         foreign = [not isinstance(item, Buffer) and on_cuda(item) for item in items]
         if not any(foreign):
             return value
-        buffers = [
-            self._borrowed_buffer(slot, item) if borrow else item
-            for item, borrow in zip(items, foreign, strict=True)
-        ]
-        return buffers[0] if slot.count == 1 else buffers
-
-    def _borrowed_buffer(self, slot: Slot, value: Any) -> Buffer:
         if slot.image is not None or slot.kind == "acceleration_structure":
             what = "an image" if slot.image is not None else "an acceleration structure"
             raise InvalidDispatch(
                 f"{slot.label} is {what}; an array on a GPU can stand for a buffer. Give tensor.cpu()."
             )
-        borrowed = self._borrow(slot, value)
-        self._borrowed.append(borrowed)
-        buffer: Buffer = borrowed.buffer
-        return buffer
+        for number, item in enumerate(items):
+            if foreign[number]:
+                borrowed = self._borrow(slot, item)
+                self._borrowed.append(borrowed)
+                items[number] = borrowed.buffer
+        return items[0] if slot.count == 1 else items
 
     def _borrow(self, slot: Slot, value: Any) -> Borrowed:
         """Take another library's array on the GPU; `InvalidDispatch` where the device cannot."""
@@ -175,12 +170,7 @@ class Bindings(Closing):
         self._closings = closings
 
     def results(self) -> dict[Any, Any]:
-        """Read back every array that a shader may have written, by the binding's name.
-
-        Only what was bound as an array is read, with the dtype and shape that it had; buffers and
-        images of the caller's are the caller's to read. For an array of another library that lies on the
-        GPU, the result is that array itself, written.
-        """
+        """Read back every array that a shader may have written, by the binding's name."""
         self.require_open()
         results: dict[Any, Any] = {}
         for slot, resources in self.resources.items():

@@ -7,7 +7,7 @@ from typing import Any
 import numpy.typing as npt
 
 from vkgroup.device.base import DeviceBase
-from vkgroup.dispatch.acceleration import AccelerationStructure, check_bound_structure, geometry_of
+from vkgroup.dispatch.acceleration import AccelerationStructure, geometry_of
 from vkgroup.dispatch.blocks import check_array
 from vkgroup.dispatch.buffer import Buffer, checked_array
 from vkgroup.dispatch.image import Image, Shaped, choose_format
@@ -111,17 +111,6 @@ def check_texel_buffer(slot: Slot, given: Shaped, nbytes: int, device: DeviceBas
         )
 
 
-def require_use(slot: Slot, image: Image) -> None:
-    """Raise `InvalidDispatch` where an image was not made for the use that a shader makes of it."""
-    use = "storage" if slot.kind == "storage_image" else "sampled"
-    if use not in image.uses:
-        how = "a format that the device has storage images of" if use == "storage" else "sampled=True"
-        raise InvalidDispatch(
-            f"{slot.label} is a {slot.kind.replace('_', ' ')}, and the image given is not made for that; make"
-            f" it with {how}."
-        )
-
-
 def items_of(slot: Slot, value: Any) -> list[Any]:
     """Return the values of a slot: one, or those of an array of descriptors."""
     if slot.count == 1:
@@ -168,8 +157,17 @@ def _check_structure(slot: Slot, item: Any, device: DeviceBase) -> None:
     elif slot.kind != "acceleration_structure":
         what = slot.kind.replace("_", " ")
         raise InvalidDispatch(f"{slot.label} is a {what}; acceleration structure given.")
-    else:
-        check_bound_structure(item, device, slot.label)
+    elif item.device is not device:
+        raise InvalidDispatch(f"{slot.label} is given a resource of another device.")
+    elif item.level != "top":
+        raise InvalidDispatch(
+            f"{slot.label} takes a top level, device.acceleration_structure([Instance(bottom)]); a bottom"
+            " level is given."
+        )
+    elif item.closed:
+        raise InvalidDispatch(
+            f"{slot.label} is given a closed acceleration structure, or one of closed parts."
+        )
 
 
 def check_block(slot: Slot, array: npt.NDArray[Any]) -> None:
@@ -229,7 +227,13 @@ def _check_image(slot: Slot, image: Image, kind: ImageType) -> None:
         raise InvalidDispatch(
             f"{slot.label} is a {kind.glsl}; the image given has the format {image.format.name}."
         )
-    require_use(slot, image)
+    use = "storage" if slot.kind == "storage_image" else "sampled"
+    if use not in image.uses:
+        how = "a format that the device has storage images of" if use == "storage" else "sampled=True"
+        raise InvalidDispatch(
+            f"{slot.label} is a {slot.kind.replace('_', ' ')}, and the image given is not made for that; make"
+            f" it with {how}."
+        )
 
 
 def _check_range(slot: Slot, nbytes: int, device: DeviceBase) -> None:

@@ -30,7 +30,7 @@ from vkgroup.dispatch.commands import (
 )
 from vkgroup.dispatch.graphics_stages import GraphicsStages, check_bound, check_framebuffer
 from vkgroup.dispatch.image import Image
-from vkgroup.dispatch.ray_stages import RayStages, check_scenes, launch_size
+from vkgroup.dispatch.ray_stages import RayStages, launch_size
 from vkgroup.dispatch.results import RunResult
 from vkgroup.dispatch.stages import Stages
 from vkgroup.dispatch.vertices import MeshGroups, Vertices
@@ -172,7 +172,7 @@ class Work(Bindings):
                 (slot.set, slot.binding): [item for item in items if isinstance(item, AccelerationStructure)]
                 for slot, items in self.resources.items()
             }
-            check_scenes(stages.shaders, stages.hit_groups, scenes)
+            stages.check_scenes(scenes)
         if self.data is not None:
             check_framebuffer(self.data.size, self.device)
         self._prepare()

@@ -36,41 +36,6 @@ class Group:
         return "triangles" if self.intersection is None else "boxes"
 
 
-# --- indices of the shader binding table ------------------------------------------------------------------
-
-
-def check_links(
-    shaders: Sequence[Shader],
-    miss: Sequence[Group],
-    hit_groups: Sequence[Group],
-    callables: Sequence[Group],
-) -> None:
-    """Check that the shaders which others start exist, where their indices are constants."""
-    for shader in shaders:
-        rays, stage = shader.module.reflection.rays, _words(shader)
-        if rays.has_record:
-            raise Unsupported(
-                f"The {stage} shader reads a shader record (shaderRecordEXT), and vkgroup makes none; take a"
-                " buffer, and gl_InstanceCustomIndexEXT for the place in it.",
-                ["shader records"],
-            )
-        if rays.traces and not miss and not hit_groups:
-            raise InvalidDispatch(
-                f"The {stage} shader traces rays, and nothing is there that they could start: give miss"
-                " shaders or hit_groups."
-            )
-        for trace in rays.traces:
-            number = _number(trace.miss_index, shader, 0xFFFF)
-            # A table without miss shaders has one record that runs nothing.
-            if number is not None and (miss or number):
-                _check_index(number, miss, f"The {stage} shader's rays have the miss index", "miss shaders")
-        for call in rays.calls:
-            number = _number(call.index, shader, 0xFFFFFFFF)
-            if not callables or number is not None:
-                what = f"The {stage} shader calls callable shader"
-                _check_index(number or 0, callables, what, "callable shaders")
-
-
 def _check_index(number: int, groups: Sequence[Group], what: str, kind: str) -> None:
     if number >= len(groups):
         raise InvalidDispatch(f"{what} {number}; the number of {kind} given is {len(groups)}.")
@@ -79,43 +44,6 @@ def _check_index(number: int, groups: Sequence[Group], what: str, kind: str) -> 
 def _number(constant: Constant | None, shader: Shader, mask: int) -> int | None:
     """Return the number that an instruction takes; None where that is known at run time alone."""
     return None if constant is None else int(constant.evaluate(shader.specialization)) & mask
-
-
-def recursion_of(shaders: Sequence[Shader], wanted: int | None) -> int:
-    """Return how deep rays may start rays; refuses a `wanted` depth that is missing or too small."""
-    starting = [shader for shader in shaders if shader.module.reflection.rays.traces]
-    deeper = [shader for shader in starting if shader.entry_point.stage != "raygen"]
-    least = 2 if deeper else 1 if starting else 0
-    if wanted is None and not deeper:
-        return 1
-    if wanted is None or wanted < least:
-        stage, said = _words((deeper or starting)[0]), "nothing" if wanted is None else wanted
-        raise InvalidDispatch(
-            f"The {stage} shader traces rays: give max_recursion, at least {least}, and let no ray be deeper"
-            f" than that ({said} was given)."
-        )
-    return int(wanted)
-
-
-# --- payloads, callable data, attributes ------------------------------------------------------------------
-
-
-def check_data(shaders: Sequence[Shader], hit_groups: Sequence[Group]) -> None:
-    """Check that every payload, callable data and attribute type taken is one of those that are given."""
-    rays = [(shader, shader.module.reflection.rays) for shader in shaders]
-    payloads = [trace.payload for _, uses in rays for trace in uses.traces]
-    data = [call.data for _, uses in rays for call in uses.calls]
-    for shader, uses in rays:
-        _check_taken(shader, "payload", uses.payload, payloads)
-        _check_taken(shader, "callable data", uses.callable_data, data)
-    for group in hit_groups:
-        given: Type | None = _BARYCENTRICS
-        if group.intersection is not None:
-            given = shaders[group.intersection].module.reflection.rays.attribute
-        for number in (group.closest_hit, group.any_hit):
-            if number is not None:
-                taken = shaders[number].module.reflection.rays.attribute
-                _check_taken(shaders[number], "hit attribute", taken, [given])
 
 
 def _check_taken(shader: Shader, what: str, taken: Type | None, given: Iterable[Type | None]) -> None:
@@ -140,27 +68,6 @@ def _shape(kind: Type) -> Any:
 
 def _words(shader: Shader) -> str:
     return shader.entry_point.stage.replace("_", "-")
-
-
-# --- the scene --------------------------------------------------------------------------------------------
-
-
-def check_scenes(
-    shaders: Sequence[Shader],
-    hit_groups: Sequence[Group],
-    scenes: Mapping[tuple[int, int], Sequence[AccelerationStructure]],
-) -> None:
-    """Check that every instance's geometry has a hit group of its kind, where constants name it.
-
-    The scenes are by set and binding. The record is the instance's offset, and the ray's offset, and the
-    geometry's index times the ray's stride (Vulkan 1.4, "Ray Tracing", "Hit Shaders" of the shader binding
-    table).
-    """
-    for shader in shaders:
-        for trace in shader.module.reflection.rays.traces:
-            structures = scenes.get(trace.structure, ()) if trace.structure is not None else ()
-            for structure in structures:
-                _check_scene(shader, trace, structure, hit_groups)
 
 
 def _check_scene(
@@ -278,10 +185,82 @@ class RayStages(Stages):
         return (self.raygen, *self.miss, *self.hit_groups, *self.callables)
 
     def check_links(self) -> None:
-        """Check what the shaders start, and the data that they hand to each other."""
-        check_links(self.shaders, self.miss, self.hit_groups, self.callables)
-        check_data(self.shaders, self.hit_groups)
-        self.max_recursion = recursion_of(self.shaders, self._given_recursion)
+        """Check that the shaders which others start exist, where their indices are constants.
+
+        Also check the data that the shaders hand to each other, and how deep rays may start rays.
+        """
+        for shader in self.shaders:
+            rays, stage = shader.module.reflection.rays, _words(shader)
+            if rays.has_record:
+                raise Unsupported(
+                    f"The {stage} shader reads a shader record (shaderRecordEXT), and vkgroup makes none;"
+                    " take a buffer, and gl_InstanceCustomIndexEXT for the place in it.",
+                    ["shader records"],
+                )
+            if rays.traces and not self.miss and not self.hit_groups:
+                raise InvalidDispatch(
+                    f"The {stage} shader traces rays, and nothing is there that they could start: give miss"
+                    " shaders or hit_groups."
+                )
+            for trace in rays.traces:
+                number = _number(trace.miss_index, shader, 0xFFFF)
+                # A table without miss shaders has one record that runs nothing.
+                if number is not None and (self.miss or number):
+                    what = f"The {stage} shader's rays have the miss index"
+                    _check_index(number, self.miss, what, "miss shaders")
+            for call in rays.calls:
+                number = _number(call.index, shader, 0xFFFFFFFF)
+                if not self.callables or number is not None:
+                    what = f"The {stage} shader calls callable shader"
+                    _check_index(number or 0, self.callables, what, "callable shaders")
+        self._check_data()
+        self.max_recursion = self._recursion()
+
+    def _check_data(self) -> None:
+        """Check that every payload, callable data and attribute type taken is one of those that are given."""
+        rays = [(shader, shader.module.reflection.rays) for shader in self.shaders]
+        payloads = [trace.payload for _, uses in rays for trace in uses.traces]
+        data = [call.data for _, uses in rays for call in uses.calls]
+        for shader, uses in rays:
+            _check_taken(shader, "payload", uses.payload, payloads)
+            _check_taken(shader, "callable data", uses.callable_data, data)
+        for group in self.hit_groups:
+            given: Type | None = _BARYCENTRICS
+            if group.intersection is not None:
+                given = self.shaders[group.intersection].module.reflection.rays.attribute
+            for number in (group.closest_hit, group.any_hit):
+                if number is not None:
+                    taken = self.shaders[number].module.reflection.rays.attribute
+                    _check_taken(self.shaders[number], "hit attribute", taken, [given])
+
+    def _recursion(self) -> int:
+        """Return how deep rays may start rays; refuses a given depth that is missing or too small."""
+        wanted = self._given_recursion
+        starting = [shader for shader in self.shaders if shader.module.reflection.rays.traces]
+        deeper = [shader for shader in starting if shader.entry_point.stage != "raygen"]
+        least = 2 if deeper else 1 if starting else 0
+        if wanted is None and not deeper:
+            return 1
+        if wanted is None or wanted < least:
+            stage, said = _words((deeper or starting)[0]), "nothing" if wanted is None else wanted
+            raise InvalidDispatch(
+                f"The {stage} shader traces rays: give max_recursion, at least {least}, and let no ray be"
+                f" deeper than that ({said} was given)."
+            )
+        return int(wanted)
+
+    def check_scenes(self, scenes: Mapping[tuple[int, int], Sequence[AccelerationStructure]]) -> None:
+        """Check that every instance's geometry has a hit group of its kind, where constants name it.
+
+        The scenes are by set and binding. The record is the instance's offset, and the ray's offset, and the
+        geometry's index times the ray's stride (Vulkan 1.4, "Ray Tracing", "Hit Shaders" of the shader
+        binding table).
+        """
+        for shader in self.shaders:
+            for trace in shader.module.reflection.rays.traces:
+                structures = scenes.get(trace.structure, ()) if trace.structure is not None else ()
+                for structure in structures:
+                    _check_scene(shader, trace, structure, self.hit_groups)
 
     def _number(self, stage: str, module: Any) -> int:
         """Return a shader's index; the same for the same module."""

@@ -98,9 +98,13 @@ class Slot:
 def slots_of(bindings: Iterable[Binding]) -> tuple[Slot, ...]:
     """Return the slots of the modules of a pipeline; `Unsupported` for kinds that cannot be bound."""
     declared: dict[tuple[int, int], list[Binding]] = {}
+    keys = ("name", "kind", "type", "count", "readable", "writable", "block_name")
     for binding in bindings:
         variables_there = declared.setdefault((binding.set, binding.binding), [])
-        if not any(_same(binding, entry) for entry in variables_there):
+        # Declared alike, apart from the accesses to them.
+        if all(
+            any(getattr(binding, key) != getattr(entry, key) for key in keys) for entry in variables_there
+        ):
             variables_there.append(binding)
     slots = []
     for (set_, number), variables in sorted(declared.items()):
@@ -134,12 +138,6 @@ def _check_images(slot: Slot) -> None:
     if len(set(kinds_by_name.values())) > 1:
         names = " and ".join(sorted(kinds_by_name))
         raise Unsupported(f"{slot.label} is a {names}, which cannot be bound.", sorted(kinds_by_name))
-
-
-def _same(binding: Binding, other: Binding) -> bool:
-    """Whether two variables of a slot are declared alike, apart from the accesses to them."""
-    keys = ("name", "kind", "type", "count", "readable", "writable", "block_name")
-    return all(getattr(binding, key) == getattr(other, key) for key in keys)
 
 
 def assign(slots: tuple[Slot, ...], bindings: Mapping[Key, Any]) -> dict[Slot, Any]:

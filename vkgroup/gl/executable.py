@@ -168,16 +168,14 @@ def build(
             raise LinkError("Modules are linked already; give them alone, one for each stage.")
     else:
         given = {"target": device.target, "limits": gl_values(device.capabilities), **options}
-        modules = link([_named(stage, source) for stage, source in several], **given)
+        texts = []
+        for stage, source in several:
+            if isinstance(source, os.PathLike):
+                texts.append((read(Path(source)), stage, str(source)))
+            elif isinstance(source, str):
+                texts.append((source, stage, f"<{stage} shader>"))
+        modules = link(texts, **given)
     interface = interface_of(next(iter(modules.values())))
     if interface is None:
         raise LinkError("The module was not compiled in the dialect gl.")
     return modules, interface
-
-
-def _named(stage: str, source: Source) -> tuple[str, str, str]:
-    """Return a source's text, stage and name."""
-    assert not isinstance(source, Module)
-    if isinstance(source, os.PathLike):
-        return read(Path(source)), stage, str(source)
-    return source, stage, f"<{stage} shader>"

@@ -65,13 +65,14 @@ class Program:
     info_log : what it had to say.
     separable : whether it may become part of a program pipeline (PROGRAM_SEPARABLE); counts when linking.
     links : how many times it has been linked well.
+    executable : the result of the last successful link; None without one.
     device : what it is for.
     """
 
     def __init__(self, device: Device) -> None:
         self.device = device
         self._shaders: dict[str, list[Source]] = {}
-        self._executable: Executable | None = None
+        self.executable: Executable | None = None
         self.linked, self.info_log, self.separable, self.links = False, "", False, 0
         self.linked_separable = False
 
@@ -122,19 +123,14 @@ class Program:
         except CompileError as error:
             self.info_log = str(error)
             raise
-        self._executable = Executable(self.device, modules, interface)
+        self.executable = Executable(self.device, modules, interface)
         self.linked, self.info_log, self.links = True, "", self.links + 1
         self.linked_separable = self.separable
 
-    @property
-    def executable(self) -> Executable | None:
-        """The result of the last successful link; None without one."""
-        return self._executable
-
     def _require_linked(self) -> Executable:
-        if not self.linked or self._executable is None:
+        if not self.linked or self.executable is None:
             raise InvalidOperation("The program has not been linked successfully; link it first.")
-        return self._executable
+        return self.executable
 
     # --- uniforms and binding points ------------------------------------------------------------------
 

@@ -234,7 +234,13 @@ class BindingTable:
             -(-size // step) * step
             for step in (int(limits["shaderGroupHandleAlignment"]), int(limits["shaderGroupBaseAlignment"]))
         )
-        handles = _handles(device, pipeline, len(stages.groups), size)
+        count = len(stages.groups)
+        data = vk.ffi.new("uint8_t[]", count * size)
+        code = device.functions.vkGetRayTracingShaderGroupHandlesKHR(
+            device.handle, pipeline, 0, count, count * size, data
+        )
+        device.check(code, "reading the handles of shader groups")
+        handles = np.frombuffer(vk.ffi.buffer(data), np.uint8).reshape(count, size)
         kinds = ((stages.raygen,), stages.miss, stages.hit_groups, stages.callables)
         offsets, end = [], 0
         for kind in kinds:
@@ -264,16 +270,6 @@ class BindingTable:
     def close(self) -> None:
         """Free the table."""
         self._buffer.close()
-
-
-def _handles(device: LogicalDevice, pipeline: Any, count: int, size: int) -> Any:
-    """Return the handles of a pipeline's groups, shape (groups, size)."""
-    data = vk.ffi.new("uint8_t[]", count * size)
-    code = device.functions.vkGetRayTracingShaderGroupHandlesKHR(
-        device.handle, pipeline, 0, count, count * size, data
-    )
-    device.check(code, "reading the handles of shader groups")
-    return np.frombuffer(vk.ffi.buffer(data), np.uint8).reshape(count, size).copy()
 
 
 def _group_info(group: Group) -> Any:

@@ -18,7 +18,6 @@ from vkgroup.dispatch.vulkan.acceleration import VulkanAccelerationStructure
 from vkgroup.dispatch.vulkan.buffer import VulkanBuffer
 from vkgroup.dispatch.vulkan.image import VulkanImage, format_features
 from vkgroup.errors import Unsupported
-from vkgroup.formats import Format
 from vkgroup.sampler import Sampler
 
 
@@ -43,17 +42,6 @@ def create_sampler(device: LogicalDevice, state: Sampler) -> Any:
         unnormalizedCoordinates=state.unnormalized,
     )
     return device.create("Sampler", info, "a sampler")
-
-
-def require_filter(device: LogicalDevice, format: Format, state: Sampler) -> None:
-    """Raise `Unsupported` where the device cannot filter texels of a format as a sampler says."""
-    linear = "linear" in (*state.filters, state.mipmap)
-    flag = vk.VK_FORMAT_FEATURE_SAMPLED_IMAGE_FILTER_LINEAR_BIT
-    if linear and not format_features(device, format).optimalTilingFeatures & flag:
-        raise Unsupported(
-            f"{device.capabilities.name} has no linear filter for images of {format.vulkan}.",
-            [f"linear filtering of {format.vulkan}"],
-        )
 
 
 class PooledBuffer(ArrayBuffer):
@@ -144,7 +132,16 @@ class DescriptorSets:
                 pAccelerationStructures=[structure.handle for structure in structures],
             )
         elif slot.texels is None and slot.kind != "sampler":
-            buffers = [_buffer_info(resource) for resource in self._resources[slot]]
+            buffers = [
+                vk.new(
+                    "VkDescriptorBufferInfo",
+                    buffer=entry.memory.handle,
+                    offset=_offset(entry),
+                    range=entry.nbytes,
+                )
+                for entry in self._resources[slot]
+                if isinstance(entry, VulkanBuffer | PooledBuffer)
+            ]
         elif slot.image is None and slot.kind != "sampler":
             views = vk.ffi.new("VkBufferView[]", [self._view(slot, entry) for entry in self._resources[slot]])
         else:
@@ -170,8 +167,14 @@ class DescriptorSets:
             if isinstance(image, VulkanImage):
                 fields["imageView"] = image.first_view if slot.kind == "storage_image" else image.view
                 fields["imageLayout"] = vk.VK_IMAGE_LAYOUT_GENERAL
-                if state is not None:
-                    require_filter(self._device, image.format, state)
+                flag = vk.VK_FORMAT_FEATURE_SAMPLED_IMAGE_FILTER_LINEAR_BIT
+                linear = state is not None and "linear" in (*state.filters, state.mipmap)
+                if linear and not format_features(self._device, image.format).optimalTilingFeatures & flag:
+                    name, format_ = self._device.capabilities.name, image.format.vulkan
+                    raise Unsupported(
+                        f"{name} has no linear filter for images of {format_}.",
+                        [f"linear filtering of {format_}"],
+                    )
             if state is not None:
                 if state not in self._samplers:
                     self._samplers[state] = create_sampler(self._device, state)
@@ -218,16 +221,6 @@ class DescriptorSets:
             device.destroy("Sampler", sampler)
         for view in views:
             device.destroy("BufferView", view)
-
-
-def _buffer_info(resource: Resource) -> Any:
-    assert isinstance(resource, VulkanBuffer | PooledBuffer)
-    return vk.new(
-        "VkDescriptorBufferInfo",
-        buffer=resource.memory.handle,
-        offset=_offset(resource),
-        range=resource.nbytes,
-    )
 
 
 def _offset(resource: Resource) -> int:
