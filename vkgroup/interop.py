@@ -23,10 +23,7 @@ __all__ = ["cupy_allocator", "torch_pool"]
 
 
 class SharedAllocator:
-    """Gives memory of a device by its addresses in CUDA; it outlives the device: only `free` frees it.
-
-    Raises `Unsupported` where the device shares no memory with CUDA.
-    """
+    """Gives memory of a device by its addresses in CUDA; it outlives the device: only `free` frees it."""
 
     def __init__(self, device: Device) -> None:
         if not isinstance(device, VulkanDevice):

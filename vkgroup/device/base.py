@@ -5,19 +5,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 from weakref import WeakSet, ref
 
 from vkgroup.closing import Closing
 from vkgroup.device.capabilities import Capabilities, DeviceInfo
 from vkgroup.errors import DeviceLost, DriverError, InvalidDispatch, Unsupported
-
-
-class Closable(Protocol):
-    """An object that is made from a device and closed before it."""
-
-    def close(self) -> None:
-        """Free it; doing so again is allowed."""
 
 
 class DeviceBase(Closing):
@@ -40,7 +33,7 @@ class DeviceBase(Closing):
         self.closings = 0
         self.lost = ""
         self.user: ref[Any] | None = None
-        self._children: WeakSet[Closable] = WeakSet()
+        self._children: WeakSet[Closing] = WeakSet()
 
     @property
     @abstractmethod
@@ -65,7 +58,7 @@ class DeviceBase(Closing):
             "VK_ERROR_DEVICE_LOST",
         )
 
-    def register(self, child: Closable) -> None:
+    def register(self, child: Closing) -> None:
         """Close `child` before the device is closed."""
         self._children.add(child)
 
@@ -81,7 +74,7 @@ class DeviceBase(Closing):
             raise
         self.raise_validation_errors()
 
-    def forget(self, child: Closable) -> None:
+    def forget(self, child: Closing) -> None:
         """Undo `register`, as `child` is being closed."""
         self._children.discard(child)
         self.closings += 1

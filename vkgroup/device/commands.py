@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from vkgroup.closing import Closing
 from vkgroup.device import vk
 from vkgroup.device.core import CommandParts, DeviceCore
 from vkgroup.device.sharing import Shareable, SharedMemory, wait_for_cuda
@@ -32,11 +33,8 @@ _MOST_IDLE = 32
 """Command buffers that a device keeps for later."""
 
 
-class Commands:
-    """A command buffer with its own fence.
-
-    `run` of what was recorded costs three calls: submit, wait, reset of the fence.
-    """
+class Commands(Closing):
+    """A command buffer with its own fence; `run` costs three calls: submit, wait, reset of the fence."""
 
     def __init__(self, device: DeviceCore) -> None:
         self.device = device
@@ -59,6 +57,7 @@ class Commands:
         self._polls = device.capabilities.type == "discrete_gpu"
         self._reset = functions.vkResetFences
         device.register(self)
+        self._holding = True
 
     def share(self, buffers: Iterable[Shareable]) -> None:
         """Tell which buffers are used by what is recorded: those that CUDA sees are taken over for it.
@@ -166,7 +165,3 @@ class Commands:
             self._parts.destroy(device)
         else:
             device.idle_commands.append(self._parts)
-
-    def __del__(self) -> None:
-        if getattr(self, "handle", None) is not None:
-            self.close()

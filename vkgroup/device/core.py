@@ -13,10 +13,7 @@ from vkgroup.errors import DeviceLost
 
 
 class DeviceCore(DeviceBase):
-    """A VkDevice and its queue, as command buffers and memory use them.
-
-    The `handle` is None before creation and after `close`; the `lock` is held while the queue is used.
-    """
+    """A VkDevice and its queue, as command buffers and memory use them; closed while `handle` is None."""
 
     enabled_features: frozenset[str]
     enabled_extensions: list[str]

@@ -70,10 +70,7 @@ class Discovery:
 
     @property
     def default(self) -> DeviceInfo | None:
-        """The device that is used unless another is asked for: a GPU, else lavapipe, else SwiftShader.
-
-        Else it is the first there is.
-        """
+        """The device used unless another is chosen: a GPU, lavapipe, SwiftShader, or the first there is."""
         candidates = (
             *_gpus(self.devices),
             *_software(self, "lavapipe"),
@@ -84,11 +81,7 @@ class Discovery:
 
 
 def discover(timeout: float = TIMEOUT) -> Discovery:
-    """Inspect every driver of this machine in its own process, which may take `timeout` seconds.
-
-    A driver that fails is reported, and the others still are. Raises `NoDevice` where there is no Vulkan
-    loader.
-    """
+    """Inspect every driver of this machine in its own process; one that fails is reported, too."""
     loader = vk.load()
     manifests = find_manifests()
     with ThreadPoolExecutor(max_workers=min(4, os.cpu_count() or 1)) as pool:
@@ -148,18 +141,11 @@ def _report(manifest: Manifest, data: dict[str, Any]) -> IcdReport:
 
 
 def select(choice: str | int | None = None, find: Callable[[], Discovery] | None = None) -> DeviceInfo:
-    """Choose a device.
+    """Choose a device; `NoDevice` where nothing fits.
 
-    Parameters
-    ----------
-    choice : an index into `Discovery.devices`; an ICD's JSON file; a driver's name as ICD
-        (``"lavapipe-22.3.6"``); ``"gpu"``, ``"lavapipe"``, ``"swiftshader"``; a device's UUID; part of a
-        device's or driver's name. None takes `VKGROUP_DEVICE`, else the default of the design.
-
-    Raises
-    ------
-    NoDevice
-        Nothing fits; the message lists what there is.
+    A choice is an index into `Discovery.devices`; an ICD's JSON file; a driver's name as ICD
+    (``"lavapipe-22.3.6"``); ``"gpu"``, ``"lavapipe"``, ``"swiftshader"``; a device's UUID; part of a device's
+    or driver's name. None takes `VKGROUP_DEVICE`, else `Discovery.default`.
     """
     choice = normal_choice(choice)
     if isinstance(choice, str):

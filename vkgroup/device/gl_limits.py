@@ -62,10 +62,7 @@ class Limit:
 
 
 def gl_limits(capabilities: Capabilities) -> dict[str, Limit]:
-    """Return the limits of a device that ARB_compute_shader adds or raises, by name without ``GL_``.
-
-    Limits for which the device does not declare Vulkan's limit are left out.
-    """
+    """Return the limits that ARB_compute_shader adds or raises by name, where Vulkan's limits are known."""
     values = {}
     for name, token, minimum, derivation, derive in _ROWS:
         try:

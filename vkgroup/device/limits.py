@@ -21,10 +21,7 @@ def exceeded(
     specialization: Mapping[int, Value],
     capabilities: Capabilities,
 ) -> list[str]:
-    """List the device limits that an entry point with these constants goes over, with both numbers.
-
-    Limits that a device does not declare are not checked, except those that every device has.
-    """
+    """List the device limits that an entry point with these constants goes over, with both numbers."""
     limits = capabilities.limits
     over = _local_size(entry, specialization, capabilities)
     shared = reflection.shared_memory(specialization)

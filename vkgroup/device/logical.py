@@ -186,9 +186,6 @@ def open_device(
     Where `validate` is None, `VKGROUP_VALIDATION` says whether the Khronos validation layer watches. A
     `robust` device keeps accesses inside their buffers (``robustBufferAccess`` and similar features), where
     it can; software drivers compile slower accesses then.
-
-    Raises `NoDevice` where nothing fits or the driver gives no device, and `Unsupported` where the device has
-    no Vulkan 1.1 or the validation layer is missing.
     """
     watch = validation_wanted(validate)
     if isinstance(choice, DeviceInfo):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from vkgroup.closing import Closing
 from vkgroup.device import vk
 from vkgroup.device.capabilities import Capabilities, DeviceInfo
 from vkgroup.device.commands import Commands
@@ -138,7 +139,7 @@ class MemoryDevice(DeviceCore):
             idle.append(buffer)
 
 
-class DeviceBuffer:
+class DeviceBuffer(Closing):
     """A VkBuffer with its own memory.
 
     On a discrete GPU it lies in the GPU's memory, and bytes come and go through a staging buffer; on
@@ -174,6 +175,7 @@ class DeviceBuffer:
         device.require_open()
         require_buffer_size(nbytes, device.capabilities)
         device.register(self)
+        self._holding = True
         if shared:
             assert device.sharing is not None
             self.shared = SharedMemory(self, device.sharing)
@@ -296,10 +298,6 @@ class DeviceBuffer:
         if self.shared is not None:
             self.shared.unmap()
         self.device.free_memory(self, *lent)
-
-    def __del__(self) -> None:
-        if getattr(self, "handle", None) is not None:
-            self.close()
 
 
 class Staging:

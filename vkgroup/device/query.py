@@ -29,10 +29,7 @@ def names_of(flags: int, bits: dict[str, int]) -> tuple[str, ...]:
 
 
 def queue_family(functions: vk.Functions, physical: Any) -> tuple[int, int] | None:
-    """Return index and timestampValidBits of the queue family to use; None where the device cannot compute.
-
-    A family with graphics and compute is preferred.
-    """
+    """Return index and timestampValidBits of a queue family with compute, and graphics if there is one."""
     families = vk.enumerate_all(
         "VkQueueFamilyProperties",
         lambda count, items: functions.vkGetPhysicalDeviceQueueFamilyProperties(physical, count, items),

@@ -35,10 +35,7 @@ def thread_group_state(capabilities: Capabilities) -> Mapping[str, int | None]:
 def missing_for_thread_group(
     module: Module, capabilities: Capabilities, subgroup_size: int | None = None
 ) -> list[str]:
-    """List the limit that a module of the extension breaks where subgroups have more than 32 invocations.
-
-    The subgroup size is the one that the pipeline requires; None takes the device's.
-    """
+    """List the limit on warps that a module breaks at the required subgroup size (None: the device's)."""
     size = subgroup_size
     if size is None:
         size = capabilities.subgroup.size

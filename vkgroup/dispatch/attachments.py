@@ -168,10 +168,7 @@ def check_size(attachment: Attachment, size: tuple[int, int], device: DeviceBase
 def check_attachments(
     attachments: Sequence[Attachment], bound: Iterable[Image], *, samples: int, resolve: bool
 ) -> None:
-    """Check that a draw can write to all of its attachments, and that its results can be read.
-
-    The images in `bound` are those that its shaders see.
-    """
+    """Check that a draw can write to all of its attachments, none of which its shaders see (`bound`)."""
     taken = {id(image) for image in bound}
     for attachment in attachments:
         what, image = f"The attachment {attachment.name or attachment.location!r}", attachment.image
@@ -226,10 +223,7 @@ class ImageSource:
 
 
 class DrawImages:
-    """The images of a draw's attachments.
-
-    With several samples, colors are `resolved` to images of one sample where `resolves` is set.
-    """
+    """The images of a draw's attachments, and the images to which colors of several samples are resolved."""
 
     def __init__(self, data: DrawData, state: DrawState, source: ImageSource) -> None:
         self._data, self._state, self._source = data, state, source
@@ -239,10 +233,7 @@ class DrawImages:
         self._taken: list[Image] = []
 
     def make(self, bound: Iterable[Image], result_keys: Iterable[Any]) -> None:
-        """Make the images of attachments that the caller gave none for.
-
-        Refuses images that the shaders see (`bound`), and keys that other results of the draw have.
-        """
+        """Make the images of attachments without one; refuses images that shaders see, and keys in use."""
         samples, attachments = self._state.samples, self._data.attachments
         check_attachments(attachments, bound, samples=samples, resolve=self.resolves)
         self._check_keys(set(result_keys))

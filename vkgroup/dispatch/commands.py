@@ -18,13 +18,7 @@ _COMMAND_BYTES = 12
 
 @dataclass(frozen=True)
 class Indirect:
-    """Numbers of workgroups in a buffer: three uint32, x, y and z (VkDispatchIndirectCommand).
-
-    Attributes
-    ----------
-    buffer : holds them.
-    offset : of the first byte, a multiple of 4.
-    """
+    """Workgroups in x, y and z: three uint32 in a buffer from `offset` on (VkDispatchIndirectCommand)."""
 
     buffer: Buffer
     offset: int = 0

@@ -12,8 +12,7 @@ import numpy as np
 from vkgroup.device.base import DeviceBase
 from vkgroup.device.requirements import require
 from vkgroup.dispatch.attachments import Attachment, DrawData, check_size
-from vkgroup.dispatch.draw_state import FRONT_FACES, DrawFormats, DrawState, size_of
-from vkgroup.dispatch.input_attachments import check_inputs
+from vkgroup.dispatch.draw_state import FRONT_FACES, DrawFormats, DrawState, check_inputs, size_of
 from vkgroup.dispatch.slots import Slot
 from vkgroup.dispatch.stages import Stages, check_subgroup_size, stage_shader
 from vkgroup.dispatch.vertices import MeshGroups, Vertices, check_interface
@@ -264,10 +263,7 @@ def stages_of(
     mesh: Module | None = None,
     task: Module | None = None,
 ) -> dict[str, Module]:
-    """Return the modules by the names of their stages, in the order of the pipeline.
-
-    Refuses mesh shaders together with what they replace, and draws with neither.
-    """
+    """Return the modules by stage, in the order of the pipeline; refuses those that make no pipeline."""
     replaced = [module for module in (vertex, tessellation, geometry) if module is not None]
     if (mesh is not None and replaced) or (mesh is None and (vertex is None or task is not None)):
         raise InvalidDispatch(

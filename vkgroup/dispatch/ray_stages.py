@@ -185,10 +185,7 @@ class RayStages(Stages):
         return (self.raygen, *self.miss, *self.hit_groups, *self.callables)
 
     def check_links(self) -> None:
-        """Check that the shaders which others start exist, where their indices are constants.
-
-        Also check the data that the shaders hand to each other, and how deep rays may start rays.
-        """
+        """Check what the shaders start, the data that they hand to each other, and the depth of rays."""
         for shader in self.shaders:
             rays, stage = shader.module.reflection.rays, _words(shader)
             if rays.has_record:

@@ -66,10 +66,7 @@ class Slot:
 
     @property
     def image(self) -> ImageType | None:
-        """The type of an image, with a sampler or without; None for all else, texel buffers too.
-
-        An input attachment is a 2D image.
-        """
+        """The type of an image (2D for an input attachment), with a sampler or not; None for all else."""
         if self.texels is None or self.texels.dimension == "Buffer":
             return None
         return replace(self.texels, dimension="2D") if self.kind == "input_attachment" else self.texels

@@ -129,10 +129,7 @@ class Stages(ABC):
         return slots_of([binding for shader in self.shaders for binding in shader.module.reflection.bindings])
 
     def push_constants(self) -> tuple[PushConstants | None, str]:
-        """Return a block with the members of all stages' blocks, and their contradictions in words.
-
-        The stages see the same bytes. The block is None where no stage has one.
-        """
+        """Return a block with the members of all stages' blocks, None without any, and contradictions."""
         declared = [shader.module.reflection.push_constants for shader in self.shaders]
         blocks = [block for block in declared if block is not None]
         if len(blocks) < 2:

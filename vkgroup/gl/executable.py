@@ -29,10 +29,7 @@ _OPAQUE = ("sampler", "image")
 
 
 class Executable:
-    """A program after it was linked: modules by stage, values of loose uniforms, and binding points.
-
-    Each block, sampler and image has its binding points by name; an array has several.
-    """
+    """A program after it was linked: modules by stage, values of loose uniforms, and binding points."""
 
     def __init__(self, device: Device, modules: Mapping[str, Module], interface: GlInterface) -> None:
         self._device = device

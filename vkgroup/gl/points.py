@@ -94,10 +94,7 @@ class BindingPoints:
         return value[0] if isinstance(value, tuple) else value
 
     def value(self, resource: Resource, point: int) -> Any:
-        """Return what is bound to a point that a program's resource uses.
-
-        Raises `InvalidDispatch` where nothing is, or it was closed: OpenGL leaves open what happens then.
-        """
+        """Return what is bound to a point of a resource; `InvalidDispatch` where it is unbound or closed."""
         kind = _POINTS[resource.kind]
         bound = self._values.get((kind, point))
         what = f"{resource.kind.replace('_', ' ')} {resource.name!r}" if resource.name else "atomic counters"

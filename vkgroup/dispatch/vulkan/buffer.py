@@ -208,10 +208,7 @@ def _by_interface(interface: dict[str, Any], value: Any, sharing: CudaSharing) -
 
 
 def in_place(device: LogicalDevice, array: Described, step: int) -> VulkanBuffer | None:
-    """Return a CUDA array as a buffer without a copy; None where its memory is not of this device's buffers.
-
-    Its first byte's offset in the buffer is a multiple of `step`.
-    """
+    """Return a CUDA array as a buffer in place, at a multiple of `step` bytes; None where it cannot be."""
     assert device.sharing is not None
     location = device.sharing.find(array.address, array.nbytes)
     if location is None or location[1] % step:

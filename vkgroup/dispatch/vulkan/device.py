@@ -47,10 +47,7 @@ _KINDS = {"float": ("", "floatBitsToUint"), "int": ("i", "uvec4"), "uint": ("u",
 
 
 def read_samples(image: VulkanImage) -> npt.NDArray[np.uint8]:
-    """Return the bytes of an image's samples, (height, width, samples, components) of the format's dtype.
-
-    Raises `Unsupported` where shaders cannot read the format, or its channels share words.
-    """
+    """Return the bytes of all samples of an image, (height, width, samples, components)."""
     format_, device = image.format, image.device
     if "sampled" not in image.uses or format_.packed:
         raise Unsupported(

@@ -16,8 +16,8 @@ from vkgroup.dispatch.bindings import ArrayBuffer
 from vkgroup.dispatch.buffer import Buffer
 from vkgroup.dispatch.commands import Command, DispatchCommand, DrawCommand, TraceCommand
 from vkgroup.dispatch.dlpack import Borrowed
+from vkgroup.dispatch.draw_state import bound_inputs
 from vkgroup.dispatch.graphics_stages import GraphicsStages
-from vkgroup.dispatch.input_attachments import bound_inputs
 from vkgroup.dispatch.pipeline import Pipeline, Work
 from vkgroup.dispatch.ray_stages import RayStages
 from vkgroup.dispatch.slots import DESCRIPTOR_TYPES, Slot
@@ -221,10 +221,7 @@ class VulkanWork(Work):
 
 
 class VulkanPipeline(Pipeline):
-    """A VkPipeline and its layouts, which are None when closed, with a VkDescriptorSetLayout for each set.
-
-    Ray-tracing pipelines have a shader binding `table`, graphics pipelines a render pass.
-    """
+    """A VkPipeline and its layouts, which are None when closed; a `table` of groups if it traces rays."""
 
     _kind_of_work = VulkanWork
 
