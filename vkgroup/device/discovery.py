@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from vkgroup import processes
 from vkgroup.device import vk
@@ -91,8 +92,17 @@ def discover(timeout: float = TIMEOUT) -> Discovery:
 
 def _inspect(manifest: Manifest, timeout: float) -> IcdReport:
     """Inspect one driver in its own process; a broken manifest needs none."""
-    if manifest.problem:
-        return _report(manifest, {"status": "manifest", "message": manifest.problem})
+    status, message = "manifest", manifest.problem
+    devices: tuple[DeviceInfo, ...] = ()
+    if not manifest.problem:
+        status, message, devices = _ask(manifest, timeout)
+    return IcdReport(
+        str(manifest.path), manifest.name, manifest.library, status, message, devices, manifest.system
+    )
+
+
+def _ask(manifest: Manifest, timeout: float) -> tuple[str, str, tuple[DeviceInfo, ...]]:
+    """Return status, message and devices that a process reports of a driver."""
     command = processes.command("vkgroup.device.inspect", str(manifest.path), manifest.name)
     try:
         done = subprocess.run(
@@ -103,13 +113,12 @@ def _inspect(manifest: Manifest, timeout: float) -> IcdReport:
             env=processes.environment(),
         )
     except subprocess.TimeoutExpired:
-        return _report(
-            manifest, {"status": "timeout", "message": f"the driver did not answer within {timeout:g} s"}
-        )
+        return "timeout", f"the driver did not answer within {timeout:g} s", ()
     try:
-        return _report(manifest, json.loads(done.stdout))
+        data = json.loads(done.stdout)
+        return data["status"], data["message"], msgspec.convert(data["devices"], tuple[DeviceInfo, ...])
     except ValueError:
-        return _report(manifest, {"status": "crash", "message": _death(done.returncode, done.stderr)})
+        return "crash", _death(done.returncode, done.stderr), ()
 
 
 def _death(code: int, stderr: bytes) -> str:
@@ -123,18 +132,6 @@ def _death(code: int, stderr: bytes) -> str:
             name = "unknown"
         return f"the driver crashed with signal {-code} ({name}){last}"
     return f"the driver ended the process with exit code {code}{last}"
-
-
-def _report(manifest: Manifest, data: dict[str, Any]) -> IcdReport:
-    return IcdReport(
-        manifest=str(manifest.path),
-        name=manifest.name,
-        library=manifest.library,
-        status=data["status"],
-        message=data["message"],
-        devices=tuple(DeviceInfo.from_json(device) for device in data.get("devices", ())),
-        system=manifest.system,
-    )
 
 
 # --- choosing -----------------------------------------------------------------------------------------

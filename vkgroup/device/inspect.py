@@ -1,7 +1,7 @@
 """Inspection of one ICD in its own process: ``python -m vkgroup.device.inspect MANIFEST NAME``.
 
 The report goes to standard output as one line of JSON. Whatever the driver itself prints there is sent
-to standard error, and whatever it does to the process happens to nobody else.
+to standard error, and what it does to the process affects no other process.
 """
 
 from __future__ import annotations
@@ -31,9 +31,16 @@ def inspect(path: Path, name: str) -> dict[str, Any]:
         return report | {"status": "manifest", "message": manifest.problem}
     try:
         preload(path)
-        problem = _library_problem(manifest.library)
-        if problem:
-            return report | {"status": problem[0], "message": problem[1]}
+        # As the Vulkan loader would, to learn the dynamic linker's own reason.
+        library = manifest.library
+        try:
+            loaded = ctypes.CDLL(library)
+        except OSError as error:
+            message = f"the library {library} does not load: {error}"
+            return report | {"status": "library", "message": message}
+        if not any(hasattr(loaded, entry) for entry in _ENTRIES):
+            message = f"the library {library} loads, but is no Vulkan driver (it lacks {_ENTRIES[0]})"
+            return report | {"status": "not_a_driver", "message": message}
         instance, devices = Instance(path, validate=False), []
         for index, physical in enumerate(instance.physical_devices()):
             capabilities = read_capabilities(instance.functions, physical, instance.version)
@@ -46,20 +53,6 @@ def inspect(path: Path, name: str) -> dict[str, Any]:
             "message": "the driver loads, but finds no device of its own",
         }
     return report | {"devices": devices}
-
-
-def _library_problem(library: str) -> tuple[str, str] | None:
-    """Load the library as the Vulkan loader would, to learn the dynamic linker's own reason."""
-    try:
-        loaded = ctypes.CDLL(library)
-    except OSError as error:
-        return "library", f"the library {library} does not load: {error}"
-    if not any(hasattr(loaded, entry) for entry in _ENTRIES):
-        return (
-            "not_a_driver",
-            f"the library {library} loads, but is no Vulkan driver (it lacks {_ENTRIES[0]})",
-        )
-    return None
 
 
 def main() -> None:

@@ -91,7 +91,6 @@ class MemoryDevice(DeviceCore):
     ) -> None:
         super().__init__(instance, physical, info, capabilities)
         self._idle_buffers: dict[tuple[int, bool], list[DeviceBuffer]] = {}
-        self._staging: Staging | None = None
         # Closed buffers that keep their memory, and the VkDevice, until their last reference is gone.
         self.lent: set[DeviceBuffer] = set()
         self._leaving: Any = None
@@ -116,11 +115,10 @@ class MemoryDevice(DeviceCore):
     def _destroy(self) -> None:
         """Destroy the VkDevice."""
 
+    @cached_property
     def staging(self) -> Staging:
-        """Return the buffer through which bytes come and go where memory is not mapped."""
-        if self._staging is None:
-            self._staging = Staging(self)
-        return self._staging
+        """The buffer through which bytes come and go where memory is not mapped."""
+        return Staging(self)
 
     def take_buffer(self, nbytes: int, *, shared: bool = False) -> DeviceBuffer:
         """Return a buffer of at least `nbytes` for a short time; `give_buffer` takes it back."""
@@ -244,7 +242,7 @@ class DeviceBuffer(Closing):
             self._wait()
             self.mapped[offset : offset + data.size] = data
             return
-        staging = self.device.staging()
+        staging = self.device.staging
         for start in range(0, data.size, STAGING_BYTES):
             piece = data[start : start + STAGING_BYTES]
             staging.bytes[: piece.size] = piece
@@ -257,7 +255,7 @@ class DeviceBuffer(Closing):
             self._wait()
             return self.mapped[offset : offset + nbytes].copy()
         result = np.empty(nbytes, np.uint8)
-        staging = self.device.staging()
+        staging = self.device.staging
         for start in range(0, nbytes, STAGING_BYTES):
             count = min(STAGING_BYTES, nbytes - start)
             staging.copy(self, offset + start, staging.buffer, 0, count)

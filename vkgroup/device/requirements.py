@@ -75,7 +75,12 @@ def missing(
     needs += _missing_for_entry(entry, reflection.capabilities, capabilities)
     for use in reflection.subgroup_uses:
         needs += _missing_for_use(use, capabilities)
-    needs += _missing_for_rotate(module, capabilities)
+    if "GroupNonUniformRotateKHR" in reflection.capabilities and any(
+        # Clustered rotation is an operand of the same instruction.
+        instruction.name == "OpGroupNonUniformRotateKHR" and len(instruction.operands) > _ROTATE_OPERANDS
+        for instruction in module.instructions
+    ):
+        needs += _unmet("clustered rotation", "shaderSubgroupRotateClustered", capabilities)
     needs += _missing_for_layouts(reflection, capabilities)
     needs += missing_for_thread_group(module, capabilities, subgroup_size)
     # VUID-RuntimeSpirv-NonWritable-06340, 06341
@@ -163,17 +168,6 @@ def _missing_for_use(use: SubgroupUse, capabilities: Capabilities) -> list[str]:
     if use.dynamic_id and "subgroupBroadcastDynamicId" not in capabilities.features:
         needs.append("subgroupBroadcastDynamicId")
     return needs
-
-
-def _missing_for_rotate(module: Module, capabilities: Capabilities) -> list[str]:
-    """Return the feature of clustered rotation, which is an operand of the same instruction."""
-    if "GroupNonUniformRotateKHR" not in module.reflection.capabilities:
-        return []
-    clustered = any(
-        instruction.name == "OpGroupNonUniformRotateKHR" and len(instruction.operands) > _ROTATE_OPERANDS
-        for instruction in module.instructions
-    )
-    return _unmet("clustered rotation", "shaderSubgroupRotateClustered" if clustered else "", capabilities)
 
 
 def _missing_for_layouts(reflection: Reflection, capabilities: Capabilities) -> list[str]:

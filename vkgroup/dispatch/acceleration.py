@@ -137,7 +137,19 @@ class AccelerationStructure(Closing):
         require_acceleration(device)
         device.require_open()
         geometries, instances = _sorted(parts)
-        _check(geometries, instances, device)
+        for instance in instances:
+            if instance.bottom.device is not device:
+                raise InvalidDispatch("An instance is of a bottom level of another device.")
+            if instance.bottom.closed:
+                raise InvalidDispatch("An instance is of a bottom level that is closed; make a new one.")
+        limits = device.capabilities.limits
+        needs = {
+            "maxGeometryCount": len(geometries),
+            "maxPrimitiveCount": sum(map(len, geometries)),
+            "maxInstanceCount": len(instances),
+        }
+        over = [(name, need) for name, need in needs.items() if need > limits[name]]
+        require(device.capabilities, [f"{name} of {need} (it is {limits[name]})" for name, need in over])
         self.level = "bottom" if geometries else "top"
         self.kinds = tuple(part.kind for part in geometries)
         self.bottoms = tuple(dict.fromkeys(instance.bottom for instance in instances))
@@ -203,22 +215,6 @@ def _sorted(parts: Any) -> tuple[tuple[Geometry, ...], tuple[Instance, ...]]:
             raise InvalidDispatch("A bottom level is made of Triangles, or of Boxes, and of nothing else.")
         return geometries, ()
     return (), tuple(part if isinstance(part, Instance) else Instance(part) for part in given)
-
-
-def _check(geometries: tuple[Geometry, ...], instances: tuple[Instance, ...], device: DeviceBase) -> None:
-    for instance in instances:
-        if instance.bottom.device is not device:
-            raise InvalidDispatch("An instance is of a bottom level of another device.")
-        if instance.bottom.closed:
-            raise InvalidDispatch("An instance is of a bottom level that is closed; make a new one.")
-    needs = {
-        "maxGeometryCount": len(geometries),
-        "maxPrimitiveCount": sum(map(len, geometries)),
-        "maxInstanceCount": len(instances),
-    }
-    limits = device.capabilities.limits
-    over = [f"{name} of {need} (it is {limits[name]})" for name, need in needs.items() if need > limits[name]]
-    require(device.capabilities, over)
 
 
 def _array(given: Any, what: str) -> npt.NDArray[Any]:

@@ -236,7 +236,16 @@ class DrawImages:
         """Make the images of attachments without one; refuses images that shaders see, and keys in use."""
         samples, attachments = self._state.samples, self._data.attachments
         check_attachments(attachments, bound, samples=samples, resolve=self.resolves)
-        self._check_keys(set(result_keys))
+        # Of two results with one key, one would be lost.
+        keys = set(result_keys)
+        for attachment in self._own():
+            key = key_of(attachment)
+            if key in keys:
+                raise InvalidDispatch(
+                    f"Two results of the draw are called {key!r}. Give an Image or a Buffer for one of them,"
+                    " which is read by itself, or change the name in the shader."
+                )
+            keys.add(key)
         for attachment in attachments:
             given = attachment.image
             if samples > 1 and not (given is not None and given.samples == samples):
@@ -289,17 +298,6 @@ class DrawImages:
 
     def _own(self) -> list[Attachment]:
         return [attachment for attachment in self._data.attachments if attachment.image is None]
-
-    def _check_keys(self, taken: set[Any]) -> None:
-        """Refuse two results of one key: one of them would be lost."""
-        for attachment in self._own():
-            key = key_of(attachment)
-            if key in taken:
-                raise InvalidDispatch(
-                    f"Two results of the draw are called {key!r}. Give an Image or a Buffer for one of them,"
-                    " which is read by itself, or change the name in the shader."
-                )
-            taken.add(key)
 
     def _take(self, attachment: Attachment, samples: int) -> Image:
         width, height = self._data.size

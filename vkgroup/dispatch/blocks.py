@@ -146,20 +146,16 @@ def pack_push(push: PushConstants | None, value: Any) -> bytes:
     if isinstance(value, bytes | bytearray | memoryview):
         raw = bytes(value)
     else:
-        raw = _plain_bytes(value, element_dtypes(push.type))
+        array, kinds = np.asarray(value), element_dtypes(push.type)
+        if len(kinds) == 1 and not isinstance(value, np.ndarray | np.generic):
+            array = exact_numbers(value, next(iter(kinds)), "The push constants")
+        elif array.dtype.kind != "V":
+            _check_dtype(array.dtype, kinds, "The push-constant block")
+        raw = np.ascontiguousarray(array).tobytes()
     if len(raw) not in (push.size, push.size - push.offset):
         raise InvalidDispatch(f"The push constants have {push.size} bytes; {len(raw)} were given.")
     data[push.size - len(raw) : push.size] = raw
     return bytes(data)
-
-
-def _plain_bytes(value: Any, kinds: set[np.dtype[Any]]) -> bytes:
-    array = np.asarray(value)
-    if len(kinds) == 1 and not isinstance(value, np.ndarray | np.generic):
-        return exact_numbers(value, next(iter(kinds)), "The push constants").tobytes()
-    if array.dtype.kind != "V":
-        _check_dtype(array.dtype, kinds, "The push-constant block")
-    return np.ascontiguousarray(array).tobytes()
 
 
 def _pack_struct(data: bytearray, start: int, kind: StructType, values: Mapping[str, Any], what: str) -> None:

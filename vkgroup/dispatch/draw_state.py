@@ -16,9 +16,6 @@ from vkgroup.errors import InvalidDispatch
 from vkgroup.formats import Format
 from vkgroup.spirv import Module
 
-KIND = "input_attachment"
-"""The kind of their descriptors."""
-
 
 @dataclass(frozen=True)
 class InputAttachment:
@@ -83,7 +80,7 @@ def bound_inputs(
 
 
 def _input_slots(slots: Iterable[Slot]) -> Iterator[Slot]:
-    return (slot for slot in slots if slot.kind == KIND)
+    return (slot for slot in slots if slot.kind == "input_attachment")
 
 
 #: VkPrimitiveTopology by our names.

@@ -330,7 +330,13 @@ class Work(Bindings):
         -------
         Seconds of one run, on average; None where the device has no timestamps.
         """
-        command = self._command(size)
+        command: Command = DrawCommand()
+        if self._kind == "compute":
+            command = DispatchCommand(self.counts(size))
+        elif self._kind == "ray-tracing":
+            command = TraceCommand(launch_size(size, self.device))
+        elif size is not None:
+            raise InvalidDispatch("A draw has its size from `bind`; leave out the size of `timed`.")
         repeat = checked_repeat(repeat)
         data = self.packed(push)
         if 0 in command.counts:
@@ -338,16 +344,6 @@ class Work(Bindings):
             return 0.0
         self.require_open()
         return self._timed(command, data, timeout, repeat)
-
-    def _command(self, size: Any) -> Command:
-        """Return the command that runs the pipeline on a size."""
-        if self._kind == "compute":
-            return DispatchCommand(self.counts(size))
-        if self._kind == "ray-tracing":
-            return TraceCommand(launch_size(size, self.device))
-        if size is not None:
-            raise InvalidDispatch("A draw has its size from `bind`; leave out the size of `timed`.")
-        return DrawCommand()
 
     def counts(self, groups: Any) -> Groups:
         """Return the numbers of workgroups in x, y and z of a dispatch; `InvalidDispatch` for wrong ones."""

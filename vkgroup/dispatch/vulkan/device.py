@@ -72,18 +72,12 @@ def read_samples(image: VulkanImage) -> npt.NDArray[np.uint8]:
         texels = words.read(np.uint32, count * 4).reshape(count, 4)[:, : format_.components]
     finally:
         words.close()
-    return as_bytes(_texels(texels, format_.numeric, format_.dtype))
-
-
-def _texels(words: npt.NDArray[np.uint32], numeric: str, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    """Bring what a shader read back into what the image holds: a conversion without loss for each format."""
-    words = np.ascontiguousarray(words)
-    if numeric in ("uint", "int"):
-        return words.view(np.int32).astype(dtype) if numeric == "int" else words.astype(dtype)
-    values = words.view(np.float32)
-    if numeric == "float":
-        return values.astype(dtype)
-    return np.rint(values.astype(np.float64) * np.iinfo(dtype).max).astype(dtype)
+    # What the shader read is converted to what the image holds, without loss for each format.
+    kinds = {"uint": np.uint32, "int": np.int32}
+    values: npt.NDArray[Any] = np.ascontiguousarray(texels).view(kinds.get(format_.numeric, np.float32))
+    if format_.numeric not in ("uint", "int", "float"):
+        values = np.rint(values.astype(np.float64) * np.iinfo(format_.dtype).max)
+    return as_bytes(values.astype(format_.dtype))
 
 
 class VulkanDevice(Device):

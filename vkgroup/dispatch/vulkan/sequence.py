@@ -44,7 +44,14 @@ class VulkanSequence(Sequence):
 
     def _memories(self) -> list[DeviceBuffer]:
         """Return the buffers that the steps use."""
-        return [memory for stage in self.stages for step in stage for memory in _memories_of(step)]
+        memories: list[DeviceBuffer] = []
+        for step in (step for stage in self.stages for step in stage):
+            if isinstance(step, Dispatch):
+                assert isinstance(step.work, VulkanWork)
+                memories += step.work.memories()
+            else:
+                memories += [memory_of(buffer) for buffer in buffers_of(step)]
+        return memories
 
     def _record(self, commands: Any) -> None:
         functions = self.device.functions
@@ -63,13 +70,6 @@ class VulkanSequence(Sequence):
             self._timer.close()
             self._timer = None
         self._holding = False
-
-
-def _memories_of(step: Step) -> list[DeviceBuffer]:
-    if isinstance(step, Dispatch):
-        assert isinstance(step.work, VulkanWork)
-        return step.work.memories()
-    return [memory_of(buffer) for buffer in buffers_of(step)]
 
 
 def _record_step(functions: vk.Functions, commands: Any, step: Step) -> None:
