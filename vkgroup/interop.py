@@ -21,6 +21,13 @@ from vkgroup.errors import DriverError, Unsupported
 
 __all__ = ["cupy_allocator", "torch_pool"]
 
+#: As ``torch.cuda.memory.CUDAPluggableAllocator`` wants them: size, device, stream, and the address before.
+_Allocate = ctypes.CFUNCTYPE(c_void_p, c_size_t, c_int, c_void_p)
+_Free = ctypes.CFUNCTYPE(None, c_void_p, c_size_t, c_int, c_void_p)
+
+#: torch calls the functions as long as the process lives, and holds none of them.
+_kept: list[Any] = []
+
 
 class SharedAllocator:
     """Gives memory of a device by its addresses in CUDA; it outlives the device: only `free` frees it."""
@@ -92,14 +99,6 @@ def cupy_allocator(device: Device) -> Callable[[int], Any]:
     source = cuda.PythonFunctionAllocator(memory.allocate, memory.free)
     allocate: Callable[[int], Any] = cuda.MemoryPool(source.malloc).malloc
     return allocate
-
-
-#: As ``torch.cuda.memory.CUDAPluggableAllocator`` wants them: size, device, stream, and the address before.
-_Allocate = ctypes.CFUNCTYPE(c_void_p, c_size_t, c_int, c_void_p)
-_Free = ctypes.CFUNCTYPE(None, c_void_p, c_size_t, c_int, c_void_p)
-
-#: torch calls the functions as long as the process lives, and holds none of them.
-_kept: list[Any] = []
 
 
 def torch_pool(device: Device) -> Any:

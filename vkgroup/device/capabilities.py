@@ -1,4 +1,4 @@
-"""Typed capability model of a device, with JSON in both directions."""
+"""Typed model of a device's capabilities, with JSON in both directions, and of its identification."""
 
 from __future__ import annotations
 

@@ -17,6 +17,9 @@ _POLLS = 1000  # about a millisecond
 _LONGEST_WAIT_NS = 200_000_000
 """One uninterrupted wait; between two of them Python can act on signals such as Ctrl-C."""
 
+_MOST_IDLE = 32
+"""Command buffers that a device keeps for later."""
+
 
 def checked_timeout(timeout: Any) -> float:
     """Return a time-out as a float; refuse what would wait for ever (NaN), or for no time at all."""
@@ -27,10 +30,6 @@ def checked_timeout(timeout: Any) -> float:
     if not seconds > 0:
         raise InvalidDispatch(f"timeout must be a positive number of seconds or None; {timeout!r} was given.")
     return seconds
-
-
-_MOST_IDLE = 32
-"""Command buffers that a device keeps for later."""
 
 
 class Commands(Closing):

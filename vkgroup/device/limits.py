@@ -14,6 +14,8 @@ from vkgroup.spirv import EntryPoint, Reflection, StageVariable, Value
 _WORKGROUPS = {stage: stage.capitalize() for stage in WORKGROUP_STAGES}
 """Stages with workgroups, and how Vulkan's names of limits spell them."""
 
+_PER_VERTEX = frozenset({"Position", "PointSize", "ClipDistance", "CullDistance"})
+
 
 def exceeded(
     reflection: Reflection,
@@ -65,9 +67,6 @@ def _local_size(
     if invocations > limits.get(f"{prefix}Invocations", invocations):
         over.append(_text(f"{prefix}Invocations", invocations, limits))
     return over
-
-
-_PER_VERTEX = frozenset({"Position", "PointSize", "ClipDistance", "CullDistance"})
 
 
 def _locations(variables: Iterable[StageVariable]) -> int:

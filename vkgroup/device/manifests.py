@@ -21,6 +21,10 @@ _SYSTEM_NAMES = {
 }
 _SYSTEM_NAMES_ELSEWHERE = ("libvulkan.so.1", "libvulkan.so")
 
+_NO_LIBRARY = 'the file names no library ("ICD": {"library_path": …})'
+
+_SUBFOLDER = Path("vulkan") / "icd.d"
+
 
 @dataclass(frozen=True)
 class Candidate:
@@ -97,10 +101,6 @@ def _load(library: Path, driver: str) -> None:
         ctypes.CDLL(str(library), ctypes.RTLD_GLOBAL)
     except OSError as error:
         raise NoDevice(f"The driver {driver} needs {library}, which does not load: {error}") from None
-
-
-_SUBFOLDER = Path("vulkan") / "icd.d"
-_NO_LIBRARY = 'the file names no library ("ICD": {"library_path": …})'
 
 
 class _Icd(msgspec.Struct):

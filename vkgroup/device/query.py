@@ -1,4 +1,4 @@
-"""Reading the capability model from a physical device."""
+"""Reading the capability model and the feature structs of a physical device."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requirements of a module that a device does not meet, by Vulkan's names."""
+"""Requirements of a module that a device does not meet, by Vulkan's names; NV_shader_thread_group."""
 
 from __future__ import annotations
 
@@ -17,6 +17,12 @@ EXTENSION = "GL_NV_shader_thread_group"
 """The `OpSourceExtension` of a module that was compiled from a source with the extension."""
 
 _VARYING_SIZES_SINCE = (1, 6)
+
+#: Extensions that `vkgroup.spirv.lower_legacy` does without.
+_LOWERED = frozenset({"VK_EXT_shader_subgroup_ballot", "VK_EXT_shader_subgroup_vote"})
+
+#: Scope, value and delta; a cluster size comes after them.
+_ROTATE_OPERANDS = 3
 
 
 def thread_group_state(capabilities: Capabilities) -> Mapping[str, int | None]:
@@ -45,13 +51,6 @@ def missing_for_thread_group(
     if size <= LARGEST_WARP or EXTENSION not in source_extensions(module):
         return []
     return [f"subgroups of at most {LARGEST_WARP} invocations, for {EXTENSION} (they may have {size})"]
-
-
-#: Scope, value and delta; a cluster size comes after them.
-_ROTATE_OPERANDS = 3
-
-#: Extensions that `vkgroup.spirv.lower_legacy` does without.
-_LOWERED = frozenset({"VK_EXT_shader_subgroup_ballot", "VK_EXT_shader_subgroup_vote"})
 
 
 def missing(

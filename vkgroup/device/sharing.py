@@ -1,4 +1,4 @@
-"""Memory of a Vulkan device shared with CUDA: export, ownership transfers, lookup by address."""
+"""Memory shared with CUDA: export, ownership transfers, lookup by address, references."""
 
 from __future__ import annotations
 
@@ -16,6 +16,11 @@ from vkgroup.errors import Unsupported
 EXTENSION = "VK_KHR_external_memory_fd"
 _OPAQUE_FD = vk.ffi.integer_const("VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT")
 _QUEUE_FAMILY_EXTERNAL = 0xFFFFFFFE  # VK_QUEUE_FAMILY_EXTERNAL
+
+_process_ends = False
+
+#: Guards the counts of references, and the decision to free memory.
+reference_lock = threading.RLock()
 
 
 class Shareable(Protocol):
@@ -190,11 +195,6 @@ def wait_for_cuda(memories: Iterable[SharedMemory]) -> None:
         if memory.mapped:
             memory.cuda.synchronize()
             return
-
-
-#: Guards the counts of references, and the decision to free memory.
-reference_lock = threading.RLock()
-_process_ends = False
 
 
 def keep_until_exit() -> None:

@@ -1,4 +1,4 @@
-"""Color and depth attachments of a draw, from formats, arrays and images."""
+"""Color and depth attachments of a draw, and the images that they are drawn to."""
 
 from __future__ import annotations
 

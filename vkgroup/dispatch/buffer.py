@@ -1,4 +1,4 @@
-"""Buffers on a device."""
+"""Buffers on a device, and their exchange with other array libraries."""
 
 from __future__ import annotations
 

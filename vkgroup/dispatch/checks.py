@@ -1,4 +1,4 @@
-"""Checks that bound arrays, buffers and images fit their slots."""
+"""Checks that bound arrays, buffers, images and samplers fit their slots."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands of bound work: a dispatch, a draw, or a launch of rays."""
+"""Commands of bound work: dispatch, draw, launch of rays; and values that dispatches read from buffers."""
 
 from __future__ import annotations
 
@@ -14,6 +14,11 @@ from vkgroup.errors import DriverError, InvalidDispatch
 
 _COMMAND_BYTES = 12
 """Size of VkDispatchIndirectCommand."""
+
+_MOST_REPEATS = 1_000_000
+
+Groups = tuple[int, int, int]
+"""Numbers of workgroups, or of ray-generation invocations, in x, y and z."""
 
 
 @dataclass(frozen=True)
@@ -72,12 +77,6 @@ def _check(buffer: Buffer, offset: int, nbytes: int, device: DeviceBase, what: s
         raise InvalidDispatch(
             f"{what}: {nbytes} bytes from byte {offset} on are read; the buffer has {buffer.nbytes}."
         )
-
-
-Groups = tuple[int, int, int]
-"""Numbers of workgroups, or of ray-generation invocations, in x, y and z."""
-
-_MOST_REPEATS = 1_000_000
 
 
 class DispatchCommand(NamedTuple):

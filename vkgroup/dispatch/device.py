@@ -1,4 +1,4 @@
-"""Device: compiling shaders, making resources and pipelines, and running them."""
+"""Device: compute pipelines, sequences, and running shaders on arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DLPack: reading capsules, and making capsules for memory that is not NumPy's.
+"""DLPack: reading and making capsules, and arrays of other libraries as NumPy arrays.
 
 The layouts are those of ``dlpack.h`` 1.0; the protocol around them is that of the Python array API standard
 ("Data interchange mechanisms").
@@ -30,6 +30,13 @@ _VERSIONED, _LEGACY = b"dltensor_versioned", b"dltensor"
 _KINDS = {0: "i", 1: "u", 2: "f", 5: "c", 6: "b"}
 _OTHER_CODES = {3: "opaque", 4: "bfloat16"}
 _SIZES = {"b": (8,), "i": (8, 16, 32, 64), "u": (8, 16, 32, 64), "f": (16, 32, 64), "c": (64, 128)}
+
+_UNKNOWN = -1
+
+#: Where arrays lie that are not the host's, by DLDeviceType.
+_DEVICES = {2: "CUDA device", 10: "ROCm device", 13: "CUDA device", 14: "oneAPI device"}
+
+_OWN = (np.ndarray, np.generic, list, tuple, int, float)
 
 
 class _Device(ctypes.Structure):
@@ -200,12 +207,6 @@ def capsule_of(
         tensor = _Managed.from_address(_pointer(capsule, _LEGACY)).tensor
     tensor.device.type, tensor.device.id = device
     return capsule
-
-
-_OWN = (np.ndarray, np.generic, list, tuple, int, float)
-#: Where arrays lie that are not the host's, by DLDeviceType.
-_DEVICES = {2: "CUDA device", 10: "ROCm device", 13: "CUDA device", 14: "oneAPI device"}
-_UNKNOWN = -1
 
 
 def place_of(value: Any) -> tuple[int, int] | None:

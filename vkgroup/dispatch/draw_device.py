@@ -62,6 +62,7 @@ class Drawing(ResourceDevice):
         full_subgroups : whether every subgroup of task and mesh shaders must be full.
         varying_subgroup_size : whether the subgroup size may vary, in the stages with subgroup operations.
         """
+        check_made_of((fragment,), formats, state)
         modules = stages_of(vertex, fragment, _pair(tessellation), geometry, mesh, task)
         check_made_of(tuple(modules.values()), formats, state)
         check_specialization(tuple(modules.values()), checked_mapping(specialization, "specialization"))

@@ -1,4 +1,4 @@
-"""Draw state: the fixed functions of a graphics pipeline, and the formats that it reads and writes."""
+"""Draw state, and the formats that a graphics pipeline reads and writes."""
 
 from __future__ import annotations
 
@@ -15,6 +15,24 @@ from vkgroup.dispatch.slots import Slot, slots_of
 from vkgroup.errors import InvalidDispatch
 from vkgroup.formats import Format
 from vkgroup.spirv import Module
+
+#: VkFrontFace, in the order of its numbers, by our names.
+FRONT_FACES = ("counter_clockwise", "clockwise")
+
+#: VkPrimitiveTopology by our names.
+TOPOLOGIES = {
+    "points": "VK_PRIMITIVE_TOPOLOGY_POINT_LIST",
+    "lines": "VK_PRIMITIVE_TOPOLOGY_LINE_LIST",
+    "line_strip": "VK_PRIMITIVE_TOPOLOGY_LINE_STRIP",
+    "triangles": "VK_PRIMITIVE_TOPOLOGY_TRIANGLE_LIST",
+    "triangle_strip": "VK_PRIMITIVE_TOPOLOGY_TRIANGLE_STRIP",
+    "triangle_fan": "VK_PRIMITIVE_TOPOLOGY_TRIANGLE_FAN",
+    "lines_adjacency": "VK_PRIMITIVE_TOPOLOGY_LINE_LIST_WITH_ADJACENCY",
+    "line_strip_adjacency": "VK_PRIMITIVE_TOPOLOGY_LINE_STRIP_WITH_ADJACENCY",
+    "triangles_adjacency": "VK_PRIMITIVE_TOPOLOGY_TRIANGLE_LIST_WITH_ADJACENCY",
+    "triangle_strip_adjacency": "VK_PRIMITIVE_TOPOLOGY_TRIANGLE_STRIP_WITH_ADJACENCY",
+    "patches": "VK_PRIMITIVE_TOPOLOGY_PATCH_LIST",
+}
 
 
 @dataclass(frozen=True)
@@ -81,25 +99,6 @@ def bound_inputs(
 
 def _input_slots(slots: Iterable[Slot]) -> Iterator[Slot]:
     return (slot for slot in slots if slot.kind == "input_attachment")
-
-
-#: VkPrimitiveTopology by our names.
-TOPOLOGIES = {
-    "points": "VK_PRIMITIVE_TOPOLOGY_POINT_LIST",
-    "lines": "VK_PRIMITIVE_TOPOLOGY_LINE_LIST",
-    "line_strip": "VK_PRIMITIVE_TOPOLOGY_LINE_STRIP",
-    "triangles": "VK_PRIMITIVE_TOPOLOGY_TRIANGLE_LIST",
-    "triangle_strip": "VK_PRIMITIVE_TOPOLOGY_TRIANGLE_STRIP",
-    "triangle_fan": "VK_PRIMITIVE_TOPOLOGY_TRIANGLE_FAN",
-    "lines_adjacency": "VK_PRIMITIVE_TOPOLOGY_LINE_LIST_WITH_ADJACENCY",
-    "line_strip_adjacency": "VK_PRIMITIVE_TOPOLOGY_LINE_STRIP_WITH_ADJACENCY",
-    "triangles_adjacency": "VK_PRIMITIVE_TOPOLOGY_TRIANGLE_LIST_WITH_ADJACENCY",
-    "triangle_strip_adjacency": "VK_PRIMITIVE_TOPOLOGY_TRIANGLE_STRIP_WITH_ADJACENCY",
-    "patches": "VK_PRIMITIVE_TOPOLOGY_PATCH_LIST",
-}
-
-#: VkFrontFace, in the order of its numbers, by our names.
-FRONT_FACES = ("counter_clockwise", "clockwise")
 
 
 @dataclass(frozen=True)

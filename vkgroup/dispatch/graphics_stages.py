@@ -1,4 +1,4 @@
-"""Graphics pipelines: the checks of shaders from the vertices or meshes to the fragments."""
+"""Graphics pipelines: shaders, checked against formats, vertices and attachments; else drivers crash."""
 
 from __future__ import annotations
 
@@ -32,6 +32,9 @@ _PRIMITIVES = {
     "triangle_strip_adjacency": "InputTrianglesAdjacency",
 }
 """Input primitives of a geometry shader for each topology, by SPIR-V's execution modes."""
+
+_POINT_SIZE = "shaderTessellationAndGeometryPointSize"
+"""The feature that makes tessellation and geometry shaders write point sizes; without it these are 1."""
 
 
 def check_made_of(modules: tuple[Any, ...], formats: Any, state: Any) -> None:
@@ -182,10 +185,6 @@ def _check_numbers(vertices: Vertices) -> None:
         last = vertices.count - 1
     if lengths and last >= min(lengths):
         raise InvalidDispatch(f"Vertex {last} is drawn; there are {min(lengths)}.")
-
-
-_POINT_SIZE = "shaderTessellationAndGeometryPointSize"
-"""The feature that makes tessellation and geometry shaders write point sizes; without it these are 1."""
 
 
 class GraphicsStages(Stages):

@@ -1,4 +1,4 @@
-"""Images on a device."""
+"""Images on a device, and the texel formats of arrays."""
 
 from __future__ import annotations
 

@@ -39,6 +39,8 @@ from vkgroup.errors import DriverError, InvalidDispatch
 _COMMANDS = {"compute": "dispatch", "graphics": "draw", "ray-tracing": "trace"}
 """The method of `Work` for each kind of pipeline."""
 
+MOST_PIPELINES = 32
+
 
 class Pipeline(Closing):
     """Shaders made ready to run on a device.
@@ -420,9 +422,6 @@ class Work(Bindings):
         if self.drawn is not None:
             self.drawn.close()
         super().close()
-
-
-MOST_PIPELINES = 32
 
 
 class PipelineCache(OrderedDict[Any, Pipeline]):

@@ -1,4 +1,4 @@
-"""Ray-tracing pipelines: hit groups, and the checks of shaders of the six stages."""
+"""Ray-tracing pipelines: hit groups, and shaders, checked against the scene; else drivers crash."""
 
 from __future__ import annotations
 
@@ -19,6 +19,10 @@ _BARYCENTRICS = VectorType(ScalarType("float", 32), 2)
 """The attribute of hits on triangles."""
 
 Size = tuple[int, int, int]
+
+HIT_STAGES = ("closest_hit", "any_hit", "intersection")
+
+Source = Module | str | os.PathLike[str]
 
 
 @dataclass(frozen=True)
@@ -114,11 +118,6 @@ def launch_size(given: Any, device: DeviceBase) -> Size:
     if lacking:
         raise Unsupported(f"{name} lacks: {'; '.join(lacking)}. Trace in parts.", lacking)
     return x, y, z
-
-
-Source = Module | str | os.PathLike[str]
-
-HIT_STAGES = ("closest_hit", "any_hit", "intersection")
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Results of a run: arrays by binding, time, definedness and events."""
+"""Results of a run: arrays by binding, time, definedness, and events such as races and hangs."""
 
 from __future__ import annotations
 

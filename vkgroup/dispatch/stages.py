@@ -1,4 +1,4 @@
-"""Checked shaders of a pipeline: resources, push constants, specialization, required subgroup sizes."""
+"""Shader stages of a pipeline: specialization, push constants, required subgroup sizes; compute pipelines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Linked programs: modules, values of uniforms, and binding points."""
+"""Compiling and linking programs; linked programs with values of uniforms and binding points."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ from vkgroup.spirv import Module
 Place = tuple[int, int]
 _ELEMENT = re.compile(r"(.+)\[(\d+)\]")
 _OPAQUE = ("sampler", "image")
+
+Source = str | os.PathLike[str] | Module
 
 
 class Executable:
@@ -149,9 +151,6 @@ def _initial_points(resource: Resource) -> list[int]:
     """Return the binding points after linking: elements of an array follow the author's; else all are 0."""
     count = resource.length or 1
     return list(range(resource.gl_binding, resource.gl_binding + count)) if resource.explicit else [0] * count
-
-
-Source = str | os.PathLike[str] | Module
 
 
 def build(

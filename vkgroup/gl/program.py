@@ -1,4 +1,4 @@
-"""Program objects: attaching shaders, linking, and queries."""
+"""Program objects and program pipelines: attaching shaders, linking, and queries."""
 
 from __future__ import annotations
 

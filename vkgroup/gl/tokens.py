@@ -1,4 +1,4 @@
-"""Names and values of OpenGL's enumerants."""
+"""OpenGL's enumerants by name and value, and its errors as exceptions."""
 
 from __future__ import annotations
 

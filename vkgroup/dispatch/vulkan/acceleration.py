@@ -1,4 +1,4 @@
-"""Acceleration structures of Vulkan, built on the device."""
+"""Ray tracing with Vulkan: acceleration structures, pipelines, and shader binding tables."""
 
 from __future__ import annotations
 
@@ -30,6 +30,8 @@ _INSTANCE = np.dtype(
     ]
 )
 """VkAccelerationStructureInstanceKHR, whose numbers of 24 and 8 bits share words."""
+
+_UNUSED = 0xFFFFFFFF  # VK_SHADER_UNUSED_KHR
 
 
 class VulkanAccelerationStructure(AccelerationStructure):
@@ -193,9 +195,6 @@ def _instances(device: LogicalDevice, instances: Sequence[Instance], inputs: lis
         geometryType=vk.VK_GEOMETRY_TYPE_INSTANCES_KHR,
         geometry=vk.new("VkAccelerationStructureGeometryDataKHR", instances=data),
     )
-
-
-_UNUSED = 0xFFFFFFFF  # VK_SHADER_UNUSED_KHR
 
 
 def create_ray_pipeline(device: LogicalDevice, stages: RayStages, layout: Any) -> Any:

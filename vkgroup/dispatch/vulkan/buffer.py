@@ -1,4 +1,4 @@
-"""Buffers of Vulkan."""
+"""Buffers of Vulkan, and CUDA arrays of other libraries as such buffers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vulkan devices."""
+"""Vulkan devices, and reading images of several samples with a compute shader."""
 
 from __future__ import annotations
 

@@ -23,6 +23,8 @@ from vkgroup.dispatch.vulkan.image import VulkanImage
 from vkgroup.dispatch.vulkan.stage_info import stage_info
 from vkgroup.formats import Format
 
+_ALL_CHANNELS = 0xF
+
 
 @dataclass(frozen=True)
 class Target:
@@ -116,9 +118,6 @@ def sample_counts(device: LogicalDevice, format_: Format) -> int:
         properties,
     )
     return int(properties.sampleCounts) if code == vk.VK_SUCCESS else 0
-
-
-_ALL_CHANNELS = 0xF
 
 
 def targets_of(stages: GraphicsStages) -> list[Target]:

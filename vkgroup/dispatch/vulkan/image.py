@@ -1,4 +1,4 @@
-"""Images of Vulkan, in the general layout."""
+"""Images of Vulkan, in the general layout, and the pool of images for draws."""
 
 from __future__ import annotations
 
@@ -17,6 +17,12 @@ from vkgroup.dispatch.attachments import ImageSource
 from vkgroup.dispatch.image import AXES, Image
 from vkgroup.errors import Unsupported
 from vkgroup.formats import Format
+
+LARGEST_IDLE = 4 << 20
+"""Bytes of the texels of the largest image that is kept."""
+
+MOST_IDLE = 32
+"""Number of images that a device keeps."""
 
 
 class VulkanImage(Image):
@@ -230,13 +236,6 @@ class VulkanImage(Image):
             device.functions.vkFreeMemory(device.handle, self._memory, vk.NULL)
         self.view = self.first_view = self.handle = self._memory = None
         self._holding = False
-
-
-MOST_IDLE = 32
-"""Number of images that a device keeps."""
-
-LARGEST_IDLE = 4 << 20
-"""Bytes of the texels of the largest image that is kept."""
 
 
 class PooledImages(ImageSource):

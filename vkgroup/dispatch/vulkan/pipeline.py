@@ -1,4 +1,4 @@
-"""Pipelines of Vulkan, and their work: descriptor sets and recorded commands."""
+"""Pipelines of Vulkan, and their work: descriptor sets, recorded commands, and timing."""
 
 from __future__ import annotations
 
@@ -41,6 +41,12 @@ from vkgroup.dispatch.vulkan.stage_info import create_compute_pipeline, statisti
 from vkgroup.spec.stages import STAGE_BITS
 
 Recorder = Callable[[Any], None]
+
+_BIND_POINTS = {
+    "compute": vk.VK_PIPELINE_BIND_POINT_COMPUTE,
+    "graphics": vk.VK_PIPELINE_BIND_POINT_GRAPHICS,
+    "ray-tracing": vk.VK_PIPELINE_BIND_POINT_RAY_TRACING_KHR,
+}
 
 
 class Timer:
@@ -102,13 +108,6 @@ class Timer:
         self._commands.close()
         self._device.destroy("QueryPool", self._queries)
         self._queries = None
-
-
-_BIND_POINTS = {
-    "compute": vk.VK_PIPELINE_BIND_POINT_COMPUTE,
-    "graphics": vk.VK_PIPELINE_BIND_POINT_GRAPHICS,
-    "ray-tracing": vk.VK_PIPELINE_BIND_POINT_RAY_TRACING_KHR,
-}
 
 
 class VulkanWork(Work):

@@ -1,4 +1,4 @@
-"""Shader stages as Vulkan's pipelines take them: modules, entry points, specialization, subgroup sizes."""
+"""Shader stages and compute pipelines of Vulkan, and statistics of the driver's compiler."""
 
 from __future__ import annotations
 
@@ -13,6 +13,11 @@ from vkgroup.spec.stages import STAGE_BITS
 
 # VkPipelineShaderStageCreateFlagBits.
 _VARYING_SIZE, _FULL_SUBGROUPS = 0x1, 0x2
+
+_VALUES = ("b32", "i64", "u64", "f64")
+"""Members of VkPipelineExecutableStatisticValueKHR, by VkPipelineExecutableStatisticFormatKHR."""
+
+CAPTURE = 0x40  # VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR
 
 
 @contextmanager
@@ -71,12 +76,6 @@ def create_compute_pipeline(device: LogicalDevice, stages: ComputeStages, layout
         code = device.functions.vkCreateComputePipelines(device.handle, vk.NULL, 1, info, vk.NULL, handle)
         device.check(code, "creating a compute pipeline")
         return handle[0]
-
-
-CAPTURE = 0x40  # VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR
-
-_VALUES = ("b32", "i64", "u64", "f64")
-"""Members of VkPipelineExecutableStatisticValueKHR, by VkPipelineExecutableStatisticFormatKHR."""
 
 
 def statistics_of(device: LogicalDevice, make: Callable[[int], Any]) -> dict[str, float | int | bool]:
