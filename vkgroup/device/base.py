@@ -19,7 +19,7 @@ class DeviceBase(Closing):
     Attributes
     ----------
     info : identifies the device for other processes.
-    capabilities : what it declares.
+    capabilities : the capabilities that it declares.
     validated : hashes of the modules that SPIRV-Tools has passed for this device.
     closings : how many objects of the device were closed; while it stays the same, all objects that were
         open are still open.

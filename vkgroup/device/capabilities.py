@@ -93,7 +93,7 @@ class CooperativeMatrix:
 
 @dataclass(frozen=True)
 class Capabilities:
-    """Everything vkgroup knows of a device from what the device declares.
+    """Everything that a device declares and vkgroup uses.
 
     Attributes
     ----------
@@ -141,7 +141,7 @@ class Capabilities:
         return self.type in ("discrete_gpu", "integrated_gpu", "virtual_gpu")
 
     def minimum_promises(self) -> list[str]:
-        """Say which promises that Vulkan makes for every device with subgroups this one breaks.
+        """List the guarantees of Vulkan for devices with subgroups that this device breaks.
 
         Vulkan 1.4, "VkPhysicalDeviceSubgroupProperties" and "Required Limits": the subgroup size is at
         least 1 (here also at most 128 and a power of two, without which no ballot and no shuffle could

@@ -22,7 +22,7 @@ _MOST_IDLE = 32
 
 
 def checked_timeout(timeout: Any) -> float:
-    """Return a time-out as a float; refuse what would wait for ever (NaN), or for no time at all."""
+    """Return a timeout in seconds; refuse NaN, which would wait forever, and what is not positive."""
     try:
         seconds = float(timeout)
     except (TypeError, ValueError):
@@ -59,9 +59,9 @@ class Commands(Closing):
         self._holding = True
 
     def share(self, buffers: Iterable[Shareable]) -> None:
-        """Tell which buffers are used by what is recorded: those that CUDA sees are taken over for it.
+        """Set the buffers that the recorded work uses; those shared with CUDA change their owner around it.
 
-        Every `run` then waits for what CUDA has under way before it, and has finished before CUDA goes on.
+        Every `run` then waits for all work of CUDA, and CUDA continues after it.
         """
         # Once each: the same buffer may be bound to several slots.
         self._shared = list(dict.fromkeys(buffer.shared for buffer in buffers if buffer.shared is not None))

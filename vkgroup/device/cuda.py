@@ -110,7 +110,7 @@ def load_library() -> Any:
 
 @cache
 def _driver() -> Driver | str:
-    """Return the driver, initialised; in words why there is none."""
+    """Return the initialised driver, or the reason in words if there is none."""
     try:
         driver = Driver(load_library())
         driver.call("cuInit", 0)
@@ -182,7 +182,7 @@ class CudaDevice:
         return int(self._stream.value)
 
     def synchronize(self) -> None:
-        """Wait until everything has finished that this process has under way on the device in CUDA."""
+        """Wait until all work of this process on the device in CUDA has finished."""
         with self._current() as driver:
             driver.call("cuCtxSynchronize")
 
@@ -226,9 +226,9 @@ class CudaDevice:
         return memory, address.value
 
     def unmap(self, memory: Any, address: int) -> None:
-        """Undo `map`, once nothing that CUDA has under way can use the memory any more.
+        """Undo `map`, after all work of CUDA that could use the memory.
 
-        Failures are passed over: a context that is in error has nothing under way, and frees nothing.
+        Failures are ignored: a context in an error state runs no work, and frees nothing.
         """
         with self._current() as driver:
             driver.attempt("cuCtxSynchronize")

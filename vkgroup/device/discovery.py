@@ -228,7 +228,7 @@ def _software(discovery: Discovery, word: str) -> list[DeviceInfo]:
 
 
 def _nothing(problem: str, discovery: Discovery) -> str:
-    """Say what was found instead, driver by driver, and how to get one."""
+    """Return the message of a failed choice: the drivers found, and how to install one."""
     if not discovery.loader:
         return f"{problem} {discovery.problem}"
     lines = [problem, f"Loader: {discovery.loader}. Drivers (ICDs) looked at:"]

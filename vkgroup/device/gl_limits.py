@@ -24,7 +24,7 @@ class Limit:
     Attributes
     ----------
     name, token : the name without ``GL_``, and its enumerant's value.
-    minimum : what the document asks of every implementation.
+    minimum : the minimum that the document requires of every implementation.
     value : the device's; three numbers where the limit has one for each dimension.
     derivation : how the value follows from Vulkan's limits.
     constant : the constant of GLSL that has the value; empty where none has.
@@ -51,7 +51,7 @@ class Limit:
 
     @property
     def met(self) -> bool:
-        """Whether the device has what the document asks."""
+        """Whether the value is at least the minimum."""
         return all(
             have >= least for have, least in zip(_three(self.value), _three(self.minimum), strict=True)
         )
@@ -75,7 +75,7 @@ def gl_limits(capabilities: Capabilities) -> dict[str, Limit]:
 
 
 def gl_values(capabilities: Capabilities) -> dict[str, Value]:
-    """Give the values alone, by OpenGL's names: what the compiler takes as ``limits``."""
+    """Return the values by OpenGL's names, as the compiler takes them as ``limits``."""
     return {name: limit.value for name, limit in gl_limits(capabilities).items()}
 
 

@@ -203,7 +203,7 @@ def has_layer(functions: vk.Functions) -> bool:
 
 
 class Messages:
-    """Collects what the validation layer reports, from whichever thread it calls."""
+    """Collects the reports of the validation layer, which may call from any thread."""
 
     def __init__(self) -> None:
         self._texts: list[str] = []

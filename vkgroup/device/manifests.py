@@ -205,7 +205,7 @@ def _folders() -> list[Path]:
     ]
     if sys.platform == "darwin":
         bases.append("/opt/homebrew/share")
-    # A relative folder is none that the loader searches: what is left of ``~`` where there is no home.
+    # The loader searches no relative folders; ``~`` stays as it is where there is no home folder.
     return [Path(base) / _SUBFOLDER for base in dict.fromkeys(bases) if os.path.isabs(base)]
 
 

@@ -27,7 +27,7 @@ STAGING_BYTES = 16 << 20
 TRANSFER_TIMEOUT = 60.0
 """Seconds that one piece of a transfer may take."""
 
-#: Buffers for arrays are kept in sizes of powers of two between these, so many of each.
+#: Pooled buffers have sizes of powers of two: the smallest and largest size, and how many of each are kept.
 _SMALLEST_POOLED, _LARGEST_POOLED, _MOST_IDLE = 1 << 12, 1 << 24, 8
 
 _DEVICE_LOCAL, _HOST_VISIBLE, _HOST_COHERENT, _HOST_CACHED = 1, 2, 4, 8

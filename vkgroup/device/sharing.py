@@ -188,8 +188,8 @@ class SharedMemory:
 def wait_for_cuda(memories: Iterable[SharedMemory]) -> None:
     """Wait until CUDA has finished everything that could use memories of one device.
 
-    An array's user may have any number of streams at work, and tells none of them to whom the memory belongs:
-    all of the context's are waited for.
+    The user of an array may have any number of streams at work, which vkgroup does not know; so it waits for
+    the whole context.
     """
     for memory in memories:
         if memory.mapped:

@@ -124,7 +124,7 @@ class AccelerationStructure(Closing):
 
     Attributes
     ----------
-    device : what it was made from.
+    device : the device that it was made from.
     level : ``"bottom"``, of triangles or boxes, or ``"top"``, of instances of such.
     kinds : of a bottom level, ``"triangles"`` or ``"boxes"`` for each of its geometries.
     bottoms : of a top level, what it has instances of. They must stay open as long as rays are traced.
@@ -218,7 +218,7 @@ def _sorted(parts: Any) -> tuple[tuple[Geometry, ...], tuple[Instance, ...]]:
 
 
 def _array(given: Any, what: str) -> npt.NDArray[Any]:
-    """Return an array; one of no numbers for what is none."""
+    """Return a value as an array; an array of objects, which is refused later, if it is none."""
     try:
         return np.asarray(as_host(given, what))
     except ValueError:

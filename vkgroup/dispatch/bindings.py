@@ -52,7 +52,7 @@ class Bindings(Closing):
     ----------
     device : the device of the resources.
     slots : the slots that are filled.
-    resources, samplers : what is bound to each slot.
+    resources, samplers : those bound to each slot.
     """
 
     _images: type[Image]
@@ -228,7 +228,7 @@ class Bindings(Closing):
         return ()
 
     def close(self) -> None:
-        """Free what was made for arrays; the caller's buffers stay."""
+        """Free the memory made for arrays; the caller's buffers stay open."""
         self.device.forget(self)
         for own in self._own:
             own.close()

@@ -19,7 +19,7 @@ _NO_WAIT = -1
 
 
 def as_bytes(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
-    """View an array's elements in C order as bytes; copies only what is not contiguous."""
+    """View an array's elements in C order as bytes; copies only arrays that are not contiguous."""
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
 
@@ -55,7 +55,7 @@ class Buffer(Closing):
     ----------
     nbytes : its size.
     dtype, shape : those of the array it was made from; bytes where it was made from a size.
-    device : what it was made from.
+    device : the device that it was made from.
     offset : of a view, the byte of the viewed buffer at which it begins; else 0.
     """
 
@@ -227,7 +227,7 @@ class Buffer(Closing):
     def _elements(
         self, dtype: npt.DTypeLike | None, shape: int | tuple[int, ...] | None, offset: int
     ) -> tuple[np.dtype[Any], tuple[int, ...]]:
-        """Fill in what was left out of a dtype and a shape."""
+        """Return a dtype and a shape with the defaults filled in."""
         kind = self.dtype if dtype is None else np.dtype(dtype)
         if shape is None:
             whole = dtype is None and offset == 0
@@ -276,8 +276,8 @@ class Buffer(Closing):
     ) -> Any:
         """Return a DLPack capsule of the memory, for ``torch.from_dlpack`` and its like.
 
-        Nothing of vkgroup is under way when this returns; where the memory was with CUDA before, neither is
-        anything that another library has started there, unless `stream` is -1.
+        All work of vkgroup has finished when this returns. Where the memory belonged to CUDA before, so has
+        the work of other libraries there, unless `stream` is -1.
 
         Parameters
         ----------

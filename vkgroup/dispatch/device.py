@@ -133,7 +133,7 @@ class Device(Drawing, Tracing):
         entry_point, specialization, subgroup_size, full_subgroups, varying_subgroup_size : as for
             `pipeline`.
         repeat : how many times to run, one after the other on the same memory.
-        timeout : seconds for all of it; None waits for ever.
+        timeout : seconds for all of it; None waits without limit.
 
         Returns
         -------
@@ -168,7 +168,7 @@ class Device(Drawing, Tracing):
             return work.run_result(work.timed(groups, push, timeout, repeat=repeat))
 
     def close(self) -> None:
-        """Free the device and everything made from it; doing so again is allowed."""
+        """Free the device and everything made from it; further calls do nothing."""
         self._pipelines.clear()
         self._graphics_pipelines.clear()
         self._ray_pipelines.clear()

@@ -154,7 +154,7 @@ def is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...], unit: int = 
 
 
 class _Memory:
-    """Memory at an address, as NumPy's array interface tells of it, and what keeps it."""
+    """Memory at an address in NumPy's array interface, with an object that keeps it alive."""
 
     def __init__(self, address: int, dtype: np.dtype[Any], shape: tuple[int, ...], keeper: object) -> None:
         # The dtype follows in `array_at`: the interface has no name for those with fields.
@@ -259,8 +259,8 @@ class Borrowed(ABC):
 
     @abstractmethod
     def give_back(self) -> None:
-        """Make what was written to the buffer the array's contents."""
+        """Copy the contents of the buffer to the array, if they are not the same memory."""
 
     @abstractmethod
     def close(self) -> None:
-        """Give back what was taken for it."""
+        """Release the buffer."""

@@ -220,7 +220,7 @@ class DrawState:
 
 
 def size_of(size: object) -> tuple[int, int]:
-    """Return a width and a height; `InvalidDispatch` for what is no pair of positive integers."""
+    """Return a width and a height; `InvalidDispatch` unless they are two positive integers."""
     try:
         width, height = (int(number) for number in size)  # type: ignore[attr-defined]
         sound = width > 0 and height > 0 and (width, height) == tuple(size)  # type: ignore[arg-type]

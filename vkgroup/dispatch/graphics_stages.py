@@ -47,7 +47,7 @@ def check_made_of(modules: tuple[Any, ...], formats: Any, state: Any) -> None:
 
 
 def check_state(state: Any) -> None:
-    """Refuse what is no `DrawState`."""
+    """Refuse values of other types than `DrawState`."""
     if not isinstance(state, DrawState):
         raise InvalidDispatch(f"state is a DrawState; {state!r} was given.")
 

@@ -95,7 +95,7 @@ class Image(Closing):
     nbytes : of all texels of level 0.
     uses : ``"storage"`` where shaders may read and write single texels, ``"sampled"`` where they may sample,
         ``"attachment"`` where draws may write to it.
-    device : what it was made from.
+    device : the device that it was made from.
     """
 
     uses: frozenset[str] = frozenset({"storage", "sampled", "attachment"})
@@ -157,7 +157,7 @@ class Image(Closing):
         return (*self.shape[:first], *sizes, *self.shape[last:])
 
     def _check_limits(self) -> None:
-        """Compare format and extent with what the device has for such images."""
+        """Check the extent and layers against the limits of the device for such images."""
         name = self.device.capabilities.name
         most, most_layers = self._limits()
         if any(have > limit for have, limit in zip(self.extent, most, strict=True)):
@@ -173,7 +173,7 @@ class Image(Closing):
 
     @abstractmethod
     def _limits(self) -> tuple[tuple[int, int, int], int]:
-        """Largest extent and number of layers of such images; `Unsupported` where there are none."""
+        """Return the largest extent and number of layers; `Unsupported` without such images."""
 
     @abstractmethod
     def _create(self) -> None:

@@ -71,7 +71,7 @@ class Pipeline(Closing):
             self._create()
 
     def _lacking(self) -> list[str]:
-        """List what this kind of device lacks beyond what its capabilities tell."""
+        """List the requirements that this kind of device lacks without declaring so."""
         return []
 
     @abstractmethod
@@ -218,7 +218,7 @@ class Work(Bindings):
         ----------
         groups : number of workgroups in x, or in up to three dimensions; zero runs nothing.
         push : values of the push constants: bytes, an array, or a mapping by name.
-        timeout : seconds that it may take; None waits for ever.
+        timeout : seconds that it may take; None waits without limit.
         condition : a number in a buffer that discards the dispatch; None discards nothing.
 
         Raises

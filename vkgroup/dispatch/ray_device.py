@@ -131,7 +131,7 @@ class Tracing(ResourceDevice):
         specialization, subgroup_size, varying_subgroup_size, max_recursion : as for `ray_pipeline`.
         push : push constants: bytes, an array, or values by name.
         repeat : how many times to trace, one after the other on the same memory.
-        timeout : seconds for all of it; None waits for ever.
+        timeout : seconds for all of it; None waits without limit.
 
         Returns
         -------
@@ -182,7 +182,7 @@ def _groups(given: Any) -> tuple[HitGroup, ...]:
 
 
 def _several(given: Any, what: str) -> tuple[Any, ...]:
-    """Return what was given alone or in a list."""
+    """Return the values of an argument that takes one value or a list."""
     if isinstance(given, Module | HitGroup | str | os.PathLike):
         return (given,)
     if not isinstance(given, Sequence):

@@ -154,7 +154,7 @@ class ResourceDevice(Closing):
         return resource.device is self._base
 
     def sampler(self, **state: Any) -> Sampler:
-        """Make the state of a sampler, checked against what the device has.
+        """Make the state of a sampler, checked against the device.
 
         Parameters
         ----------
@@ -236,7 +236,7 @@ class ResourceDevice(Closing):
 
         An array is used in place that lies in memory of this device which vkgroup shares with CUDA: it came
         out of a shared buffer, or out of an allocator of `vkgroup.interop`; a slice of one too, if it begins
-        where the device can bind a buffer. All else is copied, from CUDA's arrays on the GPU itself.
+        where the device can bind a buffer. Other arrays are copied; arrays of CUDA on the GPU itself.
 
         Parameters
         ----------

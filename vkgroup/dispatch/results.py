@@ -95,7 +95,7 @@ class ByBinding(Mapping[Any, Any]):
         self._places = dict(places)
 
     def __getitem__(self, key: Any) -> Any:
-        """Return what is there for the binding's name, its number in set 0, or (set, number)."""
+        """Return the value of a binding by its name, its number in set 0, or (set, number)."""
         return self._values[key if key in self._values else self._places[key]]
 
     def __iter__(self) -> Iterator[Any]:

@@ -39,7 +39,7 @@ class Fill:
 
     Attributes
     ----------
-    buffer : what is filled.
+    buffer : the buffer to fill.
     value : uint32.
     offset, nbytes : first byte and number of bytes, multiples of 4; None: all up to the end. A buffer whose
         size is no multiple of 4 keeps its last one to three bytes.
@@ -82,7 +82,7 @@ class Sequence(Closing):
 
     Attributes
     ----------
-    device : what it was made from.
+    device : the device that it was made from.
     stages : the steps that do something, checked and with all defaults filled in; those that run side by side
         together.
     """
@@ -107,7 +107,7 @@ class Sequence(Closing):
 
     @abstractmethod
     def _run(self, timeout: float | None) -> None:
-        """Run what was recorded, and wait for it."""
+        """Run the recorded commands and wait until they have finished."""
 
     @abstractmethod
     def _timed(self, timeout: float | None, repeat: int) -> float | None:
@@ -135,7 +135,7 @@ class Sequence(Closing):
         Parameters
         ----------
         repeat : how many times to run them, one after the other in one submission.
-        timeout : seconds for all of it; None waits for ever.
+        timeout : seconds for all of it; None waits without limit.
 
         Returns
         -------

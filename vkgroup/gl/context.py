@@ -39,7 +39,7 @@ class Context(State):
     Parameters
     ----------
     device : an open device; it must stay open.
-    timeout : seconds that one command may take; None waits for ever.
+    timeout : seconds that one command may take; None waits without limit.
 
     Examples
     --------

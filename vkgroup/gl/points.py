@@ -88,7 +88,7 @@ class BindingPoints:
         return self._device.buffer(value)
 
     def get(self, kind: str, point: int) -> Any:
-        """Return what is bound to a point; None where nothing is."""
+        """Return the resource bound to a point; None where nothing is bound."""
         check_kind(kind)
         value = self._values.get((kind, point))
         return value[0] if isinstance(value, tuple) else value
@@ -119,7 +119,7 @@ def _require_open(value: Bindable, what: str) -> None:
 
 
 def _declared(resource: Resource | None) -> dict[str, Any]:
-    """Return what a shader's declaration says of an image."""
+    """Return the options of an image that a shader declares."""
     dimension = _DIMENSION.search(resource.type) if resource is not None else None
     if resource is None or dimension is None:
         return {}

@@ -62,11 +62,11 @@ class Program:
     Attributes
     ----------
     linked : whether the last `link` went well (LINK_STATUS).
-    info_log : what it had to say.
+    info_log : the messages of the last `link`.
     separable : whether it may become part of a program pipeline (PROGRAM_SEPARABLE); counts when linking.
     links : how many times it has been linked well.
     executable : the result of the last successful link; None without one.
-    device : what it is for.
+    device : the device that it was made for.
     """
 
     def __init__(self, device: Device) -> None:
@@ -285,7 +285,7 @@ class Program:
 
 
 def require_program(given: Any) -> None:
-    """Raise `InvalidOperation` for what is no program."""
+    """Raise `InvalidOperation` for values of other types than `Program`."""
     if not isinstance(given, Program):
         raise InvalidOperation(f"A program is what program() and create_program() make; not {given!r}.")
 

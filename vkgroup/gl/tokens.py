@@ -25,7 +25,7 @@ class GLError(InvalidDispatch):
 
 
 class InvalidEnum(GLError):
-    """A name that is none of those that a command takes."""
+    """A name that the command does not accept."""
 
     gl_error = "INVALID_ENUM"
 
@@ -148,7 +148,7 @@ def _bits(given: Iterable[Name], valid: Mapping[str, int], everything: str) -> s
 
 
 def is_inverted(mode: Name) -> bool:
-    """Tell whether a mode of BeginConditionalRender is inverted; `InvalidEnum` where there is none such."""
+    """Whether a mode of BeginConditionalRender is inverted; `InvalidEnum` for other names."""
     name = name_of(mode, CONDITIONAL_MODES)
     if name not in CONDITIONAL_MODES:
         raise InvalidEnum(f"{mode!r} is no mode. There are: {', '.join(CONDITIONAL_MODES)}.")

@@ -91,7 +91,7 @@ def _shape(uniform: Uniform) -> tuple[int, ...]:
 
 
 def _checked(uniform: Uniform, name: str, value: Any, whole: bool) -> npt.NDArray[Any]:
-    """Return a value as an array of the uniform's type; refuse what is none."""
+    """Return a value as an array of the uniform's type; `InvalidOperation` where it does not fit."""
     elements = whole and uniform.length is not None
     what = f"The uniform {name!r}, a {uniform.type}{f'[{uniform.length}]' * elements},"
     try:

@@ -124,7 +124,7 @@ class VulkanAccelerationStructure(AccelerationStructure):
             commands.close()
 
     def close(self) -> None:
-        """Free it; doing so again is allowed. Instances of it can be traced no more."""
+        """Free it; further calls do nothing. Instances of it can be traced no more."""
         device = self.device
         device.forget(self)
         handle, self.handle = self.handle, None

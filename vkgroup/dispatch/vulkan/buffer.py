@@ -49,7 +49,7 @@ class VulkanBuffer(Buffer):
         offset: int,
         keeper: object = None,
     ) -> Self:
-        """Make a view of memory that is there; `keeper` is held as long as the view is."""
+        """Make a view of existing memory; the view keeps `keeper` alive."""
         whole = cls.__new__(cls)
         whole.device, whole.memory, whole._keeper = memory.device, memory, keeper
         whole.nbytes, whole.dtype, whole.shape = memory.nbytes, np.dtype(np.uint8), (memory.nbytes,)
@@ -194,7 +194,7 @@ def _described(value: Any, sharing: CudaSharing, what: str) -> Described:
 
 
 def _by_interface(interface: dict[str, Any], value: Any, sharing: CudaSharing) -> Described:
-    """Read the CUDA array interface; what its library has under way is waited for with all of CUDA's work."""
+    """Read the CUDA array interface, after all work of CUDA, that of the array's library included."""
     dtype, fields = np.dtype(interface["typestr"]), interface.get("descr")
     if dtype.kind == "V" and fields:
         dtype = np.dtype(fields)
@@ -222,7 +222,7 @@ def in_place(device: LogicalDevice, array: Described, step: int) -> VulkanBuffer
 
 
 def copy_in(array: Described, memory: DeviceBuffer) -> None:
-    """Copy a CUDA array to the start of a shared buffer, on the GPU, behind what was under way on it."""
+    """Copy a CUDA array to the start of a shared buffer, on the GPU, after earlier work on the array."""
     shared = memory.shared
     assert shared is not None
     shared.cuda.copy(shared.address, array.address, array.nbytes)
@@ -250,7 +250,7 @@ class BorrowedArray(Borrowed):
         self.buffer: VulkanBuffer = buffer
 
     def give_back(self) -> None:
-        """Copy into the array what was written to its copy, on the GPU; in place there is nothing to do."""
+        """Copy the contents of the copy, if there is one, to the array on the GPU."""
         if self._copy is None:
             return
         shared = self._copy.shared

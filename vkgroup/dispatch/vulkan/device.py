@@ -42,7 +42,7 @@ void main()
 }
 """
 
-#: Prefix of the texture's type, and what makes words of its texels, by what a shader reads.
+#: Prefix of the texture's type, and the function that converts texels to words, by the kind of texels.
 _KINDS = {"float": ("", "floatBitsToUint"), "int": ("i", "uvec4"), "uint": ("u", "uvec4")}
 
 
@@ -72,7 +72,7 @@ def read_samples(image: VulkanImage) -> npt.NDArray[np.uint8]:
         texels = words.read(np.uint32, count * 4).reshape(count, 4)[:, : format_.components]
     finally:
         words.close()
-    # What the shader read is converted to what the image holds, without loss for each format.
+    # The words are converted to the type of the image; no format loses information.
     kinds = {"uint": np.uint32, "int": np.int32}
     values: npt.NDArray[Any] = np.ascontiguousarray(texels).view(kinds.get(format_.numeric, np.float32))
     if format_.numeric not in ("uint", "int", "float"):
