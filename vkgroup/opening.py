@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from vkgroup.device import discovery, logical
+from vkgroup.device.capabilities import DeviceInfo
 from vkgroup.device.discovery import Discovery, IcdReport
-from vkgroup.device.info import DeviceInfo
 from vkgroup.dispatch import Device
 from vkgroup.dispatch.vulkan import VulkanDevice
 from vkgroup.errors import InvalidInput, NoDevice

@@ -15,7 +15,7 @@ import pytest
 
 from vkgroup import processes
 from vkgroup.device import Discovery, IcdReport, discover, discovery, select
-from vkgroup.device.info import DeviceInfo
+from vkgroup.device.capabilities import DeviceInfo
 from vkgroup.device.manifests import read_manifest
 from vkgroup.drivers import Driver
 from vkgroup.errors import NoDevice

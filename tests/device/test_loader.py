@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from vkgroup.device import loader
-from vkgroup.device.loader import Candidate, candidates, find_loader
+from vkgroup.device import manifests
+from vkgroup.device.manifests import Candidate, candidates, find_loader
 from vkgroup.drivers import Driver, installed
 from vkgroup.errors import NoDevice
 
@@ -37,7 +37,7 @@ def test_the_system_loader_goes_by_its_platform_name(
     monkeypatch: pytest.MonkeyPatch, platform: str, name: str
 ) -> None:
     monkeypatch.delenv("VKGROUP_LOADER", raising=False)
-    monkeypatch.setattr(loader.sys, "platform", platform)
+    monkeypatch.setattr(manifests.sys, "platform", platform)
     assert candidates()[0].name == name
 
 
@@ -51,7 +51,7 @@ def test_the_loaders_of_fetched_drivers_come_last(
 
 
 def test_without_any_loader_the_message_says_what_was_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loader, "candidates", lambda: [Candidate("libnone.so", "a test")])
+    monkeypatch.setattr(manifests, "candidates", lambda: [Candidate("libnone.so", "a test")])
     with pytest.raises(NoDevice) as caught:
         find_loader()
     message = str(caught.value)

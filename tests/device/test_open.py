@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -61,7 +62,7 @@ def test_closing_twice_is_allowed_and_closes_what_was_made(device: Device) -> No
 
 def test_a_driver_has_no_device_of_a_higher_index(device: Device) -> None:
     with pytest.raises(NoDevice, match="number 7"):
-        device.logical.instance.physical_device(7)
+        vkgroup.open(replace(device.info, index=7))
 
 
 def test_a_broken_file_is_no_device(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from vkgroup.compiler import Target, compile_source
-from vkgroup.device import Capabilities, Subgroup, features, limits, vk
+from vkgroup.device import Capabilities, Subgroup, limits, query, vk
 from vkgroup.device.requirements import missing
 from vkgroup.spec.capabilities import CAPABILITIES, EXTENSIONS
 from vkgroup.spec.categories import OPERATION_BITS
@@ -49,7 +49,7 @@ def module_of(
 
 
 def known_names() -> set[str]:
-    names = {name for struct in STRUCTS for name in features.make(struct).fields}
+    names = {name for struct in STRUCTS for name in query.feature_struct(struct).fields}
     return names | {name for name, _ in vk.ffi.typeof("VkPhysicalDeviceFeatures").fields}
 
 
@@ -68,8 +68,8 @@ def test_extensions_in_the_tables_are_enabled() -> None:
     """A need that a device meets by an extension is met only if that extension is enabled, or core."""
     needs = {need for text in CAPABILITIES.values() for need in text.split("|")}
     extensions = {need: 1 for need in needs if need.startswith("VK_")}
-    structs = features.usable_structs((1, 1), extensions)
-    assert set(features.wanted_extensions(structs, extensions)) == set(extensions)
+    structs = query.usable_structs((1, 1), extensions)
+    assert set(query.wanted_extensions(structs, extensions)) == set(extensions)
 
 
 CASES = [

@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from vkgroup.device import features, vk
+from vkgroup.device import query, vk
 from vkgroup.errors import DeviceLost, DriverError, OutOfMemory
 from vkgroup.spec.features import STRUCTS, FeatureStruct
 
@@ -58,7 +58,7 @@ def test_structs_know_their_type(struct: str, structure_type: str) -> None:
 @pytest.mark.parametrize("struct", [s for s in STRUCTS if s.fields is None], ids=lambda s: s.name)
 def test_feature_structs_have_the_layout_of_the_headers(struct: FeatureStruct) -> None:
     """`BoolStruct` lays them out by rule; the headers' own struct reads the same memory the same way."""
-    made = features.make(struct)
+    made = query.feature_struct(struct)
     last = made.fields[-1]
     made.set([last])
     real = vk.ffi.cast(f"{struct.name} *", made.address)
@@ -70,13 +70,13 @@ def test_feature_structs_have_the_layout_of_the_headers(struct: FeatureStruct) -
 def test_no_feature_is_in_two_structs_that_go_together() -> None:
     for version in ((1, 1), (1, 2), (1, 3), (1, 4)):
         extensions = {struct.extension: 1 for struct in STRUCTS if struct.extension}
-        names = [n for s in features.usable_structs(version, extensions) for n in features.make(s).fields]
+        names = [n for s in query.usable_structs(version, extensions) for n in query.feature_struct(s).fields]
         assert len(names) == len(set(names))
 
 
 def test_chained_structs_follow_each_other() -> None:
     head = vk.new("VkPhysicalDeviceFeatures2")
-    own = features.make(STRUCTS[-1])
+    own = query.feature_struct(STRUCTS[-1])
     plain = vk.new("VkPhysicalDeviceSubgroupProperties")
     vk.chain([head, own, plain])
     first = vk.ffi.cast("VkBaseOutStructure *", head.pNext)

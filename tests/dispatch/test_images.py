@@ -9,9 +9,9 @@ import pytest
 
 from vkgroup.device import vk
 from vkgroup.dispatch import Device
-from vkgroup.dispatch.formats import FORMATS, Format
 from vkgroup.dispatch.vulkan import VulkanDevice
 from vkgroup.errors import InvalidDispatch, Unsupported
+from vkgroup.formats import FORMATS, Format
 
 ADD = """#version 450
 #extension GL_EXT_shader_image_int64 : enable

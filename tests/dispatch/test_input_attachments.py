@@ -10,11 +10,10 @@ import pytest
 import vkgroup
 from vkgroup.dispatch import Device
 from vkgroup.dispatch.attachments import Attachment
-from vkgroup.dispatch.draw_state import DrawFormats
-from vkgroup.dispatch.formats import FORMATS
-from vkgroup.dispatch.input_attachments import inputs_of
+from vkgroup.dispatch.draw_state import DrawFormats, inputs_of
 from vkgroup.dispatch.vertices import Vertices
 from vkgroup.errors import InvalidDispatch, Unsupported
+from vkgroup.formats import FORMATS
 
 SIZE = (8, 4)
 

@@ -10,7 +10,7 @@ import pytest
 import vkgroup
 from vkgroup.device.commands import Commands
 from vkgroup.dispatch import DrawState
-from vkgroup.dispatch.vulkan.targets import LARGEST_IDLE, MOST_IDLE, give_target, take_target
+from vkgroup.dispatch.vulkan.image import LARGEST_IDLE, MOST_IDLE, PooledImages, VulkanImage
 from vkgroup.drivers import Driver
 from vkgroup.errors import InvalidDispatch
 from vkgroup.formats import FORMATS
@@ -83,11 +83,12 @@ def test_no_more_is_kept_than_a_bound(device: Any) -> None:
 def test_who_takes_an_image_has_it_alone(device: Any) -> None:
     shape = (4, 16, 4)
     device.draw(HALF, (16, 4))
-    taken = [take_target(device.logical, shape, FORMATS["Rgba32f"], 1) for _ in range(3)]
+    pool = PooledImages(device.logical, VulkanImage)
+    taken = [pool.take(shape, FORMATS["Rgba32f"], 1) for _ in range(3)]
     assert len(set(map(id, taken))) == 3
     assert not any(image in device.logical.idle_images for image in taken)
     for image in taken:
-        give_target(image)
+        pool.give_back(image)
 
 
 def test_command_buffers_are_used_again(device: Any) -> None:

@@ -10,8 +10,8 @@ import pytest
 
 import vkgroup
 from vkgroup.dispatch import Device
+from vkgroup.dispatch.commands import Condition
 from vkgroup.dispatch.pipeline import Work
-from vkgroup.dispatch.sources import Condition
 from vkgroup.drivers import Driver
 from vkgroup.errors import DriverError, InvalidDispatch
 

@@ -11,7 +11,7 @@ import pytest
 
 import vkgroup
 from vkgroup.compiler import Target
-from vkgroup.device.limits import stage_size_problems, subgroup_size_problems
+from vkgroup.device.limits import subgroup_size_problems
 from vkgroup.dispatch import Device
 from vkgroup.drivers import Driver
 from vkgroup.errors import InvalidDispatch, Unsupported
@@ -107,7 +107,8 @@ def test_full_subgroups_of_mesh_shaders_need_whole_subgroups(lavapipe_device: De
 def test_the_rules_of_sizes() -> None:
     capabilities = capabilities_of(32)
     without = replace(capabilities, size_control=replace(capabilities.size_control, supported=False))
-    assert stage_size_problems(None, "vertex", without, varying=True) == ["subgroupSizeControl"]
+    problems = subgroup_size_problems(None, False, None, without, varying=True, stage="vertex")
+    assert problems == ["subgroupSizeControl"]
     assert subgroup_size_problems(None, False, (64, 1, 1), without, varying=True) == ["subgroupSizeControl"]
     assert not subgroup_size_problems(None, True, (32, 1, 1), capabilities)
     # A size that varies may be the largest: 128 on the reference device.

@@ -9,7 +9,7 @@ from vkgroup.check.findings import Configuration, Finding, Kind, Note, Place
 from vkgroup.check.inputs import Inputs
 from vkgroup.check.runs import Run
 from vkgroup.check.source_locations import SourceLocations
-from vkgroup.dispatch.events import Event
+from vkgroup.dispatch.results import Event
 
 _SEPARATE_FINDINGS = ("race", "bounds")
 """Causes of undefined values that are reported as separate findings."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from vkgroup.dispatch.events import Invocation
+from vkgroup.dispatch.results import Invocation
 
 
 class Kind(StrEnum):

@@ -6,13 +6,13 @@ from vkgroup.device import requirements
 from vkgroup.device.capabilities import (
     Capabilities,
     CooperativeMatrix,
+    DeviceInfo,
     SizeControl,
     SmBuiltins,
     Subgroup,
     Timestamps,
 )
 from vkgroup.device.discovery import Discovery, IcdReport, discover, select
-from vkgroup.device.info import DeviceInfo
 from vkgroup.device.logical import LogicalDevice, open_device
 
 __all__ = [

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, NoReturn, Protocol
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
 from weakref import WeakSet, ref
 
 from vkgroup.closing import Closing
-from vkgroup.device.capabilities import Capabilities
-from vkgroup.device.info import DeviceInfo
-from vkgroup.errors import DeviceLost, DriverError
-
-
-class Closable(Protocol):
-    """An object that is made from a device and closed before it."""
-
-    def close(self) -> None:
-        """Free it; doing so again is allowed."""
+from vkgroup.device.capabilities import Capabilities, DeviceInfo
+from vkgroup.errors import DeviceLost, DriverError, InvalidDispatch, Unsupported
 
 
 class DeviceBase(Closing):
@@ -25,7 +19,7 @@ class DeviceBase(Closing):
     Attributes
     ----------
     info : identifies the device for other processes.
-    capabilities : what it declares.
+    capabilities : the capabilities that it declares.
     validated : hashes of the modules that SPIRV-Tools has passed for this device.
     closings : how many objects of the device were closed; while it stays the same, all objects that were
         open are still open.
@@ -39,7 +33,7 @@ class DeviceBase(Closing):
         self.closings = 0
         self.lost = ""
         self.user: ref[Any] | None = None
-        self._children: WeakSet[Closable] = WeakSet()
+        self._children: WeakSet[Closing] = WeakSet()
 
     @property
     @abstractmethod
@@ -64,11 +58,23 @@ class DeviceBase(Closing):
             "VK_ERROR_DEVICE_LOST",
         )
 
-    def register(self, child: Closable) -> None:
+    def register(self, child: Closing) -> None:
         """Close `child` before the device is closed."""
         self._children.add(child)
 
-    def forget(self, child: Closable) -> None:
+    @contextmanager
+    def making(self, child: Closing) -> Iterator[None]:
+        """Register an object of the device while it is made, and close it where that fails."""
+        self.register(child)
+        child._holding = True
+        try:
+            yield
+        except (DriverError, InvalidDispatch, Unsupported):
+            child.close()
+            raise
+        self.raise_validation_errors()
+
+    def forget(self, child: Closing) -> None:
         """Undo `register`, as `child` is being closed."""
         self._children.discard(child)
         self.closings += 1

@@ -1,14 +1,14 @@
-"""Typed capability model of a device, with JSON in both directions."""
+"""Typed model of a device's capabilities, with JSON in both directions, and of its identification."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
-import types
-import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class CooperativeMatrix:
 
 @dataclass(frozen=True)
 class Capabilities:
-    """Everything vkgroup knows of a device from what the device declares.
+    """Everything that a device declares and vkgroup uses.
 
     Attributes
     ----------
@@ -141,7 +141,7 @@ class Capabilities:
         return self.type in ("discrete_gpu", "integrated_gpu", "virtual_gpu")
 
     def minimum_promises(self) -> list[str]:
-        """Say which promises that Vulkan makes for every device with subgroups this one breaks.
+        """List the guarantees of Vulkan for devices with subgroups that this device breaks.
 
         Vulkan 1.4, "VkPhysicalDeviceSubgroupProperties" and "Required Limits": the subgroup size is at
         least 1 (here also at most 128 and a power of two, without which no ballot and no shuffle could
@@ -176,29 +176,75 @@ class Capabilities:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Capabilities:
         """Rebuild what `to_json` gave; equal to the original."""
-        result: Capabilities = _rebuild(cls, data)
-        return result
+        limits = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in data.get("limits", {}).items()
+        }
+        return msgspec.convert({**data, "limits": limits}, cls)
 
 
-def _rebuild(kind: Any, data: Any) -> Any:
-    """Rebuild a value of a declared type from JSON data, where tuples and sets are lists."""
-    if dataclasses.is_dataclass(kind):
-        hints = typing.get_type_hints(kind)
-        return kind(**{name: _rebuild(hints[name], value) for name, value in data.items()})  # type: ignore[operator]
-    origin = typing.get_origin(kind)
-    if origin is types.UnionType and data is not None:
-        inner = next(option for option in typing.get_args(kind) if option is not type(None))
-        return _rebuild(inner, data) if dataclasses.is_dataclass(inner) else data
-    if origin is tuple:
-        items = typing.get_args(kind)
-        kinds = [items[0]] * len(data) if items[-1] is Ellipsis else items
-        return tuple(_rebuild(item, value) for item, value in zip(kinds, data, strict=True))
-    if origin is frozenset:
-        return frozenset(data)
-    if isinstance(data, Mapping):
-        return {name: _tuples(value) for name, value in data.items()}
-    return data
+@dataclass(frozen=True)
+class DeviceInfo:
+    """Which device of which driver; it pickles, and `open_device` takes it without any search.
 
+    Attributes
+    ----------
+    manifest : the ICD's JSON file; empty for the reference device, which has none.
+    icd : the ICD's name: a fetched driver's, or the manifest's file name without ending; ``"reference"``.
+    index : the device's number within its driver.
+    name, type, driver_name, driver_info, api_version, uuid : as in `Capabilities`.
+    subgroup_size : invocations in a subgroup; 0 where the device has no Vulkan 1.1.
+    """
 
-def _tuples(value: Any) -> Any:
-    return tuple(_tuples(item) for item in value) if isinstance(value, list) else value
+    manifest: str
+    icd: str
+    index: int
+    name: str
+    type: str
+    driver_name: str
+    driver_info: str
+    api_version: tuple[int, int, int]
+    uuid: str
+    subgroup_size: int
+
+    @property
+    def is_gpu(self) -> bool:
+        """Whether this is a GPU, of any kind."""
+        return self.type in ("discrete_gpu", "integrated_gpu", "virtual_gpu")
+
+    @property
+    def is_reference(self) -> bool:
+        """Whether this is the reference device, which needs no Vulkan."""
+        return not self.manifest
+
+    @property
+    def choice(self) -> str:
+        """The value of ``--device`` that chooses this device again: the manifest, of a driver's first device.
+
+        A further device of the same driver, which may have the same name, goes by its UUID; the reference
+        device by its subgroup size.
+        """
+        if self.is_reference:
+            return f"reference:{self.subgroup_size}"
+        return self.manifest if self.index == 0 else self.uuid
+
+    @classmethod
+    def of(cls, manifest: str, icd: str, index: int, capabilities: Capabilities) -> DeviceInfo:
+        """Describe a device whose capabilities were read."""
+        return cls(
+            manifest=manifest,
+            icd=icd,
+            index=index,
+            name=capabilities.name,
+            type=capabilities.type,
+            driver_name=capabilities.driver_name,
+            driver_info=capabilities.driver_info,
+            api_version=capabilities.api_version,
+            uuid=capabilities.uuid,
+            subgroup_size=capabilities.subgroup.size,
+        )
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> DeviceInfo:
+        """Return the device of JSON data; ValueError, which names the field, if one is missing or wrong."""
+        return msgspec.convert(data, cls)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from vkgroup.closing import Closing
 from vkgroup.device import vk
 from vkgroup.device.core import CommandParts, DeviceCore
 from vkgroup.device.sharing import Shareable, SharedMemory, wait_for_cuda
@@ -16,9 +17,12 @@ _POLLS = 1000  # about a millisecond
 _LONGEST_WAIT_NS = 200_000_000
 """One uninterrupted wait; between two of them Python can act on signals such as Ctrl-C."""
 
+_MOST_IDLE = 32
+"""Command buffers that a device keeps for later."""
+
 
 def checked_timeout(timeout: Any) -> float:
-    """Return a time-out as a float; refuse what would wait for ever (NaN), or for no time at all."""
+    """Return a timeout in seconds; refuse NaN, which would wait forever, and what is not positive."""
     try:
         seconds = float(timeout)
     except (TypeError, ValueError):
@@ -28,15 +32,8 @@ def checked_timeout(timeout: Any) -> float:
     return seconds
 
 
-_MOST_IDLE = 32
-"""Command buffers that a device keeps for later."""
-
-
-class Commands:
-    """A command buffer with its own fence.
-
-    `run` of what was recorded costs three calls: submit, wait, reset of the fence.
-    """
+class Commands(Closing):
+    """A command buffer with its own fence; `run` costs three calls: submit, wait, reset of the fence."""
 
     def __init__(self, device: DeviceCore) -> None:
         self.device = device
@@ -59,11 +56,12 @@ class Commands:
         self._polls = device.capabilities.type == "discrete_gpu"
         self._reset = functions.vkResetFences
         device.register(self)
+        self._holding = True
 
     def share(self, buffers: Iterable[Shareable]) -> None:
-        """Tell which buffers are used by what is recorded: those that CUDA sees are taken over for it.
+        """Set the buffers that the recorded work uses; those shared with CUDA change their owner around it.
 
-        Every `run` then waits for what CUDA has under way before it, and has finished before CUDA goes on.
+        Every `run` then waits for all work of CUDA, and CUDA continues after it.
         """
         # Once each: the same buffer may be bound to several slots.
         self._shared = list(dict.fromkeys(buffer.shared for buffer in buffers if buffer.shared is not None))
@@ -87,20 +85,10 @@ class Commands:
         self.device.check(functions.vkEndCommandBuffer(self.handle), "recording commands")
 
     def run(self, timeout: float | None) -> None:
-        """Submit what was recorded and wait until it has finished.
+        """Submit what was recorded and wait until it has finished, for at most `timeout` seconds.
 
-        Parameters
-        ----------
-        timeout : seconds; None waits for ever.
-
-        Raises
-        ------
-        InvalidDispatch
-            `timeout` is no positive number.
-        DispatchTimeout
-            It did not finish in time. The work cannot be called back, so the device is lost.
-        DeviceLost
-            The driver lost the device, now or earlier.
+        Raises `InvalidDispatch` for a time that is no positive number, and `DispatchTimeout` where the work
+        did not finish: it cannot be called back, so the device is lost.
         """
         device = self.device
         if timeout is not None and not (type(timeout) is float and timeout > 0):
@@ -176,7 +164,3 @@ class Commands:
             self._parts.destroy(device)
         else:
             device.idle_commands.append(self._parts)
-
-    def __del__(self) -> None:
-        if getattr(self, "handle", None) is not None:
-            self.close()

@@ -7,24 +7,13 @@ from typing import Any
 
 from vkgroup.device import vk
 from vkgroup.device.base import DeviceBase
-from vkgroup.device.capabilities import Capabilities
-from vkgroup.device.info import DeviceInfo
+from vkgroup.device.capabilities import Capabilities, DeviceInfo
 from vkgroup.device.instance import Instance
 from vkgroup.errors import DeviceLost
 
 
 class DeviceCore(DeviceBase):
-    """A VkDevice and its queue, as command buffers and memory use them.
-
-    Attributes
-    ----------
-    instance, physical, handle, queue : Vulkan's objects; `handle` is None before creation and after `close`.
-    functions : device functions.
-    enabled_features, enabled_extensions : the features and extensions that the VkDevice was created with.
-    family : index of the queue's family.
-    command_pool, idle_commands : for `vkgroup.device.commands.Commands`.
-    lock : held while the queue is used.
-    """
+    """A VkDevice and its queue, as command buffers and memory use them; closed while `handle` is None."""
 
     enabled_features: frozenset[str]
     enabled_extensions: list[str]
@@ -66,6 +55,18 @@ class DeviceCore(DeviceBase):
             self.instance.raise_validation_errors(error)
             raise error
 
+    def create(self, kind: str, info: Any, what: str) -> Any:
+        """Return a new object of a Vulkan type, such as ``"Sampler"``, from its create info."""
+        handle = vk.ffi.new(f"Vk{kind} *")
+        create = getattr(self.functions, f"vkCreate{kind}")
+        self.check(create(self.handle, info, vk.NULL, handle), f"creating {what}")
+        return handle[0]
+
+    def destroy(self, kind: str, handle: Any) -> None:
+        """Destroy an object of a Vulkan type; does nothing for None, or while work hangs in the device."""
+        if handle is not None and self.usable:
+            getattr(self.functions, f"vkDestroy{kind}")(self.handle, handle, vk.NULL)
+
     def abandon(self, why: str) -> None:
         """Give the device up with work in flight: none of its objects can be freed before that work ends."""
         self.lost = why
@@ -73,13 +74,9 @@ class DeviceCore(DeviceBase):
 
 
 class CommandParts:
-    """A VkCommandBuffer and a VkFence, which outlive the `Commands` that use them.
+    """Arrays of one VkCommandBuffer and one VkFence, which outlive the `Commands` that use them.
 
     Where sixteen processes share a GPU, making and freeing the two takes milliseconds of its driver's lock.
-
-    Attributes
-    ----------
-    buffers, fences : arrays of one.
     """
 
     def __init__(self, device: DeviceCore) -> None:

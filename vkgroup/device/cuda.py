@@ -74,12 +74,7 @@ class _MappedBuffer(ctypes.Structure):
 
 
 class Driver:
-    """The driver's functions, each of which raises where it fails: ``driver.call("cuCtxSynchronize")``.
-
-    Parameters
-    ----------
-    library : has the functions as attributes.
-    """
+    """The driver's functions, which are the attributes of a library; each raises where it fails."""
 
     def __init__(self, library: Any) -> None:
         self._functions: dict[str, Any] = {}
@@ -115,7 +110,7 @@ def load_library() -> Any:
 
 @cache
 def _driver() -> Driver | str:
-    """Return the driver, initialised; in words why there is none."""
+    """Return the initialised driver, or the reason in words if there is none."""
     try:
         driver = Driver(load_library())
         driver.call("cuInit", 0)
@@ -134,16 +129,7 @@ def why_none() -> str:
 
 @cache
 def find_device(uuid: str) -> CudaDevice | None:
-    """Find the CUDA device that is a Vulkan device.
-
-    Parameters
-    ----------
-    uuid : `VkPhysicalDeviceIDProperties::deviceUUID` in hexadecimal digits; cuDeviceGetUuid gives the same.
-
-    Returns
-    -------
-    The device; None where CUDA has none of that UUID: `why_none` says more.
-    """
+    """Return the CUDA device of a Vulkan device's `deviceUUID` in hexadecimal digits; None without one."""
     driver = _driver()
     if isinstance(driver, str):
         return None
@@ -159,14 +145,10 @@ def find_device(uuid: str) -> CudaDevice | None:
 
 
 class CudaDevice:
-    """A GPU as CUDA sees it; `find_device` returns it.
+    """A GPU as CUDA sees it, with its `ordinal` in DLPack; `find_device` returns it.
 
     All is done in the device's primary context, which is that of the CUDA runtime, so of torch and CuPy. It
     is retained until the process ends: arrays that live in it may outlive everything of vkgroup.
-
-    Attributes
-    ----------
-    ordinal : its number, as DLPack has it.
     """
 
     def __init__(self, driver: Driver, ordinal: int, device: int) -> None:
@@ -200,7 +182,7 @@ class CudaDevice:
         return int(self._stream.value)
 
     def synchronize(self) -> None:
-        """Wait until everything has finished that this process has under way on the device in CUDA."""
+        """Wait until all work of this process on the device in CUDA has finished."""
         with self._current() as driver:
             driver.call("cuCtxSynchronize")
 
@@ -218,14 +200,11 @@ class CudaDevice:
             driver.call("cuPointerGetAttribute", ctypes.byref(ordinal), _DEVICE_ORDINAL, address)
         return ordinal.value
 
-    def map(self, fd: int, size: int, *, dedicated: bool) -> MappedMemory:
-        """Map memory that Vulkan exported.
+    def map(self, fd: int, size: int, *, dedicated: bool) -> tuple[Any, int]:
+        """Map the `size` bytes of a VkDeviceMemory exported as `fd`; returns CUDA's handle and the address.
 
-        Parameters
-        ----------
-        fd : what vkGetMemoryFdKHR gave; it is CUDA's from then on, or closed where this fails.
-        size : of the VkDeviceMemory, in bytes.
-        dedicated : whether it was allocated for one buffer alone (VkMemoryDedicatedAllocateInfo).
+        CUDA owns the descriptor from then on; it is closed where this fails. A `dedicated` memory was
+        allocated for one buffer (VkMemoryDedicatedAllocateInfo).
         """
         handle = _MemoryHandle(type=_OPAQUE_FD, size=size, flags=_DEDICATED if dedicated else 0)
         handle.handle.fd = fd
@@ -244,32 +223,14 @@ class CudaDevice:
             except DriverError:
                 driver.call("cuDestroyExternalMemory", memory)
                 raise
-        return MappedMemory(self, memory, address.value)
+        return memory, address.value
 
     def unmap(self, memory: Any, address: int) -> None:
-        """Undo `map`, once nothing that CUDA has under way can use the memory any more.
+        """Undo `map`, after all work of CUDA that could use the memory.
 
-        Failures are passed over: a context that is in error has nothing under way, and frees nothing.
+        Failures are ignored: a context in an error state runs no work, and frees nothing.
         """
         with self._current() as driver:
             driver.attempt("cuCtxSynchronize")
             driver.attempt("cuMemFree_v2", address)
             driver.attempt("cuDestroyExternalMemory", memory)
-
-
-class MappedMemory:
-    """Vulkan's memory in CUDA's address space; `CudaDevice.map` makes it.
-
-    Attributes
-    ----------
-    address : of its first byte, for CUDA.
-    """
-
-    def __init__(self, device: CudaDevice, memory: Any, address: int) -> None:
-        self._device, self._memory, self.address = device, memory, address
-
-    def close(self) -> None:
-        """Unmap it; doing so again is allowed."""
-        memory, self._memory = self._memory, None
-        if memory is not None:
-            self._device.unmap(memory, self.address)

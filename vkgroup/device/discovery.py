@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from vkgroup import processes
 from vkgroup.device import vk
-from vkgroup.device.info import DeviceInfo
+from vkgroup.device.capabilities import DeviceInfo
 from vkgroup.device.manifests import Manifest, find_manifests, read_manifest
 from vkgroup.errors import NoDevice
 from vkgroup.files import expanded
@@ -40,13 +41,10 @@ class IcdReport:
 
     Attributes
     ----------
-    manifest, name, library : its JSON file, its name, the library that the file names.
     status : ``"ok"``, or what failed: ``"manifest"`` (no such file, broken JSON, no library named),
         ``"library"`` (does not load), ``"not_a_driver"``, ``"instance"`` (vkCreateInstance),
         ``"no_devices"``, ``"crash"``, ``"timeout"``.
     message : what failed, in words; empty when nothing did.
-    devices : its devices.
-    system : as in `Manifest`.
     """
 
     manifest: str
@@ -60,14 +58,7 @@ class IcdReport:
 
 @dataclass(frozen=True)
 class Discovery:
-    """All drivers of this machine.
-
-    Attributes
-    ----------
-    loader : the Vulkan loader that is used; empty where there is none.
-    icds : one report for each driver, in the order of search.
-    problem : why there is no loader.
-    """
+    """All drivers of this machine in the order of search, and the Vulkan loader or why there is none."""
 
     loader: str
     icds: tuple[IcdReport, ...]
@@ -80,10 +71,7 @@ class Discovery:
 
     @property
     def default(self) -> DeviceInfo | None:
-        """The device that is used unless another is asked for: a GPU, else lavapipe, else SwiftShader.
-
-        Else it is the first there is.
-        """
+        """The device used unless another is chosen: a GPU, lavapipe, SwiftShader, or the first there is."""
         candidates = (
             *_gpus(self.devices),
             *_software(self, "lavapipe"),
@@ -94,17 +82,7 @@ class Discovery:
 
 
 def discover(timeout: float = TIMEOUT) -> Discovery:
-    """Inspect every driver of this machine, each in its own process.
-
-    Parameters
-    ----------
-    timeout : seconds that one driver may take.
-
-    Raises
-    ------
-    NoDevice
-        There is no Vulkan loader. A driver that fails is reported, and the others still are.
-    """
+    """Inspect every driver of this machine in its own process; one that fails is reported, too."""
     loader = vk.load()
     manifests = find_manifests()
     with ThreadPoolExecutor(max_workers=min(4, os.cpu_count() or 1)) as pool:
@@ -114,8 +92,17 @@ def discover(timeout: float = TIMEOUT) -> Discovery:
 
 def _inspect(manifest: Manifest, timeout: float) -> IcdReport:
     """Inspect one driver in its own process; a broken manifest needs none."""
-    if manifest.problem:
-        return _report(manifest, {"status": "manifest", "message": manifest.problem})
+    status, message = "manifest", manifest.problem
+    devices: tuple[DeviceInfo, ...] = ()
+    if not manifest.problem:
+        status, message, devices = _ask(manifest, timeout)
+    return IcdReport(
+        str(manifest.path), manifest.name, manifest.library, status, message, devices, manifest.system
+    )
+
+
+def _ask(manifest: Manifest, timeout: float) -> tuple[str, str, tuple[DeviceInfo, ...]]:
+    """Return status, message and devices that a process reports of a driver."""
     command = processes.command("vkgroup.device.inspect", str(manifest.path), manifest.name)
     try:
         done = subprocess.run(
@@ -126,13 +113,12 @@ def _inspect(manifest: Manifest, timeout: float) -> IcdReport:
             env=processes.environment(),
         )
     except subprocess.TimeoutExpired:
-        return _report(
-            manifest, {"status": "timeout", "message": f"the driver did not answer within {timeout:g} s"}
-        )
+        return "timeout", f"the driver did not answer within {timeout:g} s", ()
     try:
-        return _report(manifest, json.loads(done.stdout))
+        data = json.loads(done.stdout)
+        return data["status"], data["message"], msgspec.convert(data["devices"], tuple[DeviceInfo, ...])
     except ValueError:
-        return _report(manifest, {"status": "crash", "message": _death(done.returncode, done.stderr)})
+        return "crash", _death(done.returncode, done.stderr), ()
 
 
 def _death(code: int, stderr: bytes) -> str:
@@ -148,34 +134,15 @@ def _death(code: int, stderr: bytes) -> str:
     return f"the driver ended the process with exit code {code}{last}"
 
 
-def _report(manifest: Manifest, data: dict[str, Any]) -> IcdReport:
-    return IcdReport(
-        manifest=str(manifest.path),
-        name=manifest.name,
-        library=manifest.library,
-        status=data["status"],
-        message=data["message"],
-        devices=tuple(DeviceInfo.from_json(device) for device in data.get("devices", ())),
-        system=manifest.system,
-    )
-
-
 # --- choosing -----------------------------------------------------------------------------------------
 
 
 def select(choice: str | int | None = None, find: Callable[[], Discovery] | None = None) -> DeviceInfo:
-    """Choose a device.
+    """Choose a device; `NoDevice` where nothing fits.
 
-    Parameters
-    ----------
-    choice : an index into `Discovery.devices`; an ICD's JSON file; a driver's name as ICD
-        (``"lavapipe-22.3.6"``); ``"gpu"``, ``"lavapipe"``, ``"swiftshader"``; a device's UUID; part of a
-        device's or driver's name. None takes `VKGROUP_DEVICE`, else the default of the design.
-
-    Raises
-    ------
-    NoDevice
-        Nothing fits; the message lists what there is.
+    A choice is an index into `Discovery.devices`; an ICD's JSON file; a driver's name as ICD
+    (``"lavapipe-22.3.6"``); ``"gpu"``, ``"lavapipe"``, ``"swiftshader"``; a device's UUID; part of a device's
+    or driver's name. None takes `VKGROUP_DEVICE`, else `Discovery.default`.
     """
     choice = normal_choice(choice)
     if isinstance(choice, str):
@@ -218,13 +185,7 @@ def first_device(manifest: Manifest) -> DeviceInfo:
 
 
 def choose(discovery: Discovery, choice: str | int | None) -> DeviceInfo:
-    """Choose one of the devices that were found, as `select` does.
-
-    Raises
-    ------
-    NoDevice
-        Nothing fits; the message lists what there is.
-    """
+    """Choose one of the devices that were found, as `select` does."""
     devices = discovery.devices
     if choice is None:
         if discovery.default is None:
@@ -267,7 +228,7 @@ def _software(discovery: Discovery, word: str) -> list[DeviceInfo]:
 
 
 def _nothing(problem: str, discovery: Discovery) -> str:
-    """Say what was found instead, driver by driver, and how to get one."""
+    """Return the message of a failed choice: the drivers found, and how to install one."""
     if not discovery.loader:
         return f"{problem} {discovery.problem}"
     lines = [problem, f"Loader: {discovery.loader}. Drivers (ICDs) looked at:"]

@@ -24,7 +24,7 @@ class Limit:
     Attributes
     ----------
     name, token : the name without ``GL_``, and its enumerant's value.
-    minimum : what the document asks of every implementation.
+    minimum : the minimum that the document requires of every implementation.
     value : the device's; three numbers where the limit has one for each dimension.
     derivation : how the value follows from Vulkan's limits.
     constant : the constant of GLSL that has the value; empty where none has.
@@ -51,7 +51,7 @@ class Limit:
 
     @property
     def met(self) -> bool:
-        """Whether the device has what the document asks."""
+        """Whether the value is at least the minimum."""
         return all(
             have >= least for have, least in zip(_three(self.value), _three(self.minimum), strict=True)
         )
@@ -61,55 +61,21 @@ class Limit:
         return {**asdict(self), "met": self.met}
 
 
-@dataclass(frozen=True)
-class _Row:
-    name: str
-    token: int
-    minimum: Value
-    derivation: str
-    derive: Callable[[Mapping[str, Any]], Value]
-    constant: str = ""
-
-    def value(self, limits: Mapping[str, Any]) -> Value | None:
-        """Derive the value; None where a limit of Vulkan's is not known."""
-        try:
-            value = self.derive(limits)
-        except KeyError:
-            return None
-        if isinstance(value, tuple):
-            x, y, z = (min(number, _LARGEST) for number in value)
-            return x, y, z
-        return min(value, _LARGEST)
-
-
 def gl_limits(capabilities: Capabilities) -> dict[str, Limit]:
-    """Derive OpenGL's limits of a device.
-
-    Parameters
-    ----------
-    capabilities : the device's.
-
-    Returns
-    -------
-    Every limit that ARB_compute_shader adds or raises, by its name without ``GL_``; those are left out for
-    which a limit of Vulkan's is not known, which every device declares.
-    """
-    return {
-        row.name: Limit(
-            row.name,
-            row.token,
-            row.minimum,
-            value,
-            row.derivation,
-            row.constant,
-        )
-        for row in _ROWS
-        if (value := row.value(capabilities.limits)) is not None
-    }
+    """Return the limits that ARB_compute_shader adds or raises by name, where Vulkan's limits are known."""
+    values = {}
+    for name, token, minimum, derivation, derive in _ROWS:
+        try:
+            value = derive(capabilities.limits)
+        except KeyError:
+            continue
+        constant = f"gl_{name.title().replace('_', '')}" if name in _CONSTANTS else ""
+        values[name] = Limit(name, token, minimum, _as_int(value), derivation, constant)
+    return values
 
 
 def gl_values(capabilities: Capabilities) -> dict[str, Value]:
-    """Give the values alone, by OpenGL's names: what the compiler takes as ``limits``."""
+    """Return the values by OpenGL's names, as the compiler takes them as ``limits``."""
     return {name: limit.value for name, limit in gl_limits(capabilities).items()}
 
 
@@ -117,23 +83,18 @@ def _three(value: Value) -> tuple[int, ...]:
     return value if isinstance(value, tuple) else (value,)
 
 
-def _same(name: str) -> Callable[[Mapping[str, Any]], Value]:
-    def derive(limits: Mapping[str, Any]) -> Value:
-        value = limits[name]
-        return (
-            (int(value[0]), int(value[1]), int(value[2])) if isinstance(value, list | tuple) else int(value)
-        )
-
-    return derive
+def _as_int(value: Any) -> Value:
+    """Return a limit, of one number or three, no larger than an int."""
+    if isinstance(value, list | tuple):
+        x, y, z = (min(int(number), _LARGEST) for number in value)
+        return x, y, z
+    return min(int(value), _LARGEST)
 
 
 def _descriptors(limits: Mapping[str, Any], *kinds: str) -> int:
-    """Descriptors that a stage may use, and a set may have, of each of some kinds."""
-    return int(
-        min(
-            limits[f"max{scope}{kind}"] for kind in kinds for scope in ("PerStageDescriptor", "DescriptorSet")
-        )
-    )
+    """Return how many descriptors of each of some kinds a stage may use, and a set may have."""
+    scopes = ("PerStageDescriptor", "DescriptorSet")
+    return int(min(limits[f"max{scope}{kind}"] for kind in kinds for scope in scopes))
 
 
 def _uniform_blocks(limits: Mapping[str, Any]) -> int:
@@ -157,33 +118,30 @@ def _combined_components(limits: Mapping[str, Any]) -> int:
     return min(_uniform_blocks(limits), _LARGEST) * words + _uniform_components(limits)
 
 
+def _row(name: str, token: int, minimum: Value, vulkan: str) -> Row:
+    """Return the row of a limit that Vulkan has too."""
+    return name, token, minimum, vulkan, lambda limits: limits[vulkan]
+
+
 _MIN_BLOCKS, _MIN_BLOCK_SIZE, _MIN_COMPONENTS = 12, 16384, 512
 
-_ROWS: tuple[_Row, ...] = (
-    _Row(
-        "MAX_COMPUTE_WORK_GROUP_COUNT",
-        0x91BE,
-        (65535, 65535, 65535),
-        "maxComputeWorkGroupCount",
-        _same("maxComputeWorkGroupCount"),
-        "gl_MaxComputeWorkGroupCount",
-    ),
-    _Row(
-        "MAX_COMPUTE_WORK_GROUP_SIZE",
-        0x91BF,
-        (1024, 1024, 64),
-        "maxComputeWorkGroupSize",
-        _same("maxComputeWorkGroupSize"),
-        "gl_MaxComputeWorkGroupSize",
-    ),
-    _Row(
-        "MAX_COMPUTE_WORK_GROUP_INVOCATIONS",
-        0x90EB,
-        1024,
-        "maxComputeWorkGroupInvocations",
-        _same("maxComputeWorkGroupInvocations"),
-    ),
-    _Row(
+_CONSTANTS = frozenset(
+    f"MAX_COMPUTE_{name}"
+    for name in (
+        *("WORK_GROUP_COUNT", "WORK_GROUP_SIZE", "TEXTURE_IMAGE_UNITS", "IMAGE_UNIFORMS"),
+        *("UNIFORM_COMPONENTS", "ATOMIC_COUNTERS", "ATOMIC_COUNTER_BUFFERS"),
+    )
+)
+"""Limits whose values are constants of GLSL."""
+
+Row = tuple[str, int, Value, str, Callable[[Mapping[str, Any]], Any]]
+"""Name, token, minimum, derivation in words, and the function that derives the value from Vulkan's limits."""
+
+_ROWS: tuple[Row, ...] = (
+    _row("MAX_COMPUTE_WORK_GROUP_COUNT", 0x91BE, (65535, 65535, 65535), "maxComputeWorkGroupCount"),
+    _row("MAX_COMPUTE_WORK_GROUP_SIZE", 0x91BF, (1024, 1024, 64), "maxComputeWorkGroupSize"),
+    _row("MAX_COMPUTE_WORK_GROUP_INVOCATIONS", 0x90EB, 1024, "maxComputeWorkGroupInvocations"),
+    (
         "MAX_COMPUTE_UNIFORM_BLOCKS",
         0x91BB,
         _MIN_BLOCKS,
@@ -191,56 +149,45 @@ _ROWS: tuple[_Row, ...] = (
         " the default block takes one",
         _uniform_blocks,
     ),
-    _Row(
+    (
         "MAX_COMPUTE_TEXTURE_IMAGE_UNITS",
         0x91BC,
         16,
         "min of maxPerStageDescriptor… and maxDescriptorSet… of SampledImages and Samplers:"
         " a sampler uniform is both",
         _textures,
-        "gl_MaxComputeTextureImageUnits",
     ),
-    _Row(
+    (
         "MAX_COMPUTE_ATOMIC_COUNTER_BUFFERS",
         0x8264,
         # GLSL's constant has 1 as its smallest value; the table of the API asks for more.
         8,
         "min(maxPerStageDescriptorStorageBuffers, maxDescriptorSetStorageBuffers), as storage blocks have",
         _counter_buffers,
-        "gl_MaxComputeAtomicCounterBuffers",
     ),
-    _Row(
+    (
         "MAX_COMPUTE_ATOMIC_COUNTERS",
         0x8265,
         8,
         "MAX_COMPUTE_ATOMIC_COUNTER_BUFFERS * maxStorageBufferRange / 4",
         lambda limits: _counter_buffers(limits) * (int(limits["maxStorageBufferRange"]) // 4),
-        "gl_MaxComputeAtomicCounters",
     ),
-    _Row(
-        "MAX_COMPUTE_SHARED_MEMORY_SIZE",
-        0x8262,
-        32768,
-        "maxComputeSharedMemorySize",
-        _same("maxComputeSharedMemorySize"),
-    ),
-    _Row(
+    _row("MAX_COMPUTE_SHARED_MEMORY_SIZE", 0x8262, 32768, "maxComputeSharedMemorySize"),
+    (
         "MAX_COMPUTE_UNIFORM_COMPONENTS",
         0x8263,
         _MIN_COMPONENTS,
         "maxUniformBufferRange / 16: an element of an array of floats takes 16 bytes",
         _uniform_components,
-        "gl_MaxComputeUniformComponents",
     ),
-    _Row(
+    (
         "MAX_COMPUTE_IMAGE_UNIFORMS",
         0x91BD,
         8,
         "min(maxPerStageDescriptorStorageImages, maxDescriptorSetStorageImages)",
         lambda limits: _descriptors(limits, "StorageImages"),
-        "gl_MaxComputeImageUniforms",
     ),
-    _Row(
+    (
         "MAX_COMBINED_COMPUTE_UNIFORM_COMPONENTS",
         0x8266,
         # The document leaves it to the other minima, as OpenGL does for the other stages.
@@ -248,14 +195,14 @@ _ROWS: tuple[_Row, ...] = (
         "MAX_COMPUTE_UNIFORM_BLOCKS * maxUniformBufferRange / 4 + MAX_COMPUTE_UNIFORM_COMPONENTS",
         _combined_components,
     ),
-    _Row(
+    (
         "MAX_COMBINED_TEXTURE_IMAGE_UNITS",
         0x8B4D,
         96,
         "6 * MAX_COMPUTE_TEXTURE_IMAGE_UNITS: units are the context's, a set for each stage",
         lambda limits: _STAGES * _textures(limits),
     ),
-    _Row(
+    (
         "MAX_UNIFORM_BUFFER_BINDINGS",
         0x8A2F,
         72,

@@ -1,7 +1,7 @@
 """Inspection of one ICD in its own process: ``python -m vkgroup.device.inspect MANIFEST NAME``.
 
 The report goes to standard output as one line of JSON. Whatever the driver itself prints there is sent
-to standard error, and whatever it does to the process happens to nobody else.
+to standard error, and what it does to the process affects no other process.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from vkgroup.device.info import DeviceInfo
+from vkgroup.device.capabilities import DeviceInfo
 from vkgroup.device.instance import Instance
-from vkgroup.device.loader import preload
-from vkgroup.device.manifests import read_manifest
+from vkgroup.device.manifests import preload, read_manifest
 from vkgroup.device.query import read_capabilities
 from vkgroup.errors import VkgroupError
 
@@ -25,22 +24,27 @@ _ENTRIES = ("vk_icdGetInstanceProcAddr", "vk_icdNegotiateLoaderICDInterfaceVersi
 
 
 def inspect(path: Path, name: str) -> dict[str, Any]:
-    """Try a driver from its manifest to its devices and report how far that goes.
-
-    Returns
-    -------
-    ``status``, ``message`` (why it is not ``"ok"``), ``library``, ``devices`` (fields of `DeviceInfo`).
-    """
+    """Report how far a driver gets from its manifest to its devices: status, message, library, devices."""
     manifest = read_manifest(path, name)
     report: dict[str, Any] = {"status": "ok", "message": "", "library": manifest.library, "devices": []}
     if manifest.problem:
         return report | {"status": "manifest", "message": manifest.problem}
     try:
         preload(path)
-        problem = _library_problem(manifest.library)
-        if problem:
-            return report | {"status": problem[0], "message": problem[1]}
-        devices = _devices(path, name)
+        # As the Vulkan loader would, to learn the dynamic linker's own reason.
+        library = manifest.library
+        try:
+            loaded = ctypes.CDLL(library)
+        except OSError as error:
+            message = f"the library {library} does not load: {error}"
+            return report | {"status": "library", "message": message}
+        if not any(hasattr(loaded, entry) for entry in _ENTRIES):
+            message = f"the library {library} loads, but is no Vulkan driver (it lacks {_ENTRIES[0]})"
+            return report | {"status": "not_a_driver", "message": message}
+        instance, devices = Instance(path, validate=False), []
+        for index, physical in enumerate(instance.physical_devices()):
+            capabilities = read_capabilities(instance.functions, physical, instance.version)
+            devices.append(dataclasses.asdict(DeviceInfo.of(str(path), name, index, capabilities)))
     except VkgroupError as error:
         return report | {"status": "instance", "message": str(error)}
     if not devices:
@@ -49,29 +53,6 @@ def inspect(path: Path, name: str) -> dict[str, Any]:
             "message": "the driver loads, but finds no device of its own",
         }
     return report | {"devices": devices}
-
-
-def _library_problem(library: str) -> tuple[str, str] | None:
-    """Load the library as the Vulkan loader would, to learn the dynamic linker's own reason."""
-    try:
-        loaded = ctypes.CDLL(library)
-    except OSError as error:
-        return "library", f"the library {library} does not load: {error}"
-    if not any(hasattr(loaded, entry) for entry in _ENTRIES):
-        return (
-            "not_a_driver",
-            f"the library {library} loads, but is no Vulkan driver (it lacks {_ENTRIES[0]})",
-        )
-    return None
-
-
-def _devices(path: Path, name: str) -> list[dict[str, Any]]:
-    instance = Instance(path, validate=False)
-    infos = []
-    for index, physical in enumerate(instance.physical_devices()):
-        capabilities = read_capabilities(instance.functions, physical, instance.version)
-        infos.append(dataclasses.asdict(DeviceInfo.of(str(path), name, index, capabilities)))
-    return infos
 
 
 def main() -> None:

@@ -1,33 +1,24 @@
-"""Vulkan instances: one for each driver and process, each seeing that driver alone."""
+"""Vulkan instances, one for each driver and process, and Khronos' validation layer."""
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from vkgroup.device import validation, vk
-from vkgroup.device.loader import missing_companions, preload
-from vkgroup.errors import NoDevice
+from vkgroup import drivers
+from vkgroup.device import vk
+from vkgroup.device.manifests import missing_companions, preload
+from vkgroup.errors import NoDevice, Unsupported, ValidationError
 
 _PORTABILITY = "VK_KHR_portability_enumeration"
 _PORTABILITY_FLAG = 0x1
+_LAYER, _DEBUG_EXTENSION = "VK_LAYER_KHRONOS_validation", "VK_EXT_debug_utils"
 _lock = threading.RLock()
 _instances: dict[tuple[int, str, bool], Instance] = {}
-
-
-def _hint(code: int) -> str:
-    """Say what a driver probably lacks: NVIDIA's refuses a host without libEGL, and does not say so."""
-    missing = missing_companions() if code == vk.VK_ERROR_INCOMPATIBLE_DRIVER else []
-    if not missing:
-        return ""
-    return (
-        f" (this host has no {' and no '.join(missing)}, which NVIDIA's driver needs: install libglvnd;"
-        " Debian and Ubuntu: libegl1; a bundle of vkgroup has them too)"
-    )
 
 
 class Instance:
@@ -44,10 +35,13 @@ class Instance:
 
     def __init__(self, manifest: Path, *, validate: bool) -> None:
         self.manifest = manifest
-        self.messages = validation.Messages() if validate else None
+        self.messages = Messages() if validate else None
         vk.load()
         preload(manifest)
-        with _only_driver(manifest):
+        # The loader reads the variables whenever an instance is created; it then sees only this driver.
+        file = str(manifest)
+        variables = {"VK_DRIVER_FILES": file, "VK_ICD_FILENAMES": file, "VK_ADD_DRIVER_FILES": None}
+        with _lock, _environment(variables):
             self.version = _loader_version()
             self.handle = self._create()
         self.functions = vk.instance_functions(self.handle)
@@ -57,21 +51,32 @@ class Instance:
     def _create(self) -> Any:
         """Create the instance, with a layer folder of a fetched driver where the system has no layer."""
         loader = vk.instance_functions()
-        if self.messages is None or validation.has_layer(loader):
+        if self.messages is None or has_layer(loader):
             return self._create_now(loader)
-        for folder in validation.layer_folders():
-            with _environment({"VK_LAYER_PATH": str(folder)}):
-                if validation.has_layer(loader):
-                    return self._create_now(loader)
-        raise validation.missing_layer()
+        for driver in drivers.installed():
+            if driver.layers is not None:
+                with _environment({"VK_LAYER_PATH": str(driver.layers)}):
+                    if has_layer(loader):
+                        return self._create_now(loader)
+        raise Unsupported(
+            f"Validation was asked for, but the layer {_LAYER} was not found. Install it (Debian and Ubuntu:"
+            " vulkan-validationlayers), fetch a driver that brings it (`vkgroup drivers fetch swiftshader`),"
+            " or unset VKGROUP_VALIDATION.",
+            [_LAYER],
+        )
 
     def _create_now(self, loader: vk.Functions) -> Any:
-        available = _instance_extensions(loader)
-        extensions = [_PORTABILITY] if _PORTABILITY in available else []
+        available = vk.enumerate_all(
+            "VkExtensionProperties",
+            lambda count, items: loader.vkEnumerateInstanceExtensionProperties(vk.NULL, count, items),
+            "listing instance extensions",
+        )
+        portable = any(vk.string(item.extensionName) == _PORTABILITY for item in available)
+        extensions = [_PORTABILITY] if portable else []
         layers = []
         if self.messages is not None:
-            extensions.append(validation.EXTENSION)
-            layers.append(validation.LAYER)
+            extensions.append(_DEBUG_EXTENSION)
+            layers.append(_LAYER)
         application = vk.new(
             "VkApplicationInfo",
             pApplicationName="vkgroup",
@@ -80,7 +85,7 @@ class Instance:
         )
         info = vk.new(
             "VkInstanceCreateInfo",
-            flags=_PORTABILITY_FLAG if _PORTABILITY in extensions else 0,
+            flags=_PORTABILITY_FLAG if portable else 0,
             pApplicationInfo=application,
             enabledLayerCount=len(layers),
             ppEnabledLayerNames=layers,
@@ -91,7 +96,14 @@ class Instance:
             info.pNext = vk.ffi.cast("void *", self.messages.create_info)
         instance = vk.ffi.new("VkInstance *")
         code = loader.vkCreateInstance(info, vk.NULL, instance)
-        vk.check(code, f"vkCreateInstance with the driver {self.manifest}{_hint(code)}")
+        hint = ""
+        if code == vk.VK_ERROR_INCOMPATIBLE_DRIVER and (missing := missing_companions()):
+            # NVIDIA's driver refuses a host without libEGL, and does not say so.
+            hint = (
+                f" (this host has no {' and no '.join(missing)}, which NVIDIA's driver needs: install"
+                " libglvnd; Debian and Ubuntu: libegl1; a bundle of vkgroup has them too)"
+            )
+        vk.check(code, f"vkCreateInstance with the driver {self.manifest}{hint}")
         return instance[0]
 
     def physical_devices(self) -> list[Any]:
@@ -103,22 +115,8 @@ class Instance:
         )
         return list(devices)
 
-    def physical_device(self, index: int) -> Any:
-        """Return the driver's device of that index; `NoDevice` where it has fewer."""
-        devices = self.physical_devices()
-        if index >= len(devices):
-            raise NoDevice(
-                f"The driver {self.manifest} has {len(devices)} devices; number {index} was asked for."
-            )
-        return devices[index]
-
     def raise_validation_errors(self, cause: Exception | None = None) -> None:
-        """Raise what the validation layer has reported since the last call, if anything.
-
-        Parameters
-        ----------
-        cause : the error that would be raised otherwise; what the layer says explains it.
-        """
+        """Raise what the validation layer has reported since the last call, which explains `cause`."""
         if self.messages is not None:
             self.messages.raise_errors(cause)
 
@@ -132,14 +130,9 @@ class Instance:
 def shared_instance(manifest: Path, *, validate: bool) -> Instance:
     """Return this process's instance of a driver, made when first asked for.
 
-    Drivers stay loaded until the process ends: loading one takes long, and some do not survive being
-    unloaded and loaded again.
-
-    Raises
-    ------
-    NoDevice
-        The driver does not load; or this process was forked from one that had loaded it, whose threads are
-        not here.
+    Drivers stay loaded until the process ends: loading one takes long, and some do not survive being unloaded
+    and loaded again. Raises `NoDevice` where the driver does not load, or a forked process inherited it
+    without its threads.
     """
     key = (os.getpid(), str(manifest), validate)
     with _lock:
@@ -181,15 +174,6 @@ def _set(name: str, value: str | None) -> None:
         os.environ[name] = value
 
 
-@contextmanager
-def _only_driver(manifest: Path) -> Iterator[None]:
-    """Let the loader see one driver; it reads the variables whenever an instance is created."""
-    file = str(manifest)
-    variables = {"VK_DRIVER_FILES": file, "VK_ICD_FILENAMES": file, "VK_ADD_DRIVER_FILES": None}
-    with _lock, _environment(variables):
-        yield
-
-
 def _loader_version() -> tuple[int, int, int]:
     """Return the version to ask an instance for: the loader's, up to the newest that vkgroup knows."""
     loader = vk.instance_functions()
@@ -201,10 +185,57 @@ def _loader_version() -> tuple[int, int, int]:
     return (major, minor, 0)
 
 
-def _instance_extensions(loader: vk.Functions) -> set[str]:
-    extensions = vk.enumerate_all(
-        "VkExtensionProperties",
-        lambda count, items: loader.vkEnumerateInstanceExtensionProperties(vk.NULL, count, items),
-        "listing instance extensions",
+def validation_wanted(asked: bool | None) -> bool:
+    """Whether validation is on: as asked, else as `VKGROUP_VALIDATION` says."""
+    if asked is not None:
+        return asked
+    return os.environ.get("VKGROUP_VALIDATION", "0").lower() not in ("", "0", "false", "no", "off")
+
+
+def has_layer(functions: vk.Functions) -> bool:
+    """Whether the loader finds the layer in the environment as it is now."""
+    layers = vk.enumerate_all(
+        "VkLayerProperties",
+        lambda count, items: functions.vkEnumerateInstanceLayerProperties(count, items),
+        "listing layers",
     )
-    return {vk.string(item.extensionName) for item in extensions}
+    return any(vk.string(layer.layerName) == _LAYER for layer in layers)
+
+
+class Messages:
+    """Collects the reports of the validation layer, which may call from any thread."""
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+        self._lock = threading.Lock()
+        self._callback = vk.ffi.callback("PFN_vkDebugUtilsMessengerCallbackEXT", self._receive)
+        self.create_info = vk.new(
+            "VkDebugUtilsMessengerCreateInfoEXT",
+            messageSeverity=vk.VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT,
+            messageType=vk.VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT,
+            pfnUserCallback=self._callback,
+        )
+
+    def _receive(self, severity: int, kind: int, data: Any, user: Any) -> int:
+        text = vk.string(data.pMessage) if data.pMessage else "an error without a message"
+        with self._lock:
+            self._texts.append(text)
+        return 0
+
+    def attach(self, functions: vk.Functions, instance: Any) -> None:
+        """Start listening to an instance; `detach` stops."""
+        messenger = vk.ffi.new("VkDebugUtilsMessengerEXT *")
+        code = functions.vkCreateDebugUtilsMessengerEXT(instance, self.create_info, vk.NULL, messenger)
+        vk.check(code, "listening to the validation layer")
+        destroy = functions.vkDestroyDebugUtilsMessengerEXT
+        self.detach: Callable[[], None] = lambda: destroy(instance, messenger[0], vk.NULL)
+
+    def raise_errors(self, cause: Exception | None = None) -> None:
+        """Raise what has been reported since the last call, if anything."""
+        if not self._texts:
+            return
+        with self._lock:
+            texts, self._texts = self._texts, []
+        raise ValidationError(
+            "The validation layer reported:\n" + "\n".join(texts), "VK_ERROR_VALIDATION_FAILED_EXT"
+        ) from cause

@@ -14,6 +14,8 @@ from vkgroup.spirv import EntryPoint, Reflection, StageVariable, Value
 _WORKGROUPS = {stage: stage.capitalize() for stage in WORKGROUP_STAGES}
 """Stages with workgroups, and how Vulkan's names of limits spell them."""
 
+_PER_VERTEX = frozenset({"Position", "PointSize", "ClipDistance", "CullDistance"})
+
 
 def exceeded(
     reflection: Reflection,
@@ -21,14 +23,7 @@ def exceeded(
     specialization: Mapping[int, Value],
     capabilities: Capabilities,
 ) -> list[str]:
-    """List the device limits that a module goes over, each with both numbers.
-
-    Parameters
-    ----------
-    reflection, entry : the module's, and the entry point to be run.
-    specialization : values by specialization id.
-    capabilities : the device's.
-    """
+    """List the device limits that an entry point with these constants goes over, with both numbers."""
     limits = capabilities.limits
     over = _local_size(entry, specialization, capabilities)
     shared = reflection.shared_memory(specialization)
@@ -47,6 +42,10 @@ def exceeded(
     for kinds, names in DESCRIPTOR_LIMITS.items():
         count = sum(counts[kind] for kind in kinds)
         over += [_text(name, count, limits) for name in names if count > limits.get(name, count)]
+    # Drivers crash where some of the limits on inputs and outputs are exceeded.
+    needs = {name: need_of(entry) for name, need_of in _INTERFACES.get(entry.stage, {}).items()}
+    needs["maxRayHitAttributeSize"] = reflection.rays.attribute_size
+    over += [_text(name, need, limits) for name, need in needs.items() if need > limits.get(name, need)]
     return over
 
 
@@ -68,24 +67,6 @@ def _local_size(
     if invocations > limits.get(f"{prefix}Invocations", invocations):
         over.append(_text(f"{prefix}Invocations", invocations, limits))
     return over
-
-
-def interface_exceeded(entry: EntryPoint, capabilities: Capabilities) -> list[str]:
-    """List the device limits that the inputs and outputs of a shader go over.
-
-    Drivers crash where some of them are exceeded. A limit that a device does not declare is not checked.
-
-    Parameters
-    ----------
-    entry : the shader.
-    capabilities : the device's.
-    """
-    limits, needs_of = capabilities.limits, _INTERFACES.get(entry.stage)
-    needs = {} if needs_of is None else needs_of(entry)
-    return [_text(name, need, limits) for name, need in needs.items() if need > limits.get(name, need)]
-
-
-_PER_VERTEX = frozenset({"Position", "PointSize", "ClipDistance", "CullDistance"})
 
 
 def _locations(variables: Iterable[StageVariable]) -> int:
@@ -112,75 +93,45 @@ def _given(entry: EntryPoint) -> int:
     return _by_vertex(entry.variables.outputs, entry.variables.output_built_ins)
 
 
-def _mode(entry: EntryPoint, name: str, default: int = 0) -> int:
-    return entry.execution_modes.get(name, (default,))[0]
+def _mode(name: str, default: int = 0) -> Callable[[EntryPoint], int]:
+    return lambda entry: entry.execution_modes.get(name, (default,))[0]
 
 
-def _vertex_needs(entry: EntryPoint) -> dict[str, int]:
-    return {
-        "maxVertexInputAttributes": _locations(entry.variables.inputs),
-        "maxVertexOutputComponents": _given(entry),
-    }
-
-
-def _control_needs(entry: EntryPoint) -> dict[str, int]:
-    patch = _components(item for item in entry.variables.outputs if item.auxiliary == "patch")
-    return {
-        "maxTessellationControlPerVertexInputComponents": _taken(entry),
-        "maxTessellationControlPerVertexOutputComponents": _given(entry),
-        "maxTessellationControlPerPatchOutputComponents": patch,
-        "maxTessellationPatchSize": _mode(entry, "OutputVertices"),
-    }
-
-
-def _evaluation_needs(entry: EntryPoint) -> dict[str, int]:
-    return {
-        "maxTessellationEvaluationInputComponents": _taken(entry),
-        "maxTessellationEvaluationOutputComponents": _given(entry),
-    }
-
-
-def _geometry_needs(entry: EntryPoint) -> dict[str, int]:
-    vertices = _mode(entry, "OutputVertices")
-    return {
-        "maxGeometryShaderInvocations": _mode(entry, "Invocations", 1),
-        "maxGeometryInputComponents": _taken(entry),
-        "maxGeometryOutputComponents": _given(entry),
-        "maxGeometryOutputVertices": vertices,
-        "maxGeometryTotalOutputComponents": vertices * _given(entry),
-    }
-
-
-def _mesh_needs(entry: EntryPoint) -> dict[str, int]:
-    return {
-        "maxMeshOutputVertices": _mode(entry, "OutputVertices"),
-        "maxMeshOutputPrimitives": _mode(entry, "OutputPrimitivesEXT"),
-        "maxMeshOutputComponents": _given(entry),
-    }
-
-
-def _fragment_needs(entry: EntryPoint) -> dict[str, int]:
-    return {
-        "maxFragmentInputComponents": _components(entry.variables.inputs),
-        "maxFragmentOutputAttachments": _locations(entry.variables.outputs),
-    }
-
-
-_INTERFACES: dict[str, Callable[[EntryPoint], dict[str, int]]] = {
-    "vertex": _vertex_needs,
-    "tessellation_control": _control_needs,
-    "tessellation_evaluation": _evaluation_needs,
-    "geometry": _geometry_needs,
-    "mesh": _mesh_needs,
-    "fragment": _fragment_needs,
+_INTERFACES: dict[str, dict[str, Callable[[EntryPoint], int]]] = {
+    "vertex": {
+        "maxVertexInputAttributes": lambda entry: _locations(entry.variables.inputs),
+        "maxVertexOutputComponents": _given,
+    },
+    "tessellation_control": {
+        "maxTessellationControlPerVertexInputComponents": _taken,
+        "maxTessellationControlPerVertexOutputComponents": _given,
+        "maxTessellationControlPerPatchOutputComponents": lambda entry: _components(
+            item for item in entry.variables.outputs if item.auxiliary == "patch"
+        ),
+        "maxTessellationPatchSize": _mode("OutputVertices"),
+    },
+    "tessellation_evaluation": {
+        "maxTessellationEvaluationInputComponents": _taken,
+        "maxTessellationEvaluationOutputComponents": _given,
+    },
+    "geometry": {
+        "maxGeometryShaderInvocations": _mode("Invocations", 1),
+        "maxGeometryInputComponents": _taken,
+        "maxGeometryOutputComponents": _given,
+        "maxGeometryOutputVertices": _mode("OutputVertices"),
+        "maxGeometryTotalOutputComponents": lambda entry: _mode("OutputVertices")(entry) * _given(entry),
+    },
+    "mesh": {
+        "maxMeshOutputVertices": _mode("OutputVertices"),
+        "maxMeshOutputPrimitives": _mode("OutputPrimitivesEXT"),
+        "maxMeshOutputComponents": _given,
+    },
+    "fragment": {
+        "maxFragmentInputComponents": lambda entry: _components(entry.variables.inputs),
+        "maxFragmentOutputAttachments": lambda entry: _locations(entry.variables.outputs),
+    },
 }
-"""Limits on the inputs and outputs of a stage, by Vulkan's names."""
-
-
-def ray_interface_exceeded(reflection: Reflection, capabilities: Capabilities) -> list[str]:
-    """List the device limit that the attribute of hits goes over."""
-    size, name = reflection.rays.attribute_size, "maxRayHitAttributeSize"
-    return [_text(name, size, capabilities.limits)] if size > capabilities.limits.get(name, size) else []
+"""Limits on the inputs and outputs of a stage by Vulkan's names, and how much of each a shader needs."""
 
 
 def require_buffer_size(nbytes: int, capabilities: Capabilities) -> None:
@@ -200,27 +151,21 @@ def _text(name: str, need: int, limits: Mapping[str, int]) -> str:
 def subgroup_size_problems(
     size: int | None,
     full: bool,
-    local_size: tuple[int, int, int],
+    local_size: tuple[int, int, int] | None,
     capabilities: Capabilities,
     *,
     varying: bool = False,
     stage: str = "compute",
 ) -> list[str]:
-    """List what stands against a required or varying subgroup size, or full subgroups, in workgroups.
+    """List what stands against a required or varying subgroup size, or full subgroups, of a stage.
 
+    Without workgroups its `local_size` is None. A required `size` of None requires none.
     VUID-VkPipelineShaderStageCreateInfo-pNext-02755 to 02759, and
     VUID-VkPipelineShaderStageRequiredSubgroupSizeCreateInfo-requiredSubgroupSize-02760 to 02762.
-
-    Parameters
-    ----------
-    size : the required subgroup size; None requires none.
-    full : whether full subgroups are demanded.
-    local_size : the workgroup's.
-    capabilities : the device's.
-    varying : whether the size may vary.
-    stage : the stage's name: one with workgroups.
     """
     control = capabilities.size_control
+    if local_size is None:
+        return _size_problems(size, stage, capabilities, varying)
     problems = []
     if full and not control.compute_full_subgroups:
         problems.append("computeFullSubgroups")
@@ -229,7 +174,7 @@ def subgroup_size_problems(
         problems.append(
             f"a local size in x that is a multiple of {width}, for full subgroups (it is {local_size[0]})"
         )
-    problems += stage_size_problems(size, stage, capabilities, varying=varying)
+    problems += _size_problems(size, stage, capabilities, varying)
     if size is None or not control.supported:
         return problems
     invocations = local_size[0] * local_size[1] * local_size[2]
@@ -241,18 +186,7 @@ def subgroup_size_problems(
     return problems
 
 
-def stage_size_problems(
-    size: int | None, stage: str, capabilities: Capabilities, *, varying: bool = False
-) -> list[str]:
-    """List what stands against requiring a subgroup size of a stage, or letting it vary.
-
-    Parameters
-    ----------
-    size : the required subgroup size; None requires none.
-    stage : the stage's name.
-    capabilities : the device's.
-    varying : whether the size may vary.
-    """
+def _size_problems(size: int | None, stage: str, capabilities: Capabilities, varying: bool) -> list[str]:
     control = capabilities.size_control
     if (varying or size is not None) and not control.supported:
         return ["subgroupSizeControl"]

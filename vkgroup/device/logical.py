@@ -13,16 +13,23 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.device import discovery, features, references, validation, vk
-from vkgroup.device.info import DeviceInfo
-from vkgroup.device.instance import Instance, destroy_instances, shared_instance
+from vkgroup.device import discovery, vk
+from vkgroup.device.capabilities import DeviceInfo
+from vkgroup.device.instance import Instance, destroy_instances, shared_instance, validation_wanted
 from vkgroup.device.memory import MemoryDevice
-from vkgroup.device.query import queue_family, read_capabilities
+from vkgroup.device.query import (
+    feature_struct,
+    queue_family,
+    read_capabilities,
+    usable_structs,
+    wanted_extensions,
+)
+from vkgroup.device.sharing import keep_until_exit
 from vkgroup.errors import DriverError, NoDevice, Unsupported, ValidationError
 from vkgroup.spec.features import NOT_ENABLED, ROBUSTNESS
 
 #: Open devices live until they are closed, at the latest when the process ends; those that were closed while
-#: arrays of other libraries viewed their memory (`vkgroup.device.references`) live until those are gone.
+#: arrays of other libraries viewed their memory (`vkgroup.device.sharing`) live until those are gone.
 _open: set[LogicalDevice] = set()
 _lending: set[LogicalDevice] = set()
 _abandoned: list[LogicalDevice] = []
@@ -40,19 +47,19 @@ if hasattr(os, "register_at_fork"):
 
 
 class LogicalDevice(MemoryDevice):
-    """A VkDevice with one queue.
+    """A VkDevice with one queue, and all known features of its capabilities except `NOT_ENABLED`.
 
-    The features in its capabilities that vkgroup knows are enabled, except
-    `vkgroup.spec.features.NOT_ENABLED`.
-
-    Attributes
-    ----------
-    idle_images : for `vkgroup.dispatch.vulkan.targets`; closed with the device.
-    read_samples : reads an image of several samples, which needs a compute shader; set by the layer above.
+    The layer above sets `read_samples`, which reads an image of several samples with a compute shader, and
+    keeps images for draws in `idle_images`.
     """
 
     def __init__(self, instance: Instance, index: int, icd: str, *, robust: bool = True) -> None:
-        physical = instance.physical_device(index)
+        devices = instance.physical_devices()
+        if index >= len(devices):
+            raise NoDevice(
+                f"The driver {instance.manifest} has {len(devices)} devices; number {index} was asked for."
+            )
+        physical = devices[index]
         declared = read_capabilities(instance.functions, physical, instance.version)
         super().__init__(
             instance, physical, DeviceInfo.of(str(instance.manifest), icd, index, declared), declared
@@ -65,7 +72,12 @@ class LogicalDevice(MemoryDevice):
         queue = vk.ffi.new("VkQueue *")
         self.functions.vkGetDeviceQueue(self.handle, family, 0, queue)
         self.queue = queue[0]
-        self.command_pool = self._make_pool(family)
+        info = vk.new(
+            "VkCommandPoolCreateInfo",
+            flags=vk.VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
+            queueFamilyIndex=family,
+        )
+        self.command_pool = self.create("CommandPool", info, "a command pool")
         self.memory = vk.ffi.new("VkPhysicalDeviceMemoryProperties *")
         instance.functions.vkGetPhysicalDeviceMemoryProperties(self.physical, self.memory)
         _open.add(self)
@@ -82,12 +94,12 @@ class LogicalDevice(MemoryDevice):
             raise Unsupported(
                 f"{capabilities.name} has Vulkan {version}; subgroups need 1.1.", ["apiVersion 1.1"]
             )
-        structs = features.usable_structs(capabilities.api_version[:2], capabilities.extensions)
-        self.enabled_extensions = features.wanted_extensions(structs, capabilities.extensions)
+        structs = usable_structs(capabilities.api_version[:2], capabilities.extensions)
+        self.enabled_extensions = wanted_extensions(structs, capabilities.extensions)
         self.enabled_features = capabilities.features - NOT_ENABLED
         if not robust:
             self.enabled_features -= ROBUSTNESS
-        self._structs = [features.make(struct) for struct in structs]
+        self._structs = [feature_struct(struct) for struct in structs]
 
     def _create(self) -> int:
         """Create the VkDevice with all wanted features; returns its queue family."""
@@ -122,17 +134,6 @@ class LogicalDevice(MemoryDevice):
         self.handle = handle[0]
         return family[0]
 
-    def _make_pool(self, family: int) -> Any:
-        pool = vk.ffi.new("VkCommandPool *")
-        info = vk.new(
-            "VkCommandPoolCreateInfo",
-            flags=vk.VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
-            queueFamilyIndex=family,
-        )
-        code = self.functions.vkCreateCommandPool(self.handle, info, vk.NULL, pool)
-        self.check(code, "creating a command pool")
-        return pool[0]
-
     def abandon(self, why: str) -> None:
         """Give the device up with work in flight; it stays until the process ends."""
         super().abandon(why)
@@ -155,10 +156,10 @@ class LogicalDevice(MemoryDevice):
         if self.usable:
             for parts in self.idle_commands:
                 parts.destroy(self)
-            self.functions.vkDestroyCommandPool(self.handle, self.command_pool, vk.NULL)
+            self.destroy("CommandPool", self.command_pool)
         self._leaving, self.handle = self.handle, None
         _open.discard(self)
-        if self._lent:
+        if self.lent:
             _lending.add(self)
         else:
             self._destroy()
@@ -173,30 +174,20 @@ def _close_all() -> None:
             device.close()
         except DriverError as error:
             print(f"vkgroup: while closing {device.capabilities.name}: {error}", file=sys.stderr)
-    references.keep_until_exit()
+    keep_until_exit()
     destroy_instances({device.instance for device in (*_abandoned, *_lending)})
 
 
 def open_device(
     choice: DeviceInfo | str | int | None = None, *, validate: bool | None = None, robust: bool = True
 ) -> LogicalDevice:
-    """Open a device.
+    """Open a device: a `DeviceInfo`, or a choice as for `select`.
 
-    Parameters
-    ----------
-    choice : a `DeviceInfo`, or a choice as for `select`.
-    validate : whether the Khronos validation layer watches; None asks `VKGROUP_VALIDATION`.
-    robust : whether the device keeps accesses inside their buffers (``robustBufferAccess`` and similar
-        features), where it can. Software drivers compile slower accesses then.
-
-    Raises
-    ------
-    NoDevice
-        Nothing fits the choice, or its driver gives no device.
-    Unsupported
-        The device has no Vulkan 1.1, or the validation layer is missing.
+    Where `validate` is None, `VKGROUP_VALIDATION` says whether the Khronos validation layer watches. A
+    `robust` device keeps accesses inside their buffers (``robustBufferAccess`` and similar features), where
+    it can; software drivers compile slower accesses then.
     """
-    watch = validation.wanted(validate)
+    watch = validation_wanted(validate)
     if isinstance(choice, DeviceInfo):
         instance = shared_instance(Path(choice.manifest), validate=watch)
         return LogicalDevice(instance, choice.index, choice.icd, robust=robust)

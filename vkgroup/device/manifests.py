@@ -1,7 +1,8 @@
-"""JSON manifests of Vulkan drivers (ICDs): search paths and content."""
+"""Vulkan loader, JSON manifests of drivers (ICDs), and libraries to load before a driver."""
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
 from dataclasses import dataclass, replace
@@ -10,11 +11,107 @@ from typing import Any
 
 import msgspec
 
-from vkgroup.device.loader import installed_drivers
+from vkgroup import drivers
+from vkgroup.errors import NoDevice
 from vkgroup.files import expanded
 
-_SUBFOLDER = Path("vulkan") / "icd.d"
+_SYSTEM_NAMES = {
+    "win32": ("vulkan-1.dll",),
+    "darwin": ("libvulkan.1.dylib", "libvulkan.dylib", "libMoltenVK.dylib"),
+}
+_SYSTEM_NAMES_ELSEWHERE = ("libvulkan.so.1", "libvulkan.so")
+
 _NO_LIBRARY = 'the file names no library ("ICD": {"library_path": …})'
+
+_SUBFOLDER = Path("vulkan") / "icd.d"
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A loader that may be used: a path or library name for the dynamic linker, and its origin in words."""
+
+    name: str
+    origin: str
+
+
+def candidates() -> list[Candidate]:
+    """List the loaders to try, best first: `VKGROUP_LOADER`, the system's, those in the user's cache."""
+    asked = os.environ.get("VKGROUP_LOADER")
+    if asked:
+        return [Candidate(asked, "VKGROUP_LOADER")]
+    names = _SYSTEM_NAMES.get(sys.platform, _SYSTEM_NAMES_ELSEWHERE)
+    candidates = [Candidate(name, "the system's libraries") for name in names]
+    bundled = drivers.kept_loader()
+    if bundled is not None:
+        candidates.append(Candidate(str(bundled), "a bundle"))
+    for driver in drivers.installed():
+        if driver.loader is not None and Path(driver.loader).is_file():
+            candidates.append(Candidate(str(driver.loader), f"the fetched driver {driver.name}"))
+    return candidates
+
+
+def find_loader() -> Candidate:
+    """Return the first loader that the dynamic linker can load; `NoDevice` with the reasons if none."""
+    reasons = []
+    for candidate in candidates():
+        try:
+            ctypes.CDLL(candidate.name)
+        except OSError as error:
+            reasons.append(f"  {candidate.name} (from {candidate.origin}): {error}")
+        else:
+            return candidate
+    raise NoDevice(
+        "No Vulkan loader could be loaded. Looked for:\n"
+        + "\n".join(reasons)
+        + "\nInstall one (Debian and Ubuntu: libvulkan1), fetch a software driver with its own loader"
+        " (`vkgroup drivers fetch swiftshader`), or name one in VKGROUP_LOADER."
+    )
+
+
+def preload(manifest: Path) -> None:
+    """Load the libraries that a driver needs, the host lacks, and the user's cache has.
+
+    Those of a fetched driver came with it; those of other drivers came with a bundle. Raises `NoDevice` where
+    one of them does not load.
+    """
+    for driver in drivers.installed():
+        if driver.icd.resolve() == manifest.resolve():
+            for library in driver.preload:
+                _load(library, driver.name)
+            return
+    for name in missing_companions():
+        bundled = drivers.kept_library(name)
+        if bundled is not None:
+            _load(bundled, manifest.name)
+
+
+def missing_companions() -> list[str]:
+    """List those of `vkgroup.drivers.COMPANIONS` that the dynamic linker does not find."""
+    missing = []
+    for name in drivers.COMPANIONS:
+        try:
+            ctypes.CDLL(name)
+        except OSError:
+            missing.append(name)
+    return missing
+
+
+def _load(library: Path, driver: str) -> None:
+    """Load a library unless the process has one of this name: a second copy of LLVM would abort it."""
+    if _is_loaded(library.name):
+        return
+    try:
+        ctypes.CDLL(str(library), ctypes.RTLD_GLOBAL)
+    except OSError as error:
+        raise NoDevice(f"The driver {driver} needs {library}, which does not load: {error}") from None
+
+
+def _is_loaded(name: str) -> bool:
+    try:
+        ctypes.CDLL(name, os.RTLD_NOLOAD)
+    except OSError:
+        return False
+    return True
 
 
 class _Icd(msgspec.Struct):
@@ -36,13 +133,11 @@ class Manifest:
 
     Attributes
     ----------
-    path : the file.
     name : the fetched driver's name (``"lavapipe-22.3.6"``), else the file's name without its ending.
     library : the driver's shared library as the dynamic linker takes it; empty where `problem` is set.
     problem : why the file names no driver; empty if it does.
     foreign : whether the library is for another word size than this process.
-    system : whether the file lies in a folder of the system (or in Windows' registry). Others were fetched by
-        vkgroup or named by an environment variable.
+    system : whether the file lies in a folder of the system (or in Windows' registry).
     """
 
     path: Path
@@ -65,7 +160,7 @@ def find_manifests() -> list[Manifest]:
         manifests.setdefault(_canonical(path), read_manifest(path))
     for path in [file for folder in _folders() for file in _json_files(folder)] + _registry_files():
         manifests.setdefault(_canonical(path), replace(read_manifest(path), system=True))
-    for driver in installed_drivers():
+    for driver in drivers.installed():
         manifests.setdefault(_canonical(driver.icd), read_manifest(driver.icd, driver.name))
     return [manifest for manifest in manifests.values() if not manifest.foreign]
 
@@ -85,14 +180,9 @@ def read_manifest(path: Path, name: str | None = None) -> Manifest:
     if not library:
         return Manifest(path, name, problem=_NO_LIBRARY)
     foreign = bits in ("32", "64") and bits != ("64" if sys.maxsize > 2**32 else "32")
-    return Manifest(path, name, _resolve(path, library), foreign=foreign)
-
-
-def _resolve(manifest: Path, library: str) -> str:
-    """Make a relative path absolute from the manifest's folder; a bare name is the linker's to find."""
-    if "/" not in library and "\\" not in library:
-        return library
-    return str(manifest.parent / library)
+    # A relative path starts from the manifest's folder; a bare name is the linker's to find.
+    is_path = "/" in library or "\\" in library
+    return Manifest(path, name, str(path.parent / library) if is_path else library, foreign=foreign)
 
 
 def _environment_files() -> list[Path]:
@@ -126,7 +216,7 @@ def _folders() -> list[Path]:
     ]
     if sys.platform == "darwin":
         bases.append("/opt/homebrew/share")
-    # A relative folder is none that the loader searches: what is left of ``~`` where there is no home.
+    # The loader searches no relative folders; ``~`` stays as it is where there is no home folder.
     return [Path(base) / _SUBFOLDER for base in dict.fromkeys(bases) if os.path.isabs(base)]
 
 

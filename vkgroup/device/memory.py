@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.device import references, vk
-from vkgroup.device.capabilities import Capabilities
+from vkgroup.closing import Closing
+from vkgroup.device import vk
+from vkgroup.device.capabilities import Capabilities, DeviceInfo
 from vkgroup.device.commands import Commands
 from vkgroup.device.core import DeviceCore
-from vkgroup.device.info import DeviceInfo
 from vkgroup.device.instance import Instance
 from vkgroup.device.limits import require_buffer_size
-from vkgroup.device.sharing import CudaSharing, SharedMemory, sharing_of, wait_for_cuda
+from vkgroup.device.sharing import CudaSharing, SharedMemory, reference_lock, sharing_of, wait_for_cuda
 from vkgroup.errors import DriverError, OutOfMemory, Unsupported
 
 Bytes = npt.NDArray[np.uint8]
@@ -27,20 +27,14 @@ STAGING_BYTES = 16 << 20
 TRANSFER_TIMEOUT = 60.0
 """Seconds that one piece of a transfer may take."""
 
-#: Buffers for arrays are kept in sizes of powers of two between these, so many of each.
+#: Pooled buffers have sizes of powers of two: the smallest and largest size, and how many of each are kept.
 _SMALLEST_POOLED, _LARGEST_POOLED, _MOST_IDLE = 1 << 12, 1 << 24, 8
 
 _DEVICE_LOCAL, _HOST_VISIBLE, _HOST_COHERENT, _HOST_CACHED = 1, 2, 4, 8
 
 
 def memory_type(device: MemoryDevice, allowed: int, required: int, preferred: int) -> int:
-    """Choose a memory type: one with all `required` flags and as many of the `preferred` as can be.
-
-    Raises
-    ------
-    OutOfMemory
-        No allowed type has the required flags.
-    """
+    """Return the memory type with all `required` and the most `preferred` flags, else `OutOfMemory`."""
     memory = device.memory
     best, best_score = -1, -1
     for index in range(memory.memoryTypeCount):
@@ -66,12 +60,7 @@ def allocate(
     addressable: bool = False,
     extra: Any = vk.NULL,
 ) -> Any:
-    """Allocate memory for an object with these VkMemoryRequirements; returns the VkDeviceMemory.
-
-    Parameters
-    ----------
-    extra : what else the allocation is told, as a chain of structs.
-    """
+    """Allocate memory for VkMemoryRequirements; `extra` is a chain of structs. Returns the VkDeviceMemory."""
     kind = memory_type(device, requirements.memoryTypeBits, required, preferred)
     heap = device.memory.memoryHeaps[device.memory.memoryTypes[kind].heapIndex].size
     if requirements.size > heap:
@@ -93,12 +82,7 @@ def allocate(
 
 
 class MemoryDevice(DeviceCore):
-    """A device with its buffers: those that are kept for reuse, those that are lent, and the staging buffer.
-
-    Attributes
-    ----------
-    memory : VkPhysicalDeviceMemoryProperties.
-    """
+    """A device with its buffers: those kept for reuse, those that are lent, and the staging buffer."""
 
     memory: Any
 
@@ -107,18 +91,14 @@ class MemoryDevice(DeviceCore):
     ) -> None:
         super().__init__(instance, physical, info, capabilities)
         self._idle_buffers: dict[tuple[int, bool], list[DeviceBuffer]] = {}
-        self._staging: Staging | None = None
-        self._lent: set[DeviceBuffer] = set()
+        # Closed buffers that keep their memory, and the VkDevice, until their last reference is gone.
+        self.lent: set[DeviceBuffer] = set()
         self._leaving: Any = None
 
     @cached_property
     def sharing(self) -> CudaSharing | None:
         """The memory that the device shares with CUDA; None where it cannot share any."""
         return sharing_of(self)
-
-    def lend(self, buffer: DeviceBuffer) -> None:
-        """Keep the memory of a closed buffer that is lent, and the VkDevice with it, until it is freed."""
-        self._lent.add(buffer)
 
     def free_memory(self, buffer: DeviceBuffer, handle: Any, memory: Any) -> None:
         """Destroy a buffer, and the device if it was closed and this is the last that it had lent."""
@@ -127,27 +107,21 @@ class MemoryDevice(DeviceCore):
             self.functions.vkDestroyBuffer(device, handle, vk.NULL)
             if memory is not None:
                 self.functions.vkFreeMemory(device, memory, vk.NULL)
-        self._lent.discard(buffer)
-        if self._leaving is not None and not self._lent:
+        self.lent.discard(buffer)
+        if self._leaving is not None and not self.lent:
             self._destroy()
 
     @abstractmethod
     def _destroy(self) -> None:
         """Destroy the VkDevice."""
 
+    @cached_property
     def staging(self) -> Staging:
-        """Return the buffer through which bytes come and go where memory is not mapped."""
-        if self._staging is None:
-            self._staging = Staging(self)
-        return self._staging
+        """The buffer through which bytes come and go where memory is not mapped."""
+        return Staging(self)
 
     def take_buffer(self, nbytes: int, *, shared: bool = False) -> DeviceBuffer:
-        """Return a buffer of at least `nbytes` for a short time; `give_buffer` takes it back.
-
-        Parameters
-        ----------
-        shared : whether CUDA is to see it too; `sharing` is not None.
-        """
+        """Return a buffer of at least `nbytes` for a short time; `give_buffer` takes it back."""
         size = max(_SMALLEST_POOLED, 1 << (nbytes - 1).bit_length())
         if size > _LARGEST_POOLED:
             return DeviceBuffer(self, nbytes, shared=shared)
@@ -163,20 +137,12 @@ class MemoryDevice(DeviceCore):
             idle.append(buffer)
 
 
-class DeviceBuffer:
+class DeviceBuffer(Closing):
     """A VkBuffer with its own memory.
 
     On a discrete GPU it lies in the GPU's memory, and bytes come and go through a staging buffer; on
-    integrated GPUs and software drivers it is mapped.
-
-    Parameters
-    ----------
-    device : an open device.
-    nbytes : its size; at least 1.
-    host : keep it in the host's memory, mapped, on a discrete GPU too.
-    addressable : whether shaders may reach it by its address; the feature bufferDeviceAddress is enabled.
-    shared : whether CUDA is to see it too; the device's `sharing` is not None.
-    usage : VkBufferUsageFlags beside those that every buffer has.
+    integrated GPUs, on software drivers and with `host` it is mapped. Shaders may reach an `addressable` one
+    by its address (bufferDeviceAddress). `usage` has VkBufferUsageFlags beside those that every buffer has.
 
     Attributes
     ----------
@@ -184,13 +150,6 @@ class DeviceBuffer:
     mapped : the bytes, where the host sees them.
     shared : the memory as CUDA sees it; None where it does not.
     references : how many arrays of other libraries view the memory; it is freed after the last of them.
-
-    Raises
-    ------
-    Unsupported
-        It is larger than the device's limit on buffers.
-    OutOfMemory
-        There is no memory for it.
     """
 
     def __init__(
@@ -214,6 +173,7 @@ class DeviceBuffer:
         device.require_open()
         require_buffer_size(nbytes, device.capabilities)
         device.register(self)
+        self._holding = True
         if shared:
             assert device.sharing is not None
             self.shared = SharedMemory(self, device.sharing)
@@ -225,17 +185,15 @@ class DeviceBuffer:
 
     def _create(self, host: bool, addressable: bool, usage: int) -> None:
         device, functions, shared = self.device, self.device.functions, self.shared
-        address_use = vk.VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT if addressable else 0
-        condition_use = 0
+        if addressable:
+            usage |= vk.VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT
         if "conditionalRendering" in device.enabled_features:
-            condition_use = vk.VK_BUFFER_USAGE_CONDITIONAL_RENDERING_BIT_EXT
+            usage |= vk.VK_BUFFER_USAGE_CONDITIONAL_RENDERING_BIT_EXT
         info = vk.new(
             "VkBufferCreateInfo",
             pNext=vk.NULL if shared is None else shared.external,
             size=self.nbytes,
             usage=usage
-            | address_use
-            | condition_use
             | vk.VK_BUFFER_USAGE_STORAGE_BUFFER_BIT
             | vk.VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT
             | vk.VK_BUFFER_USAGE_INDIRECT_BUFFER_BIT
@@ -246,10 +204,8 @@ class DeviceBuffer:
             | vk.VK_BUFFER_USAGE_TRANSFER_SRC_BIT
             | vk.VK_BUFFER_USAGE_TRANSFER_DST_BIT,
         )
-        handle = vk.ffi.new("VkBuffer *")
         what = f"a buffer of {self.nbytes} bytes"
-        device.check(functions.vkCreateBuffer(device.handle, info, vk.NULL, handle), f"creating {what}")
-        self.handle = handle[0]
+        self.handle = device.create("Buffer", info, what)
         requirements = vk.ffi.new("VkMemoryRequirements *")
         functions.vkGetBufferMemoryRequirements(device.handle, self.handle, requirements)
         mapped = host or device.capabilities.type != "discrete_gpu"
@@ -286,7 +242,7 @@ class DeviceBuffer:
             self._wait()
             self.mapped[offset : offset + data.size] = data
             return
-        staging = self.device.staging()
+        staging = self.device.staging
         for start in range(0, data.size, STAGING_BYTES):
             piece = data[start : start + STAGING_BYTES]
             staging.bytes[: piece.size] = piece
@@ -299,7 +255,7 @@ class DeviceBuffer:
             self._wait()
             return self.mapped[offset : offset + nbytes].copy()
         result = np.empty(nbytes, np.uint8)
-        staging = self.device.staging()
+        staging = self.device.staging
         for start in range(0, nbytes, STAGING_BYTES):
             count = min(STAGING_BYTES, nbytes - start)
             staging.copy(self, offset + start, staging.buffer, 0, count)
@@ -322,28 +278,24 @@ class DeviceBuffer:
         self.device.forget(self)
         if self.shared is not None:
             self.shared.free_commands()
-        with references.lock:
+        with reference_lock:
             self._lent = (self.handle, self.memory)
             self.handle = self.memory = self.mapped = None
             lent = self.references > 0
             if lent:
-                self.device.lend(self)
+                self.device.lent.add(self)
         if not lent:
             self.free_unreferenced()
 
     def free_unreferenced(self) -> None:
         """Free the memory, if the buffer was closed."""
-        with references.lock:
+        with reference_lock:
             lent, self._lent = self._lent, None
         if lent is None:
             return
         if self.shared is not None:
             self.shared.unmap()
         self.device.free_memory(self, *lent)
-
-    def __del__(self) -> None:
-        if getattr(self, "handle", None) is not None:
-            self.close()
 
 
 class Staging:

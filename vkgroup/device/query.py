@@ -1,10 +1,11 @@
-"""Reading the capability model from a physical device."""
+"""Reading the capability model and the feature structs of a physical device."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from vkgroup.device import features, vk
+from vkgroup.device import vk
 from vkgroup.device.capabilities import (
     Capabilities,
     CooperativeMatrix,
@@ -14,6 +15,7 @@ from vkgroup.device.capabilities import (
     Timestamps,
 )
 from vkgroup.spec.categories import OPERATION_BITS
+from vkgroup.spec.features import EXTENSIONS, STRUCTS, FeatureStruct, Version
 from vkgroup.spec.limits import LIMIT_STRUCTS, PROPERTY_STRUCTS
 from vkgroup.spec.stages import STAGE_BITS
 
@@ -26,23 +28,8 @@ def names_of(flags: int, bits: dict[str, int]) -> tuple[str, ...]:
     return tuple(name for name, bit in bits.items() if flags & bit)
 
 
-def device_extensions(functions: vk.Functions, physical: Any) -> dict[str, int]:
-    """List a physical device's extensions by name, with their versions."""
-    extensions = vk.enumerate_all(
-        "VkExtensionProperties",
-        lambda count, items: functions.vkEnumerateDeviceExtensionProperties(physical, vk.NULL, count, items),
-        "listing device extensions",
-    )
-    return {vk.string(item.extensionName): int(item.specVersion) for item in extensions}
-
-
 def queue_family(functions: vk.Functions, physical: Any) -> tuple[int, int] | None:
-    """Choose the queue family to work on: one with graphics and compute if there is one, else compute.
-
-    Returns
-    -------
-    Its index and its timestampValidBits; None where the device cannot compute.
-    """
+    """Return index and timestampValidBits of a queue family with compute, and graphics if there is one."""
     families = vk.enumerate_all(
         "VkQueueFamilyProperties",
         lambda count, items: functions.vkGetPhysicalDeviceQueueFamilyProperties(physical, count, items),
@@ -54,33 +41,29 @@ def queue_family(functions: vk.Functions, physical: Any) -> tuple[int, int] | No
     return (able[0][0], int(able[0][1].timestampValidBits)) if able else None
 
 
-def core_properties(functions: vk.Functions, physical: Any) -> Any:
-    """Return a device's `VkPhysicalDeviceProperties` as a pointer."""
-    properties = vk.ffi.new("VkPhysicalDeviceProperties *")
-    functions.vkGetPhysicalDeviceProperties(physical, properties)
-    return properties
-
-
 def read_capabilities(functions: vk.Functions, physical: Any, limit: tuple[int, int, int]) -> Capabilities:
-    """Read everything that the model holds.
-
-    Parameters
-    ----------
-    functions : of the instance.
-    physical : the VkPhysicalDevice.
-    limit : the instance's Vulkan version; a device's newer core is out of reach.
-    """
-    core = core_properties(functions, physical)
+    """Read the capabilities of a VkPhysicalDevice, up to the Vulkan version `limit` of the instance."""
+    core = vk.ffi.new("VkPhysicalDeviceProperties *")
+    functions.vkGetPhysicalDeviceProperties(physical, core)
     declared = vk.version(core.apiVersion)
     version = declared if declared[:2] <= limit[:2] else limit
-    extensions = device_extensions(functions, physical)
+    items = vk.enumerate_all(
+        "VkExtensionProperties",
+        lambda count, items: functions.vkEnumerateDeviceExtensionProperties(physical, vk.NULL, count, items),
+        "listing device extensions",
+    )
+    extensions = {vk.string(item.extensionName): int(item.specVersion) for item in items}
     family = queue_family(functions, physical)
     properties = _read_properties(functions, physical, version, extensions) if version >= (1, 1) else {}
     flags = _read_features(functions, physical, version, extensions)
     driver = properties.get("VkPhysicalDeviceDriverProperties")
+    stated = driver.conformanceVersion if driver else None
+    conformance = (stated.major, stated.minor, stated.subminor, stated.patch) if stated else ()
     identity = properties.get("VkPhysicalDeviceIDProperties")
     builtins = properties.get("VkPhysicalDeviceShaderSMBuiltinsPropertiesNV")
     matrices = properties.get("VkPhysicalDeviceCooperativeMatrixPropertiesKHR")
+    memory = vk.ffi.new("VkPhysicalDeviceMemoryProperties *")
+    functions.vkGetPhysicalDeviceMemoryProperties(physical, memory)
     return Capabilities(
         name=vk.string(core.deviceName),
         type=_TYPES.get(core.deviceType, "other"),
@@ -91,7 +74,7 @@ def read_capabilities(functions: vk.Functions, physical: Any, limit: tuple[int, 
         vendor_id=int(core.vendorID),
         device_id=int(core.deviceID),
         uuid=bytes(identity.deviceUUID).hex() if identity else bytes(core.pipelineCacheUUID).hex(),
-        conformance_version=_conformance(driver),
+        conformance_version=".".join(map(str, conformance)) if any(conformance) else "",
         subgroup=_subgroup(properties.get("VkPhysicalDeviceSubgroupProperties")),
         size_control=_size_control(properties.get("VkPhysicalDeviceSubgroupSizeControlProperties"), flags),
         timestamps=Timestamps(family[1] if family else 0, float(core.limits.timestampPeriod)),
@@ -104,7 +87,10 @@ def read_capabilities(functions: vk.Functions, physical: Any, limit: tuple[int, 
         cooperative_matrix_stages=(
             names_of(matrices.cooperativeMatrixSupportedStages, STAGE_BITS) if matrices else ()
         ),
-        memory_heaps=_heaps(functions, physical),
+        memory_heaps=tuple(
+            (int(heap.size), names_of(heap.flags, _HEAP_FLAGS))
+            for heap in memory.memoryHeaps[0 : memory.memoryHeapCount]
+        ),
     )
 
 
@@ -131,7 +117,7 @@ def _read_features(
         core = vk.ffi.new("VkPhysicalDeviceFeatures *")
         functions.vkGetPhysicalDeviceFeatures(physical, core)
     else:
-        structs = [features.make(struct) for struct in features.usable_structs(version[:2], extensions)]
+        structs = [feature_struct(struct) for struct in usable_structs(version[:2], extensions)]
         head = vk.new("VkPhysicalDeviceFeatures2")
         vk.chain([head, *structs])
         functions.vkGetPhysicalDeviceFeatures2(physical, head)
@@ -139,14 +125,6 @@ def _read_features(
         names.update(*(struct.true() for struct in structs))
     names.update(name for name, _ in vk.ffi.typeof("VkPhysicalDeviceFeatures").fields if getattr(core, name))
     return frozenset(names)
-
-
-def _conformance(driver: Any) -> str:
-    if not driver:
-        return ""
-    stated = driver.conformanceVersion
-    parts = (stated.major, stated.minor, stated.subminor, stated.patch)
-    return ".".join(map(str, parts)) if any(parts) else ""
 
 
 def _subgroup(properties: Any) -> Subgroup:
@@ -246,10 +224,17 @@ def _enumerant(enumeration: str, value: int) -> str:
     return name.removesuffix("_KHR").removesuffix("_NV")
 
 
-def _heaps(functions: vk.Functions, physical: Any) -> tuple[tuple[int, tuple[str, ...]], ...]:
-    memory = vk.ffi.new("VkPhysicalDeviceMemoryProperties *")
-    functions.vkGetPhysicalDeviceMemoryProperties(physical, memory)
-    return tuple(
-        (int(memory.memoryHeaps[index].size), names_of(memory.memoryHeaps[index].flags, _HEAP_FLAGS))
-        for index in range(memory.memoryHeapCount)
-    )
+def feature_struct(struct: FeatureStruct) -> vk.BoolStruct:
+    """Return an empty struct."""
+    return vk.BoolStruct(struct.name, struct.fields, struct.structure_type)
+
+
+def usable_structs(version: Version, extensions: Mapping[str, int]) -> list[FeatureStruct]:
+    """List the structs that a device takes."""
+    return [struct for struct in STRUCTS if struct.usable(version, extensions)]
+
+
+def wanted_extensions(structs: list[FeatureStruct], extensions: Mapping[str, int]) -> list[str]:
+    """List the device extensions to enable: each struct's, and the plain ones; only those it has."""
+    names = dict.fromkeys([struct.extension for struct in structs] + list(EXTENSIONS))
+    return sorted(name for name in names if name in extensions)

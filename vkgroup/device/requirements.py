@@ -1,19 +1,56 @@
-"""Requirements of a module that a device does not meet, by Vulkan's names."""
+"""Requirements of a module that a device does not meet, by Vulkan's names; NV_shader_thread_group."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from vkgroup.device.capabilities import Capabilities
-from vkgroup.device.thread_group import missing_for_thread_group
+from vkgroup.errors import Unsupported
 from vkgroup.spec.capabilities import CAPABILITIES, EXTENSIONS, FLOAT_MODES, MODES, SPIRV_VERSIONS
 from vkgroup.spec.categories import OPERATION_BITS, Category
+from vkgroup.spec.limits import LARGEST_WARP
 from vkgroup.spec.stages import QUAD_STAGES, STAGE_NAMES
 from vkgroup.spirv import EntryPoint, Module, Reflection, SubgroupUse
+from vkgroup.spirv.source_extensions import source_extensions
+
+EXTENSION = "GL_NV_shader_thread_group"
+"""The `OpSourceExtension` of a module that was compiled from a source with the extension."""
+
+_VARYING_SIZES_SINCE = (1, 6)
+
+#: Extensions that `vkgroup.spirv.lower_legacy` does without.
+_LOWERED = frozenset({"VK_EXT_shader_subgroup_ballot", "VK_EXT_shader_subgroup_vote"})
 
 #: Scope, value and delta; a cluster size comes after them.
 _ROTATE_OPERANDS = 3
 
-#: Extensions that `vkgroup.spirv.lower_legacy` does without.
-_LOWERED = frozenset({"VK_EXT_shader_subgroup_ballot", "VK_EXT_shader_subgroup_vote"})
+
+def thread_group_state(capabilities: Capabilities) -> Mapping[str, int | None]:
+    """Return WARP_SIZE_NV, WARPS_PER_SM_NV and SM_COUNT_NV ("New Implementation Dependent State") by name.
+
+    The last two are None without ``VK_NV_shader_sm_builtins``.
+    """
+    builtins = capabilities.sm_builtins
+    return {
+        "WARP_SIZE_NV": capabilities.subgroup.size,
+        "WARPS_PER_SM_NV": builtins.warps_per_sm if builtins else None,
+        "SM_COUNT_NV": builtins.sm_count if builtins else None,
+    }
+
+
+def missing_for_thread_group(
+    module: Module, capabilities: Capabilities, subgroup_size: int | None = None
+) -> list[str]:
+    """List the limit on warps that a module breaks at the required subgroup size (None: the device's)."""
+    size = subgroup_size
+    if size is None:
+        size = capabilities.subgroup.size
+        if module.version >= _VARYING_SIZES_SINCE:
+            # Vulkan 1.3, "Appendix A: SPIR-V 1.6": any size of the device may come without being asked for.
+            size = max(size, capabilities.size_control.max_size)
+    if size <= LARGEST_WARP or EXTENSION not in source_extensions(module):
+        return []
+    return [f"subgroups of at most {LARGEST_WARP} invocations, for {EXTENSION} (they may have {size})"]
 
 
 def missing(
@@ -22,23 +59,10 @@ def missing(
     entry_point: str | None = None,
     subgroup_size: int | None = None,
 ) -> list[str]:
-    """List what a module needs and a device does not declare, by Vulkan's names.
+    """List what a module needs and a device does not declare, by Vulkan's names; empty where it can run.
 
-    Parameters
-    ----------
-    module : the module.
-    capabilities : the device's.
-    entry_point : the entry point to be run; None takes the only one.
-    subgroup_size : the subgroup size that the pipeline requires; None where it takes the device's.
-
-    Returns
-    -------
-    One text for each missing feature, extension or version; empty if the device can run the module.
-
-    Raises
-    ------
-    InvalidModule
-        The module has no such entry point.
+    The entry point may be None where the module has only one; `InvalidModule` where it has none of that name.
+    The subgroup size is the one that the pipeline requires; None takes the device's.
     """
     reflection = module.reflection
     entry = reflection.entry_point(entry_point)
@@ -50,10 +74,18 @@ def missing(
     needs += _missing_for_entry(entry, reflection.capabilities, capabilities)
     for use in reflection.subgroup_uses:
         needs += _missing_for_use(use, capabilities)
-    needs += _missing_for_rotate(module, capabilities)
+    if "GroupNonUniformRotateKHR" in reflection.capabilities and any(
+        # Clustered rotation is an operand of the same instruction.
+        instruction.name == "OpGroupNonUniformRotateKHR" and len(instruction.operands) > _ROTATE_OPERANDS
+        for instruction in module.instructions
+    ):
+        needs += _unmet("clustered rotation", "shaderSubgroupRotateClustered", capabilities)
     needs += _missing_for_layouts(reflection, capabilities)
     needs += missing_for_thread_group(module, capabilities, subgroup_size)
-    needs += _missing_for_stores(reflection, entry, capabilities)
+    # VUID-RuntimeSpirv-NonWritable-06340, 06341
+    stage = STAGE_NAMES.get(entry.stage)
+    if stage and stage.store_feature and any(binding.writable for binding in reflection.bindings):
+        needs += _unmet("stores", stage.store_feature, capabilities)
     return list(dict.fromkeys(needs))
 
 
@@ -65,6 +97,12 @@ def advice(lacking: list[str]) -> str:
         " Compile with --lower-legacy (in Python: lower_legacy=True, or vkgroup.spirv.lower_legacy(module)) "
         "to use the group instructions of SPIR-V 1.3 in place of the extension's."
     )
+
+
+def require(capabilities: Capabilities, lacking: list[str]) -> None:
+    """Raise `Unsupported` where something is lacking."""
+    if lacking:
+        raise Unsupported(f"{capabilities.name} lacks: {'; '.join(lacking)}.{advice(lacking)}", lacking)
 
 
 def _missing_version(version: tuple[int, int], capabilities: Capabilities) -> list[str]:
@@ -85,7 +123,9 @@ def _unmet(what: str, needs: str | None, capabilities: Capabilities) -> list[str
         return [f"{what}, which no Vulkan feature known here enables"]
     if not needs or any(_has(need, capabilities) for need in needs.split("|")):
         return []
-    return [" or ".join(_spell(need) for need in needs.split("|"))]
+    features = {category.declared: category.feature for category in Category}
+    words = [f"Vulkan {need}" if need[0].isdigit() else features.get(need, need) for need in needs.split("|")]
+    return [" or ".join(words)]
 
 
 def _has(need: str, capabilities: Capabilities) -> bool:
@@ -97,12 +137,6 @@ def _has(need: str, capabilities: Capabilities) -> bool:
     if need in OPERATION_BITS:
         return need in capabilities.subgroup.supported_operations
     return need in capabilities.features
-
-
-def _spell(need: str) -> str:
-    if need[0].isdigit():
-        return f"Vulkan {need}"
-    return next((category.feature for category in Category if category.declared == need), need)
 
 
 def _missing_for_entry(entry: EntryPoint, declared: frozenset[str], capabilities: Capabilities) -> list[str]:
@@ -135,17 +169,6 @@ def _missing_for_use(use: SubgroupUse, capabilities: Capabilities) -> list[str]:
     return needs
 
 
-def _missing_for_rotate(module: Module, capabilities: Capabilities) -> list[str]:
-    """Return the feature of clustered rotation, which is an operand of the same instruction."""
-    if "GroupNonUniformRotateKHR" not in module.reflection.capabilities:
-        return []
-    clustered = any(
-        instruction.name == "OpGroupNonUniformRotateKHR" and len(instruction.operands) > _ROTATE_OPERANDS
-        for instruction in module.instructions
-    )
-    return _unmet("clustered rotation", "shaderSubgroupRotateClustered" if clustered else "", capabilities)
-
-
 def _missing_for_layouts(reflection: Reflection, capabilities: Capabilities) -> list[str]:
     """Return the requirements of the layouts of blocks, which the validator does not check."""
     needs = []
@@ -157,11 +180,3 @@ def _missing_for_layouts(reflection: Reflection, capabilities: Capabilities) -> 
     if ("uniform_buffer", "std430") in layouts:
         needs += _unmet("std430 uniform block", "uniformBufferStandardLayout|scalarBlockLayout", capabilities)
     return needs
-
-
-def _missing_for_stores(reflection: Reflection, entry: EntryPoint, capabilities: Capabilities) -> list[str]:
-    """What memory that a stage may write needs (VUID-RuntimeSpirv-NonWritable-06340, 06341)."""
-    stage = STAGE_NAMES.get(entry.stage)
-    feature = stage.store_feature if stage else ""
-    writes = any(binding.writable for binding in reflection.bindings)
-    return [feature] if writes and feature and feature not in capabilities.features else []

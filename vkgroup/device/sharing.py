@@ -1,7 +1,8 @@
-"""Memory of a Vulkan device shared with CUDA: export, ownership transfers, lookup by address."""
+"""Memory shared with CUDA: export, ownership transfers, lookup by address, references."""
 
 from __future__ import annotations
 
+import threading
 from bisect import bisect_right, insort
 from collections.abc import Iterable
 from typing import Any, Protocol
@@ -9,34 +10,28 @@ from weakref import ref
 
 from vkgroup.device import cuda, vk
 from vkgroup.device.core import DeviceCore
-from vkgroup.device.cuda import CudaDevice, MappedMemory
+from vkgroup.device.cuda import CudaDevice
 from vkgroup.errors import Unsupported
 
 EXTENSION = "VK_KHR_external_memory_fd"
 _OPAQUE_FD = vk.ffi.integer_const("VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT")
 _QUEUE_FAMILY_EXTERNAL = 0xFFFFFFFE  # VK_QUEUE_FAMILY_EXTERNAL
 
+_process_ends = False
+
+#: Guards the counts of references, and the decision to free memory.
+reference_lock = threading.RLock()
+
 
 class Shareable(Protocol):
-    """A buffer whose memory CUDA may see too.
-
-    Attributes
-    ----------
-    nbytes : its size.
-    shared : its memory as CUDA sees it; None where it does not.
-    """
+    """A buffer of `nbytes` whose memory is `shared` with CUDA; None where CUDA does not see it."""
 
     nbytes: int
     shared: SharedMemory | None
 
 
 class CudaSharing:
-    """Memory that an open device shares with CUDA.
-
-    Attributes
-    ----------
-    cuda : the same GPU as CUDA sees it.
-    """
+    """The memory that an open device shares with `cuda`, the same GPU as CUDA sees it."""
 
     def __init__(self, device: DeviceCore, gpu: CudaDevice) -> None:
         self.device, self.cuda = device, gpu
@@ -81,41 +76,25 @@ def why_unshared(device: DeviceCore) -> str:
 
 
 class SharedMemory:
-    """The memory of one buffer, for CUDA.
+    """The memory of one buffer, for CUDA; `external` goes into the buffer's create info.
 
     Vulkan has every queue outside of it in the family VK_QUEUE_FAMILY_EXTERNAL, and a buffer of exclusive
-    sharing mode belongs to one family at a time (Vulkan 1.4 §7.7.4, "Queue Family Ownership Transfer"):
-    work that uses the buffer is submitted between `acquire` and `release`, so that it belongs to CUDA at all
-    other times.
-
-    Attributes
-    ----------
-    external : goes into the buffer's create info.
-    acquire, release : command buffers.
+    sharing mode belongs to one family at a time (Vulkan 1.4 §7.7.4, "Queue Family Ownership Transfer"): work
+    that uses the buffer is submitted between the command buffers `acquire` and `release`, so that it belongs
+    to CUDA at all other times.
     """
 
     def __init__(self, buffer: Shareable, sharing: CudaSharing) -> None:
         self._buffer, self._sharing = ref(buffer), sharing
         self._size = 0
         self._dedicated = False
-        self._mapped: MappedMemory | None = None
+        self._mapped: tuple[Any, int] | None = None
         self._memory: Any = None
         self._handles: Any = None
         self.external = vk.new("VkExternalMemoryBufferCreateInfo", handleTypes=_OPAQUE_FD)
 
     def allocation(self, handle: Any, usage: int, size: int) -> Any:
-        """Return what the allocation of the buffer's memory needs in its `pNext`.
-
-        Parameters
-        ----------
-        handle, usage : the VkBuffer, and what it is for.
-        size : of the allocation, in bytes.
-
-        Raises
-        ------
-        Unsupported
-            The device exports no memory of such buffers.
-        """
+        """Return the `pNext` chain for allocating exportable memory of `size` bytes for a VkBuffer."""
         device = self._sharing.device
         info = vk.new("VkPhysicalDeviceExternalBufferInfo", usage=usage, handleType=_OPAQUE_FD)
         properties = vk.new("VkExternalBufferProperties")
@@ -183,8 +162,8 @@ class SharedMemory:
             self._mapped = self._sharing.cuda.map(fd[0], self._size, dedicated=self._dedicated)
             buffer = self._buffer()
             assert buffer is not None
-            self._sharing.add(self._mapped.address, buffer)
-        return self._mapped.address
+            self._sharing.add(self._mapped[1], buffer)
+        return self._mapped[1]
 
     @property
     def mapped(self) -> bool:
@@ -200,19 +179,60 @@ class SharedMemory:
 
     def unmap(self) -> None:
         """Take the memory out of CUDA's reach, when what CUDA does with it has finished."""
-        if self._mapped is not None:
-            self._sharing.remove(self._mapped.address)
-            self._mapped.close()
-            self._mapped = None
+        mapped, self._mapped = self._mapped, None
+        if mapped is not None:
+            self._sharing.remove(mapped[1])
+            self.cuda.unmap(*mapped)
 
 
 def wait_for_cuda(memories: Iterable[SharedMemory]) -> None:
     """Wait until CUDA has finished everything that could use memories of one device.
 
-    An array's user may have any number of streams at work, and tells none of them to whom the memory belongs:
-    all of the context's are waited for.
+    The user of an array may have any number of streams at work, which vkgroup does not know; so it waits for
+    the whole context.
     """
     for memory in memories:
         if memory.mapped:
             memory.cuda.synchronize()
             return
+
+
+def keep_until_exit() -> None:
+    """Leave referenced memory allocated from now on: the process is ending, and frees everything."""
+    global _process_ends
+    _process_ends = True
+
+
+class Referenced(Protocol):
+    """Memory that counts the references to it."""
+
+    references: int
+
+    def free_unreferenced(self) -> None:
+        """Free the memory, if its buffer was closed while it was referenced."""
+
+
+class Reference:
+    """Keeps memory until it is released, or nothing refers to the reference any more.
+
+    Arrays of other libraries hold one each for the memory they view, and may release it in any thread.
+    """
+
+    def __init__(self, memory: Referenced) -> None:
+        self._memory: Referenced | None = memory
+        with reference_lock:
+            memory.references += 1
+
+    def release(self) -> None:
+        """Release the memory; doing so again is allowed."""
+        with reference_lock:
+            memory, self._memory = self._memory, None
+            if memory is None:
+                return
+            memory.references -= 1
+            last = memory.references == 0
+        if last and not _process_ends:
+            memory.free_unreferenced()
+
+    def __del__(self) -> None:
+        self.release()

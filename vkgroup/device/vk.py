@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from vkgroup.device.loader import find_loader
+from vkgroup.device.manifests import find_loader
 from vkgroup.errors import DeviceLost, DriverError, NoDevice, OutOfMemory
 
 API_VERSION_LIMIT = (1, 4)
@@ -132,19 +132,11 @@ def _fields(struct: str) -> dict[str, Any]:
 
 
 def new(struct: str, **values: Any) -> Any:
-    """Make a Vulkan struct with its `sType` set, and keep alive everything it points to.
+    """Return a new Vulkan struct, such as ``"VkBufferCreateInfo"``, as an owning cffi pointer.
 
-    Strings become ``char[]``, sequences become arrays (of pointers to chars, of handles, of structs),
-    and structs made here may be given where a pointer to, or a copy of, one is wanted.
-
-    Parameters
-    ----------
-    struct : the C name, such as ``"VkBufferCreateInfo"``.
-    **values : fields by their C names.
-
-    Returns
-    -------
-    The struct as an owning cffi pointer.
+    Its `sType` is set, and everything that it points to is kept alive. Strings become ``char[]``, sequences
+    become arrays (of pointers to chars, of handles, of structs), and structs made here may be given where a
+    pointer to, or a copy of, one is wanted.
     """
     result = ffi.new(struct + " *")
     fields = _fields(struct)
@@ -179,13 +171,7 @@ def _convert(kind: Any, value: Any, alive: list[Any]) -> Any:
 
 
 def array(item: Any, values: Sequence[Any]) -> Any:
-    """Make a C array from Python values, keeping alive what its items point to.
-
-    Parameters
-    ----------
-    item : the C type of one item, by name or as a cffi type.
-    values : its items.
-    """
+    """Make a C array of an item type (a name or a cffi type), keeping alive what its items point to."""
     kind = ffi.typeof(item) if isinstance(item, str) else item
     alive: list[Any] = []
     result = ffi.new(ffi.getctype(kind, "[]"), [_convert(kind, value, alive) for value in values])
@@ -197,13 +183,8 @@ def array(item: Any, values: Sequence[Any]) -> Any:
 class BoolStruct:
     """A struct of `{sType, pNext, VkBool32…}`, which is what every Vulkan feature struct is.
 
-    The layout is the same for all of them, so those newer than the package's headers work alike.
-
-    Parameters
-    ----------
-    name : the C name, for messages.
-    fields : the names of its VkBool32 members in order; None takes them from the headers.
-    structure_type : its VkStructureType; None takes it from the headers.
+    The layout is the same for all of them, so structs newer than the package's headers work alike; without
+    `fields` and `structure_type` these come from the headers.
     """
 
     def __init__(
@@ -262,14 +243,9 @@ def _result_names() -> dict[int, str]:
     return names
 
 
-def result_name(code: int) -> str:
-    """Name a VkResult."""
-    return _result_names().get(code, f"VkResult {code}")
-
-
 def failure(code: int, what: str) -> DriverError:
     """Make the error of a failed Vulkan call."""
-    name = result_name(code)
+    name = _result_names().get(code, f"VkResult {code}")
     if name in _OUT_OF_MEMORY:
         return OutOfMemory(
             f"Out of memory: {what} failed ({name}). Close buffers you no longer need, or use smaller ones.",

@@ -12,8 +12,9 @@ import numpy.typing as npt
 
 from vkgroup.closing import Closing
 from vkgroup.device.base import DeviceBase
-from vkgroup.dispatch.foreign import as_host
-from vkgroup.errors import DriverError, InvalidDispatch, Unsupported
+from vkgroup.device.requirements import require
+from vkgroup.dispatch.dlpack import as_host
+from vkgroup.errors import InvalidDispatch, Unsupported
 
 _MOST_INDEX = (1 << 24) - 1
 """Custom indices and offsets of instances have 24 bits (VkAccelerationStructureInstanceKHR)."""
@@ -123,7 +124,7 @@ class AccelerationStructure(Closing):
 
     Attributes
     ----------
-    device : what it was made from.
+    device : the device that it was made from.
     level : ``"bottom"``, of triangles or boxes, or ``"top"``, of instances of such.
     kinds : of a bottom level, ``"triangles"`` or ``"boxes"`` for each of its geometries.
     bottoms : of a top level, what it has instances of. They must stay open as long as rays are traced.
@@ -136,21 +137,27 @@ class AccelerationStructure(Closing):
         require_acceleration(device)
         device.require_open()
         geometries, instances = _sorted(parts)
-        _check(geometries, instances, device)
+        for instance in instances:
+            if instance.bottom.device is not device:
+                raise InvalidDispatch("An instance is of a bottom level of another device.")
+            if instance.bottom.closed:
+                raise InvalidDispatch("An instance is of a bottom level that is closed; make a new one.")
+        limits = device.capabilities.limits
+        needs = {
+            "maxGeometryCount": len(geometries),
+            "maxPrimitiveCount": sum(map(len, geometries)),
+            "maxInstanceCount": len(instances),
+        }
+        over = [(name, need) for name, need in needs.items() if need > limits[name]]
+        require(device.capabilities, [f"{name} of {need} (it is {limits[name]})" for name, need in over])
         self.level = "bottom" if geometries else "top"
         self.kinds = tuple(part.kind for part in geometries)
         self.bottoms = tuple(dict.fromkeys(instance.bottom for instance in instances))
         self.records: dict[tuple[int, tuple[str, ...]], int] = {}
         for number, instance in enumerate(instances):
             self.records.setdefault((int(instance.sbt_offset), instance.bottom.kinds), number)
-        device.register(self)
-        self._holding = True
-        try:
+        with device.making(self):
             self._create(geometries, instances)
-        except (DriverError, Unsupported):
-            self.close()
-            raise
-        device.raise_validation_errors()
 
     @abstractmethod
     def _create(self, geometries: tuple[Geometry, ...], instances: tuple[Instance, ...]) -> None:
@@ -194,19 +201,6 @@ def geometry_of(array: Any, what: str) -> Geometry:
     return Triangles(array) if shape[1:] == (3, 3) else Boxes(array)
 
 
-def check_bound_structure(structure: AccelerationStructure, device: DeviceBase, what: str) -> None:
-    """Refuse a structure that cannot be bound."""
-    if structure.device is not device:
-        raise InvalidDispatch(f"{what} is given a resource of another device.")
-    if structure.level != "top":
-        raise InvalidDispatch(
-            f"{what} takes a top level, device.acceleration_structure([Instance(bottom)]); a bottom level is"
-            " given."
-        )
-    if structure.closed:
-        raise InvalidDispatch(f"{what} is given a closed acceleration structure, or one of closed parts.")
-
-
 def _sorted(parts: Any) -> tuple[tuple[Geometry, ...], tuple[Instance, ...]]:
     """Tell geometries from instances."""
     single = isinstance(parts, Triangles | Boxes | Instance | AccelerationStructure)
@@ -223,25 +217,8 @@ def _sorted(parts: Any) -> tuple[tuple[Geometry, ...], tuple[Instance, ...]]:
     return (), tuple(part if isinstance(part, Instance) else Instance(part) for part in given)
 
 
-def _check(geometries: tuple[Geometry, ...], instances: tuple[Instance, ...], device: DeviceBase) -> None:
-    for instance in instances:
-        if instance.bottom.device is not device:
-            raise InvalidDispatch("An instance is of a bottom level of another device.")
-        if instance.bottom.closed:
-            raise InvalidDispatch("An instance is of a bottom level that is closed; make a new one.")
-    needs = {
-        "maxGeometryCount": len(geometries),
-        "maxPrimitiveCount": sum(map(len, geometries)),
-        "maxInstanceCount": len(instances),
-    }
-    limits = device.capabilities.limits
-    over = [f"{name} of {need} (it is {limits[name]})" for name, need in needs.items() if need > limits[name]]
-    if over:
-        raise Unsupported(f"{device.capabilities.name} lacks: {'; '.join(over)}.", over)
-
-
 def _array(given: Any, what: str) -> npt.NDArray[Any]:
-    """Return an array; one of no numbers for what is none."""
+    """Return a value as an array; an array of objects, which is refused later, if it is none."""
     try:
         return np.asarray(as_host(given, what))
     except ValueError:

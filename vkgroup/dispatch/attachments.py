@@ -1,4 +1,4 @@
-"""Color and depth attachments of a draw, from formats, arrays and images."""
+"""Color and depth attachments of a draw, and the images that they are drawn to."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.device.base import DeviceBase
-from vkgroup.dispatch.blocks import suggestion
+from vkgroup.device.requirements import require
 from vkgroup.dispatch.buffer import checked_array
-from vkgroup.dispatch.formats import named_format
-from vkgroup.dispatch.image import Image
+from vkgroup.dispatch.draw_state import DrawState
+from vkgroup.dispatch.image import Image, named_format
+from vkgroup.dispatch.vertices import MeshGroups, Vertices, by_location
 from vkgroup.errors import InvalidDispatch, Unsupported
 from vkgroup.formats import FORMATS, Format, fitting
-from vkgroup.spirv import ArrayType, EntryPoint, StageVariable
+from vkgroup.spirv import ArrayType, EntryPoint
 
 #: Components of the formats that attachments have, by those of an output.
 _FORMAT_COMPONENTS = {1: 1, 2: 2, 3: 4, 4: 4}
@@ -55,38 +56,17 @@ class _Output:
 def color_attachments(
     entry: EntryPoint, given: Mapping[Any, Any], size: tuple[int, int], device: DeviceBase
 ) -> tuple[Attachment, ...]:
-    """Find an attachment for each output of a fragment shader.
+    """Return an attachment for each output of a fragment shader, from what is `given` by name or location.
 
-    Parameters
-    ----------
-    entry : the fragment shader.
-    given : by the output's name or location: a format's name, an array of what is there before the draw, or
-        an `Image`. An output that is left out gets 32 bits a component.
-    size : width and height of the draw.
-    device : what it runs on.
-
-    Raises
-    ------
-    InvalidDispatch
-        There is no such output; format, shape, dtype or size does not fit.
-    Unsupported
-        An output is of no type that attachments have, or there are more than the device takes.
+    That is a format's name, an array with the contents before the draw, or an `Image`; an output that is left
+    out has 32 bits a component.
     """
     outputs = _outputs(entry)
-    chosen: dict[int, Any] = {}
-    for key, value in given.items():
-        matching = [item for item in outputs if key in (item.name, item.location)]
-        if not matching:
-            names = [item.name or str(item.location) for item in outputs]
-            raise InvalidDispatch(f"The fragment shader has no output {key!r}.{suggestion(key, names)}")
-        if matching[0].location in chosen:
-            raise InvalidDispatch(f"The fragment shader's output {matching[0].name!r} is given twice.")
-        chosen[matching[0].location] = value
+    chosen = by_location(given, outputs, "fragment shader", "output")
     most = device.capabilities.limits["maxColorAttachments"]
     needed = max((item.location + 1 for item in outputs), default=0)
     if needed > most:
-        lacking = f"maxColorAttachments of {needed} (it is {most})"
-        raise Unsupported(f"{device.capabilities.name} lacks: {lacking}.", [lacking])
+        require(device.capabilities, [f"maxColorAttachments of {needed} (it is {most})"])
     return tuple(_color(item, chosen.get(item.location), size, device) for item in outputs)
 
 
@@ -119,23 +99,20 @@ def _outputs(entry: EntryPoint) -> list[_Output]:
     for item in entry.variables.outputs:
         if item.index:
             raise Unsupported(f"The output {item.name!r} is for dual-source blending.", ["dualSrcBlend"])
+        scalar = item.scalar
+        if scalar is None or scalar.kind not in ("float", "int", "uint") or scalar.bits > 32:
+            raise Unsupported(
+                f"The output {item.name!r} is of no type that attachments have.", [str(item.type)]
+            )
         length = item.type.length if isinstance(item.type, ArrayType) else None
         for number in range(length or 1):
             name = item.name if length is None else f"{item.name}[{number}]"
-            output = _output(item, name, item.location + number)
-            other = outputs.get(output.location)
+            location, components = item.location + number, item.component + item.components
+            other = outputs.get(location)
             if other is not None:
-                most = max(output.components, other.components)
-                output = _Output(other.name, output.location, output.kind, most)
-            outputs[output.location] = output
+                name, components = other.name, max(components, other.components)
+            outputs[location] = _Output(name, location, scalar.kind, components)
     return [outputs[location] for location in sorted(outputs)]
-
-
-def _output(item: StageVariable, name: str, location: int) -> _Output:
-    scalar = item.scalar
-    if scalar is None or scalar.kind not in ("float", "int", "uint") or scalar.bits > 32:
-        raise Unsupported(f"The output {item.name!r} is of no type that attachments have.", [str(item.type)])
-    return _Output(name, location, scalar.kind, item.component + item.components)
 
 
 def _color(output: _Output, given: Any, size: tuple[int, int], device: DeviceBase) -> Attachment:
@@ -191,19 +168,7 @@ def check_size(attachment: Attachment, size: tuple[int, int], device: DeviceBase
 def check_attachments(
     attachments: Sequence[Attachment], bound: Iterable[Image], *, samples: int, resolve: bool
 ) -> None:
-    """Check that a draw can write to all of its attachments, and that its results can be read.
-
-    Parameters
-    ----------
-    attachments : of one draw.
-    bound : images that its shaders see.
-    samples, resolve : of the draw.
-
-    Raises
-    ------
-    InvalidDispatch
-        An image is given twice, or a draw with several samples is given contents or an image of one sample.
-    """
+    """Check that a draw can write to all of its attachments, none of which its shaders see (`bound`)."""
     taken = {id(image) for image in bound}
     for attachment in attachments:
         what, image = f"The attachment {attachment.name or attachment.location!r}", attachment.image
@@ -229,8 +194,122 @@ def check_attachments(
             )
 
 
-def trimmed(array: npt.NDArray[Any], attachment: Attachment) -> npt.NDArray[Any]:
-    """Return an attachment's array without components that no shader wrote."""
-    if attachment.format.components <= attachment.components:
-        return array
-    return np.ascontiguousarray(array[..., : attachment.components])
+@dataclass(frozen=True)
+class DrawData:
+    """Data that is bound to a graphics pipeline besides its descriptors; `size` is in pixels."""
+
+    size: tuple[int, int]
+    vertices: Vertices | MeshGroups
+    attachments: tuple[Attachment, ...]
+
+
+class ImageSource:
+    """Makes images for draws, and takes them back afterwards."""
+
+    def __init__(self, device: DeviceBase, images: type[Image]) -> None:
+        self.device, self._images = device, images
+
+    def take(self, shape: tuple[int, ...], format_: Format, samples: int) -> Image:
+        """Return an image to draw to; its contents are undefined."""
+        return self._images(self.device, shape, format_, samples=samples, attachment=True)
+
+    def give_back(self, image: Image) -> None:
+        """Take an image back."""
+        image.close()
+
+    def read(self, images: Sequence[Image]) -> list[npt.NDArray[Any]]:
+        """Read whole images."""
+        return [image.read() for image in images]
+
+
+class DrawImages:
+    """The images of a draw's attachments, and the images to which colors of several samples are resolved."""
+
+    def __init__(self, data: DrawData, state: DrawState, source: ImageSource) -> None:
+        self._data, self._state, self._source = data, state, source
+        self.images: dict[Attachment, Image] = {}
+        self.resolved: dict[Attachment, Image] = {}
+        self.resolves = bool(state.resolve) and state.samples > 1
+        self._taken: list[Image] = []
+
+    def make(self, bound: Iterable[Image], result_keys: Iterable[Any]) -> None:
+        """Make the images of attachments without one; refuses images that shaders see, and keys in use."""
+        samples, attachments = self._state.samples, self._data.attachments
+        check_attachments(attachments, bound, samples=samples, resolve=self.resolves)
+        # Of two results with one key, one would be lost.
+        keys = set(result_keys)
+        for attachment in self._own():
+            key = key_of(attachment)
+            if key in keys:
+                raise InvalidDispatch(
+                    f"Two results of the draw are called {key!r}. Give an Image or a Buffer for one of them,"
+                    " which is read by itself, or change the name in the shader."
+                )
+            keys.add(key)
+        for attachment in attachments:
+            given = attachment.image
+            if samples > 1 and not (given is not None and given.samples == samples):
+                self.images[attachment] = self._take(attachment, samples)
+                if self.resolves and attachment.location is not None:
+                    self.resolved[attachment] = given or self._take(attachment, 1)
+                continue
+            self.images[attachment] = given or self._take(attachment, 1)
+            if given is None and attachment.before is not None:
+                self.images[attachment].write(attachment.before)
+
+    def clears(self, attachment: Attachment) -> bool:
+        """Whether an attachment is cleared before the draw: it has no contents that the caller gave."""
+        if attachment.image is None:
+            return attachment.before is None
+        # Samples that are resolved into the caller's image are new: they have no contents yet.
+        return self.images[attachment] is not attachment.image
+
+    @property
+    def closed(self) -> bool:
+        """Whether one of the images was closed."""
+        return any(image.closed for image in (*self.images.values(), *self.resolved.values()))
+
+    def results(self) -> dict[Any, npt.NDArray[Any]]:
+        """Read back the attachments that the caller gave no image for, by `key_of`."""
+        images = self.result_images()
+        arrays = self._source.read(list(images.values()))
+        return {
+            key_of(attachment): self.in_results(attachment, array)
+            for attachment, array in zip(images, arrays, strict=True)
+        }
+
+    def result_images(self) -> dict[Attachment, Image]:
+        """Return the images that `results` reads, by attachment."""
+        return {item: self.resolved.get(item) or self.images[item] for item in self._own()}
+
+    def in_results(self, attachment: Attachment, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return an image's array as results have it: only written components; one sample of depths."""
+        if self.resolves and attachment.location is None:
+            array = array[:, :, 0]
+        if attachment.format.components <= attachment.components:
+            return array
+        return np.ascontiguousarray(array[..., : attachment.components])
+
+    def close(self) -> None:
+        """Give back the images that were made; the caller's stay."""
+        taken, self._taken = self._taken, []
+        for image in taken:
+            self._source.give_back(image)
+
+    def _own(self) -> list[Attachment]:
+        return [attachment for attachment in self._data.attachments if attachment.image is None]
+
+    def _take(self, attachment: Attachment, samples: int) -> Image:
+        width, height = self._data.size
+        format_ = attachment.format
+        shape = (
+            (height, width) + (samples,) * (samples > 1) + (format_.components,) * (format_.components > 1)
+        )
+        image = self._source.take(shape, format_, samples)
+        self._taken.append(image)
+        return image
+
+
+def key_of(attachment: Attachment) -> Any:
+    """Return the key of an attachment in a draw's results: its name, or its location."""
+    return attachment.name or ("location", attachment.location)

@@ -13,24 +13,17 @@ from vkgroup.closing import Closing
 from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.acceleration import AccelerationStructure, Instance, geometry_of
 from vkgroup.dispatch.buffer import Buffer
-from vkgroup.dispatch.checks import check_value, items_of
-from vkgroup.dispatch.events import Event
-from vkgroup.dispatch.foreign import Borrowed, as_host, on_cuda
-from vkgroup.dispatch.formats import choose_format
-from vkgroup.dispatch.image import Image
+from vkgroup.dispatch.checks import check_value, items_of, split
+from vkgroup.dispatch.dlpack import Borrowed, as_host, on_cuda
+from vkgroup.dispatch.image import Image, choose_format
+from vkgroup.dispatch.results import Event
 from vkgroup.dispatch.slots import Slot, assign
-from vkgroup.dispatch.textures import split
 from vkgroup.errors import DriverError, InvalidDispatch, Unsupported
 from vkgroup.sampler import Sampler
 
 
 class ArrayBuffer(ABC):
-    """Memory that holds a copy of a caller's array while the array is bound.
-
-    Attributes
-    ----------
-    nbytes, dtype, shape : the array's.
-    """
+    """Memory that holds a copy of a caller's array while the array is bound."""
 
     def __init__(self, array: npt.NDArray[Any]) -> None:
         self.nbytes, self.dtype, self.shape = array.nbytes, array.dtype, array.shape
@@ -59,7 +52,7 @@ class Bindings(Closing):
     ----------
     device : the device of the resources.
     slots : the slots that are filled.
-    resources, samplers : what is bound to each slot.
+    resources, samplers : those bound to each slot.
     """
 
     _images: type[Image]
@@ -81,16 +74,10 @@ class Bindings(Closing):
         except (DriverError, InvalidDispatch, Unsupported):
             self._give_up()
             raise
-        device.register(self)
-        self._holding = True
-        try:
+        with device.making(self):
             for slot, value in assigned.items():
                 self._fill(slot, value)
             self._create()
-        except (DriverError, InvalidDispatch, Unsupported):
-            self.close()
-            raise
-        device.raise_validation_errors()
 
     def _on_device(self, slot: Slot, value: Any) -> Any:
         """Return a slot's value, with arrays of other libraries on the GPU replaced by buffers."""
@@ -98,22 +85,17 @@ class Bindings(Closing):
         foreign = [not isinstance(item, Buffer) and on_cuda(item) for item in items]
         if not any(foreign):
             return value
-        buffers = [
-            self._borrowed_buffer(slot, item) if borrow else item
-            for item, borrow in zip(items, foreign, strict=True)
-        ]
-        return buffers[0] if slot.count == 1 else buffers
-
-    def _borrowed_buffer(self, slot: Slot, value: Any) -> Buffer:
         if slot.image is not None or slot.kind == "acceleration_structure":
             what = "an image" if slot.image is not None else "an acceleration structure"
             raise InvalidDispatch(
                 f"{slot.label} is {what}; an array on a GPU can stand for a buffer. Give tensor.cpu()."
             )
-        borrowed = self._borrow(slot, value)
-        self._borrowed.append(borrowed)
-        buffer: Buffer = borrowed.buffer
-        return buffer
+        for number, item in enumerate(items):
+            if foreign[number]:
+                borrowed = self._borrow(slot, item)
+                self._borrowed.append(borrowed)
+                items[number] = borrowed.buffer
+        return items[0] if slot.count == 1 else items
 
     def _borrow(self, slot: Slot, value: Any) -> Borrowed:
         """Take another library's array on the GPU; `InvalidDispatch` where the device cannot."""
@@ -140,7 +122,12 @@ class Bindings(Closing):
         if isinstance(value, Buffer | Image | AccelerationStructure):
             return value
         if slot.kind == "acceleration_structure":
-            return self._structure(slot, value)
+            # A scene with one instance of the geometry in the array.
+            bottom = self._structures(self.device, geometry_of(value, slot.label))
+            self._own_structures.append(bottom)
+            top = self._structures(self.device, Instance(bottom))
+            self._own_structures.append(top)
+            return top
         kind, array = slot.image, np.asarray(as_host(value, slot.label))
         own: ArrayBuffer | Image
         if kind is not None:
@@ -158,14 +145,6 @@ class Bindings(Closing):
             own = self._array_buffer(array)
             self._own.append(own)
         return own
-
-    def _structure(self, slot: Slot, value: Any) -> AccelerationStructure:
-        """Make a scene with one instance of the geometry in an array."""
-        bottom = self._structures(self.device, geometry_of(value, slot.label))
-        self._own_structures.append(bottom)
-        top = self._structures(self.device, Instance(bottom))
-        self._own_structures.append(top)
-        return top
 
     @abstractmethod
     def _array_buffer(self, array: npt.NDArray[Any]) -> ArrayBuffer:
@@ -191,12 +170,7 @@ class Bindings(Closing):
         self._closings = closings
 
     def results(self) -> dict[Any, Any]:
-        """Read back every array that a shader may have written, by the binding's name.
-
-        Only what was bound as an array is read, with the dtype and shape that it had; buffers and
-        images of the caller's are the caller's to read. For an array of another library that lies on the
-        GPU, the result is that array itself, written.
-        """
+        """Read back every array that a shader may have written, by the binding's name."""
         self.require_open()
         results: dict[Any, Any] = {}
         for slot, resources in self.resources.items():
@@ -254,7 +228,7 @@ class Bindings(Closing):
         return ()
 
     def close(self) -> None:
-        """Free what was made for arrays; the caller's buffers stay."""
+        """Free the memory made for arrays; the caller's buffers stay open."""
         self.device.forget(self)
         for own in self._own:
             own.close()

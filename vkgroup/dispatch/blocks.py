@@ -61,11 +61,6 @@ def check_array(array: npt.NDArray[Any], block: StructType, what: str) -> None:
 
     An array of a block whose scalars are all of one type has that type. A block of several types takes
     structured arrays, and bytes (``np.uint8``), laid out as the block is.
-
-    Raises
-    ------
-    InvalidDispatch
-        With what the block holds and what the array is.
     """
     kinds = element_dtypes(block)
     if array.dtype.fields is None and array.dtype.kind != "V":
@@ -133,21 +128,9 @@ def _check_size(nbytes: int, block: StructType, what: str) -> None:
 
 
 def pack_push(push: PushConstants | None, value: Any) -> bytes:
-    """Make the bytes of push constants.
+    """Return the bytes of push constants from offset 0 to the end of the block, padded to a multiple of four.
 
-    Parameters
-    ----------
-    push : what the module declares; None if nothing.
-    value : bytes, an array, a number, or a mapping from each member's name to its value.
-
-    Returns
-    -------
-    Bytes from offset 0 to the end of the block, padded to a multiple of four.
-
-    Raises
-    ------
-    InvalidDispatch
-        The value does not fit what the module declares.
+    The value is bytes, an array, a number, or a mapping from each member's name to its value.
     """
     if push is None:
         if value is None:
@@ -163,20 +146,16 @@ def pack_push(push: PushConstants | None, value: Any) -> bytes:
     if isinstance(value, bytes | bytearray | memoryview):
         raw = bytes(value)
     else:
-        raw = _plain_bytes(value, element_dtypes(push.type))
+        array, kinds = np.asarray(value), element_dtypes(push.type)
+        if len(kinds) == 1 and not isinstance(value, np.ndarray | np.generic):
+            array = exact_numbers(value, next(iter(kinds)), "The push constants")
+        elif array.dtype.kind != "V":
+            _check_dtype(array.dtype, kinds, "The push-constant block")
+        raw = np.ascontiguousarray(array).tobytes()
     if len(raw) not in (push.size, push.size - push.offset):
         raise InvalidDispatch(f"The push constants have {push.size} bytes; {len(raw)} were given.")
     data[push.size - len(raw) : push.size] = raw
     return bytes(data)
-
-
-def _plain_bytes(value: Any, kinds: set[np.dtype[Any]]) -> bytes:
-    array = np.asarray(value)
-    if len(kinds) == 1 and not isinstance(value, np.ndarray | np.generic):
-        return exact_numbers(value, next(iter(kinds)), "The push constants").tobytes()
-    if array.dtype.kind != "V":
-        _check_dtype(array.dtype, kinds, "The push-constant block")
-    return np.ascontiguousarray(array).tobytes()
 
 
 def _pack_struct(data: bytearray, start: int, kind: StructType, values: Mapping[str, Any], what: str) -> None:
@@ -259,22 +238,7 @@ def exact_numbers(value: Any, dtype: np.dtype[Any], what: str) -> npt.NDArray[An
 def pack_specialization(
     constants: tuple[SpecializationConstant, ...], values: Mapping[int | str, Any]
 ) -> tuple[dict[int, bool | int | float], dict[int, bytes]]:
-    """Check values for specialization constants and make their bytes.
-
-    Parameters
-    ----------
-    constants : what the module declares.
-    values : by id or by name.
-
-    Returns
-    -------
-    Values by id, and their bytes by id.
-
-    Raises
-    ------
-    InvalidDispatch
-        A constant does not exist, or the value is none of its type.
-    """
+    """Return the values of specialization constants, given by id or name, and their bytes, both by id."""
     plain: dict[int, bool | int | float] = {}
     packed: dict[int, bytes] = {}
     for key, value in values.items():

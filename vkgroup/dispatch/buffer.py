@@ -1,4 +1,4 @@
-"""Buffers on a device."""
+"""Buffers on a device, and their exchange with other array libraries."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ import numpy.typing as npt
 
 from vkgroup.closing import Closing
 from vkgroup.device.base import DeviceBase
-from vkgroup.dispatch.exports import Exports
-from vkgroup.dispatch.foreign import as_host
-from vkgroup.errors import DriverError, InvalidDispatch, Unsupported
+from vkgroup.dispatch.dlpack import CPU, CUDA, as_host, capsule_of
+from vkgroup.errors import DriverError, InvalidDispatch, NotShareable, Unsupported
+
+_NO_WAIT = -1
 
 
 def as_bytes(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
-    """View an array's elements in C order as bytes; copies only what is not contiguous."""
+    """View an array's elements in C order as bytes; copies only arrays that are not contiguous."""
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
 
@@ -42,17 +43,19 @@ def checked_array(array: Any, what: str) -> npt.NDArray[Any]:
     return result
 
 
-class Buffer(Closing, Exports):
+class Buffer(Closing):
     """Memory on a device that shaders read and write; `Device.buffer` makes it.
 
     Other array libraries view it without a copy, on the host and, where it was made with ``shared=True``, in
-    CUDA: ``numpy.from_dlpack(buffer)``, ``torch.from_dlpack(buffer)``, ``cupy.asarray(buffer)``.
+    CUDA: ``numpy.from_dlpack(buffer)``, ``torch.from_dlpack(buffer)``, ``cupy.asarray(buffer)``. Such a view
+    keeps the memory: where the buffer is closed, vkgroup uses it no more, and the memory is freed when the
+    last view is gone. Work that is started after another library has written sees what it wrote.
 
     Attributes
     ----------
     nbytes : its size.
     dtype, shape : those of the array it was made from; bytes where it was made from a size.
-    device : what it was made from.
+    device : the device that it was made from.
     offset : of a view, the byte of the viewed buffer at which it begins; else 0.
     """
 
@@ -62,6 +65,7 @@ class Buffer(Closing, Exports):
     offset = 0
     _viewed: Buffer | None = None
     _released = False
+    _interface: npt.NDArray[Any] | None = None
 
     def __init__(
         self, device: DeviceBase, data: npt.ArrayLike | int, *, host: bool = False, shared: bool = False
@@ -223,7 +227,7 @@ class Buffer(Closing, Exports):
     def _elements(
         self, dtype: npt.DTypeLike | None, shape: int | tuple[int, ...] | None, offset: int
     ) -> tuple[np.dtype[Any], tuple[int, ...]]:
-        """Fill in what was left out of a dtype and a shape."""
+        """Return a dtype and a shape with the defaults filled in."""
         kind = self.dtype if dtype is None else np.dtype(dtype)
         if shape is None:
             whole = dtype is None and offset == 0
@@ -235,6 +239,108 @@ class Buffer(Closing, Exports):
             raise InvalidDispatch(
                 f"{nbytes} bytes from byte {offset} on do not fit into a buffer of {self.nbytes} bytes."
             )
+
+    @abstractmethod
+    def _place(self) -> tuple[int, int]:
+        """Return DLPack's type and number of the memory's device; `NotShareable` if others see none."""
+
+    @abstractmethod
+    def _lent(self) -> npt.NDArray[Any]:
+        """Return an array of the memory, of the buffer's dtype and shape, that keeps it.
+
+        Its elements are the host's to touch only where `_place` says so.
+        """
+
+    def _settle(self) -> None:
+        """Wait for what another library may be writing in a stream; the host's memory needs none."""
+        return
+
+    @abstractmethod
+    def _duplicate(self) -> Buffer:
+        """Make a buffer with the same contents on the same device."""
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Return where the memory lies for others: (2, number) with CUDA, (1, 0) in the host's memory.
+
+        Raises `NotShareable` where no other library finds it: on a GPU, and made without ``shared=True``.
+        """
+        return self._place()
+
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """Return a DLPack capsule of the memory, for ``torch.from_dlpack`` and its like.
+
+        All work of vkgroup has finished when this returns. Where the memory belonged to CUDA before, so has
+        the work of other libraries there, unless `stream` is -1.
+
+        Parameters
+        ----------
+        stream : the consumer's; on the host only None. 1 and 2 are CUDA's default streams, others addresses.
+        max_version : the newest DLPack that the consumer knows.
+        dl_device : where the consumer wants the elements; the host can always have a copy.
+        copy : True for a copy, False for none.
+
+        Raises
+        ------
+        NotShareable
+            The memory cannot be had so; it is a `BufferError`.
+        """
+        location = self._place()
+        wanted = location if dl_device is None else (int(dl_device[0]), int(dl_device[1]))
+        if wanted[0] == CPU and (copy or wanted != location):
+            if copy is False:
+                raise NotShareable("The buffer lies on a GPU; the host can have a copy of it alone.")
+            return capsule_of(self.read(), max_version, copied=True)
+        if wanted != location:
+            raise NotShareable(
+                f"The buffer lies on DLPack's device {location}; it cannot be given on {wanted}."
+            )
+        if location[0] == CPU and stream is not None:
+            raise NotShareable(
+                f"The buffer lies in the host's memory, which has no streams; {stream} was given."
+            )
+        if location[0] == CUDA and stream == 0:
+            raise NotShareable("Stream 0 of CUDA is ambiguous in DLPack; 1 is the legacy default stream.")
+        if location[0] == CUDA and stream != _NO_WAIT:
+            self._settle()
+        source = self._duplicate() if copy else self
+        return capsule_of(source._lent(), max_version, location, copied=bool(copy))
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """The memory for ``cupy.asarray`` and its like (CUDA array interface, version 3).
+
+        The user of the memory holds the buffer, as the interface asks for: from now on the memory is freed
+        when nothing refers to the buffer any more.
+
+        Raises
+        ------
+        AttributeError
+            CUDA does not see the memory.
+        """
+        try:
+            location = self._place()
+        except NotShareable as error:
+            raise AttributeError(str(error)) from None
+        if location[0] != CUDA:
+            raise AttributeError("The buffer does not lie on a CUDA device.")
+        self._settle()
+        self._interface = self._lent()
+        fields = {} if self.dtype.fields is None else {"descr": self.dtype.descr}
+        return fields | {
+            "version": 3,
+            "shape": self.shape,
+            "typestr": self.dtype.str,
+            "data": (self._interface.ctypes.data, False),
+            "strides": None,
+            "stream": None,
+        }
 
     def __repr__(self) -> str:
         return f"<vkgroup Buffer of {self.nbytes} bytes>"

@@ -1,4 +1,4 @@
-"""Checks that bound arrays, buffers and images fit their slots."""
+"""Checks that bound arrays, buffers, images and samplers fit their slots."""
 
 from __future__ import annotations
 
@@ -7,15 +7,108 @@ from typing import Any
 import numpy.typing as npt
 
 from vkgroup.device.base import DeviceBase
-from vkgroup.dispatch.acceleration import AccelerationStructure, check_bound_structure, geometry_of
+from vkgroup.dispatch.acceleration import AccelerationStructure, geometry_of
 from vkgroup.dispatch.blocks import check_array
 from vkgroup.dispatch.buffer import Buffer, checked_array
-from vkgroup.dispatch.formats import choose_format
-from vkgroup.dispatch.image import Image
+from vkgroup.dispatch.image import Image, Shaped, choose_format
 from vkgroup.dispatch.slots import Slot
-from vkgroup.dispatch.textures import check_sampled, check_sampler, check_texel_buffer, require_use, split
 from vkgroup.errors import InvalidDispatch, Unsupported
+from vkgroup.formats import FORMATS, Format
+from vkgroup.sampler import Sampler
 from vkgroup.spirv import ImageType, StructType
+
+
+def split(slot: Slot, item: Any) -> tuple[Any, Sampler | None]:
+    """Split what is bound to a slot into the resource with memory and the sampler; None for a missing one.
+
+    A combined image sampler is given an image or an array, alone or with a `Sampler` in a tuple; alone it is
+    sampled with the nearest texel, and, for a shadow sampler, compared with ``"less_or_equal"``.
+    """
+    if slot.kind == "sampler":
+        if not isinstance(item, Sampler):
+            raise InvalidDispatch(f"{slot.label} is a sampler; give a vkgroup.Sampler.")
+        return None, item
+    if slot.kind != "combined_image_sampler":
+        return item, None
+    if isinstance(item, tuple) and len(item) == 2 and isinstance(item[1], Sampler):
+        return item
+    if isinstance(item, Sampler):
+        raise InvalidDispatch(f"{slot.label} is a sampler with its image; give (image, sampler).")
+    shadow = slot.image is not None and slot.image.depth
+    return item, Sampler(compare="less_or_equal" if shadow else None)
+
+
+def check_sampled(slot: Slot, kind: ImageType, format: Format, sampler: Sampler, levels: int) -> None:
+    """Raise `InvalidDispatch` with the reason where a sampler cannot sample an image of a format."""
+    if kind.depth != (sampler.compare is not None):
+        how = (
+            "compares depths; give a Sampler with compare="
+            if kind.depth
+            else "compares nothing; leave compare"
+        )
+        raise InvalidDispatch(f"{slot.label} is a {kind.glsl}{'Shadow' * kind.depth}, which {how}.")
+    linear = "linear" in (*sampler.filters, sampler.mipmap)
+    if format.kind != "float" and linear:
+        raise InvalidDispatch(
+            f"{slot.label} has texels of {format.name}, which cannot be filtered; give a Sampler with"
+            " filter='nearest'."
+        )
+    wanted = "float" if format.kind == "float" else "int"
+    if sampler.uses_border and not sampler.border_color.startswith(wanted):
+        raise InvalidDispatch(
+            f"{slot.label} has texels of {format.name}; its border_color is one that begins with"
+            f" {wanted + '_'!r}, not {sampler.border_color!r}."
+        )
+    if sampler.unnormalized and (kind.dimension not in ("1D", "2D") or kind.arrayed or levels > 1):
+        raise InvalidDispatch(
+            f"{slot.label}: coordinates that are not normalized are for 1D and 2D images of one level."
+        )
+
+
+def check_sampler(sampler: Sampler, device: DeviceBase) -> None:
+    """Raise `Unsupported` where a device has no such sampler."""
+    capabilities = device.capabilities
+    mirrors = {"samplerMirrorClampToEdge", "VK_KHR_sampler_mirror_clamp_to_edge"}
+    if "mirror_clamp_to_edge" in sampler.addresses and not mirrors & {
+        *capabilities.features,
+        *capabilities.extensions,
+    }:
+        raise Unsupported(
+            f"{capabilities.name} has no address mode mirror_clamp_to_edge.", ["samplerMirrorClampToEdge"]
+        )
+    most = capabilities.limits.get("maxSamplerLodBias", float("inf"))
+    if abs(sampler.lod_bias) > most:
+        raise Unsupported(
+            f"lod_bias {sampler.lod_bias} is over the limit of {capabilities.name}, {most}.",
+            [f"maxSamplerLodBias of {abs(sampler.lod_bias)} (it is {most})"],
+        )
+
+
+def texel_format(slot: Slot, given: Shaped) -> Format:
+    """Choose the format of a texel buffer: the shader's, or one that the array's dtype and axes ask for."""
+    kind = slot.texels
+    assert kind is not None
+    if isinstance(given, Buffer) and kind.format in FORMATS:
+        return FORMATS[kind.format]
+    return choose_format(kind, given, slot.label)
+
+
+def check_texel_buffer(slot: Slot, given: Shaped, nbytes: int, device: DeviceBase) -> None:
+    """Check that memory bound as texels is a whole number of texels, and no more than the device can bind."""
+    format = texel_format(slot, given)
+    count, rest = divmod(nbytes, format.nbytes)
+    if rest:
+        raise InvalidDispatch(
+            f"{slot.label} has texels of {format.nbytes} bytes ({format.name}); {nbytes} bytes are no whole"
+            " number of them."
+        )
+    most = device.capabilities.limits["maxTexelBufferElements"]
+    if count > most:
+        raise Unsupported(
+            f"{slot.label} is given {count} texels, over the device's maxTexelBufferElements of {most}."
+            " Work in parts.",
+            [f"maxTexelBufferElements of {count} (it is {most})"],
+        )
 
 
 def items_of(slot: Slot, value: Any) -> list[Any]:
@@ -29,15 +122,7 @@ def items_of(slot: Slot, value: Any) -> list[Any]:
 
 
 def check_value(slot: Slot, value: Any, device: DeviceBase) -> None:
-    """Check a slot's value before anything is made for it.
-
-    Raises
-    ------
-    InvalidDispatch
-        Its type, dtype, shape, size or number is wrong.
-    Unsupported
-        It is larger than the device can bind.
-    """
+    """Check a slot's value before anything is made for it: type, dtype, shape, size and number."""
     kind = slot.variables[0].type
     for given in items_of(slot, value):
         item, sampler = split(slot, given)
@@ -72,18 +157,21 @@ def _check_structure(slot: Slot, item: Any, device: DeviceBase) -> None:
     elif slot.kind != "acceleration_structure":
         what = slot.kind.replace("_", " ")
         raise InvalidDispatch(f"{slot.label} is a {what}; acceleration structure given.")
-    else:
-        check_bound_structure(item, device, slot.label)
+    elif item.device is not device:
+        raise InvalidDispatch(f"{slot.label} is given a resource of another device.")
+    elif item.level != "top":
+        raise InvalidDispatch(
+            f"{slot.label} takes a top level, device.acceleration_structure([Instance(bottom)]); a bottom"
+            " level is given."
+        )
+    elif item.closed:
+        raise InvalidDispatch(
+            f"{slot.label} is given a closed acceleration structure, or one of closed parts."
+        )
 
 
 def check_block(slot: Slot, array: npt.NDArray[Any]) -> None:
-    """Check that an array's dtype, shape and size fit the block of a slot, if the slot has only one.
-
-    Raises
-    ------
-    InvalidDispatch
-        They are not.
-    """
+    """Check that an array's dtype, shape and size fit the block of a slot, if the slot has only one."""
     kind = slot.variables[0].type
     if isinstance(kind, StructType) and len(slot.variables) == 1:
         check_array(array, kind, slot.label)
@@ -101,24 +189,17 @@ def _check_resource(slot: Slot, item: Buffer | Image, device: DeviceBase) -> Non
         return
     if item.closed:
         raise InvalidDispatch(f"{slot.label} is given a closed buffer.")
-    if isinstance(item, Buffer):
-        _check_offset(slot, item.offset, device)
+    if isinstance(item, Buffer) and item.offset % (step := offset_step(slot, device)):
+        raise InvalidDispatch(
+            f"{slot.label} is given a view from byte {item.offset} on; the device binds multiples of {step}"
+            f" ({_offset_limit(slot)})."
+        )
     if isinstance(kind, StructType):
         if item.nbytes < kind.fixed_size:
             raise InvalidDispatch(
                 f"{slot.label} has {kind.fixed_size} bytes; the buffer given has {item.nbytes}."
             )
         _check_range(slot, item.nbytes, device)
-
-
-def _check_offset(slot: Slot, offset: int, device: DeviceBase) -> None:
-    """Refuse a view that begins where the device cannot bind it."""
-    step = offset_step(slot, device)
-    if offset % step:
-        raise InvalidDispatch(
-            f"{slot.label} is given a view from byte {offset} on; the device binds multiples of {step}"
-            f" ({_offset_limit(slot)})."
-        )
 
 
 def offset_step(slot: Slot, device: DeviceBase) -> int:
@@ -146,7 +227,13 @@ def _check_image(slot: Slot, image: Image, kind: ImageType) -> None:
         raise InvalidDispatch(
             f"{slot.label} is a {kind.glsl}; the image given has the format {image.format.name}."
         )
-    require_use(slot, image)
+    use = "storage" if slot.kind == "storage_image" else "sampled"
+    if use not in image.uses:
+        how = "a format that the device has storage images of" if use == "storage" else "sampled=True"
+        raise InvalidDispatch(
+            f"{slot.label} is a {slot.kind.replace('_', ' ')}, and the image given is not made for that; make"
+            f" it with {how}."
+        )
 
 
 def _check_range(slot: Slot, nbytes: int, device: DeviceBase) -> None:

@@ -1,64 +1,106 @@
-"""Commands of bound work: a dispatch, a draw, or a launch of rays."""
+"""Commands of bound work: dispatch, draw, launch of rays; and values that dispatches read from buffers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from vkgroup.dispatch.sources import Condition, Indirect
-from vkgroup.errors import InvalidDispatch
+from vkgroup.device.base import DeviceBase
+from vkgroup.dispatch.buffer import Buffer
+from vkgroup.errors import DriverError, InvalidDispatch
+
+_COMMAND_BYTES = 12
+"""Size of VkDispatchIndirectCommand."""
+
+_MOST_REPEATS = 1_000_000
 
 Groups = tuple[int, int, int]
 """Numbers of workgroups, or of ray-generation invocations, in x, y and z."""
 
-_MOST_REPEATS = 1_000_000
+
+@dataclass(frozen=True)
+class Indirect:
+    """Workgroups in x, y and z: three uint32 in a buffer from `offset` on (VkDispatchIndirectCommand)."""
+
+    buffer: Buffer
+    offset: int = 0
+
+    def check(self, device: DeviceBase) -> None:
+        """Raise where Vulkan forbids it (Vulkan 1.4, vkCmdDispatchIndirect)."""
+        _check(self.buffer, self.offset, _COMMAND_BYTES, device, "The numbers of workgroups")
+
+    def counts(self) -> tuple[int, int, int]:
+        """Read the numbers; the caller has checked the offset."""
+        x, y, z = (int(count) for count in self.buffer.read(np.uint32, 3, self.offset))
+        return x, y, z
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A uint32 in a buffer that decides whether work runs (VK_EXT_conditional_rendering).
+
+    It is read when the work starts. A device with the extension reads it itself.
+
+    Attributes
+    ----------
+    buffer : holds it.
+    offset : of its first byte, a multiple of 4.
+    inverted : whether work runs where it is zero; else where it is not.
+    """
+
+    buffer: Buffer
+    offset: int = 0
+    inverted: bool = False
+
+    def check(self, device: DeviceBase) -> None:
+        """Raise where Vulkan forbids it (Vulkan 1.4, VkConditionalRenderingBeginInfoEXT)."""
+        _check(self.buffer, self.offset, 4, device, "The condition")
+
+    def holds(self) -> bool:
+        """Read whether work is to run; the caller has checked the offset."""
+        return bool(self.buffer.read(np.uint32, 1, self.offset)[0]) != self.inverted
+
+
+def _check(buffer: Buffer, offset: int, nbytes: int, device: DeviceBase, what: str) -> None:
+    if not isinstance(buffer, Buffer):
+        raise InvalidDispatch(f"{what} must lie in a Buffer, as Device.buffer makes; {buffer!r} was given.")
+    if buffer.device is not device:
+        raise InvalidDispatch(f"{what} must lie in a buffer of the same device.")
+    if buffer.closed:
+        raise DriverError("The buffer is closed; make a new one.")
+    if not isinstance(offset, int | np.integer) or offset < 0 or offset % 4:
+        raise InvalidDispatch(f"The offset is a multiple of 4, from 0 on; {offset!r} was given.")
+    if offset + nbytes > buffer.nbytes:
+        raise InvalidDispatch(
+            f"{what}: {nbytes} bytes from byte {offset} on are read; the buffer has {buffer.nbytes}."
+        )
 
 
 class DispatchCommand(NamedTuple):
     """One dispatch of a compute pipeline.
 
-    Attributes
-    ----------
-    counts : numbers of workgroups.
-    indirect : the buffer that the counts were read from; the device reads them from it again.
-    condition : the number in a buffer by which the device may discard the dispatch.
+    The device reads an `indirect` command's counts from its buffer again; a `condition` may discard the
+    dispatch.
     """
 
     counts: Groups
     indirect: Indirect | None = None
     condition: Condition | None = None
 
-    @property
-    def empty(self) -> bool:
-        """Whether the command runs no invocation."""
-        return 0 in self.counts
-
 
 class DrawCommand(NamedTuple):
     """One draw of a graphics pipeline: what it draws is part of the bound work."""
 
-    @property
-    def empty(self) -> bool:
-        """Whether the command does nothing: never, since a draw clears its attachments."""
-        return False
+    counts: tuple[int, ...] = ()
 
 
 class TraceCommand(NamedTuple):
-    """One launch of a ray-tracing pipeline.
+    """One launch of a ray-tracing pipeline on a grid of (width, height, depth) ray-generation invocations."""
 
-    Attributes
-    ----------
-    size : width, height and depth of the grid of ray-generation invocations.
-    """
-
-    size: Groups
-
-    @property
-    def empty(self) -> bool:
-        """Whether the command runs no invocation."""
-        return 0 in self.size
+    counts: Groups
 
 
 Command = DispatchCommand | DrawCommand | TraceCommand
@@ -82,18 +124,7 @@ def padded_counts(groups: Any) -> tuple[Any, Any, Any]:
 
 
 def checked_counts(groups: int | Sequence[int], limits: Groups) -> Groups:
-    """Return the numbers of workgroups in x, y and z.
-
-    Parameters
-    ----------
-    groups : one to three numbers.
-    limits : the device's ``maxComputeWorkGroupCount``.
-
-    Raises
-    ------
-    InvalidDispatch
-        The numbers are negative, not whole, or over the limits.
-    """
+    """Return the numbers of workgroups in x, y and z; `limits` is the maxComputeWorkGroupCount."""
     counts = groups if type(groups) is tuple and len(groups) == 3 else padded_counts(groups)
     for count, most in zip(counts, limits, strict=True):
         if not isinstance(count, int | np.integer) or count < 0:

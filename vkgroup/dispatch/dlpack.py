@@ -1,4 +1,4 @@
-"""DLPack: reading capsules, and making capsules for memory that is not NumPy's.
+"""DLPack: reading and making capsules, and arrays of other libraries as NumPy arrays.
 
 The layouts are those of ``dlpack.h`` 1.0; the protocol around them is that of the Python array API standard
 ("Data interchange mechanisms").
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+from abc import ABC, abstractmethod
 from ctypes import c_char_p, c_int32, c_int64, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p
 from dataclasses import dataclass
 from typing import Any
@@ -29,6 +30,13 @@ _VERSIONED, _LEGACY = b"dltensor_versioned", b"dltensor"
 _KINDS = {0: "i", 1: "u", 2: "f", 5: "c", 6: "b"}
 _OTHER_CODES = {3: "opaque", 4: "bfloat16"}
 _SIZES = {"b": (8,), "i": (8, 16, 32, 64), "u": (8, 16, 32, 64), "f": (16, 32, 64), "c": (64, 128)}
+
+_UNKNOWN = -1
+
+#: Where arrays lie that are not the host's, by DLDeviceType.
+_DEVICES = {2: "CUDA device", 10: "ROCm device", 13: "CUDA device", 14: "oneAPI device"}
+
+_OWN = (np.ndarray, np.generic, list, tuple, int, float)
 
 
 class _Device(ctypes.Structure):
@@ -80,16 +88,10 @@ _pointer.argtypes, _pointer.restype = (ctypes.py_object, c_char_p), c_void_p
 
 @dataclass(frozen=True)
 class Described:
-    """An array as a capsule describes it.
+    """An array as a capsule describes it: DLDeviceType and number of its device, and its elements' layout.
 
-    Attributes
-    ----------
-    device : DLDeviceType and number.
-    address : of its first element.
-    dtype, shape : NumPy's.
-    contiguous : whether its elements lie in C order without gaps.
-    read_only : whether it must not be written.
-    keeper : keeps the memory, as long as it lives itself.
+    It is `contiguous` where its elements lie in C order without gaps. The memory stays while the `keeper`
+    lives.
     """
 
     device: tuple[int, int]
@@ -100,19 +102,14 @@ class Described:
     read_only: bool
     keeper: object
 
+    @property
+    def nbytes(self) -> int:
+        """Size of its elements in bytes."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
 
 def describe(capsule: Any, what: str) -> Described:
-    """Read what a capsule says, without consuming it: its producer's memory stays as long as it does.
-
-    Parameters
-    ----------
-    what : is described, for messages.
-
-    Raises
-    ------
-    InvalidDispatch
-        It is no capsule, or was consumed already; NumPy has no such dtype.
-    """
+    """Read a capsule without consuming it: its producer's memory stays while the capsule does."""
     if _valid(capsule, _VERSIONED):
         versioned = _Versioned.from_address(_pointer(capsule, _VERSIONED))
         if versioned.major != 1:
@@ -149,12 +146,7 @@ def _dtype(given: _DataType, what: str) -> np.dtype[Any]:
 
 
 def is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...], unit: int = 1) -> bool:
-    """Whether strides are those of C order; axes of one element may have any.
-
-    Parameters
-    ----------
-    unit : what strides count in one element: 1, or its bytes.
-    """
+    """Whether strides, which count `unit` in one element, are those of C order; axes of length 1 have any."""
     if 0 in shape:
         return True
     steps = [unit * math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
@@ -162,7 +154,7 @@ def is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...], unit: int = 
 
 
 class _Memory:
-    """Memory at an address, as NumPy's array interface tells of it, and what keeps it."""
+    """Memory at an address in NumPy's array interface, with an object that keeps it alive."""
 
     def __init__(self, address: int, dtype: np.dtype[Any], shape: tuple[int, ...], keeper: object) -> None:
         # The dtype follows in `array_at`: the interface has no name for those with fields.
@@ -190,26 +182,18 @@ def capsule_of(
     *,
     copied: bool = False,
 ) -> Any:
-    """Make a capsule of an array.
+    """Make a capsule of an array on a device, `copied` for the consumer or not.
 
     NumPy makes it, with its own destructor and deleter, which need no Python to be called: a library may let
     go of memory in any thread, also while the interpreter ends. What NumPy takes for the host's memory is
-    then given its true device.
-
-    Parameters
-    ----------
-    max_version : the newest DLPack that the consumer knows; None: one before 1.0.
-    device : where the memory lies.
-    copied : whether it is a copy made for the consumer.
-
-    Raises
-    ------
-    NotShareable
-        DLPack has no such dtype.
+    then given its true device. A `max_version` of None stands for DLPack before 1.0.
     """
-    versions = {} if max_version is None else {"max_version": max_version}
+    versions: dict[str, Any] = {} if max_version is None else {"max_version": max_version}
     try:
-        capsule = _exported(array, versions)
+        try:
+            capsule: Any = array.__dlpack__(**versions)
+        except TypeError:  # NumPy before 2.1 knows no versions
+            capsule = array.__dlpack__()
     except BufferError as error:
         raise NotShareable(
             f"A buffer of {array.dtype} cannot be given to another library ({error}); view it with a plain"
@@ -225,8 +209,58 @@ def capsule_of(
     return capsule
 
 
-def _exported(array: npt.NDArray[Any], versions: dict[str, Any]) -> Any:
+def place_of(value: Any) -> tuple[int, int] | None:
+    """Return DLPack's type and number of the device of another library's array; None for all other values.
+
+    The number is -1 where only the address would tell.
+    """
+    if isinstance(value, _OWN):
+        return None
+    if hasattr(value, "__dlpack_device__") and hasattr(value, "__dlpack__"):
+        kind, number = value.__dlpack_device__()
+        return int(kind), int(number)
+    # An array that CUDA does not see raises AttributeError here.
+    return (CUDA, _UNKNOWN) if hasattr(value, "__cuda_array_interface__") else None
+
+
+def on_cuda(value: Any) -> bool:
+    """Whether a value is another library's array in memory that CUDA manages for a device."""
+    location = place_of(value)
+    return location is not None and location[0] in (CUDA, CUDA_MANAGED)
+
+
+def as_host(value: Any, what: str) -> Any:
+    """Return another library's array in the host's memory as one of NumPy's, and all else as it is.
+
+    Raises `InvalidDispatch` where it lies elsewhere, or its library does not export it (a tensor with a
+    gradient).
+    """
+    location = place_of(value)
+    if location is None:
+        return value
+    if location[0] not in HOST:
+        where = _DEVICES.get(location[0], f"device of DLPack type {location[0]}")
+        number = "" if location[1] == _UNKNOWN else f" {location[1]}"
+        raise InvalidDispatch(
+            f"{what}: the array lies on {where}{number}. Give it to a buffer's binding or to"
+            " device.from_dlpack of that GPU, or copy it to the host (tensor.cpu(), cupy.asnumpy(array))."
+        )
     try:
-        return array.__dlpack__(**versions)
-    except TypeError:  # NumPy before 2.1 knows no versions
-        return array.__dlpack__()
+        return np.from_dlpack(value)
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        raise InvalidDispatch(f"{what}: NumPy cannot take the array: {error}") from error
+
+
+class Borrowed(ABC):
+    """Another library's array (`source`) on a GPU while a `buffer` is bound for it."""
+
+    source: Any
+    buffer: Any
+
+    @abstractmethod
+    def give_back(self) -> None:
+        """Copy the contents of the buffer to the array, if they are not the same memory."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release the buffer."""

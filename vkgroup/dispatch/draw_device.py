@@ -2,46 +2,31 @@
 
 from __future__ import annotations
 
-import os
-from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
 import numpy.typing as npt
 
-from vkgroup.closing import Closing
-from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.attachments import color_attachments, depth_attachment
 from vkgroup.dispatch.blocks import checked_mapping
 from vkgroup.dispatch.commands import padded_counts
-from vkgroup.dispatch.draw_checks import check_made_of, check_state
-from vkgroup.dispatch.draw_state import DrawFormats, DrawState, size_of
-from vkgroup.dispatch.graphics_stages import GraphicsStages, stages_of
-from vkgroup.dispatch.input_attachments import inputs_of
-from vkgroup.dispatch.pipeline import Pipeline
-from vkgroup.dispatch.pipeline_cache import PipelineCache, key_of_values
+from vkgroup.dispatch.draw_state import DrawFormats, DrawState, inputs_of, size_of
+from vkgroup.dispatch.graphics_stages import GraphicsStages, check_made_of, check_state, stages_of
+from vkgroup.dispatch.pipeline import Pipeline, PipelineCache, key_of_values
+from vkgroup.dispatch.resource_device import ResourceDevice, Source
 from vkgroup.dispatch.results import RunResult
 from vkgroup.dispatch.stages import check_specialization
 from vkgroup.dispatch.vertices import MeshGroups, Vertices, match_vertices, pass_through
 from vkgroup.errors import InvalidDispatch
 from vkgroup.spirv import Module
 
-Source = Module | str | os.PathLike[str]
-
 DEFAULT_STATE = DrawState()
 
 
-class Drawing(Closing):
+class Drawing(ResourceDevice):
     """The methods of a device that draw."""
 
-    _base: DeviceBase
-    _subgroup_size: int | None
-    _kind_of_pipelines: type[Pipeline]
     _graphics_pipelines: PipelineCache
-
-    @abstractmethod
-    def compile(self, source: str | os.PathLike[str], *, stage: str | None = None, **options: Any) -> Module:
-        """Compile a shader for the device."""
 
     def graphics_pipeline(
         self,
@@ -59,7 +44,7 @@ class Drawing(Closing):
         full_subgroups: bool = False,
         varying_subgroup_size: bool = False,
     ) -> Pipeline:
-        """Make a graphics pipeline.
+        """Make a graphics pipeline; errors are those of `pipeline`.
 
         Parameters
         ----------
@@ -76,13 +61,6 @@ class Drawing(Closing):
             which the device was opened with, if any.
         full_subgroups : whether every subgroup of task and mesh shaders must be full.
         varying_subgroup_size : whether the subgroup size may vary, in the stages with subgroup operations.
-
-        Raises
-        ------
-        Unsupported
-            The device lacks what the shaders need, by Vulkan's names in `missing`.
-        InvalidModule, InvalidDispatch
-            A module breaks SPIR-V's rules, or is of another stage; the stages do not fit together.
         """
         check_made_of((fragment,), formats, state)
         modules = stages_of(vertex, fragment, _pair(tessellation), geometry, mesh, task)
@@ -100,10 +78,6 @@ class Drawing(Closing):
             varying_subgroup_size=varying_subgroup_size,
         )
         return self._kind_of_pipelines(self._base, stages)
-
-    def _required_size(self, subgroup_size: int | None, varying: bool) -> int | None:
-        """Return the size to require of a pipeline: its own, or the device's where it shall not vary."""
-        return self._subgroup_size if subgroup_size is None and not varying else subgroup_size
 
     def draw(
         self,
@@ -133,6 +107,8 @@ class Drawing(Closing):
         timeout: float | None = 10.0,
     ) -> RunResult:
         """Draw with a fragment shader, and return the pixels and everything else that was written.
+
+        Errors are those of `run`.
 
         Parameters
         ----------
@@ -165,13 +141,6 @@ class Drawing(Closing):
         Arrays by name: each output (height, width[, components]) with row 0 at the top, ``"depth"``, and
         every writable binding that was given an array.
 
-        Raises
-        ------
-        Unsupported, InvalidModule, InvalidDispatch
-            The device lacks a feature, or an argument is invalid; nothing was drawn.
-        DispatchTimeout, DeviceLost
-            It did not finish; the device must be opened again.
-
         Examples
         --------
         >>> source = "#version 450\\nlayout(location = 0) out vec4 color; void main() { color = vec4(1); }"
@@ -180,14 +149,14 @@ class Drawing(Closing):
         """
         self._base.require_open()
         check_state(state)
-        extent, fragment = size_of(size), _module(self, shader, "fragment")
+        extent, fragment = size_of(size), self._compiled(shader, "fragment")
         entry = fragment.reflection.entry_point(None)
         if entry.stage != "fragment":
             raise InvalidDispatch(f"{entry.name!r} is a {entry.stage} shader; draws need a fragment shader.")
         given = dict(checked_mapping(vertices, "vertices"))
         if vertex is None and mesh is None:
             vertex = pass_through(entry, given)
-        stages = _stages(self, tessellation, vertex=vertex, geometry=geometry, mesh=mesh, task=task)
+        stages = self._stages(tessellation, vertex=vertex, geometry=geometry, mesh=mesh, task=task)
         counted: dict[str, Any] = {"indices": indices, "count": count, "instances": instances}
         data: Vertices | MeshGroups
         if stages["mesh"] is not None:
@@ -221,9 +190,19 @@ class Drawing(Closing):
         with pipeline.bind(bindings or {}, size=extent, vertices=data, attachments=attachments) as work:
             return work.run_result(work.timed(None, push, timeout, repeat=repeat))
 
-
-def _module(device: Drawing, source: Source, stage: str) -> Module:
-    return source if isinstance(source, Module) else device.compile(source, stage=stage)
+    def _stages(self, tessellation: Any, **sources: Source | None) -> dict[str, Any]:
+        """Return the modules of sources by stage, and the pair of tessellation, as pipelines take them."""
+        modules: dict[str, Any] = {
+            stage: None if source is None else self._compiled(source, stage)
+            for stage, source in sources.items()
+        }
+        modules["tessellation"] = None
+        if (pair := _pair(tessellation)) is not None:
+            stages = ("tessellation_control", "tessellation_evaluation")
+            modules["tessellation"] = tuple(
+                self._compiled(source, stage) for source, stage in zip(pair, stages, strict=True)
+            )
+        return modules
 
 
 def _pair(tessellation: Any) -> Any:
@@ -233,20 +212,6 @@ def _pair(tessellation: Any) -> Any:
     if not isinstance(tessellation, tuple | list) or len(tessellation) != 2:
         raise InvalidDispatch("Tessellation is a pair of shaders, (control, evaluation).")
     return tuple(tessellation)
-
-
-def _stages(device: Drawing, tessellation: Any, **sources: Source | None) -> dict[str, Any]:
-    """Return the modules of sources by stage, and the pair of tessellation, as pipelines take them."""
-    modules: dict[str, Any] = {
-        stage: None if source is None else _module(device, source, stage) for stage, source in sources.items()
-    }
-    modules["tessellation"] = None
-    if (pair := _pair(tessellation)) is not None:
-        stages = ("tessellation_control", "tessellation_evaluation")
-        modules["tessellation"] = tuple(
-            _module(device, source, stage) for source, stage in zip(pair, stages, strict=True)
-        )
-    return modules
 
 
 def _mesh_groups(groups: Any, others: Mapping[str, Any]) -> MeshGroups:

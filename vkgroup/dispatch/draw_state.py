@@ -1,16 +1,23 @@
-"""Draw state: the fixed functions of a graphics pipeline, and the formats that it reads and writes."""
+"""Draw state, and the formats that a graphics pipeline reads and writes."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
 from vkgroup.choices import COMPARISONS, SAMPLES
-from vkgroup.dispatch.input_attachments import InputAttachment
+from vkgroup.dispatch.checks import items_of
+from vkgroup.dispatch.image import Image, choose_format
+from vkgroup.dispatch.slots import Slot, slots_of
 from vkgroup.errors import InvalidDispatch
 from vkgroup.formats import Format
+from vkgroup.spirv import Module
+
+#: VkFrontFace, in the order of its numbers, by our names.
+FRONT_FACES = ("counter_clockwise", "clockwise")
 
 #: VkPrimitiveTopology by our names.
 TOPOLOGIES = {
@@ -27,19 +34,78 @@ TOPOLOGIES = {
     "patches": "VK_PRIMITIVE_TOPOLOGY_PATCH_LIST",
 }
 
-#: VkFrontFace, in the order of its numbers, by our names.
-FRONT_FACES = ("counter_clockwise", "clockwise")
+
+@dataclass(frozen=True)
+class InputAttachment:
+    """One image that a draw reads: its InputAttachmentIndex, format and samples."""
+
+    index: int
+    format: Format
+    samples: int = 1
+
+
+def indices(slot: Slot) -> range:
+    """Return the InputAttachmentIndex of each descriptor of a slot: consecutive numbers for an array."""
+    first = slot.variables[0].attachment_index or 0
+    return range(first, first + slot.count)
+
+
+def inputs_of(fragment: Module, bindings: Mapping[Any, Any]) -> tuple[InputAttachment, ...]:
+    """Return the input attachments of a draw, by what is bound to slots of its fragment shader so far."""
+    inputs = []
+    for slot in _input_slots(slots_of(fragment.reflection.bindings)):
+        given = [value for key, value in bindings.items() if slot.matches(key)]
+        if given:
+            for index, item in zip(indices(slot), items_of(slot, given[0]), strict=True):
+                if isinstance(item, Image):
+                    inputs.append(InputAttachment(index, item.format, item.samples))
+                else:
+                    assert slot.image is not None
+                    inputs.append(InputAttachment(index, choose_format(slot.image, item, slot.label)))
+    return tuple(sorted(inputs, key=lambda item: item.index))
+
+
+def check_inputs(slots: Iterable[Slot], inputs: Iterable[InputAttachment]) -> None:
+    """Check that a pipeline's formats name every input attachment that its shaders read, and no other."""
+    wanted = sorted(index for slot in _input_slots(slots) for index in indices(slot))
+    given = sorted(item.index for item in inputs)
+    if wanted != given:
+        raise InvalidDispatch(
+            f"The fragment shader reads the input attachments {wanted}; the state's inputs are {given}."
+        )
+
+
+def bound_inputs(
+    resources: Mapping[Slot, Iterable[Any]], inputs: Iterable[InputAttachment], size: tuple[int, int]
+) -> list[tuple[int, Image]]:
+    """Return the images bound as input attachments, with and in the order of their indices."""
+    known = tuple(inputs)
+    images: list[tuple[int, Image]] = []
+    for slot in _input_slots(resources):
+        for index, image in zip(indices(slot), resources[slot], strict=True):
+            assert isinstance(image, Image)
+            if InputAttachment(index, image.format, image.samples) not in known:
+                raise InvalidDispatch(
+                    f"{slot.label} is given {image.format.name}; the pipeline was made for another."
+                )
+            if image.extent[:2] != size or image.levels != 1 or "attachment" not in image.uses:
+                raise InvalidDispatch(
+                    f"{slot.label} is an input attachment: it takes images of the draw's size {size}, without"
+                    f" levels, that can be drawn to; one of {image.extent[:2]} is given."
+                )
+            images.append((index, image))
+    return sorted(images, key=lambda item: item[0])
+
+
+def _input_slots(slots: Iterable[Slot]) -> Iterator[Slot]:
+    return (slot for slot in slots if slot.kind == "input_attachment")
 
 
 @dataclass(frozen=True)
 class Attribute:
-    """A vertex attribute; each has its own buffer.
+    """A vertex attribute with its own buffer, of 32-bit ``"float"``, ``"int"`` or ``"uint"`` components.
 
-    Attributes
-    ----------
-    location : location of the vertex shader's input.
-    kind : ``"float"``, ``"int"`` or ``"uint"``, of 32 bits.
-    components : 1 to 4; the shader reads missing ones as 0, 0, 1 (Vulkan 1.4, 22.1).
+    The shader reads missing components as 0, 0, 1 (Vulkan 1.4, 22.1).
     """
 
     location: int
@@ -115,21 +181,29 @@ class DrawState:
     resolve: bool = True
 
     def __post_init__(self) -> None:
-        if self.topology is not None:
-            _one_of("topology", self.topology, tuple(TOPOLOGIES), str)
-        _one_of("depth_compare", self.depth_compare, COMPARISONS, str)
+        choices: dict[str, tuple[tuple[object, ...], Any]] = {
+            "topology": ((None, *TOPOLOGIES), str | None),
+            "depth_compare": (COMPARISONS, str),
+            "samples": (SAMPLES, int | np.integer),
+            "front_face": ((None, *FRONT_FACES), str | None),
+            "depth_write": ((False, True), bool | np.bool_),
+            "sample_shading": ((False, True), bool | np.bool_),
+        }
+        for name, (known, kind) in choices.items():
+            given = getattr(self, name)
+            if not isinstance(given, kind) or given not in known:
+                words = ", ".join(str(value) for value in known if value is not None)
+                raise InvalidDispatch(f"{name} is one of {words}; {given!r} was given.")
         if not isinstance(self.patch_vertices, int | np.integer) or not 0 < self.patch_vertices < 2**32:
             raise InvalidDispatch(f"A patch has at least one vertex; {self.patch_vertices!r} was given.")
-        _one_of("samples", self.samples, SAMPLES, int | np.integer)
-        if self.front_face is not None:
-            _one_of("front_face", self.front_face, FRONT_FACES, str)
-        _one_of("depth_write", self.depth_write, (False, True), bool | np.bool_)
-        _one_of("sample_shading", self.sample_shading, (False, True), bool | np.bool_)
         # NumPy's numbers and truth values are equal to Python's, but Vulkan's structs do not take them.
-        object.__setattr__(self, "samples", int(self.samples))
-        object.__setattr__(self, "patch_vertices", int(self.patch_vertices))
-        object.__setattr__(self, "depth_write", bool(self.depth_write))
-        object.__setattr__(self, "sample_shading", bool(self.sample_shading))
+        for name, plain in (
+            ("samples", int),
+            ("patch_vertices", int),
+            ("depth_write", bool),
+            ("sample_shading", bool),
+        ):
+            object.__setattr__(self, name, plain(getattr(self, name)))
 
     def changes(self) -> dict[str, Any]:
         """Return the attributes that differ from their defaults, by name."""
@@ -145,19 +219,8 @@ class DrawState:
         return 0.0 if self.depth_compare in ("greater", "greater_or_equal") else 1.0
 
 
-def _one_of(what: str, given: object, known: tuple[object, ...], kind: Any) -> None:
-    if not isinstance(given, kind) or given not in known:
-        raise InvalidDispatch(f"{what} is one of {', '.join(map(str, known))}; {given!r} was given.")
-
-
 def size_of(size: object) -> tuple[int, int]:
-    """Return a width and a height.
-
-    Raises
-    ------
-    InvalidDispatch
-        `size` is no such pair of positive integers.
-    """
+    """Return a width and a height; `InvalidDispatch` unless they are two positive integers."""
     try:
         width, height = (int(number) for number in size)  # type: ignore[attr-defined]
         sound = width > 0 and height > 0 and (width, height) == tuple(size)  # type: ignore[arg-type]

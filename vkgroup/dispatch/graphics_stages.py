@@ -1,25 +1,190 @@
-"""Graphics pipelines: the checks of shaders from the vertices or meshes to the fragments."""
+"""Graphics pipelines: shaders, checked against formats, vertices and attachments; else drivers crash."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
-from vkgroup.device import limits
+import numpy as np
+
 from vkgroup.device.base import DeviceBase
-from vkgroup.device.capabilities import Capabilities
-from vkgroup.dispatch.draw_checks import check_formats, check_stages, draws_points
-from vkgroup.dispatch.draw_state import FRONT_FACES, DrawFormats, DrawState
-from vkgroup.dispatch.input_attachments import check_inputs
-from vkgroup.dispatch.shader import Shader
+from vkgroup.device.requirements import require
+from vkgroup.dispatch.attachments import Attachment, DrawData, check_size
+from vkgroup.dispatch.draw_state import FRONT_FACES, DrawFormats, DrawState, check_inputs, size_of
 from vkgroup.dispatch.slots import Slot
 from vkgroup.dispatch.stages import Stages, check_subgroup_size, stage_shader
+from vkgroup.dispatch.vertices import MeshGroups, Vertices, check_interface
 from vkgroup.errors import InvalidDispatch
-from vkgroup.spirv import Module, writes_built_in
+from vkgroup.spirv import EntryPoint, Module, writes_built_in
+
+_PRIMITIVES = {
+    "points": "InputPoints",
+    "lines": "InputLines",
+    "line_strip": "InputLines",
+    "lines_adjacency": "InputLinesAdjacency",
+    "line_strip_adjacency": "InputLinesAdjacency",
+    "triangles": "Triangles",
+    "triangle_strip": "Triangles",
+    "triangle_fan": "Triangles",
+    "triangles_adjacency": "InputTrianglesAdjacency",
+    "triangle_strip_adjacency": "InputTrianglesAdjacency",
+}
+"""Input primitives of a geometry shader for each topology, by SPIR-V's execution modes."""
 
 _POINT_SIZE = "shaderTessellationAndGeometryPointSize"
 """The feature that makes tessellation and geometry shaders write point sizes; without it these are 1."""
+
+
+def check_made_of(modules: tuple[Any, ...], formats: Any, state: Any) -> None:
+    """Refuse arguments of other types than a graphics pipeline is made of."""
+    if not all(isinstance(module, Module) for module in modules):
+        raise InvalidDispatch("A graphics pipeline is made of modules; Device.compile makes them.")
+    if not isinstance(formats, DrawFormats):
+        raise InvalidDispatch(f"A graphics pipeline needs DrawFormats; {formats!r} was given.")
+    check_state(state)
+
+
+def check_state(state: Any) -> None:
+    """Refuse values of other types than `DrawState`."""
+    if not isinstance(state, DrawState):
+        raise InvalidDispatch(f"state is a DrawState; {state!r} was given.")
+
+
+def check_stages(shaders: Sequence[EntryPoint], topology: str) -> None:
+    """Check that the stages, in their order, fit each other and the topology."""
+    by_name = {entry.stage: entry for entry in shaders}
+    # The output of a task shader is its payload, which has no locations.
+    for giver, taker in pairwise(entry for entry in shaders if entry.stage != "task"):
+        check_interface(giver, taker)
+    if "mesh" in by_name:
+        return
+    tessellates = "tessellation_control" in by_name
+    if tessellates != (topology == "patches"):
+        raise InvalidDispatch(
+            "Tessellation takes patches, and nothing else does: topology='patches' belongs to both shaders of"
+            f" tessellation; the topology is {topology!r}."
+        )
+    if (geometry := by_name.get("geometry")) is None:
+        return
+    taken = next((mode for mode in geometry.execution_modes if mode in _PRIMITIVES.values()), "")
+    given = _PRIMITIVES.get(topology, "")
+    if tessellates:
+        # Vulkan 1.4, 23.1.
+        modes = {mode for name in by_name for mode in by_name[name].execution_modes if "tessellation" in name}
+        given = "InputLines" if "Isolines" in modes else "Triangles"
+        given = "InputPoints" if "PointMode" in modes else given
+    if taken != given:
+        raise InvalidDispatch(
+            f"The geometry shader takes {_words(taken)}, and gets {_words(given)}: change its layout(…) in,"
+            " or the topology."
+        )
+
+
+def _words(mode: str) -> str:
+    """Return an execution mode of primitives as GLSL writes it."""
+    adjacency = "_adjacency" if mode.endswith("Adjacency") else ""
+    return f"{mode.removeprefix('Input').removesuffix('Adjacency').lower()}{adjacency}"
+
+
+def check_formats(vertex: EntryPoint, fragment: EntryPoint, formats: DrawFormats) -> None:
+    """Check that vertex inputs have attributes, and attributes and colors have the shaders' types."""
+    attributes = {item.location: item.kind for item in formats.attributes}
+    for item in vertex.variables.inputs:
+        for location in item.locations:
+            kind = attributes.get(location)
+            if kind is None or item.scalar is None or item.scalar.kind != kind:
+                raise InvalidDispatch(
+                    f"The vertex shader's input {item.name!r} has no attribute of its type at location"
+                    f" {location}."
+                )
+    colors = dict(formats.colors)
+    for item in fragment.variables.outputs:
+        for location in item.locations:
+            format_ = colors.get(location)
+            if format_ is not None and item.scalar is not None and format_.kind != item.scalar.kind:
+                raise InvalidDispatch(
+                    f"The fragment shader's output {item.name!r} writes {item.scalar.kind}s; the format"
+                    f" {format_.name} at location {location} does not hold them."
+                )
+
+
+def check_bound(
+    formats: DrawFormats,
+    size: object,
+    vertices: Any,
+    attachments: tuple[Attachment, ...],
+    device: DeviceBase,
+    workgroups_stage: str | None,
+) -> DrawData:
+    """Return the data that is bound to a graphics pipeline, checked against the pipeline's formats."""
+    extent = size_of(size)
+    if isinstance(vertices, MeshGroups):
+        check_groups(vertices.counts, workgroups_stage, device)
+    elif (
+        workgroups_stage is not None
+        or not isinstance(vertices, Vertices)
+        or vertices.attributes != formats.attributes
+    ):
+        raise InvalidDispatch(
+            f"The pipeline was made for vertices with the attributes {formats.attributes}; bind such"
+            " Vertices."
+        )
+    else:
+        _check_numbers(vertices)
+    colors = tuple((item.location, item.format) for item in attachments if item.location is not None)
+    depths = [item.format for item in attachments if item.location is None]
+    if colors != formats.colors or depths != [formats.depth] * (formats.depth is not None):
+        raise InvalidDispatch("The pipeline was made for other attachments; make both of the same formats.")
+    for attachment in attachments:
+        check_size(attachment, extent, device)
+    return DrawData(extent, vertices, attachments)
+
+
+def check_framebuffer(size: tuple[int, int], device: DeviceBase) -> None:
+    """Raise `Unsupported` where a device cannot draw to images that large."""
+    limits = device.capabilities.limits
+    most = (limits["maxFramebufferWidth"], limits["maxFramebufferHeight"])
+    if size[0] > most[0] or size[1] > most[1]:
+        lacking = f"maxFramebufferWidth and maxFramebufferHeight of {size} (they are {most})"
+        require(device.capabilities, [lacking])
+
+
+def check_groups(counts: Any, stage: str | None, device: DeviceBase) -> None:
+    """Check the numbers of workgroups that a draw with mesh shaders starts in its first `stage`."""
+    whole = [isinstance(count, int | np.integer) and not isinstance(count, bool) for count in counts]
+    if stage is None or whole != [True] * 3 or min(counts) < 0:
+        raise InvalidDispatch(
+            "Draws with mesh shaders take `groups`, three numbers of workgroups, and others take vertices;"
+            f" {counts!r} was given."
+        )
+    limits, name = device.capabilities.limits, f"max{stage.title()}WorkGroup"
+    lacking = [
+        f"{name}Count of {tuple(counts)} (it is {limits[f'{name}Count']})"
+        for count, most in zip(counts, limits[f"{name}Count"], strict=True)
+        if count > most
+    ][:1]
+    if (total := int(np.prod([int(count) for count in counts], dtype=object))) > limits[f"{name}TotalCount"]:
+        lacking.append(f"{name}TotalCount of {total} (it is {limits[f'{name}TotalCount']})")
+    require(device.capabilities, lacking)
+
+
+def _check_numbers(vertices: Vertices) -> None:
+    """Refuse numbers of vertices that reach beyond their arrays."""
+    most = 2**32 - 1
+    for number in (vertices.count, vertices.instances):
+        if not isinstance(number, int | np.integer) or not 0 <= number <= most:
+            raise InvalidDispatch(f"Vertices are counted from 0 to {most}; {number!r} was given.")
+    lengths = [len(array) for array in vertices.arrays.values()]
+    if vertices.indices is not None:
+        last = int(vertices.indices.max(initial=0))
+        if vertices.count > len(vertices.indices) or vertices.indices.dtype != np.uint32:
+            raise InvalidDispatch("There are as many uint32 indices as vertices are drawn.")
+    else:
+        last = vertices.count - 1
+    if lengths and last >= min(lengths):
+        raise InvalidDispatch(f"Vertex {last} is drawn; there are {min(lengths)}.")
 
 
 class GraphicsStages(Stages):
@@ -63,7 +228,9 @@ class GraphicsStages(Stages):
         check_stages([shader.entry_point for shader in self.shaders], self.topology)
         check_formats(first.entry_point, self.shaders[-1].entry_point, formats)
         sized = last.entry_point.stage in ("vertex", "mesh") or _POINT_SIZE in device.capabilities.features
-        points = draws_points(last.entry_point, self.topology)
+        points = bool({"OutputPoints", "PointMode"} & last.entry_point.execution_modes.keys())
+        if last.entry_point.stage == "vertex":
+            points = self.topology == "points"
         if sized and points and not writes_built_in(last.module, "PointSize"):
             stage = last.entry_point.stage.replace("_", " ")
             raise InvalidDispatch(
@@ -78,36 +245,13 @@ class GraphicsStages(Stages):
 
     def lacking(self, device: DeviceBase) -> list[str]:
         """List what the shaders and the state need and the device does not have, by Vulkan's names."""
-        capabilities = device.capabilities
-        lacking: list[str] = []
-        for shader in self.shaders:
-            entry = shader.entry_point
-            lacking += shader.missing(device, self.required_size(shader))
-            lacking += limits.exceeded(shader.module.reflection, entry, shader.specialization, capabilities)
-            lacking += limits.interface_exceeded(entry, capabilities)
-            lacking += self._size_problems(shader, capabilities)
+        capabilities, lacking = device.capabilities, super().lacking(device)
         patch, most = self.state.patch_vertices, capabilities.limits.get("maxTessellationPatchSize", 0)
         if self.topology == "patches" and patch > most:
             lacking.append(f"maxTessellationPatchSize of {patch} (it is {most})")
         if self.state.sample_shading and "sampleRateShading" not in capabilities.features:
             lacking.append("sampleRateShading")
-        return list(dict.fromkeys(lacking))
-
-    def _size_problems(self, shader: Shader, capabilities: Capabilities) -> list[str]:
-        """List why a stage cannot have the required subgroup size, or full or varying subgroups."""
-        entry = shader.entry_point
-        varying = self.varying_subgroup_size and shader.uses_subgroups
-        if entry.local_size is None:
-            size = self.required_size(shader)
-            return limits.stage_size_problems(size, entry.stage, capabilities, varying=varying)
-        return limits.subgroup_size_problems(
-            self.required_size(shader),
-            self.full_subgroups and shader.uses_subgroups,
-            entry.local_size.resolve(shader.specialization),
-            capabilities,
-            varying=varying,
-            stage=entry.stage,
-        )
+        return lacking
 
 
 def stages_of(
@@ -118,13 +262,7 @@ def stages_of(
     mesh: Module | None = None,
     task: Module | None = None,
 ) -> dict[str, Module]:
-    """Return the modules by the names of their stages, in the order of the pipeline.
-
-    Raises
-    ------
-    InvalidDispatch
-        Mesh shaders together with what they replace, or neither.
-    """
+    """Return the modules by stage, in the order of the pipeline; refuses those that make no pipeline."""
     replaced = [module for module in (vertex, tessellation, geometry) if module is not None]
     if (mesh is not None and replaced) or (mesh is None and (vertex is None or task is not None)):
         raise InvalidDispatch(

@@ -1,19 +1,78 @@
-"""Images on a device."""
+"""Images on a device, and the texel formats of arrays."""
 
 from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from vkgroup.closing import Closing
 from vkgroup.device.base import DeviceBase
+from vkgroup.dispatch.blocks import suggestion
 from vkgroup.dispatch.buffer import as_bytes, checked_array
-from vkgroup.dispatch.formats import AXES, Format
 from vkgroup.errors import DriverError, InvalidDispatch, Unsupported
+from vkgroup.formats import FORMATS, Format, find, fitting
+from vkgroup.spirv import ImageType
+
+#: Axes of an image's array by SPIR-V's dimension, without layers, faces and components.
+AXES = {"1D": 1, "2D": 2, "3D": 3, "Cube": 2, "Buffer": 1}
+
+
+class Shaped(Protocol):
+    """An object with the dtype and the shape of an array."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Of its elements."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Lengths of its axes."""
+
+
+def choose_format(kind: ImageType, array: Shaped, what: str) -> Format:
+    """Choose the format of an image or texel buffer that a module declares, to be filled from `array`.
+
+    A format that the module leaves open follows the array's dtype, its axes, and what the shader reads: 8-bit
+    texels are normalized where it reads floats.
+    """
+    if kind.dimension not in AXES or kind.multisampled:
+        raise Unsupported(f"{what}: images of type {kind.glsl} cannot be made from arrays.", [kind.glsl])
+    if kind.format == "Unknown":
+        return _guess(kind, array, what)
+    format_ = FORMATS.get(kind.format)
+    if format_ is None:
+        raise Unsupported(f"{what}: images of format {kind.format} cannot be made.", [kind.format])
+    if array.dtype != format_.dtype:
+        raise InvalidDispatch(
+            f"{what} has the format {format_.name}, whose texels are {format_.dtype.name}; the array given is"
+            f" {array.dtype.name}. Use array.astype(np.{format_.dtype.name})."
+        )
+    return format_
+
+
+def _guess(kind: ImageType, array: Shaped, what: str) -> Format:
+    axes = AXES[kind.dimension] + (kind.arrayed or kind.dimension == "Cube")
+    components = array.shape[-1] if len(array.shape) == axes + 1 else 1
+    reads = None if kind.sampled_type is None else kind.sampled_type.kind
+    format_ = fitting(array.dtype, components, reads, depth=kind.depth)
+    if format_ is None:
+        read = "" if reads is None else f" that {kind.glsl} reads"
+        raise InvalidDispatch(
+            f"{what}: no image format{read} has {components} components of {array.dtype.name}."
+        )
+    return format_
+
+
+def named_format(name: str) -> Format:
+    """Return the format of a name in SPIR-V or GLSL (``"R32ui"``, ``"rgba8_snorm"``)."""
+    format_ = find(name)
+    if format_ is None:
+        raise InvalidDispatch(f"There is no image format {name!r}.{suggestion(name, FORMATS)}")
+    return format_
 
 
 class Image(Closing):
@@ -36,7 +95,7 @@ class Image(Closing):
     nbytes : of all texels of level 0.
     uses : ``"storage"`` where shaders may read and write single texels, ``"sampled"`` where they may sample,
         ``"attachment"`` where draws may write to it.
-    device : what it was made from.
+    device : the device that it was made from.
     """
 
     uses: frozenset[str] = frozenset({"storage", "sampled", "attachment"})
@@ -76,14 +135,8 @@ class Image(Closing):
         self._check_shape()
         device.require_open()
         self._check_limits()
-        device.register(self)
-        self._holding = True
-        try:
+        with device.making(self):
             self._create()
-        except DriverError:
-            self.close()
-            raise
-        device.raise_validation_errors()
 
     def _check_shape(self) -> None:
         whole = self.layers % 6 == 0 if self.arrayed else self.layers == 6
@@ -104,7 +157,7 @@ class Image(Closing):
         return (*self.shape[:first], *sizes, *self.shape[last:])
 
     def _check_limits(self) -> None:
-        """Compare format and extent with what the device has for such images."""
+        """Check the extent and layers against the limits of the device for such images."""
         name = self.device.capabilities.name
         most, most_layers = self._limits()
         if any(have > limit for have, limit in zip(self.extent, most, strict=True)):
@@ -120,7 +173,7 @@ class Image(Closing):
 
     @abstractmethod
     def _limits(self) -> tuple[tuple[int, int, int], int]:
-        """Largest extent and number of layers of such images; `Unsupported` where there are none."""
+        """Return the largest extent and number of layers; `Unsupported` without such images."""
 
     @abstractmethod
     def _create(self) -> None:

@@ -3,40 +3,43 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from vkgroup.closing import Closing
 from vkgroup.device.base import DeviceBase
+from vkgroup.device.requirements import require
 from vkgroup.dispatch.acceleration import AccelerationStructure
-from vkgroup.dispatch.attachments import Attachment
+from vkgroup.dispatch.attachments import Attachment, DrawData, DrawImages, ImageSource, key_of
 from vkgroup.dispatch.bindings import Bindings
-from vkgroup.dispatch.blocks import pack_push
+from vkgroup.dispatch.blocks import checked_mapping, pack_push
 from vkgroup.dispatch.buffer import Buffer
 from vkgroup.dispatch.commands import (
     Command,
+    Condition,
     DispatchCommand,
     DrawCommand,
     Groups,
+    Indirect,
     TraceCommand,
     checked_counts,
     checked_repeat,
 )
-from vkgroup.dispatch.draw_checks import check_bound, check_framebuffer
-from vkgroup.dispatch.draw_images import DrawData, DrawImages, ImageSource, key_of
-from vkgroup.dispatch.graphics_stages import GraphicsStages
+from vkgroup.dispatch.graphics_stages import GraphicsStages, check_bound, check_framebuffer
 from vkgroup.dispatch.image import Image
-from vkgroup.dispatch.ray_checks import check_scenes, launch_size
-from vkgroup.dispatch.ray_stages import RayStages
+from vkgroup.dispatch.ray_stages import RayStages, launch_size
 from vkgroup.dispatch.results import RunResult
-from vkgroup.dispatch.shader import require
-from vkgroup.dispatch.sources import Condition, Indirect
-from vkgroup.dispatch.stages import Stages, pack_stages_push
+from vkgroup.dispatch.stages import Stages
 from vkgroup.dispatch.vertices import MeshGroups, Vertices
-from vkgroup.errors import DriverError, InvalidDispatch, Unsupported
+from vkgroup.errors import DriverError, InvalidDispatch
 
 _COMMANDS = {"compute": "dispatch", "graphics": "draw", "ray-tracing": "trace"}
 """The method of `Work` for each kind of pipeline."""
+
+MOST_PIPELINES = 32
 
 
 class Pipeline(Closing):
@@ -58,23 +61,17 @@ class Pipeline(Closing):
 
     def __init__(self, device: DeviceBase, stages: Stages) -> None:
         self.device, self.stages = device, stages
-        require(device, [*stages.lacking(device), *self._lacking()])
+        require(device.capabilities, [*stages.lacking(device), *self._lacking()])
         stages.check_links()
         self.slots = stages.slots()
         self.push_constants, self.push_conflict = stages.push_constants()
         for shader in stages.shaders:
             shader.validate(device)
-        device.register(self)
-        self._holding = True
-        try:
+        with device.making(self):
             self._create()
-        except (DriverError, Unsupported):
-            self.close()
-            raise
-        device.raise_validation_errors()
 
     def _lacking(self) -> list[str]:
-        """List what this kind of device lacks beyond what its capabilities tell."""
+        """List the requirements that this kind of device lacks without declaring so."""
         return []
 
     @abstractmethod
@@ -177,7 +174,7 @@ class Work(Bindings):
                 (slot.set, slot.binding): [item for item in items if isinstance(item, AccelerationStructure)]
                 for slot, items in self.resources.items()
             }
-            check_scenes(stages.shaders, stages.hit_groups, scenes)
+            stages.check_scenes(scenes)
         if self.data is not None:
             check_framebuffer(self.data.size, self.device)
         self._prepare()
@@ -221,7 +218,7 @@ class Work(Bindings):
         ----------
         groups : number of workgroups in x, or in up to three dimensions; zero runs nothing.
         push : values of the push constants: bytes, an array, or a mapping by name.
-        timeout : seconds that it may take; None waits for ever.
+        timeout : seconds that it may take; None waits without limit.
         condition : a number in a buffer that discards the dispatch; None discards nothing.
 
         Raises
@@ -264,9 +261,7 @@ class Work(Bindings):
         ------
         InvalidDispatch
             The offset is no multiple of 4, the buffer ends before the numbers do, or they are over the
-            device's limit: they are read before the device reads them.
-        DispatchTimeout, DeviceLost
-            As for `dispatch`.
+            device's limit: they are read before the device reads them. Others as for `dispatch`.
         """
         indirect = Indirect(buffer, offset)
         self.device.require_open()
@@ -283,7 +278,7 @@ class Work(Bindings):
                 if not command.condition.holds():
                     return
                 command = command._replace(condition=None)
-        if not command.empty:
+        if 0 not in command.counts:
             self._run(command, push, timeout)
 
     def draw(self, push: Any = None, timeout: float | None = 10.0) -> None:
@@ -293,14 +288,7 @@ class Work(Bindings):
 
         Parameters
         ----------
-        push, timeout : as for `dispatch`.
-
-        Raises
-        ------
-        InvalidDispatch
-            The push constants do not fit the pipeline.
-        DispatchTimeout, DeviceLost
-            As for `dispatch`.
+        push, timeout : as for `dispatch`, with the same errors.
         """
         self._require_kind("graphics")
         self._run_once(DrawCommand(), push, timeout)
@@ -312,16 +300,7 @@ class Work(Bindings):
         ----------
         size : width, height and depth of the grid (``gl_LaunchSizeEXT``); one or two numbers leave the others
             1. Zero runs nothing.
-        push, timeout : as for `dispatch`.
-
-        Raises
-        ------
-        InvalidDispatch
-            The size or push constants do not fit the pipeline.
-        Unsupported
-            The device traces no more at once.
-        DispatchTimeout, DeviceLost
-            As for `dispatch`.
+        push, timeout : as for `dispatch`, with the same errors; `Unsupported` where the size is too large.
         """
         self._require_kind("ray-tracing")
         self._run_once(TraceCommand(launch_size(size, self.device)), push, timeout)
@@ -330,7 +309,7 @@ class Work(Bindings):
         data = self.packed(push)
         if self._closings != self.device.closings:
             self.require_open()
-        if not command.empty:
+        if 0 not in command.counts:
             self._run(command, data, timeout)
 
     def timed(
@@ -353,24 +332,20 @@ class Work(Bindings):
         -------
         Seconds of one run, on average; None where the device has no timestamps.
         """
-        command = self._command(size)
+        command: Command = DrawCommand()
+        if self._kind == "compute":
+            command = DispatchCommand(self.counts(size))
+        elif self._kind == "ray-tracing":
+            command = TraceCommand(launch_size(size, self.device))
+        elif size is not None:
+            raise InvalidDispatch("A draw has its size from `bind`; leave out the size of `timed`.")
         repeat = checked_repeat(repeat)
         data = self.packed(push)
-        if command.empty:
+        if 0 in command.counts:
             self.device.require_open()
             return 0.0
         self.require_open()
         return self._timed(command, data, timeout, repeat)
-
-    def _command(self, size: Any) -> Command:
-        """Return the command that runs the pipeline on a size."""
-        if self._kind == "compute":
-            return DispatchCommand(self.counts(size))
-        if self._kind == "ray-tracing":
-            return TraceCommand(launch_size(size, self.device))
-        if size is not None:
-            raise InvalidDispatch("A draw has its size from `bind`; leave out the size of `timed`.")
-        return DrawCommand()
 
     def counts(self, groups: Any) -> Groups:
         """Return the numbers of workgroups in x, y and z of a dispatch; `InvalidDispatch` for wrong ones."""
@@ -389,8 +364,11 @@ class Work(Bindings):
         """Return the bytes of push constants given as for `dispatch`."""
         if self._push is None and push is None:
             return b""
-        if self.pipeline.push_conflict:
-            return pack_stages_push(self._push, self.pipeline.push_conflict, push)
+        if self.pipeline.push_conflict and isinstance(push, Mapping):
+            raise InvalidDispatch(
+                f"The push constants {self.pipeline.push_conflict} have a name or bytes in common,"
+                " and are not the same: give all push constants as bytes."
+            )
         return pack_push(self._push, push)
 
     def execute(self, command: Command, push: bytes, timeout: float | None) -> None:
@@ -444,3 +422,23 @@ class Work(Bindings):
         if self.drawn is not None:
             self.drawn.close()
         super().close()
+
+
+class PipelineCache(OrderedDict[Any, Pipeline]):
+    """The pipelines of one kind that were used last, by their keys, the last used one last."""
+
+    def get_or_make(self, key: Any, make: Callable[[], Pipeline]) -> Pipeline:
+        """Return the pipeline of a key, or make and keep it; closes the pipeline used longest ago."""
+        pipeline = self.pop(key, None)
+        if pipeline is None or pipeline.closed:
+            pipeline = make()
+        self[key] = pipeline
+        if len(self) > MOST_PIPELINES:
+            self.popitem(last=False)[1].close()
+        return pipeline
+
+
+def key_of_values(specialization: Mapping[int | str, Any] | None) -> tuple[tuple[int | str, bytes], ...]:
+    """Return the values of specialization constants as part of a key; `InvalidDispatch` for other types."""
+    given = checked_mapping(specialization, "specialization")
+    return tuple((name, np.asarray(value).tobytes()) for name, value in given.items())

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import os
-from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from vkgroup.closing import Closing
-from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.acceleration import (
     AccelerationStructure,
     Boxes,
@@ -17,9 +14,9 @@ from vkgroup.dispatch.acceleration import (
     require_acceleration,
 )
 from vkgroup.dispatch.blocks import checked_mapping
-from vkgroup.dispatch.pipeline import Pipeline
-from vkgroup.dispatch.pipeline_cache import PipelineCache, key_of_values
-from vkgroup.dispatch.ray_stages import HitGroup, RayStages, Source, require_ray_tracing
+from vkgroup.dispatch.pipeline import Pipeline, PipelineCache, key_of_values
+from vkgroup.dispatch.ray_stages import HitGroup, RayStages, require_ray_tracing
+from vkgroup.dispatch.resource_device import ResourceDevice, Source
 from vkgroup.dispatch.results import RunResult
 from vkgroup.dispatch.stages import check_specialization
 from vkgroup.errors import InvalidDispatch
@@ -28,22 +25,11 @@ from vkgroup.spirv import Module
 Part = Triangles | Boxes | Instance | AccelerationStructure
 
 
-class Tracing(Closing):
+class Tracing(ResourceDevice):
     """The methods of a device that trace rays."""
 
-    _base: DeviceBase
-    _subgroup_size: int | None
     _structures: type[AccelerationStructure]
-    _kind_of_pipelines: type[Pipeline]
     _ray_pipelines: PipelineCache
-
-    @abstractmethod
-    def compile(self, source: str | os.PathLike[str], *, stage: str | None = None, **options: Any) -> Module:
-        """Compile a shader for the device."""
-
-    @abstractmethod
-    def _required_size(self, subgroup_size: int | None, varying: bool) -> int | None:
-        """Return the size to require of a pipeline."""
 
     def acceleration_structure(self, parts: Part | Iterable[Part]) -> AccelerationStructure:
         """Build an acceleration structure.
@@ -81,32 +67,25 @@ class Tracing(Closing):
         varying_subgroup_size: bool = False,
         max_recursion: int | None = None,
     ) -> Pipeline:
-        """Make a ray-tracing pipeline.
+        """Make a ray-tracing pipeline; errors are those of `pipeline`.
 
         Parameters
         ----------
         raygen : the ray-generation shader.
         miss, callable : shaders in the order of their indices in ``traceRayEXT`` and ``executeCallableEXT``.
         hit_groups : of modules, in the order that instances, geometries and ``traceRayEXT`` count them.
-        specialization : values of specialization constants, by id or by name; each stage takes those that it
-            has.
-        subgroup_size : a required subgroup size, for the stages with subgroup operations; None takes that
-            which the device was opened with, if any.
-        varying_subgroup_size : whether the subgroup size may vary, in these stages.
+        specialization, subgroup_size, varying_subgroup_size : as for `graphics_pipeline`.
         max_recursion : how deep rays may start rays. None is 1, for ray-generation shaders alone; closest-hit
             and miss shaders that trace rays need it said.
-
-        Raises
-        ------
-        Unsupported
-            The device lacks what the shaders need, by Vulkan's names in `missing`.
-        InvalidModule, InvalidDispatch
-            A module breaks SPIR-V's rules, or is of another stage; the stages do not fit together.
         """
         require_ray_tracing(self._base)
-        groups, callables = _several(hit_groups, "hit_groups"), _several(callable, "callable")
-        misses = _several(miss, "miss")
-        modules = [raygen, *misses, *callables, *_shaders_of(groups)]
+        groups, callables, misses = (
+            _groups(hit_groups),
+            _several(callable, "callable"),
+            _several(miss, "miss"),
+        )
+        hit_shaders = [source for group in groups for _, source in group.sources()]
+        modules = [raygen, *misses, *callables, *hit_shaders]
         if all(isinstance(module, Module) for module in modules):
             check_specialization(tuple(modules), checked_mapping(specialization, "specialization"))
         self._base.require_open()
@@ -139,7 +118,7 @@ class Tracing(Closing):
         repeat: int = 1,
         timeout: float | None = 10.0,
     ) -> RunResult:
-        """Trace rays through a scene, and return what the shaders wrote.
+        """Trace rays through a scene, and return what the shaders wrote; errors are those of `run`.
 
         Parameters
         ----------
@@ -152,18 +131,11 @@ class Tracing(Closing):
         specialization, subgroup_size, varying_subgroup_size, max_recursion : as for `ray_pipeline`.
         push : push constants: bytes, an array, or values by name.
         repeat : how many times to trace, one after the other on the same memory.
-        timeout : seconds for all of it; None waits for ever.
+        timeout : seconds for all of it; None waits without limit.
 
         Returns
         -------
         Arrays of every writable binding that was given an array, and the GPU time.
-
-        Raises
-        ------
-        Unsupported, InvalidModule, InvalidDispatch
-            The device lacks a feature, or an argument is invalid; nothing has run.
-        DispatchTimeout, DeviceLost
-            It did not finish; the device must be opened again.
 
         Examples
         --------
@@ -172,7 +144,10 @@ class Tracing(Closing):
         >>> found["hits"]
         """
         require_ray_tracing(self._base)
-        groups = tuple(self._compiled_group(group) for group in _several(hit_groups, "hit_groups"))
+        groups = tuple(
+            HitGroup(**{stage: self._compiled(source, stage) for stage, source in group.sources()})
+            for group in _groups(hit_groups)
+        )
         module = self._compiled(raygen, "raygen")
         misses = tuple(self._compiled(source, "miss") for source in _several(miss, "miss"))
         callables = tuple(self._compiled(source, "callable") for source in _several(callable, "callable"))
@@ -196,23 +171,20 @@ class Tracing(Closing):
         with pipeline.bind(bindings) as work:
             return work.run_result(work.timed(size, push, timeout, repeat=repeat))
 
-    def _compiled(self, source: Source, stage: str) -> Module:
-        return source if isinstance(source, Module) else self.compile(source, stage=stage)
 
-    def _compiled_group(self, group: Any) -> HitGroup:
+def _groups(given: Any) -> tuple[HitGroup, ...]:
+    """Return the hit groups that were given alone or in a list."""
+    groups = _several(given, "hit_groups")
+    for group in groups:
         if not isinstance(group, HitGroup):
             raise InvalidDispatch(f"hit_groups are HitGroups; {group!r} was given.")
-        return HitGroup(**{stage: self._compiled(source, stage) for stage, source in group.sources()})
+    return groups
 
 
 def _several(given: Any, what: str) -> tuple[Any, ...]:
-    """Return what was given alone or in a list."""
+    """Return the values of an argument that takes one value or a list."""
     if isinstance(given, Module | HitGroup | str | os.PathLike):
         return (given,)
     if not isinstance(given, Sequence):
         raise InvalidDispatch(f"{what} is one or a list of several; {given!r} was given.")
     return tuple(given)
-
-
-def _shaders_of(groups: Iterable[Any]) -> list[Any]:
-    return [source for group in groups if isinstance(group, HitGroup) for _, source in group.sources()]

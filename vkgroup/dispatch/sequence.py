@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from vkgroup.closing import Closing
 from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.buffer import Buffer
-from vkgroup.dispatch.commands import DispatchCommand, checked_repeat
+from vkgroup.dispatch.commands import checked_repeat
 from vkgroup.dispatch.pipeline import Work
 from vkgroup.errors import DriverError, InvalidDispatch
 
@@ -39,7 +39,7 @@ class Fill:
 
     Attributes
     ----------
-    buffer : what is filled.
+    buffer : the buffer to fill.
     value : uint32.
     offset, nbytes : first byte and number of bytes, multiples of 4; None: all up to the end. A buffer whose
         size is no multiple of 4 keeps its last one to three bytes.
@@ -72,38 +72,7 @@ class Copy:
 Step = Dispatch | Fill | Copy
 
 
-@dataclass(frozen=True)
-class Prepared:
-    """A dispatch whose groups and push constants have been checked."""
-
-    work: Work
-    command: DispatchCommand
-    push: bytes
-
-
-@dataclass(frozen=True)
-class FillRange:
-    """A fill whose range has been checked and is whole."""
-
-    buffer: Buffer
-    value: int
-    offset: int
-    nbytes: int
-
-
-@dataclass(frozen=True)
-class CopyRange:
-    """A copy whose ranges have been checked and are whole."""
-
-    source: Buffer
-    target: Buffer
-    source_offset: int
-    target_offset: int
-    nbytes: int
-
-
-Checked = Prepared | FillRange | CopyRange
-Stage = tuple[Checked, ...]
+Stage = tuple[Step, ...]
 
 
 class Sequence(Closing):
@@ -113,25 +82,24 @@ class Sequence(Closing):
 
     Attributes
     ----------
-    device : what it was made from.
-    stages : the steps, checked, those that run side by side together.
+    device : the device that it was made from.
+    stages : the steps that do something, checked and with all defaults filled in; those that run side by side
+        together.
     """
 
     def __init__(self, device: DeviceBase, steps: Iterable[Step | tuple[Step, ...]]) -> None:
         device.require_open()
         self.device = device
         together = [step if isinstance(step, tuple) else (step,) for step in steps]
-        stages = [tuple(_checked(step, device) for step in stage) for stage in together]
-        self.stages: tuple[Stage, ...] = tuple(working for stage in stages if (working := _working(stage)))
+        stages = [[_checked(step, device) for step in stage] for stage in together]
+        working = (
+            tuple(step for step in stage if not (isinstance(step, Dispatch) and 0 in step.groups))
+            for stage in stages
+        )
+        self.stages: tuple[Stage, ...] = tuple(stage for stage in working if stage)
         self._closings = -1
-        device.register(self)
-        self._holding = True
-        try:
+        with device.making(self):
             self._create()
-        except DriverError:
-            self.close()
-            raise
-        device.raise_validation_errors()
 
     @abstractmethod
     def _create(self) -> None:
@@ -139,7 +107,7 @@ class Sequence(Closing):
 
     @abstractmethod
     def _run(self, timeout: float | None) -> None:
-        """Run what was recorded, and wait for it."""
+        """Run the recorded commands and wait until they have finished."""
 
     @abstractmethod
     def _timed(self, timeout: float | None, repeat: int) -> float | None:
@@ -155,12 +123,7 @@ class Sequence(Closing):
 
         Parameters
         ----------
-        timeout : seconds that it may take; None waits for ever.
-
-        Raises
-        ------
-        DispatchTimeout, DeviceLost
-            The work did not finish, or the driver gave up; the device must be opened again.
+        timeout : seconds that it may take, as for `Work.dispatch`, with the same errors.
         """
         if self._closings != self.device.closings:
             self._require_open()
@@ -172,7 +135,7 @@ class Sequence(Closing):
         Parameters
         ----------
         repeat : how many times to run them, one after the other in one submission.
-        timeout : seconds for all of it; None waits for ever.
+        timeout : seconds for all of it; None waits without limit.
 
         Returns
         -------
@@ -187,34 +150,26 @@ class Sequence(Closing):
         self.device.require_open()
         if self.closed:
             raise DriverError("The sequence is closed; make a new one.")
-        for stage in self.stages:
-            for step in stage:
-                _require_step(step)
+        for step in (step for stage in self.stages for step in stage):
+            if isinstance(step, Dispatch):
+                step.work.require_open()
+            elif any(buffer.closed for buffer in buffers_of(step)):
+                raise DriverError("A buffer of the sequence is closed; make the sequence anew.")
         self._closings = closings
 
 
-def _working(stage: Stage) -> Stage:
-    """Return the steps that do something."""
-    return tuple(step for step in stage if not (isinstance(step, Prepared) and step.command.empty))
+def buffers_of(step: Fill | Copy) -> tuple[Buffer, ...]:
+    """Return the buffers that a step uses."""
+    return (step.buffer,) if isinstance(step, Fill) else (step.source, step.target)
 
 
-def _require_step(step: Checked) -> None:
-    if isinstance(step, Prepared):
-        step.work.require_open()
-        return
-    buffers = (step.buffer,) if isinstance(step, FillRange) else (step.source, step.target)
-    if any(buffer.closed for buffer in buffers):
-        raise DriverError("A buffer of the sequence is closed; make the sequence anew.")
-
-
-def _checked(step: Step, device: DeviceBase) -> Checked:
+def _checked(step: Step, device: DeviceBase) -> Step:
     """Check a step before anything is recorded."""
     if isinstance(step, Dispatch):
         if step.work.device is not device:
             raise InvalidDispatch("A dispatch of the sequence belongs to another device.")
         step.work.require_open()
-        command = DispatchCommand(step.work.counts(step.groups))
-        return Prepared(step.work, command, step.work.packed(step.push))
+        return Dispatch(step.work, step.work.counts(step.groups), step.work.packed(step.push))
     if isinstance(step, Fill):
         return _checked_fill(step, device)
     if isinstance(step, Copy):
@@ -222,7 +177,7 @@ def _checked(step: Step, device: DeviceBase) -> Checked:
     raise InvalidDispatch(f"The steps of a sequence are Dispatch, Fill and Copy; {step!r} was given.")
 
 
-def _checked_fill(step: Fill, device: DeviceBase) -> FillRange:
+def _checked_fill(step: Fill, device: DeviceBase) -> Fill:
     _check_buffer(step.buffer, device)
     size = step.buffer.nbytes
     nbytes = (size - step.offset) // 4 * 4 if step.nbytes is None else step.nbytes
@@ -233,10 +188,10 @@ def _checked_fill(step: Fill, device: DeviceBase) -> FillRange:
         )
     if not isinstance(step.value, int | np.integer) or not 0 <= step.value < 1 << 32:
         raise InvalidDispatch(f"A buffer is filled with a number of 32 bits; {step.value!r} was given.")
-    return FillRange(step.buffer, int(step.value), step.offset, nbytes)
+    return replace(step, value=int(step.value), nbytes=nbytes)
 
 
-def _checked_copy(step: Copy, device: DeviceBase) -> CopyRange:
+def _checked_copy(step: Copy, device: DeviceBase) -> Copy:
     sides = ((step.source, step.source_offset), (step.target, step.target_offset))
     for buffer, _ in sides:
         _check_buffer(buffer, device)
@@ -247,7 +202,7 @@ def _checked_copy(step: Copy, device: DeviceBase) -> CopyRange:
                 f"A copy of {nbytes} bytes at byte {offset} does not fit into a buffer of"
                 f" {buffer.nbytes} bytes."
             )
-    return CopyRange(step.source, step.target, step.source_offset, step.target_offset, nbytes)
+    return replace(step, nbytes=nbytes)
 
 
 def _check_buffer(buffer: Buffer, device: DeviceBase) -> None:
@@ -257,6 +212,3 @@ def _check_buffer(buffer: Buffer, device: DeviceBase) -> None:
         raise InvalidDispatch("A buffer of the sequence belongs to another device.")
     if buffer.closed:
         raise DriverError("A buffer of the sequence is closed; make a new one.")
-
-
-__all__ = ["Copy", "Dispatch", "Fill", "Sequence", "Step"]

@@ -29,15 +29,7 @@ DESCRIPTOR_TYPES = {
 
 @dataclass(frozen=True)
 class Slot:
-    """One slot of descriptors: a set and a binding.
-
-    Attributes
-    ----------
-    set, binding : the numbers in the shader.
-    kind : of its descriptors.
-    count : how many descriptors it has.
-    variables : the module's variables there: one, or several that share the memory.
-    """
+    """A set and a binding with `count` descriptors of one kind; several variables may share them."""
 
     set: int
     binding: int
@@ -56,12 +48,13 @@ class Slot:
     @property
     def names(self) -> list[str]:
         """All names of the slot: of its variable, its block, and the block's only member."""
-        return [
-            name
-            for entry in self.variables
-            for name in (entry.name, entry.block_name, *_member(entry))
-            if name
-        ]
+        names = []
+        for entry in self.variables:
+            names += [entry.name, entry.block_name]
+            block = entry.type
+            if isinstance(block, StructType) and len(block.members) == 1:
+                names.append(block.members[0].name)
+        return [name for name in names if name]
 
     @property
     def texels(self) -> ImageType | None:
@@ -73,10 +66,7 @@ class Slot:
 
     @property
     def image(self) -> ImageType | None:
-        """The type of an image, with a sampler or without; None for all else, texel buffers too.
-
-        An input attachment is a 2D image.
-        """
+        """The type of an image (2D for an input attachment), with a sampler or not; None for all else."""
         if self.texels is None or self.texels.dimension == "Buffer":
             return None
         return replace(self.texels, dimension="2D") if self.kind == "input_attachment" else self.texels
@@ -102,24 +92,16 @@ class Slot:
         return (self.set, self.binding) == (0, key)
 
 
-def _member(binding: Binding) -> tuple[str, ...]:
-    """Return the name of a block's only member, which shaders without block names use; empty without one."""
-    block = binding.type
-    return (block.members[0].name,) if isinstance(block, StructType) and len(block.members) == 1 else ()
-
-
 def slots_of(bindings: Iterable[Binding]) -> tuple[Slot, ...]:
-    """Collect the slots of one module, or of several modules of a pipeline.
-
-    Raises
-    ------
-    Unsupported
-        A descriptor is of a kind that cannot be bound, or its count is left to the descriptor set.
-    """
+    """Return the slots of the modules of a pipeline; `Unsupported` for kinds that cannot be bound."""
     declared: dict[tuple[int, int], list[Binding]] = {}
+    keys = ("name", "kind", "type", "count", "readable", "writable", "block_name")
     for binding in bindings:
         variables_there = declared.setdefault((binding.set, binding.binding), [])
-        if not any(_same(binding, entry) for entry in variables_there):
+        # Declared alike, apart from the accesses to them.
+        if all(
+            any(getattr(binding, key) != getattr(entry, key) for key in keys) for entry in variables_there
+        ):
             variables_there.append(binding)
     slots = []
     for (set_, number), variables in sorted(declared.items()):
@@ -155,20 +137,8 @@ def _check_images(slot: Slot) -> None:
         raise Unsupported(f"{slot.label} is a {names}, which cannot be bound.", sorted(kinds_by_name))
 
 
-def _same(binding: Binding, other: Binding) -> bool:
-    """Whether two variables of a slot are declared alike, apart from the accesses to them."""
-    keys = ("name", "kind", "type", "count", "readable", "writable", "block_name")
-    return all(getattr(binding, key) == getattr(other, key) for key in keys)
-
-
 def assign(slots: tuple[Slot, ...], bindings: Mapping[Key, Any]) -> dict[Slot, Any]:
-    """Return the value of each slot.
-
-    Raises
-    ------
-    InvalidDispatch
-        A key fits no slot or several, two keys fit the same slot, or a slot has no value.
-    """
+    """Return the value of each slot; each key fits exactly one slot, and every slot has a value."""
     assigned: dict[Slot, Any] = {}
     valid = [slot.names[0] if slot.names else str(slot.key) for slot in slots]
     if not isinstance(bindings, Mapping):

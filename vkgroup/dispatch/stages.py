@@ -1,27 +1,74 @@
-"""Checked shaders of a pipeline: resources, push constants, specialization, required subgroup sizes."""
+"""Shader stages of a pipeline: specialization, push constants, required subgroup sizes; compute pipelines."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 
+from vkgroup.compiler import Target, validate
+from vkgroup.device import limits, requirements
 from vkgroup.device.base import DeviceBase
-from vkgroup.dispatch.blocks import pack_push
-from vkgroup.dispatch.shader import Shader, check_size_choice
+from vkgroup.dispatch.blocks import pack_specialization
 from vkgroup.dispatch.slots import Slot, slots_of
-from vkgroup.errors import InvalidDispatch
-from vkgroup.spirv import EntryPoint, Member, Module, PushConstants
+from vkgroup.errors import InvalidDispatch, InvalidModule, Unsupported
+from vkgroup.spirv import EntryPoint, Member, Module, PushConstants, Value
+
+
+class Shader:
+    """One stage of a pipeline: a module's entry point, and the values and bytes of its constants by id."""
+
+    def __init__(
+        self, module: Module, entry_point: EntryPoint, specialization: Mapping[int | str, Any] | None
+    ) -> None:
+        self.module, self.entry_point = module, entry_point
+        constants = module.reflection.specialization_constants
+        values, self.packed = pack_specialization(constants, specialization or {})
+        self.specialization: Mapping[int, Value] = values
+        _check_lengths(module, values)
+
+    @property
+    def uses_subgroups(self) -> bool:
+        """Whether the shader has subgroup operations or reads a built-in variable of subgroups."""
+        reflection = self.module.reflection
+        return bool(reflection.subgroup_uses) or "GroupNonUniform" in reflection.capabilities
+
+    def validate(self, device: DeviceBase) -> None:
+        """Validate the module with SPIRV-Tools before a driver sees it, once for each device."""
+        if hash(self.module) in device.validated:
+            return
+        target = Target.for_api_version(device.capabilities.api_version)
+        if target is Target.VULKAN_1_1 and self.module.version == (1, 4):
+            target = Target.VULKAN_1_1_SPIRV_1_4
+        validate(self.module, target)
+        device.validated.add(hash(self.module))
+
+
+def _check_lengths(module: Module, values: Mapping[int, Value]) -> None:
+    """Refuse lengths of arrays that drivers crash on, or that would need other bindings and attachments."""
+    for length in module.reflection.array_lengths:
+        elements = int(length.evaluate(values))
+        if elements < 1:
+            raise InvalidDispatch(
+                f"With these specialization constants an array of the shader has the length {elements};"
+                " arrays have at least one element."
+            )
+    for length in module.reflection.interface_lengths:
+        if length.evaluate(values) != length.evaluate():
+            raise Unsupported(
+                f"An array of descriptors or outputs has the length {length.evaluate()}, which"
+                f" specialization would make {length.evaluate(values)}; write that into the shader.",
+                ["specialization of the length of an interface"],
+            )
 
 
 class Stages(ABC):
     """Shaders that work together in a pipeline, checked against each other.
 
-    A subclass is a kind of pipeline: its constructor checks the shaders, and `lacking` compares what they
-    need with what a device has.
+    A subclass is a kind of pipeline, whose constructor checks the shaders.
 
     Attributes
     ----------
@@ -39,7 +86,12 @@ class Stages(ABC):
     def __init__(self, subgroup_size: int | None, full_subgroups: bool, varying_subgroup_size: bool) -> None:
         self.subgroup_size, self.full_subgroups = subgroup_size, full_subgroups
         self.varying_subgroup_size = varying_subgroup_size
-        check_size_choice(subgroup_size, varying_subgroup_size)
+        # VUID-VkPipelineShaderStageCreateInfo-pNext-02754
+        if subgroup_size is not None and varying_subgroup_size:
+            raise InvalidDispatch(
+                f"A subgroup size of {subgroup_size} is required, and varying_subgroup_size lets it vary:"
+                " leave one out."
+            )
 
     def controls_size(self, shader: Shader) -> bool:
         """Whether the required subgroup size, full and varying subgroups are asked of a stage."""
@@ -49,9 +101,24 @@ class Stages(ABC):
         """Return the subgroup size to require of a stage; None where none is required."""
         return self.subgroup_size if self.controls_size(shader) else None
 
-    @abstractmethod
     def lacking(self, device: DeviceBase) -> list[str]:
         """List what the shaders need and the device does not have, by Vulkan's names."""
+        capabilities = device.capabilities
+        lacking: list[str] = []
+        for shader in self.shaders:
+            reflection, entry, size = shader.module.reflection, shader.entry_point, self.required_size(shader)
+            lacking += requirements.missing(shader.module, capabilities, entry.name, size)
+            lacking += limits.exceeded(reflection, entry, shader.specialization, capabilities)
+            controls = self.controls_size(shader)
+            lacking += limits.subgroup_size_problems(
+                size,
+                self.full_subgroups and controls,
+                None if entry.local_size is None else entry.local_size.resolve(shader.specialization),
+                capabilities,
+                varying=self.varying_subgroup_size and controls,
+                stage=entry.stage,
+            )
+        return list(dict.fromkeys(lacking))
 
     def check_links(self) -> None:
         """Check what the shaders start or hand to each other, where the device has what they need."""
@@ -62,8 +129,22 @@ class Stages(ABC):
         return slots_of([binding for shader in self.shaders for binding in shader.module.reflection.bindings])
 
     def push_constants(self) -> tuple[PushConstants | None, str]:
-        """Return the block of push constants, and its contradictions, as `merged_push_constants` does."""
-        return merged_push_constants(self.shaders)
+        """Return a block with the members of all stages' blocks, None without any, and contradictions."""
+        declared = [shader.module.reflection.push_constants for shader in self.shaders]
+        blocks = [block for block in declared if block is not None]
+        if len(blocks) < 2:
+            return (blocks[0] if blocks else None), ""
+        largest = max(blocks, key=lambda block: block.size)
+        members: list[Member] = []
+        conflict = ""
+        for member in (member for block in blocks for member in block.members):
+            other = next((entry for entry in members if _meet(entry, member)), None)
+            if other is None:
+                members.append(member)
+            elif other != member:
+                conflict = f"{other.name!r} of one stage and {member.name!r} of the other"
+        offset = min(block.offset for block in blocks)
+        return replace(largest, offset=offset, type=replace(largest.type, members=tuple(members))), conflict
 
 
 def check_subgroup_size(size: Any) -> None:
@@ -98,30 +179,6 @@ def check_specialization(modules: tuple[Module, ...], specialization: Mapping[in
             raise InvalidDispatch(f"No stage has a specialization constant {key!r}. There are: {names}.")
 
 
-def merged_push_constants(shaders: tuple[Shader, ...]) -> tuple[PushConstants | None, str]:
-    """Return a block with the members of all stages' blocks, which see the same bytes.
-
-    Returns
-    -------
-    The block, None where no stage has one; and which members contradict each other, empty where none do.
-    """
-    declared = [shader.module.reflection.push_constants for shader in shaders]
-    blocks = [block for block in declared if block is not None]
-    if not blocks:
-        return None, ""
-    largest = max(blocks, key=lambda block: block.size)
-    members: list[Member] = []
-    conflict = ""
-    for member in (member for block in blocks for member in block.members):
-        other = next((entry for entry in members if _meet(entry, member)), None)
-        if other is None:
-            members.append(member)
-        elif other != member:
-            conflict = f"{other.name!r} of one stage and {member.name!r} of the other"
-    offset = min(block.offset for block in blocks)
-    return replace(largest, offset=offset, type=replace(largest.type, members=tuple(members))), conflict
-
-
 def _meet(first_member: Member, other: Member) -> bool:
     """Whether two members have a name or bytes in common."""
     if first_member.name and first_member.name == other.name:
@@ -130,22 +187,34 @@ def _meet(first_member: Member, other: Member) -> bool:
     return (second.offset or 0) < (first.offset or 0) + (first.size or 1)
 
 
-def pack_stages_push(push: PushConstants | None, conflict: str, value: Any) -> bytes:
-    """Make the bytes of push constants that several stages read.
+class ComputeStages(Stages):
+    """A compute shader; `local_size` has the invocations of a workgroup in x, y and z."""
 
-    Parameters
-    ----------
-    push, conflict : of `merged_push_constants`.
-    value : as for `pack_push`.
+    kind = "compute"
 
-    Raises
-    ------
-    InvalidDispatch
-        Values by name where names contradict each other; else as `pack_push`.
-    """
-    if conflict and isinstance(value, Mapping):
-        raise InvalidDispatch(
-            f"The push constants {conflict} have a name or bytes in common,"
-            " and are not the same: give all push constants as bytes."
-        )
-    return pack_push(push, value)
+    def __init__(
+        self,
+        module: Module,
+        *,
+        entry_point: str | None = None,
+        specialization: Mapping[int | str, Any] | None = None,
+        subgroup_size: int | None = None,
+        full_subgroups: bool = False,
+        varying_subgroup_size: bool = False,
+    ) -> None:
+        super().__init__(subgroup_size, full_subgroups, varying_subgroup_size)
+        entry = module.reflection.entry_point(entry_point)
+        if entry.stage != "compute":
+            how = " Draw it: Device.draw, or `vkgroup run … --size W,H`." if entry.stage == "fragment" else ""
+            raise InvalidDispatch(
+                f"The entry point {entry.name!r} is a {entry.stage} shader; compute is needed.{how}"
+            )
+        self.shader = Shader(module, entry, specialization)
+        self.shaders = (self.shader,)
+        if entry.local_size is None:
+            raise InvalidModule(f"The entry point {entry.name!r} declares no local size.")
+        self.local_size = entry.local_size.resolve(self.shader.specialization)
+
+    def controls_size(self, shader: Shader) -> bool:
+        """Whether the required subgroup size applies: always, also without subgroup operations."""
+        return True

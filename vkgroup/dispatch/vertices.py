@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -53,12 +53,7 @@ class Vertices:
 
 @dataclass(frozen=True)
 class MeshGroups:
-    """The workgroups that a draw with mesh shaders starts, instead of vertices.
-
-    Attributes
-    ----------
-    counts : of workgroups in x, y and z: of task shaders where there are any, else of mesh shaders.
-    """
+    """Workgroups in x, y and z that a draw with mesh shaders starts: of its task shader if there is one."""
 
     counts: tuple[int, int, int]
     arrays: Mapping[int, npt.NDArray[Any]] = field(default_factory=dict)
@@ -78,33 +73,16 @@ def match_vertices(
     count: int | None = None,
     instances: int = 1,
 ) -> Vertices:
-    """Give each input of a vertex shader its array.
+    """Return the vertices, with an array for each input of a vertex shader.
 
-    Parameters
-    ----------
-    entry : the vertex shader.
-    given : arrays (vertices,) or (vertices, components) by the input's name or location.
-    indices : which vertices to draw, in which order.
-    count : how many vertices to draw; None draws as many as there are, and 3 where there are no arrays.
-    instances : how many times to draw them.
-
-    Raises
-    ------
-    InvalidDispatch
-        An input has no array, an array no input; dtype, shape or number of vertices does not fit.
-    Unsupported
-        An input is a matrix, an array or of 64 bits.
+    The arrays are (vertices,) or (vertices, components), by the input's name or location. A `count` of None
+    draws as many as there are, and 3 where there are no arrays.
     """
     inputs = entry.variables.inputs
-    arrays: dict[int, npt.NDArray[Any]] = {}
-    for key, value in given.items():
-        matching = [item for item in inputs if key in (item.name, item.location)]
-        if not matching:
-            names = [item.name or str(item.location) for item in inputs]
-            raise InvalidDispatch(f"The vertex shader has no input {key!r}.{suggestion(key, names)}")
-        if matching[0].location in arrays:
-            raise InvalidDispatch(f"The vertex shader's input {matching[0].name!r} is given twice.")
-        arrays[matching[0].location] = _checked(matching[0], value)
+    values = by_location(given, inputs, "vertex shader", "input")
+    arrays = {
+        item.location: _checked(item, values[item.location]) for item in inputs if item.location in values
+    }
     lacking = [item.name or str(item.location) for item in inputs if item.location not in arrays]
     if lacking:
         raise InvalidDispatch(f"No vertices are given for the inputs: {', '.join(lacking)}.")
@@ -113,6 +91,20 @@ def match_vertices(
         raise InvalidDispatch(f"All vertex arrays have the same length; {_listed(lengths)} were given.")
     most = lengths.pop() if lengths else None
     return _counted(arrays, most, indices, count, instances)
+
+
+def by_location(given: Mapping[Any, Any], variables: Sequence[Any], shader: str, kind: str) -> dict[int, Any]:
+    """Return values that are given by the names or locations of variables, by location."""
+    values: dict[int, Any] = {}
+    for key, value in given.items():
+        matching = [item for item in variables if key in (item.name, item.location)]
+        if not matching:
+            names = [item.name or str(item.location) for item in variables]
+            raise InvalidDispatch(f"The {shader} has no {kind} {key!r}.{suggestion(key, names)}")
+        if matching[0].location in values:
+            raise InvalidDispatch(f"The {shader}'s {kind} {matching[0].name!r} is given twice.")
+        values[matching[0].location] = value
+    return values
 
 
 def _listed(lengths: Iterable[int]) -> str:
@@ -169,25 +161,11 @@ def _checked(item: StageVariable, value: npt.ArrayLike) -> npt.NDArray[Any]:
 
 
 def pass_through(fragment: EntryPoint, given: Mapping[Any, npt.ArrayLike]) -> str:
-    """Write the vertex shader of a draw that has none.
+    """Return the GLSL vertex shader of a draw that has none, with inputs named as the fragment shader's.
 
     Without vertices it covers the image with one triangle. With them, ``position`` is the position, and each
     other array goes on to the fragment shader's input of that name or location. Where only ``position`` is
     missing, three vertices are those of the triangle that covers the image.
-
-    Parameters
-    ----------
-    fragment : the fragment shader.
-    given : vertex arrays.
-
-    Returns
-    -------
-    GLSL; its inputs have the names of the fragment shader's.
-
-    Raises
-    ------
-    InvalidDispatch
-        The fragment shader has inputs without arrays, or the arrays do not make a draw.
     """
     inputs = fragment.variables.inputs
     lacking = [item for item in inputs if item.name not in given and item.location not in given]
@@ -226,13 +204,7 @@ def pass_through(fragment: EntryPoint, given: Mapping[Any, npt.ArrayLike]) -> st
 
 
 def check_interface(giver: EntryPoint, taker: EntryPoint) -> None:
-    """Check that a stage gives what the next one takes (Vulkan 1.4, 15.1.3).
-
-    Raises
-    ------
-    InvalidDispatch
-        An input has no output at its location, or one of another type.
-    """
+    """Check that a stage gives what the next one takes, at the same location (Vulkan 1.4, 15.1.3)."""
     first, second = (entry.stage.replace("_", " ") for entry in (giver, taker))
     outputs = {
         (_frequency(item), location, item.component): item

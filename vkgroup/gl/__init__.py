@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from vkgroup.device.gl_limits import Limit
 from vkgroup.gl.context import Context
-from vkgroup.gl.errors import GLError, InvalidEnum, InvalidOperation, InvalidValue
-from vkgroup.gl.names import Names
-from vkgroup.gl.pipeline import ProgramPipeline
-from vkgroup.gl.program import Block, Program
+from vkgroup.gl.program import Block, Program, ProgramPipeline
+from vkgroup.gl.tokens import GLError, InvalidEnum, InvalidOperation, InvalidValue
+from vkgroup.gl.uniforms import Names
 
 __all__ = [
     "Block",

@@ -5,22 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from vkgroup.dispatch import Buffer, Device, DrawState, RunResult
+from vkgroup.dispatch.commands import Condition, Indirect
 from vkgroup.dispatch.draw_device import DEFAULT_STATE
-from vkgroup.dispatch.sources import Indirect
 from vkgroup.errors import InvalidDispatch, Unsupported
-from vkgroup.gl.conditional import ConditionalRendering, Query
-from vkgroup.gl.errors import InvalidOperation, InvalidValue
 from vkgroup.gl.executable import Executable
-from vkgroup.gl.stages import apart, moved
 from vkgroup.gl.state import State
-from vkgroup.gl.tokens import Name, check_barriers
+from vkgroup.gl.tokens import InvalidOperation, InvalidValue, Name, check_barriers, is_inverted
+from vkgroup.spirv import Module
+
+Query = Buffer | bool | int
+"""The result of a query: itself, or a buffer that has it."""
+
 
 _NOT_DRAWN = ("tessellation_control", "tessellation_evaluation", "geometry")
+
+_OP_DECORATE, _BINDING = 71, 33
+
+#: Added to the bindings of a second program, beyond every binding that the compiler gives out.
+_APART = 256
 
 
 class Context(State):
@@ -31,7 +39,7 @@ class Context(State):
     Parameters
     ----------
     device : an open device; it must stay open.
-    timeout : seconds that one command may take; None waits for ever.
+    timeout : seconds that one command may take; None waits without limit.
 
     Examples
     --------
@@ -48,7 +56,7 @@ class Context(State):
         super().__init__(device)
         self.timeout = timeout
         self._most = self._limits["MAX_COMPUTE_WORK_GROUP_COUNT"].each
-        self._conditional = ConditionalRendering()
+        self._condition: Condition | bool | None = None
 
     # --- running --------------------------------------------------------------------------------------
 
@@ -75,8 +83,8 @@ class Context(State):
                 raise InvalidValue(
                     f"{counts} workgroups: there may be 0 to MAX_COMPUTE_WORK_GROUP_COUNT, {self._most}."
                 )
-        condition = self._conditional.condition
-        if 0 not in counts and not self._conditional.discards:
+        condition = self._condition_in_buffer()
+        if 0 not in counts and self._condition is not False:
             bound = executable.bound(self._points)
             bound.dispatch(counts, timeout=self.timeout, condition=condition)
 
@@ -108,8 +116,8 @@ class Context(State):
             raise InvalidOperation(
                 f"Twelve bytes from byte {indirect} on reach beyond the buffer's end ({buffer.nbytes} bytes)."
             )
-        condition = self._conditional.condition
-        if self._conditional.discards:
+        condition = self._condition_in_buffer()
+        if self._condition is False:
             return
         counts = Indirect(buffer, int(indirect)).counts()
         if any(count > most for count, most in zip(counts, self._most, strict=True)):
@@ -155,16 +163,17 @@ class Context(State):
         fragment, vertex = self._executable("fragment"), self._executable("vertex")
         if fragment is None:
             raise InvalidDispatch("No program is active for the fragment stage: the results are undefined.")
-        condition = self._conditional.condition
-        if self._conditional.discards or (condition is not None and not condition.holds()):
+        condition = self._condition_in_buffer()
+        if self._condition is False or (condition is not None and not condition.holds()):
             return None
         bindings = fragment.bindings(self._points, ("fragment",))
         shader = None if vertex is None else vertex.modules["vertex"]
         if vertex is fragment:
             bindings |= vertex.bindings(self._points, ("vertex",))
         elif vertex is not None and shader is not None:
-            shader = apart(shader)
-            bindings |= moved(vertex.bindings(self._points, ("vertex",)))
+            shader = _apart(shader)
+            for (set_, binding), value in vertex.bindings(self._points, ("vertex",)).items():
+                bindings[set_, binding + _APART] = value
         return self.device.draw(
             fragment.modules["fragment"],
             size,
@@ -245,8 +254,46 @@ class Context(State):
         """
         if isinstance(query, Buffer) and not self.device.owns(query):
             raise InvalidOperation("The condition's buffer is of another device; make one on this.")
-        self._conditional.begin(query, mode, offset)
+        inverted = is_inverted(mode)
+        if self._condition is not None:
+            raise InvalidOperation("Conditional rendering has begun already; end it first.")
+        if isinstance(query, bool | int | np.bool_ | np.integer):
+            self._condition = bool(query) != inverted
+            return
+        if not isinstance(query, Buffer):
+            raise InvalidOperation(f"A query is a Buffer, a truth value or a whole number; not {query!r}.")
+        if query.closed:
+            raise InvalidOperation("The condition's buffer has been closed; make a new one.")
+        whole = isinstance(offset, int | np.integer)
+        if not whole or offset < 0 or offset % 4 or offset + 4 > query.nbytes:
+            raise InvalidValue(
+                f"The offset is a multiple of four inside of the buffer ({query.nbytes} bytes);"
+                f" {offset!r} was given."
+            )
+        self._condition = Condition(query, int(offset), inverted)
 
     def end_conditional_render(self) -> None:
         """Discard no more (EndConditionalRender); `InvalidOperation` where nothing had begun."""
-        self._conditional.end()
+        if self._condition is None:
+            raise InvalidOperation("Conditional rendering has not begun.")
+        self._condition = None
+
+    def _condition_in_buffer(self) -> Condition | None:
+        """Return the condition in a buffer that decides about commands; None without one."""
+        if not isinstance(self._condition, Condition):
+            return None
+        if self._condition.buffer.closed:
+            raise InvalidOperation("The condition's buffer has been closed; make a new one.")
+        return self._condition
+
+
+@lru_cache(maxsize=64)
+def _apart(module: Module) -> Module:
+    """Return a module whose bindings differ from those of all other programs.
+
+    All stages of a pipeline of Vulkan share one space of bindings; separate programs of OpenGL do not.
+    """
+    words, starts = module.words.copy(), module.instruction_starts
+    decorations = starts[(words[starts] & 0xFFFF) == _OP_DECORATE]
+    words[decorations[words[decorations + 2] == _BINDING] + 3] += _APART
+    return Module.from_bytes(words.tobytes())

@@ -1,19 +1,25 @@
-"""Linked programs: modules, values of uniforms, and binding points."""
+"""Compiling and linking programs; linked programs with values of uniforms and binding points."""
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from vkgroup.compiler.gl.interface import GlInterface, Resource
+from vkgroup.compiler.gl.interface import GlInterface, Resource, interface_of
+from vkgroup.compiler.program import link
+from vkgroup.compiler.source import read
+from vkgroup.device.gl_limits import gl_values
 from vkgroup.dispatch import Buffer, Device
 from vkgroup.dispatch.blocks import suggestion
 from vkgroup.dispatch.pipeline import Pipeline, Work
-from vkgroup.gl.errors import InvalidOperation, InvalidValue
+from vkgroup.errors import LinkError
 from vkgroup.gl.points import BindingPoints
+from vkgroup.gl.tokens import InvalidOperation, InvalidValue
 from vkgroup.gl.uniforms import DefaultBlock
 from vkgroup.spirv import Module
 
@@ -21,17 +27,11 @@ Place = tuple[int, int]
 _ELEMENT = re.compile(r"(.+)\[(\d+)\]")
 _OPAQUE = ("sampler", "image")
 
+Source = str | os.PathLike[str] | Module
+
 
 class Executable:
-    """A program after it was linked.
-
-    Attributes
-    ----------
-    modules : by stage.
-    interface : what the compiler recorded of the program.
-    block : the values of the loose uniforms.
-    points : binding points of each block, sampler and image, by name; several where it is an array.
-    """
+    """A program after it was linked: modules by stage, values of loose uniforms, and binding points."""
 
     def __init__(self, device: Device, modules: Mapping[str, Module], interface: GlInterface) -> None:
         self._device = device
@@ -78,13 +78,7 @@ class Executable:
         return points[0] if resource.length is None else list(points)
 
     def resource(self, name: str, kinds: Iterable[str]) -> tuple[Resource, int]:
-        """Find a resource of some kinds by name, and the element of an array that the name ends with.
-
-        Raises
-        ------
-        InvalidOperation
-            There is none.
-        """
+        """Return the resource of a name, if it is of these kinds, and the array element it names."""
         match = self._named(name, kinds)
         if match is None:
             names = [entry.name for entry in self.interface.resources if entry.kind in kinds]
@@ -111,13 +105,7 @@ class Executable:
     # --- running --------------------------------------------------------------------------------------
 
     def bindings(self, points: BindingPoints, stages: Iterable[str]) -> dict[Place, Any]:
-        """Collect what some stages use, by set and binding in Vulkan.
-
-        Raises
-        ------
-        InvalidDispatch
-            Nothing, or nothing open, is bound to a point that they use.
-        """
+        """Return what some stages use, by set and binding in Vulkan; refuses unbound points."""
         values_by_slot: dict[Place, Any] = {}
         for resource in self.interface.resources:
             if not set(stages) & set(resource.stages):
@@ -163,3 +151,27 @@ def _initial_points(resource: Resource) -> list[int]:
     """Return the binding points after linking: elements of an array follow the author's; else all are 0."""
     count = resource.length or 1
     return list(range(resource.gl_binding, resource.gl_binding + count)) if resource.explicit else [0] * count
+
+
+def build(
+    device: Device, shaders: Mapping[str, Sequence[Source]], options: Mapping[str, Any]
+) -> tuple[dict[str, Module], GlInterface]:
+    """Compile the shaders of each stage, and link them, with the device's limits."""
+    several = [(stage, source) for stage, sources in shaders.items() for source in sources]
+    modules = {stage: source for stage, source in several if isinstance(source, Module)}
+    if modules:
+        if len(modules) != len(several):
+            raise LinkError("Modules are linked already; give them alone, one for each stage.")
+    else:
+        given = {"target": device.target, "limits": gl_values(device.capabilities), **options}
+        texts = []
+        for stage, source in several:
+            if isinstance(source, os.PathLike):
+                texts.append((read(Path(source)), stage, str(source)))
+            elif isinstance(source, str):
+                texts.append((source, stage, f"<{stage} shader>"))
+        modules = link(texts, **given)
+    interface = interface_of(next(iter(modules.values())))
+    if interface is None:
+        raise LinkError("The module was not compiled in the dialect gl.")
+    return modules, interface

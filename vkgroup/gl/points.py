@@ -11,7 +11,7 @@ from vkgroup.compiler.gl.interface import Resource
 from vkgroup.device.gl_limits import Limit
 from vkgroup.dispatch import Buffer, Device, Image
 from vkgroup.errors import InvalidDispatch
-from vkgroup.gl.errors import InvalidEnum, InvalidOperation, InvalidValue
+from vkgroup.gl.tokens import InvalidEnum, InvalidOperation, InvalidValue
 from vkgroup.sampler import Sampler
 
 #: The compiler's names of the kinds of resources, by the kinds of binding points.
@@ -30,13 +30,7 @@ Bindable = Buffer | Image
 
 
 class BindingPoints:
-    """The resources bound in a context.
-
-    Parameters
-    ----------
-    device : makes buffers and images of arrays.
-    limits : the device's, by OpenGL's names.
-    """
+    """The resources bound in a context; buffers and images of arrays are made on its device."""
 
     def __init__(self, device: Device, limits: dict[str, Limit]) -> None:
         self._device = device
@@ -60,8 +54,7 @@ class BindingPoints:
         options: dict[str, Any],
     ) -> Any:
         """Bind a value to a point, or nothing; see `Context.bind`."""
-        if kind not in KINDS:
-            raise InvalidEnum(f"There are no binding points {kind!r}. There are: {', '.join(KINDS)}.")
+        check_kind(kind)
         most = self._numbers[kind]
         if not isinstance(point, int | np.integer) or isinstance(point, bool) or not 0 <= point < most:
             raise InvalidValue(f"The binding points of {kind} are 0 to {most - 1}; {point!r} was given.")
@@ -86,7 +79,8 @@ class BindingPoints:
                 raise InvalidOperation(f"An image cannot be bound to {kind}; give a buffer or an array.")
             _require_open(value, kind)
             return value
-        if kind in ("image", "texture") and not _is_buffer(resource):
+        in_buffer = resource is not None and "Buffer" in resource.type
+        if kind in ("image", "texture") and not in_buffer:
             wanted = {"sampled": kind == "texture", **_declared(resource), **options}
             return self._device.image(value, **wanted)
         if options:
@@ -94,20 +88,13 @@ class BindingPoints:
         return self._device.buffer(value)
 
     def get(self, kind: str, point: int) -> Any:
-        """Return what is bound to a point; None where nothing is."""
-        if kind not in KINDS:
-            raise InvalidEnum(f"There are no binding points {kind!r}. There are: {', '.join(KINDS)}.")
+        """Return the resource bound to a point; None where nothing is bound."""
+        check_kind(kind)
         value = self._values.get((kind, point))
         return value[0] if isinstance(value, tuple) else value
 
     def value(self, resource: Resource, point: int) -> Any:
-        """Return what is bound to a point that a program's resource uses.
-
-        Raises
-        ------
-        InvalidDispatch
-            It is nothing, or has been closed: OpenGL leaves open what happens then, and nothing is run.
-        """
+        """Return what is bound to a point of a resource; `InvalidDispatch` where it is unbound or closed."""
         kind = _POINTS[resource.kind]
         bound = self._values.get((kind, point))
         what = f"{resource.kind.replace('_', ' ')} {resource.name!r}" if resource.name else "atomic counters"
@@ -120,18 +107,19 @@ class BindingPoints:
         return bound
 
 
+def check_kind(kind: str) -> None:
+    """Raise `InvalidEnum` where there are no binding points of a kind."""
+    if kind not in KINDS:
+        raise InvalidEnum(f"There are no binding points {kind!r}. There are: {', '.join(KINDS)}.")
+
+
 def _require_open(value: Bindable, what: str) -> None:
     if value.closed:
         raise InvalidOperation(f"{what}: the buffer or image has been closed; make a new one.")
 
 
-def _is_buffer(resource: Resource | None) -> bool:
-    """Whether texels lie in a buffer."""
-    return resource is not None and "Buffer" in resource.type
-
-
 def _declared(resource: Resource | None) -> dict[str, Any]:
-    """Return what a shader's declaration says of an image."""
+    """Return the options of an image that a shader declares."""
     dimension = _DIMENSION.search(resource.type) if resource is not None else None
     if resource is None or dimension is None:
         return {}

@@ -1,21 +1,29 @@
-"""Program objects: attaching shaders, linking, and queries."""
+"""Program objects and program pipelines: attaching shaders, linking, and queries."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from vkgroup.compiler.gl.interface import GlInterface, Resource
 from vkgroup.dispatch import Device
 from vkgroup.errors import CompileError, InvalidDispatch
-from vkgroup.gl.errors import InvalidEnum, InvalidOperation, InvalidValue
-from vkgroup.gl.executable import Executable
-from vkgroup.gl.linking import Source, build
-from vkgroup.gl.tokens import STAGES, TOKENS, Name, name_of
+from vkgroup.gl.executable import Executable, Source, build
+from vkgroup.gl.tokens import (
+    STAGES,
+    TOKENS,
+    InvalidEnum,
+    InvalidOperation,
+    InvalidValue,
+    Name,
+    name_of,
+    stages_of,
+)
+from vkgroup.spec.stages import PRIMITIVE_STAGES
 from vkgroup.spirv import Module
 
 _BLOCKS = ("uniform_block", "storage_block")
@@ -54,16 +62,17 @@ class Program:
     Attributes
     ----------
     linked : whether the last `link` went well (LINK_STATUS).
-    info_log : what it had to say.
+    info_log : the messages of the last `link`.
     separable : whether it may become part of a program pipeline (PROGRAM_SEPARABLE); counts when linking.
     links : how many times it has been linked well.
-    device : what it is for.
+    executable : the result of the last successful link; None without one.
+    device : the device that it was made for.
     """
 
     def __init__(self, device: Device) -> None:
         self.device = device
         self._shaders: dict[str, list[Source]] = {}
-        self._executable: Executable | None = None
+        self.executable: Executable | None = None
         self.linked, self.info_log, self.separable, self.links = False, "", False, 0
         self.linked_separable = False
 
@@ -114,19 +123,14 @@ class Program:
         except CompileError as error:
             self.info_log = str(error)
             raise
-        self._executable = Executable(self.device, modules, interface)
+        self.executable = Executable(self.device, modules, interface)
         self.linked, self.info_log, self.links = True, "", self.links + 1
         self.linked_separable = self.separable
 
-    @property
-    def executable(self) -> Executable | None:
-        """The result of the last successful link; None without one."""
-        return self._executable
-
     def _require_linked(self) -> Executable:
-        if not self.linked or self._executable is None:
+        if not self.linked or self.executable is None:
             raise InvalidOperation("The program has not been linked successfully; link it first.")
-        return self._executable
+        return self.executable
 
     # --- uniforms and binding points ------------------------------------------------------------------
 
@@ -233,7 +237,13 @@ class Program:
         """The active atomic counter buffers (GetActiveAtomicCounterBufferiv), by binding point."""
         interface = self._require_linked().interface
         return tuple(
-            Block("", entry.gl_binding, entry.size, entry.stages, _counters(interface, entry))
+            Block(
+                name="",
+                binding=entry.gl_binding,
+                size=entry.size,
+                stages=entry.stages,
+                counters=tuple(item.name for item in interface.counters if item.binding == entry.gl_binding),
+            )
             for entry in interface.resources
             if entry.kind == "atomic_counter_buffer"
         )
@@ -275,7 +285,7 @@ class Program:
 
 
 def require_program(given: Any) -> None:
-    """Raise `InvalidOperation` for what is no program."""
+    """Raise `InvalidOperation` for values of other types than `Program`."""
     if not isinstance(given, Program):
         raise InvalidOperation(f"A program is what program() and create_program() make; not {given!r}.")
 
@@ -284,5 +294,72 @@ def _array(kind: str, length: int | None) -> str:
     return kind if length is None else f"{kind}[{length}]"
 
 
-def _counters(interface: GlInterface, buffer: Resource) -> tuple[str, ...]:
-    return tuple(entry.name for entry in interface.counters if entry.binding == buffer.gl_binding)
+class ProgramPipeline:
+    """A program pipeline object; `Context.create_pipeline` makes it."""
+
+    def __init__(self) -> None:
+        self._programs: dict[str, tuple[Program, int]] = {}
+
+    def use_stages(self, stages: Name | Iterable[Name], program: Program | None) -> None:
+        """Make a program current for some stages (UseProgramStages).
+
+        Parameters
+        ----------
+        stages : ``"COMPUTE_SHADER_BIT"``, ``"VERTEX_SHADER_BIT"``, …, or several of them;
+            ``"ALL_SHADER_BITS"`` means all. Or OpenGL's bits as a number.
+        program : linked as separable; None leaves the stages without one.
+
+        Raises
+        ------
+        InvalidValue
+            A name is no stage's.
+        InvalidOperation
+            The program is not linked, or was not linked as separable (ARB_compute_shader, issue 7).
+        """
+        names = stages_of(stages)
+        if program is None:
+            for stage in names:
+                self._programs.pop(stage, None)
+            return
+        require_program(program)
+        if not program.linked:
+            raise InvalidOperation("The program has not been linked successfully; link it first.")
+        if not program.linked_separable:
+            raise InvalidOperation(
+                "Only separable programs become part of a pipeline; link with separable=True."
+            )
+        for stage in names:
+            self._programs[stage] = program, program.links
+
+    def program(self, stage: str) -> Program | None:
+        """Return the current program of a stage (GetProgramPipelineiv); None where there is none."""
+        program = self._programs.get(stage)
+        return None if program is None else program[0]
+
+    @property
+    def compute_shader(self) -> Program | None:
+        """The current program of the compute stage (COMPUTE_SHADER); None where there is none."""
+        return self.program("compute")
+
+    def problems(self) -> list[str]:
+        """Say what the commands that run shaders would refuse (OpenGL 4.2, 2.11.12, "Validation")."""
+        relinked = [
+            f"the program of the {stage} stage has been linked anew, not as separable, since it became"
+            " part of the pipeline"
+            for stage, (program, links) in self._programs.items()
+            if program.links != links and not program.linked_separable
+        ]
+        # A compute program between the stages of drawing does not matter (ARB_compute_shader, 2.11.12).
+        active = [(stage, program) for stage in PRIMITIVE_STAGES if (program := self._active(stage))]
+        interleaved = [
+            f"another program is active for the {middle} stage than around it, for {first} and {last}"
+            for (first, one), (middle, other), (last, same) in combinations(active, 3)
+            if one is same and other is not one
+        ]
+        return relinked + interleaved
+
+    def _active(self, stage: str) -> Program | None:
+        """Return the current program of a stage if it has an executable for it."""
+        program = self.program(stage)
+        executable = None if program is None else program.executable
+        return program if executable is not None and stage in executable.modules else None

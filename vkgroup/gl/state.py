@@ -8,17 +8,22 @@ from typing import Any
 import numpy as np
 
 from vkgroup.device.gl_limits import Limit, gl_limits
-from vkgroup.device.thread_group import thread_group_state
+from vkgroup.device.requirements import thread_group_state
 from vkgroup.dispatch import Buffer, Device
 from vkgroup.errors import InvalidDispatch, Unsupported
-from vkgroup.gl.errors import InvalidEnum, InvalidOperation, InvalidValue
-from vkgroup.gl.executable import Executable
-from vkgroup.gl.linking import Source
-from vkgroup.gl.pipeline import ProgramPipeline
-from vkgroup.gl.points import KINDS, BindingPoints
-from vkgroup.gl.program import Program, require_program
-from vkgroup.gl.tokens import STAGES, THREAD_GROUP_TOKENS, TOKENS, Name, name_of
-from vkgroup.gl.validation import problems
+from vkgroup.gl.executable import Executable, Source
+from vkgroup.gl.points import KINDS, BindingPoints, check_kind
+from vkgroup.gl.program import Program, ProgramPipeline, require_program
+from vkgroup.gl.tokens import (
+    STAGES,
+    THREAD_GROUP_TOKENS,
+    TOKENS,
+    InvalidEnum,
+    InvalidOperation,
+    InvalidValue,
+    Name,
+    name_of,
+)
 from vkgroup.sampler import Sampler
 
 
@@ -156,8 +161,7 @@ class State:
             executable = next(filter(None, map(self._executable, ("compute", "fragment", "vertex"))), None)
             if executable is None:
                 raise InvalidOperation(f"{point!r} is looked up in the program in use, and there is none.")
-            if kind not in KINDS:
-                raise InvalidEnum(f"There are no binding points {kind!r}. There are: {', '.join(KINDS)}.")
+            check_kind(kind)
             resource, index = executable.resource(point, (KINDS[kind],))
             point = executable.points_of(resource)[index]
         return self._points.bind(kind, point, value, resource, sampler, options)
@@ -183,10 +187,34 @@ class State:
         self._indirect = buffer
 
     def problems(self) -> list[str]:
-        """Say why commands that run shaders would raise INVALID_OPERATION (ValidateProgram); empty if not."""
+        """Say why commands that run shaders would raise INVALID_OPERATION (ValidateProgram); empty if not.
+
+        The rules are the same for draws and compute dispatches, and apply to all stages (OpenGL 4.2, 2.11.12;
+        ARB_compute_shader, issue 11).
+        """
         executables = map(self._executable, STAGES.values())
         active = {id(executable): executable for executable in executables if executable is not None}
-        messages = problems(active.values(), self._limits["MAX_COMBINED_TEXTURE_IMAGE_UNITS"].number)
+        samplers = [
+            (executable, resource)
+            for executable in active.values()
+            for resource in executable.interface.resources
+            if resource.kind == "sampler"
+        ]
+        messages = []
+        units = 0
+        kinds: dict[int, tuple[str, str]] = {}
+        for executable, resource in samplers:
+            for unit in executable.points_of(resource):
+                units += 1
+                kind, name = kinds.setdefault(unit, (resource.type, resource.name))
+                if kind != resource.type:
+                    messages.append(
+                        f"texture unit {unit} is used by {name!r}, a {kind}, and by {resource.name!r}, a"
+                        f" {resource.type}"
+                    )
+        most = self._limits["MAX_COMBINED_TEXTURE_IMAGE_UNITS"].number
+        if units > most:
+            messages.append(f"MAX_COMBINED_TEXTURE_IMAGE_UNITS is {most}, and {units} samplers are active")
         if self._program is None and self._pipeline is not None:
             messages += self._pipeline.problems()
         return messages

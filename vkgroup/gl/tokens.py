@@ -1,12 +1,46 @@
-"""Names and values of OpenGL's enumerants."""
+"""OpenGL's enumerants by name and value, and its errors as exceptions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import ClassVar
 
 import numpy as np
 
-from vkgroup.gl.errors import InvalidEnum, InvalidValue
+from vkgroup.errors import InvalidDispatch
+
+
+class GLError(InvalidDispatch):
+    """A command that OpenGL refuses, and that has no effect.
+
+    Attributes
+    ----------
+    gl_error : OpenGL's name of the error, without ``GL_``.
+    """
+
+    gl_error: ClassVar[str]
+
+    def __str__(self) -> str:
+        return f"{self.gl_error}: {super().__str__()}"
+
+
+class InvalidEnum(GLError):
+    """A name that the command does not accept."""
+
+    gl_error = "INVALID_ENUM"
+
+
+class InvalidValue(GLError):
+    """A number out of its range."""
+
+    gl_error = "INVALID_VALUE"
+
+
+class InvalidOperation(GLError):
+    """A command that the present state does not allow."""
+
+    gl_error = "INVALID_OPERATION"
+
 
 #: Enumerants of ARB_compute_shader besides its limits ("New Tokens").
 TOKENS: Mapping[str, int] = {
@@ -26,17 +60,7 @@ THREAD_GROUP_TOKENS: Mapping[str, int] = {
     "SM_COUNT_NV": 0x933B,
 }
 
-#: Bits of UseProgramStages.
-STAGE_BITS: Mapping[str, int] = {
-    "VERTEX_SHADER_BIT": 0x01,
-    "FRAGMENT_SHADER_BIT": 0x02,
-    "GEOMETRY_SHADER_BIT": 0x04,
-    "TESS_CONTROL_SHADER_BIT": 0x08,
-    "TESS_EVALUATION_SHADER_BIT": 0x10,
-    "COMPUTE_SHADER_BIT": TOKENS["COMPUTE_SHADER_BIT"],
-}
-
-#: The stages that these bits mean.
+#: Stages by the names of their bits for UseProgramStages, which are 1, 2, 4 and so on.
 STAGES: Mapping[str, str] = {
     "VERTEX_SHADER_BIT": "vertex",
     "FRAGMENT_SHADER_BIT": "fragment",
@@ -45,6 +69,7 @@ STAGES: Mapping[str, str] = {
     "TESS_EVALUATION_SHADER_BIT": "tessellation_evaluation",
     "COMPUTE_SHADER_BIT": "compute",
 }
+STAGE_BITS: Mapping[str, int] = {name: 1 << number for number, name in enumerate(STAGES)}
 
 #: Bits of MemoryBarrier.
 BARRIER_BITS: Mapping[str, int] = {
@@ -91,13 +116,7 @@ def name_of(given: Name, tokens: Mapping[str, int]) -> str:
 
 
 def stages_of(bits: Name | Iterable[Name]) -> set[str]:
-    """Return the stages of UseProgramStages' bits.
-
-    Raises
-    ------
-    InvalidValue
-        A bit is no stage's (OpenGL 4.2, 2.11.4).
-    """
+    """Return the stages of UseProgramStages' bits; `InvalidValue` for others (OpenGL 4.2, 2.11.4)."""
     several = bits if isinstance(bits, Iterable) and not isinstance(bits, str) else [bits]
     return {STAGES[name] for name in _bits(several, STAGE_BITS, "ALL_SHADER_BITS")}
 
@@ -129,7 +148,7 @@ def _bits(given: Iterable[Name], valid: Mapping[str, int], everything: str) -> s
 
 
 def is_inverted(mode: Name) -> bool:
-    """Tell whether a mode of BeginConditionalRender is inverted; `InvalidEnum` where there is none such."""
+    """Whether a mode of BeginConditionalRender is inverted; `InvalidEnum` for other names."""
     name = name_of(mode, CONDITIONAL_MODES)
     if name not in CONDITIONAL_MODES:
         raise InvalidEnum(f"{mode!r} is no mode. There are: {', '.join(CONDITIONAL_MODES)}.")

@@ -9,19 +9,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.compiler.gl.interface import GlInterface, Uniform
+from vkgroup.compiler.gl.interface import GlInterface, Uniform, interface_of
 from vkgroup.dispatch.blocks import exact_numbers, suggestion
 from vkgroup.errors import InvalidDispatch
-from vkgroup.gl.errors import InvalidOperation
+from vkgroup.gl.tokens import InvalidOperation
+from vkgroup.spirv import Module
 
 
 class DefaultBlock:
-    """The values of a program's loose uniforms; after linking, those of their initialisers.
-
-    Attributes
-    ----------
-    version : counts the changes.
-    """
+    """Values of a program's loose uniforms, initially of their initialisers; `version` counts changes."""
 
     def __init__(self, interface: GlInterface) -> None:
         self._interface = interface
@@ -36,10 +32,7 @@ class DefaultBlock:
     def __setitem__(self, name: str, value: Any) -> None:
         """Set a uniform, an element of one, or a structure or array of structures from mappings and lists.
 
-        Raises
-        ------
-        InvalidOperation
-            There is no such uniform, or the value does not fit its type (OpenGL 4.2, 2.11.7); nothing is set.
+        Raises `InvalidOperation`, and sets nothing, where the value does not fit (OpenGL 4.2, 2.11.7).
         """
         data = self._data.copy()
         self._set(data, name, value)
@@ -47,13 +40,7 @@ class DefaultBlock:
         self.version += 1
 
     def __getitem__(self, name: str) -> Any:
-        """Return the value of a uniform or of an element: a number or bool, or an array.
-
-        Raises
-        ------
-        InvalidOperation
-            There is no such uniform.
-        """
+        """Return the value of a uniform or of an element: a number or bool, or an array."""
         uniform, index, whole = self._find(name)
         values = uniform.read(self._data)
         if uniform.type.startswith("b"):
@@ -104,8 +91,9 @@ def _shape(uniform: Uniform) -> tuple[int, ...]:
 
 
 def _checked(uniform: Uniform, name: str, value: Any, whole: bool) -> npt.NDArray[Any]:
-    """Return a value as an array of the uniform's type; refuse what is none."""
-    what = f"The uniform {name!r}, a {_glsl(uniform, whole)},"
+    """Return a value as an array of the uniform's type; `InvalidOperation` where it does not fit."""
+    elements = whole and uniform.length is not None
+    what = f"The uniform {name!r}, a {uniform.type}{f'[{uniform.length}]' * elements},"
     try:
         if uniform.type.startswith("b"):
             # OpenGL 4.2, 2.11.7: zero is false and everything else is true, for every function.
@@ -116,7 +104,6 @@ def _checked(uniform: Uniform, name: str, value: Any, whole: bool) -> npt.NDArra
     except InvalidDispatch as error:
         raise InvalidOperation(str(error)) from None
     shape = _shape(uniform)
-    elements = whole and uniform.length is not None
     if array.ndim == 1:
         # The components one after the other, as Uniform…v takes them.
         if elements and array.size % math.prod(shape) == 0:
@@ -136,5 +123,57 @@ def _checked(uniform: Uniform, name: str, value: Any, whole: bool) -> npt.NDArra
     return array
 
 
-def _glsl(uniform: Uniform, whole: bool) -> str:
-    return uniform.type + (f"[{uniform.length}]" if whole and uniform.length is not None else "")
+class Names:
+    """OpenGL's names for the slots of a module; empty for a module of another dialect.
+
+    Blocks, images and samplers go by the names that they have for `Device.run` anyway.
+
+    Parameters
+    ----------
+    module : of any dialect.
+    """
+
+    def __init__(self, module: Module) -> None:
+        self._interface = interface_of(module)
+
+    def key(self, key: Any) -> Any:
+        """Return the slot of the buffer that has an atomic counter of that name; any other key unchanged."""
+        if self._interface is not None:
+            for counter in self._interface.counters:
+                for buffer in self._interface.at("atomic_counter_buffer", counter.binding):
+                    if counter.name == key:
+                        return buffer.set, buffer.binding
+        return key
+
+    def uniforms(self, values: Mapping[str, Any]) -> dict[Any, Any]:
+        """Pack the loose uniforms.
+
+        Parameters
+        ----------
+        values : by name; the others have the values of their initialisers, or zeros.
+
+        Returns
+        -------
+        The contents of their block, by its slot; empty where the module has none.
+
+        Raises
+        ------
+        InvalidDispatch
+            The module has no loose uniforms.
+        InvalidOperation
+            There is no uniform of a name, or a value does not fit its type.
+        """
+        block = None if self._interface is None else self._interface.default_block
+        if self._interface is None or block is None:
+            if values:
+                names = ", ".join(values)
+                raise InvalidDispatch(
+                    f"Values were given for {names}, and the module has no loose uniforms, as OpenGL has:"
+                    " compile with the dialect gl."
+                )
+            return {}
+        contents = DefaultBlock(self._interface)
+        for name, value in values.items():
+            contents[name] = value
+        # Bytes without a type go into a block of any types.
+        return {(block.set, block.binding): contents.data.view("V4")}

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.dispatch import Buffer, Device
-from vkgroup.dispatch.foreign import as_host, on_cuda
+from vkgroup.dispatch.dlpack import as_host, on_cuda
 from vkgroup.errors import InvalidDispatch, Unsupported
 from vkgroup.kernels.plan import Plan
 from vkgroup.opening import open_device

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from drawn import in_pixels, lanes, reference, triangles
 
-from vkgroup.dispatch.events import FragmentInvocation, VertexInvocation
+from vkgroup.dispatch.results import FragmentInvocation, VertexInvocation
 from vkgroup.errors import Unsupported
 
 SIZES = (4, 8, 32, 128)

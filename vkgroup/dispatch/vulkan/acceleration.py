@@ -1,8 +1,9 @@
-"""Acceleration structures of Vulkan, built on the device."""
+"""Ray tracing with Vulkan: acceleration structures, pipelines, and shader binding tables."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,10 @@ from vkgroup.device import vk
 from vkgroup.device.commands import Commands
 from vkgroup.device.logical import LogicalDevice
 from vkgroup.device.memory import DeviceBuffer, barrier
-from vkgroup.dispatch.acceleration import AccelerationStructure, Boxes, Geometry, Instance, Triangles
+from vkgroup.dispatch.acceleration import AccelerationStructure, Geometry, Instance, Triangles
 from vkgroup.dispatch.buffer import as_bytes
+from vkgroup.dispatch.ray_stages import Group, RayStages
+from vkgroup.dispatch.vulkan.stage_info import stage_info
 
 _BUILD_TIMEOUT = 60.0
 """Seconds that a build may take."""
@@ -28,14 +31,11 @@ _INSTANCE = np.dtype(
 )
 """VkAccelerationStructureInstanceKHR, whose numbers of 24 and 8 bits share words."""
 
+_UNUSED = 0xFFFFFFFF  # VK_SHADER_UNUSED_KHR
+
 
 class VulkanAccelerationStructure(AccelerationStructure):
-    """A VkAccelerationStructureKHR and its memory.
-
-    Attributes
-    ----------
-    handle : the VkAccelerationStructureKHR; None when closed.
-    """
+    """A VkAccelerationStructureKHR and its memory; `handle` is None when closed."""
 
     device: LogicalDevice
     handle: Any = None
@@ -67,12 +67,7 @@ class VulkanAccelerationStructure(AccelerationStructure):
 
     def _build(self, geometries: Sequence[Any], counts: Sequence[int]) -> None:
         device, functions = self.device, self.device.functions
-        bottom = self.level == "bottom"
-        kind = (
-            vk.VK_ACCELERATION_STRUCTURE_TYPE_BOTTOM_LEVEL_KHR
-            if bottom
-            else vk.VK_ACCELERATION_STRUCTURE_TYPE_TOP_LEVEL_KHR
-        )
+        kind = getattr(vk, f"VK_ACCELERATION_STRUCTURE_TYPE_{self.level.upper()}_LEVEL_KHR")
         info = vk.new(
             "VkAccelerationStructureBuildGeometryInfoKHR",
             type=kind,
@@ -108,10 +103,9 @@ class VulkanAccelerationStructure(AccelerationStructure):
         info = vk.new(
             "VkAccelerationStructureCreateInfoKHR", buffer=self._memory.handle, size=size, type=kind
         )
-        handle = vk.ffi.new("VkAccelerationStructureKHR *")
-        code = device.functions.vkCreateAccelerationStructureKHR(device.handle, info, vk.NULL, handle)
-        device.check(code, f"creating an acceleration structure of {size} bytes")
-        self.handle = handle[0]
+        self.handle = device.create(
+            "AccelerationStructureKHR", info, f"an acceleration structure of {size} bytes"
+        )
 
     def _run(self, info: Any, counts: Sequence[int]) -> None:
         functions = self.device.functions
@@ -130,24 +124,14 @@ class VulkanAccelerationStructure(AccelerationStructure):
             commands.close()
 
     def close(self) -> None:
-        """Free it; doing so again is allowed. Instances of it can be traced no more."""
+        """Free it; further calls do nothing. Instances of it can be traced no more."""
         device = self.device
         device.forget(self)
         handle, self.handle = self.handle, None
-        if handle is not None and device.usable:
-            device.functions.vkDestroyAccelerationStructureKHR(device.handle, handle, vk.NULL)
+        device.destroy("AccelerationStructureKHR", handle)
         if self._memory is not None:
             self._memory.close()
         self._holding = False
-
-
-def structures_write(handles: Sequence[Any]) -> Any:
-    """Describe acceleration structures to a VkWriteDescriptorSet, as the next in its chain."""
-    return vk.new(
-        "VkWriteDescriptorSetAccelerationStructureKHR",
-        accelerationStructureCount=len(handles),
-        pAccelerationStructures=list(handles),
-    )
 
 
 def _input(device: LogicalDevice, array: npt.NDArray[Any], inputs: list[DeviceBuffer]) -> Any:
@@ -167,7 +151,9 @@ def _geometry(device: LogicalDevice, part: Geometry, inputs: list[DeviceBuffer])
     if isinstance(part, Triangles):
         kind, data = vk.VK_GEOMETRY_TYPE_TRIANGLES_KHR, {"triangles": _triangles(device, part, inputs)}
     else:
-        kind, data = vk.VK_GEOMETRY_TYPE_AABBS_KHR, {"aabbs": _boxes(device, part, inputs)}
+        bounds = _input(device, part.bounds, inputs)
+        boxes = vk.new("VkAccelerationStructureGeometryAabbsDataKHR", data=bounds, stride=24)
+        kind, data = vk.VK_GEOMETRY_TYPE_AABBS_KHR, {"aabbs": boxes}
     return vk.new(
         "VkAccelerationStructureGeometryKHR",
         geometryType=kind,
@@ -191,12 +177,6 @@ def _triangles(device: LogicalDevice, part: Triangles, inputs: list[DeviceBuffer
     )
 
 
-def _boxes(device: LogicalDevice, part: Boxes, inputs: list[DeviceBuffer]) -> Any:
-    return vk.new(
-        "VkAccelerationStructureGeometryAabbsDataKHR", data=_input(device, part.bounds, inputs), stride=24
-    )
-
-
 def _instances(device: LogicalDevice, instances: Sequence[Instance], inputs: list[DeviceBuffer]) -> Any:
     rows = np.zeros(len(instances), _INSTANCE)
     addresses: dict[AccelerationStructure, int] = {}
@@ -214,4 +194,98 @@ def _instances(device: LogicalDevice, instances: Sequence[Instance], inputs: lis
         "VkAccelerationStructureGeometryKHR",
         geometryType=vk.VK_GEOMETRY_TYPE_INSTANCES_KHR,
         geometry=vk.new("VkAccelerationStructureGeometryDataKHR", instances=data),
+    )
+
+
+def create_ray_pipeline(device: LogicalDevice, stages: RayStages, layout: Any) -> Any:
+    """Create a VkPipeline for rays; the caller destroys it."""
+    with ExitStack() as stack:
+        infos = [stack.enter_context(stage_info(device, stages, shader)) for shader in stages.shaders]
+        groups = [_group_info(group) for group in stages.groups]
+        info = vk.new(
+            "VkRayTracingPipelineCreateInfoKHR",
+            stageCount=len(infos),
+            pStages=infos,
+            groupCount=len(groups),
+            pGroups=groups,
+            maxPipelineRayRecursionDepth=stages.max_recursion,
+            layout=layout,
+        )
+        handle = vk.ffi.new("VkPipeline *")
+        code = device.functions.vkCreateRayTracingPipelinesKHR(
+            device.handle, vk.NULL, vk.NULL, 1, info, vk.NULL, handle
+        )
+        device.check(code, "creating a ray-tracing pipeline")
+        return handle[0]
+
+
+class BindingTable:
+    """The shader binding table of a VkPipeline for rays: the handles of its groups in a buffer, by kind.
+
+    A kind without groups has one record of zeros, which runs no shader. The `regions` are the ray-generation,
+    miss, hit and callable records (VkStridedDeviceAddressRegionKHR).
+    """
+
+    def __init__(self, device: LogicalDevice, stages: RayStages, pipeline: Any) -> None:
+        limits = device.capabilities.limits
+        size = int(limits["shaderGroupHandleSize"])
+        stride, base = (
+            -(-size // step) * step
+            for step in (int(limits["shaderGroupHandleAlignment"]), int(limits["shaderGroupBaseAlignment"]))
+        )
+        count = len(stages.groups)
+        data = vk.ffi.new("uint8_t[]", count * size)
+        code = device.functions.vkGetRayTracingShaderGroupHandlesKHR(
+            device.handle, pipeline, 0, count, count * size, data
+        )
+        device.check(code, "reading the handles of shader groups")
+        handles = np.frombuffer(vk.ffi.buffer(data), np.uint8).reshape(count, size)
+        kinds = ((stages.raygen,), stages.miss, stages.hit_groups, stages.callables)
+        offsets, end = [], 0
+        for kind in kinds:
+            offsets.append(end)
+            end += -(-max(1, len(kind)) * stride // base) * base
+        self._buffer = DeviceBuffer(
+            device, end + base, addressable=True, usage=vk.VK_BUFFER_USAGE_SHADER_BINDING_TABLE_BIT_KHR
+        )
+        start = -self._buffer.address % base
+        table = np.zeros(end + base, np.uint8)
+        self.regions = []
+        written = 0
+        for kind, offset in zip(kinds, offsets, strict=True):
+            first = start + offset
+            for number in range(len(kind)):
+                table[first + number * stride :][:size] = handles[written + number]
+            written += len(kind)
+            region = vk.new(
+                "VkStridedDeviceAddressRegionKHR",
+                deviceAddress=self._buffer.address + first,
+                stride=stride,
+                size=stride * max(1, len(kind)),
+            )
+            self.regions.append(region)
+        self._buffer.write(table)
+
+    def close(self) -> None:
+        """Free the table."""
+        self._buffer.close()
+
+
+def _group_info(group: Group) -> Any:
+    if group.general is not None:
+        kind = vk.VK_RAY_TRACING_SHADER_GROUP_TYPE_GENERAL_KHR
+    elif group.intersection is not None:
+        kind = vk.VK_RAY_TRACING_SHADER_GROUP_TYPE_PROCEDURAL_HIT_GROUP_KHR
+    else:
+        kind = vk.VK_RAY_TRACING_SHADER_GROUP_TYPE_TRIANGLES_HIT_GROUP_KHR
+    shaders = {
+        "generalShader": group.general,
+        "closestHitShader": group.closest_hit,
+        "anyHitShader": group.any_hit,
+        "intersectionShader": group.intersection,
+    }
+    return vk.new(
+        "VkRayTracingShaderGroupCreateInfoKHR",
+        type=kind,
+        **{name: _UNUSED if index is None else index for name, index in shaders.items()},
     )

@@ -1,4 +1,4 @@
-"""Buffers of Vulkan."""
+"""Buffers of Vulkan, and CUDA arrays of other libraries as such buffers."""
 
 from __future__ import annotations
 
@@ -7,21 +7,27 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from vkgroup.device.logical import LogicalDevice
 from vkgroup.device.memory import DeviceBuffer, MemoryDevice
-from vkgroup.device.references import Reference
-from vkgroup.device.sharing import SharedMemory, wait_for_cuda, why_unshared
+from vkgroup.device.sharing import CudaSharing, Reference, SharedMemory, wait_for_cuda, why_unshared
 from vkgroup.dispatch.buffer import Buffer
-from vkgroup.dispatch.dlpack import CPU, CUDA, array_at
+from vkgroup.dispatch.checks import check_block, offset_step
+from vkgroup.dispatch.dlpack import (
+    CPU,
+    CUDA,
+    Borrowed,
+    Described,
+    array_at,
+    describe,
+    is_contiguous,
+    place_of,
+)
+from vkgroup.dispatch.slots import Slot
 from vkgroup.errors import DriverError, InvalidDispatch, NotShareable, Unsupported
 
 
 class VulkanBuffer(Buffer):
-    """A buffer in a device's memory.
-
-    Attributes
-    ----------
-    memory : the VkBuffer and its memory.
-    """
+    """A buffer in a device's memory; `memory` is the VkBuffer with its memory."""
 
     device: MemoryDevice
     memory: DeviceBuffer
@@ -43,13 +49,7 @@ class VulkanBuffer(Buffer):
         offset: int,
         keeper: object = None,
     ) -> Self:
-        """Make a view of memory that is there.
-
-        Parameters
-        ----------
-        dtype, shape, offset : as for `view`.
-        keeper : is held as long as the view is.
-        """
+        """Make a view of existing memory; the view keeps `keeper` alive."""
         whole = cls.__new__(cls)
         whole.device, whole.memory, whole._keeper = memory.device, memory, keeper
         whole.nbytes, whole.dtype, whole.shape = memory.nbytes, np.dtype(np.uint8), (memory.nbytes,)
@@ -81,15 +81,13 @@ class VulkanBuffer(Buffer):
         )
 
     def _lent(self) -> npt.NDArray[Any]:
-        start, reference = self._start(), Reference(self.memory)
-        return array_at(start + self.offset, self.dtype, self.shape, reference)
-
-    def _start(self) -> int:
-        """Return where the memory begins, for whom `_place` says."""
+        reference = Reference(self.memory)
         if self.shared:
-            return self.in_cuda.address
-        assert self.memory.mapped is not None
-        return int(self.memory.mapped.ctypes.data)
+            start = self.in_cuda.address
+        else:
+            assert self.memory.mapped is not None
+            start = int(self.memory.mapped.ctypes.data)
+        return array_at(start + self.offset, self.dtype, self.shape, reference)
 
     def _settle(self) -> None:
         if self.shared:
@@ -144,3 +142,145 @@ def _exports(device: MemoryDevice, host: bool) -> bool:
             ["VK_KHR_external_memory_fd with a CUDA device of the same UUID"],
         )
     return False
+
+
+def take(device: LogicalDevice, value: Any, what: str) -> Described:
+    """Take another library's array on a CUDA device; `InvalidDispatch` where it cannot be used.
+
+    Work of its library on the array in its current stream finishes before later work of vkgroup starts
+    (DLPack's protocol of streams).
+    """
+    sharing = device.sharing
+    if sharing is None:
+        raise InvalidDispatch(
+            f"{what}: the array lies on a CUDA device, and {device.capabilities.name} shares no memory with"
+            f" CUDA: {why_unshared(device)}. Copy it to the host first (tensor.cpu(), cupy.asnumpy(array))."
+        )
+    try:
+        described = _described(value, sharing, what)
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        if isinstance(error, InvalidDispatch):
+            raise
+        raise InvalidDispatch(f"{what}: its library does not hand the array out: {error}") from error
+    if described.device[1] != sharing.cuda.ordinal:
+        raise InvalidDispatch(
+            f"{what}: the array lies on CUDA device {described.device[1]}; {device.capabilities.name} is CUDA"
+            f" device {sharing.cuda.ordinal}. Open the other GPU, or move the array."
+        )
+    if not described.contiguous:
+        raise InvalidDispatch(
+            f"{what}: the array is not contiguous in C order; give array.contiguous() (torch) or"
+            " cupy.ascontiguousarray(array)."
+        )
+    if described.nbytes == 0:
+        raise InvalidDispatch(f"{what}: the array is empty, and Vulkan has no empty buffers.")
+    return described
+
+
+def _described(value: Any, sharing: CudaSharing, what: str) -> Described:
+    if not hasattr(value, "__dlpack__"):
+        return _by_interface(value.__cuda_array_interface__, value, sharing)
+    location, own = place_of(value), sharing.cuda.ordinal
+    assert location is not None
+    if location[1] != own:
+        # Its library would make a stream of another GPU wait.
+        return Described(location, 0, np.dtype(np.uint8), (), True, False, value)
+    stream = sharing.cuda.stream
+    try:
+        capsule = value.__dlpack__(stream=stream, max_version=(1, 0))
+    except TypeError:  # a library of before DLPack 1.0
+        capsule = value.__dlpack__(stream=stream)
+    return describe(capsule, what)
+
+
+def _by_interface(interface: dict[str, Any], value: Any, sharing: CudaSharing) -> Described:
+    """Read the CUDA array interface, after all work of CUDA, that of the array's library included."""
+    dtype, fields = np.dtype(interface["typestr"]), interface.get("descr")
+    if dtype.kind == "V" and fields:
+        dtype = np.dtype(fields)
+    shape, strides = tuple(interface["shape"]), interface.get("strides")
+    address, read_only = interface["data"]
+    contiguous = strides is None or is_contiguous(shape, tuple(strides), dtype.itemsize)
+    own = sharing.cuda.ordinal
+    number = sharing.cuda.ordinal_of(address) if address else own
+    sharing.cuda.synchronize()
+    return Described((CUDA, number), address, dtype, shape, contiguous, bool(read_only), value)
+
+
+def in_place(device: LogicalDevice, array: Described, step: int) -> VulkanBuffer | None:
+    """Return a CUDA array as a buffer in place, at a multiple of `step` bytes; None where it cannot be."""
+    assert device.sharing is not None
+    location = device.sharing.find(array.address, array.nbytes)
+    if location is None or location[1] % step:
+        return None
+    memory, offset = location
+    assert isinstance(memory, DeviceBuffer)
+    if memory.handle is None:
+        raise InvalidDispatch("The array views a buffer of vkgroup that is closed; make a new one.")
+    # The capsule keeps the array's memory alive, and so the view's.
+    return VulkanBuffer.over(memory, array.dtype, array.shape, offset, array.keeper)
+
+
+def copy_in(array: Described, memory: DeviceBuffer) -> None:
+    """Copy a CUDA array to the start of a shared buffer, on the GPU, after earlier work on the array."""
+    shared = memory.shared
+    assert shared is not None
+    shared.cuda.copy(shared.address, array.address, array.nbytes)
+
+
+class BorrowedArray(Borrowed):
+    """A CUDA array that is bound: in place, or as a copy in a buffer of the device's pool."""
+
+    def __init__(self, device: LogicalDevice, slot: Slot, value: Any) -> None:
+        array = take(device, value, slot.label)
+        # Its elements are not the host's: one of that dtype stands for all.
+        check_block(slot, np.broadcast_to(np.zeros((), array.dtype), array.shape))
+        if array.read_only and slot.writable:
+            raise InvalidDispatch(
+                f"{slot.label} is written, and the array given is read-only; declare the buffer readonly in"
+                " the shader, or give a copy of the array."
+            )
+        self.source, self._array = value, array
+        self._device, self._copy = device, None
+        buffer = in_place(device, array, offset_step(slot, device))
+        if buffer is None:
+            self._copy = device.take_buffer(array.nbytes, shared=True)
+            copy_in(array, self._copy)
+            buffer = VulkanBuffer.over(self._copy, array.dtype, array.shape, 0, array.keeper)
+        self.buffer: VulkanBuffer = buffer
+
+    def give_back(self) -> None:
+        """Copy the contents of the copy, if there is one, to the array on the GPU."""
+        if self._copy is None:
+            return
+        shared = self._copy.shared
+        assert shared is not None
+        shared.cuda.synchronize()
+        shared.cuda.copy(self._array.address, shared.address, self._array.nbytes)
+
+    def close(self) -> None:
+        """Give the copy's memory back."""
+        self.buffer.close()
+        if self._copy is not None:
+            self._device.give_buffer(self._copy)
+            self._copy = None
+
+
+def adopt(device: LogicalDevice, value: Any, copy: bool | None) -> VulkanBuffer:
+    """Make a buffer of a CUDA array, in place or not as `Device.from_dlpack` says."""
+    array = take(device, value, "from_dlpack")
+    # Only a buffer in place writes to the array itself, which must then be writable.
+    if not copy and not array.read_only:
+        step = device.capabilities.limits["minStorageBufferOffsetAlignment"]
+        view = in_place(device, array, step)
+        if view is not None:
+            return view
+    if copy is False:
+        raise NotShareable(
+            "The array cannot be used in place: its memory is none that vkgroup has exported, it begins where"
+            " the device cannot bind a buffer, or it is read-only (docs/zero-copy.md)."
+        )
+    buffer = VulkanBuffer(device, array.nbytes, shared=True)
+    copy_in(array, buffer.memory)
+    buffer.dtype, buffer.shape = array.dtype, array.shape
+    return buffer

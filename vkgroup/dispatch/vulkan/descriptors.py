@@ -12,13 +12,36 @@ from vkgroup.device.logical import LogicalDevice
 from vkgroup.device.memory import DeviceBuffer
 from vkgroup.dispatch.bindings import ArrayBuffer, Resource
 from vkgroup.dispatch.buffer import as_bytes
+from vkgroup.dispatch.checks import texel_format
 from vkgroup.dispatch.slots import DESCRIPTOR_TYPES, Slot
-from vkgroup.dispatch.textures import texel_format
-from vkgroup.dispatch.vulkan.acceleration import VulkanAccelerationStructure, structures_write
+from vkgroup.dispatch.vulkan.acceleration import VulkanAccelerationStructure
 from vkgroup.dispatch.vulkan.buffer import VulkanBuffer
-from vkgroup.dispatch.vulkan.image import VulkanImage
-from vkgroup.dispatch.vulkan.sampler import create_buffer_view, create_sampler, require_filter
+from vkgroup.dispatch.vulkan.image import VulkanImage, format_features
+from vkgroup.errors import Unsupported
 from vkgroup.sampler import Sampler
+
+
+def create_sampler(device: LogicalDevice, state: Sampler) -> Any:
+    """Make a VkSampler; the caller destroys it."""
+    magnify, minify = state.filters
+    u, v, w = (getattr(vk, f"VK_SAMPLER_ADDRESS_MODE_{mode.upper()}") for mode in state.addresses)
+    info = vk.new(
+        "VkSamplerCreateInfo",
+        magFilter=getattr(vk, f"VK_FILTER_{magnify.upper()}"),
+        minFilter=getattr(vk, f"VK_FILTER_{minify.upper()}"),
+        mipmapMode=getattr(vk, f"VK_SAMPLER_MIPMAP_MODE_{state.mipmap.upper()}"),
+        addressModeU=u,
+        addressModeV=v,
+        addressModeW=w,
+        mipLodBias=state.lod_bias,
+        compareEnable=state.compare is not None,
+        compareOp=getattr(vk, f"VK_COMPARE_OP_{(state.compare or 'never').upper()}"),
+        minLod=0.0 if state.unnormalized else state.min_lod,
+        maxLod=0.0 if state.unnormalized else state.max_lod,
+        borderColor=getattr(vk, f"VK_BORDER_COLOR_{state.border_color.upper()}"),
+        unnormalizedCoordinates=state.unnormalized,
+    )
+    return device.create("Sampler", info, "a sampler")
 
 
 class PooledBuffer(ArrayBuffer):
@@ -47,16 +70,8 @@ class PooledBuffer(ArrayBuffer):
 class DescriptorSets:
     """The descriptor sets of bound work, with the samplers and buffer views in them.
 
-    Construction makes nothing; `create` does, so that `close` frees everything when it fails halfway.
-
-    Parameters
-    ----------
-    slots : the slots of the pipeline.
-    resources, samplers : what is bound to each slot.
-
-    Attributes
-    ----------
-    sets : the VkDescriptorSets; None where the pipeline has no slots.
+    Construction makes nothing; `create` does, so that `close` frees everything when it fails halfway. `sets`
+    has the VkDescriptorSets; None where the pipeline has no slots.
     """
 
     def __init__(
@@ -88,10 +103,7 @@ class DescriptorSets:
         info = vk.new(
             "VkDescriptorPoolCreateInfo", maxSets=len(layouts), poolSizeCount=len(sizes), pPoolSizes=sizes
         )
-        pool = vk.ffi.new("VkDescriptorPool *")
-        code = functions.vkCreateDescriptorPool(device.handle, info, vk.NULL, pool)
-        device.check(code, "creating a descriptor pool")
-        self._pool = pool[0]
+        self._pool = device.create("DescriptorPool", info, "a descriptor pool")
         info = vk.new(
             "VkDescriptorSetAllocateInfo",
             descriptorPool=self._pool,
@@ -111,9 +123,25 @@ class DescriptorSets:
         views: Any = vk.NULL
         following: Any = vk.NULL
         if slot.kind == "acceleration_structure":
-            following = structures_write([_structure(resource) for resource in self._resources[slot]])
+            structures = [
+                entry for entry in self._resources[slot] if isinstance(entry, VulkanAccelerationStructure)
+            ]
+            following = vk.new(
+                "VkWriteDescriptorSetAccelerationStructureKHR",
+                accelerationStructureCount=len(structures),
+                pAccelerationStructures=[structure.handle for structure in structures],
+            )
         elif slot.texels is None and slot.kind != "sampler":
-            buffers = [_buffer_info(resource) for resource in self._resources[slot]]
+            buffers = [
+                vk.new(
+                    "VkDescriptorBufferInfo",
+                    buffer=entry.memory.handle,
+                    offset=_offset(entry),
+                    range=entry.nbytes,
+                )
+                for entry in self._resources[slot]
+                if isinstance(entry, VulkanBuffer | PooledBuffer)
+            ]
         elif slot.image is None and slot.kind != "sampler":
             views = vk.ffi.new("VkBufferView[]", [self._view(slot, entry) for entry in self._resources[slot]])
         else:
@@ -139,8 +167,14 @@ class DescriptorSets:
             if isinstance(image, VulkanImage):
                 fields["imageView"] = image.first_view if slot.kind == "storage_image" else image.view
                 fields["imageLayout"] = vk.VK_IMAGE_LAYOUT_GENERAL
-                if state is not None:
-                    require_filter(self._device, image.format, state)
+                flag = vk.VK_FORMAT_FEATURE_SAMPLED_IMAGE_FILTER_LINEAR_BIT
+                linear = state is not None and "linear" in (*state.filters, state.mipmap)
+                if linear and not format_features(self._device, image.format).optimalTilingFeatures & flag:
+                    name, format_ = self._device.capabilities.name, image.format.vulkan
+                    raise Unsupported(
+                        f"{name} has no linear filter for images of {format_}.",
+                        [f"linear filtering of {format_}"],
+                    )
             if state is not None:
                 if state not in self._samplers:
                     self._samplers[state] = create_sampler(self._device, state)
@@ -150,11 +184,21 @@ class DescriptorSets:
 
     def _view(self, slot: Slot, resource: Resource) -> Any:
         assert isinstance(resource, VulkanBuffer | PooledBuffer)
-        storage = slot.kind == "storage_texel_buffer"
-        format_ = texel_format(slot, resource)
-        buffer = resource.memory.handle
-        offset, size = _offset(resource), resource.nbytes
-        view = create_buffer_view(self._device, buffer, format_, offset, size, storage=storage)
+        device, format_ = self._device, texel_format(slot, resource)
+        flag = getattr(vk, f"VK_FORMAT_FEATURE_{slot.kind.upper()}_BIT")
+        if not format_features(device, format_).bufferFeatures & flag:
+            raise Unsupported(
+                f"{device.capabilities.name} has no {slot.kind.replace('_', ' ')}s of {format_.vulkan}.",
+                [format_.vulkan],
+            )
+        info = vk.new(
+            "VkBufferViewCreateInfo",
+            buffer=resource.memory.handle,
+            format=getattr(vk, format_.vulkan),
+            offset=_offset(resource),
+            range=resource.nbytes,
+        )
+        view = device.create("BufferView", info, "a view of a texel buffer")
         self._views.append(view)
         return view
 
@@ -170,29 +214,13 @@ class DescriptorSets:
         device = self._device
         # Forgotten before they are destroyed: Ctrl-C may come between, and closing twice crashes.
         pool, self._pool = self._pool, None
-        if pool is not None and device.usable:
-            samplers, self._samplers = self._samplers, {}
-            views, self._views = self._views, []
-            device.functions.vkDestroyDescriptorPool(device.handle, pool, vk.NULL)
-            for sampler in samplers.values():
-                device.functions.vkDestroySampler(device.handle, sampler, vk.NULL)
-            for view in views:
-                device.functions.vkDestroyBufferView(device.handle, view, vk.NULL)
-
-
-def _buffer_info(resource: Resource) -> Any:
-    assert isinstance(resource, VulkanBuffer | PooledBuffer)
-    return vk.new(
-        "VkDescriptorBufferInfo",
-        buffer=resource.memory.handle,
-        offset=_offset(resource),
-        range=resource.nbytes,
-    )
-
-
-def _structure(resource: Resource) -> Any:
-    assert isinstance(resource, VulkanAccelerationStructure)
-    return resource.handle
+        samplers, self._samplers = self._samplers, {}
+        views, self._views = self._views, []
+        device.destroy("DescriptorPool", pool)
+        for sampler in samplers.values():
+            device.destroy("Sampler", sampler)
+        for view in views:
+            device.destroy("BufferView", view)
 
 
 def _offset(resource: Resource) -> int:

@@ -1,41 +1,90 @@
-"""Vulkan devices."""
+"""Vulkan devices, and reading images of several samples with a compute shader."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from vkgroup.compiler import Target
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.compiler import Target, compile_source
 from vkgroup.device.capabilities import Capabilities
 from vkgroup.device.limits import subgroup_size_problems
 from vkgroup.device.logical import LogicalDevice
-from vkgroup.dispatch.buffer import Buffer
+from vkgroup.device.memory import TRANSFER_TIMEOUT
+from vkgroup.dispatch.buffer import Buffer, as_bytes
 from vkgroup.dispatch.device import Device
+from vkgroup.dispatch.stages import ComputeStages
 from vkgroup.dispatch.vulkan.acceleration import VulkanAccelerationStructure
-from vkgroup.dispatch.vulkan.buffer import VulkanBuffer
-from vkgroup.dispatch.vulkan.cuda_arrays import adopt
+from vkgroup.dispatch.vulkan.buffer import VulkanBuffer, adopt
 from vkgroup.dispatch.vulkan.image import VulkanImage
 from vkgroup.dispatch.vulkan.pipeline import VulkanPipeline
-from vkgroup.dispatch.vulkan.samples import read_samples
 from vkgroup.dispatch.vulkan.sequence import VulkanSequence
 from vkgroup.errors import Unsupported
 
+_SOURCE = """#version 450
+#extension GL_EXT_samplerless_texture_functions : require
+
+layout(local_size_x = 8, local_size_y = 8) in;
+
+layout(set = 0, binding = 0) uniform PREFIXtexture2DMS image;
+layout(set = 0, binding = 1) writeonly buffer Words { uvec4 words[]; };
+layout(push_constant) uniform Size { uvec2 size; uint samples; };
+
+void main()
+{
+    uvec2 pixel = gl_GlobalInvocationID.xy;
+    if (any(greaterThanEqual(pixel, size)))
+        return;
+    for (uint s = 0; s < samples; ++s)
+        words[(pixel.y * size.x + pixel.x) * samples + s] =
+            BITS(texelFetch(image, ivec2(pixel), int(s)));
+}
+"""
+
+#: Prefix of the texture's type, and the function that converts texels to words, by the kind of texels.
+_KINDS = {"float": ("", "floatBitsToUint"), "int": ("i", "uvec4"), "uint": ("u", "uvec4")}
+
+
+def read_samples(image: VulkanImage) -> npt.NDArray[np.uint8]:
+    """Return the bytes of all samples of an image, (height, width, samples, components)."""
+    format_, device = image.format, image.device
+    if "sampled" not in image.uses or format_.packed:
+        raise Unsupported(
+            f"The samples of an image of {format_.vulkan} cannot be read on {device.capabilities.name};"
+            " let the device resolve them (resolve=True).",
+            [format_.vulkan],
+        )
+    prefix, bits = _KINDS[format_.kind]
+    source = _SOURCE.replace("PREFIX", prefix).replace("BITS", bits)
+    target = Target.for_api_version(device.capabilities.api_version)
+    module = compile_source(source, stage="compute", target=target)
+    width, height, samples = image.extent[0], image.extent[1], image.samples
+    count = width * height * samples
+    words = VulkanBuffer(device, count * 16)
+    try:
+        with (
+            VulkanPipeline(device, ComputeStages(module)) as pipeline,
+            pipeline.bind({0: image, 1: words}) as work,
+        ):
+            groups = (-(-width // 8), -(-height // 8), 1)
+            work.dispatch(groups, {"size": (width, height), "samples": samples}, TRANSFER_TIMEOUT)
+        texels = words.read(np.uint32, count * 4).reshape(count, 4)[:, : format_.components]
+    finally:
+        words.close()
+    # The words are converted to the type of the image; no format loses information.
+    kinds = {"uint": np.uint32, "int": np.int32}
+    values: npt.NDArray[Any] = np.ascontiguousarray(texels).view(kinds.get(format_.numeric, np.float32))
+    if format_.numeric not in ("uint", "int", "float"):
+        values = np.rint(values.astype(np.float64) * np.iinfo(format_.dtype).max)
+    return as_bytes(values.astype(format_.dtype))
+
 
 class VulkanDevice(Device):
-    """An open Vulkan device.
+    """An open Vulkan device over a `logical` device, which is closed with this.
 
-    Parameters
-    ----------
-    logical : the layer below; closed with this.
-    subgroup_size : required of pipelines that require no other; None leaves it to the device.
-
-    Attributes
-    ----------
-    logical : the layer below.
-
-    Raises
-    ------
-    Unsupported
-        The device does not run at that subgroup size; it is closed.
+    The subgroup size is required of pipelines that require no other; None leaves it to the device. Raises
+    `Unsupported`, and closes the device, where it does not run at that size.
     """
 
     _buffers, _images, _kind_of_pipelines = VulkanBuffer, VulkanImage, VulkanPipeline

@@ -1,7 +1,8 @@
-"""Pipelines of Vulkan, and their work: descriptor sets and recorded commands."""
+"""Pipelines of Vulkan, and their work: descriptor sets, recorded commands, and timing."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 import numpy.typing as npt
@@ -10,38 +11,103 @@ from vkgroup.device import vk
 from vkgroup.device.commands import Commands
 from vkgroup.device.logical import LogicalDevice
 from vkgroup.device.memory import DeviceBuffer, barrier
+from vkgroup.dispatch.attachments import DrawData, DrawImages, ImageSource
 from vkgroup.dispatch.bindings import ArrayBuffer
 from vkgroup.dispatch.buffer import Buffer
 from vkgroup.dispatch.commands import Command, DispatchCommand, DrawCommand, TraceCommand
-from vkgroup.dispatch.compute_stages import ComputeStages
-from vkgroup.dispatch.draw_images import DrawData, DrawImages, ImageSource
-from vkgroup.dispatch.foreign import Borrowed
+from vkgroup.dispatch.dlpack import Borrowed
+from vkgroup.dispatch.draw_state import bound_inputs
 from vkgroup.dispatch.graphics_stages import GraphicsStages
-from vkgroup.dispatch.input_attachments import bound_inputs
 from vkgroup.dispatch.pipeline import Pipeline, Work
 from vkgroup.dispatch.ray_stages import RayStages
 from vkgroup.dispatch.slots import DESCRIPTOR_TYPES, Slot
-from vkgroup.dispatch.sources import Condition
-from vkgroup.dispatch.vulkan.acceleration import VulkanAccelerationStructure
-from vkgroup.dispatch.vulkan.buffer import VulkanBuffer
-from vkgroup.dispatch.vulkan.compute import create_compute_pipeline
-from vkgroup.dispatch.vulkan.cuda_arrays import BorrowedArray
+from vkgroup.dispatch.stages import ComputeStages
+from vkgroup.dispatch.vulkan.acceleration import (
+    BindingTable,
+    VulkanAccelerationStructure,
+    create_ray_pipeline,
+)
+from vkgroup.dispatch.vulkan.buffer import BorrowedArray, VulkanBuffer
 from vkgroup.dispatch.vulkan.descriptors import DescriptorSets, PooledBuffer
-from vkgroup.dispatch.vulkan.draws import VulkanDraw
-from vkgroup.dispatch.vulkan.graphics import create_graphics_pipeline, lacking_targets, targets_of
-from vkgroup.dispatch.vulkan.image import VulkanImage
-from vkgroup.dispatch.vulkan.rays import BindingTable, create_ray_pipeline
-from vkgroup.dispatch.vulkan.render_pass import create_render_pass
-from vkgroup.dispatch.vulkan.stage_info import stage_bit
-from vkgroup.dispatch.vulkan.statistics import statistics_of
-from vkgroup.dispatch.vulkan.targets import PooledImages
-from vkgroup.dispatch.vulkan.timer import Timer
+from vkgroup.dispatch.vulkan.graphics import (
+    VulkanDraw,
+    create_graphics_pipeline,
+    create_render_pass,
+    lacking_targets,
+    targets_of,
+)
+from vkgroup.dispatch.vulkan.image import PooledImages, VulkanImage
+from vkgroup.dispatch.vulkan.stage_info import create_compute_pipeline, statistics_of
+from vkgroup.spec.stages import STAGE_BITS
+
+Recorder = Callable[[Any], None]
 
 _BIND_POINTS = {
     "compute": vk.VK_PIPELINE_BIND_POINT_COMPUTE,
     "graphics": vk.VK_PIPELINE_BIND_POINT_GRAPHICS,
     "ray-tracing": vk.VK_PIPELINE_BIND_POINT_RAY_TRACING_KHR,
 }
+
+
+class Timer:
+    """Measures work that uses some buffers with two timestamps around it."""
+
+    def __init__(self, device: LogicalDevice, buffers: Iterable[DeviceBuffer]) -> None:
+        self._device = device
+        self._commands = Commands(device)
+        self._commands.share(buffers)
+        self._queries: Any = None
+        self._recorded: tuple[Hashable, int] | None = None
+        if device.capabilities.timestamps.valid_bits:
+            info = vk.new("VkQueryPoolCreateInfo", queryType=vk.VK_QUERY_TYPE_TIMESTAMP, queryCount=2)
+            self._queries = device.create("QueryPool", info, "a query pool")
+
+    def run(
+        self, key: Hashable, state: Recorder, work: Recorder, timeout: float | None, repeat: int
+    ) -> float | None:
+        """Run work `repeat` times; returns the seconds of one run, None without timestamps.
+
+        `state` and `work` record what the work needs set, and the work itself, unless `key` is that of the
+        last run.
+        """
+        if self._recorded != (key, repeat):
+            self._record(state, work, repeat)
+            self._recorded = (key, repeat)
+        self._commands.run(timeout)
+        if self._queries is None:
+            return None
+        ticks = vk.ffi.new("uint64_t[2]")
+        device = self._device
+        flags = vk.VK_QUERY_RESULT_64_BIT | vk.VK_QUERY_RESULT_WAIT_BIT
+        code = device.functions.vkGetQueryPoolResults(device.handle, self._queries, 0, 2, 16, ticks, 8, flags)
+        device.check(code, "reading timestamps")
+        stamps = device.capabilities.timestamps
+        elapsed = (ticks[1] - ticks[0]) & ((1 << stamps.valid_bits) - 1)
+        return float(elapsed * stamps.period_ns * 1e-9 / repeat)
+
+    def _record(self, state: Recorder, work: Recorder, repeat: int) -> None:
+        functions, queries = self._device.functions, self._queries
+        self._recorded = None
+        with self._commands.record() as commands:
+            if queries is not None:
+                functions.vkCmdResetQueryPool(commands, queries, 0, 2)
+            barrier(functions, commands)
+            state(commands)
+            if queries is not None:
+                functions.vkCmdWriteTimestamp(commands, vk.VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, queries, 0)
+            for number in range(repeat):
+                if number:
+                    barrier(functions, commands)
+                work(commands)
+            if queries is not None:
+                functions.vkCmdWriteTimestamp(commands, vk.VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, queries, 1)
+            barrier(functions, commands)
+
+    def close(self) -> None:
+        """Free the queries and the commands."""
+        self._commands.close()
+        self._device.destroy("QueryPool", self._queries)
+        self._queries = None
 
 
 class VulkanWork(Work):
@@ -69,7 +135,7 @@ class VulkanWork(Work):
         return BorrowedArray(self.device, slot, value)
 
     def _image_source(self) -> ImageSource:
-        return PooledImages(self.device)
+        return PooledImages(self.device, VulkanImage)
 
     def memories(self) -> list[DeviceBuffer]:
         """Return the buffers that are bound."""
@@ -110,7 +176,7 @@ class VulkanWork(Work):
         self._recorded = None
         if isinstance(command, DispatchCommand):
             sources = (command.indirect, command.condition)
-            read = [_memory(source.buffer) for source in sources if source is not None]
+            read = [memory_of(source.buffer) for source in sources if source is not None]
             recorder.share([*self.memories(), *read])
         functions = self.device.functions
         with recorder.record() as commands:
@@ -140,7 +206,7 @@ class VulkanWork(Work):
             _record_dispatch(functions, commands, command)
         elif isinstance(command, TraceCommand):
             assert self.pipeline.table is not None
-            functions.vkCmdTraceRaysKHR(commands, *self.pipeline.table.regions, *command.size)
+            functions.vkCmdTraceRaysKHR(commands, *self.pipeline.table.regions, *command.counts)
         else:
             assert self._draw is not None
             self._draw.record(commands)
@@ -154,16 +220,7 @@ class VulkanWork(Work):
 
 
 class VulkanPipeline(Pipeline):
-    """A VkPipeline and its layouts.
-
-    Attributes
-    ----------
-    handle, layout : Vulkan's objects; None when closed.
-    set_layouts : one VkDescriptorSetLayout for each descriptor set.
-    stage_bits : VkShaderStageFlags of all stages.
-    bind_point : VkPipelineBindPoint.
-    table : the shader binding table of a ray-tracing pipeline; None of others.
-    """
+    """A VkPipeline and its layouts, which are None when closed; a `table` of groups if it traces rays."""
 
     _kind_of_work = VulkanWork
 
@@ -186,7 +243,7 @@ class VulkanPipeline(Pipeline):
     def _create(self) -> None:
         self.set_layouts = []
         self.bind_point = _BIND_POINTS[self.stages.kind]
-        self.stage_bits = sum({stage_bit(shader.entry_point.stage) for shader in self.stages.shaders})
+        self.stage_bits = sum({STAGE_BITS[shader.entry_point.stage] for shader in self.stages.shaders})
         self._create_layout()
         device, stages = self.device, self.stages
         if isinstance(stages, ComputeStages):
@@ -207,14 +264,11 @@ class VulkanPipeline(Pipeline):
         )
 
     def _create_layout(self) -> None:
-        device, functions = self.device, self.device.functions
+        device = self.device
         for number in range(max((slot.set + 1 for slot in self.slots), default=0)):
             bindings = [self._layout_binding(slot) for slot in self.slots if slot.set == number]
             info = vk.new("VkDescriptorSetLayoutCreateInfo", bindingCount=len(bindings), pBindings=bindings)
-            layout = vk.ffi.new("VkDescriptorSetLayout *")
-            code = functions.vkCreateDescriptorSetLayout(device.handle, info, vk.NULL, layout)
-            device.check(code, "creating a descriptor set layout")
-            self.set_layouts.append(layout[0])
+            self.set_layouts.append(device.create("DescriptorSetLayout", info, "a descriptor set layout"))
         ranges = []
         if self.push_constants is not None:
             size = -(-self.push_constants.size // 4) * 4
@@ -226,10 +280,7 @@ class VulkanPipeline(Pipeline):
             pushConstantRangeCount=len(ranges),
             pPushConstantRanges=ranges,
         )
-        layout = vk.ffi.new("VkPipelineLayout *")
-        code = functions.vkCreatePipelineLayout(device.handle, info, vk.NULL, layout)
-        device.check(code, "creating a pipeline layout")
-        self.layout = layout[0]
+        self.layout = device.create("PipelineLayout", info, "a pipeline layout")
 
     def _layout_binding(self, slot: Slot) -> Any:
         # VUID-VkDescriptorSetLayoutBinding-descriptorType-01510
@@ -239,7 +290,7 @@ class VulkanPipeline(Pipeline):
             binding=slot.binding,
             descriptorType=getattr(vk, DESCRIPTOR_TYPES[slot.kind]),
             descriptorCount=slot.count,
-            stageFlags=stage_bit("fragment") if fragment else self.stage_bits,
+            stageFlags=STAGE_BITS["fragment"] if fragment else self.stage_bits,
         )
 
     def close(self) -> None:
@@ -248,16 +299,11 @@ class VulkanPipeline(Pipeline):
         if self.table is not None:
             self.table.close()
         device.forget(self)
-        if device.usable:
-            functions = device.functions
-            if self._render_pass is not None:
-                functions.vkDestroyRenderPass(device.handle, self._render_pass, vk.NULL)
-            if self.handle is not None:
-                functions.vkDestroyPipeline(device.handle, self.handle, vk.NULL)
-            if self.layout is not None:
-                functions.vkDestroyPipelineLayout(device.handle, self.layout, vk.NULL)
-            for layout in self.set_layouts:
-                functions.vkDestroyDescriptorSetLayout(device.handle, layout, vk.NULL)
+        device.destroy("RenderPass", self._render_pass)
+        device.destroy("Pipeline", self.handle)
+        device.destroy("PipelineLayout", self.layout)
+        for layout in self.set_layouts:
+            device.destroy("DescriptorSetLayout", layout)
         self.handle = self.layout = self._render_pass = None
         self.set_layouts = []
         self._holding = False
@@ -265,25 +311,24 @@ class VulkanPipeline(Pipeline):
 
 def _record_dispatch(functions: vk.Functions, commands: Any, command: DispatchCommand) -> None:
     if command.condition is not None:
-        functions.vkCmdBeginConditionalRenderingEXT(commands, _begin(command.condition))
+        condition = command.condition
+        begin = vk.new(
+            "VkConditionalRenderingBeginInfoEXT",
+            buffer=memory_of(condition.buffer).handle,
+            offset=condition.buffer.offset + condition.offset,
+            flags=vk.VK_CONDITIONAL_RENDERING_INVERTED_BIT_EXT if condition.inverted else 0,
+        )
+        functions.vkCmdBeginConditionalRenderingEXT(commands, begin)
     if command.indirect is not None:
         buffer, offset = command.indirect.buffer, command.indirect.offset
-        functions.vkCmdDispatchIndirect(commands, _memory(buffer).handle, buffer.offset + offset)
+        functions.vkCmdDispatchIndirect(commands, memory_of(buffer).handle, buffer.offset + offset)
     else:
         functions.vkCmdDispatch(commands, *command.counts)
     if command.condition is not None:
         functions.vkCmdEndConditionalRenderingEXT(commands)
 
 
-def _begin(condition: Condition) -> Any:
-    return vk.new(
-        "VkConditionalRenderingBeginInfoEXT",
-        buffer=_memory(condition.buffer).handle,
-        offset=condition.buffer.offset + condition.offset,
-        flags=vk.VK_CONDITIONAL_RENDERING_INVERTED_BIT_EXT if condition.inverted else 0,
-    )
-
-
-def _memory(buffer: Buffer) -> DeviceBuffer:
+def memory_of(buffer: Buffer) -> DeviceBuffer:
+    """Return the memory of a buffer of this kind of device."""
     assert isinstance(buffer, VulkanBuffer)
     return buffer.memory

@@ -8,10 +8,9 @@ from vkgroup.device import vk
 from vkgroup.device.commands import Commands
 from vkgroup.device.logical import LogicalDevice
 from vkgroup.device.memory import DeviceBuffer, barrier, inner_barrier
-from vkgroup.dispatch.sequence import Checked, CopyRange, FillRange, Prepared, Sequence
-from vkgroup.dispatch.vulkan.buffer import VulkanBuffer
-from vkgroup.dispatch.vulkan.pipeline import VulkanWork
-from vkgroup.dispatch.vulkan.timer import Timer
+from vkgroup.dispatch.commands import DispatchCommand
+from vkgroup.dispatch.sequence import Copy, Dispatch, Fill, Sequence, Step, buffers_of
+from vkgroup.dispatch.vulkan.pipeline import Timer, VulkanWork, memory_of
 
 
 class VulkanSequence(Sequence):
@@ -45,7 +44,14 @@ class VulkanSequence(Sequence):
 
     def _memories(self) -> list[DeviceBuffer]:
         """Return the buffers that the steps use."""
-        return [memory for stage in self.stages for step in stage for memory in _memories_of(step)]
+        memories: list[DeviceBuffer] = []
+        for step in (step for stage in self.stages for step in stage):
+            if isinstance(step, Dispatch):
+                assert isinstance(step.work, VulkanWork)
+                memories += step.work.memories()
+            else:
+                memories += [memory_of(buffer) for buffer in buffers_of(step)]
+        return memories
 
     def _record(self, commands: Any) -> None:
         functions = self.device.functions
@@ -66,32 +72,20 @@ class VulkanSequence(Sequence):
         self._holding = False
 
 
-def _memories_of(step: Checked) -> list[DeviceBuffer]:
-    if isinstance(step, Prepared):
-        assert isinstance(step.work, VulkanWork)
-        return step.work.memories()
-    buffers = (step.buffer,) if isinstance(step, FillRange) else (step.source, step.target)
-    return [buffer.memory for buffer in buffers if isinstance(buffer, VulkanBuffer)]
-
-
-def _record_step(functions: vk.Functions, commands: Any, step: Checked) -> None:
-    if isinstance(step, FillRange):
+def _record_step(functions: vk.Functions, commands: Any, step: Step) -> None:
+    if isinstance(step, Fill):
         start = step.buffer.offset + step.offset
-        functions.vkCmdFillBuffer(commands, _handle(step.buffer), start, step.nbytes, step.value)
-    elif isinstance(step, CopyRange):
+        functions.vkCmdFillBuffer(commands, memory_of(step.buffer).handle, start, step.nbytes, step.value)
+    elif isinstance(step, Copy):
         region = vk.new(
             "VkBufferCopy",
             srcOffset=step.source.offset + step.source_offset,
             dstOffset=step.target.offset + step.target_offset,
             size=step.nbytes,
         )
-        functions.vkCmdCopyBuffer(commands, _handle(step.source), _handle(step.target), 1, region)
+        source, target = memory_of(step.source).handle, memory_of(step.target).handle
+        functions.vkCmdCopyBuffer(commands, source, target, 1, region)
     else:
         assert isinstance(step.work, VulkanWork)
         step.work.record_state(commands, step.push)
-        step.work.record_command(commands, step.command)
-
-
-def _handle(buffer: Any) -> Any:
-    assert isinstance(buffer, VulkanBuffer)
-    return buffer.memory.handle
+        step.work.record_command(commands, DispatchCommand(step.groups))

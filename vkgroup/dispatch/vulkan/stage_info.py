@@ -1,64 +1,53 @@
-"""Shader stages as Vulkan's pipelines take them: modules, entry points, specialization, subgroup sizes."""
+"""Shader stages and compute pipelines of Vulkan, and statistics of the driver's compiler."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from vkgroup.device import vk
 from vkgroup.device.logical import LogicalDevice
-from vkgroup.dispatch.shader import Shader
-from vkgroup.dispatch.stages import Stages
+from vkgroup.dispatch.stages import ComputeStages, Shader, Stages
 from vkgroup.spec.stages import STAGE_BITS
 
 # VkPipelineShaderStageCreateFlagBits.
 _VARYING_SIZE, _FULL_SUBGROUPS = 0x1, 0x2
 
+_VALUES = ("b32", "i64", "u64", "f64")
+"""Members of VkPipelineExecutableStatisticValueKHR, by VkPipelineExecutableStatisticFormatKHR."""
+
+CAPTURE = 0x40  # VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR
+
 
 @contextmanager
 def stage_info(device: LogicalDevice, stages: Stages, shader: Shader) -> Iterator[Any]:
     """Give the VkPipelineShaderStageCreateInfo of one of the stages while a pipeline is being made."""
-    functions = device.functions
     words = shader.module.to_bytes()
     # An array of words is aligned as Vulkan wants the code to be; bytes alone need not be.
     code_words = vk.ffi.new("uint32_t[]", len(words) // 4)
     vk.ffi.memmove(code_words, words, len(words))
     info = vk.new("VkShaderModuleCreateInfo", codeSize=len(words), pCode=code_words)
-    handle = vk.ffi.new("VkShaderModule *")
-    code = functions.vkCreateShaderModule(device.handle, info, vk.NULL, handle)
-    device.check(code, "creating a shader module")
+    flags, size, required_size = 0, stages.required_size(shader), vk.NULL
+    if stages.controls_size(shader):
+        full = stages.full_subgroups and shader.entry_point.local_size is not None
+        flags = _VARYING_SIZE * stages.varying_subgroup_size | _FULL_SUBGROUPS * full
+    if size is not None:
+        struct = "VkPipelineShaderStageRequiredSubgroupSizeCreateInfo"
+        required_size = vk.new(struct, requiredSubgroupSize=size)
+    module = device.create("ShaderModule", info, "a shader module")
     try:
         yield vk.new(
             "VkPipelineShaderStageCreateInfo",
-            pNext=_required_size(stages.required_size(shader)),
-            flags=_flags(stages, shader),
-            stage=stage_bit(shader.entry_point.stage),
-            module=handle[0],
+            pNext=required_size,
+            flags=flags,
+            stage=STAGE_BITS[shader.entry_point.stage],
+            module=module,
             pName=shader.entry_point.name,
             pSpecializationInfo=_specialization_info(shader.packed),
         )
     finally:
-        functions.vkDestroyShaderModule(device.handle, handle[0], vk.NULL)
-
-
-def _flags(stages: Stages, shader: Shader) -> int:
-    """Return the VkPipelineShaderStageCreateFlags of a stage."""
-    if not stages.controls_size(shader):
-        return 0
-    full = stages.full_subgroups and shader.entry_point.local_size is not None
-    return _VARYING_SIZE * stages.varying_subgroup_size | _FULL_SUBGROUPS * full
-
-
-def stage_bit(stage: str) -> int:
-    """Return the VkShaderStageFlagBits of a stage by its name."""
-    return STAGE_BITS[stage]
-
-
-def _required_size(size: int | None) -> Any:
-    if size is None:
-        return vk.NULL
-    return vk.new("VkPipelineShaderStageRequiredSubgroupSizeCreateInfo", requiredSubgroupSize=size)
+        device.destroy("ShaderModule", module)
 
 
 def _specialization_info(values: Mapping[int, bytes]) -> Any:
@@ -77,3 +66,50 @@ def _specialization_info(values: Mapping[int, bytes]) -> Any:
         dataSize=len(data),
         pData=vk.ffi.new("char[]", data),
     )
+
+
+def create_compute_pipeline(device: LogicalDevice, stages: ComputeStages, layout: Any, flags: int = 0) -> Any:
+    """Create a VkPipeline for dispatches with VkPipelineCreateFlags; the caller destroys it."""
+    with stage_info(device, stages, stages.shader) as stage:
+        info = vk.new("VkComputePipelineCreateInfo", flags=flags, stage=stage, layout=layout)
+        handle = vk.ffi.new("VkPipeline *")
+        code = device.functions.vkCreateComputePipelines(device.handle, vk.NULL, 1, info, vk.NULL, handle)
+        device.check(code, "creating a compute pipeline")
+        return handle[0]
+
+
+def statistics_of(device: LogicalDevice, make: Callable[[int], Any]) -> dict[str, float | int | bool]:
+    """Return a compute pipeline's statistics by name; empty where the device does not report any.
+
+    `make` creates the VkPipeline a second time with the given VkPipelineCreateFlags, since capturing
+    statistics may slow it down.
+    """
+    if "pipelineExecutableInfo" not in device.enabled_features:
+        return {}
+    handle = make(CAPTURE)
+    try:
+        info, count = vk.new("VkPipelineInfoKHR", pipeline=handle), vk.ffi.new("uint32_t *")
+        code = device.functions.vkGetPipelineExecutablePropertiesKHR(device.handle, info, count, vk.NULL)
+        device.check(code, "asking for a pipeline's executables")
+        statistics: dict[str, float | int | bool] = {}
+        for index in range(count[0]):
+            for entry in _read(device, handle, index):
+                name = vk.ffi.string(entry.name).decode()
+                value = getattr(entry.value, _VALUES[entry.format])
+                statistics[name] = bool(value) if entry.format == 0 else value
+        return statistics
+    finally:
+        device.destroy("Pipeline", handle)
+
+
+def _read(device: LogicalDevice, handle: Any, index: int) -> list[Any]:
+    read = device.functions.vkGetPipelineExecutableStatisticsKHR
+    info = vk.new("VkPipelineExecutableInfoKHR", pipeline=handle, executableIndex=index)
+    count = vk.ffi.new("uint32_t *")
+    device.check(read(device.handle, info, count, vk.NULL), "asking for a pipeline's statistics")
+    entries = vk.array(
+        "VkPipelineExecutableStatisticKHR",
+        [vk.new("VkPipelineExecutableStatisticKHR") for _ in range(count[0])],
+    )
+    device.check(read(device.handle, info, count, entries), "asking for a pipeline's statistics")
+    return list(entries)

@@ -6,8 +6,7 @@ import os
 from importlib.metadata import version
 from typing import Any
 
-from vkgroup.device.capabilities import Capabilities, CooperativeMatrix, SizeControl, Subgroup
-from vkgroup.device.info import DeviceInfo
+from vkgroup.device.capabilities import Capabilities, CooperativeMatrix, DeviceInfo, SizeControl, Subgroup
 from vkgroup.errors import Unsupported
 from vkgroup.spec.capabilities import FLOAT_MODES
 from vkgroup.spec.categories import OPERATION_BITS

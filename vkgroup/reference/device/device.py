@@ -9,7 +9,8 @@ import numpy as np
 from vkgroup.device.commands import checked_timeout
 from vkgroup.dispatch.device import Device
 from vkgroup.dispatch.events import Event
-from vkgroup.dispatch.sequence import Checked, CopyRange, FillRange, Sequence
+from vkgroup.dispatch.commands import DispatchCommand
+from vkgroup.dispatch.sequence import Copy, Fill, Sequence, Step
 from vkgroup.reference.device.buffer import Host, ReferenceBuffer, ReferenceImage
 from vkgroup.reference.device.capabilities import DEFAULT_SIZE, capabilities_of, info_of
 from vkgroup.reference.device.pipeline import ReferencePipeline
@@ -55,15 +56,16 @@ class ReferenceSequence(Sequence):
         self.device.forget(self)
 
 
-def _execute(step: Checked, timeout: float | None) -> tuple[Event, ...]:
-    if isinstance(step, FillRange):
+def _execute(step: Step, timeout: float | None) -> tuple[Event, ...]:
+    if isinstance(step, Fill):
+        assert step.nbytes is not None
         step.buffer.write(np.full(step.nbytes // 4, step.value, np.uint32), step.offset)
         return ()
-    if isinstance(step, CopyRange):
+    if isinstance(step, Copy):
         data = step.source.read(np.uint8, step.nbytes, step.source_offset)
         step.target.write(data, step.target_offset)
         return ()
-    step.work.execute(step.command, step.push, timeout)
+    step.work.execute(DispatchCommand(step.groups), step.push, timeout)
     return step.work.events
 
 

@@ -14,8 +14,6 @@ from vkgroup.device.commands import checked_timeout
 from vkgroup.dispatch.attachments import Attachment
 from vkgroup.dispatch.bindings import ArrayBuffer, Resource
 from vkgroup.dispatch.commands import Command, DispatchCommand
-from vkgroup.dispatch.draw_images import DrawData, DrawImages, key_of
-from vkgroup.dispatch.events import Event
 from vkgroup.dispatch.graphics_stages import GraphicsStages
 from vkgroup.dispatch.image import Image
 from vkgroup.dispatch.pipeline import Pipeline, Work

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.dispatch.events import Event
+from vkgroup.dispatch.results import Event
 from vkgroup.errors import Unsupported
 from vkgroup.reference.drawing.attachments import ColorTarget, DepthTarget
 from vkgroup.reference.drawing.coverage import sample_locations

@@ -16,7 +16,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.dispatch.events import FragmentInvocation
+from vkgroup.dispatch.results import FragmentInvocation
 from vkgroup.reference.drawing.coverage import covered_quads
 from vkgroup.reference.drawing.interpolation import At, Interpolation, Shapes
 from vkgroup.reference.drawing.shapes import Shape

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.dispatch.events import Invocation
+from vkgroup.dispatch.results import Invocation
 from vkgroup.errors import InvalidDispatch
 
 Groups = tuple[int, int, int]

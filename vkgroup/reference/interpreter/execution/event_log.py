@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.dispatch.events import REPORTED_ALREADY, Event, Invocation
+from vkgroup.dispatch.results import REPORTED_ALREADY, Event, Invocation
 from vkgroup.reference.interpreter.values.causes import CauseTable
 
 _MOST_EVENTS = 10_000

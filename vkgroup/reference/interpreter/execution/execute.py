@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.dispatch.events import Event
+from vkgroup.dispatch.results import Event
 from vkgroup.errors import OutOfMemory, Unsupported
 from vkgroup.reference.interpreter.execution.arrangement import (
     Arranged,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.dispatch.events import Cause
+from vkgroup.dispatch.results import Cause
 from vkgroup.errors import DispatchTimeout
 from vkgroup.reference.interpreter.execution.arrangement import Arranged, Part
 from vkgroup.reference.interpreter.execution.event_log import EventLog

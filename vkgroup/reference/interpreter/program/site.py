@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from vkgroup.dispatch.events import Cause
+from vkgroup.dispatch.results import Cause
 from vkgroup.reference.interpreter.values.causes import CauseTable
 from vkgroup.reference.interpreter.values.value import Value
 from vkgroup.spirv import Type
@@ -40,7 +40,7 @@ class Site:
 
         Parameters
         ----------
-        kind : as in `vkgroup.dispatch.events.Cause`.
+        kind : as in `vkgroup.dispatch.results.Cause`.
         detail : one sentence for people.
         """
         return self.causes.number(Cause(kind, detail, self.position))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vkgroup.dispatch.events import Cause
+from vkgroup.dispatch.results import Cause
 from vkgroup.errors import InvalidModule, Unsupported
 from vkgroup.reference.interpreter.program.chains import Chain, Root
 from vkgroup.reference.interpreter.program.interface import Port, ports_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vkgroup.dispatch.events import Cause
+from vkgroup.dispatch.results import Cause
 from vkgroup.reference.interpreter.values.value import HARD
 
 BEFORE_SOFT, BEFORE_HARD = 1, HARD

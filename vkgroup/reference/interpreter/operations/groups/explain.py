@@ -31,7 +31,7 @@ class Rule(NamedTuple):
 
     Attributes
     ----------
-    kind : as in `vkgroup.dispatch.events.Cause`; "order" where several results are legal.
+    kind : as in `vkgroup.dispatch.results.Cause`; "order" where several results are legal.
     sentence : the event, with {name}, {size} and {cluster}.
     broken : returns where the rule is broken, as an array that broadcasts to (subgroups, size, components).
     """

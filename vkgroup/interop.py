@@ -1,0 +1,148 @@
+"""Other array libraries: allocators whose arrays vkgroup can use without a copy.
+
+Single arrays need none of this: ``torch.from_dlpack(device.empty(shape, shared=True))`` is a tensor in memory
+that both sides use. The allocators are for code that makes its arrays itself.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import sys
+from collections.abc import Callable
+from ctypes import c_int, c_size_t, c_void_p
+from typing import Any
+
+from vkgroup.device.sharing import Reference, why_unshared
+from vkgroup.dispatch import Device
+from vkgroup.dispatch.vulkan.buffer import VulkanBuffer
+from vkgroup.dispatch.vulkan.device import VulkanDevice
+from vkgroup.errors import DriverError, Unsupported
+
+__all__ = ["cupy_allocator", "torch_pool"]
+
+#: As ``torch.cuda.memory.CUDAPluggableAllocator`` wants them: size, device, stream, and the address before.
+_Allocate = ctypes.CFUNCTYPE(c_void_p, c_size_t, c_int, c_void_p)
+_Free = ctypes.CFUNCTYPE(None, c_void_p, c_size_t, c_int, c_void_p)
+
+#: torch calls the functions as long as the process lives, and holds none of them.
+_kept: list[Any] = []
+
+
+class SharedAllocator:
+    """Gives memory of a device by its addresses in CUDA; it outlives the device: only `free` frees it."""
+
+    def __init__(self, device: Device) -> None:
+        if not isinstance(device, VulkanDevice):
+            raise Unsupported(f"{device.name} shares no memory with CUDA.", ["VK_KHR_external_memory_fd"])
+        if device.logical.sharing is None:
+            raise Unsupported(
+                f"{device.name} shares no memory with CUDA: {why_unshared(device.logical)}.",
+                ["VK_KHR_external_memory_fd with a CUDA device of the same UUID"],
+            )
+        self._device, self._cuda = device, device.logical.sharing.cuda
+        self._held: dict[int, tuple[VulkanBuffer, Reference]] = {}
+
+    def allocate(self, nbytes: int, ordinal: int) -> int:
+        """Return the address of `nbytes` of new memory on the GPU with CUDA's number `ordinal`."""
+        if ordinal != self._cuda.ordinal:
+            raise DriverError(
+                f"Memory is asked for on CUDA device {ordinal}; {self._device.name} is {self._cuda.ordinal}."
+            )
+        buffer = self._device.buffer(nbytes, shared=True)
+        assert isinstance(buffer, VulkanBuffer)
+        address = buffer.in_cuda.address
+        self._held[address] = buffer, Reference(buffer.memory)
+        return address
+
+    def free(self, address: int, ordinal: int = 0) -> None:
+        """Free what `allocate` gave, once CUDA has finished all work in flight."""
+        buffer, reference = self._held.pop(address)
+        reference.release()
+        buffer.close()
+
+
+def library(name: str) -> Any:
+    """Import a library that vkgroup does not depend on; `Unsupported` where it is not installed."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        raise Unsupported(f"The Python package {name} is not installed here.", [name]) from error
+
+
+def cupy_allocator(device: Device) -> Callable[[int], Any]:
+    """Make an allocator for CuPy whose arrays vkgroup uses in place.
+
+    Freed memory goes to its own pool (`cupy.cuda.MemoryPool`), so that allocations are quick.
+
+    Parameters
+    ----------
+    device : an open GPU that CUDA has too.
+
+    Returns
+    -------
+    An allocator for `cupy.cuda.set_allocator` and `cupy.cuda.using_allocator`.
+
+    Raises
+    ------
+    Unsupported
+        The device shares no memory with CUDA, or CuPy is not installed.
+
+    Examples
+    --------
+    >>> with cupy.cuda.using_allocator(vkgroup.interop.cupy_allocator(device)):
+    ...     x = cupy.random.random(1 << 20, dtype=cupy.float32)
+    >>> device.run("scale.comp", groups, {"values": x})
+    """
+    cuda = library("cupy").cuda
+    memory = SharedAllocator(device)
+    source = cuda.PythonFunctionAllocator(memory.allocate, memory.free)
+    allocate: Callable[[int], Any] = cuda.MemoryPool(source.malloc).malloc
+    return allocate
+
+
+def torch_pool(device: Device) -> Any:
+    """Make a pool for torch whose tensors vkgroup uses in place.
+
+    torch calls back into Python for its large blocks, holding a lock of its allocator. Make tensors in the
+    pool, and let go of them, in one thread, as all of a device is used.
+
+    Parameters
+    ----------
+    device : an open GPU that CUDA has too.
+
+    Returns
+    -------
+    A `torch.cuda.MemPool`, for `torch.cuda.use_mem_pool`. torch frees its memory when it is gone.
+
+    Raises
+    ------
+    Unsupported
+        The device shares no memory with CUDA, or torch is not installed.
+
+    Examples
+    --------
+    >>> pool = vkgroup.interop.torch_pool(device)
+    >>> with torch.cuda.use_mem_pool(pool):
+    ...     x = torch.rand(1 << 20, device="cuda")
+    >>> device.run("scale.comp", groups, {"values": x})
+    """
+    torch = library("torch")
+    memory = SharedAllocator(device)
+
+    def allocate(nbytes: int, ordinal: int, stream: int | None) -> int:
+        try:
+            return memory.allocate(nbytes, ordinal)
+        except Exception as error:  # nothing goes through torch: it knows NULL, and then says "out of memory"
+            print(f"vkgroup: torch_pool allocates nothing: {error}", file=sys.stderr)
+            return 0
+
+    def free(address: int, nbytes: int, ordinal: int, stream: int | None) -> None:
+        memory.free(address, ordinal)
+
+    functions = _Allocate(allocate), _Free(free)
+    allocator = torch._C._cuda_customAllocator(
+        *(ctypes.cast(function, c_void_p).value for function in functions)
+    )
+    _kept.append((functions, allocator))
+    return torch.cuda.MemPool(allocator)
