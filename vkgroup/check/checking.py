@@ -13,22 +13,21 @@ from typing import Any
 import numpy.typing as npt
 
 from vkgroup import choices
-from vkgroup.check.assumptions import Assumption, find_assumption
-from vkgroup.check.compare import Counts, Difference, Tolerance, compare, count_numbers
-from vkgroup.check.comparison_findings import assumption_findings, difference_findings, failure_finding
+from vkgroup.check.assumptions import Assumption, Experiment, find_assumption
+from vkgroup.check.compare import Counts, Difference, Tolerance, compare, count_numbers, tolerance_of
 from vkgroup.check.device_job import Answer, Job, bindings_of, outputs_of_answer, run_job
+from vkgroup.check.diagnosis import (
+    assumption_findings,
+    difference_findings,
+    failure_finding,
+    findings_of,
+)
 from vkgroup.check.divergence import natural
-from vkgroup.check.event_findings import findings_of
-from vkgroup.check.experiment import Experiment
-from vkgroup.check.findings import Configuration, Coverage, Finding, Report
-from vkgroup.check.flow import Flow
+from vkgroup.check.findings import Configuration, Coverage, Finding, Report, SourceLocations
+from vkgroup.check.flow import Flow, used_axes, uses_atomic_results
 from vkgroup.check.inputs import Key, make_inputs
-from vkgroup.check.lengths import fitted
-from vkgroup.check.module_usage import used_axes, uses_atomic_results
-from vkgroup.check.rounding import tolerance_of
-from vkgroup.check.runs import Dispatch, Run
+from vkgroup.check.runs import Dispatch, Run, fitted
 from vkgroup.check.size_constants import find_candidates
-from vkgroup.check.source_locations import SourceLocations
 from vkgroup.compiler import Target, assemble, compile_file, validate
 from vkgroup.device import DeviceInfo
 from vkgroup.dispatch.blocks import pack_specialization

@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from vkgroup.check.compare import Difference
 from vkgroup.check.findings import Configuration
-from vkgroup.check.flow import Flow
-from vkgroup.check.module_usage import WHOLE, atomic_members
+from vkgroup.check.flow import WHOLE, Flow, atomic_members
 from vkgroup.check.runs import Dispatch, outputs_of
 from vkgroup.reference.interpreter import Executed, Invocation, Memory
 from vkgroup.reference.interpreter.operations.accessor import Accessor

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.check.fields import Field, fields_of, put, take
-from vkgroup.check.module_usage import WHOLE, atomic_members
-from vkgroup.check.numbers import Generator
+from vkgroup.check.fields import Field, Generator, fields_of, put, take
+from vkgroup.check.flow import WHOLE, atomic_members
 from vkgroup.dispatch.blocks import check_array, pack_push, suggestion
 from vkgroup.dispatch.buffer import checked_array
 from vkgroup.errors import InvalidDispatch, InvalidInput, Unsupported

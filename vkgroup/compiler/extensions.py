@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from vkgroup.compiler.source import DEFAULT_VERSION, find_version
+from vkgroup.compiler.request import DEFAULT_VERSION, find_version
 
 BEHAVIORS = ("require", "enable", "warn", "disable")
 
@@ -43,7 +43,7 @@ class Use:
 
 #: Function of a directive that returns the new source in place of ``use.source``. The directive must be
 #: removed, or changed to a behavior that the rewriter ignores. It raises CompileError
-#: (`vkgroup.compiler.source.failure`) with ``use.line``.
+#: (`vkgroup.compiler.request.failure`) with ``use.line``.
 Rewriter = Callable[[Use], str]
 
 #: Rewriter by the extension's name.

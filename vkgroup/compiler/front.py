@@ -14,18 +14,16 @@ from vkgroup import resources, spirv
 from vkgroup.choices import COMPILERS, DIALECTS
 from vkgroup.compiler import cache as module_cache
 from vkgroup.compiler import extensions, hlsl, thread_group
-from vkgroup.compiler.diagnostics import hint_at_opengl
 from vkgroup.compiler.gl.interface import interface_of, with_interface
 from vkgroup.compiler.gl.limits import Limit, limits_of
 from vkgroup.compiler.gl.program import build_program
+from vkgroup.compiler.gl.rules import link_error
 from vkgroup.compiler.glslang import compile_glslang, glslang_identity
 from vkgroup.compiler.includes import Dependencies
 from vkgroup.compiler.isolated import compile_isolated
-from vkgroup.compiler.optimizer import LEVELS, legalize
-from vkgroup.compiler.precompiled import ASSEMBLY, WORDS, assemble_source, finish, read_module
+from vkgroup.compiler.optimizer import ASSEMBLY, LEVELS, WORDS, assemble_source, finish, legalize, read_module
+from vkgroup.compiler.request import Request, Target, clean, failure, hint_at_opengl, read
 from vkgroup.compiler.shaderc import compile_shaderc, shaderc_identity
-from vkgroup.compiler.source import Request, clean, failure, read
-from vkgroup.compiler.target import Target
 from vkgroup.compiler.tools import tools_version
 from vkgroup.errors import CompileError, Diagnostic, InvalidModule
 from vkgroup.spec.stages import STAGE_NAMES, STAGES, Stage
@@ -73,7 +71,7 @@ def compile_source(
         ``glslc``).
     cache : whether to use the cache on disk.
     lower_legacy : whether to replace the instructions of SPV_KHR_shader_ballot and SPV_KHR_subgroup_vote by
-        those of SPIR-V 1.3, for devices that lack the extensions; see `vkgroup.spirv.lower_legacy`.
+        those of SPIR-V 1.3, for devices that lack the extensions; see `vkgroup.spirv.legacy`.
     limits : implementation limits for the dialect ``"gl"``: one number or three numbers by OpenGL name
         (``"MAX_COMPUTE_WORK_GROUP_SIZE"``). They set GLSL's constants (``gl_MaxComputeWorkGroupSize``), and
         the shader is checked against them. The default is the minimum that ARB_compute_shader allows.
@@ -98,7 +96,7 @@ def compile_source(
     )
     request = replace(request, lower_legacy=lower_legacy, limits=limits_of(limits))
     if dialect == "spirv":
-        return assemble_source(request.source, name, target, lower=lower_legacy, optimize=request.optimize)
+        return assemble_source(request.source, name, target, lower=lower_legacy, level=request.optimize)
     if dialect == "gl":
         return compile_program([request], compiler, cache)[request.stage.name]
     return _compile(request, compiler, cache)
@@ -170,7 +168,7 @@ def _read(file: Path, **options: Unpack[CompileOptions]) -> Module:
         file,
         options.get("target", Target.VULKAN_1_1),
         lower=options.get("lower_legacy", False),
-        optimize=_level(options.get("optimize", False)),
+        level=_level(options.get("optimize", False)),
     )
 
 
@@ -381,9 +379,68 @@ def _finished(module: Module, request: Request, compiler: str) -> Module:
         # Both compilers store the preprocessed source and corrupt characters that are not ASCII.
         module = set_source(module, request.name, request.source)
     try:
-        return finish(module, request.target, lower=request.lower_legacy, optimize=request.optimize)
+        return finish(module, request.target, lower=request.lower_legacy, level=request.optimize)
     except InvalidModule as error:
         message = f"{compiler} produced an invalid module: {error}"
         raise CompileError(
             f"{request.name} does not compile", [Diagnostic("error", request.name, 0, 0, message)]
         ) from None
+
+
+def link(
+    shaders: Sequence[tuple[str, str, str]],
+    *,
+    dialect: str = "gl",
+    defines: Mapping[str, str | int] | None = None,
+    include_paths: Sequence[str | os.PathLike[str]] = (),
+    target: Target = Target.VULKAN_1_1,
+    optimize: str | bool = False,
+    debug: bool = False,
+    compiler: str = "glslang",
+    cache: bool = True,
+    lower_legacy: bool = False,
+    limits: Mapping[str, Limit] | None = None,
+) -> dict[str, Module]:
+    """Compile shaders and link them into a program (OpenGL 4.3, 7.3; ARB_compute_shader, 2.11.3).
+
+    Several shaders of one stage are combined: they share the global functions and variables that they
+    declare, and exactly one shader defines ``main``. Interfaces that stages share by name (uniforms, blocks,
+    outputs that are the next stage's inputs) have the same binding or location in all stages.
+
+    Parameters
+    ----------
+    shaders : source, stage and name of each shader; diagnostics use the name.
+    dialect : ``"gl"``; sources of other dialects are not linked, see `compile_source`.
+    defines, include_paths, target, optimize, debug, compiler, cache, lower_legacy, limits : see
+        `compile_source`; they apply to all shaders.
+
+    Returns
+    -------
+    The modules by stage. Each contains the interface of the whole program: `interface.interface_of`.
+
+    Raises
+    ------
+    CompileError
+        A shader does not compile.
+    LinkError
+        The shaders compile but do not link: no workgroup size or different ones, no ``main`` or several, a
+        compute shader with other stages, conflicting declarations, or a limit is exceeded.
+    CompilerUnavailable
+        The compiler is not installed. The error names what to install.
+    """
+    if dialect != "gl":
+        raise CompileError(
+            f"dialect {dialect!r} cannot be linked; only dialect 'gl' can (other sources: compile_source)"
+        )
+    if not shaders:
+        raise link_error(["the program has no shaders: give at least one"])
+    checked = limits_of(limits)
+    requests = [
+        replace(
+            request_of(source, stage, name, dialect, defines, include_paths, target, optimize, debug, "main"),
+            lower_legacy=lower_legacy,
+            limits=checked,
+        )
+        for source, stage, name in shaders
+    ]
+    return compile_program(requests, compiler, cache)

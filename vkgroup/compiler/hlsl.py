@@ -22,7 +22,7 @@ from dataclasses import replace
 
 from vkgroup.compiler.hlsl_helpers import exclude_helpers
 from vkgroup.compiler.hlsl_module import drop_unused_capabilities, flatten_lanes, mend_scans_and_quads
-from vkgroup.compiler.source import Request
+from vkgroup.compiler.request import Request
 from vkgroup.spirv import Module
 
 _ALL_EQUAL = re.compile(r"\bWaveActiveAllEqual\b")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from vkgroup.compiler.source import decode
+from vkgroup.compiler.request import decode
 from vkgroup.errors import CompileError
 
 #: Maximum depth of inclusion; a deeper one is reported as a cycle without an include guard.

@@ -17,7 +17,7 @@ from typing import Any
 
 from vkgroup import processes
 from vkgroup.compiler.includes import Dependencies
-from vkgroup.compiler.source import Request, failure
+from vkgroup.compiler.request import Request, failure
 from vkgroup.errors import CompilerUnavailable, VkgroupError
 from vkgroup.spirv import Module
 

@@ -15,9 +15,8 @@ from typing import Any
 
 import cffi
 
-from vkgroup.compiler.diagnostics import from_shaderc
 from vkgroup.compiler.includes import Cycle, Dependencies, Includer, Inclusion, scan
-from vkgroup.compiler.source import DEFAULT_VERSION, Request, failure, find_version
+from vkgroup.compiler.request import DEFAULT_VERSION, Request, failure, find_version, from_shaderc
 from vkgroup.compiler.stack import with_deep_stack
 from vkgroup.errors import CompileError, CompilerUnavailable, Diagnostic
 from vkgroup.spirv import Module

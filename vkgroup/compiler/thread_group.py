@@ -17,7 +17,7 @@ from vkgroup.compiler.extensions import REWRITERS, Use, replace_directive, witho
 from vkgroup.compiler.includes import Dependencies
 from vkgroup.errors import CompileError
 from vkgroup.spirv import Module
-from vkgroup.spirv.source_extensions import add_source_extension
+from vkgroup.spirv.editor import add_source_extension
 
 EXTENSION = "GL_NV_shader_thread_group"
 """The extension's name; modules compiled with it contain it as an `OpSourceExtension`."""

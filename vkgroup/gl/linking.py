@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from vkgroup.compiler.front import link
 from vkgroup.compiler.gl.interface import GlInterface, interface_of
-from vkgroup.compiler.program import link
-from vkgroup.compiler.source import read
+from vkgroup.compiler.request import read
 from vkgroup.device.gl_limits import gl_values
 from vkgroup.dispatch import Device
 from vkgroup.errors import LinkError

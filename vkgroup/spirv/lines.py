@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from vkgroup.spirv.binary import Instruction
-from vkgroup.spirv.module import Module
+from vkgroup.spirv.reflection import Module
 
 _DEBUG_INFORMATION = "NonSemantic.Shader.DebugInfo"
 _DEBUG_SOURCE, _DEBUG_LINE, _DEBUG_NO_LINE = 35, 103, 104

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from vkgroup.errors import InvalidModule
 from vkgroup.spirv.binary import Binary
-from vkgroup.spirv.bindings import Binding, PushConstants, find_bindings, find_push_constants
 from vkgroup.spirv.constants import Constant, SpecializationConstant, Value
 from vkgroup.spirv.declarations import Declarations
-from vkgroup.spirv.entry_points import EntryPoint, read_entry_point
-from vkgroup.spirv.rays import RayInterface, find_rays
-from vkgroup.spirv.shared_memory import SharedVariable, find_shared_variables, shared_size
-from vkgroup.spirv.subgroup_uses import SubgroupUse, find_subgroup_uses
+from vkgroup.spirv.instruction_uses import RayInterface, SubgroupUse, find_rays, find_subgroup_uses
+from vkgroup.spirv.interface import EntryPoint, read_entry_point
+from vkgroup.spirv.resources import (
+    Binding,
+    PushConstants,
+    SharedVariable,
+    find_bindings,
+    find_push_constants,
+    find_shared_variables,
+    shared_size,
+)
 from vkgroup.spirv.types import ArrayType, Type
 
 
@@ -131,3 +138,27 @@ def _interface_arrays(declared: Declarations) -> Iterator[ArrayType]:
             if output or declared.decoration(variable.id, "Binding") is not None:
                 yield kind
             kind = kind.element
+
+
+class Module(Binary):
+    """An immutable SPIR-V module, equal to another of the same words.
+
+    It is made by `from_bytes`, which checks the header and that the instructions fill the words exactly.
+    `vkgroup.compiler.validate` checks the rest.
+    """
+
+    @cached_property
+    def reflection(self) -> Reflection:
+        """What the module declares: entry points, bindings, constants, capabilities.
+
+        Raises
+        ------
+        InvalidModule
+            The declarations contradict themselves.
+        """
+        return reflect(self)
+
+    @property
+    def debug_source(self) -> str | None:
+        """The source text in the module (`OpSource`); None where it has none."""
+        return self.reflection.source

@@ -29,7 +29,7 @@ import numpy.typing as npt
 
 from vkgroup.errors import InvalidDispatch, InvalidModule
 from vkgroup.spirv import Module, grammar
-from vkgroup.spirv.words import BEFORE_STRINGS, instruction, literal
+from vkgroup.spirv.binary import BEFORE_STRINGS, instruction, literal
 
 #: Kinds of resources with separate binding points in OpenGL, in the order of their sets.
 KINDS = ("storage_block", "atomic_counter_buffer", "uniform_block", "default_block", "sampler", "image")

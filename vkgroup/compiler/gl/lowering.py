@@ -16,11 +16,11 @@ from vkgroup.compiler.gl.layout import holds_opaque
 from vkgroup.compiler.gl.plan import Plan, counter_buffer, kind_of_opaque, opaque_parts
 from vkgroup.compiler.gl.pointers import Moved, Part
 from vkgroup.compiler.gl.stage import GlStage, dimensions, innermost
+from vkgroup.spirv.binary import BEFORE_NAMES, literal_length, text_of
 from vkgroup.spirv.editor import Words
 from vkgroup.spirv.grammar import grammar
-from vkgroup.spirv.module import Module
+from vkgroup.spirv.reflection import Module
 from vkgroup.spirv.types import PointerType, StructType
-from vkgroup.spirv.words import BEFORE_NAMES, literal_length, text_of
 
 #: Vulkan's names of built-ins. Both vertex indices include the draw's first vertex; only InstanceIndex
 #: includes the first instance, so a host must draw from instance 0.

@@ -9,7 +9,7 @@ from vkgroup.compiler.gl.layout import Value
 from vkgroup.spirv.access import find_access
 from vkgroup.spirv.declarations import Declarations, Variable
 from vkgroup.spirv.editor import Editor
-from vkgroup.spirv.module import Module
+from vkgroup.spirv.reflection import Module
 from vkgroup.spirv.types import (
     ArrayType,
     ImageType,

@@ -1,8 +1,9 @@
-"""Ray interface of a stage: its traces and calls, its payload, callable data and hit attributes."""
+"""Subgroup operations of a module, with the types that they work on."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -11,8 +12,123 @@ from vkgroup.errors import InvalidModule
 from vkgroup.spirv.binary import Binary
 from vkgroup.spirv.constants import Constant
 from vkgroup.spirv.declarations import Declarations
-from vkgroup.spirv.grammar import grammar
-from vkgroup.spirv.types import ArrayType, MatrixType, StructType, Type
+from vkgroup.spirv.grammar import InstructionSpec, grammar
+from vkgroup.spirv.types import ArrayType, MatrixType, ScalarType, StructType, Type, VectorType
+
+
+@dataclass(frozen=True, slots=True)
+class SubgroupUse:
+    """One kind of subgroup operation in a module.
+
+    Attributes
+    ----------
+    operation : SPIR-V's name, for example ``"OpGroupNonUniformIAdd"``.
+    type : scalar type of its value, or of the result where it has no value operand; None where that is
+        neither scalar nor vector.
+    group_operation : ``"Reduce"``, ``"InclusiveScan"``, …; empty where the operation has none.
+    dynamic_id : whether the id of an `OpGroupNonUniformBroadcast` or quad broadcast is no constant, which
+        needs ``subgroupBroadcastDynamicId``.
+    """
+
+    operation: str
+    type: ScalarType | None
+    group_operation: str = ""
+    dynamic_id: bool = False
+
+
+#: The operand that must be constant without ``subgroupBroadcastDynamicId``.
+_BROADCAST_ID = {
+    "OpGroupNonUniformBroadcast": "Invocation Id",
+    "OpGroupNonUniformQuadBroadcast": "Index",
+}
+
+
+def find_subgroup_uses(module: Binary, declared: Declarations) -> frozenset[SubgroupUse]:
+    """Return the OpGroupNonUniform… instructions of a module, each kind once.
+
+    Raises
+    ------
+    InvalidModule
+        One of them is too short.
+    """
+    table = grammar()
+    first = module.words[module.instruction_starts].astype(np.int64)
+    opcodes = first & 0xFFFF
+    present = _codes() & set(np.unique(opcodes).tolist())
+    if not present:
+        return frozenset()
+    type_of = _result_types(module, opcodes)
+    constant = np.zeros(module.bound, np.bool_)
+    constant[[identifier for identifier in declared.constants if identifier < module.bound]] = True
+    uses: set[SubgroupUse] = set()
+    for code in present:
+        spec = table.instruction(code)
+        chosen = opcodes == code
+        if spec is None or (first[chosen] >> 16).min() < spec.minimum_words:
+            raise InvalidModule(f"an {table.name(code)} has too few words")
+        uses |= _uses_of(module, declared, spec, module.instruction_starts[chosen], type_of, constant)
+    return frozenset(uses)
+
+
+@cache
+def _codes() -> frozenset[int]:
+    """Return the numbers of the group instructions."""
+    return frozenset(code for name, code in grammar().opcodes.items() if name.startswith("OpGroupNonUniform"))
+
+
+def _result_types(module: Binary, opcodes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the type id by result id, 0 where there is none; shape (bound,)."""
+    table = grammar()
+    specs = [table.instruction(code) for code in np.unique(opcodes).tolist()]
+    typed = [spec.opcode for spec in specs if spec and spec.has_type and spec.has_result]
+    starts = module.instruction_starts[np.isin(opcodes, typed)]
+    starts = starts[(module.words[starts] >> 16) > 2]
+    results = module.words[starts + 2].astype(np.int64)
+    known = results < module.bound
+    types = np.zeros(module.bound, np.int64)
+    types[results[known]] = module.words[starts + 1][known]
+    return types
+
+
+def _uses_of(
+    module: Binary,
+    declared: Declarations,
+    spec: InstructionSpec,
+    starts: npt.NDArray[np.int64],
+    type_of: npt.NDArray[np.int64],
+    constant: npt.NDArray[np.bool_],
+) -> set[SubgroupUse]:
+    """Return the kinds of one opcode's instructions, which begin at `starts`."""
+    words = module.words
+    value, group = spec.operand_index("Value"), spec.operand_index("Operation")
+    identifier = spec.operand_index(_BROADCAST_ID.get(spec.name, ""))
+    nothing = np.zeros(len(starts), np.int64)
+    types = words[starts + 1] if value is None else type_of[_ids(module, starts + value)]
+    groups = nothing if group is None else words[starts + group]
+    varies = nothing if identifier is None else ~constant[_ids(module, starts + identifier)]
+    rows = np.unique(np.stack([types, groups, varies], axis=1).astype(np.int64), axis=0)
+    return {
+        SubgroupUse(
+            operation=spec.name,
+            type=_scalar(declared, type_id),
+            group_operation="" if group is None else grammar().enumerant("GroupOperation", operation),
+            dynamic_id=bool(is_dynamic),
+        )
+        for type_id, operation, is_dynamic in rows.tolist()
+    }
+
+
+def _ids(module: Binary, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the ids at some words; 0, which is no id, where a number is out of bounds."""
+    ids = module.words[positions].astype(np.int64)
+    return np.where(ids < module.bound, ids, 0)
+
+
+def _scalar(declared: Declarations, type_id: int) -> ScalarType | None:
+    kind = declared.types.get(type_id)
+    if isinstance(kind, VectorType):
+        kind = kind.component
+    return kind if isinstance(kind, ScalarType) else None
 
 
 @dataclass(frozen=True, slots=True)
