@@ -13,7 +13,7 @@ from typing import TypedDict, Unpack
 from vkgroup import resources, spirv
 from vkgroup.choices import COMPILERS, DIALECTS
 from vkgroup.compiler import cache as module_cache
-from vkgroup.compiler import extensions, hlsl, thread_group
+from vkgroup.compiler import hlsl, thread_group
 from vkgroup.compiler.gl.interface import interface_of, with_interface
 from vkgroup.compiler.gl.limits import Limit, limits_of
 from vkgroup.compiler.gl.program import build_program
@@ -298,21 +298,10 @@ def _tools_identity() -> str:
 
 
 def _rewritten(request: Request) -> Request:
-    """Return the request after the rewriters of the GL dialect or of HLSL."""
+    """Return the request with the source changed for glslang, if the GL dialect or HLSL needs it."""
     if request.dialect == "hlsl":
         return hlsl.prepared(request)
-    if request.dialect != "gl":
-        return request
-    source = extensions.rewrite(request.source, request.stage.name, dict(request.defines))
-    if source == request.source:
-        return request
-    macros = ((extensions.macro_of(name), "1") for name in extensions.REWRITERS)
-    return replace(
-        request,
-        source=source,
-        defines=(*request.defines, *macros),
-        include_paths=(*request.include_paths, thread_group.include_folder()),
-    )
+    return thread_group.prepared(request) if request.dialect == "gl" else request
 
 
 def _build(request: Request, compiler: str) -> tuple[Module, Dependencies]:

@@ -187,12 +187,6 @@ BEFORE_NAMES = (*BEFORE_STRINGS, "OpString", "OpSource", "OpSourceContinued", "O
 """Instructions before the names of ids, which include the debug instructions of section 7a."""
 
 
-def instruction(opcode: int, *parts: Sequence[int] | npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
-    """Return an instruction, (words,) uint32: the word with length and opcode, and its operands in parts."""
-    operands = np.concatenate([np.asarray(part, "<u4") for part in parts])
-    return np.concatenate([np.array([(len(operands) + 1) << 16 | opcode], "<u4"), operands])
-
-
 def literal(text: bytes) -> list[int]:
     """Return a literal string: its bytes, a zero, and zeros up to a whole word (SPIR-V 2.2.1)."""
     words: list[int] = np.frombuffer(text + bytes(4 - len(text) % 4), "<u4").tolist()

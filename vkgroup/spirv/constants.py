@@ -115,6 +115,8 @@ def combine(type_: ScalarType | None, operation: str | None, operands: tuple[Con
 
 def literal_value(words: list[int], type_: ScalarType) -> Value:
     """Return the number of an `OpConstant`: low word first, narrow types in the low bits."""
+    if type_.kind == "uint" and type_.bits == 32:  # most constants
+        return words[0]
     bits = sum(word << (32 * index) for index, word in enumerate(words))
     if type_.kind == "float" and type_.bits in (16, 32, 64):
         raw = (bits & ((1 << type_.bits) - 1)).to_bytes(type_.bits // 8, "little")

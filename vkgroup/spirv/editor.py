@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
 from vkgroup.errors import InvalidModule
-from vkgroup.spirv.binary import BEFORE_NAMES, HEADER_WORDS, instruction, literal, literal_length
+from vkgroup.spirv.binary import BEFORE_NAMES, HEADER_WORDS, literal, literal_length
 from vkgroup.spirv.grammar import grammar
 from vkgroup.spirv.reflection import Module
 
@@ -167,6 +166,13 @@ class Editor:
         flat = [*header, *(word for part in parts for words in part for word in words)]
         return Module.from_bytes(np.array(flat, "<u4").tobytes())
 
+    def inserted(self, before: Sequence[str], added: Sequence[Words]) -> list[Words]:
+        """Return the instructions with others added after the last one that `before` names."""
+        codes = {self._codes[name] for name in before}
+        last = [index for index, words in enumerate(self.instructions) if words[0] & 0xFFFF in codes]
+        end = last[-1] + 1 if last else 0
+        return [*self.instructions[:end], *added, *self.instructions[end:]]
+
     def _first(self, instructions: Sequence[Words], wanted: Callable[[str], bool]) -> int:
         """Return the index of the first instruction with one of some names; the end without one."""
         codes = {code for name, code in self._codes.items() if wanted(name)}
@@ -174,22 +180,18 @@ class Editor:
         return next(indices, len(instructions))
 
 
-_Words = npt.NDArray[np.uint32]
-
 #: Bytes of text in one `OpSource`, whose length in words is a 16-bit number.
 _LONGEST_TEXT = 4 * (0xFFFF - 4) - 1
 
 
 def rename_entry_point(module: Module, name: str) -> Module:
     """Return `module` with every entry point called `name`."""
-    code = grammar().opcodes["OpEntryPoint"]
-    changed = []
-    for words in _instructions(module):
-        if words[0] & 0xFFFF == code:
-            end = 3 + literal_length(words[3:])
-            words = instruction(code, words[1:3], literal(name.encode()), words[end:])
-        changed.append(words)
-    return _joined(module, changed)
+
+    def renamed(editor: Editor, words: Words) -> list[Words]:
+        interface = words[3 + literal_length(words[3:]) :]
+        return [editor.instruction("OpEntryPoint", *words[1:3], *literal(name.encode()), *interface)]
+
+    return Editor(module).rewrite({"OpEntryPoint": renamed})
 
 
 def set_source(module: Module, file: str, text: str) -> Module:
@@ -198,29 +200,25 @@ def set_source(module: Module, file: str, text: str) -> Module:
     Line numbers (`OpLine`) that refer to the old source's file refer to `file` afterwards. A module
     without any `OpSource` stays as it is.
     """
-    codes = grammar().opcodes
-    source, string, continued = codes["OpSource"], codes["OpString"], codes["OpSourceContinued"]
-    old = [words for words in _instructions(module) if words[0] & 0xFFFF == source]
-    if not old:
+    editor = Editor(module)
+    code = grammar().opcodes["OpSource"]
+    old = next((words for words in editor.instructions if words[0] & 0xFFFF == code), None)
+    if old is None:
         return module
-    known = int(old[0][3]) if len(old[0]) > 3 else 0
-    identifier = known or module.bound
-    named = instruction(string, [identifier], literal(file.encode()))
-    parts = _split(text.encode())
-    replacement = [] if known else [named]
-    replacement.append(instruction(source, old[0][1:3], [identifier], literal(parts[0])))
-    replacement += [instruction(continued, literal(part)) for part in parts[1:]]
-    changed: list[_Words] = []
-    for words in _instructions(module):
-        opcode = words[0] & 0xFFFF
-        if opcode == source:
-            changed += replacement
-            replacement = []
-        elif opcode == string and words[1] == known:
-            changed.append(named)
-        elif opcode != continued:
-            changed.append(words)
-    return _joined(module, changed, bound=max(module.bound, identifier + 1))
+    known = old[3] if len(old) > 3 else 0
+    identifier = known or editor.fresh()
+    string = editor.instruction("OpString", identifier, *literal(file.encode()))
+    first, *others = _split(text.encode())
+    added = [] if known else [string]
+    added.append(editor.instruction("OpSource", *old[1:3], identifier, *literal(first)))
+    added += [editor.instruction("OpSourceContinued", *literal(part)) for part in others]
+    return editor.rewrite(
+        {
+            "OpSource": lambda _, words: added if words is old else [],
+            "OpSourceContinued": lambda _, words: [],
+            "OpString": lambda _, words: [string] if words[1] == known else [words],
+        }
+    )
 
 
 def set_version(module: Module, version: tuple[int, int]) -> Module:
@@ -231,9 +229,9 @@ def set_version(module: Module, version: tuple[int, int]) -> Module:
     InvalidModule
         There is no such version.
     """
-    words = module.words.copy()
-    words[1] = version[0] << 16 | version[1] << 8
-    return Module.from_bytes(words.tobytes())
+    editor = Editor(module)
+    editor.version = version
+    return editor.joined(editor.instructions)
 
 
 def replace_constants(module: Module, values: Mapping[int, int]) -> Module:
@@ -246,33 +244,25 @@ def replace_constants(module: Module, values: Mapping[int, int]) -> Module:
     ----------
     values : the new integer by the index of a word in ``module.words`` that is the id of an integer constant.
     """
-    codes = grammar().opcodes
-    widths = {int(w[1]): int(w[2]) for w in _instructions(module) if w[0] & 0xFFFF == codes["OpTypeInt"]}
-    words = module.words.copy()
+    editor = Editor(module)
+    starts = module.instruction_starts
     added: dict[int, list[tuple[int, int]]] = {}
-    for number, (index, value) in enumerate(values.items()):
-        added.setdefault(int(words[index]), []).append((module.bound + number, value))
-        words[index] = module.bound + number
-    changed = []
-    defining = {codes[name] for name in ("OpConstant", "OpSpecConstant", "OpSpecConstantOp")}
-    for entry in np.split(words, module.instruction_starts)[1:]:
-        changed.append(entry)
-        if int(entry[0]) & 0xFFFF in defining:
-            for identifier, value in added.get(int(entry[2]), ()):
-                value_words = [value >> 32 * k & 0xFFFFFFFF for k in range(-(-widths[int(entry[1])] // 32))]
-                changed.append(instruction(codes["OpConstant"], [int(entry[1]), identifier], value_words))
-    return _joined(module, changed, bound=module.bound + len(values))
+    for index, value in values.items():
+        number = int(np.searchsorted(starts, index, "right")) - 1
+        words, word = editor.instructions[number], index - int(starts[number])
+        identifier = editor.fresh()
+        added.setdefault(words[word], []).append((identifier, value))
+        words[word] = identifier
 
+    def defined(editor: Editor, words: Words) -> list[Words]:
+        changed = [words]
+        for identifier, value in added.get(words[2], ()):
+            width = editor.definition(words[1])[1][2]
+            value_words = [value >> 32 * number & 0xFFFFFFFF for number in range(-(-width // 32))]
+            changed.append(editor.instruction("OpConstant", words[1], identifier, *value_words))
+        return changed
 
-def _instructions(module: Module) -> list[_Words]:
-    return np.split(module.words, module.instruction_starts)[1:]
-
-
-def _joined(module: Module, instructions: list[_Words], bound: int | None = None) -> Module:
-    header = module.words[:HEADER_WORDS].copy()
-    if bound is not None:
-        header[3] = bound
-    return Module.from_bytes(np.concatenate([header, *instructions]).astype("<u4").tobytes())
+    return editor.rewrite(dict.fromkeys(("OpConstant", "OpSpecConstant", "OpSpecConstantOp"), defined))
 
 
 def _split(text: bytes) -> list[bytes]:
@@ -288,7 +278,7 @@ def _split(text: bytes) -> list[bytes]:
 
 
 def source_extensions(module: Module) -> frozenset[str]:
-    """Return the names, such as ``"GL_KHR_shader_subgroup_ballot"``.
+    """Return the language extensions that a module names in `OpSourceExtension`.
 
     Raises
     ------
@@ -309,12 +299,7 @@ def source_extensions(module: Module) -> frozenset[str]:
 
 def add_source_extension(module: Module, name: str) -> Module:
     """Return `module` with one more `OpSourceExtension`, after the others."""
-    codes = grammar().opcodes
-    opcodes = module.words[module.instruction_starts] & 0xFFFF
-    before = np.isin(opcodes, [codes[known] for known in BEFORE_NAMES])
-    last = int(np.flatnonzero(before)[-1]) + 1 if before.any() else 0
-    ends = [*module.instruction_starts.tolist(), len(module.words)]
-    end = ends[last] if before.any() else HEADER_WORDS
-    added = instruction(codes["OpSourceExtension"], literal(name.encode()))
-    words = np.concatenate([module.words[:end], added, module.words[end:]])
-    return Module.from_bytes(words.astype("<u4").tobytes())
+    editor = Editor(module)
+    return editor.joined(
+        editor.inserted(BEFORE_NAMES, [editor.instruction("OpSourceExtension", *literal(name.encode()))])
+    )

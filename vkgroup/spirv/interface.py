@@ -1,4 +1,4 @@
-"""Interface of a stage: its inputs and outputs with locations, and the built-in variables that it uses."""
+"""Entry points: stage, execution modes, workgroup size, inputs and outputs, built-in variables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,16 @@ from vkgroup.spirv.binary import Binary
 from vkgroup.spirv.constants import Constant, Value
 from vkgroup.spirv.declarations import Declarations, Decorations, EntryPointDeclaration, Variable
 from vkgroup.spirv.grammar import grammar
-from vkgroup.spirv.types import ArrayType, MatrixType, ScalarType, StructType, Type, VectorType
+from vkgroup.spirv.types import (
+    ArrayType,
+    MatrixType,
+    ScalarType,
+    StructType,
+    Type,
+    VectorType,
+    component_of,
+    innermost,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,26 +50,17 @@ class StageVariable:
     @property
     def scalar(self) -> ScalarType | None:
         """The type of its components; None for a type without numbers of one type."""
-        kind = self.type
-        while isinstance(kind, ArrayType):
-            kind = kind.element
-        if isinstance(kind, MatrixType):
-            kind = kind.column
-        if isinstance(kind, VectorType):
-            return kind.component
-        return kind if isinstance(kind, ScalarType) else None
+        return component_of(innermost(self.type))
 
     @property
     def locations(self) -> range:
         """The locations that it takes."""
-        return range(self.location, self.location + _locations(self.type))
+        return range(self.location, self.location + location_count(self.type))
 
     @property
     def components(self) -> int:
         """Components of one of its locations."""
-        kind = self.type
-        while isinstance(kind, ArrayType):
-            kind = kind.element
+        kind = innermost(self.type)
         if isinstance(kind, MatrixType):
             kind = kind.column
         return kind.count if isinstance(kind, VectorType) else 1
@@ -103,7 +103,7 @@ def interface_of(declared: Declarations, entry: EntryPointDeclaration) -> Interf
         if variable.storage_class in variables and variable.id in named:
             by_vertex = (entry.execution_model, variable.storage_class) in _BY_VERTEX
             variables[variable.storage_class] += _located(declared, variable, by_vertex)
-            built_ins[variable.storage_class] |= _built_ins(declared, variable)
+            built_ins[variable.storage_class].update(built_ins_of(declared, variable).values())
     inputs, outputs = (
         tuple(sorted(located, key=lambda item: (item.location, item.component, item.index)))
         for located in variables.values()
@@ -113,9 +113,7 @@ def interface_of(declared: Declarations, entry: EntryPointDeclaration) -> Interf
 
 def _located(declared: Declarations, variable: Variable, by_vertex: bool) -> Iterator[StageVariable]:
     decorations = declared.decorations.get(variable.id, {})
-    block = variable.type
-    while isinstance(block, ArrayType):
-        block = block.element
+    block = innermost(variable.type)
     if not isinstance(block, StructType):
         if "Location" in decorations:
             name, kind = declared.names.get(variable.id, ""), variable.type
@@ -123,14 +121,14 @@ def _located(declared: Declarations, variable: Variable, by_vertex: bool) -> Ite
                 kind = kind.element
             yield _variable(name, decorations["Location"][0], kind, decorations)
         return
-    identifier = next((number for number, kind in declared.types.items() if kind is block), 0)
+    identifier = declared.id_of(block)
     following = decorations["Location"][0] if "Location" in decorations else None
     for number, member in enumerate(block.members):
         own = declared.member_decorations.get((identifier, number), {})
         location = own["Location"][0] if "Location" in own else following
         if location is None or "BuiltIn" in own:
             continue
-        following = location + _locations(member.type)
+        following = location + location_count(member.type)
         yield _variable(member.name, location, member.type, {**decorations, **own})
 
 
@@ -149,70 +147,60 @@ def _variable(name: str, location: int, kind: Type, decorations: Decorations) ->
     )
 
 
-def _locations(kind: Type) -> int:
-    """Return how many locations a type takes (Vulkan 1.4, 15.1.5)."""
+def location_count(kind: Type) -> int:
+    """Return the number of locations of an input or output (Vulkan 1.4, 15.1.5)."""
     if isinstance(kind, ArrayType):
-        return (kind.length or 1) * _locations(kind.element)
+        return (kind.length or 1) * location_count(kind.element)
     if isinstance(kind, MatrixType):
-        return kind.columns * _locations(kind.column)
+        return kind.columns * location_count(kind.column)
     if isinstance(kind, StructType):
-        return sum(_locations(member.type) for member in kind.members)
+        return sum(location_count(member.type) for member in kind.members)
     if isinstance(kind, VectorType):
         return 2 if kind.component.bits == 64 and kind.count > 2 else 1
     return 1
 
 
-def _built_ins(declared: Declarations, variable: Variable) -> set[str]:
-    decorations = declared.decorations.get(variable.id, {})
-    numbers = [decorations["BuiltIn"][0]] if "BuiltIn" in decorations else []
-    block = variable.type
-    while isinstance(block, ArrayType):
-        block = block.element
+def built_ins_of(declared: Declarations, variable: Variable) -> dict[int | None, str]:
+    """Return the built-in that a variable is (key None), and those of its block's members by index."""
+    decorations: dict[int | None, Decorations] = {None: declared.decorations.get(variable.id, {})}
+    block = innermost(variable.type)
     if isinstance(block, StructType):
-        identifier = next((number for number, kind in declared.types.items() if kind is block), 0)
+        identifier = declared.id_of(block)
         for number in range(len(block.members)):
-            own = declared.member_decorations.get((identifier, number), {})
-            numbers += [own["BuiltIn"][0]] if "BuiltIn" in own else []
-    return {grammar().enumerant("BuiltIn", number) for number in numbers}
-
-
-_ACCESS_CHAINS = ("OpAccessChain", "OpInBoundsAccessChain")
+            decorations[number] = declared.member_decorations.get((identifier, number), {})
+    return {
+        number: grammar().enumerant("BuiltIn", own["BuiltIn"][0])
+        for number, own in decorations.items()
+        if "BuiltIn" in own
+    }
 
 
 def writes_built_in(module: Binary, name: str) -> bool:
     """Return whether a module stores to the built-in output of a name (SPIR-V's: ``"PointSize"``).
 
-    Static use only: an instruction in a branch never taken counts, and so does a pointer to it.
+    Built-ins that are only declared in ``gl_PerVertex`` do not count. An instruction in a branch never taken
+    counts, and so does a pointer to the output.
     """
     declared = Declarations(module)
     whole: set[int] = set()
     members: set[tuple[int, int]] = set()
     for variable in declared.variables:
-        if variable.storage_class != "Output":
-            continue
-        if _is(declared.decorations.get(variable.id, {}), name):
-            whole.add(variable.id)
-        if isinstance(variable.type, StructType):
-            block = next((key for key, kind in declared.types.items() if kind is variable.type), 0)
-            for index in range(len(variable.type.members)):
-                if _is(declared.member_decorations.get((block, index), {}), name):
-                    members.add((variable.id, index))
+        if variable.storage_class == "Output":
+            for number, built_in in built_ins_of(declared, variable).items():
+                if built_in == name and number is None:
+                    whole.add(variable.id)
+                elif built_in == name and number is not None and isinstance(variable.type, StructType):
+                    members.add((variable.id, number))
     blocks = {variable for variable, _ in members}
     for instruction in module.instructions:
         operands = instruction.operands
         if instruction.name == "OpStore" and operands[0] in whole | blocks:
             return True
-        if instruction.name in _ACCESS_CHAINS and len(operands) > 1:
+        if instruction.name in ("OpAccessChain", "OpInBoundsAccessChain") and len(operands) > 1:
             chosen = declared.constants.get(operands[1])
             if chosen is not None and (operands[0], chosen.value) in members:
                 return True
     return False
-
-
-def _is(decorations: Decorations, name: str) -> bool:
-    """Return whether a variable or member is the built-in."""
-    number = decorations.get("BuiltIn")
-    return number is not None and grammar().enumerant("BuiltIn", number[0]) == name
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,19 +267,17 @@ def _local_size(declared: Declarations, entry: EntryPointDeclaration) -> LocalSi
     """Return the workgroup's size; the WorkgroupSize built-in overrides the execution modes."""
     if not {"LocalSize", "LocalSizeId"} & entry.modes.keys() and entry.execution_model != "GLCompute":
         return None
-    built_in = {name: number for number, name in grammar().enumeration("BuiltIn").items()}["WorkgroupSize"]
+    built_in = grammar().number("BuiltIn", "WorkgroupSize")
     for identifier, decorations in declared.decorations.items():
         if decorations.get("BuiltIn") == (built_in,) and identifier in declared.constants:
             return LocalSize("WorkgroupSize", _three(declared.constants[identifier].operands))
     if "LocalSizeId" in entry.modes:
-        ids = entry.modes["LocalSizeId"]
-        return LocalSize("LocalSizeId", _three(tuple(declared.constant(number) for number in ids)))
-    unsigned = ScalarType("uint", 32)
+        constants = tuple(declared.constant(number) for number in entry.modes["LocalSizeId"])
+        return LocalSize("LocalSizeId", _three(constants))
     if "LocalSize" not in entry.modes:
         return None
-    return LocalSize(
-        "LocalSize", _three(tuple(Constant(unsigned, number) for number in entry.modes["LocalSize"]))
-    )
+    constants = tuple(Constant(ScalarType("uint", 32), number) for number in entry.modes["LocalSize"])
+    return LocalSize("LocalSize", _three(constants))
 
 
 def _three(constants: tuple[Constant, ...]) -> tuple[Constant, Constant, Constant]:

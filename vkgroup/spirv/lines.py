@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from vkgroup.spirv.binary import Instruction
+from vkgroup.spirv.binary import Instruction, text_of
 from vkgroup.spirv.reflection import Module
 
 _DEBUG_INFORMATION = "NonSemantic.Shader.DebugInfo"
@@ -87,7 +87,7 @@ class LineTable:
     def names(self) -> dict[int, str]:
         """Names of ids from `OpName`."""
         return {
-            entry.operands[0]: _string(entry.operands[1:])
+            entry.operands[0]: text_of(entry.operands[1:])
             for entry in self._module.instructions
             if entry.name == "OpName"
         }
@@ -117,14 +117,14 @@ class LineTable:
         words = entry.operands
         match entry.name:
             case "OpString":
-                self._strings[entry.result_id] = _string(words)
+                self._strings[entry.result_id] = text_of(words)
             case "OpSource" if len(words) > 2:
-                self.sources[self._strings.get(words[2], "")] = _string(words[3:]) if len(words) > 3 else ""
+                self.sources[self._strings.get(words[2], "")] = text_of(words[3:]) if len(words) > 3 else ""
             case "OpSourceContinued" if self.sources:
                 last = next(reversed(self.sources))
-                self.sources[last] += _string(words)
+                self.sources[last] += text_of(words)
             case "OpExtInstImport":
-                if _string(words).startswith(_DEBUG_INFORMATION):
+                if text_of(words).startswith(_DEBUG_INFORMATION):
                     self._sets.add(entry.result_id)
             case "OpConstant":
                 self._constants[entry.result_id] = words[0]
@@ -148,12 +148,6 @@ class LineTable:
         elif words[1] == _DEBUG_NO_LINE:
             return NOWHERE
         return current
-
-
-def _string(words: tuple[int, ...]) -> str:
-    """Return the literal string at the start of some words."""
-    raw = b"".join(word.to_bytes(4, "little") for word in words)
-    return raw.split(b"\0")[0].decode("utf-8", "replace")
 
 
 def _find_word(source: str, name: str, first: int) -> int:

@@ -1,4 +1,4 @@
-"""Reflection: entry points, bindings, push and specialization constants, capabilities."""
+"""Modules and their reflection: entry points, bindings, push and specialization constants, capabilities."""
 
 from __future__ import annotations
 
@@ -91,41 +91,10 @@ class Reflection:
         raise KeyError(key)
 
 
-def reflect(module: Binary) -> Reflection:
-    """Return the declarations of a module.
-
-    Raises
-    ------
-    InvalidModule
-        The declarations refer to ids that do not exist, or have too few words.
-    """
-    declared = Declarations(module)
-    return Reflection(
-        entry_points=tuple(read_entry_point(declared, entry) for entry in declared.entry_points),
-        bindings=find_bindings(module, declared),
-        push_constants=find_push_constants(declared),
-        specialization_constants=tuple(
-            sorted(declared.specialization_constants, key=lambda constant: constant.id)
-        ),
-        capabilities=frozenset(declared.capabilities),
-        extensions=frozenset(declared.extensions),
-        extended_instruction_sets=frozenset(declared.extended_instruction_sets),
-        memory_model=declared.memory_model,
-        subgroup_uses=find_subgroup_uses(module, declared),
-        array_lengths=_lengths(declared, declared.types.values()),
-        interface_lengths=_lengths(declared, _interface_arrays(declared)),
-        shared_variables=find_shared_variables(declared),
-        rays=find_rays(module, declared),
-        source=next((text for text in declared.sources if text), None),
-    )
-
-
 def _lengths(declared: Declarations, types: Iterable[Type]) -> tuple[Constant, ...]:
     """Return the lengths of arrays that specialization can change."""
-    arrays = (kind for kind in types if isinstance(kind, ArrayType))
-    return tuple(
-        declared.constant(kind.length_constant) for kind in arrays if kind.length_constant is not None
-    )
+    identifiers = (kind.length_constant for kind in types if isinstance(kind, ArrayType))
+    return tuple(declared.constant(identifier) for identifier in identifiers if identifier is not None)
 
 
 def _interface_arrays(declared: Declarations) -> Iterator[ArrayType]:
@@ -149,14 +118,32 @@ class Module(Binary):
 
     @cached_property
     def reflection(self) -> Reflection:
-        """What the module declares: entry points, bindings, constants, capabilities.
+        """The declarations: entry points, bindings, constants, capabilities.
 
         Raises
         ------
         InvalidModule
-            The declarations contradict themselves.
+            The declarations refer to ids that do not exist, or have too few words.
         """
-        return reflect(self)
+        declared = Declarations(self)
+        return Reflection(
+            entry_points=tuple(read_entry_point(declared, entry) for entry in declared.entry_points),
+            bindings=find_bindings(self, declared),
+            push_constants=find_push_constants(declared),
+            specialization_constants=tuple(
+                sorted(declared.specialization_constants, key=lambda constant: constant.id)
+            ),
+            capabilities=frozenset(declared.capabilities),
+            extensions=frozenset(declared.extensions),
+            extended_instruction_sets=frozenset(declared.extended_instruction_sets),
+            memory_model=declared.memory_model,
+            subgroup_uses=find_subgroup_uses(self, declared),
+            array_lengths=_lengths(declared, declared.types.values()),
+            interface_lengths=_lengths(declared, _interface_arrays(declared)),
+            shared_variables=find_shared_variables(declared),
+            rays=find_rays(self, declared),
+            source=next((text for text in declared.sources if text), None),
+        )
 
     @property
     def debug_source(self) -> str | None:

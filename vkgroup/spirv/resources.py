@@ -1,4 +1,4 @@
-"""Bindings: the buffers, images and samplers of a module, and its push constants."""
+"""Resources of a module: bindings (buffers, images, samplers), push constants, and shared memory."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from vkgroup.spirv.access import find_access
 from vkgroup.spirv.binary import Binary
 from vkgroup.spirv.constants import Constant, Value
 from vkgroup.spirv.declarations import Declarations, Variable
+from vkgroup.spirv.layout import round_up
 from vkgroup.spirv.types import (
     ArrayType,
     ImageType,
@@ -18,6 +19,8 @@ from vkgroup.spirv.types import (
     SampledImageType,
     StructType,
     Type,
+    dimensions,
+    innermost,
 )
 
 
@@ -125,11 +128,8 @@ def _variable_name(declared: Declarations, variable: Variable, kind: Type) -> st
 
 def _descriptors(kind: Type) -> tuple[int | None, Type]:
     """Return the number of descriptors in a type, and the type of one of them."""
-    count: int | None = 1
-    while isinstance(kind, ArrayType):
-        count = None if count is None or kind.length is None else count * kind.length
-        kind = kind.element
-    return count, kind
+    lengths = dimensions(kind)
+    return math.prod(lengths) if all(lengths) else None, innermost(kind)
 
 
 def _kind(variable: Variable, kind: Type, declared: Declarations) -> str | None:
@@ -147,18 +147,14 @@ def _kind(variable: Variable, kind: Type, declared: Declarations) -> str | None:
     if isinstance(kind, SampledImageType):
         return "uniform_texel_buffer" if kind.image.dimension == "Buffer" else "combined_image_sampler"
     if isinstance(kind, ImageType):
-        return _image_kind(kind)
+        if kind.dimension == "SubpassData":
+            return "input_attachment"
+        if kind.dimension == "Buffer":
+            return "storage_texel_buffer" if kind.storage else "uniform_texel_buffer"
+        return "storage_image" if kind.storage else "sampled_image"
     if isinstance(kind, OpaqueType):
         return {"sampler": "sampler", "accelerationStructureEXT": "acceleration_structure"}.get(kind.name)
     return None
-
-
-def _image_kind(image: ImageType) -> str:
-    if image.dimension == "SubpassData":
-        return "input_attachment"
-    if image.dimension == "Buffer":
-        return "storage_texel_buffer" if image.storage else "uniform_texel_buffer"
-    return "storage_image" if image.storage else "sampled_image"
 
 
 def _allowed(declared: Declarations, variable: Variable, kind: Type, descriptor: str) -> tuple[bool, bool]:
@@ -232,7 +228,7 @@ def shared_size(variables: Iterable[SharedVariable], specialization: Mapping[int
             return -1
         size = variable.size
         if variable.lengths:
-            size = -(-size // variable.default_length // variable.alignment) * variable.alignment
+            size = round_up(-(-size // variable.default_length), variable.alignment)
             size *= math.prod(int(length.evaluate(specialization)) for length in variable.lengths)
-        end = -(-end // variable.alignment) * variable.alignment + size
+        end = round_up(end, variable.alignment) + size
     return end

@@ -9,38 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
-_SCALAR_NAMES = {
-    ("float", 16): "float16_t",
-    ("float", 32): "float",
-    ("float", 64): "double",
-    ("int", 8): "int8_t",
-    ("int", 16): "int16_t",
-    ("int", 32): "int",
-    ("int", 64): "int64_t",
-    ("uint", 8): "uint8_t",
-    ("uint", 16): "uint16_t",
-    ("uint", 32): "uint",
-    ("uint", 64): "uint64_t",
-}
+from vkgroup.spec.types import SCALARS
 
-#: GLSL's prefix of ``vec`` and ``mat``, by scalar.
-_PREFIXES = {
-    ("bool", 1): "b",
-    ("float", 16): "f16",
-    ("float", 32): "",
-    ("float", 64): "d",
-    ("int", 8): "i8",
-    ("int", 16): "i16",
-    ("int", 32): "i",
-    ("int", 64): "i64",
-    ("uint", 8): "u8",
-    ("uint", 16): "u16",
-    ("uint", 32): "u",
-    ("uint", 64): "u64",
-}
+_SCALARS = {(scalar.kind, scalar.bits): scalar for scalar in SCALARS.values()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +41,8 @@ class ScalarType:
         """GLSL's name."""
         if self.kind == "bool":
             return "bool"
-        return _SCALAR_NAMES.get((self.kind, self.bits), f"{self.kind}{self.bits}_t")
+        known = _SCALARS.get((self.kind, self.bits))
+        return known.name if known else f"{self.kind}{self.bits}_t"
 
     @property
     def dtype(self) -> np.dtype[np.generic]:
@@ -74,7 +50,7 @@ class ScalarType:
         if self.kind == "bool":
             return np.dtype(np.bool_)
         letter = {"float": "f", "int": "i", "uint": "u"}.get(self.kind)
-        if letter is None or (self.kind, self.bits) not in _SCALAR_NAMES:
+        if letter is None or (self.kind, self.bits) not in _SCALARS:
             return np.dtype(f"V{self.bits // 8}")
         return np.dtype(f"<{letter}{self.bits // 8}")
 
@@ -104,10 +80,7 @@ class MatrixType:
     column: VectorType
     columns: int
 
-    @property
-    def size(self) -> int | None:
-        """None: see `Member.size`."""
-        return None
+    size: ClassVar[int | None] = None
 
     @property
     def glsl(self) -> str:
@@ -135,10 +108,7 @@ class CooperativeMatrixType:
     columns: int
     use: int
 
-    @property
-    def size(self) -> int | None:
-        """None: a cooperative matrix has no layout in memory."""
-        return None
+    size: ClassVar[int | None] = None
 
     @property
     def glsl(self) -> str:
@@ -174,12 +144,7 @@ class ArrayType:
     @property
     def glsl(self) -> str:
         """GLSL's name, the outermost dimension first."""
-        element: Type = self
-        dimensions = ""
-        while isinstance(element, ArrayType):
-            dimensions += "[]" if element.length is None else f"[{element.length}]"
-            element = element.element
-        return element.glsl + dimensions
+        return innermost(self).glsl + "".join(f"[{length or ''}]" for length in dimensions(self))
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,10 +247,7 @@ class ImageType:
     storage: bool
     format: str
 
-    @property
-    def size(self) -> int | None:
-        """None: an image has no layout in memory."""
-        return None
+    size: ClassVar[int | None] = None
 
     @property
     def glsl(self) -> str:
@@ -303,10 +265,7 @@ class SampledImageType:
 
     image: ImageType
 
-    @property
-    def size(self) -> int | None:
-        """None: an image has no layout in memory."""
-        return None
+    size: ClassVar[int | None] = None
 
     @property
     def glsl(self) -> str:
@@ -342,10 +301,7 @@ class OpaqueType:
 
     name: str
 
-    @property
-    def size(self) -> int | None:
-        """None."""
-        return None
+    size: ClassVar[int | None] = None
 
     @property
     def glsl(self) -> str:
@@ -367,8 +323,37 @@ Type = (
 )
 
 
+def innermost(kind: Type) -> Type:
+    """Return the element type of an array or array of arrays; other types are returned unchanged."""
+    while isinstance(kind, ArrayType):
+        kind = kind.element
+    return kind
+
+
+def component_of(kind: Type | None) -> ScalarType | None:
+    """Return the type of the numbers of a scalar, vector or matrix; None for other types."""
+    if isinstance(kind, MatrixType):
+        kind = kind.column
+    if isinstance(kind, VectorType):
+        kind = kind.component
+    return kind if isinstance(kind, ScalarType) else None
+
+
+def dimensions(kind: Type) -> tuple[int, ...]:
+    """Return the lengths of an array of arrays, outermost first: 0 for a runtime array."""
+    lengths = []
+    while isinstance(kind, ArrayType):
+        lengths.append(kind.length or 0)
+        kind = kind.element
+    return tuple(lengths)
+
+
 def _prefix(scalar: ScalarType) -> str:
-    return _PREFIXES.get((scalar.kind, scalar.bits), f"{scalar.glsl}_")
+    """Return the text before ``vec`` or ``mat`` in GLSL's names."""
+    if scalar.kind == "bool":
+        return "b"
+    known = _SCALARS.get((scalar.kind, scalar.bits))
+    return known.vector_prefix.removesuffix("vec") if known else f"{scalar.glsl}_"
 
 
 def _end(member: Member) -> int | None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from vkgroup.compiler.gl.layout import array_stride, data_members, matrix_stride, member_offsets
-from vkgroup.compiler.gl.stage import innermost
 from vkgroup.spirv.binary import literal
 from vkgroup.spirv.declarations import Declarations
 from vkgroup.spirv.editor import Editor, Words
 from vkgroup.spirv.grammar import grammar
-from vkgroup.spirv.types import ArrayType, MatrixType, StructType, Type
+from vkgroup.spirv.types import ArrayType, MatrixType, StructType, Type, innermost
 
 
 class BlockTypes:

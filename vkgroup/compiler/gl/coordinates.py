@@ -11,8 +11,9 @@ from __future__ import annotations
 from vkgroup.spirv.declarations import Declarations
 from vkgroup.spirv.editor import Editor, Words
 from vkgroup.spirv.grammar import grammar
+from vkgroup.spirv.interface import built_ins_of
 from vkgroup.spirv.reflection import Module
-from vkgroup.spirv.types import StructType
+from vkgroup.spirv.types import ArrayType
 
 _ONE_HALF, _ONE = 0x3F000000, 0x3F800000
 _OUTPUT = 3
@@ -49,22 +50,11 @@ def clip_depth(module: Module) -> Module:
 
 def _position(declared: Declarations) -> tuple[int, int | None] | None:
     """Return the output variable with the position, and its member index (None if it is not a block)."""
-    built_ins = grammar().enumeration("BuiltIn")
-    members = {
-        identifier: member
-        for (identifier, member), decorations in declared.member_decorations.items()
-        if built_ins.get(decorations.get("BuiltIn", (-1,))[0]) == "Position"
-    }
-    alone = _built_in_variable(declared, "Position")
-    if alone is not None:
-        return alone, None
     for variable in declared.variables:
-        if variable.storage_class != "Output":
-            continue
-        for identifier, member in members.items():
-            kind = declared.types.get(identifier)
-            if isinstance(variable.type, StructType) and kind is variable.type:
-                return variable.id, member
+        if variable.storage_class == "Output" and not isinstance(variable.type, ArrayType):
+            for member, name in built_ins_of(declared, variable).items():
+                if name == "Position":
+                    return variable.id, member
     return None
 
 
@@ -94,7 +84,14 @@ def _conversion(editor: Editor, variable: int, member: int | None) -> list[Words
 def point_coordinates(module: Module) -> Module:
     """Return a fragment shader's module with y replaced by 1 - y in each load of gl_PointCoord."""
     declared, editor = Declarations(module), Editor(module)
-    coordinates = _built_in_variable(declared, "PointCoord")
+    coordinates = next(
+        (
+            variable.id
+            for variable in declared.variables
+            if built_ins_of(declared, variable).get(None) == "PointCoord"
+        ),
+        None,
+    )
     if coordinates is None:
         return module
     number = editor.declare("OpTypeFloat", 32)
@@ -124,15 +121,6 @@ def point_coordinates(module: Module) -> Module:
         return [*made, editor.instruction("OpVectorExtractDynamic", number, words[2], changed, index)]
 
     return editor.rewrite({"OpAccessChain": chain, "OpInBoundsAccessChain": chain, "OpLoad": load})
-
-
-def _built_in_variable(declared: Declarations, name: str) -> int | None:
-    built_ins = grammar().enumeration("BuiltIn")
-    for variable in declared.variables:
-        decorations = declared.decorations.get(variable.id, {})
-        if built_ins.get(decorations.get("BuiltIn", (-1,))[0]) == name:
-            return variable.id
-    return None
 
 
 _UNIFORM_CONSTANT, _INPUT = 0, 1  # Storage Class (SPIR-V 3.7)

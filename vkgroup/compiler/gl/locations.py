@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vkgroup.compiler.gl.stage import GlStage, GlVariable, location_count
+from vkgroup.compiler.gl.stage import GlStage, GlVariable
+from vkgroup.spirv.interface import location_count
 from vkgroup.spirv.types import ArrayType, Type
 
 #: Stages whose inputs or outputs are arrays with one element per vertex of a primitive.

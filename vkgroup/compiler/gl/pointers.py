@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping
 
 from vkgroup.compiler.gl.blocks import BlockTypes
 from vkgroup.compiler.gl.layout import is_opaque
-from vkgroup.compiler.gl.stage import GlStage, GlVariable, dimensions, innermost
+from vkgroup.compiler.gl.stage import GlStage, GlVariable
 from vkgroup.spirv.editor import Editor, Rewrite, Words
 from vkgroup.spirv.grammar import grammar
-from vkgroup.spirv.types import StructType, Type
+from vkgroup.spirv.types import StructType, Type, dimensions, innermost
 
 _ATOMIC_COUNTER_MEMORY, _UNIFORM_MEMORY = 0x400, 0x40
 
