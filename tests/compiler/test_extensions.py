@@ -26,7 +26,7 @@ def test_disabled_extension_has_no_names() -> None:
         compile_source(source, stage="compute", dialect="gl", cache=False)
 
 
-@pytest.mark.parametrize("version", [150, 330, 430])
+@pytest.mark.parametrize("version", [330, 430])
 def test_lines_keep_their_numbers(version: int) -> None:
     source = (
         f"#version {version}\n\n#extension {EXTENSION} : disable\n\nout vec4 c;\nvoid main() {{ c = bad; }}\n"

@@ -27,34 +27,21 @@ not run proves nothing."""
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """A constant that may be the number of subgroups: 8 for 256 invocations in subgroups of 32.
+    """A constant that may be the number of subgroups: 8 for 256 invocations in subgroups of 32."""
 
-    Attributes
-    ----------
-    position : of the instruction that uses it.
-    word : its index in `Module.words`.
-    grows : whether it is an array length, which must not become smaller.
-    """
-
-    position: int
-    word: int
-    grows: bool
+    position: int  # of the instruction that uses it
+    word: int  # its index in `Module.words`
+    grows: bool  # whether it is an array length, which must not become smaller
 
 
 @dataclass(frozen=True)
 class Proof:
-    """Constants that an experiment has shown to stand for a subgroup size.
+    """Constants that an experiment has shown to stand for a subgroup size."""
 
-    Attributes
-    ----------
-    candidates : constants that have to follow the size.
-    counts : constants that have to change with them because they are numbers of subgroups.
-    sizes : subgroup sizes at which the changed shader gives the same results as the original one at the size
-        that its constants were written for.
-    """
-
-    candidates: tuple[Candidate, ...]
-    counts: tuple[Count, ...]
+    candidates: tuple[Candidate, ...]  # constants that have to follow the size
+    counts: tuple[Count, ...]  # constants that have to change with them because they are numbers of subgroups
+    # subgroup sizes at which the changed shader gives the same results as the original one at the size that
+    # its constants were written for
     sizes: tuple[int, ...]
 
 
@@ -197,24 +184,14 @@ Differences = Callable[[Run], Mapping[Configuration, Difference | None]]
 
 @dataclass(frozen=True)
 class Assumption:
-    """Constants that stand for one subgroup size, together with the runs that this breaks.
+    """Constants that stand for one subgroup size, together with the runs that this breaks."""
 
-    Attributes
-    ----------
-    size : the subgroup size.
-    candidates : uses of the constants.
-    base : the run at that size, with which others are compared.
-    broken : configurations with wrong results.
-    example : a difference from the base; None if no outputs differ.
-    proof : result of the experiment; None if the runs alone show the assumption.
-    """
-
-    size: int
-    candidates: tuple[Candidate, ...]
-    base: Run
-    broken: tuple[Configuration, ...]
-    example: tuple[Configuration, Difference] | None
-    proof: Proof | None = None
+    size: int  # the subgroup size
+    candidates: tuple[Candidate, ...]  # uses of the constants
+    base: Run  # the run at that size, with which others are compared
+    broken: tuple[Configuration, ...]  # configurations with wrong results
+    example: tuple[Configuration, Difference] | None  # a difference from the base; None if no outputs differ
+    proof: Proof | None = None  # result of the experiment; None if the runs alone show the assumption
 
     def explains(self, configuration: Configuration) -> bool:
         """Whether this assumption can make a run differ from the base."""
@@ -236,10 +213,7 @@ def _differs(base: Run, run: Run, differences: Mapping[Configuration, Difference
 
 
 def find_assumption(
-    candidates: Sequence[Candidate],
-    runs: Sequence[Run],
-    differences_to: Differences,
-    experiment: Experiment,
+    candidates: Sequence[Candidate], runs: Sequence[Run], differences_to: Differences, experiment: Experiment
 ) -> Assumption | None:
     """Return the assumption that the runs confirm; None if they confirm none.
 

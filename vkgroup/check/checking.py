@@ -16,12 +16,7 @@ from vkgroup import choices
 from vkgroup.check.assumptions import Assumption, Experiment, find_assumption
 from vkgroup.check.compare import Counts, Difference, Tolerance, compare, count_numbers, tolerance_of
 from vkgroup.check.device_job import Answer, Job, bindings_of, outputs_of_answer, run_job
-from vkgroup.check.diagnosis import (
-    assumption_findings,
-    difference_findings,
-    failure_finding,
-    findings_of,
-)
+from vkgroup.check.diagnosis import assumption_findings, difference_findings, failure_finding, findings_of
 from vkgroup.check.divergence import natural
 from vkgroup.check.findings import Configuration, Coverage, Finding, Report, SourceLocations
 from vkgroup.check.flow import Flow, used_axes, uses_atomic_results

@@ -30,25 +30,16 @@ Tolerance = dict[tuple[Place, str], npt.NDArray[np.float64]]
 
 @dataclass(frozen=True)
 class Difference:
-    """The first number that differs between two runs.
+    """The first number that differs between two runs."""
 
-    Attributes
-    ----------
-    place : set, binding and descriptor index of the output.
-    member : index of the block member that contains the number.
-    label : the number's name, for example ``"sums[3]"``.
-    offset : the number's first byte in the output.
-    first, second : the number's value in each run.
-    count : count of differing numbers in all outputs.
-    """
-
-    place: Place
-    member: int
-    label: str
-    offset: int
+    place: Place  # set, binding and descriptor index of the output
+    member: int  # index of the block member that contains the number
+    label: str  # the number's name, for example ``"sums[3]"``
+    offset: int  # the number's first byte in the output
+    # `first`, `second`: the number's value in each run
     first: str
     second: str
-    count: int
+    count: int  # count of differing numbers in all outputs
 
 
 @dataclass

@@ -356,12 +356,7 @@ def _event_finding(
             Note("some inputs were generated; if they are unrealistic, give real ones with --in and --push")
         )
     return Finding(
-        Kind(event.kind),
-        message,
-        group.place,
-        tuple(notes),
-        event.invocation,
-        tuple(group.configurations),
+        Kind(event.kind), message, group.place, tuple(notes), event.invocation, tuple(group.configurations)
     )
 
 

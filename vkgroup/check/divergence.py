@@ -26,18 +26,11 @@ _BRANCHES = ("OpBranchConditional", "OpSwitch")
 
 
 class Divergence(NamedTuple):
-    """The divergence of two runs.
+    """The divergence of two runs."""
 
-    Attributes
-    ----------
-    position : position of the first instruction that differs; -1 if none was identified.
-    stored : position of the store of the differing number; -1 if no store wrote it.
-    invocation : an invocation in which the runs differ.
-    """
-
-    position: int
-    stored: int
-    invocation: Invocation | None
+    position: int  # position of the first instruction that differs; -1 if none was identified
+    stored: int  # position of the store of the differing number; -1 if no store wrote it
+    invocation: Invocation | None  # an invocation in which the runs differ
 
 
 class _Writers:

@@ -11,36 +11,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.spirv import (
-    ArrayType,
-    MatrixType,
-    Member,
-    PointerType,
-    ScalarType,
-    StructType,
-    Type,
-    VectorType,
-)
+from vkgroup.spirv import ArrayType, MatrixType, Member, PointerType, ScalarType, StructType, Type, VectorType
 
 
 @dataclass(frozen=True)
 class Field:
-    """All numbers with one name: a single number, or the elements of an array of any dimensions.
+    """All numbers with one name: a single number, or the elements of an array of any dimensions."""
 
-    Attributes
-    ----------
-    name : the name, with ``{}`` for each index: ``"young[{}].position"``.
-    dtype : type of the numbers; uint64 for a pointer.
-    offsets : bytes from the buffer's start, one dimension for each index.
-    member : index of the block member that contains the numbers.
-    is_pointer : whether the numbers are addresses of physical storage.
-    """
-
-    name: str
-    dtype: np.dtype[Any]
-    offsets: npt.NDArray[np.int64]
-    member: int
-    is_pointer: bool = False
+    name: str  # the name, with ``{}`` for each index: ``"young[{}].position"``
+    dtype: np.dtype[Any]  # type of the numbers; uint64 for a pointer
+    offsets: npt.NDArray[np.int64]  # bytes from the buffer's start, one dimension for each index
+    member: int  # index of the block member that contains the numbers
+    is_pointer: bool = False  # whether the numbers are addresses of physical storage
 
     @property
     def word(self) -> str:
@@ -134,19 +116,7 @@ _HEIGHTS = frozenset({"height", "h", "rows", "ny"})
 _DEPTHS = frozenset({"depth", "nz"})
 _GROUPS = frozenset({"groups", "blocks", "workgroups", "tiles"})
 _STARTS = frozenset(
-    {
-        "offset",
-        "base",
-        "start",
-        "first",
-        "begin",
-        "level",
-        "pass",
-        "index",
-        "layer",
-        "mip",
-        "lod",
-    }
+    {"offset", "base", "start", "first", "begin", "level", "pass", "index", "layer", "mip", "lod"}
 )
 _ROUNDS = frozenset({"iterations", "iters", "steps", "rounds"})
 _COUNTS = frozenset(

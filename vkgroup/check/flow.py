@@ -58,16 +58,10 @@ _BALLOTS = ("OpGroupNonUniformBallot", "OpSubgroupBallotKHR", "OpGroupNonUniform
 
 
 class Origin(NamedTuple):
-    """The built-in variable from which a value is derived.
+    """The built-in variable from which a value is derived."""
 
-    Attributes
-    ----------
-    name : the variable's name in GLSL.
-    is_local : whether it numbers invocations of the workgroup instead of lanes.
-    """
-
-    name: str
-    is_local: bool
+    name: str  # the variable's name in GLSL
+    is_local: bool  # whether it numbers invocations of the workgroup instead of lanes
 
 
 class Flow:

@@ -31,26 +31,16 @@ GIVEN, UNDEFINED = "given", "undefined contents"
 
 @dataclass(frozen=True)
 class Input:
-    """The input of one binding.
+    """The input of one binding."""
 
-    Attributes
-    ----------
-    binding : the binding from reflection.
-    arrays : one array for each descriptor: bytes of a buffer or texels of an image; none for a sampler.
-    defined : whether the contents are defined before the run.
-    origin : description of the origin of the contents.
-    each : elements for each invocation in a generated runtime array.
-    format : texel format of an image.
-    fields : the numbers of a buffer.
-    """
-
-    binding: Binding
+    binding: Binding  # the binding from reflection
+    # one array for each descriptor: bytes of a buffer or texels of an image; none for a sampler
     arrays: tuple[npt.NDArray[Any], ...]
-    defined: bool
-    origin: str
-    format: Format | None = None
-    fields: tuple[Field, ...] = ()
-    each: int = 1
+    defined: bool  # whether the contents are defined before the run
+    origin: str  # description of the origin of the contents
+    format: Format | None = None  # texel format of an image
+    fields: tuple[Field, ...] = ()  # the numbers of a buffer
+    each: int = 1  # elements for each invocation in a generated runtime array
 
     @property
     def place(self) -> tuple[int, int]:
@@ -96,18 +86,11 @@ class Input:
 
 @dataclass(frozen=True)
 class Inputs:
-    """All inputs of a dispatch.
+    """All inputs of a dispatch."""
 
-    Attributes
-    ----------
-    bindings : inputs in the order of the bindings.
-    push : bytes of the push constants.
-    origins : descriptions of all inputs, one line each.
-    """
-
-    bindings: tuple[Input, ...]
-    push: bytes
-    origins: tuple[str, ...]
+    bindings: tuple[Input, ...]  # inputs in the order of the bindings
+    push: bytes  # bytes of the push constants
+    origins: tuple[str, ...]  # descriptions of all inputs, one line each
 
     def resources(self) -> dict[tuple[int, int], list[Any]]:
         """Return new resources for the reference device by (set, binding)."""

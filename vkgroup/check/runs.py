@@ -30,20 +30,13 @@ _DISTURBING = ("hang", "barrier", "race", "bounds")
 
 @dataclass
 class Run:
-    """The result of one run.
+    """The result of one run."""
 
-    Attributes
-    ----------
-    configuration : parameters of the run.
-    outputs : bytes of every writable buffer and image.
-    causes : for each byte of each output, 0 if it is defined, else the cause as in `Memory.causes`.
-    events : errors during the run.
-    """
-
-    configuration: Configuration
-    outputs: dict[Place, npt.NDArray[np.uint8]]
+    configuration: Configuration  # parameters of the run
+    outputs: dict[Place, npt.NDArray[np.uint8]]  # bytes of every writable buffer and image
+    # for each byte of each output, 0 if it is defined, else the cause as in `Memory.causes`
     causes: dict[Place, npt.NDArray[np.uint16]] = field(default_factory=dict)
-    events: tuple[Event, ...] = ()
+    events: tuple[Event, ...] = ()  # errors during the run
 
     @property
     def disturbed(self) -> bool:
@@ -53,24 +46,14 @@ class Run:
 
 @dataclass(frozen=True)
 class Dispatch:
-    """A dispatch without its configuration.
+    """A dispatch without its configuration."""
 
-    Attributes
-    ----------
-    program : the shader, ready to execute.
-    groups : workgroup counts.
-    inputs : bound resources and push constants.
-    seed : seed of the shuffled assignments.
-    step_limit : limit of loop iterations; a longer loop is reported as a hang.
-    timeout : time limit of a run in seconds.
-    """
-
-    program: Program
-    groups: tuple[int, int, int]
-    inputs: Inputs
-    seed: int
-    step_limit: int
-    timeout: float
+    program: Program  # the shader, ready to execute
+    groups: tuple[int, int, int]  # workgroup counts
+    inputs: Inputs  # bound resources and push constants
+    seed: int  # seed of the shuffled assignments
+    step_limit: int  # limit of loop iterations; a longer loop is reported as a hang
+    timeout: float  # time limit of a run in seconds
 
     def run(self, configuration: Configuration, *, races: bool = True, program: Program | None = None) -> Run:
         """Run once on the reference device.

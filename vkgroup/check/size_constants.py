@@ -59,41 +59,24 @@ class Follow(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """A use of a constant that may stand for a subgroup size.
+    """A use of a constant that may stand for a subgroup size."""
 
-    Attributes
-    ----------
-    word : index in `Module.words` of the constant's id.
-    follow : relation of the constant to the subgroup size.
-    """
-
-    word: int
-    follow: Follow
+    word: int  # index in `Module.words` of the constant's id
+    follow: Follow  # relation of the constant to the subgroup size
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A constant that may stand for a subgroup size.
+    """A constant that may stand for a subgroup size."""
 
-    Attributes
-    ----------
-    position : position of the instruction that uses it.
-    size : the subgroup size that it stands for.
-    relation : ``"="`` if only that size fits, ``">="`` or ``"<="`` if larger or smaller sizes fit too.
-    message : description of the use.
-    layout : whether the use also assumes an assignment of invocations to lanes.
-    use : the use in the module; None if no other constant could follow the size.
-    origin : the built-in variable that it is used with; empty if there is none.
-    strong : whether the code shows the size beyond doubt, so that runs only have to show an effect.
-    """
-
-    position: int
-    size: int
-    relation: str
-    message: str
-    layout: bool = False
-    use: Use | None = None
-    origin: str = ""
+    position: int  # position of the instruction that uses it
+    size: int  # the subgroup size that it stands for
+    relation: str  # ``"="`` if only that size fits, ``">="`` or ``"<="`` if larger or smaller sizes fit too
+    message: str  # description of the use
+    layout: bool = False  # whether the use also assumes an assignment of invocations to lanes
+    use: Use | None = None  # the use in the module; None if no other constant could follow the size
+    origin: str = ""  # the built-in variable that it is used with; empty if there is none
+    # whether the code shows the size beyond doubt, so that runs only have to show an effect
     strong: bool = False
 
     def fits(self, size: int) -> bool:

@@ -77,11 +77,7 @@ _CASCADING_ERRORS = 1 << 7
 _MAP_BINDINGS, _MAP_LOCATIONS = 1 << 0, 1 << 1
 
 #: Shader options by dialect.
-OPTIONS = {
-    "vulkan": 0,
-    "gl": _MAP_BINDINGS | _MAP_LOCATIONS,
-    "hlsl": _MAP_BINDINGS | _MAP_LOCATIONS,
-}
+OPTIONS = {"vulkan": 0, "gl": _MAP_BINDINGS | _MAP_LOCATIONS, "hlsl": _MAP_BINDINGS | _MAP_LOCATIONS}
 
 
 class Glslang:

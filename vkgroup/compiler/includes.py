@@ -128,17 +128,12 @@ class Includer:
 
 @dataclass
 class Inclusion:
-    """State that a compilation shares with its include callbacks.
+    """State that a compilation shares with its include callbacks."""
 
-    Attributes
-    ----------
-    includer : resolves the includes.
-    references : references to C memory that the compiler reads while it runs.
-    crash : exception raised in a callback; it must not unwind through C, so it is raised later.
-    """
-
-    includer: Includer
+    includer: Includer  # resolves the includes
+    # references to C memory that the compiler reads while it runs
     references: list[Any] = field(default_factory=list)
+    # exception raised in a callback; it must not unwind through C, so it is raised later
     crash: BaseException | None = None
     _refused: tuple[str, str, int] | None = None
     _reason: bytes = b""

@@ -80,29 +80,20 @@ _BYTE_ORDER_MARK = "\ufeff"
 
 @dataclass(frozen=True)
 class Request:
-    """All inputs of a compilation.
+    """All inputs of a compilation."""
 
-    Attributes
-    ----------
-    source : text with line feeds as line ends and without a byte-order mark.
-    name : name of the source in diagnostics.
-    stage, dialect, target, optimize, debug, entry_point, lower_legacy : see `compile_source`.
-    defines : name and value of each macro.
-    include_paths : folders for ``#include``, in order.
-    limits : implementation limits by OpenGL name; for the GL dialect.
-    """
-
-    source: str
-    name: str
+    source: str  # text with line feeds as line ends and without a byte-order mark
+    name: str  # name of the source in diagnostics
+    # `stage`, `dialect`, `target`, `optimize`, `debug`, `entry_point`, `lower_legacy`: see `compile_source`
     stage: Stage
     dialect: str
     target: Target
     optimize: str | None
     debug: bool
     entry_point: str
-    defines: tuple[tuple[str, str], ...]
-    include_paths: tuple[Path, ...]
-    limits: Limits = ()
+    defines: tuple[tuple[str, str], ...]  # name and value of each macro
+    include_paths: tuple[Path, ...]  # folders for ``#include``, in order
+    limits: Limits = ()  # implementation limits by OpenGL name; for the GL dialect
     lower_legacy: bool = False
 
     @property

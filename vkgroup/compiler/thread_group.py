@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from vkgroup import resources
 from vkgroup.compiler.includes import Dependencies
-from vkgroup.compiler.request import DEFAULT_VERSION, Request, find_version
+from vkgroup.compiler.request import Request
 from vkgroup.errors import CompileError
 from vkgroup.spirv import Module
 from vkgroup.spirv.editor import add_source_extension
@@ -68,18 +68,14 @@ def prepared(request: Request) -> Request:
     source = request.source
     if EXTENSION not in source:
         return request
-    version = find_version(source)
-    number = int(version[1]) if version else DEFAULT_VERSION
     while (directive := _DIRECTIVE.search(_without_comments(source))) is not None:
         if directive["behavior"] == "disable":
             lines = [f"#include <{_HEADER_DISABLED}>"]
         else:
             settings = _settings(source, request.stage.name)
             lines = [*(f"#define {name}" for name in settings), f"#include <{_HEADER}>"]
-        # Before GLSL 3.30, "#line n" sets the number of its own line, not of the next (GLSL 1.50, 3.3).
         # Relative to __LINE__, because the source may contain another "#line".
-        step = (1 if number >= 330 else 0) - len(lines)
-        lines.append(f"#line __LINE__ {'+' if step >= 0 else '-'} {abs(step)}")
+        lines.append(f"#line __LINE__ - {len(lines) - 1}")
         source = source[: directive.start()] + "\n".join(lines) + source[directive.end("behavior") :]
         source = _without_comment_at_version(source)
     if source == request.source:

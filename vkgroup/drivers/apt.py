@@ -41,17 +41,12 @@ _KEYRINGS = ("debian-archive-keyring.gpg", "debian-archive-keyring.pgp")
 
 @dataclass(frozen=True)
 class Package:
-    """One version of a package in the sources.
+    """One version of a package in the sources."""
 
-    Attributes
-    ----------
-    name, version : name and version in the distribution.
-    suite : suite that contains it, such as ``bookworm-backports``.
-    """
-
+    # `name`, `version`: name and version in the distribution
     name: str
     version: str
-    suite: str
+    suite: str  # suite that contains it, such as ``bookworm-backports``
 
     @property
     def upstream(self) -> str:

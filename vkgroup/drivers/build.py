@@ -185,12 +185,7 @@ def _write_manifests(icd: Path, library: str, finished: Path) -> None:
 
 
 def _bring_dependencies(
-    apt: Apt,
-    package: Package,
-    library: Path,
-    work: Path,
-    progress: Progress | None,
-    self_contained: bool,
+    apt: Apt, package: Package, library: Path, work: Path, progress: Progress | None, self_contained: bool
 ) -> tuple[str, ...]:
     """Add the libraries that `library` needs on this host; return their load order.
 

@@ -17,22 +17,15 @@ from vkgroup.files import cache_folder
 
 @dataclass(frozen=True)
 class DriverStatus:
-    """One entry of `list_drivers`: a driver that is in the cache or can be fetched.
+    """One entry of `list_drivers`: a driver that is in the cache or can be fetched."""
 
-    Attributes
-    ----------
-    name, family, version : as in `Driver`.
-    driver : the driver in the cache; None if it is missing or damaged.
-    download_size : size of its package in bytes; None if the distribution does not have it.
-    suite : the distribution's suite with the package; empty if there is none.
-    """
-
+    # `name`, `family`, `version`: as in `Driver`
     name: str
     family: str
     version: str
-    driver: Driver | None
-    download_size: int | None
-    suite: str
+    driver: Driver | None  # the driver in the cache; None if it is missing or damaged
+    download_size: int | None  # size of its package in bytes; None if the distribution does not have it
+    suite: str  # the distribution's suite with the package; empty if there is none
 
 
 def fetch(name: str, progress: Progress | None = None, *, self_contained: bool = False) -> Driver:
@@ -118,11 +111,7 @@ def list_drivers(progress: Progress | None = None) -> list[DriverStatus]:
 
 
 def fetch_package(
-    names: Sequence[str],
-    folder: Path,
-    progress: Progress | None = None,
-    *,
-    dependencies: bool = True,
+    names: Sequence[str], folder: Path, progress: Progress | None = None, *, dependencies: bool = True
 ) -> Path:
     """Unpack packages of the distribution into `folder`, with the same paths as under ``/``.
 

@@ -37,10 +37,7 @@ class SubgroupUse:
 
 
 #: The operand that must be constant without ``subgroupBroadcastDynamicId``.
-_BROADCAST_ID = {
-    "OpGroupNonUniformBroadcast": "Invocation Id",
-    "OpGroupNonUniformQuadBroadcast": "Index",
-}
+_BROADCAST_ID = {"OpGroupNonUniformBroadcast": "Invocation Id", "OpGroupNonUniformQuadBroadcast": "Index"}
 
 
 def find_subgroup_uses(module: Binary, declared: Declarations) -> frozenset[SubgroupUse]:

@@ -18,16 +18,10 @@ _DEBUG_SOURCE, _DEBUG_LINE, _DEBUG_NO_LINE = 35, 103, 104
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of a source file.
+    """A line of a source file."""
 
-    Attributes
-    ----------
-    file : as passed to the compiler; empty for an unknown line.
-    number : counted from 1; 0 for an unknown line.
-    """
-
-    file: str
-    number: int
+    file: str  # as passed to the compiler; empty for an unknown line
+    number: int  # counted from 1; 0 for an unknown line
 
 
 NOWHERE = Line("", 0)
@@ -162,9 +156,6 @@ def _find_word(source: str, name: str, first: int) -> int:
 def _without_comments(source: str) -> Iterator[tuple[int, str]]:
     """Yield the lines of a source, numbered from 1, with comments blanked."""
     blank = re.sub(
-        r"//[^\n]*|/\*.*?\*/",
-        lambda comment: re.sub(r"[^\n]", " ", comment[0]),
-        source,
-        flags=re.DOTALL,
+        r"//[^\n]*|/\*.*?\*/", lambda comment: re.sub(r"[^\n]", " ", comment[0]), source, flags=re.DOTALL
     )
     yield from enumerate(blank.split("\n"), 1)

@@ -184,19 +184,14 @@ def find_push_constants(declared: Declarations) -> PushConstants | None:
 
 @dataclass(frozen=True, slots=True)
 class SharedVariable:
-    """A variable in shared memory.
+    """A variable in shared memory."""
 
-    Attributes
-    ----------
-    size, alignment : bytes, with specialization constants at their defaults; no size where it has none.
-    default_length : number of elements in all dimensions that specialization can change, at the defaults.
-    lengths : of these dimensions.
-    """
-
+    # `size`, `alignment`: bytes, with specialization constants at their defaults; no size where it has none
     size: int | None
     alignment: int
+    # number of elements in all dimensions that specialization can change, at the defaults
     default_length: int
-    lengths: tuple[Constant, ...]
+    lengths: tuple[Constant, ...]  # of these dimensions
 
 
 def find_shared_variables(declared: Declarations) -> tuple[SharedVariable, ...]:

@@ -36,37 +36,24 @@ ORDER = (*PRIMITIVE_STAGES, "compute")
 
 @dataclass
 class Loose:
-    """A loose uniform of the program.
+    """A loose uniform of the program."""
 
-    Attributes
-    ----------
-    type : the declared type, including opaque parts.
-    in_block : whether a part of it is stored in the default block.
-    offset : bytes from the start of the default block.
-    location : GL's location.
-    initial : the constant of its initializer.
-    """
-
-    type: Type
-    in_block: bool
-    offset: int
-    location: int
-    initial: Value
+    type: Type  # the declared type, including opaque parts
+    in_block: bool  # whether a part of it is stored in the default block
+    offset: int  # bytes from the start of the default block
+    location: int  # GL's location
+    initial: Value  # the constant of its initializer
 
 
 @dataclass
 class Plan:
-    """Sets, bindings, offsets and locations of a program.
+    """Sets, bindings, offsets and locations of a program."""
 
-    Attributes
-    ----------
-    loose : loose uniforms by name, in the order of the default block's members.
-    slots : set and binding by kind and name.
-    locations : location by stage and variable, for inputs and outputs without an explicit location.
-    """
-
+    # loose uniforms by name, in the order of the default block's members
     loose: dict[str, Loose] = field(default_factory=dict)
+    # set and binding by kind and name
     slots: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
+    # location by stage and variable, for inputs and outputs without an explicit location
     locations: Locations = field(default_factory=dict)
     interface: GlInterface = field(default_factory=lambda: GlInterface((), (), (), (), 0, None, (), ()))
 

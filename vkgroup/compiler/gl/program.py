@@ -37,18 +37,11 @@ from vkgroup.spirv import Module
 
 @dataclass(frozen=True)
 class Compiled:
-    """Result of compiling a program with glslang.
+    """Result of compiling a program with glslang."""
 
-    Attributes
-    ----------
-    modules : SPIR-V for OpenGL by stage.
-    facts : facts about each shader, in order.
-    dependencies : the files that were included.
-    """
-
-    modules: dict[str, Module]
-    facts: tuple[Facts, ...]
-    dependencies: Dependencies
+    modules: dict[str, Module]  # SPIR-V for OpenGL by stage
+    facts: tuple[Facts, ...]  # facts about each shader, in order
+    dependencies: Dependencies  # the files that were included
 
 
 def compile_for_opengl(requests: Sequence[Request]) -> Compiled:

@@ -17,10 +17,7 @@ from vkgroup.spirv import Module
 _ADVICE = tuple(
     (re.compile(pattern), advice)
     for pattern, advice in (
-        (
-            r"'local_size' :\s*too large",
-            "this is the device's limit: declare a smaller workgroup",
-        ),
+        (r"'local_size' :\s*too large", "this is the device's limit: declare a smaller workgroup"),
         (
             r"'local_size' :\s*cannot change previously set size",
             "all declarations of the workgroup size in a shader must be equal",
@@ -47,10 +44,7 @@ _ADVICE = tuple(
             r"'location qualifier on input' :\s*not supported in this stage: compute",
             "compute shaders have no inputs with locations: remove the qualifier",
         ),
-        (
-            r"'shared' :\s*not supported in this stage",
-            "only compute shaders have shared variables",
-        ),
+        (r"'shared' :\s*not supported in this stage", "only compute shaders have shared variables"),
         (
             r"required extension not requested: GL_ARB_compute_shader",
             "write #version 430, or #extension GL_ARB_compute_shader : require",
@@ -63,20 +57,14 @@ _ADVICE = tuple(
             r"'(?:memoryBarrierShared|groupMemoryBarrier)' :\s*no matching",
             "only compute shaders have this function: use memoryBarrier()",
         ),
-        (
-            r"'barrier' :\s*no matching",
-            "only compute and tessellation control shaders have this function",
-        ),
+        (r"'barrier' :\s*no matching", "only compute and tessellation control shaders have this function"),
         (
             r"Missing entry point|multiple entry points per stage",
             "exactly one of a stage's shaders must define main()",
         ),
         (r"'subroutine' :\s*not allowed", "Vulkan has no subroutines: use a uniform and a switch"),
         (r"No function definition \(body\) found", "define it in one of the stage's shaders"),
-        (
-            r"Multiple function bodies",
-            "one shader of a stage defines a function, the others only declare it",
-        ),
+        (r"Multiple function bodies", "one shader of a stage defines a function, the others only declare it"),
     )
 )
 

@@ -28,27 +28,19 @@ _FUNCTION_PARAMETER = 55
 
 @dataclass(frozen=True)
 class GlVariable:
-    """A global variable that is visible to the host or to another stage.
+    """A global variable that is visible to the host or to another stage."""
 
-    Attributes
-    ----------
-    id : its result id.
-    kind : ``"loose"`` (a uniform of the default block, opaque parts included), ``"counter"``, ``"image"``,
-        ``"sampler"``, ``"uniform_block"``, ``"storage_block"``, ``"input"`` or ``"output"``.
-    name : its OpenGL name; for a block the block's name.
-    type : its type, arrays included.
-    binding, location, offset : explicit values of the source; None without one.
-    used : whether an instruction accesses it.
-    """
-
-    id: int
+    id: int  # its result id
+    # ``"loose"`` (a uniform of the default block, opaque parts included), ``"counter"``, ``"image"``,
+    # ``"sampler"``, ``"uniform_block"``, ``"storage_block"``, ``"input"`` or ``"output"``
     kind: str
-    name: str
-    type: Type
+    name: str  # its OpenGL name; for a block the block's name
+    type: Type  # its type, arrays included
+    # `binding`, `location`, `offset`: explicit values of the source; None without one
     binding: int | None
     location: int | None
     offset: int | None
-    used: bool
+    used: bool  # whether an instruction accesses it
 
 
 class GlStage:
