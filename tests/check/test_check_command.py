@@ -23,7 +23,7 @@ def test_a_finding_is_quoted_as_compilers_do(checked, monkeypatch: pytest.Monkey
     report = checked(Path("reversal_without_a_barrier.comp"), "--subgroup-size", "8,32")
     assert report["code"] == 1
     assert report["text"].split("\n")[:9] == [
-        "race: one invocation reads a place of mirror that another accesses, in no order",
+        "race: an invocation reads memory of mirror that another one accesses unsynchronized",
         "  --> reversal_without_a_barrier.comp:10",
         "10 |     data[base + t] = mirror[t]; // expect: race",
         "   |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^",

@@ -72,10 +72,7 @@ class Environment:
         extras : optional dependencies of pyproject.toml to install, such as ``test``.
         wheels : folder of wheels to install from without network.
 
-        Raises
-        ------
-        SetupError
-            The environment cannot be created; the message says what to install or to do.
+        Raises SetupError: the environment cannot be created; the message says what to install or to do.
         """
         before = self._stamp()
         if not self._is_usable():

@@ -167,15 +167,14 @@ class Experiment:
         by_id = {entry.result_id: entry for entry in self._dispatch.program.module.instructions}
         arrays = []
         for entry in by_id.values():
-            if entry.name == "OpVariable" and _is_shared(entry):
+            if (
+                entry.name == "OpVariable"
+                and grammar().enumerant("StorageClass", entry.operands[0]) == "Workgroup"
+            ):
                 array = by_id[by_id[entry.result_type].operands[1]]
                 if array.name == "OpTypeArray":
                     arrays.append((entry, array))
         return arrays
-
-
-def _is_shared(variable: Instruction) -> bool:
-    return grammar().enumerant("StorageClass", variable.operands[0]) == "Workgroup"
 
 
 Differences = Callable[[Run], Mapping[Configuration, Difference | None]]

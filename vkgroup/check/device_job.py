@@ -70,14 +70,11 @@ def bindings_of(inputs: Inputs) -> dict[tuple[int, int], Any]:
 def run_job(job: Job) -> Answer:
     """Run a job in a separate process and describe a crash or hang in `Answer.failure`.
 
-    Raises
-    ------
-    NoDevice
-        The process died before it opened the device.
+    Raises NoDevice: the process died before it opened the device.
     """
     seconds = job.timeout + _START_SECONDS
     try:
-        worker = WorkerProcess(JobSetup(job.device, job.timeout), start_seconds=seconds)
+        worker = WorkerProcess(JobSession(job.device, job.timeout), start_seconds=seconds)
     except WorkerDied as error:
         raise NoDevice(f"The process for {job.device.name} does not start: {error}") from None
     try:
@@ -90,19 +87,18 @@ def run_job(job: Job) -> Answer:
 
 
 @dataclass(frozen=True)
-class JobSetup:
-    """The first message to a worker that runs jobs; see `vkgroup.runner.messages.WorkerSetup`."""
+class JobSession:
+    """The first message to a worker that runs jobs, and its session; see `vkgroup.runner.messages`.
+
+    Each job opens the device itself: an unsuitable device is an answer.
+    """
 
     device: DeviceInfo
     timeout: float
 
     def open(self) -> JobSession:
-        """Return the session. Each job opens the device itself: an unsuitable device is an answer."""
-        return JobSession()
-
-
-class JobSession:
-    """Runs jobs, each on its device."""
+        """Return the session."""
+        return self
 
     def perform(self, job: Job) -> Answer:
         """Run a job; a missing feature or an error of the device becomes a sentence."""

@@ -126,22 +126,19 @@ def difference_findings(
         if reason == _LANES and same is not None and _parts(group, places) == _parts(same, places):
             groups[_BOTH, line] = same.joined(group)
             del groups[reason, line], groups[_SIZE, line]
-    findings = [_finding(reason, group, places) for (reason, _), group in groups.items()]
-    return [
-        _with_doubt(entry) if set(_sizes_on_devices(entry)) & lanes_matter else entry for entry in findings
-    ]
+    findings = []
+    for (reason, _), group in groups.items():
+        finding = _finding(reason, group, places)
+        if any(where.device and where.subgroup_size in lanes_matter for where in group.configurations):
+            # The device may be right.
+            finding = replace(finding, notes=(*finding.notes, Note(_OTHER_LANES)))
+        findings.append(finding)
+    return findings
 
 
-def _sizes_on_devices(finding: Finding) -> list[int]:
-    return [where.subgroup_size for where in finding.configurations if where.device]
-
-
-def _with_doubt(finding: Finding) -> Finding:
-    """Return the finding with a note that the device may be right."""
-    doubt = (
-        "the reference device differs with shuffled lanes too: this device may assign lanes in another order"
-    )
-    return replace(finding, notes=(*finding.notes, Note(doubt)))
+_OTHER_LANES = (
+    "the reference device differs with shuffled lanes too: this device may assign lanes in another order"
+)
 
 
 def _parts(group: _Group, places: SourceLocations) -> int:
@@ -167,7 +164,7 @@ def _finding(reason: str, group: _Group, places: SourceLocations) -> Finding:
         elsewhere = places[other.position]
         if other.position >= 0 and elsewhere.line not in lines:
             lines.add(elsewhere.line)
-            notes.append(Note(f"{_at(where)} the runs diverge here", elsewhere))
+            notes.append(Note(f"{'on' if where.device else 'at'} {where} the runs diverge here", elsewhere))
     stored = places[divergence.stored]
     if stored.line and stored.line not in lines:
         notes.append(Note(f"{difference.label} is written here", stored))
@@ -182,10 +179,6 @@ def _finding(reason: str, group: _Group, places: SourceLocations) -> Finding:
         values,
         difference.label,
     )
-
-
-def _at(where: Configuration) -> str:
-    return f"{'on' if where.device else 'at'} {where}"
 
 
 def _is_in_order(where: Configuration) -> bool:
@@ -291,7 +284,10 @@ def findings_of(
             }:
                 # The undefined address is reported; the location that it happens to hit is meaningless.
                 continue
-            place = _reported_location(event, places)
+            place = places[event.position]
+            if event.kind == Kind.UNDEFINED and event.cause is not None and event.cause.position >= 0:
+                # The source of an undefined value is reported instead of its use.
+                place = places[event.cause.position]
             group = groups.setdefault(_key(event, place, places, groups), _EventGroup(event, place))
             if _identity(place) != _identity(group.place):
                 group.further.setdefault(_identity(place), place)
@@ -299,13 +295,6 @@ def findings_of(
                 group.configurations.append(run.configuration)
     findings = [_event_finding(group, places, inputs, natural) for group in groups.values()]
     return sorted(findings, key=lambda finding: (finding.place.line, finding.place.position, finding.kind))
-
-
-def _reported_location(event: Event, places: SourceLocations) -> Place:
-    """Return the location to report: the source of an undefined value; else the location of the event."""
-    if event.kind == Kind.UNDEFINED and event.cause is not None and event.cause.position >= 0:
-        return places[event.cause.position]
-    return places[event.position]
 
 
 def _identity(place: Place) -> tuple[object, ...]:
@@ -351,17 +340,10 @@ def _event_finding(
     kind = cause.kind if cause is not None else event.kind
     if event.kind == Kind.BOUNDS and (made_up := inputs.made_up_length(event.memory)):
         notes.append(Note(made_up))
-    elif _depends_on_data(kind, inputs) and (cause is None or cause.position not in natural):
+    elif kind in _DATA_DEPENDENT and inputs.are_made_up and (cause is None or cause.position not in natural):
         notes.append(
             Note("some inputs were generated; if they are unrealistic, give real ones with --in and --push")
         )
     return Finding(
         Kind(event.kind), message, group.place, tuple(notes), event.invocation, tuple(group.configurations)
-    )
-
-
-def _depends_on_data(kind: str, inputs: Inputs) -> bool:
-    """Whether generated inputs may be the cause."""
-    return kind in _DATA_DEPENDENT and (
-        any(entry.generated for entry in inputs.bindings) or bool(inputs.push)
     )

@@ -1,4 +1,4 @@
-"""Numbers of a buffer: offset, type and name of each."""
+"""Numbers of a buffer: offset, type and name of each, and generated values in place of a user's data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.spirv import ArrayType, MatrixType, Member, PointerType, ScalarType, StructType, Type, VectorType
+from vkgroup.reference.interpreter.program.layout import LaidOutType, element_of, member_of
+from vkgroup.spirv import ArrayType, MatrixType, PointerType, ScalarType, StructType, VectorType
 
 
 @dataclass(frozen=True)
@@ -44,55 +45,37 @@ def fields_of(block: StructType, nbytes: int, buffer: str = "") -> list[Field]:
 
     The elements of an HLSL buffer have no name in the source and are named `buffer`.
     """
-    fields = []
+    fields: list[Field] = []
     for number, member in enumerate(block.members):
-        start = np.asarray(member.offset or 0, np.int64)
-        kind = member.type
+        offset, kind = member_of(LaidOutType(block), number)
+        length = None
+        if isinstance(member.type, ArrayType) and member.type.length is None and member.type.stride:
+            length = max(0, (nbytes - offset) // member.type.stride)
         name = buffer if member.name == _ELEMENTS else member.name
-        if isinstance(kind, ArrayType) and kind.length is None and kind.stride:
-            length = max(0, (nbytes - int(start)) // kind.stride)
-            fields += list(_array(name, kind, length, start, member, number))
-        else:
-            fields += list(_fields(name, kind, start, member, number))
+        fields += _fields(name, kind, np.asarray(offset, np.int64), number, length)
     return fields
 
 
 def _fields(
-    name: str, kind: Type, start: npt.NDArray[np.int64], member: Member, number: int
+    name: str, laid_out: LaidOutType, start: npt.NDArray[np.int64], member: int, length: int | None = None
 ) -> Iterator[Field]:
+    """Yield the fields of a part of a buffer; `length` is the number of elements of a runtime array."""
+    kind = laid_out.type
     if isinstance(kind, ScalarType):
-        dtype = np.dtype(np.uint32) if kind.kind == "bool" else kind.dtype
-        yield Field(name, dtype, start, number)
+        yield Field(name, np.dtype(np.uint32) if kind.kind == "bool" else kind.dtype, start, member)
     elif isinstance(kind, PointerType):
-        yield Field(name, np.dtype(np.uint64), start, number, True)
-    elif isinstance(kind, VectorType):
-        itemsize = kind.component.dtype.itemsize
-        places = start[..., None] + itemsize * np.arange(kind.count)
-        yield Field(f"{name}[{{}}]", kind.component.dtype, places, number)
-    elif isinstance(kind, MatrixType):
-        yield _matrix(name, kind, start, member, number)
-    elif isinstance(kind, ArrayType) and kind.length is not None and kind.stride is not None:
-        yield from _array(name, kind, kind.length, start, member, number)
+        yield Field(name, np.dtype(np.uint64), start, member, True)
     elif isinstance(kind, StructType):
-        for inner in kind.members:
+        for number, inner in enumerate(kind.members):
             path = f"{name}.{inner.name}" if name else inner.name
-            yield from _fields(path, inner.type, start + (inner.offset or 0), inner, number)
-
-
-def _array(
-    name: str, kind: ArrayType, length: int, start: npt.NDArray[np.int64], member: Member, number: int
-) -> Iterator[Field]:
-    places = start[..., None] + (kind.stride or 0) * np.arange(length)
-    yield from _fields(f"{name}[{{}}]", kind.element, places, member, number)
-
-
-def _matrix(name: str, kind: MatrixType, start: npt.NDArray[np.int64], member: Member, number: int) -> Field:
-    """Return the field of a matrix, indexed by column and row as in GLSL for either memory layout."""
-    itemsize, stride = kind.column.component.dtype.itemsize, member.matrix_stride or 0
-    across, along = (itemsize, stride) if member.row_major else (stride, itemsize)
-    columns = start[..., None] + across * np.arange(kind.columns)
-    places = columns[..., None] + along * np.arange(kind.column.count)
-    return Field(f"{name}[{{}}][{{}}]", kind.column.component.dtype, places, number)
+            offset, part = member_of(laid_out, number)
+            yield from _fields(path, part, start + offset, member)
+    elif isinstance(kind, ArrayType | MatrixType | VectorType):
+        stride, count, element = element_of(laid_out)
+        count = length if count is None else count
+        if count is not None:
+            offsets = start[..., None] + stride * np.arange(count)
+            yield from _fields(f"{name}[{{}}]", element, offsets, member)
 
 
 def take(data: npt.NDArray[np.uint8], field: Field) -> npt.NDArray[Any]:

@@ -1,4 +1,4 @@
-"""Flow-insensitive data flow: values derived from lane ids, invocation ids, ballots, shuffle distances.
+"""Flow-insensitive data flow: values derived from lane ids, ballots, shuffle distances; uses of resources.
 
 Control flow is ignored: a value that a variable holds anywhere is assumed to be possible everywhere.
 """
@@ -25,35 +25,20 @@ _INVOCATIONS = {
     "GlobalInvocationId": "gl_GlobalInvocationID",
 }
 _CHAINS = ("OpAccessChain", "OpInBoundsAccessChain")
-_DISTANCES = {
-    "OpGroupNonUniformShuffleXor": 2,
-    "OpGroupNonUniformShuffleUp": 2,
-    "OpGroupNonUniformShuffleDown": 2,
-    "OpGroupNonUniformRotateKHR": 2,
-}
+DELTAS = (
+    *("OpGroupNonUniformShuffleXor", "OpGroupNonUniformShuffleUp", "OpGroupNonUniformShuffleDown"),
+    "OpGroupNonUniformRotateKHR",
+)
+"""Instructions that exchange values over the distance that is their third operand."""
 _FORWARD = frozenset(
     {
-        "OpIAdd",
-        "OpISub",
-        "OpIMul",
-        "OpUDiv",
-        "OpSDiv",
-        "OpUMod",
-        "OpSMod",
-        "OpSRem",
-        "OpShiftRightLogical",
-        "OpShiftRightArithmetic",
-        "OpShiftLeftLogical",
-        "OpBitwiseAnd",
-        "OpBitwiseOr",
-        "OpBitwiseXor",
-        "OpUConvert",
-        "OpSConvert",
-        "OpBitcast",
-        "OpCopyObject",
-        "OpCompositeExtract",
+        *("OpIAdd", "OpISub", "OpIMul", "OpUDiv", "OpSDiv", "OpUMod", "OpSMod", "OpSRem"),
+        *("OpShiftRightLogical", "OpShiftRightArithmetic", "OpShiftLeftLogical"),
+        *("OpBitwiseAnd", "OpBitwiseOr", "OpBitwiseXor"),
+        *("OpUConvert", "OpSConvert", "OpBitcast", "OpCopyObject", "OpCompositeExtract"),
     }
 )
+"""Instructions whose result is derived from their operands."""
 _BALLOTS = ("OpGroupNonUniformBallot", "OpSubgroupBallotKHR", "OpGroupNonUniformPartitionNV")
 
 
@@ -91,24 +76,17 @@ class Flow:
             and constant.type.kind in ("int", "uint")
             and isinstance(value := constant.evaluate(), int)
         }
-        self._parameters = self._find_parameters()
+        self._parameters: dict[int, list[int]] = {}
+        for entry in self.body:
+            if entry.name == "OpFunction":
+                function = self._parameters[entry.result_id] = []
+            elif entry.name == "OpFunctionParameter":
+                function.append(entry.result_id)
 
     def bits(self, type_id: int) -> int | None:
         """Return the width of an integer type in bits; None for other types."""
         kind = self._declared.types.get(type_id)
         return kind.bits if isinstance(kind, ScalarType) and kind.kind in ("int", "uint") else None
-
-    def _find_parameters(self) -> dict[int, list[int]]:
-        """Return the parameter ids of each function by the function's id."""
-        parameters: dict[int, list[int]] = {}
-        current = 0
-        for entry in self.body:
-            if entry.name == "OpFunction":
-                current = entry.result_id
-                parameters[current] = []
-            elif entry.name == "OpFunctionParameter":
-                parameters[current].append(entry.result_id)
-        return parameters
 
     def _sources(self) -> dict[int, Origin]:
         names = grammar().enumeration("BuiltIn")
@@ -171,12 +149,8 @@ class Flow:
     @cached_property
     def distances(self) -> frozenset[int]:
         """The variables that hold the distance of a shuffle."""
-        variables = set()
-        for entry in self.body:
-            operand = _DISTANCES.get(entry.name)
-            if operand is not None and entry.operands[operand] in self.loaded_from:
-                variables.add(self.loaded_from[entry.operands[operand]])
-        return frozenset(variables)
+        deltas = {entry.operands[2] for entry in self.body if entry.name in DELTAS}
+        return frozenset(self.loaded_from[delta] for delta in deltas if delta in self.loaded_from)
 
     @cached_property
     def first_words(self) -> frozenset[int]:
@@ -192,7 +166,10 @@ class Flow:
             stored = [user for user in users if user.name == "OpStore"]
             if stored:
                 users = [*(u for u in users if u not in stored), *self._word_loads(stored)]
-            if users and all(_takes_first(user, ballot) or user.name == _FIRST for user in users):
+            if users and all(
+                user.name == _FIRST or (user.name == "OpCompositeExtract" and user.operands == (ballot, 0))
+                for user in users
+            ):
                 positions |= {user.position for user in users}
         return frozenset(positions)
 
@@ -210,10 +187,6 @@ class Flow:
 
 
 _FIRST = "first word"
-
-
-def _takes_first(entry: Instruction, ballot: int) -> bool:
-    return entry.name == "OpCompositeExtract" and entry.operands == (ballot, 0)
 
 
 WHOLE = -1

@@ -96,6 +96,11 @@ class Inputs:
         """Return new resources for the reference device by (set, binding)."""
         return {entry.place: entry.resources() for entry in self.bindings}
 
+    @property
+    def are_made_up(self) -> bool:
+        """Whether some contents were generated."""
+        return bool(self.push) or any(entry.generated for entry in self.bindings)
+
     def label(self, name: str, offset: int) -> str:
         """Return the name of the number at a byte offset of a buffer; empty if it has no name."""
         for entry in self.bindings:
@@ -322,12 +327,8 @@ def make_inputs(
     seed : seed of all generated values.
     each : elements for each invocation in a runtime array, by (set, binding); one if not listed.
 
-    Raises
-    ------
-    InvalidDispatch, InvalidInput
-        A given input does not fit the module.
-    Unsupported
-        The module needs an input that cannot be generated.
+    Raises InvalidDispatch, InvalidInput: a given input does not fit the module. Raises Unsupported: the
+    module needs an input that cannot be generated.
     """
     size = (local_size[0] * groups[0], local_size[1] * groups[1], local_size[2] * groups[2])
     builder = _InputBuilder(module, size, groups, seed, each or {})

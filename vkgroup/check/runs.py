@@ -58,10 +58,7 @@ class Dispatch:
     def run(self, configuration: Configuration, *, races: bool = True, program: Program | None = None) -> Run:
         """Run once on the reference device.
 
-        Raises
-        ------
-        DispatchTimeout
-            The run took longer than `timeout`.
+        Raises DispatchTimeout: the run took longer than `timeout`.
         """
         resources = self.inputs.resources()
         events = list(self.execute(configuration, resources, races=races, program=program).events)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from vkgroup.check.flow import Flow
+from vkgroup.check.flow import DELTAS, Flow
 from vkgroup.spirv import Instruction
 
 _SMALLEST, _LARGEST = 8, 128
@@ -20,22 +20,8 @@ _SMALLEST_COMPARED = 16
 """Smallest size for comparisons, in which small constants are common."""
 
 COMPARISONS = (
-    "OpIEqual",
-    "OpINotEqual",
-    "OpULessThan",
-    "OpULessThanEqual",
-    "OpUGreaterThan",
-    "OpUGreaterThanEqual",
-    "OpSLessThan",
-    "OpSLessThanEqual",
-    "OpSGreaterThan",
-    "OpSGreaterThanEqual",
-)
-_DELTAS = (
-    "OpGroupNonUniformShuffleXor",
-    "OpGroupNonUniformShuffleUp",
-    "OpGroupNonUniformShuffleDown",
-    "OpGroupNonUniformRotateKHR",
+    *("OpIEqual", "OpINotEqual", "OpULessThan", "OpULessThanEqual", "OpUGreaterThan", "OpUGreaterThanEqual"),
+    *("OpSLessThan", "OpSLessThanEqual", "OpSGreaterThan", "OpSGreaterThanEqual"),
 )
 _CLUSTERED_REDUCE = 3
 _DIVISIONS = ("OpUDiv", "OpUMod", "OpSDiv", "OpSMod", "OpSRem")
@@ -97,7 +83,7 @@ def find_candidates(flow: Flow) -> list[Candidate]:
     candidates = [
         entry for entry in candidates if not entry.message.startswith(_FAR) or entry.size == farthest
     ]
-    deltas = {flow.constants.get(entry.operands[2], 0) for entry in flow.body if entry.name in _DELTAS}
+    deltas = {flow.constants.get(entry.operands[2], 0) for entry in flow.body if entry.name in DELTAS}
     whole = all(1 << k in deltas for k in range(farthest.bit_length() - 1))
     return [replace(entry, strong=whole) if entry.message.startswith(_FAR) else entry for entry in candidates]
 
@@ -121,7 +107,7 @@ def _distance(entry: Instruction, operand: int, size: int, words: str, follow: F
 
 def _delta(entry: Instruction, flow: Flow) -> Candidate | None:
     """Return the candidate of a shuffle by a constant, which needs twice as many lanes."""
-    if entry.name not in _DELTAS:
+    if entry.name not in DELTAS:
         return None
     number = flow.constants.get(entry.operands[2])
     if number is None or not _is_size(2 * number):

@@ -42,7 +42,7 @@ def execute(arguments: argparse.Namespace) -> int:
         return execute_devices(expecting, console)
     device = select_device(arguments.device)
     out = arguments.out or default_folder(device.name)
-    console.print(Text(f"Judging {device.name} on {number_of(cases)}, results in {out}"), soft_wrap=True)
+    console.print(Text(f"Testing {device.name} on {number_of(cases)}, results in {out}"), soft_wrap=True)
     with keeping(lambda: kept(out)), Recording(arguments.db, out, resume=arguments.resume) as recording:
         with progress_view() as progress:
             run = judge(expecting, device, cases, out, progress, arguments.time_limit, recording)

@@ -86,7 +86,7 @@ def _judge_all(expecting: Expecting, targets: Sequence[Target], console: Console
             target_expecting = replace(expecting, arguments=options, root=root)
             runs.append(_DeviceRun(target, target_expecting, stack.enter_context(recording)))
             jobs = "1 worker" if target.scheduler.jobs == 1 else f"{target.scheduler.jobs} workers"
-            text = f"Judging {target.name} on {number_of(expecting.cases)} with {jobs}, results in"
+            text = f"Testing {target.name} on {number_of(expecting.cases)} with {jobs}, results in"
             console.print(Text(f"{text} {options.out}"), soft_wrap=True)
         with progress_view() as progress:
             ended = _together(runs, progress)

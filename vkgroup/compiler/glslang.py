@@ -151,12 +151,8 @@ def compile_glslang(request: Request) -> tuple[Module, Dependencies]:
 
     `vkgroup.compiler.gl.program` compiles the GL dialect, because its programs have several shaders.
 
-    Raises
-    ------
-    CompileError
-        The source does not compile; one diagnostic for each message of glslang.
-    CompilerUnavailable
-        glslang is not installed.
+    Raises CompileError: the source does not compile; one diagnostic for each message of glslang. Raises
+    CompilerUnavailable: glslang is not installed.
     """
     glslang = opened_glslang()
     inclusion = Inclusion(Includer(request.folder, request.include_paths))

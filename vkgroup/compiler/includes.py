@@ -82,10 +82,7 @@ class Includer:
         depth : 1 for an include of the main source.
         local : whether the name is in quotes.
 
-        Raises
-        ------
-        IncludeError
-            The file is missing, unreadable, not text, or part of a cycle.
+        Raises IncludeError: the file is missing, unreadable, not text, or part of a cycle.
         """
         path = self._find(name, includer, local)
         del self._stack[depth - 1 :]

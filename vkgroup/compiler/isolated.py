@@ -93,12 +93,8 @@ atexit.register(_server.close)
 def compile_isolated(request: Request) -> tuple[Module, Dependencies]:
     """Run `vkgroup.compiler.glslang.compile_glslang` in the worker process.
 
-    Raises
-    ------
-    CompileError
-        As for `compile_glslang`, and if glslang crashes or exceeds `SECONDS`.
-    CompilerUnavailable
-        glslang is not installed, or the process cannot be started.
+    Raises CompileError: as for `compile_glslang`, and if glslang crashes or exceeds `SECONDS`. Raises
+    CompilerUnavailable: glslang is not installed, or the process cannot be started.
     """
     return _server.ask(request)
 

@@ -131,12 +131,8 @@ def assemble_source(
     The SPIR-V version is taken from a comment ``; Version: 1.0`` at the beginning of the text, as
     `vkgroup.compiler.disassemble` writes it. Without the comment it is the newest version of the target.
 
-    Raises
-    ------
-    CompileError
-        The text is not valid assembly.
-    InvalidModule
-        The module breaks SPIR-V's rules for `target`.
+    Raises CompileError: the text is not valid assembly. Raises InvalidModule: the module breaks SPIR-V's
+    rules for `target`.
     """
     source = clean(source, name)
     module = assemble(source, target, name=name)
@@ -149,12 +145,8 @@ def assemble_source(
 def read_module(path: Path, target: Target, *, lower: bool = False, level: str | None = None) -> Module:
     """Read a module from a binary file and validate it; on request lower and optimize it.
 
-    Raises
-    ------
-    CompileError
-        The file cannot be read.
-    InvalidModule
-        The file is not a module, or the module is invalid for `target`.
+    Raises CompileError: the file cannot be read. Raises InvalidModule: the file is not a module, or the
+    module is invalid for `target`.
     """
     try:
         data = path.read_bytes()
@@ -166,10 +158,7 @@ def read_module(path: Path, target: Target, *, lower: bool = False, level: str |
 def finish(module: Module, target: Target, *, lower: bool, level: str | None) -> Module:
     """Validate a module; on request lower its legacy ballots and votes and optimize it, and validate again.
 
-    Raises
-    ------
-    InvalidModule
-        The module is invalid for `target`, before or after lowering or optimization.
+    Raises InvalidModule: the module is invalid for `target`, before or after lowering or optimization.
     """
     validate(module, target)
     if lower:

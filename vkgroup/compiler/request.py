@@ -120,10 +120,7 @@ def failure(name: str, line: int, message: str) -> CompileError:
 def clean(text: str, name: str) -> str:
     """Return the text without a byte-order mark and with ``\\n`` line ends.
 
-    Raises
-    ------
-    CompileError
-        The text is empty, contains a NUL character, or cannot be encoded as UTF-8.
+    Raises CompileError: the text is empty, contains a NUL character, or cannot be encoded as UTF-8.
     """
     text = text.removeprefix(_BYTE_ORDER_MARK)
     if "\r" in text:
@@ -147,10 +144,7 @@ def clean(text: str, name: str) -> str:
 def decode(data: bytes, name: str) -> str:
     """Return the text of UTF-8 bytes after `clean`.
 
-    Raises
-    ------
-    CompileError
-        The bytes are not UTF-8, or `clean` raises the error.
+    Raises CompileError: the bytes are not UTF-8, or `clean` raises the error.
     """
     try:
         text = data.decode()
@@ -165,10 +159,7 @@ def decode(data: bytes, name: str) -> str:
 def read(path: Path) -> str:
     """Return the text of a source file.
 
-    Raises
-    ------
-    CompileError
-        The file cannot be read or is not text.
+    Raises CompileError: the file cannot be read or is not text.
     """
     try:
         data = path.read_bytes()

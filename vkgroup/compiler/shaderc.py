@@ -142,12 +142,8 @@ def compile_shaderc(request: Request) -> tuple[Module, Dependencies]:
     The entry point of a GLSL source is called ``main``. In the dialect ``"gl"`` the result is a module for
     OpenGL, which `vkgroup.compiler.gl.program` lowers.
 
-    Raises
-    ------
-    CompileError
-        The source does not compile; one diagnostic for each message of shaderc.
-    CompilerUnavailable
-        Neither the library nor the executable is installed. The error names what to install.
+    Raises CompileError: the source does not compile; one diagnostic for each message of shaderc. Raises
+    CompilerUnavailable: neither the library nor the executable is installed. The error names what to install.
     """
     library = _library()
     if library is not None:

@@ -92,10 +92,7 @@ class Apt:
     folder : folder of the package lists; not deleted between calls.
     sources : lines of apt's list of sources; None means those of the system, on Debian with backports.
 
-    Raises
-    ------
-    DriverFetchError
-        The host has no ``apt-get`` or no ``dpkg-deb``.
+    Raises DriverFetchError: the host has no ``apt-get`` or no ``dpkg-deb``.
     """
 
     def __init__(self, folder: Path, sources: str | None = None) -> None:

@@ -112,10 +112,7 @@ def prune_preload(driver: Driver) -> tuple[Path, ...]:
     The host's libraries are preferred, because other code in the process may use them too. If the driver does
     not load with them (they may be too old), all bundled libraries are used.
 
-    Raises
-    ------
-    DriverFetchError
-        The driver cannot be loaded on this host.
+    Raises DriverFetchError: the driver cannot be loaded on this host.
     """
     library = _library(driver)
     problem = _trial([library])
@@ -237,10 +234,8 @@ def unpack(name: str, folder: Path) -> Driver:
     name : as for `fetch`; a family name means the newest version in `folder`.
     folder : folder of the packed drivers.
 
-    Raises
-    ------
-    DriverFetchError
-        `folder` has no such driver, or the file is damaged or made for another architecture.
+    Raises DriverFetchError: `folder` has no such driver, or the file is damaged or made for another
+    architecture.
     """
     family, version = parse_name(name)
     archives = [p for p in folder.glob(f"{family.name}-*{_SUFFIX}") if version in (None, _version(p))]

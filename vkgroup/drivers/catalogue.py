@@ -68,10 +68,7 @@ RUNTIMES = (
 def parse_name(name: str) -> tuple[Family, str | None]:
     """Split ``lavapipe-25.0.7`` into its family and version; the version is None for the newest.
 
-    Raises
-    ------
-    InvalidInput
-        The family is unknown.
+    Raises InvalidInput: the family is unknown.
     """
     match = re.fullmatch(r"([a-z]+)(?:-(\d[\w.]*))?", name)
     family = FAMILIES.get(match.group(1)) if match else None

@@ -20,22 +20,16 @@ MAXIMUM_BOUND = 1 << 24
 
 
 class Instruction(NamedTuple):
-    """One instruction.
+    """One instruction."""
 
-    Attributes
-    ----------
-    opcode, name : number and name, for example 349 and ``"OpGroupNonUniformIAdd"``.
-    result_type, result_id : 0 where the instruction has none.
-    operands : the words after result type and result id.
-    position : index of the instruction's first word in `Module.words`.
-    """
-
+    # `opcode`, `name`: number and name, for example 349 and ``"OpGroupNonUniformIAdd"``
     opcode: int
     name: str
+    # `result_type`, `result_id`: 0 where the instruction has none
     result_type: int
     result_id: int
-    operands: tuple[int, ...]
-    position: int
+    operands: tuple[int, ...]  # the words after result type and result id
+    position: int  # index of the instruction's first word in `Module.words`
 
 
 class Binary:

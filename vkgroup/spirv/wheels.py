@@ -36,10 +36,7 @@ _PATTERNS = ("lib/lib{}.so*", "lib64/lib{}.so*", "lib/lib{}.*dylib", "bin/{}.dll
 def find_library(distribution: str, name: str) -> Path:
     """Return the file of shared library `name` in the wheel `distribution`.
 
-    Raises
-    ------
-    CompilerUnavailable
-        The wheel, or the library in it, is not installed.
+    Raises CompilerUnavailable: the wheel, or the library in it, is not installed.
     """
     for prefix in prefixes(distribution):
         for pattern in _PATTERNS:
@@ -52,10 +49,7 @@ def find_library(distribution: str, name: str) -> Path:
 def open_library(ffi: cffi.FFI, distribution: str, name: str) -> Any:
     """Open a shared library of a wheel.
 
-    Raises
-    ------
-    CompilerUnavailable
-        The library is not installed or cannot be loaded.
+    Raises CompilerUnavailable: the library is not installed or cannot be loaded.
     """
     path = find_library(distribution, name)
     try:

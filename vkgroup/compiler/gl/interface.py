@@ -55,29 +55,19 @@ DEFAULT_BLOCK_BINDING = 64
 
 @dataclass(frozen=True)
 class Uniform:
-    """An active loose uniform, or a part of it that OpenGL counts as a uniform (GL 4.3, 7.3.1).
+    """An active loose uniform, or a part of it that OpenGL counts as a uniform (GL 4.3, 7.3.1)."""
 
-    Attributes
-    ----------
-    name : GL's name, for example ``"scale"``, ``"lights[1].color"``; an array of numbers or vectors is
-        one uniform, named without ``[0]``.
-    type : GLSL's name of one element, for example ``"vec3"``, ``"bool"``, ``"mat4x3"``.
-    length : number of elements; None if not an array.
-    location : GL's location; array elements have consecutive locations.
-    offset : bytes from the start of the default block.
-    array_stride : bytes from one element to the next; 0 if not an array.
-    matrix_stride : bytes from one column to the next; 0 if not a matrix.
-    initial : components of all elements in order (matrices in column-major order), from the initializer;
-        zeros without an initializer.
-    """
-
+    # GL's name, for example ``"scale"``, ``"lights[1].color"``; an array of numbers or vectors is one
+    # uniform, named without ``[0]``
     name: str
-    type: str
-    length: int | None
-    location: int
-    offset: int
-    array_stride: int
-    matrix_stride: int
+    type: str  # GLSL's name of one element, for example ``"vec3"``, ``"bool"``, ``"mat4x3"``
+    length: int | None  # number of elements; None if not an array
+    location: int  # GL's location; array elements have consecutive locations
+    offset: int  # bytes from the start of the default block
+    array_stride: int  # bytes from one element to the next; 0 if not an array
+    matrix_stride: int  # bytes from one column to the next; 0 if not a matrix
+    # components of all elements in order (matrices in column-major order), from the initializer; zeros
+    # without an initializer
     initial: tuple[float | int | bool, ...]
 
     @property
@@ -120,11 +110,8 @@ class Uniform:
         first : index of the first array element to write. Values beyond the end of the array are ignored, as
             by glUniform.
 
-        Raises
-        ------
-        InvalidDispatch
-            The number of components is not a multiple of an element's, or several elements are given for a
-            uniform that is not an array.
+        Raises InvalidDispatch: the number of components is not a multiple of an element's, or several
+        elements are given for a uniform that is not an array.
         """
         columns, rows = self.shape
         flat = np.asarray(values).reshape(-1)
@@ -160,80 +147,51 @@ class Uniform:
 
 @dataclass(frozen=True)
 class Resource:
-    """A variable of a buffer, image or texture, with its descriptor set and binding in Vulkan.
+    """A variable of a buffer, image or texture, with its descriptor set and binding in Vulkan."""
 
-    Attributes
-    ----------
-    kind : one of `KINDS`.
-    name : GL's name: the name of a block, else the variable's name (``"material.albedo"`` for a member).
-        Empty for counter buffers and the default block, which have no name.
-    gl_binding : the initial GL binding point: image unit, texture unit, or index of a buffer binding; 0 if
-        the source declares none. A host may choose another (glUniform1i, glUniformBlockBinding). -1 for the
-        default block.
-    explicit : whether the source declares the binding point.
-    set, binding : descriptor set and binding in Vulkan.
-    length : number of descriptors, which have consecutive GL binding points; None if not an array.
-    type : GLSL's name of an image or sampler; empty for buffers.
-    format : SPIR-V's name of an image's format, for example ``"Rgba8"``; empty without a format.
-    size : minimum size of a buffer in bytes, without a runtime array; 0 for other resources.
-    stages : the stages that use the resource.
-    """
-
-    kind: str
+    kind: str  # one of `KINDS`
+    # GL's name: the name of a block, else the variable's name (``"material.albedo"`` for a member). Empty for
+    # counter buffers and the default block, which have no name
     name: str
+    # the initial GL binding point: image unit, texture unit, or index of a buffer binding; 0 if the source
+    # declares none. A host may choose another (glUniform1i, glUniformBlockBinding). -1 for the default block
     gl_binding: int
-    explicit: bool
+    explicit: bool  # whether the source declares the binding point
+    # `set`, `binding`: descriptor set and binding in Vulkan
     set: int
     binding: int
+    # number of descriptors, which have consecutive GL binding points; None if not an array
     length: int | None
-    type: str
-    format: str
-    size: int
-    stages: tuple[str, ...]
+    type: str  # GLSL's name of an image or sampler; empty for buffers
+    format: str  # SPIR-V's name of an image's format, for example ``"Rgba8"``; empty without a format
+    size: int  # minimum size of a buffer in bytes, without a runtime array; 0 for other resources
+    stages: tuple[str, ...]  # the stages that use the resource
 
 
 @dataclass(frozen=True)
 class AtomicCounter:
-    """An ``atomic_uint``: `offset` bytes into the counter buffer bound at `binding`.
+    """An ``atomic_uint``: `offset` bytes into the counter buffer bound at `binding`."""
 
-    Attributes
-    ----------
-    name : the variable's name.
-    binding : GL binding point of the counter buffer.
-    offset : bytes from the start of that buffer; array elements are 4 bytes apart.
-    length : number of counters; None if not an array.
-    """
-
-    name: str
-    binding: int
-    offset: int
-    length: int | None
+    name: str  # the variable's name
+    binding: int  # GL binding point of the counter buffer
+    offset: int  # bytes from the start of that buffer; array elements are 4 bytes apart
+    length: int | None  # number of counters; None if not an array
 
 
 @dataclass(frozen=True)
 class GlInterface:
-    """Interface of a linked GL program for its host.
+    """Interface of a linked GL program for its host."""
 
-    Attributes
-    ----------
-    stages : the program's stages, for example ``("compute",)``.
-    uniforms : active loose uniforms, by offset.
-    resources : active buffers, images, samplers, counter buffers, and the default block if there is one.
-    counters : active atomic counters.
-    default_block_size : bytes of the default block; 0 if no loose uniform is active.
-    local_size : workgroup size of a compute program (COMPUTE_WORK_GROUP_SIZE), else None.
-    attributes : locations of a vertex shader's inputs by name.
-    outputs : locations of a fragment shader's outputs by name.
-    """
-
-    stages: tuple[str, ...]
-    uniforms: tuple[Uniform, ...]
+    stages: tuple[str, ...]  # the program's stages, for example ``("compute",)``
+    uniforms: tuple[Uniform, ...]  # active loose uniforms, by offset
+    # active buffers, images, samplers, counter buffers, and the default block if there is one
     resources: tuple[Resource, ...]
-    counters: tuple[AtomicCounter, ...]
-    default_block_size: int
+    counters: tuple[AtomicCounter, ...]  # active atomic counters
+    default_block_size: int  # bytes of the default block; 0 if no loose uniform is active
+    # workgroup size of a compute program (COMPUTE_WORK_GROUP_SIZE), else None
     local_size: tuple[int, int, int] | None
-    attributes: tuple[tuple[str, int], ...]
-    outputs: tuple[tuple[str, int], ...]
+    attributes: tuple[tuple[str, int], ...]  # locations of a vertex shader's inputs by name
+    outputs: tuple[tuple[str, int], ...]  # locations of a fragment shader's outputs by name
 
     @cached_property
     def _uniforms_by_name(self) -> dict[str, Uniform]:
@@ -297,10 +255,7 @@ class GlInterface:
 def interface_of(module: Module) -> GlInterface | None:
     """Return the interface stored in a module of the GL dialect; None for other modules.
 
-    Raises
-    ------
-    InvalidModule
-        The stored interface is damaged.
+    Raises InvalidModule: the stored interface is damaged.
     """
     starts = module.instruction_starts
     record = b""

@@ -27,10 +27,7 @@ def locate(stages: Sequence[GlStage]) -> Locations:
     ----------
     stages : in pipeline order.
 
-    Raises
-    ------
-    PlanError
-        A stage reads an input that the stage before it does not declare as output.
+    Raises PlanError: a stage reads an input that the stage before it does not declare as output.
     """
     locations: Locations = {}
     for number in range(len(stages) + 1):

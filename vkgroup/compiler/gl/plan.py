@@ -73,10 +73,7 @@ class _Item:
 def plan(stages: Sequence[GlStage]) -> Plan:
     """Return the plan of a program.
 
-    Raises
-    ------
-    PlanError
-        The stages declare the same name differently.
+    Raises PlanError: the stages declare the same name differently.
     """
     stages = sorted(stages, key=lambda stage: ORDER.index(stage.name) if stage.name in ORDER else len(ORDER))
     made = Plan()

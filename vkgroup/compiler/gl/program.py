@@ -47,14 +47,8 @@ class Compiled:
 def compile_for_opengl(requests: Sequence[Request]) -> Compiled:
     """Compile and link the shaders of a program.
 
-    Raises
-    ------
-    CompileError
-        A shader does not compile; one diagnostic for each message of glslang.
-    LinkError
-        The shaders of a stage do not link.
-    CompilerUnavailable
-        glslang is not installed.
+    Raises CompileError: a shader does not compile; one diagnostic for each message of glslang. Raises
+    LinkError: the shaders of a stage do not link. Raises CompilerUnavailable: glslang is not installed.
     """
     glslang = base.opened_glslang()
     inclusions = [Inclusion(Includer(request.folder, request.include_paths)) for request in requests]
@@ -159,12 +153,8 @@ def build_program(requests: Sequence[Request], compiler: str) -> tuple[dict[str,
 
     Each module contains the interface of the program (`interface.interface_of`).
 
-    Raises
-    ------
-    CompileError
-        A shader does not compile.
-    LinkError
-        The shaders do not link, or the program exceeds a limit.
+    Raises CompileError: a shader does not compile. Raises LinkError: the shaders do not link, or the program
+    exceeds a limit.
     """
     try:
         return _build(requests, compiler)

@@ -149,12 +149,8 @@ def check_local_size(shaders: Sequence[Facts], size: tuple[int, int, int]) -> No
 
     A dimension that a declaration does not name has size 1.
 
-    Raises
-    ------
-    CompileError
-        Two declarations of one shader differ.
-    LinkError
-        The declarations of two shaders differ, or no shader has one.
+    Raises CompileError: two declarations of one shader differ. Raises LinkError: the declarations of two
+    shaders differ, or no shader has one.
     """
     needed = frozenset(axis for axis, extent in zip("xyz", size, strict=True) if extent != 1)
     for shader in shaders:
