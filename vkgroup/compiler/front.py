@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TypedDict, Unpack
@@ -26,7 +25,7 @@ from vkgroup.compiler.request import Request, Target, clean, failure, hint_at_op
 from vkgroup.compiler.shaderc import compile_shaderc, shaderc_identity
 from vkgroup.compiler.tools import tools_version
 from vkgroup.errors import CompileError, Diagnostic, InvalidModule
-from vkgroup.spec.stages import STAGE_NAMES, STAGES, Stage
+from vkgroup.spec.stages import STAGE_NAMES, STAGES
 from vkgroup.spirv import Module, rename_entry_point, set_source
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
@@ -71,7 +70,7 @@ def compile_source(
         ``glslc``).
     cache : whether to use the cache on disk.
     lower_legacy : whether to replace the instructions of SPV_KHR_shader_ballot and SPV_KHR_subgroup_vote by
-        those of SPIR-V 1.3, for devices that lack the extensions; see `vkgroup.spirv.legacy`.
+        those of SPIR-V 1.3, for devices that lack the extensions; see `vkgroup.spirv.lower_legacy`.
     limits : implementation limits for the dialect ``"gl"``: one number or three numbers by OpenGL name
         (``"MAX_COMPUTE_WORK_GROUP_SIZE"``). They set GLSL's constants (``gl_MaxComputeWorkGroupSize``), and
         the shader is checked against them. The default is the minimum that ARB_compute_shader allows.
@@ -91,10 +90,20 @@ def compile_source(
     >>> module.reflection.entry_points[0].stage
     'compute'
     """
-    request = request_of(
-        source, stage, name, dialect, defines, include_paths, target, optimize, debug, entry_point
+    request = _request(
+        source,
+        stage,
+        name,
+        dialect,
+        defines=defines,
+        include_paths=include_paths,
+        target=target,
+        optimize=optimize,
+        debug=debug,
+        entry_point=entry_point,
+        lower_legacy=lower_legacy,
+        limits=limits,
     )
-    request = replace(request, lower_legacy=lower_legacy, limits=limits_of(limits))
     if dialect == "spirv":
         return assemble_source(request.source, name, target, lower=lower_legacy, level=request.optimize)
     if dialect == "gl":
@@ -102,19 +111,24 @@ def compile_source(
     return _compile(request, compiler, cache)
 
 
-class CompileOptions(TypedDict, total=False):
-    """Options of `compile_source` that `compile_file` passes on."""
+class LinkOptions(TypedDict, total=False):
+    """Options of `compile_source` that apply to all shaders of a program."""
 
     defines: Mapping[str, str | int] | None
     include_paths: Sequence[str | os.PathLike[str]]
     target: Target
     optimize: str | bool
     debug: bool
+    lower_legacy: bool
+    limits: Mapping[str, Limit] | None
+
+
+class CompileOptions(LinkOptions, total=False):
+    """Options of `compile_source` that `compile_file` passes on."""
+
     entry_point: str
     compiler: str
     cache: bool
-    lower_legacy: bool
-    limits: Mapping[str, Limit] | None
 
 
 def compile_file(
@@ -172,35 +186,37 @@ def _read(file: Path, **options: Unpack[CompileOptions]) -> Module:
     )
 
 
-def request_of(
+def _request(
     source: str,
     stage: str,
     name: str,
     dialect: str,
-    defines: Mapping[str, str | int] | None,
-    include_paths: Sequence[str | os.PathLike[str]],
-    target: Target,
-    level: str | bool,
-    debug: bool,
-    entry_point: str,
+    *,
+    entry_point: str = "main",
+    **options: Unpack[LinkOptions],
 ) -> Request:
     """Return the checked and normalized options."""
     if dialect not in DIALECTS:
         raise CompileError(f"unknown dialect {dialect!r}; choose one of: {', '.join(DIALECTS)}")
     if not _IDENTIFIER.fullmatch(entry_point):
         raise CompileError(f"{entry_point!r} is not a valid name of an entry point")
-    kind = _stage(stage)
+    kind = STAGE_NAMES.get(stage)
+    if kind is None:
+        known = ", ".join(entry.name for entry in STAGES)
+        raise CompileError(f"unknown stage {stage!r}; choose one of: {known}")
     return Request(
         source=clean(source, name),
         name=name,
         stage=kind,
         dialect=dialect,
-        target=target.for_stage(kind),
-        optimize=_level(level),
-        debug=debug,
+        target=options.get("target", Target.VULKAN_1_1).for_stage(kind),
+        optimize=_level(options.get("optimize", False)),
+        debug=options.get("debug", False),
         entry_point=entry_point,
-        defines=_defines(defines),
-        include_paths=tuple(Path(path) for path in include_paths),
+        defines=_defines(options.get("defines")),
+        include_paths=tuple(Path(path) for path in options.get("include_paths", ())),
+        limits=limits_of(options.get("limits")),
+        lower_legacy=options.get("lower_legacy", False),
     )
 
 
@@ -209,14 +225,6 @@ def _level(level: str | bool) -> str | None:
     if level is not False and level is not True and level not in LEVELS:
         raise CompileError(f"unknown optimization {level!r}; choose one of: {', '.join(LEVELS)}")
     return "performance" if level is True else level or None
-
-
-def _stage(name: str) -> Stage:
-    stage = STAGE_NAMES.get(name)
-    if stage is None:
-        known = ", ".join(entry.name for entry in STAGES)
-        raise CompileError(f"unknown stage {name!r}; choose one of: {known}")
-    return stage
 
 
 def _defines(defines: Mapping[str, str | int] | None) -> tuple[tuple[str, str], ...]:
@@ -246,7 +254,7 @@ def _compile(request: Request, compiler: str, use_cache: bool) -> Module:
 
 def _key(request: Request, compiler: str) -> str | None:
     """Return the cache key; None if the compiler's version is unknown."""
-    identity = _glslang_identity() if compiler == "glslang" else shaderc_identity()
+    identity = glslang_identity() if compiler == "glslang" else shaderc_identity()
     if identity is None:
         return None
     search_paths = ""
@@ -257,7 +265,7 @@ def _key(request: Request, compiler: str) -> str | None:
     return module_cache.key_of(
         _revision(),
         identity,
-        _tools_identity(),
+        tools_version(),
         request.source,
         request.stage.name,
         request.dialect,
@@ -285,16 +293,6 @@ def _revision() -> str:
         if file.is_file() and "__pycache__" not in file.parts
     )
     return module_cache.key_of(*(text for file in files for text in (file.name, file.read_text("utf-8"))))
-
-
-@cache
-def _glslang_identity() -> str:
-    return glslang_identity()
-
-
-@cache
-def _tools_identity() -> str:
-    return tools_version()
 
 
 def _rewritten(request: Request) -> Request:
@@ -380,15 +378,9 @@ def link(
     shaders: Sequence[tuple[str, str, str]],
     *,
     dialect: str = "gl",
-    defines: Mapping[str, str | int] | None = None,
-    include_paths: Sequence[str | os.PathLike[str]] = (),
-    target: Target = Target.VULKAN_1_1,
-    optimize: str | bool = False,
-    debug: bool = False,
     compiler: str = "glslang",
     cache: bool = True,
-    lower_legacy: bool = False,
-    limits: Mapping[str, Limit] | None = None,
+    **options: Unpack[LinkOptions],
 ) -> dict[str, Module]:
     """Compile shaders and link them into a program (OpenGL 4.3, 7.3; ARB_compute_shader, 2.11.3).
 
@@ -400,8 +392,7 @@ def link(
     ----------
     shaders : source, stage and name of each shader; diagnostics use the name.
     dialect : ``"gl"``; sources of other dialects are not linked, see `compile_source`.
-    defines, include_paths, target, optimize, debug, compiler, cache, lower_legacy, limits : see
-        `compile_source`; they apply to all shaders.
+    compiler, cache, options : see `compile_source`; they apply to all shaders.
 
     Returns
     -------
@@ -423,13 +414,5 @@ def link(
         )
     if not shaders:
         raise link_error(["the program has no shaders: give at least one"])
-    checked = limits_of(limits)
-    requests = [
-        replace(
-            request_of(source, stage, name, dialect, defines, include_paths, target, optimize, debug, "main"),
-            lower_legacy=lower_legacy,
-            limits=checked,
-        )
-        for source, stage, name in shaders
-    ]
+    requests = [_request(source, stage, name, dialect, **options) for source, stage, name in shaders]
     return compile_program(requests, compiler, cache)

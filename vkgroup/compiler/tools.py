@@ -124,6 +124,7 @@ def universal_environment(module: Module) -> str:
     return f"spv{major}.{min(minor, 6)}"
 
 
+@cache
 def tools_version() -> str:
     """Return SPIRV-Tools' version and an identifier of its build."""
     tools = _tools()

@@ -12,7 +12,7 @@ from vkgroup.spirv import EntryPoint, Module, Reflection, SubgroupUse
 #: Scope, value and delta; a cluster size comes after them.
 _ROTATE_OPERANDS = 3
 
-#: Extensions that `vkgroup.spirv.legacy` does without.
+#: Extensions that `vkgroup.spirv.lower_legacy` does without.
 _LOWERED = frozenset({"VK_EXT_shader_subgroup_ballot", "VK_EXT_shader_subgroup_vote"})
 
 
@@ -62,7 +62,7 @@ def advice(lacking: list[str]) -> str:
     if _LOWERED.isdisjoint(lacking):
         return ""
     return (
-        " Compile with --lower-legacy (in Python: lower_legacy=True, or vkgroup.spirv.legacy(module)) "
+        " Compile with --lower-legacy (in Python: lower_legacy=True, or vkgroup.spirv.lower_legacy(module)) "
         "to use the group instructions of SPIR-V 1.3 in place of the extension's."
     )
 

@@ -202,9 +202,7 @@ class Accesses:
         for there in np.unique(position).tolist():
             chosen = position == there
             us, them = who[chosen], other[chosen]
-            message = (
-                f"an invocation {verb} memory of {memory.name} that another one accesses, unsynchronized"
-            )
+            message = f"an invocation {verb} memory of {memory.name} that another one accesses unsynchronized"
             if met is not None and met[chosen].all():
                 message += f"; the barrier() between them does not order {_MEMORIES[memory.kind]}"
             elif (subgroup_of[us] == subgroup_of[them]).all():
