@@ -46,15 +46,7 @@ class Proof:
 
 
 class Experiment:
-    """Runs of one shader with changed constants.
-
-    Parameters
-    ----------
-    dispatch : the unchanged shader.
-    flow : data flow of its module.
-    make : makes the program of a changed module.
-    compare : compares a run with a base, allowing for rounding.
-    """
+    """Runs of one shader with changed constants."""
 
     def __init__(
         self,
@@ -68,13 +60,9 @@ class Experiment:
         self._deadline = math.inf
 
     def prove(self, base: Run, candidates: Sequence[Candidate], sizes: Sequence[int]) -> Proof | None:
-        """Return the constants that stand for the subgroup size of a run; None if this cannot be shown.
+        """Return the constants that stand for the subgroup size of `base`; None if this cannot be shown.
 
-        Parameters
-        ----------
-        base : the linear run at the size that the constants seem to stand for.
-        candidates : constants that may stand for this size.
-        sizes : subgroup sizes at which the unchanged shader gives wrong results.
+        `sizes` are those at which the unchanged shader gives wrong results.
         """
         self._deadline = min(self._deadline, time.monotonic() + _SECONDS)
         used = [entry for entry in candidates if entry.use is not None]
@@ -214,23 +202,14 @@ def _differs(base: Run, run: Run, differences: Mapping[Configuration, Difference
 def find_assumption(
     candidates: Sequence[Candidate], runs: Sequence[Run], differences_to: Differences, experiment: Experiment
 ) -> Assumption | None:
-    """Return the assumption that the runs confirm; None if they confirm none.
+    """Return the assumption that the runs on the reference device confirm; None if they confirm none.
 
     The linear run at the size that the constants seem to stand for is taken as right. An assumption is
-    confirmed by one of two rules:
-
-    * Changing the constants with the subgroup size repairs the results at all smaller sizes that were wrong,
-      or at all larger ones.
-    * The code shows which sizes fit (a word of a ballot holds 32 lanes, a cluster needs its lanes) and every
-      other size is wrong. In addition the instruction itself gives undefined values there, or all sizes that
-      fit agree, or the code allows no other reading.
-
-    Parameters
-    ----------
-    candidates : constants found in the code.
-    runs : on the reference device.
-    differences_to : compares all runs with one of them.
-    experiment : runs the shader with constants that follow the subgroup size.
+    confirmed by one of two rules. Either changing the constants with the subgroup size repairs the results at
+    all smaller sizes that were wrong, or at all larger ones. Or the code shows which sizes fit (a word of a
+    ballot holds 32 lanes, a cluster needs its lanes) and every other size is wrong; in addition the
+    instruction itself gives undefined values there, or all sizes that fit agree, or the code allows no other
+    reading.
     """
     linear = {run.configuration.subgroup_size: run for run in runs if not run.configuration.shuffled}
     assumptions = []

@@ -137,13 +137,7 @@ def show(value: Any) -> str:
 
 
 def count_numbers(inputs: Inputs, base: Run, others: list[Run], tolerance: Tolerance) -> Counts:
-    """Count the outputs' numbers by the way in which all runs together were compared.
-
-    Parameters
-    ----------
-    base, others : the runs.
-    tolerance : of the base; empty if no difference was allowed for rounding.
-    """
+    """Count the outputs' numbers by the way in which all runs together were compared."""
     counts = Counts()
     for place, entry in places_of(inputs, base):
         rows = [numbers_of(entry, run.outputs[place]) for run in others if place in run.outputs]
@@ -174,12 +168,9 @@ Ends = Callable[[tuple[int, ...]], npt.NDArray[np.bool_]]
 
 
 def tolerance_of(dispatch: Dispatch, base: Run, make: Callable[[Instrument], Program]) -> Tolerance:
-    """Return the allowed rounding difference of each number of the outputs.
+    """Return the allowed rounding difference of each number of the outputs of `base`.
 
-    Parameters
-    ----------
-    dispatch, base : the dispatch, and the run with which others are compared.
-    make : function that returns the program with an instrument applied to its instructions.
+    `make` returns the program with an instrument applied to its instructions.
     """
     tolerance: Tolerance = {}
     random = np.random.default_rng(dispatch.seed)

@@ -98,11 +98,7 @@ def difference_findings(
 ) -> list[Finding]:
     """Return one finding for each line that writes a differing value and each reason: size, lanes, device.
 
-    Parameters
-    ----------
-    differing : pairs of runs with their first difference.
-    dispatch, flow, places : the shader's dispatch, data flow and source locations.
-    lanes_matter : sizes at which the reference device gives other results with shuffled lanes.
+    `lanes_matter` has the sizes at which the reference device gives other results with shuffled lanes.
     """
     diverged = []
     for base, run, difference in differing:
@@ -263,14 +259,9 @@ _MAX_LINES = 3
 def findings_of(
     runs: Iterable[Run], places: SourceLocations, inputs: Inputs, natural: frozenset[int] = frozenset()
 ) -> list[Finding]:
-    """Return the findings from the events of all runs, in the order of their lines.
+    """Return the findings from the events of runs on the reference device, in the order of their lines.
 
-    Parameters
-    ----------
-    runs : runs on the reference device.
-    places : source locations of the module.
-    inputs : inputs of the runs; generated ones may be the cause of an event.
-    natural : positions of instructions that compute with lane numbers only, which no input changes.
+    `natural` has the positions of instructions that compute with lane numbers only, which no input changes.
     """
     groups: Groups = {}
     for run in runs:

@@ -125,14 +125,7 @@ _MISSING = 3
 
 
 class Generator:
-    """Generator of the numbers of one dispatch.
-
-    Parameters
-    ----------
-    seed : seed of the random numbers.
-    size : invocations of the dispatch in x, y and z.
-    groups : workgroup counts in x, y and z.
-    """
+    """Generator of the numbers of one dispatch of `size` invocations."""
 
     def __init__(self, seed: int, size: tuple[int, int, int], groups: tuple[int, int, int]) -> None:
         self._random = np.random.default_rng(seed)

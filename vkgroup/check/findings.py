@@ -214,13 +214,7 @@ _INSTRUCTION = re.compile(r"^ *(?:%\S+ = )?Op[A-Z]")
 
 
 class SourceLocations:
-    """Source locations by instruction position.
-
-    Parameters
-    ----------
-    module : the executed module.
-    name : the shader's file, used if the module does not name its source.
-    """
+    """Source locations by instruction position; `name` is the file if the module does not name its source."""
 
     def __init__(self, module: Module, name: str) -> None:
         self._module, self._name = module, name

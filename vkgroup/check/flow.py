@@ -50,17 +50,7 @@ class Origin(NamedTuple):
 
 
 class Flow:
-    """The data flow of one module.
-
-    Parameters
-    ----------
-    module : the module.
-
-    Attributes
-    ----------
-    body : the instructions of all functions.
-    constants : values of the integer constants by id.
-    """
+    """Data flow of one module; `body` has the instructions, `constants` the integers by id."""
 
     def __init__(self, module: Module) -> None:
         self._declared = Declarations(module)

@@ -317,18 +317,10 @@ def make_inputs(
 ) -> Inputs:
     """Return all inputs that a dispatch needs.
 
-    Parameters
-    ----------
-    module : the shader.
-    local_size, groups : workgroup size, and workgroup counts.
-    given : arrays by binding.
-    fresh : bindings whose contents are undefined before the run.
-    push : push constants by name; the others are generated.
-    seed : seed of all generated values.
-    each : elements for each invocation in a runtime array, by (set, binding); one if not listed.
-
-    Raises InvalidDispatch, InvalidInput: a given input does not fit the module. Raises Unsupported: the
-    module needs an input that cannot be generated.
+    `fresh` bindings have undefined contents before the run. Bindings and push constants that are not given
+    are generated; a runtime array has `each` elements for each invocation, one if it is not listed. Raises
+    InvalidDispatch or InvalidInput if a given input does not fit the module, and Unsupported if an input
+    cannot be generated.
     """
     size = (local_size[0] * groups[0], local_size[1] * groups[1], local_size[2] * groups[2])
     builder = _InputBuilder(module, size, groups, seed, each or {})

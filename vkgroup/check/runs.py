@@ -160,10 +160,7 @@ _SUBGROUP_SIZE = 32
 def fitted(dispatch: Dispatch, make: Callable[..., Inputs]) -> Dispatch:
     """Return the dispatch with runtime arrays of the lengths that the shader accesses.
 
-    Parameters
-    ----------
-    make : function that returns the inputs; its argument `each` holds elements for each invocation, by
-        (set, binding).
+    `make` returns the inputs; its argument `each` holds elements for each invocation by (set, binding).
     """
     each: dict[tuple[int, int], int] = {}
     for _ in range(_MAX_ROUNDS):

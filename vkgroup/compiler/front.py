@@ -26,7 +26,8 @@ from vkgroup.compiler.shaderc import compile_shaderc, shaderc_identity
 from vkgroup.compiler.tools import tools_version
 from vkgroup.errors import CompileError, Diagnostic, InvalidModule
 from vkgroup.spec.stages import STAGE_NAMES, STAGES
-from vkgroup.spirv import Module, rename_entry_point, set_source
+from vkgroup.spirv import Module, rename_entry_point
+from vkgroup.spirv.editor import set_source
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 

@@ -201,8 +201,10 @@ class Compilation:
         )
         self._front.glslang_shader_set_options(shader, _OPTIONS[request.dialect])
         if macros:
-            preamble = "".join(f"#define {name} {value}\n" for name, value in request.defines)
-            self._front.glslang_shader_set_preamble(shader, self._ffi.new("char[]", preamble.encode()))
+            lines = "".join(f"#define {name} {value}\n" for name, value in request.defines)
+            preamble = self._ffi.new("char[]", lines.encode())
+            self._references.append(preamble)
+            self._front.glslang_shader_set_preamble(shader, preamble)
         if request.dialect == "hlsl":
             method = self._glslang.set_entry_point()
             method(int(self._ffi.cast("uintptr_t", shader.shader)), request.entry_point.encode())

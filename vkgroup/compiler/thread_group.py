@@ -131,10 +131,8 @@ def _without_comment_at_version(source: str) -> str:
 def restore(error: CompileError, source: str) -> CompileError:
     """Return the error with the header's names replaced by those of the extension's document.
 
-    Parameters
-    ----------
-    source : the source before rewriting. The header implements variables as calls; the line in the source
-        shows which variable a message is about.
+    The header implements variables as calls; the line in the original source shows which variable a message
+    is about.
     """
     lines = source.splitlines()
     diagnostics = []

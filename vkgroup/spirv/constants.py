@@ -112,6 +112,10 @@ def wrap(value: Value, type_: ScalarType) -> Value:
     return low - (1 << type_.bits) if type_.kind == "int" and low >> (type_.bits - 1) else low
 
 
+def _bits(constant: Constant) -> int:
+    return constant.type.bits if constant.type else 32
+
+
 def _signed(value: Value, bits: int) -> int:
     return int(wrap(value, ScalarType("int", bits)))
 
@@ -126,8 +130,7 @@ def _integers(
     """Return an operation on two integers, both read as signed or as unsigned."""
 
     def apply(values: list[Value], operands: tuple[Constant, ...]) -> Value:
-        bits = [operand.type.bits if operand.type else 32 for operand in operands]
-        return compute(as_type(values[0], bits[0]), as_type(values[1], bits[1]))
+        return compute(as_type(values[0], _bits(operands[0])), as_type(values[1], _bits(operands[1])))
 
     return apply
 
@@ -138,8 +141,7 @@ def _truncated_quotient(a: int, b: int) -> int:
 
 
 def _shift(values: list[Value], operands: tuple[Constant, ...], signed: bool) -> int:
-    bits = operands[0].type.bits if operands[0].type else 32
-    base = _signed(values[0], bits) if signed else _unsigned(values[0], bits)
+    base = (_signed if signed else _unsigned)(values[0], _bits(operands[0]))
     return base >> min(_unsigned(values[1], 32), 64)
 
 
@@ -161,12 +163,8 @@ _OPERATIONS: dict[str, Callable[[list[Value], tuple[Constant, ...]], Value]] = {
     "OpBitwiseXor": _integers(lambda a, b: a ^ b),
     "OpNot": lambda values, _: ~int(values[0]),
     "OpSNegate": lambda values, _: -int(values[0]),
-    "OpUConvert": lambda values, operands: _unsigned(
-        values[0], operands[0].type.bits if operands[0].type else 32
-    ),
-    "OpSConvert": lambda values, operands: _signed(
-        values[0], operands[0].type.bits if operands[0].type else 32
-    ),
+    "OpUConvert": lambda values, operands: _unsigned(values[0], _bits(operands[0])),
+    "OpSConvert": lambda values, operands: _signed(values[0], _bits(operands[0])),
     "OpSelect": lambda values, _: values[1] if values[0] else values[2],
     "OpLogicalAnd": lambda values, _: bool(values[0]) and bool(values[1]),
     "OpLogicalOr": lambda values, _: bool(values[0]) or bool(values[1]),

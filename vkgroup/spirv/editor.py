@@ -20,20 +20,11 @@ Rewrite = Callable[["Editor", Words], Iterable[Words]]
 
 
 class Editor:
-    """A module to rewrite.
+    """Editor of a module, which itself does not change.
 
     Types and constants that a rewrite asks for are those that the module has, or else are declared before its
-    first function.
-
-    Parameters
-    ----------
-    module : what to begin with; it stays as it is.
-
-    Attributes
-    ----------
-    version : SPIR-V version of the result.
-    instructions : the instructions of `module`, in order.
-    type_of : the type's id of each result id.
+    first function. `version` is the SPIR-V version of the result, `instructions` those of the module in
+    order, and `type_of` has the type's id of each result id.
     """
 
     def __init__(self, module: Module) -> None:
@@ -234,12 +225,9 @@ def set_version(module: Module, version: tuple[int, int]) -> Module:
 def replace_constants(module: Module, values: Mapping[int, int]) -> Module:
     """Return `module` with other integers instead of constants, at single uses of them.
 
-    The new constants stand before all functions, so that every instruction of a function lies the same number
-    of words further on.
-
-    Parameters
-    ----------
-    values : the new integer by the index of a word in ``module.words`` that is the id of an integer constant.
+    `values` has the new integer by the index of a word in ``module.words`` that is the id of an integer
+    constant. The new constants stand before all functions, so that every instruction of a function lies the
+    same number of words further on.
     """
     editor = Editor(module)
     starts = module.instruction_starts

@@ -193,17 +193,12 @@ def writes_built_in(module: Binary, name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class LocalSize:
-    """The number of invocations of a workgroup in three dimensions.
+    """The number of invocations of a workgroup in three dimensions."""
 
-    Attributes
-    ----------
-    source : its declaration: ``"LocalSize"`` (literals), ``"LocalSizeId"`` (constants), or
-        ``"WorkgroupSize"`` (the built-in constant, which overrides the others).
-    constants : the three numbers.
-    """
-
+    # its declaration: ``"LocalSize"`` (literals), ``"LocalSizeId"`` (constants), or ``"WorkgroupSize"`` (the
+    # built-in constant, which overrides the others)
     source: str
-    constants: tuple[Constant, Constant, Constant]
+    constants: tuple[Constant, Constant, Constant]  # the three numbers
 
     @property
     def is_specializable(self) -> bool:
@@ -218,24 +213,17 @@ class LocalSize:
 
 @dataclass(frozen=True, slots=True)
 class EntryPoint:
-    """A function that a pipeline can start.
+    """A function that a pipeline can start."""
 
-    Attributes
-    ----------
-    name, stage : for example ``"main"`` and ``"compute"``.
-    interface : ids of the variables that it names.
-    local_size : None for stages without workgroups.
-    execution_modes : literals (or ids) of each mode by SPIR-V's name, for example
-        ``{"LocalSize": (64, 1, 1), "MaximallyReconvergesKHR": ()}``.
-    variables : its inputs and outputs.
-    """
-
+    # `name`, `stage`: for example ``"main"`` and ``"compute"``
     name: str
     stage: str
-    interface: tuple[int, ...]
-    local_size: LocalSize | None
+    interface: tuple[int, ...]  # ids of the variables that it names
+    local_size: LocalSize | None  # None for stages without workgroups
+    # literals (or ids) of each mode by SPIR-V's name, for example ``{"LocalSize": (64, 1, 1),
+    # "MaximallyReconvergesKHR": ()}``
     execution_modes: Mapping[str, tuple[int, ...]]
-    variables: Interface
+    variables: Interface  # its inputs and outputs
 
 
 def read_entry_point(declared: Declarations, entry: EntryPointDeclaration) -> EntryPoint:

@@ -28,16 +28,7 @@ NOWHERE = Line("", 0)
 
 
 class LineTable:
-    """The lines of a module's instructions, and its sources.
-
-    Parameters
-    ----------
-    module : compiled with debug information, or without: then every line is `NOWHERE`.
-
-    Attributes
-    ----------
-    sources : text by file, of the files whose text the module has.
-    """
+    """Lines of a module's instructions, `NOWHERE` without debug information; and the texts of its sources."""
 
     def __init__(self, module: Module) -> None:
         self._module = module

@@ -26,37 +26,26 @@ from vkgroup.spirv.types import ArrayType, Type
 
 @dataclass(frozen=True)
 class Reflection:
-    """What a module declares.
+    """What a module declares."""
 
-    Attributes
-    ----------
-    entry_points, bindings, push_constants, specialization_constants : see their types; bindings
-        are ordered by set and binding, specialization constants by id.
-    capabilities, extensions : SPIR-V's names.
-    extended_instruction_sets : for example ``"GLSL.std.450"``.
-    memory_model : addressing and memory model, for example ``("Logical", "GLSL450")``.
-    subgroup_uses : the subgroup operations, with their types.
-    array_lengths : lengths of arrays that specialization can change.
-    interface_lengths : those of them that count descriptors, or outputs of a fragment shader.
-    shared_variables : the variables in shared memory, in order.
-    rays : the traces, calls and ray data of a stage of ray tracing.
-    source : the source text in the module; None where it has none.
-    """
-
+    # `entry_points`, `bindings`, `push_constants`, `specialization_constants`: see their types; bindings are
+    # ordered by set and binding, specialization constants by id
     entry_points: tuple[EntryPoint, ...]
     bindings: tuple[Binding, ...]
     push_constants: PushConstants | None
     specialization_constants: tuple[SpecializationConstant, ...]
+    # `capabilities`, `extensions`: SPIR-V's names
     capabilities: frozenset[str]
     extensions: frozenset[str]
-    extended_instruction_sets: frozenset[str]
-    memory_model: tuple[str, str]
-    subgroup_uses: frozenset[SubgroupUse]
-    array_lengths: tuple[Constant, ...]
+    extended_instruction_sets: frozenset[str]  # for example ``"GLSL.std.450"``
+    memory_model: tuple[str, str]  # addressing and memory model, for example ``("Logical", "GLSL450")``
+    subgroup_uses: frozenset[SubgroupUse]  # the subgroup operations, with their types
+    array_lengths: tuple[Constant, ...]  # lengths of arrays that specialization can change
+    # those of them that count descriptors, or outputs of a fragment shader
     interface_lengths: tuple[Constant, ...]
-    shared_variables: tuple[SharedVariable, ...]
-    rays: RayInterface
-    source: str | None
+    shared_variables: tuple[SharedVariable, ...]  # the variables in shared memory, in order
+    rays: RayInterface  # the traces, calls and ray data of a stage of ray tracing
+    source: str | None  # the source text in the module; None where it has none
 
     @property
     def workgroup_memory(self) -> int:

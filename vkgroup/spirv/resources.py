@@ -26,58 +26,42 @@ from vkgroup.spirv.types import (
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """A descriptor that the module uses.
+    """A descriptor that the module uses."""
 
-    Attributes
-    ----------
-    set, binding : its descriptor set, and its number in the set.
-    name : the variable's name, or the block's where the variable has none.
-    kind : ``"storage_buffer"``, ``"uniform_buffer"``, ``"storage_image"``, ``"sampled_image"``,
-        ``"combined_image_sampler"``, ``"sampler"``, ``"uniform_texel_buffer"``,
-        ``"storage_texel_buffer"``, ``"acceleration_structure"`` or ``"input_attachment"``.
-    type : of one descriptor: a `StructType` for buffers.
-    count : number of descriptors; None where the descriptor set decides it.
-    readable, writable : whether the declaration allows it (``writeonly``, ``readonly``, the kind).
-    read, written : whether any instruction reads it, or writes to it.
-    id : the variable's result id.
-    block_name : the name of a buffer's block; empty for other resources.
-    layout : of a buffer: ``"std140"``, ``"std430"`` or ``"scalar"``, the strictest that it satisfies.
-    attachment_index : of an input attachment: its InputAttachmentIndex, of an array the first's.
-    """
-
+    # `set`, `binding`: its descriptor set, and its number in the set
     set: int
     binding: int
-    name: str
+    name: str  # the variable's name, or the block's where the variable has none
+    # ``"storage_buffer"``, ``"uniform_buffer"``, ``"storage_image"``, ``"sampled_image"``,
+    # ``"combined_image_sampler"``, ``"sampler"``, ``"uniform_texel_buffer"``, ``"storage_texel_buffer"``,
+    # ``"acceleration_structure"`` or ``"input_attachment"``
     kind: str
-    type: Type
-    count: int | None
+    type: Type  # of one descriptor: a `StructType` for buffers
+    count: int | None  # number of descriptors; None where the descriptor set decides it
+    # `readable`, `writable`: whether the declaration allows it (``writeonly``, ``readonly``, the kind)
     readable: bool
     writable: bool
+    # `read`, `written`: whether any instruction reads it, or writes to it
     read: bool
     written: bool
-    id: int
-    block_name: str = ""
+    id: int  # the variable's result id
+    block_name: str = ""  # the name of a buffer's block; empty for other resources
+    # of a buffer: ``"std140"``, ``"std430"`` or ``"scalar"``, the strictest that it satisfies
     layout: str | None = None
+    # of an input attachment: its InputAttachmentIndex, of an array the first's
     attachment_index: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PushConstants:
-    """The push-constant block.
+    """The push-constant block."""
 
-    Attributes
-    ----------
-    name : the variable's name, or the block's where the variable has none.
-    offset, size : the bytes that it covers, ``offset <= byte < size``.
-    type : the block; its members have offsets from the start of all push constants.
-    layout : the strictest layout rules that it satisfies.
-    """
-
-    name: str
+    name: str  # the variable's name, or the block's where the variable has none
+    # `offset`, `size`: the bytes that it covers, ``offset <= byte < size``
     offset: int
     size: int
-    type: StructType
-    layout: str | None
+    type: StructType  # the block; its members have offsets from the start of all push constants
+    layout: str | None  # the strictest layout rules that it satisfies
 
     @property
     def members(self) -> tuple[Member, ...]:

@@ -20,16 +20,10 @@ _SCALARS = {(scalar.kind, scalar.bits): scalar for scalar in SCALARS.values()}
 
 @dataclass(frozen=True, slots=True)
 class ScalarType:
-    """A number or a boolean.
+    """A number or a boolean."""
 
-    Attributes
-    ----------
-    kind : ``"float"``, ``"int"``, ``"uint"``, ``"bool"``, or the name of another float encoding.
-    bits : width; 1 for ``"bool"``.
-    """
-
-    kind: str
-    bits: int
+    kind: str  # ``"float"``, ``"int"``, ``"uint"``, ``"bool"``, or the name of another float encoding
+    bits: int  # width; 1 for ``"bool"``
 
     @property
     def size(self) -> int | None:
@@ -92,21 +86,14 @@ class MatrixType:
 
 @dataclass(frozen=True, slots=True)
 class CooperativeMatrixType:
-    """A matrix whose elements the invocations of a scope hold between them (SPV_KHR_cooperative_matrix).
+    """A matrix whose elements the invocations of a scope hold between them (SPV_KHR_cooperative_matrix)."""
 
-    Attributes
-    ----------
-    component : type of the elements.
-    scope : SPIR-V's number of the scope; 3 is the subgroup.
-    rows, columns : as declared, with specialization constants at their defaults.
-    use : 0 for A, 1 for B, 2 for the accumulator and the result.
-    """
-
-    component: ScalarType
-    scope: int
+    component: ScalarType  # type of the elements
+    scope: int  # SPIR-V's number of the scope; 3 is the subgroup
+    # `rows`, `columns`: as declared, with specialization constants at their defaults
     rows: int
     columns: int
-    use: int
+    use: int  # 0 for A, 1 for B, 2 for the accumulator and the result
 
     size: ClassVar[int | None] = None
 
@@ -118,21 +105,14 @@ class CooperativeMatrixType:
 
 @dataclass(frozen=True, slots=True)
 class ArrayType:
-    """An array.
+    """An array."""
 
-    Attributes
-    ----------
-    element : type of the elements.
-    length : number of elements, with specialization constants at their defaults; None where the
-        bound buffer or descriptor set determines it.
-    stride : bytes from one element to the next; None where it has no layout in memory.
-    length_constant : the id of the length where specialization can change it, else None.
-    """
-
-    element: Type
+    element: Type  # type of the elements
+    # number of elements, with specialization constants at their defaults; None where the bound buffer or
+    # descriptor set determines it
     length: int | None
-    stride: int | None
-    length_constant: int | None = None
+    stride: int | None  # bytes from one element to the next; None where it has no layout in memory
+    length_constant: int | None = None  # the id of the length where specialization can change it, else None
 
     @property
     def size(self) -> int | None:
@@ -149,23 +129,15 @@ class ArrayType:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A member of a structure.
+    """A member of a structure."""
 
-    Attributes
-    ----------
-    name : as in the source; empty where the module has no debug names.
-    type : its type.
-    offset : bytes from the structure's start; None in a structure without layout.
-    matrix_stride : bytes from one column (or row, where `row_major`) to the next; None for other types.
-    row_major : whether a matrix is stored row after row.
-    readable, writable : False where the source has ``writeonly`` or ``readonly``.
-    """
-
-    name: str
-    type: Type
-    offset: int | None = None
+    name: str  # as in the source; empty where the module has no debug names
+    type: Type  # its type
+    offset: int | None = None  # bytes from the structure's start; None in a structure without layout
+    # bytes from one column (or row, where `row_major`) to the next; None for other types
     matrix_stride: int | None = None
-    row_major: bool = False
+    row_major: bool = False  # whether a matrix is stored row after row
+    # `readable`, `writable`: False where the source has ``writeonly`` or ``readonly``
     readable: bool = True
     writable: bool = True
 
@@ -227,25 +199,17 @@ class StructType:
 
 @dataclass(frozen=True, slots=True)
 class ImageType:
-    """A storage image, sampled image, texel buffer or input attachment.
+    """A storage image, sampled image, texel buffer or input attachment."""
 
-    Attributes
-    ----------
-    sampled_type : type of a texel's components when read; None for ``void``.
-    dimension : SPIR-V's name: ``"1D"``, ``"2D"``, ``"3D"``, ``"Cube"``, ``"Rect"``, ``"Buffer"``,
-        ``"SubpassData"``.
-    depth, arrayed, multisampled : as declared.
-    storage : whether it is read and written without a sampler.
-    format : SPIR-V's name, for example ``"Rgba32f"``; ``"Unknown"`` where not declared.
-    """
-
-    sampled_type: ScalarType | None
+    sampled_type: ScalarType | None  # type of a texel's components when read; None for ``void``
+    # SPIR-V's name: ``"1D"``, ``"2D"``, ``"3D"``, ``"Cube"``, ``"Rect"``, ``"Buffer"``, ``"SubpassData"``
     dimension: str
+    # `depth`, `arrayed`, `multisampled`: as declared
     depth: bool
     arrayed: bool
     multisampled: bool
-    storage: bool
-    format: str
+    storage: bool  # whether it is read and written without a sampler
+    format: str  # SPIR-V's name, for example ``"Rgba32f"``; ``"Unknown"`` where not declared
 
     size: ClassVar[int | None] = None
 

@@ -97,13 +97,8 @@ def member_offsets(kind: StructType) -> list[tuple[int, int]]:
 def leaves(name: str, kind: Type, offset: int, value: Value) -> Iterator[Uniform]:
     """Yield the parts of a variable that OpenGL counts as uniforms (GL 4.3, 7.3.1), in the order of offsets.
 
-    Their locations are 0.
-
-    Parameters
-    ----------
-    name : the variable's name.
-    offset : its offset in the block, in bytes.
-    value : the constant of its initializer.
+    `offset` is that of the variable in the block, and `value` the constant of its initializer. Locations are
+    0.
     """
     parts = value if isinstance(value, Sequence) else None
     if isinstance(kind, StructType):

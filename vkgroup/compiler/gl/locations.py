@@ -21,13 +21,9 @@ class PlanError(Exception):
 
 
 def locate(stages: Sequence[GlStage]) -> Locations:
-    """Return locations for inputs and outputs without an explicit location.
+    """Return locations for inputs and outputs without an explicit location; stages are in pipeline order.
 
-    Parameters
-    ----------
-    stages : in pipeline order.
-
-    Raises PlanError: a stage reads an input that the stage before it does not declare as output.
+    Raises PlanError if a stage reads an input that the stage before it does not declare as output.
     """
     locations: Locations = {}
     for number in range(len(stages) + 1):

@@ -7,14 +7,12 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 from vkgroup.compiler.gl.coordinates import sizes_as_inputs
-from vkgroup.compiler.gl.interface import GlInterface
 from vkgroup.compiler.gl.locations import PlanError
 from vkgroup.compiler.gl.lowering import lower
 from vkgroup.compiler.gl.plan import plan
 from vkgroup.compiler.gl.rules import (
     advise,
-    check_counters,
-    check_early_uses,
+    check_declarations,
     check_limits,
     check_local_size,
     check_module,
@@ -113,8 +111,7 @@ def _build(requests: Sequence[Request], compiler: str) -> tuple[dict[str, Module
         compiled = compile_for_opengl(requests) if compiler == "glslang" else _by_shaderc(requests)
     except CompileError as error:
         raise advise(error) from None
-    check_early_uses(compiled.facts)
-    check_counters(compiled.facts)
+    check_declarations(compiled.facts)
     for request in requests:
         check_module(compiled.modules[request.stage.name], request.name)
     stages = [
@@ -125,7 +122,9 @@ def _build(requests: Sequence[Request], compiler: str) -> tuple[dict[str, Module
         planned = plan(stages)
     except PlanError as error:
         raise link_error([str(message) for message in error.args]) from None
-    _check(compiled, planned.interface, requests)
+    if planned.interface.local_size is not None and compiled.facts:
+        check_local_size(compiled.facts, planned.interface.local_size)
+    check_limits(planned.interface, compiled.modules, requests[0].limits)
     return {stage.name: lower(stage, planned) for stage in stages}, compiled.dependencies
 
 
@@ -142,12 +141,6 @@ def _by_shaderc(requests: Sequence[Request]) -> Compiled:
         dependencies.present.update(included.present)
         dependencies.absent |= included.absent
     return Compiled(modules, (), dependencies)
-
-
-def _check(compiled: Compiled, interface: GlInterface, requests: Sequence[Request]) -> None:
-    if interface.local_size is not None and compiled.facts:
-        check_local_size(compiled.facts, interface.local_size)
-    check_limits(interface, compiled.modules, requests[0].limits)
 
 
 def _without_moved_parameters(stage: GlStage) -> GlStage:

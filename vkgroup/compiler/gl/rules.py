@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from vkgroup.compiler.gl.interface import GlInterface
-from vkgroup.compiler.gl.limits import Limit, Limits
-from vkgroup.compiler.gl.source import Facts, Token
+from vkgroup.compiler.gl.limits import Limits
+from vkgroup.compiler.gl.source import Facts
 from vkgroup.errors import CompileError, Diagnostic, LinkError
 from vkgroup.spirv import Module
 
@@ -46,10 +46,7 @@ _ADVICE = tuple(
         ),
         (r"'shared' :\s*not supported in this stage", "only compute shaders have shared variables"),
         (
-            r"required extension not requested: GL_ARB_compute_shader",
-            "write #version 430, or #extension GL_ARB_compute_shader : require",
-        ),
-        (
+            r"required extension not requested: GL_ARB_compute_shader|"
             r"'gl_WorkGroupSize' :\s*not supported for this version",
             "write #version 430, or #extension GL_ARB_compute_shader : require",
         ),
@@ -71,13 +68,11 @@ _ADVICE = tuple(
 
 def advise(error: CompileError) -> CompileError:
     """Return the error with advice added to its messages."""
-    diagnostics = [replace(entry, message=_advised(entry.message)) for entry in error.diagnostics]
+    diagnostics = []
+    for entry in error.diagnostics:
+        advice = [text for pattern, text in _ADVICE if pattern.search(entry.message)]
+        diagnostics.append(replace(entry, message="; ".join([entry.message, *advice])))
     return type(error)(str(error.args[0]), diagnostics)
-
-
-def _advised(message: str) -> str:
-    advice = [text for pattern, text in _ADVICE if pattern.search(message)]
-    return "; ".join([message, *advice])
 
 
 # Before linking ------------------------------------------------------------------------------------
@@ -95,14 +90,28 @@ def check_stages(stages: Sequence[str]) -> None:
         )
 
 
-def check_early_uses(shaders: Sequence[Facts]) -> None:
-    """Raise CompileError for gl_WorkGroupSize before the size's declaration (GLSL 4.30, 7.1)."""
+def check_declarations(shaders: Sequence[Facts]) -> None:
+    """Raise CompileError for declarations that are missing.
+
+    They are the workgroup size before gl_WorkGroupSize (GLSL 4.30, 7.1), and the bindings of atomic counters
+    (GLSL 4.30, 4.4.6.1).
+    """
     for shader in shaders:
-        if shader.early_uses:
-            message = (
-                "gl_WorkGroupSize has no value yet: declare layout(local_size_x = …) in; before this use"
-            )
-            raise _compile_error(shader, shader.early_uses, message)
+        for tokens, message in (
+            (
+                shader.early_uses,
+                "gl_WorkGroupSize has no value yet: declare layout(local_size_x = …) in; before this use",
+            ),
+            (
+                shader.unbound_counters,
+                "an atomic counter needs a binding: write layout(binding = …) uniform atomic_uint",
+            ),
+        ):
+            if tokens:
+                diagnostics = [
+                    Diagnostic("error", token.file or shader.name, token.line, 0, message) for token in tokens
+                ]
+                raise CompileError(f"{shader.name} does not compile", diagnostics)
 
 
 #: Message by OpenGL execution mode that Vulkan does not have.
@@ -126,19 +135,6 @@ def check_module(module: Module, name: str) -> None:
         raise CompileError(
             f"{name} does not compile", [Diagnostic("error", name, 0, 0, message) for message in messages]
         )
-
-
-def check_counters(shaders: Sequence[Facts]) -> None:
-    """Raise CompileError for atomic counters without binding (GLSL 4.30, 4.4.6.1)."""
-    for shader in shaders:
-        if shader.unbound_counters:
-            message = "an atomic counter needs a binding: write layout(binding = …) uniform atomic_uint"
-            raise _compile_error(shader, shader.unbound_counters, message)
-
-
-def _compile_error(shader: Facts, tokens: Sequence[Token], message: str) -> CompileError:
-    diagnostics = [Diagnostic("error", token.file or shader.name, token.line, 0, message) for token in tokens]
-    return CompileError(f"{shader.name} does not compile", diagnostics)
 
 
 # After linking -------------------------------------------------------------------------------------
@@ -186,14 +182,10 @@ def check_limits(interface: GlInterface, modules: Mapping[str, Module], limits: 
     over = [
         f"{name} is {given[name]}, but the program uses {used}: {advice}"
         for name, used, advice in _uses(interface, modules)
-        if name in given and _exceeds(used, given[name])
+        if name in given and isinstance(limit := given[name], int) and used > limit
     ]
     if over:
         raise link_error(over)
-
-
-def _exceeds(used: int, limit: Limit) -> bool:
-    return isinstance(limit, int) and used > limit
 
 
 def _uses(interface: GlInterface, modules: Mapping[str, Module]) -> Iterator[tuple[str, int, str]]:
