@@ -45,26 +45,22 @@ class Proof:
     sizes: tuple[int, ...]
 
 
+@dataclass
 class Experiment:
     """Runs of one shader with changed constants."""
 
-    def __init__(
-        self,
-        dispatch: Dispatch,
-        flow: Flow,
-        make: Callable[[Module], Program],
-        compare: Callable[[Run, Run], Difference | None],
-    ) -> None:
-        self._dispatch, self._flow = dispatch, flow
-        self._make, self._compare = make, compare
-        self._deadline = math.inf
+    dispatch: Dispatch  # the unchanged shader
+    flow: Flow  # data flow of its module
+    make: Callable[[Module], Program]  # makes the program of a changed module
+    compare: Callable[[Run, Run], Difference | None]  # compares a run with a base, allowing for rounding
+    deadline: float = math.inf
 
     def prove(self, base: Run, candidates: Sequence[Candidate], sizes: Sequence[int]) -> Proof | None:
         """Return the constants that stand for the subgroup size of `base`; None if this cannot be shown.
 
         `sizes` are those at which the unchanged shader gives wrong results.
         """
-        self._deadline = min(self._deadline, time.monotonic() + _SECONDS)
+        self.deadline = min(self.deadline, time.monotonic() + _SECONDS)
         used = [entry for entry in candidates if entry.use is not None]
         counts = self._counts(base.configuration.subgroup_size, used)
         if base.disturbed or not used or not sizes:
@@ -101,18 +97,19 @@ class Experiment:
         return tuple(size for size in sizes if self._is_repaired(base, used, counts, size))
 
     def _is_repaired(self, base: Run, used: Sequence[Candidate], counts: Sequence[Count], size: int) -> bool:
-        if time.monotonic() > self._deadline:
+        if time.monotonic() > self.deadline:
             return False
         old = base.configuration.subgroup_size
+        invocations = math.prod(self.dispatch.program.local_size)
         values = {entry.use.word: entry.use.follow.at(size) for entry in used if entry.use is not None}
         for count in counts:
-            subgroups = max(1, self._invocations // size)
-            values[count.word] = max(subgroups, self._invocations // old) if count.grows else subgroups
-        module = self._dispatch.program.module
+            subgroups = max(1, invocations // size)
+            values[count.word] = max(subgroups, invocations // old) if count.grows else subgroups
+        module = self.dispatch.program.module
         changed = replace_constants(module, values)
         try:
-            program = self._make(changed)
-            run = self._dispatch.run(Configuration(size), program=program)
+            program = self.make(changed)
+            run = self.dispatch.run(Configuration(size), program=program)
         except VkgroupError:
             return False
         known = {(event.kind, event.position) for event in base.events}
@@ -123,36 +120,32 @@ class Experiment:
             if not harmless and (event.kind, event.position - further) not in known:
                 return False
         soft = {place: causes * (causes < HARD) for place, causes in run.causes.items()}
-        return self._compare(base, dataclasses.replace(run, causes=soft)) is None
-
-    @property
-    def _invocations(self) -> int:
-        return math.prod(self._dispatch.program.local_size)
+        return self.compare(base, dataclasses.replace(run, causes=soft)) is None
 
     def _counts(self, size: int, used: Sequence[Candidate]) -> list[Count]:
         """Return constants equal to the number of subgroups, in comparisons and lengths of shared arrays."""
-        number = self._invocations // size
+        number = math.prod(self.dispatch.program.local_size) // size
         if number < 2:
             return []
         taken = {entry.use.word for entry in used if entry.use is not None}
         counts = [
             Count(entry.position, word, False)
-            for entry in self._flow.body
+            for entry in self.flow.body
             if entry.name in COMPARISONS
             for operand, identifier in enumerate(entry.operands)
-            if self._flow.constants.get(identifier) == number
+            if self.flow.constants.get(identifier) == number
             and (word := operand_word(entry, operand)) not in taken
         ]
         return counts + [
             Count(variable.position, operand_word(array, 1), True)
             for variable, array in self._shared_arrays
-            if self._flow.constants.get(array.operands[1]) == number
+            if self.flow.constants.get(array.operands[1]) == number
         ]
 
     @cached_property
     def _shared_arrays(self) -> list[tuple[Instruction, Instruction]]:
         """The array variables in shared memory, each with the declaration of its type."""
-        by_id = {entry.result_id: entry for entry in self._dispatch.program.module.instructions}
+        by_id = {entry.result_id: entry for entry in self.dispatch.program.module.instructions}
         arrays = []
         for entry in by_id.values():
             if (
@@ -190,15 +183,6 @@ class Assumption:
         return configuration.shuffled and any(candidate.layout for candidate in self.candidates)
 
 
-def _event_positions(run: Run) -> frozenset[tuple[str, int]]:
-    return frozenset((event.kind, event.position) for event in run.events)
-
-
-def _differs(base: Run, run: Run, differences: Mapping[Configuration, Difference | None]) -> bool:
-    """Whether a run's outputs differ from the base's, or it has events that the base does not have."""
-    return bool(_event_positions(run) - _event_positions(base)) or differences[run.configuration] is not None
-
-
 def find_assumption(
     candidates: Sequence[Candidate], runs: Sequence[Run], differences_to: Differences, experiment: Experiment
 ) -> Assumption | None:
@@ -230,7 +214,13 @@ def _of_size(
     """Return the assumption of one size; None if the runs do not confirm it."""
     size = possible[0].size
     base = linear[size]
-    wrong = [other for other, run in linear.items() if other != size and _differs(base, run, differences)]
+    known = {(event.kind, event.position) for event in base.events}
+    wrong = [
+        other
+        for other, run in linear.items()
+        if differences[run.configuration] is not None
+        or any((event.kind, event.position) not in known for event in run.events)
+    ]
     proof = experiment.prove(base, possible, sorted(wrong))
     confirmed = []
     if proof is not None and _is_enough(proof, size, wrong):
@@ -266,11 +256,11 @@ def _is_confirmed(candidate: Candidate, linear: Mapping[int, Run], wrong: Sequen
     others = [size for size in linear if not candidate.fits(size)]
     if not others or not set(others) <= set(wrong):
         return False
-    if candidate.strong or all(_is_cause(linear[size], candidate) for size in others):
+    # The instruction itself gives an undefined value at all sizes that do not fit.
+    is_cause = all(
+        any(event.cause is not None and event.cause.position == candidate.position for event in run.events)
+        for run in (linear[size] for size in others)
+    )
+    if candidate.strong or is_cause:
         return True
     return len(fitting) > 1 and not any(size in wrong or linear[size].disturbed for size in fitting)
-
-
-def _is_cause(run: Run, candidate: Candidate) -> bool:
-    """Whether the candidate's instruction itself gave an undefined value."""
-    return any(event.cause is not None and event.cause.position == candidate.position for event in run.events)

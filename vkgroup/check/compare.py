@@ -20,7 +20,8 @@ from vkgroup.reference.interpreter.program.site import Site
 from vkgroup.reference.interpreter.values.subgroups import Subgroups
 from vkgroup.reference.interpreter.values.value import HARD, Data, Value
 from vkgroup.reference.precision import interval
-from vkgroup.spirv import MatrixType, ScalarType, Type, VectorType, grammar
+from vkgroup.spirv import ScalarType, grammar
+from vkgroup.spirv.types import component_of
 
 Flags = npt.NDArray[np.bool_]
 
@@ -52,20 +53,13 @@ class Counts:
     rounded: int = 0
 
 
-def worst_causes(causes: npt.NDArray[np.uint16], field: Field) -> npt.NDArray[np.uint16]:
-    """Return the largest cause of each number of a field, from the causes of its bytes."""
-    if field.offsets.size == 0:
-        return np.zeros(field.offsets.shape, np.uint16)
-    every = causes[field.offsets[..., None] + np.arange(field.dtype.itemsize)]
-    return np.asarray(every.max(axis=-1))
-
-
 def causes_in(runs: list[Run], place: Place, field: Field) -> npt.NDArray[np.uint16]:
     """Return the largest cause of each number of a field in any of the runs."""
     result = np.zeros(field.offsets.shape, np.uint16)
-    for run in runs:
+    for run in runs if field.offsets.size else ():
         if place in run.causes:
-            result = np.maximum(result, worst_causes(run.causes[place], field))
+            causes = run.causes[place][field.offsets[..., None] + np.arange(field.dtype.itemsize)]
+            result = np.maximum(result, causes.max(axis=-1))
     return result
 
 
@@ -127,13 +121,8 @@ def compare(inputs: Inputs, first: Run, second: Run, tolerance: Tolerance | None
     place, field, flat_index, first_values, second_values = example
     offset = int(field.offsets.reshape(-1)[flat_index])
     return Difference(
-        place, field.member, field.label(flat_index), offset, show(first_values), show(second_values), count
+        place, field.member, field.label(flat_index), offset, str(first_values), str(second_values), count
     )
-
-
-def show(value: Any) -> str:
-    """Return a number as text with enough digits to distinguish it from its neighbours."""
-    return str(value)
 
 
 def count_numbers(inputs: Inputs, base: Run, others: list[Run], tolerance: Tolerance) -> Counts:
@@ -224,23 +213,14 @@ def _instrument(ends: Ends) -> Instrument:
     """Return the instrument that moves the results of all float instructions."""
 
     def instrument(site: Site, function: Callable[..., Any]) -> Callable[..., Any]:
-        scalar = _float_of(site.type)
-        if scalar is None:
+        scalar = component_of(site.type)
+        if scalar is None or scalar.kind != "float":
             return function
         if site.name in _SUMS:
             return _moved_sum(site, function, ends)
         return function if site.name.startswith("OpGroup") else _moved(site, scalar, function, ends)
 
     return instrument
-
-
-def _float_of(kind: Type | None) -> ScalarType | None:
-    """Return the float type of a scalar, vector or matrix; None for other types."""
-    if isinstance(kind, MatrixType):
-        kind = kind.column
-    if isinstance(kind, VectorType):
-        kind = kind.component
-    return kind if isinstance(kind, ScalarType) and kind.kind == "float" else None
 
 
 def _moved(

@@ -1,4 +1,4 @@
-"""Findings from comparisons: outputs that differ, subgroup sizes that are assumed, devices that fail."""
+"""Diagnosis: findings from events, differing outputs, assumed subgroup sizes, and devices that fail."""
 
 from __future__ import annotations
 
@@ -77,17 +77,6 @@ class _Group:
     configurations: list[Configuration] = field(default_factory=list)
     values: list[tuple[Configuration, str]] = field(default_factory=list)
 
-    def joined(self, other: _Group) -> _Group:
-        """Return one group with the entries of both; its example is that of this group."""
-        same = other.difference.label == self.difference.label
-        return _Group(
-            self.base,
-            self.difference,
-            self.divergences + other.divergences,
-            self.configurations + other.configurations,
-            self.values + (other.values if same else []),
-        )
-
 
 def difference_findings(
     differing: Differing,
@@ -119,8 +108,16 @@ def difference_findings(
             group.values.append((where, difference.second))
     for (reason, line), group in list(groups.items()):
         same = groups.get((_SIZE, line))
-        if reason == _LANES and same is not None and _parts(group, places) == _parts(same, places):
-            groups[_BOTH, line] = same.joined(group)
+        if (
+            reason == _LANES
+            and same is not None
+            and places[group.divergences[0].position].line == places[same.divergences[0].position].line
+        ):
+            same.divergences += group.divergences
+            same.configurations += group.configurations
+            if group.difference.label == same.difference.label:
+                same.values += group.values
+            groups[_BOTH, line] = same
             del groups[reason, line], groups[_SIZE, line]
     findings = []
     for (reason, _), group in groups.items():
@@ -135,11 +132,6 @@ def difference_findings(
 _OTHER_LANES = (
     "the reference device differs with shuffled lanes too: this device may assign lanes in another order"
 )
-
-
-def _parts(group: _Group, places: SourceLocations) -> int:
-    """Return the line at which the runs of a group diverge."""
-    return places[group.divergences[0].position].line
 
 
 _SIZE, _LANES, _BOTH, _DEVICE = (
@@ -224,6 +216,8 @@ _DATA_DEPENDENT = ("bounds", "hang", "division", "math_domain", "shift", "conver
 """Events and causes that depend on the values of the inputs."""
 
 _RULES = {
+    "race": "if two invocations access the same memory and one writes, a barrier or atomics must order them",
+    "barrier": "all invocations of a workgroup must execute the same barriers",
     "inactive_lane": "the value read from an inactive lane is undefined",
     "lane_out_of_range": "the value read from a lane outside the subgroup is undefined",
     "quad": "the value read from a lane outside the quad is undefined",
@@ -236,7 +230,7 @@ _RULES = {
     "shift": "a shift by the width of the number or more is undefined",
     "division": "the quotient and the remainder of integers are undefined if the divisor is zero",
 }
-"""Rules of the specification by kind of cause, for causes whose message does not state the rule."""
+"""Rules of the specification by kind of event or cause, where the message does not state the rule."""
 
 
 @dataclass
@@ -318,8 +312,6 @@ def _event_finding(
         what = f"{event.message}: {label}" if label else event.message
         used = places[event.position]
         notes.append(Note(what, used if _identity(used) != _identity(group.place) else None))
-        if cause.kind in _RULES:
-            notes.append(Note(f"rule: {_RULES[cause.kind]}"))
     if event.kind == Kind.BOUNDS:
         also = list(group.further.values())
         notes += [Note("also out of bounds", place) for place in also[:_MAX_LINES]]
@@ -329,6 +321,8 @@ def _event_finding(
         who = f" by invocation {other.local} of workgroup {other.workgroup}" if other is not None else ""
         notes.append(Note(f"the other access{who}", places[event.other_position]))
     kind = cause.kind if cause is not None else event.kind
+    if kind in _RULES:
+        notes.append(Note(f"rule: {_RULES[kind]}"))
     if event.kind == Kind.BOUNDS and (made_up := inputs.made_up_length(event.memory)):
         notes.append(Note(made_up))
     elif kind in _DATA_DEPENDENT and inputs.are_made_up and (cause is None or cause.position not in natural):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -69,7 +69,10 @@ def find_divergence(
         writers = _atomic_writers(dispatch, first, difference)
     by_nature = natural(flow)
     keys = {(who.workgroup, who.local) for who, _ in writers if who is not None}
-    one, other = (_traces(dispatch, configuration, keys) for configuration in (first, second))
+    one, other = (
+        dispatch.execute(configuration, dispatch.inputs.resources(), watch=keys).trace
+        for configuration in (first, second)
+    )
     for who, stored in writers:
         if who is not None:
             key = (who.workgroup, who.local)
@@ -112,13 +115,6 @@ def _atomic_writers(
         arrangement.invocation(number) for number in range(min(_MAX_INVOCATIONS, arrangement.per_workgroup))
     ]
     return [(who, positions[0]) for who in sorted(every, key=lambda who: who.local[::-1])]
-
-
-def _traces(
-    dispatch: Dispatch, configuration: Configuration, keys: set[InvocationKey]
-) -> Mapping[InvocationKey, Sequence[Executed]]:
-    outcome = dispatch.execute(configuration, dispatch.inputs.resources(), watch=keys)
-    return outcome.trace
 
 
 def natural(flow: Flow) -> frozenset[int]:

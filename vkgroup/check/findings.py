@@ -80,8 +80,30 @@ class Configuration:
         return f"size {self.subgroup_size}" + ", lanes shuffled" * self.shuffled
 
 
+class _Configured:
+    """A result of several runs."""
+
+    __slots__ = ()
+    configurations: tuple[Configuration, ...]
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The subgroup sizes of the reference device."""
+        return tuple(sorted({where.subgroup_size for where in self.configurations if not where.device}))
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """The names of the real devices."""
+        return tuple(dict.fromkeys(where.device for where in self.configurations if where.device))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields, sizes and devices as JSON data."""
+        fields = dataclasses.asdict(self)  # type: ignore[call-overload]
+        return {**fields, "sizes": list(self.sizes), "devices": list(self.devices)}
+
+
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(_Configured):
     """One error in the shader, or one dependence on the device or the subgroup size.
 
     Attributes
@@ -108,16 +130,6 @@ class Finding:
     command: str = ""
     proved: bool = False
 
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """The subgroup sizes of the reference device at which the error occurred."""
-        return tuple(sorted({where.subgroup_size for where in self.configurations if not where.device}))
-
-    @property
-    def devices(self) -> tuple[str, ...]:
-        """The real devices on which the error occurred."""
-        return tuple(dict.fromkeys(where.device for where in self.configurations if where.device))
-
     def repeated_by(self, command: str) -> Finding:
         """Return the finding with the command that repeats it: `command`, with its sizes and devices."""
         sizes = {*self.sizes, *(where.subgroup_size for where, _ in self.values)}
@@ -128,7 +140,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Coverage:
+class Coverage(_Configured):
     """Coverage of a check: completed runs, omitted runs, and compared numbers.
 
     Attributes
@@ -152,16 +164,6 @@ class Coverage:
     groups: tuple[int, int, int]
     local_size: tuple[int, int, int]
     inputs: tuple[str, ...]
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """Subgroup sizes of the reference device."""
-        return tuple(sorted({run.subgroup_size for run in self.configurations if not run.device}))
-
-    @property
-    def devices(self) -> tuple[str, ...]:
-        """Names of real devices."""
-        return tuple(dict.fromkeys(run.device for run in self.configurations if run.device))
 
 
 @dataclass(frozen=True)
@@ -188,20 +190,9 @@ class Report:
         """Return the report as JSON data: objects, lists, strings and numbers."""
         return {
             "shader": self.shader,
-            "findings": [
-                {**_plain(finding), "sizes": list(finding.sizes), "devices": list(finding.devices)}
-                for finding in self.findings
-            ],
-            "covered": {
-                **_plain(self.covered),
-                "sizes": list(self.covered.sizes),
-                "devices": list(self.covered.devices),
-            },
+            "findings": [finding.to_json() for finding in self.findings],
+            "covered": self.covered.to_json(),
         }
-
-
-def _plain(record: Any) -> dict[str, Any]:
-    return dataclasses.asdict(record)
 
 
 def join(numbers: Iterable[object]) -> str:

@@ -78,18 +78,6 @@ class Flow:
         kind = self._declared.types.get(type_id)
         return kind.bits if isinstance(kind, ScalarType) and kind.kind in ("int", "uint") else None
 
-    def _sources(self) -> dict[int, Origin]:
-        names = grammar().enumeration("BuiltIn")
-        origins = {}
-        for variable in self._declared.variables:
-            number = self._declared.decoration(variable.id, "BuiltIn")
-            name = names.get(number, "") if number is not None else ""
-            if name in _LANES:
-                origins[variable.id] = Origin(_LANES[name], False)
-            elif name in _INVOCATIONS:
-                origins[variable.id] = Origin(_INVOCATIONS[name], True)
-        return origins
-
     @cached_property
     def origins(self) -> dict[int, Origin]:
         """The built-in variable from which each value or variable is derived, by id."""
@@ -102,7 +90,15 @@ class Flow:
 
     def _follow(self, keeps: Callable[[Instruction], bool]) -> dict[int, Origin]:
         """Return the origins reached from built-in variables through instructions that `keeps` accepts."""
-        origins = self._sources()
+        names = grammar().enumeration("BuiltIn")
+        origins = {}
+        for variable in self._declared.variables:
+            number = self._declared.decoration(variable.id, "BuiltIn")
+            name = names.get(number, "") if number is not None else ""
+            if name in _LANES:
+                origins[variable.id] = Origin(_LANES[name], False)
+            elif name in _INVOCATIONS:
+                origins[variable.id] = Origin(_INVOCATIONS[name], True)
         instructions = [entry for entry in self.body if keeps(entry)]
         size = -1
         while len(origins) != size:

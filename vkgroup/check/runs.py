@@ -66,10 +66,16 @@ class Dispatch:
         for memory in outputs.values():
             if BEFORE_HARD in memory.stored_causes:
                 events.append(self._unwritten(configuration, memory))
+        causes = {
+            place: np.zeros(memory.nbytes, np.uint16)
+            if memory.causes is None
+            else np.repeat(memory.causes, memory.granule)[: memory.nbytes]
+            for place, memory in outputs.items()
+        }
         return Run(
             configuration,
             {place: memory.data for place, memory in outputs.items()},
-            {place: causes_of(memory) for place, memory in outputs.items()},
+            causes,
             tuple(events),
         )
 
@@ -141,13 +147,6 @@ def outputs_of(inputs: Inputs, resources: dict[tuple[int, int], list[Any]]) -> d
             if memory is not None:
                 outputs[(*entry.place, number)] = memory
     return outputs
-
-
-def causes_of(memory: Memory) -> npt.NDArray[np.uint16]:
-    """Return the cause of each byte of a memory."""
-    if memory.causes is None:
-        return np.zeros(memory.nbytes, np.uint16)
-    return np.repeat(memory.causes, memory.granule)[: memory.nbytes]
 
 
 Each = Mapping[tuple[int, int], int]

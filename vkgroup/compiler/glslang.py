@@ -195,7 +195,8 @@ class Compilation:
             self._ffi.memmove(resource, self._glslang.resource, self._ffi.sizeof("resource"))
             fill(resource, request.limits)
             entry.resource = resource
-        self._references += (handle, code, entry.resource, entry)
+            self._references.append(resource)
+        self._references += (handle, code, entry)
         shader = self._stack.enter_context(
             self._ffi.gc(self._front.glslang_shader_create(entry), self._front.glslang_shader_delete)
         )

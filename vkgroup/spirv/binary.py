@@ -39,8 +39,10 @@ class Binary:
     `vkgroup.compiler.validate` checks the rest.
     """
 
+    instruction_starts: npt.NDArray[np.int64]
+    """Index in `words` of each instruction's first word, shape (instructions,)."""
+
     _data: bytes
-    _starts: npt.NDArray[np.int64]
 
     @classmethod
     def from_bytes(cls, data: bytes | bytearray | memoryview) -> Self:
@@ -53,7 +55,7 @@ class Binary:
         """
         binary = object.__new__(cls)
         binary._data = _in_little_endian(bytes(data))
-        binary._starts = _instruction_starts(np.frombuffer(binary._data, "<u4"))
+        binary.instruction_starts = _instruction_starts(np.frombuffer(binary._data, "<u4"))
         return binary
 
     @cached_property
@@ -76,11 +78,6 @@ class Binary:
         """All ids are below this number."""
         return int(self.words[3])
 
-    @property
-    def instruction_starts(self) -> npt.NDArray[np.int64]:
-        """Index in `words` of each instruction's first word, shape (instructions,)."""
-        return self._starts
-
     @cached_property
     def instructions(self) -> tuple[Instruction, ...]:
         """All instructions in order.
@@ -93,7 +90,7 @@ class Binary:
         words = self.words.tolist()
         table = grammar()
         decoded = []
-        for start, end in pairwise([*self._starts.tolist(), len(words)]):
+        for start, end in pairwise([*self.instruction_starts.tolist(), len(words)]):
             opcode = words[start] & 0xFFFF
             spec = table.instruction(opcode)
             if spec is None:

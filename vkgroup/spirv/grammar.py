@@ -97,7 +97,8 @@ class Grammar:
         if table is None:
             table = {}
             for entry in self._kinds[kind]["enumerants"]:
-                table.setdefault(_number(entry["value"]), entry["enumerant"])
+                value = entry["value"]
+                table.setdefault(int(value, 16) if isinstance(value, str) else value, entry["enumerant"])
             for value, name in _NEWER.get(kind, {}).items():
                 table.setdefault(value, name)
             self._enumerations[kind] = table
@@ -110,10 +111,6 @@ class Grammar:
     def number(self, kind: str, name: str) -> int:
         """Return the value of an enumeration's name: 11 for ``"Decoration"`` and ``"BuiltIn"``."""
         return next(value for value, known in self.enumeration(kind).items() if known == name)
-
-
-def _number(value: int | str) -> int:
-    return value if isinstance(value, int) else int(value, 16)
 
 
 def _spec(entry: dict[str, Any]) -> InstructionSpec:

@@ -1,4 +1,4 @@
-"""Subgroup operations of a module, with the types that they work on."""
+"""Uses of instructions: subgroup operations and ray tracing in a module, with their types."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from vkgroup.spirv.binary import Binary
 from vkgroup.spirv.constants import Constant
 from vkgroup.spirv.declarations import Declarations
 from vkgroup.spirv.grammar import InstructionSpec, grammar
-from vkgroup.spirv.types import ArrayType, MatrixType, ScalarType, StructType, Type, VectorType
+from vkgroup.spirv.types import ArrayType, MatrixType, ScalarType, StructType, Type, component_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ def _uses_of(
     return {
         SubgroupUse(
             operation=spec.name,
-            type=_scalar(declared, type_id),
+            type=component_of(declared.types.get(type_id)),
             group_operation="" if group is None else grammar().enumerant("GroupOperation", operation),
             dynamic_id=bool(is_dynamic),
         )
@@ -110,13 +110,6 @@ def _ids(module: Binary, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.int
     """Return the ids at some words; 0, which is no id, where a number is out of bounds."""
     ids = module.words[positions].astype(np.int64)
     return np.where(ids < module.bound, ids, 0)
-
-
-def _scalar(declared: Declarations, type_id: int) -> ScalarType | None:
-    kind = declared.types.get(type_id)
-    if isinstance(kind, VectorType):
-        kind = kind.component
-    return kind if isinstance(kind, ScalarType) else None
 
 
 @dataclass(frozen=True, slots=True)

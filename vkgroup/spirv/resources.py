@@ -79,7 +79,7 @@ def find_bindings(module: Binary, declared: Declarations) -> tuple[Binding, ...]
     access = find_access(module, frozenset(variable.id for variable, _ in described))
     bindings = []
     for variable, number in described:
-        count, element = _descriptors(variable.type)
+        lengths, element = dimensions(variable.type), innermost(variable.type)
         kind = _kind(variable, element, declared)
         if kind is None:
             continue
@@ -92,7 +92,7 @@ def find_bindings(module: Binary, declared: Declarations) -> tuple[Binding, ...]
                 name=_variable_name(declared, variable, element),
                 kind=kind,
                 type=element,
-                count=count,
+                count=math.prod(lengths) if all(lengths) else None,
                 readable=readable,
                 writable=writable,
                 read=variable.id in access.read,
@@ -108,12 +108,6 @@ def find_bindings(module: Binary, declared: Declarations) -> tuple[Binding, ...]
 
 def _variable_name(declared: Declarations, variable: Variable, kind: Type) -> str:
     return declared.names.get(variable.id) or (kind.name if isinstance(kind, StructType) else "")
-
-
-def _descriptors(kind: Type) -> tuple[int | None, Type]:
-    """Return the number of descriptors in a type, and the type of one of them."""
-    lengths = dimensions(kind)
-    return math.prod(lengths) if all(lengths) else None, innermost(kind)
 
 
 def _kind(variable: Variable, kind: Type, declared: Declarations) -> str | None:
