@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,36 +92,36 @@ def places_of(inputs: Inputs, run: Run) -> list[tuple[Place, Input]]:
     ]
 
 
+def pairs_of(
+    inputs: Inputs, first: Run, second: Run
+) -> Iterator[tuple[Place, Input, Field, npt.NDArray[Any], npt.NDArray[Any]]]:
+    """Yield the numbers of the outputs that two runs have, by descriptor and field."""
+    for place, entry in places_of(inputs, first):
+        if place in second.outputs:
+            numbers = (numbers_of(entry, run.outputs[place]) for run in (first, second))
+            for (field, first_values), (_, second_values) in zip(*numbers, strict=True):
+                yield place, entry, field, first_values, second_values
+
+
 def compare(inputs: Inputs, first: Run, second: Run, tolerance: Tolerance | None = None) -> Difference | None:
     """Return the first difference between two runs; None if their defined outputs are equal."""
     example: tuple[Place, Field, int, Any, Any] | None = None
     count = 0
-    for place, entry in places_of(inputs, first):
-        if place not in second.outputs:
-            continue
-        pairs = zip(
-            numbers_of(entry, first.outputs[place]), numbers_of(entry, second.outputs[place]), strict=True
-        )
-        for (field, first_values), (_, second_values) in pairs:
-            wrong = _beyond(first_values, second_values, (tolerance or {}).get((place, field.name)))
-            wrong &= causes_in([first, second], place, field) == 0
-            differing = int(np.count_nonzero(wrong))
-            count += differing
-            if differing and example is None:
-                flat_index = int(np.argmax(wrong.reshape(-1)))
-                example = (
-                    place,
-                    field,
-                    flat_index,
-                    first_values.reshape(-1)[flat_index],
-                    second_values.reshape(-1)[flat_index],
-                )
+    for place, _, field, first_values, second_values in pairs_of(inputs, first, second):
+        wrong = _beyond(first_values, second_values, (tolerance or {}).get((place, field.name)))
+        wrong &= causes_in([first, second], place, field) == 0
+        differing = int(np.count_nonzero(wrong))
+        count += differing
+        if differing and example is None:
+            flat_index = int(np.argmax(wrong.reshape(-1)))
+            values = (values.reshape(-1)[flat_index] for values in (first_values, second_values))
+            example = (place, field, flat_index, *values)
     if example is None:
         return None
-    place, field, flat_index, first_values, second_values = example
+    place, field, flat_index, first_value, second_value = example
     offset = int(field.offsets.reshape(-1)[flat_index])
     return Difference(
-        place, field.member, field.label(flat_index), offset, str(first_values), str(second_values), count
+        place, field.member, field.label(flat_index), offset, str(first_value), str(second_value), count
     )
 
 
@@ -166,21 +166,12 @@ def tolerance_of(dispatch: Dispatch, base: Run, make: Callable[[Instrument], Pro
     choices: list[Ends] = [lambda shape: np.ones(shape, np.bool_), lambda shape: np.zeros(shape, np.bool_)]
     choices += [lambda shape: random.random(shape) < 0.5] * _RANDOM_RUNS
     for ends in choices:
-        program = make(_instrument(ends))
-        _widen(tolerance, dispatch, base, dispatch.run(base.configuration, races=False, program=program))
-    return tolerance
-
-
-def _widen(tolerance: Tolerance, dispatch: Dispatch, base: Run, moved: Run) -> None:
-    """Widen the tolerance by the changes of one run."""
-    for place, entry in places_of(dispatch.inputs, base):
-        pairs = zip(
-            numbers_of(entry, base.outputs[place]), numbers_of(entry, moved.outputs[place]), strict=True
-        )
-        for (field, one), (_, other) in pairs:
+        moved = dispatch.run(base.configuration, races=False, program=make(_instrument(ends)))
+        for place, entry, field, one, other in pairs_of(dispatch.inputs, base, moved):
             change = _change(one, other, _is_rounded(entry.format)) + _step(entry.format, one)
             key = (place, field.name)
             tolerance[key] = np.maximum(tolerance[key], change) if key in tolerance else change
+    return tolerance
 
 
 def _is_rounded(format_: Format | None) -> bool:

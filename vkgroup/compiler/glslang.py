@@ -18,9 +18,16 @@ import cffi
 from vkgroup.compiler.gl.limits import RESOURCE_DECLARATION, fill
 from vkgroup.compiler.hlsl import PRELUDE
 from vkgroup.compiler.includes import Dependencies, Includer, Inclusion
-from vkgroup.compiler.request import DEFAULT_VERSION, Request, failure, find_version, from_glslang
+from vkgroup.compiler.request import (
+    DEFAULT_VERSION,
+    Request,
+    failure,
+    failure_of_log,
+    find_version,
+    from_glslang,
+)
 from vkgroup.compiler.stack import with_deep_stack
-from vkgroup.errors import CompileError, CompilerUnavailable, Diagnostic
+from vkgroup.errors import CompileError, CompilerUnavailable
 from vkgroup.spirv import Module
 from vkgroup.spirv.wheels import find_library, library_identity, open_library
 
@@ -318,10 +325,6 @@ def _failure_of_log(request: Request, log: bytes) -> CompileError:
     """Return the error of a log; a log without messages also gives an error."""
     text = log.decode("utf-8", "replace")
     diagnostics = from_glslang(text, request.name)
-    if not diagnostics:
-        diagnostics = [
-            Diagnostic("error", request.name, 0, 0, text.strip() or "glslang failed without a message")
-        ]
     source = request.source.removeprefix(PRELUDE)
     if "#line" not in source:
         # Preprocessing appends a line, on which glslang reports a missing bracket.
@@ -330,4 +333,4 @@ def _failure_of_log(request: Request, log: bytes) -> CompileError:
             replace(item, line=min(item.line, last)) if item.file == request.name else item
             for item in diagnostics
         ]
-    return CompileError(f"{request.name} does not compile", diagnostics)
+    return failure_of_log(request.name, diagnostics, text)

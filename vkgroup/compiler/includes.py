@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from vkgroup.compiler.request import decode
 from vkgroup.errors import CompileError
@@ -37,18 +37,13 @@ class Dependencies:
         """Return whether all files are unchanged."""
         if any(os.path.isfile(path) for path in self.absent):
             return False
-        for path, known in self.present.items():
-            try:
-                data = Path(path).read_bytes()
-            except OSError:
-                return False
-            if digest(data) != known:
-                return False
-        return True
+        try:
+            return all(digest(Path(path).read_bytes()) == known for path, known in self.present.items())
+        except OSError:
+            return False
 
 
-@dataclass(frozen=True)
-class Included:
+class Included(NamedTuple):
     """An included file: its name in diagnostics, and its text."""
 
     name: str
@@ -81,7 +76,10 @@ class Includer:
         path = self._find(name, includer, local)
         del self._stack[depth - 1 :]
         if depth > MAXIMUM_DEPTH:
-            raise IncludeError(self._too_deep(path))
+            if path not in self._stack:
+                raise IncludeError(f"includes nested deeper than {MAXIMUM_DEPTH}")
+            last = len(self._stack) - 1 - self._stack[::-1].index(path)
+            raise IncludeError("include cycle: " + " → ".join([*self._stack[last:], path]))
         self._stack.append(path)
         try:
             data = Path(path).read_bytes()
@@ -109,12 +107,6 @@ class Includer:
             self.dependencies.absent.add(candidate)
         looked = ", ".join(folder or "." for folder in folders) or "no folder: give include paths"
         raise IncludeError(f"no such file (searched: {looked})")
-
-    def _too_deep(self, path: str) -> str:
-        if path in self._stack:
-            last = len(self._stack) - 1 - self._stack[::-1].index(path)
-            return "include cycle: " + " → ".join([*self._stack[last:], path])
-        return f"includes nested deeper than {MAXIMUM_DEPTH}"
 
 
 @dataclass
@@ -150,8 +142,7 @@ class Inclusion:
 _DIRECTIVE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)', re.MULTILINE)
 
 
-@dataclass(frozen=True)
-class Cycle:
+class Cycle(NamedTuple):
     """Files that include each other in a cycle, and the location of the ``#include`` that closes it."""
 
     file: str

@@ -13,7 +13,6 @@ import pickle
 import subprocess
 import threading
 from contextlib import suppress
-from typing import Any
 
 from vkgroup import processes
 from vkgroup.compiler.includes import Dependencies
@@ -49,10 +48,16 @@ class _Server:
             timer.daemon = True
             timer.start()
             try:
-                answer = _exchange(process, (os.getcwd(), request))
+                assert process.stdin is not None
+                assert process.stdout is not None
+                pickle.dump((os.getcwd(), request), process.stdin)
+                process.stdin.flush()
+                answer = pickle.load(process.stdout)
             except (OSError, EOFError, pickle.UnpicklingError):
                 code = self._end()
-                how = f"took longer than {SECONDS:g} s" if late.is_set() else f"crashed ({_ending(code)})"
+                how = f"crashed ({f'signal {-code}' if code < 0 else f'exit code {code}'})"
+                if late.is_set():
+                    how = f"took longer than {SECONDS:g} s"
                 raise failure(request.name, 0, f"glslang {how} on this source") from None
             except BaseException:
                 # Interrupted: end the process, because its answer would be taken for the next request's.
@@ -111,15 +116,3 @@ def _start() -> subprocess.Popen[bytes]:
         )
     except OSError as error:
         raise CompilerUnavailable(f"the compiler process cannot be started: {error.strerror}") from error
-
-
-def _exchange(process: subprocess.Popen[bytes], question: object) -> Any:
-    assert process.stdin is not None
-    assert process.stdout is not None
-    pickle.dump(question, process.stdin)
-    process.stdin.flush()
-    return pickle.load(process.stdout)
-
-
-def _ending(code: int) -> str:
-    return f"signal {-code}" if code < 0 else f"exit code {code}"

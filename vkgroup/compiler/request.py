@@ -115,6 +115,15 @@ def failure(name: str, line: int, message: str) -> CompileError:
     return CompileError(f"{name} does not compile", [Diagnostic("error", name, line, 0, message)])
 
 
+def failure_of_log(name: str, diagnostics: list[Diagnostic], log: str) -> CompileError:
+    """Return the error of a compiler's log; a log without messages also gives an error."""
+    if not diagnostics:
+        diagnostics = [
+            Diagnostic("error", name, 0, 0, log.strip() or "the compiler failed without a message")
+        ]
+    return CompileError(f"{name} does not compile", diagnostics)
+
+
 def clean(text: str, name: str) -> str:
     """Return the text without a byte-order mark and with ``\\n`` line ends.
 

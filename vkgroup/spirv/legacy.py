@@ -1,4 +1,4 @@
-"""Lowering of SPV_KHR_shader_ballot and SPV_KHR_subgroup_vote to the group instructions of core SPIR-V.
+"""SPV_KHR_shader_ballot and SPV_KHR_subgroup_vote: lowering to core SPIR-V, and rules of their types.
 
 The older instructions have no scope operand; they work on the subgroup. Each has a core instruction of the
 same meaning (SPIR-V 3.49.24, "Non-Uniform Instructions"). The five masks are the same built-ins, with the
@@ -7,15 +7,17 @@ same numbers, under another capability.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
 from vkgroup.errors import InvalidModule
-from vkgroup.spirv.binary import text_of
+from vkgroup.spirv.binary import Instruction, text_of
+from vkgroup.spirv.declarations import Declarations
 from vkgroup.spirv.editor import Editor, Rewrite, Words
 from vkgroup.spirv.grammar import grammar
 from vkgroup.spirv.reflection import Module
+from vkgroup.spirv.types import ScalarType, VectorType
 
 EXTENSIONS = frozenset({"SPV_KHR_shader_ballot", "SPV_KHR_subgroup_vote"})
 """The extensions that `lower_legacy` replaces."""
@@ -26,11 +28,6 @@ CAPABILITIES = {"SubgroupBallotKHR": "GroupNonUniformBallot", "SubgroupVoteKHR":
 _SUBGROUP = 3  # Scope (SPIR-V 3.27)
 _FIRST_VERSION = (1, 3)  # of OpGroupNonUniform…
 _DYNAMIC_BROADCAST = (1, 5)  # before, the id of OpGroupNonUniformBroadcast must be a constant
-
-
-def uses_legacy(module: Module) -> bool:
-    """Return whether the module declares either capability, so that `lower_legacy` changes it."""
-    return not CAPABILITIES.keys().isdisjoint(module.reflection.capabilities)
 
 
 def lower_legacy(module: Module) -> Module:
@@ -49,13 +46,13 @@ def lower_legacy(module: Module) -> Module:
     under `GroupNonUniformBallot`. A module of SPIR-V before 1.3 becomes one of 1.3. A module that declares
     neither capability stays as it is. The module is taken to be valid.
     """
-    if not uses_legacy(module):
+    if CAPABILITIES.keys().isdisjoint(module.reflection.capabilities):
         return module
     editor = Editor(module)
     editor.version = max(module.version, _FIRST_VERSION)
     shuffles = any(_shuffles(editor, words) for words in editor.instructions)
     rewrites: dict[str, Rewrite] = {
-        "OpCapability": _Capabilities(module, shuffles),
+        "OpCapability": _capabilities(module, shuffles),
         "OpExtension": _extension,
         "OpSubgroupBallotKHR": _ballot,
         "OpSubgroupFirstInvocationKHR": _named("OpGroupNonUniformBroadcastFirst"),
@@ -67,26 +64,25 @@ def lower_legacy(module: Module) -> Module:
     return editor.rewrite(rewrites)
 
 
-class _Capabilities:
-    """Replaces capabilities, and declares each once."""
+def _capabilities(module: Module, shuffles: bool) -> Rewrite:
+    """Return the rewrite that replaces capabilities, and declares each once."""
+    known = set(module.reflection.capabilities)
+    names = grammar().enumeration("Capability")
 
-    def __init__(self, module: Module, shuffles: bool) -> None:
-        self._shuffles = shuffles
-        self._known = set(module.reflection.capabilities)
-        self._names = grammar().enumeration("Capability")
-
-    def __call__(self, editor: Editor, words: Words) -> Iterator[Words]:
-        replacement = CAPABILITIES.get(self._names.get(words[1], ""))
+    def rewrite(editor: Editor, words: Words) -> Iterator[Words]:
+        replacement = CAPABILITIES.get(names.get(words[1], ""))
         if replacement is None:
             yield words
             return
         wanted = ["GroupNonUniform", replacement]
-        if self._shuffles and replacement == "GroupNonUniformBallot":
+        if shuffles and replacement == "GroupNonUniformBallot":
             wanted.append("GroupNonUniformShuffle")
         for name in wanted:
-            if name not in self._known:
-                self._known.add(name)
+            if name not in known:
+                known.add(name)
                 yield editor.instruction("OpCapability", grammar().number("Capability", name))
+
+    return rewrite
 
 
 def _extension(editor: Editor, words: Words) -> list[Words]:
@@ -151,93 +147,51 @@ def _shuffles(editor: Editor, words: Words) -> bool:
     return editor.version < _DYNAMIC_BROADCAST and not _is_constant(editor, words[4])
 
 
-_WORD = 32
+_RESULTS = {
+    "OpSubgroupBallotKHR": "a vector of four 32-bit integers",
+    "OpSubgroupFirstInvocationKHR": "a scalar of a 32-bit integer or float type",
+    "OpSubgroupReadInvocationKHR": "a scalar of a 32-bit integer or float type",
+    **dict.fromkeys(("OpSubgroupAllKHR", "OpSubgroupAnyKHR", "OpSubgroupAllEqualKHR"), "a Boolean"),
+}
+"""Required result types (SPV_KHR_shader_ballot and SPV_KHR_subgroup_vote, "Group Instructions")."""
 
 #: Extensions that also allow values of 16 bits.
 _HALVES = frozenset({"SPV_AMD_gpu_shader_half_float", "SPV_AMD_gpu_shader_int16"})
 
 
 def check_legacy(module: Module) -> None:
-    """Check the types of the older ballot and vote instructions.
+    """Check the types of the older ballot and vote instructions, which SPIRV-Tools does not check.
 
-    A predicate is a Boolean; a ballot is a vector of four 32-bit integers; what is read of another
-    invocation is a scalar of a 32-bit integer or float type, and of the result's type
-    (SPV_KHR_shader_ballot, "Group Instructions"; SPV_KHR_subgroup_vote likewise).
-
-    Raises InvalidModule: an instruction has another type; says which and what it must be.
+    Besides the result types in `_RESULTS`, a predicate is a Boolean, an index an integer, and a value that is
+    read has the result's type. Raises InvalidModule with the instruction and its required type.
     """
-    codes = {grammar().opcodes[name]: name for name in _RULES}
-    present = module.words[module.instruction_starts] & 0xFFFF
-    if not np.isin(present, list(codes)).any():
+    codes = [grammar().opcodes[name] for name in _RESULTS]
+    if not np.isin(module.words[module.instruction_starts] & 0xFFFF, codes).any():
         return
-    types = _Types(module)
-    for words in types.editor.instructions:
-        name = codes.get(words[0] & 0xFFFF)
-        wrong = _RULES[name](types, words) if name is not None else ""
-        if wrong:
-            raise InvalidModule(f"{name} %{words[2]}: {wrong}")
+    types = Declarations(module).types
+    type_of = {entry.result_id: entry.result_type for entry in module.instructions}
+    widths = {32, 16} if _HALVES & module.reflection.extensions else {32}
 
+    def problem(entry: Instruction) -> str:
+        wanted, result = _RESULTS[entry.name], types.get(entry.result_type)
+        operands = [types.get(type_of.get(operand, 0)) for operand in entry.operands]
+        numbers = ("int", "uint", "float")
+        fits = {
+            "a Boolean": result == ScalarType("bool", 1),
+            "a vector of four 32-bit integers": isinstance(result, VectorType)
+            and result.count == 4
+            and result.component in (ScalarType("int", 32), ScalarType("uint", 32)),
+        }.get(wanted, isinstance(result, ScalarType) and result.kind in numbers and result.bits in widths)
+        if not fits:
+            return f"the result type must be {wanted}"
+        if not entry.name.endswith("InvocationKHR"):
+            return "" if operands[0] == ScalarType("bool", 1) else "the predicate must be a Boolean"
+        if type_of.get(entry.operands[0]) != entry.result_type:
+            return "the value must be of the result's type"
+        index = operands[-1]
+        is_integer = isinstance(index, ScalarType) and index.kind in ("int", "uint")
+        return "" if is_integer or len(operands) == 1 else "the index must be an integer"
 
-class _Types:
-    """The types of a module, as kind, bits and components."""
-
-    def __init__(self, module: Module) -> None:
-        self.editor = Editor(module)
-        self.widths = {_WORD, 16} if _HALVES & module.reflection.extensions else {_WORD}
-
-    def kind(self, type_: int) -> tuple[str, int, int]:
-        """Return ("int", 32, 4) for a vector of four 32-bit integers; ("", 0, 0) for no scalar or vector."""
-        name, words = self.editor.definition(type_)
-        if name == "OpTypeVector":
-            kind, bits, _ = self.kind(words[2])
-            return kind, bits, words[3]
-        if name == "OpTypeBool":
-            return "bool", 1, 1
-        if name in ("OpTypeInt", "OpTypeFloat"):
-            return name.removeprefix("OpType").lower(), words[2], 1
-        return "", 0, 0
-
-    def of(self, value: int) -> tuple[str, int, int]:
-        """Return the kind of a value's type."""
-        return self.kind(self.editor.type_of.get(value, 0))
-
-
-def _check_ballot(types: _Types, words: Words) -> str:
-    if types.kind(words[1]) != ("int", _WORD, 4):
-        return "the result type must be a vector of four 32-bit integers"
-    return _check_predicate(types, words)
-
-
-def _check_predicate(types: _Types, words: Words) -> str:
-    return "" if types.of(words[3]) == ("bool", 1, 1) else "the predicate must be a Boolean"
-
-
-def _check_vote(types: _Types, words: Words) -> str:
-    if types.kind(words[1]) != ("bool", 1, 1):
-        return "the result type must be a Boolean"
-    return _check_predicate(types, words)
-
-
-def _check_value(types: _Types, words: Words) -> str:
-    kind, bits, components = types.kind(words[1])
-    if kind not in ("int", "float") or bits not in types.widths or components != 1:
-        return "the result type must be a scalar of a 32-bit integer or float type"
-    if types.editor.type_of.get(words[3]) != words[1]:
-        return "the value must be of the result's type"
-    return ""
-
-
-def _check_read(types: _Types, words: Words) -> str:
-    kind, _, components = types.of(words[4])
-    wrong = "the index must be an integer" if (kind, components) != ("int", 1) else ""
-    return _check_value(types, words) or wrong
-
-
-_RULES: dict[str, Callable[[_Types, Words], str]] = {
-    "OpSubgroupBallotKHR": _check_ballot,
-    "OpSubgroupFirstInvocationKHR": _check_value,
-    "OpSubgroupReadInvocationKHR": _check_read,
-    "OpSubgroupAllKHR": _check_vote,
-    "OpSubgroupAnyKHR": _check_vote,
-    "OpSubgroupAllEqualKHR": _check_vote,
-}
+    for entry in module.instructions:
+        if entry.name in _RESULTS and (wrong := problem(entry)):
+            raise InvalidModule(f"{entry.name} %{entry.result_id}: {wrong}")
