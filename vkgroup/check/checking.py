@@ -15,7 +15,13 @@ import numpy.typing as npt
 from vkgroup.check.assumptions import Assumption, Experiment, find_assumption
 from vkgroup.check.compare import Counts, Difference, Tolerance, compare, count_numbers, tolerance_of
 from vkgroup.check.device_job import Answer, Job, bindings_of, outputs_of_answer, run_job
-from vkgroup.check.diagnosis import assumption_findings, difference_findings, failure_finding, findings_of
+from vkgroup.check.diagnosis import (
+    Differing,
+    assumption_findings,
+    difference_findings,
+    failure_finding,
+    findings_of,
+)
 from vkgroup.check.divergence import natural
 from vkgroup.check.findings import Configuration, Coverage, Finding, Report, SourceLocations
 from vkgroup.check.flow import Flow, used_axes, uses_atomic_results
@@ -259,7 +265,12 @@ def check(
     try:
         state.run_reference(sorted(set(wanted) - {0}))
         state.run_devices(devices, job, findings)
-        findings += _comparisons(state)
+        experiment = Experiment(dispatch, state.flow, state.remake, state.compare)
+        candidates = find_candidates(state.flow)
+        assumption = find_assumption(candidates, state.runs, state.differences_to, experiment)
+        findings += assumption_findings(assumption, state.places) if assumption is not None else []
+        differing, lanes_matter = _compare_all(state, assumption)
+        findings += difference_findings(differing, dispatch, state.flow, state.places, lanes_matter)
     except KeyboardInterrupt as end:
         state.not_covered.append(("everything else", "interrupted"))
         interrupted = end
@@ -271,15 +282,12 @@ def check(
     return Report(title, tuple(findings), covered, bindings_of(dispatch.inputs), given, interrupted)
 
 
-def _comparisons(state: _Check) -> list[Finding]:
-    """Return the findings from comparing the outputs of all runs."""
-    experiment = Experiment(state.dispatch, state.flow, state.remake, state.compare)
-    assumption = find_assumption(find_candidates(state.flow), state.runs, state.differences_to, experiment)
-    findings = assumption_findings(assumption, state.places) if assumption is not None else []
+def _compare_all(state: _Check, assumption: Assumption | None) -> tuple[Differing, frozenset[int]]:
+    """Return the runs that differ, and the sizes at which shuffled lanes change the reference's results."""
+    differing: list[tuple[Run, Run, Difference]] = []
     base = state.base(assumption)
     if base is None or base.disturbed:
-        return findings
-    differing = []
+        return differing, frozenset()
     for run in state.comparable:
         if run is base or (assumption is not None and assumption.explains(run.configuration)):
             continue
@@ -299,7 +307,7 @@ def _comparisons(state: _Check) -> list[Finding]:
         for other in state.comparable
         if other.configuration == replace(like.configuration, shuffled=True) and state.compare(like, other)
     )
-    return findings + difference_findings(differing, state.dispatch, state.flow, state.places, lanes_matter)
+    return differing, lanes_matter
 
 
 def _coverage(state: _Check) -> Coverage:

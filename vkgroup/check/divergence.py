@@ -63,42 +63,33 @@ def find_divergence(
     Instructions that only compute with lane and subgroup numbers differ in any case and are ignored. The runs
     diverge at the first other instruction with another value, or at the branch where the paths separate.
     """
-    last_writers = [_writer(dispatch, configuration, difference) for configuration in (first, second)]
-    writers = [entry for entry in last_writers if entry[0] is not None]
+    writers: list[tuple[Invocation, int]] = []
+    for configuration in (first, second):
+        resources = dispatch.inputs.resources()
+        memory = outputs_of(dispatch.inputs, resources)[difference.place]
+        last = _Writers(memory, difference.offset)
+        dispatch.execute(configuration, resources)
+        if last.number >= 0:
+            writers.append((dispatch.arrangement(configuration).invocation(last.number), last.position))
     if not writers:
         writers = _atomic_writers(dispatch, first, difference)
     by_nature = natural(flow)
-    keys = {(who.workgroup, who.local) for who, _ in writers if who is not None}
+    keys = {(who.workgroup, who.local) for who, _ in writers}
     one, other = (
         dispatch.execute(configuration, dispatch.inputs.resources(), watch=keys).trace
         for configuration in (first, second)
     )
     for who, stored in writers:
-        if who is not None:
-            key = (who.workgroup, who.local)
-            position = first_difference(one.get(key, ()), other.get(key, ()), by_nature, flow)
-            if position >= 0:
-                return Divergence(position, stored, who)
-    who, stored = writers[0] if writers else (None, -1)
-    return Divergence(-1, stored, who)
-
-
-def _writer(
-    dispatch: Dispatch, configuration: Configuration, difference: Difference
-) -> tuple[Invocation | None, int]:
-    """Return the last invocation that wrote a byte of an output, and the position of its store."""
-    resources = dispatch.inputs.resources()
-    memory = outputs_of(dispatch.inputs, resources)[difference.place]
-    writers = _Writers(memory, difference.offset)
-    dispatch.execute(configuration, resources)
-    if writers.number < 0:
-        return None, -1
-    return dispatch.arrangement(configuration).invocation(writers.number), writers.position
+        key = (who.workgroup, who.local)
+        position = first_difference(one.get(key, ()), other.get(key, ()), by_nature, flow)
+        if position >= 0:
+            return Divergence(position, stored, who)
+    return Divergence(-1, writers[0][1], writers[0][0]) if writers else Divergence(-1, -1, None)
 
 
 def _atomic_writers(
     dispatch: Dispatch, configuration: Configuration, difference: Difference
-) -> list[tuple[Invocation | None, int]]:
+) -> list[tuple[Invocation, int]]:
     """Return candidate writers of an element updated by atomics, which has no single last writer."""
     variables = {
         identifier for identifier, place in dispatch.program.bindings.items() if place == difference.place[:2]
