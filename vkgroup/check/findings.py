@@ -32,19 +32,13 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A location in the shader.
+    """A location in the shader."""
 
-    Attributes
-    ----------
-    file, line : source file and line; empty and 0 if the module has no line information.
-    text : the source line; the instruction in assembly if there is no source.
-    position : the instruction's `Instruction.position`; -1 for no instruction.
-    """
-
+    # `file`, `line`: source file and line; empty and 0 if the module has no line information
     file: str
     line: int
-    text: str
-    position: int
+    text: str  # the source line; the instruction in assembly if there is no source
+    position: int  # the instruction's `Instruction.position`; -1 for no instruction
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,22 +51,13 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """The parameters of one run of the shader.
+    """The parameters of one run of the shader."""
 
-    Attributes
-    ----------
-    subgroup_size : lanes of a subgroup.
-    shuffled : whether invocations were assigned to lanes at random.
-    device : name of a real device and its driver; empty for the reference device.
-    choice : value of ``--device`` that selects this device.
-    required : whether the pipeline required this subgroup size.
-    """
-
-    subgroup_size: int
-    shuffled: bool = False
-    device: str = ""
-    choice: str = ""
-    required: bool = False
+    subgroup_size: int  # lanes of a subgroup
+    shuffled: bool = False  # whether invocations were assigned to lanes at random
+    device: str = ""  # name of a real device and its driver; empty for the reference device
+    choice: str = ""  # value of ``--device`` that selects this device
+    required: bool = False  # whether the pipeline required this subgroup size
 
     def __str__(self) -> str:
         if self.device:
@@ -141,29 +126,18 @@ class Finding(_Configured):
 
 @dataclass(frozen=True)
 class Coverage(_Configured):
-    """Coverage of a check: completed runs, omitted runs, and compared numbers.
+    """Coverage of a check: completed runs, omitted runs, and compared numbers."""
 
-    Attributes
-    ----------
-    configurations : every completed run.
-    not_covered : requested runs that did not take place, each with the reason.
-    compared : count of compared output elements.
-    undefined : count of elements that were not compared because they are undefined.
-    ordered : count of elements that were not compared because they depend on the order of atomics.
-    rounded : count of elements that are equal within rounding.
-    groups, local_size : workgroup counts, and workgroup size.
-    inputs : descriptions of the bound inputs.
-    """
-
-    configurations: tuple[Configuration, ...]
-    not_covered: tuple[tuple[str, str], ...]
-    compared: int
-    undefined: int
-    ordered: int
-    rounded: int
+    configurations: tuple[Configuration, ...]  # every completed run
+    not_covered: tuple[tuple[str, str], ...]  # requested runs that did not take place, each with the reason
+    compared: int  # count of compared output elements
+    undefined: int  # count of elements that were not compared because they are undefined
+    ordered: int  # count of elements that were not compared because they depend on the order of atomics
+    rounded: int  # count of elements that are equal within rounding
+    # `groups`, `local_size`: workgroup counts, and workgroup size
     groups: tuple[int, int, int]
     local_size: tuple[int, int, int]
-    inputs: tuple[str, ...]
+    inputs: tuple[str, ...]  # descriptions of the bound inputs
 
 
 @dataclass(frozen=True)

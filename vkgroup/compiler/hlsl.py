@@ -221,7 +221,14 @@ class _Guard:
         self._last: dict[int, int] = {}
         self._choices: list[int] = []
         self._block = self._part = 0
-        self._merges = self._loop_merges()
+        # The merge instruction of each loop's header, by the header's label.
+        self._merges: dict[int, Words] = {}
+        label = 0
+        for words in editor.instructions:
+            if words[0] & 0xFFFF == codes["OpLabel"]:
+                label = words[1]
+            elif words[0] & 0xFFFF == codes["OpLoopMerge"]:
+                self._merges[label] = words
 
     def _watch_demotion(self, version: tuple[int, int]) -> None:
         """Add a variable that records whether the lane is a helper; demoted lanes become helpers.
@@ -234,17 +241,6 @@ class _Guard:
         self._state = editor.variable(pointer, _PRIVATE)
         if version >= _WHOLE_INTERFACE:
             self._interface.append(self._state)
-
-    def _loop_merges(self) -> dict[int, Words]:
-        """Return the merge instruction of each loop's header, by the header's label."""
-        merges, label = {}, 0
-        for words in self._editor.instructions:
-            opcode = words[0] & 0xFFFF
-            if opcode == self._codes["OpLabel"]:
-                label = words[1]
-            elif opcode == self._codes["OpLoopMerge"]:
-                merges[label] = words
-        return merges
 
     def guarded(self) -> Module:
         """Return the module with every wave operation guarded."""

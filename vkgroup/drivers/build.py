@@ -92,11 +92,15 @@ def build(
         )
         cache.write_metadata(finished, metadata)
         cache.put_in_place(finished, folder / name)
-    driver = cache.load(folder / name)
+    return _written(folder / name)
+
+
+def _written(folder: Path) -> Driver:
+    """Return the driver in a folder that was just written."""
+    driver = cache.load(folder)
     if driver is None:
         raise DriverFetchError(
-            f"{folder / name} was damaged while it was written. Check whether the disk is full, then fetch "
-            "it again."
+            f"{folder} was damaged while it was written. Check whether the disk is full, then try again."
         )
     return driver
 
@@ -258,13 +262,7 @@ def unpack(name: str, folder: Path) -> Driver:
             path.unlink()
         cache.write_metadata(finished, metadata)
         cache.put_in_place(finished, drivers / driver.name)
-        unpacked = cache.load(drivers / driver.name)
-    if unpacked is None:
-        raise DriverFetchError(
-            f"{drivers / driver.name} was damaged while it was written. Check whether the disk is full, "
-            "then unpack it again."
-        )
-    return unpacked
+        return _written(drivers / driver.name)
 
 
 def _version(archive: Path) -> str:

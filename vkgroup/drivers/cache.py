@@ -30,36 +30,23 @@ _TEMPORARY = "unfinished-"
 
 @dataclass(frozen=True)
 class Driver:
-    """One software driver in the user's cache.
+    """One software driver in the user's cache."""
 
-    Attributes
-    ----------
-    name : family and version, such as ``lavapipe-25.0.7``.
-    family : ``swiftshader`` or ``lavapipe``.
-    version : the upstream version.
-    package : the distribution's package and its full version.
-    folder : folder with all files of this driver.
-    icd : the ICD manifest, for ``VK_DRIVER_FILES``.
-    loader : its Vulkan loader (``libvulkan.so.1``).
-    layers : folder with the manifest of the Khronos validation layer, for ``VK_LAYER_PATH``; None if the
-        distribution has no such layer.
-    runtime : the packages of its loader and validation layer.
-    preload : libraries that the host lacked; they must be loaded in this order before the loader opens the
-        driver. Empty on most hosts.
-    size : bytes on disk.
-    """
-
-    name: str
-    family: str
-    version: str
-    package: str
-    folder: Path
-    icd: Path
-    loader: Path
+    name: str  # family and version, such as ``lavapipe-25.0.7``
+    family: str  # ``swiftshader`` or ``lavapipe``
+    version: str  # the upstream version
+    package: str  # the distribution's package and its full version
+    folder: Path  # folder with all files of this driver
+    icd: Path  # the ICD manifest, for ``VK_DRIVER_FILES``
+    loader: Path  # its Vulkan loader (``libvulkan.so.1``)
+    # folder with the manifest of the Khronos validation layer, for ``VK_LAYER_PATH``; None if the
+    # distribution has no such layer
     layers: Path | None
-    runtime: tuple[str, ...]
+    runtime: tuple[str, ...]  # the packages of its loader and validation layer
+    # libraries that the host lacked; they must be loaded in this order before the loader opens the driver.
+    # Empty on most hosts
     preload: tuple[Path, ...]
-    size: int
+    size: int  # bytes on disk
 
 
 class _File(msgspec.Struct):
