@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
+from vkgroup import choices
 from vkgroup.check import checking
 from vkgroup.check.findings import Finding, Kind, Report
 from vkgroup.check.text import finding_lines
@@ -74,7 +75,7 @@ def check_shader(
     devices: Sequence[str | DeviceInfo] = (),
     ignore: Collection[str] = (),
     seed: int = 0,
-    timeout: float = checking.TIMEOUT,
+    timeout: float = choices.CHECK_TIMEOUT,
 ) -> Report:
     """Check a compute shader like `vkgroup check`; raise an error if there are findings.
 

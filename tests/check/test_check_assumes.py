@@ -9,7 +9,7 @@ import pytest
 from vkgroup.check import Kind, check
 from vkgroup.compiler import Target, compile_source, validate
 from vkgroup.spirv import Module
-from vkgroup.spirv.edit import replace_constants
+from vkgroup.spirv.editor import replace_constants
 
 _WRONG = Path(__file__).parent / "wrong"
 

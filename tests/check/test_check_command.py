@@ -22,14 +22,16 @@ def test_a_finding_is_quoted_as_compilers_do(checked, monkeypatch: pytest.Monkey
     monkeypatch.chdir(_WRONG)
     report = checked(Path("reversal_without_a_barrier.comp"), "--subgroup-size", "8,32")
     assert report["code"] == 1
-    assert report["text"].split("\n")[:9] == [
-        "race: one invocation reads a place of mirror that another accesses, in no order",
+    assert report["text"].split("\n")[:10] == [
+        "race: an invocation reads memory of mirror that another one accesses unsynchronized",
         "  --> reversal_without_a_barrier.comp:10",
         "10 |     data[base + t] = mirror[t]; // expect: race",
         "   |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^",
         " 9 |     mirror[63u - t] = data[base + t];",
         "   |     --------------------------------- the other access by invocation (63, 0, 0) of workgroup"
         " (0, 0, 0)",
+        "   = rule: if two invocations access the same memory and one writes, a barrier or atomics must"
+        " order them",
         "   = seen at subgroup size 8 and 32, lanes in order or shuffled",
         "   = for example invocation (0, 0, 0) of workgroup (0, 0, 0): lane 0 of subgroup 0 (at size 32)",
         "   = repeat: vkgroup check reversal_without_a_barrier.comp --subgroup-size 8,32 --device none",

@@ -102,9 +102,9 @@ def test_name_counts_only_with_debug_lines(builds: list[str]) -> None:
 
 def test_version_of_the_tools_is_part_of_the_key(builds: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     compile_source(COMPUTE, stage="compute")
-    monkeypatch.setattr(front, "_glslang_identity", lambda: "another glslang")
+    monkeypatch.setattr(front, "glslang_identity", lambda: "another glslang")
     compile_source(COMPUTE, stage="compute")
-    monkeypatch.setattr(front, "_tools_identity", lambda: "other tools")
+    monkeypatch.setattr(front, "tools_version", lambda: "other tools")
     compile_source(COMPUTE, stage="compute")
     assert len(builds) == 3
 

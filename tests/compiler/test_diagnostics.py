@@ -6,7 +6,7 @@ import pytest
 from sources import diagnostics_of, places
 
 from vkgroup.compiler import compile_source
-from vkgroup.compiler.diagnostics import from_glslang, from_shaderc
+from vkgroup.compiler.request import from_glslang, from_shaderc
 from vkgroup.errors import Diagnostic
 
 WRONG = {

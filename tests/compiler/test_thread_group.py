@@ -8,10 +8,10 @@ import pytest
 from sources import diagnostics_of, places
 
 from vkgroup.compiler import compile_source, disassemble, optimize
-from vkgroup.compiler.program import link
+from vkgroup.compiler.front import link
 from vkgroup.spec.thread_group_operations import STAGES, THREAD_GROUP_OPERATIONS
 from vkgroup.spirv import Module
-from vkgroup.spirv.source_extensions import source_extensions
+from vkgroup.spirv.editor import source_extensions
 
 EXTENSION = "GL_NV_shader_thread_group"
 

@@ -12,7 +12,7 @@ import vkgroup
 from vkgroup import kernels, resources
 from vkgroup.cli.main import main
 from vkgroup.compiler import compile_file
-from vkgroup.compiler.target import Target
+from vkgroup.compiler.request import Target
 from vkgroup.drivers import Driver
 
 _ROOT = Path(__file__).resolve().parents[2]

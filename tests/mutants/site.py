@@ -8,9 +8,9 @@ from vkgroup.conformance.case import Case
 from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
 from vkgroup.spec.operations import BUILTIN_VARIABLES
 from vkgroup.spirv import Module
+from vkgroup.spirv.binary import literal
 from vkgroup.spirv.editor import Editor, Words
 from vkgroup.spirv.grammar import grammar
-from vkgroup.spirv.words import literal
 
 INPUT = 1
 """SPIR-V, Storage Class."""

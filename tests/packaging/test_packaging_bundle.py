@@ -40,8 +40,17 @@ def small_driver(swiftshader: drivers.Driver, tmp_path_factory: pytest.TempPathF
     folder.mkdir()
     shutil.copyfile(swiftshader.loader, folder / "libvulkan.so.1")
     (folder / "icd.json").write_text(json.dumps({"ICD": {"library_path": "./libvulkan.so.1"}}))
-    entries = {"family": "swiftshader", "version": "1.0", "package": "", "runtime": [], "preload": []}
-    cache.write_metadata(folder, {**entries, "icd": "icd.json", "loader": "libvulkan.so.1", "layers": None})
+    metadata = cache.Metadata(
+        family="swiftshader",
+        version="1.0",
+        package="",
+        runtime=(),
+        icd="icd.json",
+        loader="libvulkan.so.1",
+        layers=None,
+        preload=(),
+    )
+    cache.write_metadata(folder, metadata)
     driver = cache.load(folder)
     assert driver is not None
     return driver

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from vkgroup.compiler import Target, assemble, compile_source, validate
 from vkgroup.errors import InvalidModule
-from vkgroup.spirv import LocalSize, Module, ScalarType
+from vkgroup.spirv import Module, ScalarType
+from vkgroup.spirv.interface import LocalSize
 
 
 def glsl(text: str, **options: object) -> Module:

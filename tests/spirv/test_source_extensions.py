@@ -7,7 +7,7 @@ import pytest
 from vkgroup.compiler import assemble, disassemble, validate
 from vkgroup.errors import InvalidModule
 from vkgroup.spirv import Module
-from vkgroup.spirv.source_extensions import add_source_extension, source_extensions
+from vkgroup.spirv.editor import add_source_extension, source_extensions
 
 HEAD = """OpCapability Shader
 OpMemoryModel Logical GLSL450

@@ -55,11 +55,15 @@ def _set_up(*, test: bool, docs: bool, driver: bool) -> None:
     extras = frozenset(name for name, wanted in (("test", test), ("docs", docs)) if wanted)
     if not environment.is_ready(extras):
         environment.prepare(extras)
-    if driver and not _a_device_opens(environment):
+    # In a separate process, because a driver may crash.
+    command = [str(environment.python), "-c", _OPEN_A_DEVICE]
+    if driver and subprocess.run(command, capture_output=True, check=False).returncode:
         say("no Vulkan device can be opened on this host; fetching a software driver")
         # Some distributions lack SwiftShader; all have lavapipe, which is ten times as large.
-        if not _runs(environment, "vkgroup", "drivers", "fetch", "swiftshader"):
-            _must_run(environment, "vkgroup", "drivers", "fetch", "lavapipe")
+        if not any(
+            _runs(environment, "vkgroup", "drivers", "fetch", name) for name in ("swiftshader", "lavapipe")
+        ):
+            raise SetupError("the set-up failed; the message above says why")
 
 
 def _set_up_offline(folder: Path) -> None:
@@ -68,22 +72,12 @@ def _set_up_offline(folder: Path) -> None:
     if not environment.is_ready():
         with bundle.unpacked_wheels(folder) as wheels:
             environment.prepare(wheels=wheels)
-    _must_run(environment, "vkgroup.bootstrap.receiving", str(folder))
-
-
-def _a_device_opens(environment: Environment) -> bool:
-    # In a separate process, because a driver may crash.
-    command = [str(environment.python), "-c", _OPEN_A_DEVICE]
-    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+    if not _runs(environment, "vkgroup.bootstrap.receiving", str(folder)):
+        raise SetupError("the set-up failed; the message above says why")
 
 
 def _runs(environment: Environment, module: str, *arguments: str) -> bool:
     return subprocess.run([str(environment.python), "-m", module, *arguments], check=False).returncode == 0
-
-
-def _must_run(environment: Environment, module: str, *arguments: str) -> None:
-    if not _runs(environment, module, *arguments):
-        raise SetupError("the set-up failed; the message above says why")
 
 
 if __name__ == "__main__":

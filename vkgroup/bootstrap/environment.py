@@ -65,17 +65,10 @@ class Environment:
         )
 
     def prepare(self, extras: frozenset[str] = frozenset(), *, wheels: Path | None = None) -> None:
-        """Create or update the environment.
+        """Create or update the environment, with optional dependencies of pyproject.toml such as ``test``.
 
-        Parameters
-        ----------
-        extras : optional dependencies of pyproject.toml to install, such as ``test``.
-        wheels : folder of wheels to install from without network.
-
-        Raises
-        ------
-        SetupError
-            The environment cannot be created; the message says what to install or to do.
+        If `wheels` is given, pip installs from this folder without network. Raises SetupError if the
+        environment cannot be created; the message says what to install or to do.
         """
         before = self._stamp()
         if not self._is_usable():

@@ -41,10 +41,7 @@ def make(root: Path, folder: Path, drivers: Sequence[str]) -> int:
 
     Runs in the clone's virtual environment, with network.
 
-    Raises
-    ------
-    SetupError
-        A file could not be fetched, or the bundle would exceed `SIZE_LIMIT`.
+    Raises SetupError: a file could not be fetched, or the bundle would exceed `SIZE_LIMIT`.
     """
     with tempfile.TemporaryDirectory(prefix="bundle-", dir=folder.resolve().parent) as temporary:
         work, wheels = Path(temporary) / "bundle", Path(temporary) / "wheels"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vkgroup.check.checking import SIZES, check
+from vkgroup.check.checking import check
 from vkgroup.check.findings import Configuration, Coverage, Finding, Kind, Note, Place, Report
 
-__all__ = ["SIZES", "Configuration", "Coverage", "Finding", "Kind", "Note", "Place", "Report", "check"]
+__all__ = ["Configuration", "Coverage", "Finding", "Kind", "Note", "Place", "Report", "check"]

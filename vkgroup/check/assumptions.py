@@ -2,14 +2,161 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from vkgroup.check.compare import Difference
-from vkgroup.check.experiment import Experiment, Proof
 from vkgroup.check.findings import Configuration
-from vkgroup.check.runs import Run
-from vkgroup.check.size_constants import Candidate
+from vkgroup.check.flow import Flow
+from vkgroup.check.runs import Dispatch, Run
+from vkgroup.check.size_constants import COMPARISONS, Candidate, operand_word
+from vkgroup.errors import VkgroupError
+from vkgroup.reference.interpreter.execution.program import Program
+from vkgroup.reference.interpreter.values.value import HARD
+from vkgroup.spirv import Instruction, Module, grammar
+from vkgroup.spirv.editor import replace_constants
+
+_SECONDS = 30.0
+"""Time limit in seconds for all experiments with one shader, from the first one on. An experiment that does
+not run proves nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """A constant that may be the number of subgroups: 8 for 256 invocations in subgroups of 32."""
+
+    position: int  # of the instruction that uses it
+    word: int  # its index in `Module.words`
+    grows: bool  # whether it is an array length, which must not become smaller
+
+
+@dataclass(frozen=True)
+class Proof:
+    """Constants that an experiment has shown to stand for a subgroup size."""
+
+    candidates: tuple[Candidate, ...]  # constants that have to follow the size
+    counts: tuple[Count, ...]  # constants that have to change with them because they are numbers of subgroups
+    # subgroup sizes at which the changed shader gives the same results as the original one at the size that
+    # its constants were written for
+    sizes: tuple[int, ...]
+
+
+@dataclass
+class Experiment:
+    """Runs of one shader with changed constants."""
+
+    dispatch: Dispatch  # the unchanged shader
+    flow: Flow  # data flow of its module
+    make: Callable[[Module], Program]  # makes the program of a changed module
+    compare: Callable[[Run, Run], Difference | None]  # compares a run with a base, allowing for rounding
+    deadline: float = math.inf
+
+    def prove(self, base: Run, candidates: Sequence[Candidate], sizes: Sequence[int]) -> Proof | None:
+        """Return the constants that stand for the subgroup size of `base`; None if this cannot be shown.
+
+        `sizes` are those at which the unchanged shader gives wrong results.
+        """
+        self.deadline = min(self.deadline, time.monotonic() + _SECONDS)
+        used = [entry for entry in candidates if entry.use is not None]
+        counts = self._counts(base.configuration.subgroup_size, used)
+        if base.disturbed or not used or not sizes:
+            return None
+        alone = self._repaired_sizes(base, used, (), sizes)
+        more = (
+            self._repaired_sizes(base, used, counts, sizes) if counts and len(alone) < len(sizes) else alone
+        )
+        if len(more) <= len(alone):
+            more, counts = alone, []
+        return self._least(base, used, counts, more) if more else None
+
+    def _least(self, base: Run, used: list[Candidate], counts: list[Count], sizes: tuple[int, ...]) -> Proof:
+        """Return the proof without the constants that need not follow the size."""
+        needed = list(used)
+        for entry in used if len(used) > 1 else ():
+            fewer = [other for other in needed if other is not entry]
+            if fewer and self._repaired_sizes(base, fewer, counts, sizes) == sizes:
+                needed = fewer
+        for count in list(counts):
+            rest = [other for other in counts if other is not count]
+            if self._repaired_sizes(base, needed, rest, sizes) == sizes:
+                counts = rest
+        # Quotient, remainder and the bounds they are compared with belong together: one of them may be
+        # harmless by chance with these inputs.
+        origins = {entry.origin for entry in needed} - {""}
+        candidates = [entry for entry in used if entry in needed or entry.origin in origins]
+        return Proof(tuple(candidates), tuple(counts), sizes)
+
+    def _repaired_sizes(
+        self, base: Run, used: Sequence[Candidate], counts: Sequence[Count], sizes: Sequence[int]
+    ) -> tuple[int, ...]:
+        """Return the sizes at which the changed shader gives the base's results."""
+        return tuple(size for size in sizes if self._is_repaired(base, used, counts, size))
+
+    def _is_repaired(self, base: Run, used: Sequence[Candidate], counts: Sequence[Count], size: int) -> bool:
+        if time.monotonic() > self.deadline:
+            return False
+        old = base.configuration.subgroup_size
+        invocations = math.prod(self.dispatch.program.local_size)
+        values = {entry.use.word: entry.use.follow.at(size) for entry in used if entry.use is not None}
+        for count in counts:
+            subgroups = max(1, invocations // size)
+            values[count.word] = max(subgroups, invocations // old) if count.grows else subgroups
+        module = self.dispatch.program.module
+        changed = replace_constants(module, values)
+        try:
+            program = self.make(changed)
+            run = self.dispatch.run(Configuration(size), program=program)
+        except VkgroupError:
+            return False
+        known = {(event.kind, event.position) for event in base.events}
+        further = len(changed.words) - len(module.words)
+        for event in run.events:
+            # Unwritten shared memory holds zeros on the reference device: an unused summand is harmless.
+            harmless = event.cause is not None and event.cause.kind == "uninitialised"
+            if not harmless and (event.kind, event.position - further) not in known:
+                return False
+        soft = {place: causes * (causes < HARD) for place, causes in run.causes.items()}
+        return self.compare(base, dataclasses.replace(run, causes=soft)) is None
+
+    def _counts(self, size: int, used: Sequence[Candidate]) -> list[Count]:
+        """Return constants equal to the number of subgroups, in comparisons and lengths of shared arrays."""
+        number = math.prod(self.dispatch.program.local_size) // size
+        if number < 2:
+            return []
+        taken = {entry.use.word for entry in used if entry.use is not None}
+        counts = [
+            Count(entry.position, word, False)
+            for entry in self.flow.body
+            if entry.name in COMPARISONS
+            for operand, identifier in enumerate(entry.operands)
+            if self.flow.constants.get(identifier) == number
+            and (word := operand_word(entry, operand)) not in taken
+        ]
+        return counts + [
+            Count(variable.position, operand_word(array, 1), True)
+            for variable, array in self._shared_arrays
+            if self.flow.constants.get(array.operands[1]) == number
+        ]
+
+    @cached_property
+    def _shared_arrays(self) -> list[tuple[Instruction, Instruction]]:
+        """The array variables in shared memory, each with the declaration of its type."""
+        by_id = {entry.result_id: entry for entry in self.dispatch.program.module.instructions}
+        arrays = []
+        for entry in by_id.values():
+            if (
+                entry.name == "OpVariable"
+                and grammar().enumerant("StorageClass", entry.operands[0]) == "Workgroup"
+            ):
+                array = by_id[by_id[entry.result_type].operands[1]]
+                if array.name == "OpTypeArray":
+                    arrays.append((entry, array))
+        return arrays
+
 
 Differences = Callable[[Run], Mapping[Configuration, Difference | None]]
 """A function that compares all runs with one of them."""
@@ -17,24 +164,14 @@ Differences = Callable[[Run], Mapping[Configuration, Difference | None]]
 
 @dataclass(frozen=True)
 class Assumption:
-    """Constants that stand for one subgroup size, together with the runs that this breaks.
+    """Constants that stand for one subgroup size, together with the runs that this breaks."""
 
-    Attributes
-    ----------
-    size : the subgroup size.
-    candidates : uses of the constants.
-    base : the run at that size, with which others are compared.
-    broken : configurations with wrong results.
-    example : a difference from the base; None if no outputs differ.
-    proof : result of the experiment; None if the runs alone show the assumption.
-    """
-
-    size: int
-    candidates: tuple[Candidate, ...]
-    base: Run
-    broken: tuple[Configuration, ...]
-    example: tuple[Configuration, Difference] | None
-    proof: Proof | None = None
+    size: int  # the subgroup size
+    candidates: tuple[Candidate, ...]  # uses of the constants
+    base: Run  # the run at that size, with which others are compared
+    broken: tuple[Configuration, ...]  # configurations with wrong results
+    example: tuple[Configuration, Difference] | None  # a difference from the base; None if no outputs differ
+    proof: Proof | None = None  # result of the experiment; None if the runs alone show the assumption
 
     def explains(self, configuration: Configuration) -> bool:
         """Whether this assumption can make a run differ from the base."""
@@ -46,38 +183,17 @@ class Assumption:
         return configuration.shuffled and any(candidate.layout for candidate in self.candidates)
 
 
-def _event_positions(run: Run) -> frozenset[tuple[str, int]]:
-    return frozenset((event.kind, event.position) for event in run.events)
-
-
-def _differs(base: Run, run: Run, differences: Mapping[Configuration, Difference | None]) -> bool:
-    """Whether a run's outputs differ from the base's, or it has events that the base does not have."""
-    return bool(_event_positions(run) - _event_positions(base)) or differences[run.configuration] is not None
-
-
 def find_assumption(
-    candidates: Sequence[Candidate],
-    runs: Sequence[Run],
-    differences_to: Differences,
-    experiment: Experiment,
+    candidates: Sequence[Candidate], runs: Sequence[Run], differences_to: Differences, experiment: Experiment
 ) -> Assumption | None:
-    """Return the assumption that the runs confirm; None if they confirm none.
+    """Return the assumption that the runs on the reference device confirm; None if they confirm none.
 
     The linear run at the size that the constants seem to stand for is taken as right. An assumption is
-    confirmed by one of two rules:
-
-    * Changing the constants with the subgroup size repairs the results at all smaller sizes that were wrong,
-      or at all larger ones.
-    * The code shows which sizes fit (a word of a ballot holds 32 lanes, a cluster needs its lanes) and every
-      other size is wrong. In addition the instruction itself gives undefined values there, or all sizes that
-      fit agree, or the code allows no other reading.
-
-    Parameters
-    ----------
-    candidates : constants found in the code.
-    runs : on the reference device.
-    differences_to : compares all runs with one of them.
-    experiment : runs the shader with constants that follow the subgroup size.
+    confirmed by one of two rules. Either changing the constants with the subgroup size repairs the results at
+    all smaller sizes that were wrong, or at all larger ones. Or the code shows which sizes fit (a word of a
+    ballot holds 32 lanes, a cluster needs its lanes) and every other size is wrong; in addition the
+    instruction itself gives undefined values there, or all sizes that fit agree, or the code allows no other
+    reading.
     """
     linear = {run.configuration.subgroup_size: run for run in runs if not run.configuration.shuffled}
     assumptions = []
@@ -98,7 +214,13 @@ def _of_size(
     """Return the assumption of one size; None if the runs do not confirm it."""
     size = possible[0].size
     base = linear[size]
-    wrong = [other for other, run in linear.items() if other != size and _differs(base, run, differences)]
+    known = {(event.kind, event.position) for event in base.events}
+    wrong = [
+        other
+        for other, run in linear.items()
+        if differences[run.configuration] is not None
+        or any((event.kind, event.position) not in known for event in run.events)
+    ]
     proof = experiment.prove(base, possible, sorted(wrong))
     confirmed = []
     if proof is not None and _is_enough(proof, size, wrong):
@@ -134,11 +256,11 @@ def _is_confirmed(candidate: Candidate, linear: Mapping[int, Run], wrong: Sequen
     others = [size for size in linear if not candidate.fits(size)]
     if not others or not set(others) <= set(wrong):
         return False
-    if candidate.strong or all(_is_cause(linear[size], candidate) for size in others):
+    # The instruction itself gives an undefined value at all sizes that do not fit.
+    is_cause = all(
+        any(event.cause is not None and event.cause.position == candidate.position for event in run.events)
+        for run in (linear[size] for size in others)
+    )
+    if candidate.strong or is_cause:
         return True
     return len(fitting) > 1 and not any(size in wrong or linear[size].disturbed for size in fitting)
-
-
-def _is_cause(run: Run, candidate: Candidate) -> bool:
-    """Whether the candidate's instruction itself gave an undefined value."""
-    return any(event.cause is not None and event.cause.position == candidate.position for event in run.events)

@@ -5,30 +5,30 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy.typing as npt
 
-from vkgroup import choices
-from vkgroup.check.assumptions import Assumption, find_assumption
-from vkgroup.check.compare import Counts, Difference, Tolerance, compare, count_numbers
-from vkgroup.check.comparison_findings import assumption_findings, difference_findings, failure_finding
+from vkgroup.check.assumptions import Assumption, Experiment, find_assumption
+from vkgroup.check.compare import Counts, Difference, Tolerance, compare, count_numbers, tolerance_of
 from vkgroup.check.device_job import Answer, Job, bindings_of, outputs_of_answer, run_job
+from vkgroup.check.diagnosis import (
+    Differing,
+    assumption_findings,
+    difference_findings,
+    failure_finding,
+    findings_of,
+)
 from vkgroup.check.divergence import natural
-from vkgroup.check.event_findings import findings_of
-from vkgroup.check.experiment import Experiment
-from vkgroup.check.findings import Configuration, Coverage, Finding, Report
-from vkgroup.check.flow import Flow
+from vkgroup.check.findings import Configuration, Coverage, Finding, Report, SourceLocations
+from vkgroup.check.flow import Flow, used_axes, uses_atomic_results
 from vkgroup.check.inputs import Key, make_inputs
-from vkgroup.check.lengths import fitted
-from vkgroup.check.module_usage import used_axes, uses_atomic_results
-from vkgroup.check.rounding import tolerance_of
-from vkgroup.check.runs import Dispatch, Run
+from vkgroup.check.runs import Dispatch, Run, fitted
 from vkgroup.check.size_constants import find_candidates
-from vkgroup.check.source_locations import SourceLocations
+from vkgroup.choices import CHECK_SIZES, CHECK_STEP_LIMIT, CHECK_TIMEOUT
 from vkgroup.compiler import Target, assemble, compile_file, validate
 from vkgroup.device import DeviceInfo
 from vkgroup.dispatch.blocks import pack_specialization
@@ -38,17 +38,8 @@ from vkgroup.reference.interpreter.operations.steps import Instrument
 from vkgroup.spec.limits import QUAD_SIZE
 from vkgroup.spirv import Module
 
-SIZES = choices.CHECK_SIZES
-"""Default subgroup sizes."""
-
 TARGET = Target.VULKAN_1_2
 """Compilation target of shaders: the first version that allows broadcasts with non-constant ids."""
-
-STEP_LIMIT = choices.CHECK_STEP_LIMIT
-"""Default limit of loop iterations; a longer loop is reported as a hang."""
-
-TIMEOUT = choices.CHECK_TIMEOUT
-"""Default time limit of one run in seconds."""
 
 MAX_INVOCATIONS = 1 << 22
 """Maximum number of invocations of a dispatch, which limits time and memory."""
@@ -106,15 +97,14 @@ class _Check:
     def compare(self, base: Run, run: Run) -> Difference | None:
         """Return the first difference beyond rounding between two runs; None if there is none."""
         difference = compare(self.dispatch.inputs, base, run)
-        if difference is None or not self._uses_floats():
+        if difference is None or not any(
+            entry.name == "OpTypeFloat" for entry in self.dispatch.program.module.instructions
+        ):
             return difference
         where = base.configuration
         if where not in self.tolerances:
             self.tolerances[where] = tolerance_of(self.dispatch, base, self.make)
         return compare(self.dispatch.inputs, base, run, self.tolerances[where])
-
-    def _uses_floats(self) -> bool:
-        return any(entry.name == "OpTypeFloat" for entry in self.dispatch.program.module.instructions)
 
     def differences_to(self, base: Run) -> dict[Configuration, Difference | None]:
         """Return each reference run's difference from one of them; disturbed runs are not compared."""
@@ -122,12 +112,6 @@ class _Check:
             run.configuration: None if run.disturbed or base.disturbed else self.compare(base, run)
             for run in self.runs
         }
-
-    def assumption(self) -> Assumption | None:
-        """Return the shader's assumption about the subgroup size; None if it makes none."""
-        candidates = find_candidates(self.flow)
-        experiment = Experiment(self.dispatch, self.flow, self.remake, self.compare)
-        return find_assumption(candidates, self.runs, self.differences_to, experiment)
 
     def base(self, assumption: Assumption | None) -> Run | None:
         """Return the run with which the others are compared; None if there is none."""
@@ -142,7 +126,7 @@ class _Check:
     # --- on real devices ------------------------------------------------------------------------------
 
     def run_devices(
-        self, devices: Sequence[DeviceInfo], job: Callable[[DeviceInfo], Job], findings: list[Finding]
+        self, devices: Sequence[DeviceInfo], job: Callable[..., Job], findings: list[Finding]
     ) -> None:
         """Run on each device unless the shader could hang it; a failure there becomes a finding."""
         bad = next(
@@ -153,7 +137,7 @@ class _Check:
             if bad is not None:
                 self.not_covered.append((label, f"not run, because of the {bad} found"))
                 continue
-            device_job = job(device)
+            device_job = job(device=device)
             answer = self._run_device(
                 device_job, Configuration(device.subgroup_size, False, label, device.icd), findings
             )
@@ -206,8 +190,8 @@ def check(
     defines: Mapping[str, str | int] | None = None,
     seed: int = 0,
     devices: Sequence[DeviceInfo] = (),
-    timeout: float = TIMEOUT,
-    step_limit: int = STEP_LIMIT,
+    timeout: float = CHECK_TIMEOUT,
+    step_limit: int = CHECK_STEP_LIMIT,
     name: str | None = None,
     command: str = "",
 ) -> Report:
@@ -216,7 +200,7 @@ def check(
     Parameters
     ----------
     shader : a module, or the file of one: GLSL, HLSL, ``.spv`` or ``.spvasm``.
-    sizes : subgroup sizes; None for `SIZES` and the sizes of `devices`.
+    sizes : subgroup sizes; None for `vkgroup.choices.CHECK_SIZES` and the sizes of `devices`.
     groups : workgroup counts in up to three dimensions; None chooses them from the shader.
     inputs : arrays by binding name, number in set 0, or (set, number); the rest is generated.
     outputs : bindings whose contents are undefined before the run.
@@ -255,7 +239,6 @@ def check(
         given=inputs, fresh=outputs, push=push, seed=seed,
     )  # fmt: skip
     dispatch = fitted(Dispatch(program, chosen, make(), seed, step_limit, timeout), make)
-    dispatch_inputs = dispatch.inputs
     state = _Check(
         dispatch,
         SourceLocations(program.module, title),
@@ -263,38 +246,48 @@ def check(
         lambda instrument: Program(module, entry_point, values, instrument),
         lambda changed: Program(changed, entry_point),
     )
-    wanted = sizes if sizes is not None else {*SIZES, *(device.subgroup_size for device in devices)}
-    job = _job_maker(module, program.entry.name, specialization, dispatch)
+    wanted = sizes if sizes is not None else {*CHECK_SIZES, *(device.subgroup_size for device in devices)}
+    given = dispatch.inputs.push if module.reflection.push_constants is not None else b""
+    job = partial(
+        Job,
+        module=module,
+        entry_point=program.entry.name,
+        specialization=specialization,
+        groups=chosen,
+        bindings=bindings_of(dispatch.inputs),
+        push=given,
+        writable=frozenset(entry.place for entry in dispatch.inputs.bindings if entry.binding.writable),
+        timeout=timeout,
+        local_size=program.local_size,
+    )
     interrupted: KeyboardInterrupt | None = None
     findings: list[Finding] = []
     try:
         state.run_reference(sorted(set(wanted) - {0}))
         state.run_devices(devices, job, findings)
-        findings += _comparisons(state)
+        experiment = Experiment(dispatch, state.flow, state.remake, state.compare)
+        candidates = find_candidates(state.flow)
+        assumption = find_assumption(candidates, state.runs, state.differences_to, experiment)
+        findings += assumption_findings(assumption, state.places) if assumption is not None else []
+        differing, lanes_matter = _compare_all(state, assumption)
+        findings += difference_findings(differing, dispatch, state.flow, state.places, lanes_matter)
     except KeyboardInterrupt as end:
         state.not_covered.append(("everything else", "interrupted"))
         interrupted = end
-    findings = findings_of(state.runs, state.places, dispatch_inputs, natural(state.flow)) + findings
+    findings = findings_of(state.runs, state.places, dispatch.inputs, natural(state.flow)) + findings
+    findings.sort(key=lambda entry: (entry.place.line, entry.place.position))
+    if command:
+        findings = [entry.repeated_by(command) for entry in findings]
     covered = _coverage(state)
-    given = dispatch_inputs.push if module.reflection.push_constants is not None else b""
-    return Report(
-        title,
-        tuple(_in_order(findings, command)),
-        covered,
-        bindings_of(dispatch_inputs),
-        given,
-        interrupted=interrupted,
-    )
+    return Report(title, tuple(findings), covered, bindings_of(dispatch.inputs), given, interrupted)
 
 
-def _comparisons(state: _Check) -> list[Finding]:
-    """Return the findings from comparing the outputs of all runs."""
-    assumption = state.assumption()
-    findings = assumption_findings(assumption, state.places) if assumption is not None else []
+def _compare_all(state: _Check, assumption: Assumption | None) -> tuple[Differing, frozenset[int]]:
+    """Return the runs that differ, and the sizes at which shuffled lanes change the reference's results."""
+    differing: list[tuple[Run, Run, Difference]] = []
     base = state.base(assumption)
     if base is None or base.disturbed:
-        return findings
-    differing = []
+        return differing, frozenset()
     for run in state.comparable:
         if run is base or (assumption is not None and assumption.explains(run.configuration)):
             continue
@@ -314,13 +307,7 @@ def _comparisons(state: _Check) -> list[Finding]:
         for other in state.comparable
         if other.configuration == replace(like.configuration, shuffled=True) and state.compare(like, other)
     )
-    return findings + difference_findings(differing, state.dispatch, state.flow, state.places, lanes_matter)
-
-
-def _in_order(findings: Sequence[Finding], command: str) -> list[Finding]:
-    """Return the findings in the order of their lines, each with the command that repeats it."""
-    ordered = sorted(findings, key=lambda entry: (entry.place.line, entry.place.position))
-    return [entry.repeated_by(command) for entry in ordered] if command else ordered
+    return differing, lanes_matter
 
 
 def _coverage(state: _Check) -> Coverage:
@@ -333,10 +320,7 @@ def _coverage(state: _Check) -> Coverage:
     return Coverage(
         configurations=tuple(run.configuration for run in [*state.runs, *state.device_runs]),
         not_covered=tuple(state.not_covered),
-        compared=counts.compared,
-        undefined=counts.undefined,
-        ordered=counts.ordered,
-        rounded=counts.rounded,
+        **asdict(counts),
         groups=state.dispatch.groups,
         local_size=state.dispatch.program.local_size,
         inputs=state.dispatch.inputs.origins,
@@ -382,21 +366,3 @@ def _groups(given: Sequence[int] | None, program: Program) -> tuple[int, int, in
         x, y, z = (2 if axis else 1 for axis in used)
         return x, y, z
     return (1, 4, 1) if used[1] else (1, 1, 4) if used[2] else (4, 1, 1)
-
-
-def _job_maker(
-    module: Module, entry_point: str, specialization: Mapping[int | str, Any] | None, dispatch: Dispatch
-) -> Callable[[DeviceInfo], Job]:
-    writable = frozenset(entry.place for entry in dispatch.inputs.bindings if entry.binding.writable)
-    return lambda device: Job(
-        device=device,
-        module=module,
-        entry_point=entry_point,
-        specialization=specialization,
-        groups=dispatch.groups,
-        bindings=bindings_of(dispatch.inputs),
-        push=dispatch.inputs.push if module.reflection.push_constants is not None else b"",
-        writable=writable,
-        timeout=dispatch.timeout,
-        local_size=dispatch.program.local_size,
-    )

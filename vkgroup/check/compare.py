@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +11,17 @@ import numpy.typing as npt
 
 from vkgroup.check.fields import Field
 from vkgroup.check.inputs import Input, Inputs, numbers_of
-from vkgroup.check.runs import Place, Run
-from vkgroup.reference.interpreter.values.value import HARD
+from vkgroup.check.runs import Dispatch, Place, Run
+from vkgroup.formats import Format
+from vkgroup.reference.interpreter.execution.program import Program
+from vkgroup.reference.interpreter.operations.precision import legal_range
+from vkgroup.reference.interpreter.operations.steps import Instrument
+from vkgroup.reference.interpreter.program.site import Site
+from vkgroup.reference.interpreter.values.subgroups import Subgroups
+from vkgroup.reference.interpreter.values.value import HARD, Data, Value
+from vkgroup.reference.precision import interval
+from vkgroup.spirv import ScalarType, grammar
+from vkgroup.spirv.types import component_of
 
 Flags = npt.NDArray[np.bool_]
 
@@ -21,25 +31,16 @@ Tolerance = dict[tuple[Place, str], npt.NDArray[np.float64]]
 
 @dataclass(frozen=True)
 class Difference:
-    """The first number that differs between two runs.
+    """The first number that differs between two runs."""
 
-    Attributes
-    ----------
-    place : set, binding and descriptor index of the output.
-    member : index of the block member that contains the number.
-    label : the number's name, for example ``"sums[3]"``.
-    offset : the number's first byte in the output.
-    first, second : the number's value in each run.
-    count : count of differing numbers in all outputs.
-    """
-
-    place: Place
-    member: int
-    label: str
-    offset: int
+    place: Place  # set, binding and descriptor index of the output
+    member: int  # index of the block member that contains the number
+    label: str  # the number's name, for example ``"sums[3]"``
+    offset: int  # the number's first byte in the output
+    # `first`, `second`: the number's value in each run
     first: str
     second: str
-    count: int
+    count: int  # count of differing numbers in all outputs
 
 
 @dataclass
@@ -52,20 +53,13 @@ class Counts:
     rounded: int = 0
 
 
-def worst_causes(causes: npt.NDArray[np.uint16], field: Field) -> npt.NDArray[np.uint16]:
-    """Return the largest cause of each number of a field, from the causes of its bytes."""
-    if field.offsets.size == 0:
-        return np.zeros(field.offsets.shape, np.uint16)
-    every = causes[field.offsets[..., None] + np.arange(field.dtype.itemsize)]
-    return np.asarray(every.max(axis=-1))
-
-
 def causes_in(runs: list[Run], place: Place, field: Field) -> npt.NDArray[np.uint16]:
     """Return the largest cause of each number of a field in any of the runs."""
     result = np.zeros(field.offsets.shape, np.uint16)
-    for run in runs:
+    for run in runs if field.offsets.size else ():
         if place in run.causes:
-            result = np.maximum(result, worst_causes(run.causes[place], field))
+            causes = run.causes[place][field.offsets[..., None] + np.arange(field.dtype.itemsize)]
+            result = np.maximum(result, causes.max(axis=-1))
     return result
 
 
@@ -98,52 +92,41 @@ def places_of(inputs: Inputs, run: Run) -> list[tuple[Place, Input]]:
     ]
 
 
+def pairs_of(
+    inputs: Inputs, first: Run, second: Run
+) -> Iterator[tuple[Place, Input, Field, npt.NDArray[Any], npt.NDArray[Any]]]:
+    """Yield the numbers of the outputs that two runs have, by descriptor and field."""
+    for place, entry in places_of(inputs, first):
+        if place in second.outputs:
+            numbers = (numbers_of(entry, run.outputs[place]) for run in (first, second))
+            for (field, first_values), (_, second_values) in zip(*numbers, strict=True):
+                yield place, entry, field, first_values, second_values
+
+
 def compare(inputs: Inputs, first: Run, second: Run, tolerance: Tolerance | None = None) -> Difference | None:
     """Return the first difference between two runs; None if their defined outputs are equal."""
     example: tuple[Place, Field, int, Any, Any] | None = None
     count = 0
-    for place, entry in places_of(inputs, first):
-        if place not in second.outputs:
-            continue
-        pairs = zip(
-            numbers_of(entry, first.outputs[place]), numbers_of(entry, second.outputs[place]), strict=True
-        )
-        for (field, first_values), (_, second_values) in pairs:
-            wrong = _beyond(first_values, second_values, (tolerance or {}).get((place, field.name)))
-            wrong &= causes_in([first, second], place, field) == 0
-            differing = int(np.count_nonzero(wrong))
-            count += differing
-            if differing and example is None:
-                flat_index = int(np.argmax(wrong.reshape(-1)))
-                example = (
-                    place,
-                    field,
-                    flat_index,
-                    first_values.reshape(-1)[flat_index],
-                    second_values.reshape(-1)[flat_index],
-                )
+    for place, _, field, first_values, second_values in pairs_of(inputs, first, second):
+        wrong = _beyond(first_values, second_values, (tolerance or {}).get((place, field.name)))
+        wrong &= causes_in([first, second], place, field) == 0
+        differing = int(np.count_nonzero(wrong))
+        count += differing
+        if differing and example is None:
+            flat_index = int(np.argmax(wrong.reshape(-1)))
+            values = (values.reshape(-1)[flat_index] for values in (first_values, second_values))
+            example = (place, field, flat_index, *values)
     if example is None:
         return None
-    place, field, flat_index, first_values, second_values = example
+    place, field, flat_index, first_value, second_value = example
     offset = int(field.offsets.reshape(-1)[flat_index])
     return Difference(
-        place, field.member, field.label(flat_index), offset, show(first_values), show(second_values), count
+        place, field.member, field.label(flat_index), offset, str(first_value), str(second_value), count
     )
 
 
-def show(value: Any) -> str:
-    """Return a number as text with enough digits to distinguish it from its neighbours."""
-    return str(value)
-
-
 def count_numbers(inputs: Inputs, base: Run, others: list[Run], tolerance: Tolerance) -> Counts:
-    """Count the outputs' numbers by the way in which all runs together were compared.
-
-    Parameters
-    ----------
-    base, others : the runs.
-    tolerance : of the base; empty if no difference was allowed for rounding.
-    """
+    """Count the outputs' numbers by the way in which all runs together were compared."""
     counts = Counts()
     for place, entry in places_of(inputs, base):
         rows = [numbers_of(entry, run.outputs[place]) for run in others if place in run.outputs]
@@ -161,3 +144,118 @@ def count_numbers(inputs: Inputs, base: Run, others: list[Run], tolerance: Toler
                     wrong |= _beyond(values, row[number][1], allowed)
                 counts.rounded += int(np.count_nonzero(varied & ~wrong & (causes == 0)))
     return counts
+
+
+SAFETY = 4.0
+"""Factor on the largest observed change, because a few runs do not meet the worst case."""
+
+_RANDOM_RUNS = 4
+_SUMS = {"OpGroupNonUniformFAdd": "Add", "OpGroupNonUniformFMul": "Mul"}
+
+Ends = Callable[[tuple[int, ...]], npt.NDArray[np.bool_]]
+"""A function of a shape that chooses the upper (True) or lower end of the range for each number."""
+
+
+def tolerance_of(dispatch: Dispatch, base: Run, make: Callable[[Instrument], Program]) -> Tolerance:
+    """Return the allowed rounding difference of each number of the outputs of `base`.
+
+    `make` returns the program with an instrument applied to its instructions.
+    """
+    tolerance: Tolerance = {}
+    random = np.random.default_rng(dispatch.seed)
+    choices: list[Ends] = [lambda shape: np.ones(shape, np.bool_), lambda shape: np.zeros(shape, np.bool_)]
+    choices += [lambda shape: random.random(shape) < 0.5] * _RANDOM_RUNS
+    for ends in choices:
+        moved = dispatch.run(base.configuration, races=False, program=make(_instrument(ends)))
+        for place, entry, field, one, other in pairs_of(dispatch.inputs, base, moved):
+            change = _change(one, other, _is_rounded(entry.format)) + _step(entry.format, one)
+            key = (place, field.name)
+            tolerance[key] = np.maximum(tolerance[key], change) if key in tolerance else change
+    return tolerance
+
+
+def _is_rounded(format_: Format | None) -> bool:
+    """Whether an image stores floats as integers of the same order: fixed point, or packed small floats."""
+    return format_ is not None and (
+        format_.numeric in ("unorm", "snorm") or (format_.numeric == "float" and bool(format_.packed))
+    )
+
+
+def _step(format_: Format | None, texels: Data) -> npt.NDArray[np.float64] | float:
+    """Return the rounding step of a texel's format, as in `stored_tolerance`."""
+    if _is_rounded(format_):
+        return 1.0
+    if format_ is None or format_.numeric != "float" or format_.dtype.itemsize > 2:
+        return 0.0
+    return np.spacing(np.abs(texels)).astype(np.float64)
+
+
+def _change(one: Data, other: Data, rounded: bool = False) -> npt.NDArray[np.float64]:
+    """Return the allowed difference of numbers for one observed change."""
+    if one.dtype.kind != "f" and not rounded:
+        return np.where(one == other, 0.0, np.inf)
+    with np.errstate(invalid="ignore", over="ignore"):
+        change = SAFETY * np.abs(other.astype(np.float64) - one.astype(np.float64))
+    same = (one == other) | (np.isnan(one) & np.isnan(other))
+    return np.where(same, 0.0, np.where(np.isnan(change), np.inf, change))
+
+
+def _instrument(ends: Ends) -> Instrument:
+    """Return the instrument that moves the results of all float instructions."""
+
+    def instrument(site: Site, function: Callable[..., Any]) -> Callable[..., Any]:
+        scalar = component_of(site.type)
+        if scalar is None or scalar.kind != "float":
+            return function
+        if site.name in _SUMS:
+            return _moved_sum(site, function, ends)
+        return function if site.name.startswith("OpGroup") else _moved(site, scalar, function, ends)
+
+    return instrument
+
+
+def _moved(
+    site: Site, scalar: ScalarType, function: Callable[..., Value], ends: Ends
+) -> Callable[..., Value]:
+    """Return a lane-wise instruction's function with moved results."""
+
+    def run(*values: Value) -> Value:
+        result = function(*values)
+        low, high = legal_range(site.name, scalar, [value.data for value in values], result.data)
+        return _at_ends(result, low, high, ends)
+
+    return run
+
+
+def _moved_sum(site: Site, function: Callable[..., Value], ends: Ends) -> Callable[..., Value]:
+    """Return the function of a subgroup sum or product in any legal order."""
+    operation = grammar().enumerant("GroupOperation", site.literals[0])
+
+    def run(subgroups: Subgroups, value: Value, *rest: Value) -> Value:
+        result = function(subgroups, value, *rest)
+        if operation not in ("Reduce", "InclusiveScan", "ExclusiveScan", "ClusteredReduce"):
+            return result
+        cluster = int(rest[0].data.flat[0]) if rest else None
+        legal = interval(_SUMS[site.name], operation, subgroups.spread(value.data), subgroups.active, cluster)
+        dims = result.data.shape[:-1]
+        low, high = (
+            subgroups.collect(np.where(legal.defined, end, unknown), dims)
+            for end, unknown in ((legal.low, -np.inf), (legal.high, np.inf))
+        )
+        return _at_ends(result, low, high, ends)
+
+    return run
+
+
+def _at_ends(value: Value, low: npt.NDArray[np.float64], high: npt.NDArray[np.float64], ends: Ends) -> Value:
+    """Return each number moved to an end of its range; NaN if any value is legal."""
+    data = value.data
+    if low.shape != data.shape or np.array_equal(low, high):
+        return value
+    dtype = data.dtype
+    moved = np.where(ends(low.shape), high, low)
+    with np.errstate(invalid="ignore", over="ignore"):
+        narrowed = moved.astype(dtype)
+    # Exact results are kept, including the sign of zero.
+    result = np.where(low == high, data, np.where(np.isinf(moved), dtype.type(np.nan), narrowed))
+    return Value((result.astype(dtype), *value.leaves[1:]), value.causes)

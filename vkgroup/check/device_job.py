@@ -26,49 +26,30 @@ _START_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Job:
-    """One dispatch on one device.
+    """One dispatch on one device."""
 
-    Attributes
-    ----------
-    device : the device to run on.
-    module, entry_point, specialization : the shader.
-    groups : workgroup counts in x, y and z.
-    bindings : arrays by (set, binding); a list for an array of descriptors.
-    push : bytes of the push constants.
-    writable : the bindings to return.
-    timeout : time limit of the dispatch in seconds.
-    local_size : workgroup size in x, y and z.
-    subgroup_size : the size to require; None leaves the choice to the device.
-    """
-
-    device: DeviceInfo
+    device: DeviceInfo  # the device to run on
+    # `module`, `entry_point`, `specialization`: the shader
     module: Module
     entry_point: str
     specialization: Mapping[int | str, Any] | None
-    groups: tuple[int, int, int]
-    bindings: Mapping[tuple[int, int], Any]
-    push: bytes
-    writable: frozenset[tuple[int, int]]
-    timeout: float
-    local_size: tuple[int, int, int]
-    subgroup_size: int | None = None
+    groups: tuple[int, int, int]  # workgroup counts in x, y and z
+    bindings: Mapping[tuple[int, int], Any]  # arrays by (set, binding); a list for an array of descriptors
+    push: bytes  # bytes of the push constants
+    writable: frozenset[tuple[int, int]]  # the bindings to return
+    timeout: float  # time limit of the dispatch in seconds
+    local_size: tuple[int, int, int]  # workgroup size in x, y and z
+    subgroup_size: int | None = None  # the size to require; None leaves the choice to the device
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The result of a job.
+    """The result of a job."""
 
-    Attributes
-    ----------
-    outputs : arrays of the writable bindings.
-    unsupported : missing features of the device; empty if none is missing.
-    failure : the error on the device; empty if there was none.
-    sizes : the subgroup sizes that a pipeline may require of the device for this shader.
-    """
-
-    outputs: Mapping[tuple[int, int], Any] = field(default_factory=dict)
-    unsupported: str = ""
-    failure: str = ""
+    outputs: Mapping[tuple[int, int], Any] = field(default_factory=dict)  # arrays of the writable bindings
+    unsupported: str = ""  # missing features of the device; empty if none is missing
+    failure: str = ""  # the error on the device; empty if there was none
+    # the subgroup sizes that a pipeline may require of the device for this shader
     sizes: tuple[int, ...] = ()
 
 
@@ -89,14 +70,11 @@ def bindings_of(inputs: Inputs) -> dict[tuple[int, int], Any]:
 def run_job(job: Job) -> Answer:
     """Run a job in a separate process and describe a crash or hang in `Answer.failure`.
 
-    Raises
-    ------
-    NoDevice
-        The process died before it opened the device.
+    Raises NoDevice: the process died before it opened the device.
     """
     seconds = job.timeout + _START_SECONDS
     try:
-        worker = WorkerProcess(JobSetup(job.device, job.timeout), start_seconds=seconds)
+        worker = WorkerProcess(JobSession(job.device, job.timeout), start_seconds=seconds)
     except WorkerDied as error:
         raise NoDevice(f"The process for {job.device.name} does not start: {error}") from None
     try:
@@ -109,19 +87,18 @@ def run_job(job: Job) -> Answer:
 
 
 @dataclass(frozen=True)
-class JobSetup:
-    """The first message to a worker that runs jobs; see `vkgroup.runner.messages.WorkerSetup`."""
+class JobSession:
+    """The first message to a worker that runs jobs, and its session; see `vkgroup.runner.messages`.
+
+    Each job opens the device itself: an unsuitable device is an answer.
+    """
 
     device: DeviceInfo
     timeout: float
 
     def open(self) -> JobSession:
-        """Return the session. Each job opens the device itself: an unsuitable device is an answer."""
-        return JobSession()
-
-
-class JobSession:
-    """Runs jobs, each on its device."""
+        """Return the session."""
+        return self
 
     def perform(self, job: Job) -> Answer:
         """Run a job; a missing feature or an error of the device becomes a sentence."""

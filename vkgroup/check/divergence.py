@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from vkgroup.check.compare import Difference
 from vkgroup.check.findings import Configuration
-from vkgroup.check.flow import Flow
-from vkgroup.check.module_usage import WHOLE, atomic_members
+from vkgroup.check.flow import WHOLE, Flow, atomic_members
 from vkgroup.check.runs import Dispatch, outputs_of
 from vkgroup.reference.interpreter import Executed, Invocation, Memory
 from vkgroup.reference.interpreter.operations.accessor import Accessor
@@ -27,18 +26,11 @@ _BRANCHES = ("OpBranchConditional", "OpSwitch")
 
 
 class Divergence(NamedTuple):
-    """The divergence of two runs.
+    """The divergence of two runs."""
 
-    Attributes
-    ----------
-    position : position of the first instruction that differs; -1 if none was identified.
-    stored : position of the store of the differing number; -1 if no store wrote it.
-    invocation : an invocation in which the runs differ.
-    """
-
-    position: int
-    stored: int
-    invocation: Invocation | None
+    position: int  # position of the first instruction that differs; -1 if none was identified
+    stored: int  # position of the store of the differing number; -1 if no store wrote it
+    invocation: Invocation | None  # an invocation in which the runs differ
 
 
 class _Writers:
@@ -71,39 +63,33 @@ def find_divergence(
     Instructions that only compute with lane and subgroup numbers differ in any case and are ignored. The runs
     diverge at the first other instruction with another value, or at the branch where the paths separate.
     """
-    last_writers = [_writer(dispatch, configuration, difference) for configuration in (first, second)]
-    writers = [entry for entry in last_writers if entry[0] is not None]
+    writers: list[tuple[Invocation, int]] = []
+    for configuration in (first, second):
+        resources = dispatch.inputs.resources()
+        memory = outputs_of(dispatch.inputs, resources)[difference.place]
+        last = _Writers(memory, difference.offset)
+        dispatch.execute(configuration, resources)
+        if last.number >= 0:
+            writers.append((dispatch.arrangement(configuration).invocation(last.number), last.position))
     if not writers:
         writers = _atomic_writers(dispatch, first, difference)
     by_nature = natural(flow)
-    keys = {(who.workgroup, who.local) for who, _ in writers if who is not None}
-    one, other = (_traces(dispatch, configuration, keys) for configuration in (first, second))
+    keys = {(who.workgroup, who.local) for who, _ in writers}
+    one, other = (
+        dispatch.execute(configuration, dispatch.inputs.resources(), watch=keys).trace
+        for configuration in (first, second)
+    )
     for who, stored in writers:
-        if who is not None:
-            key = (who.workgroup, who.local)
-            position = first_difference(one.get(key, ()), other.get(key, ()), by_nature, flow)
-            if position >= 0:
-                return Divergence(position, stored, who)
-    who, stored = writers[0] if writers else (None, -1)
-    return Divergence(-1, stored, who)
-
-
-def _writer(
-    dispatch: Dispatch, configuration: Configuration, difference: Difference
-) -> tuple[Invocation | None, int]:
-    """Return the last invocation that wrote a byte of an output, and the position of its store."""
-    resources = dispatch.inputs.resources()
-    memory = outputs_of(dispatch.inputs, resources)[difference.place]
-    writers = _Writers(memory, difference.offset)
-    dispatch.execute(configuration, resources)
-    if writers.number < 0:
-        return None, -1
-    return dispatch.arrangement(configuration).invocation(writers.number), writers.position
+        key = (who.workgroup, who.local)
+        position = first_difference(one.get(key, ()), other.get(key, ()), by_nature, flow)
+        if position >= 0:
+            return Divergence(position, stored, who)
+    return Divergence(-1, writers[0][1], writers[0][0]) if writers else Divergence(-1, -1, None)
 
 
 def _atomic_writers(
     dispatch: Dispatch, configuration: Configuration, difference: Difference
-) -> list[tuple[Invocation | None, int]]:
+) -> list[tuple[Invocation, int]]:
     """Return candidate writers of an element updated by atomics, which has no single last writer."""
     variables = {
         identifier for identifier, place in dispatch.program.bindings.items() if place == difference.place[:2]
@@ -120,13 +106,6 @@ def _atomic_writers(
         arrangement.invocation(number) for number in range(min(_MAX_INVOCATIONS, arrangement.per_workgroup))
     ]
     return [(who, positions[0]) for who in sorted(every, key=lambda who: who.local[::-1])]
-
-
-def _traces(
-    dispatch: Dispatch, configuration: Configuration, keys: set[InvocationKey]
-) -> Mapping[InvocationKey, Sequence[Executed]]:
-    outcome = dispatch.execute(configuration, dispatch.inputs.resources(), watch=keys)
-    return outcome.trace
 
 
 def natural(flow: Flow) -> frozenset[int]:

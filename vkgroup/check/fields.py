@@ -1,7 +1,9 @@
-"""Numbers of a buffer: offset, type and name of each."""
+"""Numbers of a buffer: offset, type and name of each, and generated values in place of a user's data."""
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -9,36 +11,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.spirv import (
-    ArrayType,
-    MatrixType,
-    Member,
-    PointerType,
-    ScalarType,
-    StructType,
-    Type,
-    VectorType,
-)
+from vkgroup.reference.interpreter.program.layout import LaidOutType, element_of, member_of
+from vkgroup.spirv import ArrayType, MatrixType, PointerType, ScalarType, StructType, VectorType
 
 
 @dataclass(frozen=True)
 class Field:
-    """All numbers with one name: a single number, or the elements of an array of any dimensions.
+    """All numbers with one name: a single number, or the elements of an array of any dimensions."""
 
-    Attributes
-    ----------
-    name : the name, with ``{}`` for each index: ``"young[{}].position"``.
-    dtype : type of the numbers; uint64 for a pointer.
-    offsets : bytes from the buffer's start, one dimension for each index.
-    member : index of the block member that contains the numbers.
-    is_pointer : whether the numbers are addresses of physical storage.
-    """
-
-    name: str
-    dtype: np.dtype[Any]
-    offsets: npt.NDArray[np.int64]
-    member: int
-    is_pointer: bool = False
+    name: str  # the name, with ``{}`` for each index: ``"young[{}].position"``
+    dtype: np.dtype[Any]  # type of the numbers; uint64 for a pointer
+    offsets: npt.NDArray[np.int64]  # bytes from the buffer's start, one dimension for each index
+    member: int  # index of the block member that contains the numbers
+    is_pointer: bool = False  # whether the numbers are addresses of physical storage
 
     @property
     def word(self) -> str:
@@ -60,55 +45,37 @@ def fields_of(block: StructType, nbytes: int, buffer: str = "") -> list[Field]:
 
     The elements of an HLSL buffer have no name in the source and are named `buffer`.
     """
-    fields = []
+    fields: list[Field] = []
     for number, member in enumerate(block.members):
-        start = np.asarray(member.offset or 0, np.int64)
-        kind = member.type
+        offset, kind = member_of(LaidOutType(block), number)
+        length = None
+        if isinstance(member.type, ArrayType) and member.type.length is None and member.type.stride:
+            length = max(0, (nbytes - offset) // member.type.stride)
         name = buffer if member.name == _ELEMENTS else member.name
-        if isinstance(kind, ArrayType) and kind.length is None and kind.stride:
-            length = max(0, (nbytes - int(start)) // kind.stride)
-            fields += list(_array(name, kind, length, start, member, number))
-        else:
-            fields += list(_fields(name, kind, start, member, number))
+        fields += _fields(name, kind, np.asarray(offset, np.int64), number, length)
     return fields
 
 
 def _fields(
-    name: str, kind: Type, start: npt.NDArray[np.int64], member: Member, number: int
+    name: str, laid_out: LaidOutType, start: npt.NDArray[np.int64], member: int, length: int | None = None
 ) -> Iterator[Field]:
+    """Yield the fields of a part of a buffer; `length` is the number of elements of a runtime array."""
+    kind = laid_out.type
     if isinstance(kind, ScalarType):
-        dtype = np.dtype(np.uint32) if kind.kind == "bool" else kind.dtype
-        yield Field(name, dtype, start, number)
+        yield Field(name, np.dtype(np.uint32) if kind.kind == "bool" else kind.dtype, start, member)
     elif isinstance(kind, PointerType):
-        yield Field(name, np.dtype(np.uint64), start, number, True)
-    elif isinstance(kind, VectorType):
-        itemsize = kind.component.dtype.itemsize
-        places = start[..., None] + itemsize * np.arange(kind.count)
-        yield Field(f"{name}[{{}}]", kind.component.dtype, places, number)
-    elif isinstance(kind, MatrixType):
-        yield _matrix(name, kind, start, member, number)
-    elif isinstance(kind, ArrayType) and kind.length is not None and kind.stride is not None:
-        yield from _array(name, kind, kind.length, start, member, number)
+        yield Field(name, np.dtype(np.uint64), start, member, True)
     elif isinstance(kind, StructType):
-        for inner in kind.members:
+        for number, inner in enumerate(kind.members):
             path = f"{name}.{inner.name}" if name else inner.name
-            yield from _fields(path, inner.type, start + (inner.offset or 0), inner, number)
-
-
-def _array(
-    name: str, kind: ArrayType, length: int, start: npt.NDArray[np.int64], member: Member, number: int
-) -> Iterator[Field]:
-    places = start[..., None] + (kind.stride or 0) * np.arange(length)
-    yield from _fields(f"{name}[{{}}]", kind.element, places, member, number)
-
-
-def _matrix(name: str, kind: MatrixType, start: npt.NDArray[np.int64], member: Member, number: int) -> Field:
-    """Return the field of a matrix, indexed by column and row as in GLSL for either memory layout."""
-    itemsize, stride = kind.column.component.dtype.itemsize, member.matrix_stride or 0
-    across, along = (itemsize, stride) if member.row_major else (stride, itemsize)
-    columns = start[..., None] + across * np.arange(kind.columns)
-    places = columns[..., None] + along * np.arange(kind.column.count)
-    return Field(f"{name}[{{}}][{{}}]", kind.column.component.dtype, places, number)
+            offset, part = member_of(laid_out, number)
+            yield from _fields(path, part, start + offset, member)
+    elif isinstance(kind, ArrayType | MatrixType | VectorType):
+        stride, count, element = element_of(laid_out)
+        count = length if count is None else count
+        if count is not None:
+            offsets = start[..., None] + stride * np.arange(count)
+            yield from _fields(f"{name}[{{}}]", element, offsets, member)
 
 
 def take(data: npt.NDArray[np.uint8], field: Field) -> npt.NDArray[Any]:
@@ -125,3 +92,67 @@ def put(data: npt.NDArray[np.uint8], field: Field, values: npt.NDArray[Any]) -> 
         return
     raw = np.ascontiguousarray(values.astype(field.dtype).reshape(field.offsets.shape))
     data[field.offsets[..., None] + np.arange(field.dtype.itemsize)] = raw[..., None].view(np.uint8)
+
+
+_WIDTHS = frozenset({"width", "w", "cols", "columns", "nx", "pitch", "stride"})
+_HEIGHTS = frozenset({"height", "h", "rows", "ny"})
+_DEPTHS = frozenset({"depth", "nz"})
+_GROUPS = frozenset({"groups", "blocks", "workgroups", "tiles"})
+_STARTS = frozenset(
+    {"offset", "base", "start", "first", "begin", "level", "pass", "index", "layer", "mip", "lod"}
+)
+_ROUNDS = frozenset({"iterations", "iters", "steps", "rounds"})
+_COUNTS = frozenset(
+    {
+        "n",
+        "count",
+        "size",
+        "length",
+        "len",
+        "num",
+        "number",
+        "total",
+        "elements",
+        "limit",
+        "end",
+        "max",
+        "items",
+    }
+)
+
+_MISSING = 3
+"""Difference between the number of invocations and a generated count: the last workgroup is not full."""
+
+
+class Generator:
+    """Generator of the numbers of one dispatch of `size` invocations."""
+
+    def __init__(self, seed: int, size: tuple[int, int, int], groups: tuple[int, int, int]) -> None:
+        self._random = np.random.default_rng(seed)
+        self._size, self._groups = size, groups
+
+    def array(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
+        """Return random numbers of a type."""
+        if dtype.kind == "f":
+            return (self._random.integers(1, 65, shape) / 64).astype(dtype)
+        return self._random.integers(0, 64, shape).astype(dtype)
+
+    def single(self, name: str, dtype: np.dtype[Any]) -> Any:
+        """Return the value of a single number with the identifier `name`."""
+        if dtype.kind == "f":
+            return float(self._random.integers(1, 65)) / 64
+        words = set(re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name).lower().split("_"))
+        x, y, z = self._size
+        total = math.prod(self._size)
+        for names, value in (
+            (_STARTS, 0),
+            (_ROUNDS, 4),
+            (_GROUPS, math.prod(self._groups)),
+            (_WIDTHS, x),
+            (_HEIGHTS, y),
+            (_DEPTHS, z),
+            (_COUNTS, max(1, total - _MISSING)),
+        ):
+            if words & names:
+                return min(value, int(np.iinfo(dtype).max))
+        return int(self._random.integers(1, 9))

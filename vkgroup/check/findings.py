@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
+from vkgroup.compiler import disassemble
 from vkgroup.dispatch.results import Invocation
+from vkgroup.spirv import Instruction, Module
+from vkgroup.spirv.lines import Line, LineTable
 
 
 class Kind(StrEnum):
@@ -26,19 +32,13 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A location in the shader.
+    """A location in the shader."""
 
-    Attributes
-    ----------
-    file, line : source file and line; empty and 0 if the module has no line information.
-    text : the source line; the instruction in assembly if there is no source.
-    position : the instruction's `Instruction.position`; -1 for no instruction.
-    """
-
+    # `file`, `line`: source file and line; empty and 0 if the module has no line information
     file: str
     line: int
-    text: str
-    position: int
+    text: str  # the source line; the instruction in assembly if there is no source
+    position: int  # the instruction's `Instruction.position`; -1 for no instruction
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,22 +51,13 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """The parameters of one run of the shader.
+    """The parameters of one run of the shader."""
 
-    Attributes
-    ----------
-    subgroup_size : lanes of a subgroup.
-    shuffled : whether invocations were assigned to lanes at random.
-    device : name of a real device and its driver; empty for the reference device.
-    choice : value of ``--device`` that selects this device.
-    required : whether the pipeline required this subgroup size.
-    """
-
-    subgroup_size: int
-    shuffled: bool = False
-    device: str = ""
-    choice: str = ""
-    required: bool = False
+    subgroup_size: int  # lanes of a subgroup
+    shuffled: bool = False  # whether invocations were assigned to lanes at random
+    device: str = ""  # name of a real device and its driver; empty for the reference device
+    choice: str = ""  # value of ``--device`` that selects this device
+    required: bool = False  # whether the pipeline required this subgroup size
 
     def __str__(self) -> str:
         if self.device:
@@ -74,8 +65,30 @@ class Configuration:
         return f"size {self.subgroup_size}" + ", lanes shuffled" * self.shuffled
 
 
+class _Configured:
+    """A result of several runs."""
+
+    __slots__ = ()
+    configurations: tuple[Configuration, ...]
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The subgroup sizes of the reference device."""
+        return tuple(sorted({where.subgroup_size for where in self.configurations if not where.device}))
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """The names of the real devices."""
+        return tuple(dict.fromkeys(where.device for where in self.configurations if where.device))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields, sizes and devices as JSON data."""
+        fields = dataclasses.asdict(self)  # type: ignore[call-overload]
+        return {**fields, "sizes": list(self.sizes), "devices": list(self.devices)}
+
+
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(_Configured):
     """One error in the shader, or one dependence on the device or the subgroup size.
 
     Attributes
@@ -102,16 +115,6 @@ class Finding:
     command: str = ""
     proved: bool = False
 
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """The subgroup sizes of the reference device at which the error occurred."""
-        return tuple(sorted({where.subgroup_size for where in self.configurations if not where.device}))
-
-    @property
-    def devices(self) -> tuple[str, ...]:
-        """The real devices on which the error occurred."""
-        return tuple(dict.fromkeys(where.device for where in self.configurations if where.device))
-
     def repeated_by(self, command: str) -> Finding:
         """Return the finding with the command that repeats it: `command`, with its sizes and devices."""
         sizes = {*self.sizes, *(where.subgroup_size for where, _ in self.values)}
@@ -122,40 +125,19 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Coverage:
-    """Coverage of a check: completed runs, omitted runs, and compared numbers.
+class Coverage(_Configured):
+    """Coverage of a check: completed runs, omitted runs, and compared numbers."""
 
-    Attributes
-    ----------
-    configurations : every completed run.
-    not_covered : requested runs that did not take place, each with the reason.
-    compared : count of compared output elements.
-    undefined : count of elements that were not compared because they are undefined.
-    ordered : count of elements that were not compared because they depend on the order of atomics.
-    rounded : count of elements that are equal within rounding.
-    groups, local_size : workgroup counts, and workgroup size.
-    inputs : descriptions of the bound inputs.
-    """
-
-    configurations: tuple[Configuration, ...]
-    not_covered: tuple[tuple[str, str], ...]
-    compared: int
-    undefined: int
-    ordered: int
-    rounded: int
+    configurations: tuple[Configuration, ...]  # every completed run
+    not_covered: tuple[tuple[str, str], ...]  # requested runs that did not take place, each with the reason
+    compared: int  # count of compared output elements
+    undefined: int  # count of elements that were not compared because they are undefined
+    ordered: int  # count of elements that were not compared because they depend on the order of atomics
+    rounded: int  # count of elements that are equal within rounding
+    # `groups`, `local_size`: workgroup counts, and workgroup size
     groups: tuple[int, int, int]
     local_size: tuple[int, int, int]
-    inputs: tuple[str, ...]
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """Subgroup sizes of the reference device."""
-        return tuple(sorted({run.subgroup_size for run in self.configurations if not run.device}))
-
-    @property
-    def devices(self) -> tuple[str, ...]:
-        """Names of real devices."""
-        return tuple(dict.fromkeys(run.device for run in self.configurations if run.device))
+    inputs: tuple[str, ...]  # descriptions of the bound inputs
 
 
 @dataclass(frozen=True)
@@ -182,17 +164,58 @@ class Report:
         """Return the report as JSON data: objects, lists, strings and numbers."""
         return {
             "shader": self.shader,
-            "findings": [
-                {**_plain(finding), "sizes": list(finding.sizes), "devices": list(finding.devices)}
-                for finding in self.findings
-            ],
-            "covered": {
-                **_plain(self.covered),
-                "sizes": list(self.covered.sizes),
-                "devices": list(self.covered.devices),
-            },
+            "findings": [finding.to_json() for finding in self.findings],
+            "covered": self.covered.to_json(),
         }
 
 
-def _plain(record: Any) -> dict[str, Any]:
-    return dataclasses.asdict(record)
+def join(numbers: Iterable[object]) -> str:
+    """Return items as a list in words: ``"1, 4 and 8"``."""
+    words = [str(number) for number in numbers]
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+_INSTRUCTION = re.compile(r"^ *(?:%\S+ = )?Op[A-Z]")
+
+
+class SourceLocations:
+    """Source locations by instruction position; `name` is the file if the module does not name its source."""
+
+    def __init__(self, module: Module, name: str) -> None:
+        self._module, self._name = module, name
+        self.lines = LineTable(module)
+
+    @cached_property
+    def by_position(self) -> dict[int, Instruction]:
+        """Every instruction by its position."""
+        return {entry.position: entry for entry in self._module.instructions}
+
+    @cached_property
+    def _assembly(self) -> dict[int, str]:
+        """The assembly of every instruction by position; of a multi-line string, the first line only."""
+        lines = [line.strip() for line in disassemble(self._module).split("\n") if _INSTRUCTION.match(line)]
+        return dict(zip(self.by_position, lines, strict=False))
+
+    def __getitem__(self, position: int) -> Place:
+        """Return the location of an instruction; for a variable, of its declaration."""
+        entry = self.by_position.get(position)
+        if entry is None:
+            return Place(self._name, 0, "", -1)
+        if entry.name == "OpVariable":
+            return self._of(self.lines.declaration(entry.result_id), position)
+        return self._of(self.lines[position], position)
+
+    def _of(self, line: Line, position: int) -> Place:
+        if not line.number:
+            return Place(self._name, 0, self._assembly.get(position, ""), position)
+        text = self.lines.text(line) or _line_of(line.file, line.number)
+        return Place(line.file or self._name, line.number, text, position)
+
+
+def _line_of(file: str, number: int) -> str:
+    """Return a line of a file whose text is not in the module, such as an include; empty if unreadable."""
+    try:
+        lines = Path(file).read_text(errors="replace").split("\n")
+    except OSError:
+        return ""
+    return lines[number - 1] if number <= len(lines) else ""

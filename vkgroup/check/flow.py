@@ -1,16 +1,16 @@
-"""Flow-insensitive data flow: values derived from lane ids, invocation ids, ballots, shuffle distances.
+"""Flow-insensitive data flow: values derived from lane ids, ballots, shuffle distances; uses of resources.
 
 Control flow is ignored: a value that a variable holds anywhere is assumed to be possible everywhere.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
 from vkgroup.reference.interpreter.program.operands import sort_operands
-from vkgroup.spirv import Instruction, Module, ScalarType, grammar
+from vkgroup.spirv import ImageType, Instruction, Module, SampledImageType, ScalarType, grammar
 from vkgroup.spirv.declarations import Declarations
 
 _LANES = {
@@ -25,63 +25,32 @@ _INVOCATIONS = {
     "GlobalInvocationId": "gl_GlobalInvocationID",
 }
 _CHAINS = ("OpAccessChain", "OpInBoundsAccessChain")
-_DISTANCES = {
-    "OpGroupNonUniformShuffleXor": 2,
-    "OpGroupNonUniformShuffleUp": 2,
-    "OpGroupNonUniformShuffleDown": 2,
-    "OpGroupNonUniformRotateKHR": 2,
-}
+DELTAS = (
+    *("OpGroupNonUniformShuffleXor", "OpGroupNonUniformShuffleUp", "OpGroupNonUniformShuffleDown"),
+    "OpGroupNonUniformRotateKHR",
+)
+"""Instructions that exchange values over the distance that is their third operand."""
 _FORWARD = frozenset(
     {
-        "OpIAdd",
-        "OpISub",
-        "OpIMul",
-        "OpUDiv",
-        "OpSDiv",
-        "OpUMod",
-        "OpSMod",
-        "OpSRem",
-        "OpShiftRightLogical",
-        "OpShiftRightArithmetic",
-        "OpShiftLeftLogical",
-        "OpBitwiseAnd",
-        "OpBitwiseOr",
-        "OpBitwiseXor",
-        "OpUConvert",
-        "OpSConvert",
-        "OpBitcast",
-        "OpCopyObject",
-        "OpCompositeExtract",
+        *("OpIAdd", "OpISub", "OpIMul", "OpUDiv", "OpSDiv", "OpUMod", "OpSMod", "OpSRem"),
+        *("OpShiftRightLogical", "OpShiftRightArithmetic", "OpShiftLeftLogical"),
+        *("OpBitwiseAnd", "OpBitwiseOr", "OpBitwiseXor"),
+        *("OpUConvert", "OpSConvert", "OpBitcast", "OpCopyObject", "OpCompositeExtract"),
     }
 )
+"""Instructions whose result is derived from their operands."""
 _BALLOTS = ("OpGroupNonUniformBallot", "OpSubgroupBallotKHR", "OpGroupNonUniformPartitionNV")
 
 
 class Origin(NamedTuple):
-    """The built-in variable from which a value is derived.
+    """The built-in variable from which a value is derived."""
 
-    Attributes
-    ----------
-    name : the variable's name in GLSL.
-    is_local : whether it numbers invocations of the workgroup instead of lanes.
-    """
-
-    name: str
-    is_local: bool
+    name: str  # the variable's name in GLSL
+    is_local: bool  # whether it numbers invocations of the workgroup instead of lanes
 
 
 class Flow:
-    """The data flow of one module.
-
-    Parameters
-    ----------
-    module : the module.
-
-    Attributes
-    ----------
-    body : the instructions of all functions.
-    constants : values of the integer constants by id.
-    """
+    """Data flow of one module; `body` has the instructions, `constants` the integers by id."""
 
     def __init__(self, module: Module) -> None:
         self._declared = Declarations(module)
@@ -97,36 +66,17 @@ class Flow:
             and constant.type.kind in ("int", "uint")
             and isinstance(value := constant.evaluate(), int)
         }
-        self._parameters = self._find_parameters()
+        self._parameters: dict[int, list[int]] = {}
+        for entry in self.body:
+            if entry.name == "OpFunction":
+                function = self._parameters[entry.result_id] = []
+            elif entry.name == "OpFunctionParameter":
+                function.append(entry.result_id)
 
     def bits(self, type_id: int) -> int | None:
         """Return the width of an integer type in bits; None for other types."""
         kind = self._declared.types.get(type_id)
         return kind.bits if isinstance(kind, ScalarType) and kind.kind in ("int", "uint") else None
-
-    def _find_parameters(self) -> dict[int, list[int]]:
-        """Return the parameter ids of each function by the function's id."""
-        parameters: dict[int, list[int]] = {}
-        current = 0
-        for entry in self.body:
-            if entry.name == "OpFunction":
-                current = entry.result_id
-                parameters[current] = []
-            elif entry.name == "OpFunctionParameter":
-                parameters[current].append(entry.result_id)
-        return parameters
-
-    def _sources(self) -> dict[int, Origin]:
-        names = grammar().enumeration("BuiltIn")
-        origins = {}
-        for variable in self._declared.variables:
-            number = self._declared.decoration(variable.id, "BuiltIn")
-            name = names.get(number, "") if number is not None else ""
-            if name in _LANES:
-                origins[variable.id] = Origin(_LANES[name], False)
-            elif name in _INVOCATIONS:
-                origins[variable.id] = Origin(_INVOCATIONS[name], True)
-        return origins
 
     @cached_property
     def origins(self) -> dict[int, Origin]:
@@ -140,7 +90,15 @@ class Flow:
 
     def _follow(self, keeps: Callable[[Instruction], bool]) -> dict[int, Origin]:
         """Return the origins reached from built-in variables through instructions that `keeps` accepts."""
-        origins = self._sources()
+        names = grammar().enumeration("BuiltIn")
+        origins = {}
+        for variable in self._declared.variables:
+            number = self._declared.decoration(variable.id, "BuiltIn")
+            name = names.get(number, "") if number is not None else ""
+            if name in _LANES:
+                origins[variable.id] = Origin(_LANES[name], False)
+            elif name in _INVOCATIONS:
+                origins[variable.id] = Origin(_INVOCATIONS[name], True)
         instructions = [entry for entry in self.body if keeps(entry)]
         size = -1
         while len(origins) != size:
@@ -177,12 +135,8 @@ class Flow:
     @cached_property
     def distances(self) -> frozenset[int]:
         """The variables that hold the distance of a shuffle."""
-        variables = set()
-        for entry in self.body:
-            operand = _DISTANCES.get(entry.name)
-            if operand is not None and entry.operands[operand] in self.loaded_from:
-                variables.add(self.loaded_from[entry.operands[operand]])
-        return frozenset(variables)
+        deltas = {entry.operands[2] for entry in self.body if entry.name in DELTAS}
+        return frozenset(self.loaded_from[delta] for delta in deltas if delta in self.loaded_from)
 
     @cached_property
     def first_words(self) -> frozenset[int]:
@@ -198,7 +152,10 @@ class Flow:
             stored = [user for user in users if user.name == "OpStore"]
             if stored:
                 users = [*(u for u in users if u not in stored), *self._word_loads(stored)]
-            if users and all(_takes_first(user, ballot) or user.name == _FIRST for user in users):
+            if users and all(
+                user.name == _FIRST or (user.name == "OpCompositeExtract" and user.operands == (ballot, 0))
+                for user in users
+            ):
                 positions |= {user.position for user in users}
         return frozenset(positions)
 
@@ -218,5 +175,104 @@ class Flow:
 _FIRST = "first word"
 
 
-def _takes_first(entry: Instruction, ballot: int) -> bool:
-    return entry.name == "OpCompositeExtract" and entry.operands == (ballot, 0)
+WHOLE = -1
+"""Member index for a variable that is used as a whole: an image or a block."""
+
+_POINTER_CHAINS = ("OpAccessChain", "OpInBoundsAccessChain", "OpPtrAccessChain", "OpImageTexelPointer")
+
+
+def atomic_members(module: Module) -> dict[tuple[int, int], int]:
+    """Return the position of the first atomic instruction on each member, by variable id and member.
+
+    Pointers are followed through access chains but not through calls: compilers of GLSL and HLSL only pass
+    copies to functions.
+    """
+    positions: dict[tuple[int, int], int] = {}
+    for target, entry in _atomics(module):
+        positions.setdefault(target, entry.position)
+    return positions
+
+
+def uses_atomic_results(module: Module, variables: frozenset[int]) -> bool:
+    """Whether a shader uses the result of an atomic on the variables, for example to number workgroups."""
+    results = {entry.result_id for (variable, _), entry in _atomics(module) if variable in variables} - {0}
+    return any(
+        results & set(sort_operands(entry).values) for entry in module.instructions if entry.name != "OpName"
+    )
+
+
+def _atomics(module: Module) -> Iterator[tuple[tuple[int, int], Instruction]]:
+    """Yield the atomic instructions, each with its variable and member."""
+    declared = Declarations(module)
+    roots: dict[int, tuple[int, int]] = {variable.id: (variable.id, WHOLE) for variable in declared.variables}
+    for entry in module.instructions:
+        words = entry.operands
+        if entry.name in _POINTER_CHAINS and words[0] in roots:
+            variable, member = roots[words[0]]
+            if member == WHOLE and entry.name != "OpImageTexelPointer" and len(words) > 1:
+                index = declared.constants.get(words[1])
+                member = int(index.evaluate()) if index is not None else WHOLE
+            roots[entry.result_id] = (variable, member)
+        elif entry.name == "OpCopyObject" and words[0] in roots:
+            roots[entry.result_id] = roots[words[0]]
+        elif entry.name.startswith("OpAtomic") and words and words[0] in roots:
+            yield roots[words[0]], entry
+
+
+def reads_of(module: Module, variables: frozenset[int]) -> list[int]:
+    """Return the positions of the instructions that read the resources of the variables.
+
+    Pointers and images are followed as in `atomic_members`.
+    """
+    pointers = set(variables)
+    images: set[int] = set()
+    pointees = {variable.id: variable.type for variable in Declarations(module).variables}
+    positions = []
+    for entry in module.instructions:
+        words = entry.operands
+        if (
+            entry.name in (*_POINTER_CHAINS, "OpCopyObject", "OpImage", "OpSampledImage")
+            and words[0] in pointers | images
+        ):
+            (pointers if words[0] in pointers else images).add(entry.result_id)
+        elif entry.name == "OpLoad" and words[0] in pointers:
+            if isinstance(pointees.get(words[0]), ImageType | SampledImageType):
+                images.add(entry.result_id)
+            else:
+                positions.append(entry.position)
+        elif entry.name.startswith("OpImage") and words and words[0] in images:
+            if entry.result_id and not entry.name.startswith("OpImageQuery"):
+                positions.append(entry.position)
+        elif entry.name.startswith("OpAtomic") and entry.result_id and words[0] in pointers:
+            positions.append(entry.position)
+    return positions
+
+
+_BY_GROUP = ("WorkgroupId", "GlobalInvocationId", "NumWorkgroups")
+
+
+def used_axes(module: Module) -> tuple[bool, bool, bool]:
+    """Return the dimensions (x, y, z) in which a shader uses its workgroup id."""
+    declared = Declarations(module)
+    names = grammar().enumeration("BuiltIn")
+    variables = {
+        variable.id
+        for variable in declared.variables
+        if names.get(declared.decoration(variable.id, "BuiltIn") or -1) in _BY_GROUP
+    }
+    loads: set[int] = set()
+    axes: set[int] = set()
+    for entry in module.instructions:
+        words = entry.operands
+        if entry.name in ("OpAccessChain", "OpInBoundsAccessChain") and words[0] in variables:
+            index = declared.constants.get(words[1])
+            axes |= {0, 1, 2} if index is None else {int(index.evaluate())}
+        elif entry.name == "OpLoad" and words[0] in variables:
+            loads.add(entry.result_id)
+        elif entry.name == "OpCompositeExtract" and words[0] in loads:
+            axes.add(words[1])
+        elif entry.name == "OpVectorShuffle" and loads & set(words[:2]):
+            axes |= set(words[2:])
+        elif loads and loads & set(sort_operands(entry).values):
+            axes |= {0, 1, 2}
+    return 0 in axes, 1 in axes, 2 in axes

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.check.fields import Field, fields_of, put, take
-from vkgroup.check.module_usage import WHOLE, atomic_members
-from vkgroup.check.numbers import Generator
+from vkgroup.check.fields import Field, Generator, fields_of, put, take
+from vkgroup.check.flow import WHOLE, atomic_members
 from vkgroup.dispatch.blocks import check_array, pack_push, suggestion
 from vkgroup.dispatch.buffer import checked_array
 from vkgroup.errors import InvalidDispatch, InvalidInput, Unsupported
@@ -32,26 +31,16 @@ GIVEN, UNDEFINED = "given", "undefined contents"
 
 @dataclass(frozen=True)
 class Input:
-    """The input of one binding.
+    """The input of one binding."""
 
-    Attributes
-    ----------
-    binding : the binding from reflection.
-    arrays : one array for each descriptor: bytes of a buffer or texels of an image; none for a sampler.
-    defined : whether the contents are defined before the run.
-    origin : description of the origin of the contents.
-    each : elements for each invocation in a generated runtime array.
-    format : texel format of an image.
-    fields : the numbers of a buffer.
-    """
-
-    binding: Binding
+    binding: Binding  # the binding from reflection
+    # one array for each descriptor: bytes of a buffer or texels of an image; none for a sampler
     arrays: tuple[npt.NDArray[Any], ...]
-    defined: bool
-    origin: str
-    format: Format | None = None
-    fields: tuple[Field, ...] = ()
-    each: int = 1
+    defined: bool  # whether the contents are defined before the run
+    origin: str  # description of the origin of the contents
+    format: Format | None = None  # texel format of an image
+    fields: tuple[Field, ...] = ()  # the numbers of a buffer
+    each: int = 1  # elements for each invocation in a generated runtime array
 
     @property
     def place(self) -> tuple[int, int]:
@@ -97,22 +86,20 @@ class Input:
 
 @dataclass(frozen=True)
 class Inputs:
-    """All inputs of a dispatch.
+    """All inputs of a dispatch."""
 
-    Attributes
-    ----------
-    bindings : inputs in the order of the bindings.
-    push : bytes of the push constants.
-    origins : descriptions of all inputs, one line each.
-    """
-
-    bindings: tuple[Input, ...]
-    push: bytes
-    origins: tuple[str, ...]
+    bindings: tuple[Input, ...]  # inputs in the order of the bindings
+    push: bytes  # bytes of the push constants
+    origins: tuple[str, ...]  # descriptions of all inputs, one line each
 
     def resources(self) -> dict[tuple[int, int], list[Any]]:
         """Return new resources for the reference device by (set, binding)."""
         return {entry.place: entry.resources() for entry in self.bindings}
+
+    @property
+    def are_made_up(self) -> bool:
+        """Whether some contents were generated."""
+        return bool(self.push) or any(entry.generated for entry in self.bindings)
 
     def label(self, name: str, offset: int) -> str:
         """Return the name of the number at a byte offset of a buffer; empty if it has no name."""
@@ -330,22 +317,10 @@ def make_inputs(
 ) -> Inputs:
     """Return all inputs that a dispatch needs.
 
-    Parameters
-    ----------
-    module : the shader.
-    local_size, groups : workgroup size, and workgroup counts.
-    given : arrays by binding.
-    fresh : bindings whose contents are undefined before the run.
-    push : push constants by name; the others are generated.
-    seed : seed of all generated values.
-    each : elements for each invocation in a runtime array, by (set, binding); one if not listed.
-
-    Raises
-    ------
-    InvalidDispatch, InvalidInput
-        A given input does not fit the module.
-    Unsupported
-        The module needs an input that cannot be generated.
+    `fresh` bindings have undefined contents before the run. Bindings and push constants that are not given
+    are generated; a runtime array has `each` elements for each invocation, one if it is not listed. Raises
+    InvalidDispatch or InvalidInput if a given input does not fit the module, and Unsupported if an input
+    cannot be generated.
     """
     size = (local_size[0] * groups[0], local_size[1] * groups[1], local_size[2] * groups[2])
     builder = _InputBuilder(module, size, groups, seed, each or {})

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from vkgroup.check.findings import Configuration
+from vkgroup.check.flow import reads_of
 from vkgroup.check.inputs import Inputs, memory_of
-from vkgroup.check.module_usage import reads_of
+from vkgroup.errors import DispatchTimeout
 from vkgroup.reference.interpreter import Cause, Event, Outcome, execute
 from vkgroup.reference.interpreter.execution.arrangement import Arrangement, shuffled
 from vkgroup.reference.interpreter.execution.program import Program
 from vkgroup.reference.interpreter.operations.memory import Memory
 from vkgroup.reference.interpreter.values.causes import BEFORE_HARD
+from vkgroup.spirv import ArrayType, StructType
 
 Place = tuple[int, int, int]
 """Set, binding and array index of a descriptor."""
@@ -26,20 +30,13 @@ _DISTURBING = ("hang", "barrier", "race", "bounds")
 
 @dataclass
 class Run:
-    """The result of one run.
+    """The result of one run."""
 
-    Attributes
-    ----------
-    configuration : parameters of the run.
-    outputs : bytes of every writable buffer and image.
-    causes : for each byte of each output, 0 if it is defined, else the cause as in `Memory.causes`.
-    events : errors during the run.
-    """
-
-    configuration: Configuration
-    outputs: dict[Place, npt.NDArray[np.uint8]]
+    configuration: Configuration  # parameters of the run
+    outputs: dict[Place, npt.NDArray[np.uint8]]  # bytes of every writable buffer and image
+    # for each byte of each output, 0 if it is defined, else the cause as in `Memory.causes`
     causes: dict[Place, npt.NDArray[np.uint16]] = field(default_factory=dict)
-    events: tuple[Event, ...] = ()
+    events: tuple[Event, ...] = ()  # errors during the run
 
     @property
     def disturbed(self) -> bool:
@@ -49,32 +46,19 @@ class Run:
 
 @dataclass(frozen=True)
 class Dispatch:
-    """A dispatch without its configuration.
+    """A dispatch without its configuration."""
 
-    Attributes
-    ----------
-    program : the shader, ready to execute.
-    groups : workgroup counts.
-    inputs : bound resources and push constants.
-    seed : seed of the shuffled assignments.
-    step_limit : limit of loop iterations; a longer loop is reported as a hang.
-    timeout : time limit of a run in seconds.
-    """
-
-    program: Program
-    groups: tuple[int, int, int]
-    inputs: Inputs
-    seed: int
-    step_limit: int
-    timeout: float
+    program: Program  # the shader, ready to execute
+    groups: tuple[int, int, int]  # workgroup counts
+    inputs: Inputs  # bound resources and push constants
+    seed: int  # seed of the shuffled assignments
+    step_limit: int  # limit of loop iterations; a longer loop is reported as a hang
+    timeout: float  # time limit of a run in seconds
 
     def run(self, configuration: Configuration, *, races: bool = True, program: Program | None = None) -> Run:
         """Run once on the reference device.
 
-        Raises
-        ------
-        DispatchTimeout
-            The run took longer than `timeout`.
+        Raises DispatchTimeout: the run took longer than `timeout`.
         """
         resources = self.inputs.resources()
         events = list(self.execute(configuration, resources, races=races, program=program).events)
@@ -82,10 +66,16 @@ class Dispatch:
         for memory in outputs.values():
             if BEFORE_HARD in memory.stored_causes:
                 events.append(self._unwritten(configuration, memory))
+        causes = {
+            place: np.zeros(memory.nbytes, np.uint16)
+            if memory.causes is None
+            else np.repeat(memory.causes, memory.granule)[: memory.nbytes]
+            for place, memory in outputs.items()
+        }
         return Run(
             configuration,
             {place: memory.data for place, memory in outputs.items()},
-            {place: causes_of(memory) for place, memory in outputs.items()},
+            causes,
             tuple(events),
         )
 
@@ -159,8 +149,47 @@ def outputs_of(inputs: Inputs, resources: dict[tuple[int, int], list[Any]]) -> d
     return outputs
 
 
-def causes_of(memory: Memory) -> npt.NDArray[np.uint16]:
-    """Return the cause of each byte of a memory."""
-    if memory.causes is None:
-        return np.zeros(memory.nbytes, np.uint16)
-    return np.repeat(memory.causes, memory.granule)[: memory.nbytes]
+Each = Mapping[tuple[int, int], int]
+
+_MAX_MULTIPLE = 64
+_MAX_ROUNDS = 3
+_SUBGROUP_SIZE = 32
+
+
+def fitted(dispatch: Dispatch, make: Callable[..., Inputs]) -> Dispatch:
+    """Return the dispatch with runtime arrays of the lengths that the shader accesses.
+
+    `make` returns the inputs; its argument `each` holds elements for each invocation by (set, binding).
+    """
+    each: dict[tuple[int, int], int] = {}
+    for _ in range(_MAX_ROUNDS):
+        needed = _needed(dispatch)
+        if not any(number > each.get(place, 1) for place, number in needed.items()):
+            break
+        each.update(needed)
+        dispatch = replace(dispatch, inputs=make(each=each))
+    return dispatch
+
+
+def _needed(dispatch: Dispatch) -> dict[tuple[int, int], int]:
+    """Return the elements for each invocation that are needed by arrays too short by a multiple."""
+    resources = dispatch.inputs.resources()
+    try:
+        dispatch.execute(Configuration(_SUBGROUP_SIZE), resources, races=False)
+    except DispatchTimeout:
+        return {}
+    total = math.prod(dispatch.program.local_size) * math.prod(dispatch.groups)
+    multiples = {}
+    for entry in dispatch.inputs.bindings:
+        block = entry.binding.type
+        if not entry.generated or not isinstance(block, StructType) or block.runtime_array is None:
+            continue
+        kind, start = block.runtime_array.type, block.runtime_array.offset or 0
+        memories = [memory_of(resource) for resource in resources[entry.place]]
+        reached = max(memory.reached if memory is not None else 0 for memory in memories)
+        if not isinstance(kind, ArrayType) or not kind.stride or not reached:
+            continue
+        multiple = round(((reached - 1 - start) // kind.stride + 1) / total)
+        if entry.each < multiple <= _MAX_MULTIPLE:
+            multiples[entry.place] = multiple
+    return multiples

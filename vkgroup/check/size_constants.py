@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from vkgroup.check.flow import Flow
+from vkgroup.check.flow import DELTAS, Flow
 from vkgroup.spirv import Instruction
 
 _SMALLEST, _LARGEST = 8, 128
@@ -20,22 +20,8 @@ _SMALLEST_COMPARED = 16
 """Smallest size for comparisons, in which small constants are common."""
 
 COMPARISONS = (
-    "OpIEqual",
-    "OpINotEqual",
-    "OpULessThan",
-    "OpULessThanEqual",
-    "OpUGreaterThan",
-    "OpUGreaterThanEqual",
-    "OpSLessThan",
-    "OpSLessThanEqual",
-    "OpSGreaterThan",
-    "OpSGreaterThanEqual",
-)
-_DELTAS = (
-    "OpGroupNonUniformShuffleXor",
-    "OpGroupNonUniformShuffleUp",
-    "OpGroupNonUniformShuffleDown",
-    "OpGroupNonUniformRotateKHR",
+    *("OpIEqual", "OpINotEqual", "OpULessThan", "OpULessThanEqual", "OpUGreaterThan", "OpUGreaterThanEqual"),
+    *("OpSLessThan", "OpSLessThanEqual", "OpSGreaterThan", "OpSGreaterThanEqual"),
 )
 _CLUSTERED_REDUCE = 3
 _DIVISIONS = ("OpUDiv", "OpUMod", "OpSDiv", "OpSMod", "OpSRem")
@@ -59,41 +45,24 @@ class Follow(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """A use of a constant that may stand for a subgroup size.
+    """A use of a constant that may stand for a subgroup size."""
 
-    Attributes
-    ----------
-    word : index in `Module.words` of the constant's id.
-    follow : relation of the constant to the subgroup size.
-    """
-
-    word: int
-    follow: Follow
+    word: int  # index in `Module.words` of the constant's id
+    follow: Follow  # relation of the constant to the subgroup size
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A constant that may stand for a subgroup size.
+    """A constant that may stand for a subgroup size."""
 
-    Attributes
-    ----------
-    position : position of the instruction that uses it.
-    size : the subgroup size that it stands for.
-    relation : ``"="`` if only that size fits, ``">="`` or ``"<="`` if larger or smaller sizes fit too.
-    message : description of the use.
-    layout : whether the use also assumes an assignment of invocations to lanes.
-    use : the use in the module; None if no other constant could follow the size.
-    origin : the built-in variable that it is used with; empty if there is none.
-    strong : whether the code shows the size beyond doubt, so that runs only have to show an effect.
-    """
-
-    position: int
-    size: int
-    relation: str
-    message: str
-    layout: bool = False
-    use: Use | None = None
-    origin: str = ""
+    position: int  # position of the instruction that uses it
+    size: int  # the subgroup size that it stands for
+    relation: str  # ``"="`` if only that size fits, ``">="`` or ``"<="`` if larger or smaller sizes fit too
+    message: str  # description of the use
+    layout: bool = False  # whether the use also assumes an assignment of invocations to lanes
+    use: Use | None = None  # the use in the module; None if no other constant could follow the size
+    origin: str = ""  # the built-in variable that it is used with; empty if there is none
+    # whether the code shows the size beyond doubt, so that runs only have to show an effect
     strong: bool = False
 
     def fits(self, size: int) -> bool:
@@ -114,7 +83,7 @@ def find_candidates(flow: Flow) -> list[Candidate]:
     candidates = [
         entry for entry in candidates if not entry.message.startswith(_FAR) or entry.size == farthest
     ]
-    deltas = {flow.constants.get(entry.operands[2], 0) for entry in flow.body if entry.name in _DELTAS}
+    deltas = {flow.constants.get(entry.operands[2], 0) for entry in flow.body if entry.name in DELTAS}
     whole = all(1 << k in deltas for k in range(farthest.bit_length() - 1))
     return [replace(entry, strong=whole) if entry.message.startswith(_FAR) else entry for entry in candidates]
 
@@ -138,7 +107,7 @@ def _distance(entry: Instruction, operand: int, size: int, words: str, follow: F
 
 def _delta(entry: Instruction, flow: Flow) -> Candidate | None:
     """Return the candidate of a shuffle by a constant, which needs twice as many lanes."""
-    if entry.name not in _DELTAS:
+    if entry.name not in DELTAS:
         return None
     number = flow.constants.get(entry.operands[2])
     if number is None or not _is_size(2 * number):

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from rich.text import Text
 
-from vkgroup.check.findings import Configuration, Coverage, Finding, Kind, Place, Report
-from vkgroup.check.phrases import join
+from vkgroup.check.findings import Configuration, Coverage, Finding, Kind, Place, Report, join
 from vkgroup.reference.interpreter import Invocation
 
 _COLOURS = {

@@ -10,6 +10,7 @@ import vkgroup
 from vkgroup.check import checking
 from vkgroup.check.findings import Report
 from vkgroup.check.text import lines_of
+from vkgroup.choices import CHECK_STEP_LIMIT
 from vkgroup.cli import output, pairs, shaders
 from vkgroup.cli.console import Console
 from vkgroup.compiler import COMPILERS, Target
@@ -112,6 +113,6 @@ def _command(arguments: argparse.Namespace) -> str:
         words += ["--groups", ",".join(map(str, arguments.groups))]
     if arguments.seed:
         words += ["--seed", str(arguments.seed)]
-    if arguments.step_limit != checking.STEP_LIMIT:
+    if arguments.step_limit != CHECK_STEP_LIMIT:
         words += ["--step-limit", str(arguments.step_limit)]
     return shlex.join(words)

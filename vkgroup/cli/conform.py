@@ -86,7 +86,7 @@ def _judge_all(expecting: Expecting, targets: Sequence[Target], console: Console
             target_expecting = replace(expecting, arguments=options, root=root)
             runs.append(_DeviceRun(target, target_expecting, stack.enter_context(recording)))
             jobs = "1 worker" if target.scheduler.jobs == 1 else f"{target.scheduler.jobs} workers"
-            text = f"Judging {target.name} on {number_of(expecting.cases)} with {jobs}, results in"
+            text = f"Testing {target.name} on {number_of(expecting.cases)} with {jobs}, results in"
             console.print(Text(f"{text} {options.out}"), soft_wrap=True)
         with progress_view() as progress:
             ended = _together(runs, progress)
@@ -196,7 +196,7 @@ def execute(arguments: argparse.Namespace) -> int:
         return execute_devices(expecting, console)
     device = select_device(arguments.device)
     out = arguments.out or default_folder(device.name)
-    console.print(Text(f"Judging {device.name} on {number_of(cases)}, results in {out}"), soft_wrap=True)
+    console.print(Text(f"Testing {device.name} on {number_of(cases)}, results in {out}"), soft_wrap=True)
     with keeping(lambda: kept(out)), Recording(arguments.db, out, resume=arguments.resume) as recording:
         with progress_view() as progress:
             run = judge(expecting, device, cases, out, progress, arguments.time_limit, recording)

@@ -138,7 +138,7 @@ def judge(
         for result in results:
             counts[result.status] += 1
         bad = sum(counts[status] for status in AGAINST_THE_DEVICE)
-        progress.update(task, advance=len(results), verdicts=f"{bad} against the device")
+        progress.update(task, advance=len(results), verdicts=f"{bad} failed")
 
     return run(
         device,

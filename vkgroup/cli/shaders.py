@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vkgroup.compiler import Target, compile_file, link
-from vkgroup.compiler.source import read
+from vkgroup.compiler.request import read
 from vkgroup.errors import InvalidInput
 from vkgroup.spirv import Module
 

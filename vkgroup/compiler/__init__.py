@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from vkgroup.choices import COMPILERS, DIALECTS
-from vkgroup.compiler.front import CompileOptions, compile_file, compile_source
+from vkgroup.compiler.front import CompileOptions, compile_file, compile_source, link
 from vkgroup.compiler.gl.interface import GlInterface, interface_of
 from vkgroup.compiler.optimizer import optimize
-from vkgroup.compiler.program import link
-from vkgroup.compiler.target import Target
+from vkgroup.compiler.request import Target
 from vkgroup.compiler.tools import assemble, disassemble, validate
 
 __all__ = [

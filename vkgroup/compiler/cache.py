@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import os
 import tempfile
 from pathlib import Path
@@ -81,20 +80,9 @@ def _path(key: str) -> Path:
     return cache_folder() / key[:2] / key[2:]
 
 
-class _Listed(msgspec.Struct):
-    """The dependencies of an entry."""
-
-    present: dict[str, str]
-    absent: set[str]
-
-
 def _pack(module: Module, dependencies: Dependencies) -> bytes:
     """Return an entry: checksum, length of the dependencies, dependencies, module."""
-    listed = {
-        "present": {path: known.hex() for path, known in dependencies.present.items()},
-        "absent": sorted(dependencies.absent),
-    }
-    head = json.dumps(listed).encode() if dependencies.present else b""
+    head = msgspec.json.encode(dependencies) if dependencies.present else b""
     body = len(head).to_bytes(8, "little") + head + module.to_bytes()
     return _MAGIC + hashlib.blake2b(body, digest_size=_DIGEST_SIZE).digest() + body
 
@@ -107,11 +95,8 @@ def _unpack(data: bytes) -> tuple[bytes, Dependencies]:
     if data[:start] != _MAGIC + checksum:
         raise ValueError("damaged entry")
     length = int.from_bytes(body[:8], "little")
-    dependencies = Dependencies()
-    if length:
-        listed = msgspec.json.decode(body[8 : 8 + length], type=_Listed)
-        dependencies.present = {path: bytes.fromhex(known) for path, known in listed.present.items()}
-        dependencies.absent = listed.absent
+    head = body[8 : 8 + length]
+    dependencies = msgspec.json.decode(head, type=Dependencies) if length else Dependencies()
     return body[8 + length :], dependencies
 
 

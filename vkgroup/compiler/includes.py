@@ -8,9 +8,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from vkgroup.compiler.source import decode
+from vkgroup.compiler.request import decode
 from vkgroup.errors import CompileError
 
 #: Maximum depth of inclusion; a deeper one is reported as a cycle without an include guard.
@@ -37,18 +37,13 @@ class Dependencies:
         """Return whether all files are unchanged."""
         if any(os.path.isfile(path) for path in self.absent):
             return False
-        for path, known in self.present.items():
-            try:
-                data = Path(path).read_bytes()
-            except OSError:
-                return False
-            if digest(data) != known:
-                return False
-        return True
+        try:
+            return all(digest(Path(path).read_bytes()) == known for path, known in self.present.items())
+        except OSError:
+            return False
 
 
-@dataclass(frozen=True)
-class Included:
+class Included(NamedTuple):
     """An included file: its name in diagnostics, and its text."""
 
     name: str
@@ -73,24 +68,18 @@ class Includer:
         self.dependencies = Dependencies()
 
     def include(self, name: str, includer: str, depth: int, local: bool) -> Included:
-        """Return the file of an ``#include``.
+        """Return the file of an ``#include``; `local` is true for a name in quotes.
 
-        Parameters
-        ----------
-        name : as written in the source.
-        includer : name of the including file as in `Included`; empty for the main source.
-        depth : 1 for an include of the main source.
-        local : whether the name is in quotes.
-
-        Raises
-        ------
-        IncludeError
-            The file is missing, unreadable, not text, or part of a cycle.
+        `includer` is the name of the including file as in `Included`; for the main source it is empty and
+        `depth` is 1. Raises IncludeError if the file is missing, unreadable, not text, or part of a cycle.
         """
         path = self._find(name, includer, local)
         del self._stack[depth - 1 :]
         if depth > MAXIMUM_DEPTH:
-            raise IncludeError(self._too_deep(path))
+            if path not in self._stack:
+                raise IncludeError(f"includes nested deeper than {MAXIMUM_DEPTH}")
+            last = len(self._stack) - 1 - self._stack[::-1].index(path)
+            raise IncludeError("include cycle: " + " → ".join([*self._stack[last:], path]))
         self._stack.append(path)
         try:
             data = Path(path).read_bytes()
@@ -119,26 +108,15 @@ class Includer:
         looked = ", ".join(folder or "." for folder in folders) or "no folder: give include paths"
         raise IncludeError(f"no such file (searched: {looked})")
 
-    def _too_deep(self, path: str) -> str:
-        if path in self._stack:
-            last = len(self._stack) - 1 - self._stack[::-1].index(path)
-            return "include cycle: " + " → ".join([*self._stack[last:], path])
-        return f"includes nested deeper than {MAXIMUM_DEPTH}"
-
 
 @dataclass
 class Inclusion:
-    """State that a compilation shares with its include callbacks.
+    """State that a compilation shares with its include callbacks."""
 
-    Attributes
-    ----------
-    includer : resolves the includes.
-    references : references to C memory that the compiler reads while it runs.
-    crash : exception raised in a callback; it must not unwind through C, so it is raised later.
-    """
-
-    includer: Includer
+    includer: Includer  # resolves the includes
+    # references to C memory that the compiler reads while it runs
     references: list[Any] = field(default_factory=list)
+    # exception raised in a callback; it must not unwind through C, so it is raised later
     crash: BaseException | None = None
     _refused: tuple[str, str, int] | None = None
     _reason: bytes = b""
@@ -164,8 +142,7 @@ class Inclusion:
 _DIRECTIVE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)', re.MULTILINE)
 
 
-@dataclass(frozen=True)
-class Cycle:
+class Cycle(NamedTuple):
     """Files that include each other in a cycle, and the location of the ``#include`` that closes it."""
 
     file: str

@@ -13,11 +13,10 @@ import pickle
 import subprocess
 import threading
 from contextlib import suppress
-from typing import Any
 
 from vkgroup import processes
 from vkgroup.compiler.includes import Dependencies
-from vkgroup.compiler.source import Request, failure
+from vkgroup.compiler.request import Request, failure
 from vkgroup.errors import CompilerUnavailable, VkgroupError
 from vkgroup.spirv import Module
 
@@ -49,10 +48,16 @@ class _Server:
             timer.daemon = True
             timer.start()
             try:
-                answer = _exchange(process, (os.getcwd(), request))
+                assert process.stdin is not None
+                assert process.stdout is not None
+                pickle.dump((os.getcwd(), request), process.stdin)
+                process.stdin.flush()
+                answer = pickle.load(process.stdout)
             except (OSError, EOFError, pickle.UnpicklingError):
                 code = self._end()
-                how = f"took longer than {SECONDS:g} s" if late.is_set() else f"crashed ({_ending(code)})"
+                how = f"crashed ({f'signal {-code}' if code < 0 else f'exit code {code}'})"
+                if late.is_set():
+                    how = f"took longer than {SECONDS:g} s"
                 raise failure(request.name, 0, f"glslang {how} on this source") from None
             except BaseException:
                 # Interrupted: end the process, because its answer would be taken for the next request's.
@@ -93,12 +98,8 @@ atexit.register(_server.close)
 def compile_isolated(request: Request) -> tuple[Module, Dependencies]:
     """Run `vkgroup.compiler.glslang.compile_glslang` in the worker process.
 
-    Raises
-    ------
-    CompileError
-        As for `compile_glslang`, and if glslang crashes or exceeds `SECONDS`.
-    CompilerUnavailable
-        glslang is not installed, or the process cannot be started.
+    Raises CompileError: as for `compile_glslang`, and if glslang crashes or exceeds `SECONDS`. Raises
+    CompilerUnavailable: glslang is not installed, or the process cannot be started.
     """
     return _server.ask(request)
 
@@ -115,15 +116,3 @@ def _start() -> subprocess.Popen[bytes]:
         )
     except OSError as error:
         raise CompilerUnavailable(f"the compiler process cannot be started: {error.strerror}") from error
-
-
-def _exchange(process: subprocess.Popen[bytes], question: object) -> Any:
-    assert process.stdin is not None
-    assert process.stdout is not None
-    pickle.dump(question, process.stdin)
-    process.stdin.flush()
-    return pickle.load(process.stdout)
-
-
-def _ending(code: int) -> str:
-    return f"signal {-code}" if code < 0 else f"exit code {code}"

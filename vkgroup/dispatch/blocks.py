@@ -17,11 +17,11 @@ from vkgroup.spirv import (
     PointerType,
     PushConstants,
     ScalarType,
-    SpecializationConstant,
     StructType,
     Type,
     VectorType,
 )
+from vkgroup.spirv.constants import SpecializationConstant
 
 _ADDRESS = np.dtype(np.uint64)
 

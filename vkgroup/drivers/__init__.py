@@ -7,8 +7,17 @@
 from __future__ import annotations
 
 from vkgroup.drivers.apt import Progress
-from vkgroup.drivers.cache import Driver, drivers_folder, installed
-from vkgroup.drivers.carry import COMPANIONS, LOADER, keep_library, kept_library, kept_loader, pack, unpack
+from vkgroup.drivers.build import pack, unpack
+from vkgroup.drivers.cache import (
+    COMPANIONS,
+    LOADER,
+    Driver,
+    drivers_folder,
+    installed,
+    keep_library,
+    kept_library,
+    kept_loader,
+)
 from vkgroup.drivers.catalogue import FAMILIES, parse_name
 from vkgroup.drivers.fetch import DriverStatus, fetch, fetch_package, list_drivers, path
 from vkgroup.files import cache_folder

@@ -41,17 +41,12 @@ _KEYRINGS = ("debian-archive-keyring.gpg", "debian-archive-keyring.pgp")
 
 @dataclass(frozen=True)
 class Package:
-    """One version of a package in the sources.
+    """One version of a package in the sources."""
 
-    Attributes
-    ----------
-    name, version : name and version in the distribution.
-    suite : suite that contains it, such as ``bookworm-backports``.
-    """
-
+    # `name`, `version`: name and version in the distribution
     name: str
     version: str
-    suite: str
+    suite: str  # suite that contains it, such as ``bookworm-backports``
 
     @property
     def upstream(self) -> str:
@@ -89,19 +84,11 @@ def _debian_sources(keyring: Path) -> str:
 
 
 class Apt:
-    """``apt-get`` with lists, cache and configuration in `folder`.
+    """``apt-get`` with lists, cache and configuration in `folder`, which is not deleted between calls.
 
-    Only one process may use it at a time: the caller must hold a lock on `folder`.
-
-    Parameters
-    ----------
-    folder : folder of the package lists; not deleted between calls.
-    sources : lines of apt's list of sources; None means those of the system, on Debian with backports.
-
-    Raises
-    ------
-    DriverFetchError
-        The host has no ``apt-get`` or no ``dpkg-deb``.
+    Only one process may use it at a time: the caller must hold a lock on `folder`. `sources` has lines of
+    apt's list of sources; None means those of the system, on Debian with backports. Raises DriverFetchError
+    if the host has no ``apt-get`` or no ``dpkg-deb``.
     """
 
     def __init__(self, folder: Path, sources: str | None = None) -> None:
@@ -168,9 +155,7 @@ class Apt:
     def with_dependencies(self, packages: Sequence[Package], *, skip_installed: bool) -> list[Package]:
         """Return `packages` and their dependencies, without the C library.
 
-        Parameters
-        ----------
-        skip_installed : omit dependencies that are installed on the host in any version.
+        With `skip_installed`, dependencies that are installed on the host in any version are omitted.
         """
         # With an empty database of installed packages, apt lists all dependencies and does not upgrade
         # packages of the host.

@@ -1,26 +1,31 @@
-"""Creation of a driver's folder from packages of the distribution."""
+"""Creation of a driver's folder from packages of the distribution or from an archive; packing of archives."""
 
 from __future__ import annotations
 
-import json
+import lzma
 import os
 import shutil
 import subprocess
 import sys
+import tarfile
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
+
+from vkgroup.archives import extract_files
 from vkgroup.drivers import cache, elf
 from vkgroup.drivers.apt import INSTALL_INSTEAD, Apt, Package, Progress, distribution
-from vkgroup.drivers.cache import Driver
-from vkgroup.drivers.catalogue import RUNTIMES, Family, Runtime
+from vkgroup.drivers.cache import LOADER, Driver
+from vkgroup.drivers.catalogue import RUNTIMES, Family, Runtime, parse_name
 from vkgroup.errors import DriverFetchError
 
 # Loads the libraries named on the command line one by one, in a separate process, because loading a foreign
 # library may have side effects or crash.
 _TRIAL = "import ctypes, os, sys\nfor name in sys.argv[1:]: ctypes.CDLL(name, os.RTLD_NOW)\n"
 
-_LOADER = "libvulkan.so.1"
+_ICD = "icd.json"
+_SUFFIX = ".tar.xz"
 _LAYER = "layers/libVkLayer_khronos_validation.so"
 
 # Chromium's package has the layer without a manifest. The manifest must list the layer's extensions, because
@@ -69,28 +74,33 @@ def build(
         (finished / "layers").mkdir(parents=True)
         packages = [package] if donor else list({p.name: p for p in [package, *provided]}.values())
         apt.unpack(packages, root, progress)
-        library = _copy(_single(root, family.library), finished)
+        library = _single(root, family.library).name
+        shutil.copyfile(_single(root, family.library), finished / library)
         _put_runtime(root, runtime, donor, finished)
         _write_manifests(_single(root, family.icd), library, finished)
         preload = _bring_dependencies(apt, package, finished / library, work, progress, self_contained)
-        entries = {
-            "family": family.name,
-            "version": package.upstream,
-            "package": f"{package.name} {package.version}",
-            "distribution": distribution(),
-            "runtime": provided_names,
-            "icd": "icd.json",
-            "loader": _LOADER,
-            "layers": "layers",
-            "preload": preload,
-        }
-        cache.write_metadata(finished, entries)
+        metadata = cache.Metadata(
+            family=family.name,
+            version=package.upstream,
+            package=f"{package.name} {package.version}",
+            distribution=distribution(),
+            runtime=provided_names,
+            icd=_ICD,
+            loader=LOADER,
+            layers="layers",
+            preload=preload,
+        )
+        cache.write_metadata(finished, metadata)
         cache.put_in_place(finished, folder / name)
-    driver = cache.load(folder / name)
+    return _written(folder / name)
+
+
+def _written(folder: Path) -> Driver:
+    """Return the driver in a folder that was just written."""
+    driver = cache.load(folder)
     if driver is None:
         raise DriverFetchError(
-            f"{folder / name} was damaged while it was written. Check whether the disk is full, then fetch "
-            "it again."
+            f"{folder} was damaged while it was written. Check whether the disk is full, then try again."
         )
     return driver
 
@@ -106,10 +116,7 @@ def prune_preload(driver: Driver) -> tuple[Path, ...]:
     The host's libraries are preferred, because other code in the process may use them too. If the driver does
     not load with them (they may be too old), all bundled libraries are used.
 
-    Raises
-    ------
-    DriverFetchError
-        The driver cannot be loaded on this host.
+    Raises DriverFetchError: the driver cannot be loaded on this host.
     """
     library = _library(driver)
     problem = _trial([library])
@@ -125,9 +132,20 @@ def prune_preload(driver: Driver) -> tuple[Path, ...]:
     )
 
 
+class _Icd(msgspec.Struct):
+    """The part of an ICD manifest that describes the driver."""
+
+    library_path: str
+
+
+class _Manifest(msgspec.Struct):
+    """An ICD manifest (Vulkan loader, "Driver Manifest File Format")."""
+
+    ICD: _Icd
+
+
 def _library(driver: Driver) -> Path:
-    manifest = json.loads(driver.icd.read_text(encoding="utf-8"))
-    return driver.folder / str(manifest["ICD"]["library_path"])
+    return driver.folder / msgspec.json.decode(driver.icd.read_bytes(), type=_Manifest).ICD.library_path
 
 
 def _trial(libraries: Sequence[Path]) -> str | None:
@@ -144,14 +162,8 @@ def _single(root: Path, pattern: str) -> Path:
     return files[0]
 
 
-def _copy(file: Path, folder: Path) -> str:
-    """Copy `file` (or the target of a link) into `folder`; return its name."""
-    shutil.copyfile(file, folder / file.name)
-    return file.name
-
-
 def _put_runtime(root: Path, runtime: Runtime, donor: Driver | None, finished: Path) -> None:
-    for part, pattern in ((_LOADER, runtime.loader), (_LAYER, runtime.layer)):
+    for part, pattern in ((LOADER, runtime.loader), (_LAYER, runtime.layer)):
         if donor is None:
             shutil.copyfile(_single(root, pattern), finished / part)
             continue
@@ -166,29 +178,23 @@ def _write_manifests(icd: Path, library: str, finished: Path) -> None:
 
     Both name their library by a path relative to the manifest ("./…"), so the folder can be moved.
     """
-    manifest = json.loads(icd.read_text(encoding="utf-8"))
+    manifest = msgspec.json.decode(icd.read_bytes())
     manifest["ICD"]["library_path"] = f"./{library}"
-    (finished / "icd.json").write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
-    layer = json.dumps(_LAYER_MANIFEST, indent=1) + "\n"
-    (finished / "layers" / "VkLayer_khronos_validation.json").write_text(layer, encoding="utf-8")
+    (finished / _ICD).write_bytes(msgspec.json.encode(manifest) + b"\n")
+    layer = msgspec.json.encode(_LAYER_MANIFEST) + b"\n"
+    (finished / "layers" / "VkLayer_khronos_validation.json").write_bytes(layer)
 
 
 def _bring_dependencies(
-    apt: Apt,
-    package: Package,
-    library: Path,
-    work: Path,
-    progress: Progress | None,
-    self_contained: bool,
-) -> list[str]:
+    apt: Apt, package: Package, library: Path, work: Path, progress: Progress | None, self_contained: bool
+) -> tuple[str, ...]:
     """Add the libraries that `library` needs on this host; return their load order.
 
     Tries no libraries, then packages that are not installed on this host, then all packages, because an
     installed one may be too old. A minimal host needs 50 MB of libraries; most hosts need none.
     """
-    problem = None if self_contained else _trial([library])
-    if problem is None and not self_contained:
-        return []
+    if not self_contained and _trial([library]) is None:
+        return ()
     for skip_installed in (False,) if self_contained else (True, False):
         packages = apt.with_dependencies([package], skip_installed=skip_installed)
         root = work / f"dependencies-{skip_installed}"
@@ -204,7 +210,7 @@ def _bring_dependencies(
     )
 
 
-def _keep(order: Sequence[Path], folder: Path) -> list[str]:
+def _keep(order: Sequence[Path], folder: Path) -> tuple[str, ...]:
     """Copy libraries into the driver's folder under their sonames; return relative paths in order."""
     (folder / "lib").mkdir()
     names = []
@@ -213,4 +219,51 @@ def _keep(order: Sequence[Path], folder: Path) -> list[str]:
         name = f"lib/{dynamic.soname if dynamic and dynamic.soname else path.name}"
         shutil.copyfile(path, folder / name)
         names.append(name)
-    return names
+    return tuple(names)
+
+
+def pack(driver: Driver, folder: Path) -> Path:
+    """Pack a driver into ``NAME.tar.xz`` in `folder`; return the path of that file."""
+    archive = folder / f"{driver.name}{_SUFFIX}"
+    with tarfile.open(archive, "w:xz", preset=9) as tar:
+        tar.add(driver.folder, arcname=driver.name)
+    return archive
+
+
+def unpack(name: str, folder: Path) -> Driver:
+    """Unpack a driver that `pack` wrote into `folder` into the user's cache, without network.
+
+    A family name means the newest version in `folder`. Raises DriverFetchError if `folder` has no such
+    driver, or the file is damaged or made for another architecture.
+    """
+    family, version = parse_name(name)
+    archives = [p for p in folder.glob(f"{family.name}-*{_SUFFIX}") if version in (None, _version(p))]
+    if not archives:
+        raise DriverFetchError(
+            f"{folder} has no driver `{name}`. Create a bundle on a host with network: "
+            f"`make bundle DRIVERS={name}`."
+        )
+    archive = max(archives, key=lambda path: cache.version_key(_version(path)))
+    with cache.locked() as drivers, cache.unfinished(drivers) as work:
+        finished = work / archive.name.removesuffix(_SUFFIX)
+        try:
+            extract_files(archive, work)
+        except (OSError, EOFError, tarfile.TarError, lzma.LZMAError) as error:
+            raise DriverFetchError(
+                f"{archive} cannot be unpacked: {error}. Make the bundle again."
+            ) from error
+        driver = cache.load(finished)
+        if driver is None:
+            raise DriverFetchError(f"{archive} is damaged. Make the bundle again.")
+        preload = prune_preload(driver)
+        metadata = cache.read_metadata(finished)
+        metadata.preload = tuple(path.relative_to(finished).as_posix() for path in preload)
+        for path in set(driver.preload) - set(preload):
+            path.unlink()
+        cache.write_metadata(finished, metadata)
+        cache.put_in_place(finished, drivers / driver.name)
+        return _written(drivers / driver.name)
+
+
+def _version(archive: Path) -> str:
+    return archive.name.removesuffix(_SUFFIX).partition("-")[2]

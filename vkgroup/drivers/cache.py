@@ -8,7 +8,6 @@ into a bundle unchanged.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 import shutil
@@ -17,7 +16,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -32,36 +30,23 @@ _TEMPORARY = "unfinished-"
 
 @dataclass(frozen=True)
 class Driver:
-    """One software driver in the user's cache.
+    """One software driver in the user's cache."""
 
-    Attributes
-    ----------
-    name : family and version, such as ``lavapipe-25.0.7``.
-    family : ``swiftshader`` or ``lavapipe``.
-    version : the upstream version.
-    package : the distribution's package and its full version.
-    folder : folder with all files of this driver.
-    icd : the ICD manifest, for ``VK_DRIVER_FILES``.
-    loader : its Vulkan loader (``libvulkan.so.1``).
-    layers : folder with the manifest of the Khronos validation layer, for ``VK_LAYER_PATH``; None if the
-        distribution has no such layer.
-    runtime : the packages of its loader and validation layer.
-    preload : libraries that the host lacked; they must be loaded in this order before the loader opens the
-        driver. Empty on most hosts.
-    size : bytes on disk.
-    """
-
-    name: str
-    family: str
-    version: str
-    package: str
-    folder: Path
-    icd: Path
-    loader: Path
+    name: str  # family and version, such as ``lavapipe-25.0.7``
+    family: str  # ``swiftshader`` or ``lavapipe``
+    version: str  # the upstream version
+    package: str  # the distribution's package and its full version
+    folder: Path  # folder with all files of this driver
+    icd: Path  # the ICD manifest, for ``VK_DRIVER_FILES``
+    loader: Path  # its Vulkan loader (``libvulkan.so.1``)
+    # folder with the manifest of the Khronos validation layer, for ``VK_LAYER_PATH``; None if the
+    # distribution has no such layer
     layers: Path | None
-    runtime: tuple[str, ...]
+    runtime: tuple[str, ...]  # the packages of its loader and validation layer
+    # libraries that the host lacked; they must be loaded in this order before the loader opens the driver.
+    # Empty on most hosts
     preload: tuple[Path, ...]
-    size: int
+    size: int  # bytes on disk
 
 
 class _File(msgspec.Struct):
@@ -72,19 +57,20 @@ class _File(msgspec.Struct):
     sha256: str
 
 
-class _Metadata(msgspec.Struct):
+class Metadata(msgspec.Struct, kw_only=True):
     """The content of `METADATA`; paths are relative to the driver's folder."""
 
-    format: int
     family: str
     version: str
     package: str
+    distribution: str = ""
+    runtime: tuple[str, ...]
     icd: str
     loader: str
     layers: str | None
-    runtime: tuple[str, ...]
     preload: tuple[str, ...]
-    files: dict[str, _File]
+    format: int = _FORMAT
+    files: dict[str, _File] = {}
 
 
 def drivers_folder() -> Path:
@@ -92,18 +78,19 @@ def drivers_folder() -> Path:
     return cache_folder() / "drivers"
 
 
-def write_metadata(folder: Path, entries: dict[str, Any]) -> None:
-    """Write a driver's metadata file: `entries`, and size and SHA-256 of every file in the folder."""
+def write_metadata(folder: Path, metadata: Metadata) -> None:
+    """Write a driver's metadata file, with size and SHA-256 of every file in the folder."""
     files = {}
     for path in sorted(p for p in folder.rglob("*") if p.is_file() and p.name != METADATA):
         status = path.stat()
-        files[path.relative_to(folder).as_posix()] = {
-            "size": status.st_size,
-            "modified": status.st_mtime_ns,
-            "sha256": _sha256(path),
-        }
-    metadata = {**entries, "format": _FORMAT, "files": files}
-    (folder / METADATA).write_text(json.dumps(metadata, indent=1) + "\n", encoding="utf-8")
+        files[path.relative_to(folder).as_posix()] = _File(status.st_size, status.st_mtime_ns, _sha256(path))
+    encoded = msgspec.json.encode(msgspec.structs.replace(metadata, files=files))
+    (folder / METADATA).write_bytes(msgspec.json.format(encoded, indent=1) + b"\n")
+
+
+def read_metadata(folder: Path) -> Metadata:
+    """Return the metadata in a driver's folder; raise OSError or ValueError if it has none."""
+    return msgspec.json.decode((folder / METADATA).read_bytes(), type=Metadata)
 
 
 def load(folder: Path) -> Driver | None:
@@ -113,7 +100,7 @@ def load(folder: Path) -> Driver | None:
     are therefore read only if the folder was changed.
     """
     try:
-        metadata = msgspec.json.decode((folder / METADATA).read_bytes(), type=_Metadata)
+        metadata = read_metadata(folder)
         if metadata.format != _FORMAT:
             return None
         if not all(_is_intact(folder / name, entry) for name, entry in metadata.files.items()):
@@ -201,3 +188,29 @@ def _is_intact(path: Path, entry: _File) -> bool:
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+LOADER = "libvulkan.so.1"
+
+COMPANIONS = ("libGLdispatch.so.0", "libEGL.so.1")
+"""Libraries of libglvnd, in load order, that NVIDIA's Vulkan driver opens on a host without a display.
+Without them vkCreateInstance returns VK_ERROR_INCOMPATIBLE_DRIVER."""
+
+
+def keep_library(library: Path) -> Path:
+    """Copy a loader or companion library into the user's cache, for hosts that have only a GPU driver."""
+    with locked() as drivers, unfinished(drivers) as work:
+        shutil.copyfile(library, work / library.name)
+        (work / library.name).replace(drivers / library.name)
+    return drivers / library.name
+
+
+def kept_library(name: str) -> Path | None:
+    """Return the library that `keep_library` copied into the user's cache; None if there is none."""
+    library = drivers_folder() / name
+    return library if library.is_file() else None
+
+
+def kept_loader() -> Path | None:
+    """Return the separate Vulkan loader in the user's cache; None if there is none."""
+    return kept_library(LOADER)

@@ -10,38 +10,22 @@ from vkgroup.errors import InvalidInput
 
 @dataclass(frozen=True)
 class Family:
-    """A software driver and the package that contains it.
+    """A software driver and the package that contains it."""
 
-    Attributes
-    ----------
-    name : name of the driver for users.
-    package : the distribution's package.
-    library : the driver's library in the package, as a glob.
-    icd : its ICD manifest in the package, as a glob.
-    absent : advice if the distribution does not have the package.
-    """
-
-    name: str
-    package: str
-    library: str
-    icd: str
-    absent: str
+    name: str  # name of the driver for users
+    package: str  # the distribution's package
+    library: str  # the driver's library in the package, as a glob
+    icd: str  # its ICD manifest in the package, as a glob
+    absent: str  # advice if the distribution does not have the package
 
 
 @dataclass(frozen=True)
 class Runtime:
-    """Packages with a Vulkan loader and the Khronos validation layer.
+    """Packages with a Vulkan loader and the Khronos validation layer."""
 
-    Attributes
-    ----------
-    packages : the required packages.
-    loader : the loader in them, as a glob.
-    layer : the validation layer's library in them, as a glob.
-    """
-
-    packages: tuple[str, ...]
-    loader: str
-    layer: str
+    packages: tuple[str, ...]  # the required packages
+    loader: str  # the loader in them, as a glob
+    layer: str  # the validation layer's library in them, as a glob
 
 
 FAMILIES = {
@@ -84,10 +68,7 @@ RUNTIMES = (
 def parse_name(name: str) -> tuple[Family, str | None]:
     """Split ``lavapipe-25.0.7`` into its family and version; the version is None for the newest.
 
-    Raises
-    ------
-    InvalidInput
-        The family is unknown.
+    Raises InvalidInput: the family is unknown.
     """
     match = re.fullmatch(r"([a-z]+)(?:-(\d[\w.]*))?", name)
     family = FAMILIES.get(match.group(1)) if match else None

@@ -16,16 +16,10 @@ _DT_NEEDED, _DT_STRTAB, _DT_SONAME = 1, 5, 14
 
 @dataclass(frozen=True)
 class Dynamic:
-    """The dynamic section of one shared library.
+    """The dynamic section of one shared library."""
 
-    Attributes
-    ----------
-    soname : the name other libraries ask for; empty where the library has none.
-    needed : the sonames this library asks for, in its own order.
-    """
-
-    soname: str
-    needed: tuple[str, ...]
+    soname: str  # the name other libraries ask for; empty where the library has none
+    needed: tuple[str, ...]  # the sonames this library asks for, in its own order
 
 
 def read_dynamic(library: Path) -> Dynamic | None:

@@ -17,40 +17,27 @@ from vkgroup.files import cache_folder
 
 @dataclass(frozen=True)
 class DriverStatus:
-    """One entry of `list_drivers`: a driver that is in the cache or can be fetched.
+    """One entry of `list_drivers`: a driver that is in the cache or can be fetched."""
 
-    Attributes
-    ----------
-    name, family, version : as in `Driver`.
-    driver : the driver in the cache; None if it is missing or damaged.
-    download_size : size of its package in bytes; None if the distribution does not have it.
-    suite : the distribution's suite with the package; empty if there is none.
-    """
-
+    # `name`, `family`, `version`: as in `Driver`
     name: str
     family: str
     version: str
-    driver: Driver | None
-    download_size: int | None
-    suite: str
+    driver: Driver | None  # the driver in the cache; None if it is missing or damaged
+    download_size: int | None  # size of its package in bytes; None if the distribution does not have it
+    suite: str  # the distribution's suite with the package; empty if there is none
 
 
 def fetch(name: str, progress: Progress | None = None, *, self_contained: bool = False) -> Driver:
-    """Fetch a software driver into the user's cache and return it; no network is used if it is already there.
+    """Fetch a software driver into the user's cache and return it; nothing is downloaded if it is there.
 
-    Parameters
-    ----------
-    name : ``swiftshader`` or ``lavapipe`` (newest version of the distribution or its backports), or with a
-        version: ``lavapipe-22.3.6``.
-    progress : called with the name of the current step and the completed fraction.
-    self_contained : include all libraries except the C library, also those that this host has; for use on
-        another host.
+    `name` is ``swiftshader`` or ``lavapipe`` (newest version of the distribution or its backports), or has a
+    version: ``lavapipe-22.3.6``. `progress` is called with the name of the current step and the completed
+    fraction. With `self_contained`, the driver includes all libraries except the C library, also those that
+    this host has, for use on another host.
 
-    Raises
-    ------
-    DriverFetchError
-        The host is not Debian or a derivative, has no network, or the distribution lacks the driver. The
-        message says what to install instead. Partial downloads are removed.
+    Raises DriverFetchError if the host is not Debian or a derivative, has no network, or the distribution
+    lacks the driver. The message says what to install instead. Partial downloads are removed.
     """
     family, version = parse_name(name)
     with cache.locked() as folder:
@@ -73,12 +60,7 @@ def fetch(name: str, progress: Progress | None = None, *, self_contained: bool =
 def path(name: str) -> Driver:
     """Return the driver `name` in the user's cache; a family name means the newest cached version.
 
-    Raises
-    ------
-    NoDevice
-        The driver is not in the cache, or it is damaged.
-    InvalidInput
-        The name is not valid.
+    Raises NoDevice if the driver is not in the cache or damaged, and InvalidInput if the name is not valid.
     """
     family, version = parse_name(name)
     driver = _find(family, version)
@@ -93,10 +75,7 @@ def path(name: str) -> Driver:
 def list_drivers(progress: Progress | None = None) -> list[DriverStatus]:
     """Return all drivers in the cache and in the distribution, newest first in each family.
 
-    Raises
-    ------
-    DriverFetchError
-        The distribution's packages cannot be queried; use `installed` in this case.
+    Raises DriverFetchError if the distribution's packages cannot be queried; use `installed` in this case.
     """
     in_cache = {driver.name: driver for driver in cache.installed()}
     statuses: list[DriverStatus] = []
@@ -118,29 +97,13 @@ def list_drivers(progress: Progress | None = None) -> list[DriverStatus]:
 
 
 def fetch_package(
-    names: Sequence[str],
-    folder: Path,
-    progress: Progress | None = None,
-    *,
-    dependencies: bool = True,
+    names: Sequence[str], folder: Path, progress: Progress | None = None, *, dependencies: bool = True
 ) -> Path:
-    """Unpack packages of the distribution into `folder`, with the same paths as under ``/``.
+    """Unpack packages of the distribution into `folder`, with the same paths as under ``/``; return `folder`.
 
-    Parameters
-    ----------
-    names : packages; the newest version of each.
-    folder : created if it does not exist; existing files stay.
-    dependencies : whether to add dependencies that are not installed on the host.
-
-    Returns
-    -------
-    Path
-        `folder`.
-
-    Raises
-    ------
-    DriverFetchError
-        The host is not Debian or a derivative, has no network, or its sources lack a package.
+    The newest version of each package is used, with dependencies that are not installed on the host unless
+    `dependencies` is false. Existing files stay. Raises DriverFetchError if the host is not Debian or a
+    derivative, has no network, or its sources lack a package.
     """
     with cache.locked():
         apt = _updated_apt(progress)

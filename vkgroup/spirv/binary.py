@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple, Self
@@ -19,22 +20,16 @@ MAXIMUM_BOUND = 1 << 24
 
 
 class Instruction(NamedTuple):
-    """One instruction.
+    """One instruction."""
 
-    Attributes
-    ----------
-    opcode, name : number and name, for example 349 and ``"OpGroupNonUniformIAdd"``.
-    result_type, result_id : 0 where the instruction has none.
-    operands : the words after result type and result id.
-    position : index of the instruction's first word in `Module.words`.
-    """
-
+    # `opcode`, `name`: number and name, for example 349 and ``"OpGroupNonUniformIAdd"``
     opcode: int
     name: str
+    # `result_type`, `result_id`: 0 where the instruction has none
     result_type: int
     result_id: int
-    operands: tuple[int, ...]
-    position: int
+    operands: tuple[int, ...]  # the words after result type and result id
+    position: int  # index of the instruction's first word in `Module.words`
 
 
 class Binary:
@@ -44,8 +39,10 @@ class Binary:
     `vkgroup.compiler.validate` checks the rest.
     """
 
+    instruction_starts: npt.NDArray[np.int64]
+    """Index in `words` of each instruction's first word, shape (instructions,)."""
+
     _data: bytes
-    _starts: npt.NDArray[np.int64]
 
     @classmethod
     def from_bytes(cls, data: bytes | bytearray | memoryview) -> Self:
@@ -58,7 +55,7 @@ class Binary:
         """
         binary = object.__new__(cls)
         binary._data = _in_little_endian(bytes(data))
-        binary._starts = _instruction_starts(np.frombuffer(binary._data, "<u4"))
+        binary.instruction_starts = _instruction_starts(np.frombuffer(binary._data, "<u4"))
         return binary
 
     @cached_property
@@ -81,11 +78,6 @@ class Binary:
         """All ids are below this number."""
         return int(self.words[3])
 
-    @property
-    def instruction_starts(self) -> npt.NDArray[np.int64]:
-        """Index in `words` of each instruction's first word, shape (instructions,)."""
-        return self._starts
-
     @cached_property
     def instructions(self) -> tuple[Instruction, ...]:
         """All instructions in order.
@@ -98,7 +90,7 @@ class Binary:
         words = self.words.tolist()
         table = grammar()
         decoded = []
-        for start, end in pairwise([*self._starts.tolist(), len(words)]):
+        for start, end in pairwise([*self.instruction_starts.tolist(), len(words)]):
             opcode = words[start] & 0xFFFF
             spec = table.instruction(opcode)
             if spec is None:
@@ -169,3 +161,34 @@ def _instruction_starts(words: npt.NDArray[np.uint32]) -> npt.NDArray[np.int64]:
             f"truncated SPIR-V module: the instruction at word {starts[-1]} runs past the end, word {end}"
         )
     return np.array(starts, dtype=np.int64)
+
+
+BEFORE_STRINGS = (
+    "OpCapability",
+    "OpExtension",
+    "OpExtInstImport",
+    "OpMemoryModel",
+    "OpEntryPoint",
+    "OpExecutionMode",
+    "OpExecutionModeId",
+)
+"""Instructions before the debug instructions (SPIR-V 2.4, "Logical Layout of a Module", 1 to 6)."""
+
+BEFORE_NAMES = (*BEFORE_STRINGS, "OpString", "OpSource", "OpSourceContinued", "OpSourceExtension")
+"""Instructions before the names of ids, which include the debug instructions of section 7a."""
+
+
+def literal(text: bytes) -> list[int]:
+    """Return a literal string: its bytes, a zero, and zeros up to a whole word (SPIR-V 2.2.1)."""
+    words: list[int] = np.frombuffer(text + bytes(4 - len(text) % 4), "<u4").tolist()
+    return words
+
+
+def literal_length(words: Sequence[int] | npt.NDArray[np.uint32]) -> int:
+    """Return the number of words of the literal string at the start of some words."""
+    return np.asarray(words, "<u4").tobytes().find(b"\0") // 4 + 1
+
+
+def text_of(words: Sequence[int]) -> str:
+    """Return the literal string at the start of some words."""
+    return np.array(words, "<u4").tobytes().partition(b"\0")[0].decode("utf-8", "replace")

@@ -22,52 +22,30 @@ _MAXIMUM_DEPTH = 100
 
 @dataclass(frozen=True, slots=True)
 class SpecializationConstant:
-    """A constant whose value may be given when a pipeline is made.
+    """A constant whose value may be given when a pipeline is made."""
 
-    Attributes
-    ----------
-    id : the specialization id (``layout(constant_id = …)``), not SPIR-V's result id.
-    name : as in the source; empty where the module has no debug names.
-    type : scalar type.
-    default : its value unless specialized.
-    """
-
-    id: int
-    name: str
-    type: ScalarType
-    default: Value
+    id: int  # the specialization id (``layout(constant_id = …)``), not SPIR-V's result id
+    name: str  # as in the source; empty where the module has no debug names
+    type: ScalarType  # scalar type
+    default: Value  # its value unless specialized
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Constant:
-    """A scalar or composite constant: one of literal, specialization constant, or operation.
+    """A scalar or composite constant: one of literal, specialization constant, or operation."""
 
-    Attributes
-    ----------
-    type : of a scalar; None for a composite.
-    value : a literal's value, or a specialization constant's default.
-    specialization : the specialization constant, where it is one.
-    operation : name of the operation, where it is one.
-    operands : of the operation, or the parts of a composite.
-    depth : of the expression.
-    is_specializable : whether specialization can change the value.
-    """
-
-    type: ScalarType | None
-    value: Value = 0
-    specialization: SpecializationConstant | None = None
-    operation: str | None = None
-    operands: tuple[Constant, ...] = ()
-    depth: int = 0
-    is_specializable: bool = False
+    type: ScalarType | None  # of a scalar; None for a composite
+    value: Value = 0  # a literal's value, or a specialization constant's default
+    specialization: SpecializationConstant | None = None  # the specialization constant, where it is one
+    operation: str | None = None  # name of the operation, where it is one
+    operands: tuple[Constant, ...] = ()  # of the operation, or the parts of a composite
+    depth: int = 0  # of the expression
+    is_specializable: bool = False  # whether specialization can change the value
 
     def evaluate(self, specialization: Mapping[int, Value] | None = None) -> Value:
         """Return the value of a scalar under values by specialization id.
 
-        Raises
-        ------
-        InvalidModule
-            The constant is a composite, or an operation that has no integer value.
+        Raises InvalidModule: the constant is a composite, or an operation that has no integer value.
         """
         return _evaluate(self, specialization or {}, {})
 
@@ -115,6 +93,8 @@ def combine(type_: ScalarType | None, operation: str | None, operands: tuple[Con
 
 def literal_value(words: list[int], type_: ScalarType) -> Value:
     """Return the number of an `OpConstant`: low word first, narrow types in the low bits."""
+    if type_.kind == "uint" and type_.bits == 32:  # most constants
+        return words[0]
     bits = sum(word << (32 * index) for index, word in enumerate(words))
     if type_.kind == "float" and type_.bits in (16, 32, 64):
         raw = (bits & ((1 << type_.bits) - 1)).to_bytes(type_.bits // 8, "little")
@@ -132,6 +112,10 @@ def wrap(value: Value, type_: ScalarType) -> Value:
     return low - (1 << type_.bits) if type_.kind == "int" and low >> (type_.bits - 1) else low
 
 
+def _bits(constant: Constant) -> int:
+    return constant.type.bits if constant.type else 32
+
+
 def _signed(value: Value, bits: int) -> int:
     return int(wrap(value, ScalarType("int", bits)))
 
@@ -146,8 +130,7 @@ def _integers(
     """Return an operation on two integers, both read as signed or as unsigned."""
 
     def apply(values: list[Value], operands: tuple[Constant, ...]) -> Value:
-        bits = [operand.type.bits if operand.type else 32 for operand in operands]
-        return compute(as_type(values[0], bits[0]), as_type(values[1], bits[1]))
+        return compute(as_type(values[0], _bits(operands[0])), as_type(values[1], _bits(operands[1])))
 
     return apply
 
@@ -158,8 +141,7 @@ def _truncated_quotient(a: int, b: int) -> int:
 
 
 def _shift(values: list[Value], operands: tuple[Constant, ...], signed: bool) -> int:
-    bits = operands[0].type.bits if operands[0].type else 32
-    base = _signed(values[0], bits) if signed else _unsigned(values[0], bits)
+    base = (_signed if signed else _unsigned)(values[0], _bits(operands[0]))
     return base >> min(_unsigned(values[1], 32), 64)
 
 
@@ -181,12 +163,8 @@ _OPERATIONS: dict[str, Callable[[list[Value], tuple[Constant, ...]], Value]] = {
     "OpBitwiseXor": _integers(lambda a, b: a ^ b),
     "OpNot": lambda values, _: ~int(values[0]),
     "OpSNegate": lambda values, _: -int(values[0]),
-    "OpUConvert": lambda values, operands: _unsigned(
-        values[0], operands[0].type.bits if operands[0].type else 32
-    ),
-    "OpSConvert": lambda values, operands: _signed(
-        values[0], operands[0].type.bits if operands[0].type else 32
-    ),
+    "OpUConvert": lambda values, operands: _unsigned(values[0], _bits(operands[0])),
+    "OpSConvert": lambda values, operands: _signed(values[0], _bits(operands[0])),
     "OpSelect": lambda values, _: values[1] if values[0] else values[2],
     "OpLogicalAnd": lambda values, _: bool(values[0]) and bool(values[1]),
     "OpLogicalOr": lambda values, _: bool(values[0]) or bool(values[1]),

@@ -1,4 +1,4 @@
-"""Declarations: types, constants and variables of a module, with their names and decorations.
+"""Declarations of a module: capabilities, entry points, names, decorations, types, constants, variables.
 
 SPIR-V's logical layout (specification 2.4) puts every declaration before the first function and before its
 use, so one pass without recursion reads them all.
@@ -7,15 +7,15 @@ use, so one pass without recursion reads them all.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
 
 from vkgroup.errors import InvalidModule
-from vkgroup.spirv.annotations import Annotations
 from vkgroup.spirv.binary import Binary
-from vkgroup.spirv.constants import Constant, SpecializationConstant, Value, combine, literal_value
+from vkgroup.spirv.constants import Constant, SpecializationConstant, combine, literal_value
 from vkgroup.spirv.grammar import grammar
 from vkgroup.spirv.layout import LayoutChecker
 from vkgroup.spirv.types import (
@@ -31,9 +31,23 @@ from vkgroup.spirv.types import (
     StructType,
     Type,
     VectorType,
+    innermost,
 )
 
 _OP_FUNCTION = 54
+
+Decorations = dict[str, tuple[int, ...]]
+
+
+@dataclass(slots=True)
+class EntryPointDeclaration:
+    """An `OpEntryPoint` with its execution modes by name."""
+
+    id: int
+    execution_model: str
+    name: str
+    interface: tuple[int, ...]
+    modes: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,19 +59,31 @@ class Variable:
     type: Type
 
 
-class Declarations(Annotations):
+class Declarations:
     """Everything that a module declares, by result id.
 
-    Raises InvalidModule where a declaration refers to an id that does not exist, or has too few words.
+    Raises InvalidModule if a declaration refers to an id that does not exist, or has too few words.
     """
 
     def __init__(self, module: Binary) -> None:
-        super().__init__(module.to_bytes())
+        self.capabilities: set[str] = set()
+        self.extensions: set[str] = set()
+        self.extended_instruction_sets: set[str] = set()
+        self.memory_model: tuple[str, str] = ("", "")
+        self.entry_points: list[EntryPointDeclaration] = []
+        self.names: dict[int, str] = {}
+        self.member_names: dict[tuple[int, int], str] = {}
+        self.decorations: dict[int, Decorations] = {}
+        self.member_decorations: dict[tuple[int, int], Decorations] = {}
+        self.sources: list[str] = []
         self.types: dict[int, Type] = {}
         self.constants: dict[int, Constant] = {}
         self.specialization_constants: list[SpecializationConstant] = []
         self.variables: list[Variable] = []
         self.layouts = LayoutChecker()
+        self._bytes = module.to_bytes()
+        self._position = 0
+        self._enumerant = grammar().enumerant
         self._read(module)
 
     def _read(self, module: Binary) -> None:
@@ -67,32 +93,22 @@ class Declarations(Annotations):
             starts = starts[: functions[0] + 1]
         bounds = starts.tolist() if functions.size else [*starts.tolist(), len(module.words)]
         words = module.words[: bounds[-1]].tolist()
-        handlers = _handlers()
-        instruction = self._grammar.instruction
+        readers = _readers()
         for start, end in pairwise(bounds):
-            opcode = words[start] & 0xFFFF
-            handler = handlers.get(opcode)
-            if handler is None:
+            known = readers.get(words[start] & 0xFFFF)
+            if known is None:
                 continue
-            spec = instruction(opcode)
-            if spec is not None and end - start < spec.minimum_words:
-                raise InvalidModule(f"{spec.name} at word {start} has {end - start} words, too few")
+            name, minimum_words, reader = known
+            if end - start < minimum_words:
+                raise InvalidModule(f"{name} at word {start} has {end - start} words, too few")
             self._position = start
-            handler(self, words[start + 1 : end])
-
-    # Looking things up -------------------------------------------------------------------------
+            reader(self, name, words[start + 1 : end])
 
     def type(self, identifier: int) -> Type:
         """Return the type with this result id."""
         kind = self.types.get(identifier)
         if kind is None:
             raise InvalidModule(f"%{identifier} is used as a type at word {self._position}, and is none")
-        return kind
-
-    def _scalar(self, identifier: int) -> ScalarType:
-        kind = self.type(identifier)
-        if not isinstance(kind, ScalarType):
-            raise InvalidModule(f"%{identifier} is used as a scalar at word {self._position}, and is none")
         return kind
 
     def constant(self, identifier: int) -> Constant:
@@ -102,71 +118,141 @@ class Declarations(Annotations):
             raise InvalidModule(f"%{identifier} is used as a constant at word {self._position}, and is none")
         return constant
 
-    # Types -------------------------------------------------------------------------------------
+    def decoration(self, identifier: int, name: str) -> int | None:
+        """Return the literal of a decoration such as ``"Binding"``; None without it."""
+        literals = self.decorations.get(identifier, {}).get(name)
+        return literals[0] if literals else None
 
-    def _void(self, words: list[int]) -> None:
-        self.types[words[0]] = OpaqueType("void")
+    def id_of(self, kind: Type) -> int:
+        """Return the result id of a structure from `types`; 0 for other types."""
+        return next((identifier for identifier, known in self.types.items() if known is kind), 0)
 
-    def _bool(self, words: list[int]) -> None:
-        self.types[words[0]] = ScalarType("bool", 1)
+    def _scalar(self, identifier: int) -> ScalarType:
+        kind = self.type(identifier)
+        if not isinstance(kind, ScalarType):
+            raise InvalidModule(f"%{identifier} is used as a scalar at word {self._position}, and is none")
+        return kind
 
-    def _int(self, words: list[int]) -> None:
-        self.types[words[0]] = ScalarType("int" if words[2] else "uint", self._width(words[1]))
+    def _string(self, words: list[int], skip: int = 0) -> tuple[str, int]:
+        """Return the literal that starts `skip` words in, and the number of words up to its end."""
+        first = 4 * (self._position + 1 + skip)
+        raw = self._bytes[first : 4 * (self._position + 1 + len(words))]
+        end = raw.find(b"\0")
+        if end < 0:
+            raise InvalidModule(f"a string without end at word {self._position}")
+        return raw[:end].decode("utf-8", "replace"), skip + end // 4 + 1
 
-    def _float(self, words: list[int]) -> None:
-        kind = "float" if len(words) < 3 else self._grammar.enumerant("FPEncoding", words[2])
-        self.types[words[0]] = ScalarType(kind, self._width(words[1]))
+    # Instructions before the types; the most frequent ones come first.
+
+    def _read_annotation(self, name: str, words: list[int]) -> None:
+        match name:
+            case "OpName":
+                self.names[words[0]] = self._string(words, 1)[0]
+            case "OpMemberName":
+                self.member_names[words[0], words[1]] = self._string(words, 2)[0]
+            case "OpDecorate" | "OpDecorateId":
+                decoration = self._enumerant("Decoration", words[1])
+                self.decorations.setdefault(words[0], {})[decoration] = tuple(words[2:])
+            case "OpMemberDecorate":
+                decoration = self._enumerant("Decoration", words[2])
+                self.member_decorations.setdefault((words[0], words[1]), {})[decoration] = tuple(words[3:])
+            case "OpCapability":
+                self.capabilities.add(self._enumerant("Capability", words[0]))
+            case "OpExtension":
+                self.extensions.add(self._string(words)[0])
+            case "OpExtInstImport":
+                self.extended_instruction_sets.add(self._string(words, 1)[0])
+            case "OpMemoryModel":
+                addressing = self._enumerant("AddressingModel", words[0])
+                self.memory_model = addressing, self._enumerant("MemoryModel", words[1])
+            case "OpEntryPoint":
+                entry, end = self._string(words, 2)
+                model = self._enumerant("ExecutionModel", words[0])
+                self.entry_points.append(EntryPointDeclaration(words[1], model, entry, tuple(words[end:])))
+            case "OpExecutionMode" | "OpExecutionModeId":
+                for entry_point in self.entry_points:
+                    if entry_point.id == words[0]:
+                        entry_point.modes[self._enumerant("ExecutionMode", words[1])] = tuple(words[2:])
+            case "OpSource":
+                self.sources.append(self._string(words, 3)[0] if len(words) > 3 else "")
+            case "OpSourceContinued" if self.sources:
+                self.sources[-1] += self._string(words)[0]
+            case "OpGroupDecorate":
+                for target in words[1:]:
+                    self.decorations.setdefault(target, {}).update(self.decorations.get(words[0], {}))
+            case "OpGroupMemberDecorate":
+                for target, member in zip(words[1::2], words[2::2], strict=False):
+                    group = self.decorations.get(words[0], {})
+                    self.member_decorations.setdefault((target, member), {}).update(group)
+
+    def _read_type(self, name: str, words: list[int]) -> None:
+        self.types[words[0]] = self._type_of(name, words)
+
+    def _type_of(self, name: str, words: list[int]) -> Type:
+        match name:
+            case "OpTypePointer":
+                return PointerType(self._enumerant("StorageClass", words[1]), self.types.get(words[2]))
+            case "OpTypeForwardPointer":
+                return PointerType(self._enumerant("StorageClass", words[1]), None)
+            case "OpTypeStruct":
+                return self._structure(words)
+            case "OpTypeArray":
+                return self._array(words)
+            case "OpTypeRuntimeArray":
+                return ArrayType(self.type(words[1]), None, self.decoration(words[0], "ArrayStride"))
+            case "OpTypeVector":
+                return VectorType(self._scalar(words[1]), words[2])
+            case "OpTypeBool":
+                return ScalarType("bool", 1)
+            case "OpTypeInt":
+                return ScalarType("int" if words[2] else "uint", self._width(words[1]))
+            case "OpTypeFloat":
+                kind = "float" if len(words) < 3 else self._enumerant("FPEncoding", words[2])
+                return ScalarType(kind, self._width(words[1]))
+            case "OpTypeMatrix":
+                column = self.type(words[1])
+                if not isinstance(column, VectorType):
+                    raise InvalidModule(f"the column of a matrix at word {self._position} is no vector")
+                return MatrixType(column, words[2])
+            case "OpTypeCooperativeMatrixKHR":
+                scope, rows, columns, use = (int(self.constant(word).evaluate()) for word in words[2:6])
+                return CooperativeMatrixType(self._scalar(words[1]), scope, rows, columns, use)
+            case "OpTypeImage":
+                return self._image(words)
+            case "OpTypeSampledImage":
+                image = self.type(words[1])
+                if not isinstance(image, ImageType):
+                    raise InvalidModule(f"OpTypeSampledImage at word {self._position} is not of an image")
+                return SampledImageType(image)
+        name = name.removeprefix("OpType")
+        return OpaqueType(_OPAQUE_NAMES.get(name, name))
 
     def _width(self, bits: int) -> int:
         if bits not in (8, 16, 32, 64):
             raise InvalidModule(f"a number of {bits} bits at word {self._position}; 8, 16, 32 and 64 exist")
         return bits
 
-    def _vector(self, words: list[int]) -> None:
-        self.types[words[0]] = VectorType(self._scalar(words[1]), words[2])
-
-    def _matrix(self, words: list[int]) -> None:
-        column = self.type(words[1])
-        if not isinstance(column, VectorType):
-            raise InvalidModule(f"the column of a matrix at word {self._position} is no vector")
-        self.types[words[0]] = MatrixType(column, words[2])
-
-    def _cooperative_matrix(self, words: list[int]) -> None:
-        scope, rows, columns, use = (int(self.constant(word).evaluate()) for word in words[2:6])
-        self.types[words[0]] = CooperativeMatrixType(self._scalar(words[1]), scope, rows, columns, use)
-
-    def _array(self, words: list[int]) -> None:
+    def _array(self, words: list[int]) -> ArrayType:
         length = self.constant(words[2])
         count = length.evaluate()
         if not isinstance(count, int) or count < 0:
             raise InvalidModule(f"the length of an array at word {self._position} is {count}")
-        self.types[words[0]] = ArrayType(
-            self.type(words[1]),
-            count,
-            self.decoration(words[0], "ArrayStride"),
-            words[2] if length.is_specializable else None,
-        )
+        stride = self.decoration(words[0], "ArrayStride")
+        return ArrayType(self.type(words[1]), count, stride, words[2] if length.is_specializable else None)
 
-    def _runtime_array(self, words: list[int]) -> None:
-        self.types[words[0]] = ArrayType(self.type(words[1]), None, self.decoration(words[0], "ArrayStride"))
-
-    def _struct(self, words: list[int]) -> None:
-        identifier = words[0]
+    def _structure(self, words: list[int]) -> StructType:
         members = tuple(
-            self._member(identifier, index, self.type(member)) for index, member in enumerate(words[1:])
+            self._member(words[0], index, self.type(member)) for index, member in enumerate(words[1:])
         )
-        structure = StructType(self.names.get(identifier, ""), members)
-        self.types[identifier] = structure
-        # Inner structures are looked at before those that hold them, so neither of these recurses.
+        structure = StructType(self.names.get(words[0], ""), members)
+        # Inner structures are measured before those that contain them, so neither of these recurses.
         self.layouts.remember(structure)
         _ = structure.size
+        return structure
 
     def _member(self, structure: int, index: int, kind: Type) -> Member:
         decorations = self.member_decorations.get((structure, index), {})
-        element = kind
-        while isinstance(element, ArrayType):
-            element = element.element
-        is_matrix = isinstance(element, MatrixType)
+        is_matrix = isinstance(innermost(kind), MatrixType)
         offset, stride = decorations.get("Offset"), decorations.get("MatrixStride")
         return Member(
             name=self.member_names.get((structure, index), ""),
@@ -178,174 +264,115 @@ class Declarations(Annotations):
             writable="NonWritable" not in decorations,
         )
 
-    def _pointer(self, words: list[int]) -> None:
-        storage = self._grammar.enumerant("StorageClass", words[1])
-        self.types[words[0]] = PointerType(storage, self.types.get(words[2]))
-
-    def _forward_pointer(self, words: list[int]) -> None:
-        storage = self._grammar.enumerant("StorageClass", words[1])
-        self.types[words[0]] = PointerType(storage, None)
-
-    def _image(self, words: list[int]) -> None:
+    def _image(self, words: list[int]) -> ImageType:
         sampled = self.type(words[1])
-        self.types[words[0]] = ImageType(
+        return ImageType(
             sampled_type=sampled if isinstance(sampled, ScalarType) else None,
-            dimension=self._grammar.enumerant("Dim", words[2]),
+            dimension=self._enumerant("Dim", words[2]),
             depth=words[3] == 1,
             arrayed=words[4] == 1,
             multisampled=words[5] == 1,
             storage=words[6] == 2,
-            format=self._grammar.enumerant("ImageFormat", words[7]),
+            format=self._enumerant("ImageFormat", words[7]),
         )
 
-    def _sampled_image(self, words: list[int]) -> None:
-        image = self.type(words[1])
-        if not isinstance(image, ImageType):
-            raise InvalidModule(f"OpTypeSampledImage at word {self._position} is not of an image")
-        self.types[words[0]] = SampledImageType(image)
+    # Constants and variables.
 
-    def _opaque(self, words: list[int], name: str) -> None:
-        self.types[words[0]] = OpaqueType(name)
+    def _read_constant(self, name: str, words: list[int]) -> None:
+        constant: Constant | None = None
+        match name:
+            case "OpConstant":
+                kind = self.type(words[0])
+                constant = (
+                    Constant(kind, literal_value(words[2:], kind)) if isinstance(kind, ScalarType) else None
+                )
+            case "OpConstantTrue" | "OpConstantFalse":
+                constant = Constant(self._scalar(words[0]), name == "OpConstantTrue")
+            case "OpConstantNull":
+                kind = self.types.get(words[0], OpaqueType(""))
+                if isinstance(kind, ScalarType):
+                    constant = Constant(kind, False if kind.kind == "bool" else 0)
+            case "OpConstantComposite" | "OpSpecConstantComposite":
+                # A composite that contains no numbers (such as a null structure) is no size and is left out.
+                if all(part in self.constants for part in words[2:]):
+                    constant = combine(None, None, tuple(self.constants[part] for part in words[2:]))
+            case "OpSpecConstantOp":
+                constant = self._specialization_operation(words)
+            case _:
+                constant = self._specialization(name, words)
+        if constant is not None:
+            self.constants[words[1]] = constant
 
-    # Constants and variables -------------------------------------------------------------------
-
-    def _constant(self, words: list[int]) -> None:
-        kind = self.type(words[0])
-        if isinstance(kind, ScalarType):
-            # Most constants are of the first two types.
-            value: Value
-            if kind.bits == 32 and kind.kind == "uint":
-                value = words[2]
-            elif kind.bits == 32 and kind.kind == "int":
-                value = words[2] - (words[2] >> 31 << 32)
-            else:
-                value = literal_value(words[2:], kind)
-            self.constants[words[1]] = Constant(kind, value)
-
-    def _boolean(self, words: list[int], value: bool) -> None:
-        self.constants[words[1]] = Constant(self._scalar(words[0]), value)
-
-    def _null(self, words: list[int]) -> None:
-        kind = self.types.get(words[0])
-        if isinstance(kind, ScalarType):
-            self.constants[words[1]] = Constant(kind, False if kind.kind == "bool" else 0)
-
-    def _composite(self, words: list[int]) -> None:
-        # A composite of other things than numbers (a null structure, say) is no size and is left out.
-        if all(part in self.constants for part in words[2:]):
-            self.constants[words[1]] = combine(None, None, tuple(self.constants[part] for part in words[2:]))
-
-    def _specialization(self, words: list[int], value: bool | None = None) -> None:
+    def _specialization(self, name: str, words: list[int]) -> Constant:
         kind, identifier = self._scalar(words[0]), words[1]
-        default = literal_value(words[2:], kind) if value is None else value
+        default = literal_value(words[2:], kind) if name == "OpSpecConstant" else name == "OpSpecConstantTrue"
         number = self.decoration(identifier, "SpecId")
         if number is None:
-            self.constants[identifier] = Constant(kind, default)
-            return
+            return Constant(kind, default)
         constant = SpecializationConstant(number, self.names.get(identifier, ""), kind, default)
         self.specialization_constants.append(constant)
-        self.constants[identifier] = Constant(kind, default, constant, is_specializable=True)
+        return Constant(kind, default, constant, is_specializable=True)
 
-    def _specialization_operation(self, words: list[int]) -> None:
-        kind = self.type(words[0])
-        name = self._grammar.name(words[2])
-        operands = words[3:]
+    def _specialization_operation(self, words: list[int]) -> Constant | None:
+        kind, name, operands = self.type(words[0]), grammar().name(words[2]), words[3:]
         if name == "OpCompositeExtract":
-            self._extraction(words[1], operands)
-        elif isinstance(kind, ScalarType) and all(operand in self.constants for operand in operands):
-            self.constants[words[1]] = combine(
-                kind, name, tuple(self.constants[operand] for operand in operands)
-            )
+            part = self.constants.get(operands[0]) if operands else None
+            for index in operands[1:]:
+                part = part.operands[index] if part is not None and index < len(part.operands) else None
+            return part
+        if isinstance(kind, ScalarType) and all(operand in self.constants for operand in operands):
+            return combine(kind, name, tuple(self.constants[operand] for operand in operands))
+        return None
 
-    def _extraction(self, result: int, operands: list[int]) -> None:
-        part = self.constants.get(operands[0]) if operands else None
-        for index in operands[1:]:
-            part = part.operands[index] if part is not None and index < len(part.operands) else None
-        if part is not None:
-            self.constants[result] = part
-
-    def _variable(self, words: list[int]) -> None:
+    def _read_variable(self, name: str, words: list[int]) -> None:
         pointer = self.type(words[0])
         if not isinstance(pointer, PointerType) or pointer.pointee is None:
             raise InvalidModule(f"the type of variable %{words[1]} is no pointer to a known type")
-        storage = self._grammar.enumerant("StorageClass", words[2])
+        storage = self._enumerant("StorageClass", words[2])
         self.variables.append(Variable(words[1], storage, pointer.pointee))
 
 
-_Handler = Callable[[Declarations, list[int]], None]
-_TABLE: dict[int, _Handler] = {}
+_ANNOTATIONS = (
+    *("OpCapability", "OpExtension", "OpExtInstImport", "OpMemoryModel", "OpEntryPoint", "OpExecutionMode"),
+    *("OpExecutionModeId", "OpSource", "OpSourceContinued", "OpName", "OpMemberName", "OpDecorate"),
+    *("OpDecorateId", "OpMemberDecorate", "OpGroupDecorate", "OpGroupMemberDecorate"),
+)
 
-
-def _handlers() -> dict[int, _Handler]:
-    """Return the handler by opcode; opcodes are looked up in the grammar once."""
-    if not _TABLE:
-        by_name = _named_handlers()
-        codes = grammar().opcodes
-        _TABLE.update({codes[name]: handler for name, handler in by_name.items()})
-        for name, code in codes.items():
-            if name.startswith("OpType") and code not in _TABLE and name not in _TYPELESS:
-                _TABLE[code] = _opaque_handler(name.removeprefix("OpType"))
-    return _TABLE
-
-
-#: Instructions named OpType… that declare no type of a variable.
-_TYPELESS = ("OpTypeFunction",)
+_CONSTANTS = (
+    *("OpConstant", "OpConstantTrue", "OpConstantFalse", "OpConstantNull", "OpConstantComposite"),
+    *("OpSpecConstant", "OpSpecConstantTrue", "OpSpecConstantFalse", "OpSpecConstantComposite"),
+    "OpSpecConstantOp",
+)
 
 _OPAQUE_NAMES = {
+    "Void": "void",
     "Sampler": "sampler",
     "AccelerationStructureKHR": "accelerationStructureEXT",
     "AccelerationStructureNV": "accelerationStructureEXT",
     "RayQueryKHR": "rayQueryEXT",
 }
+"""GLSL's names of opaque types."""
+
+_Reader = Callable[[Declarations, str, list[int]], None]
 
 
-def _opaque_handler(name: str) -> _Handler:
-    glsl = _OPAQUE_NAMES.get(name, name)
-    return lambda declarations, words: declarations._opaque(words, glsl)
-
-
-def _named_handlers() -> dict[str, _Handler]:
-    own = Declarations
-    return {
-        "OpCapability": own._capability,
-        "OpExtension": own._extension,
-        "OpExtInstImport": own._extended_instructions,
-        "OpMemoryModel": own._memory_model,
-        "OpEntryPoint": own._entry_point,
-        "OpExecutionMode": own._execution_mode,
-        "OpExecutionModeId": own._execution_mode,
-        "OpSource": own._source,
-        "OpSourceContinued": own._source_continued,
-        "OpName": own._name,
-        "OpMemberName": own._member_name,
-        "OpDecorate": own._decorate,
-        "OpDecorateId": own._decorate,
-        "OpMemberDecorate": own._member_decorate,
-        "OpGroupDecorate": own._group_decorate,
-        "OpGroupMemberDecorate": own._group_member_decorate,
-        "OpTypeVoid": own._void,
-        "OpTypeBool": own._bool,
-        "OpTypeInt": own._int,
-        "OpTypeFloat": own._float,
-        "OpTypeVector": own._vector,
-        "OpTypeMatrix": own._matrix,
-        "OpTypeCooperativeMatrixKHR": own._cooperative_matrix,
-        "OpTypeArray": own._array,
-        "OpTypeRuntimeArray": own._runtime_array,
-        "OpTypeStruct": own._struct,
-        "OpTypePointer": own._pointer,
-        "OpTypeForwardPointer": own._forward_pointer,
-        "OpTypeImage": own._image,
-        "OpTypeSampledImage": own._sampled_image,
-        "OpConstant": own._constant,
-        "OpConstantTrue": lambda declarations, words: declarations._boolean(words, True),
-        "OpConstantFalse": lambda declarations, words: declarations._boolean(words, False),
-        "OpConstantNull": own._null,
-        "OpConstantComposite": own._composite,
-        "OpSpecConstant": own._specialization,
-        "OpSpecConstantTrue": lambda declarations, words: declarations._specialization(words, True),
-        "OpSpecConstantFalse": lambda declarations, words: declarations._specialization(words, False),
-        "OpSpecConstantComposite": own._composite,
-        "OpSpecConstantOp": own._specialization_operation,
-        "OpVariable": own._variable,
-    }
+@cache
+def _readers() -> dict[int, tuple[str, int, _Reader]]:
+    """Return name, minimum length and reader of each declaring instruction by opcode."""
+    table = grammar()
+    readers: dict[int, tuple[str, int, _Reader]] = {}
+    for name, code in table.opcodes.items():
+        spec = table.instruction(code)
+        if name in _ANNOTATIONS:
+            reader: _Reader = Declarations._read_annotation
+        elif name.startswith("OpType") and name != "OpTypeFunction":
+            reader = Declarations._read_type
+        elif name in _CONSTANTS:
+            reader = Declarations._read_constant
+        elif name == "OpVariable":
+            reader = Declarations._read_variable
+        else:
+            continue
+        if spec is not None:
+            readers.setdefault(code, (spec.name, spec.minimum_words, reader))
+    return readers

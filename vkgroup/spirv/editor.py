@@ -7,9 +7,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from vkgroup.spirv.binary import HEADER_WORDS
+from vkgroup.errors import InvalidModule
+from vkgroup.spirv.binary import BEFORE_NAMES, HEADER_WORDS, literal, literal_length
 from vkgroup.spirv.grammar import grammar
-from vkgroup.spirv.module import Module
+from vkgroup.spirv.reflection import Module
 
 Words = list[int]
 """One instruction: its words, the first with length and opcode."""
@@ -19,20 +20,11 @@ Rewrite = Callable[["Editor", Words], Iterable[Words]]
 
 
 class Editor:
-    """A module to rewrite.
+    """Editor of a module, which itself does not change.
 
     Types and constants that a rewrite asks for are those that the module has, or else are declared before its
-    first function.
-
-    Parameters
-    ----------
-    module : what to begin with; it stays as it is.
-
-    Attributes
-    ----------
-    version : SPIR-V version of the result.
-    instructions : the instructions of `module`, in order.
-    type_of : the type's id of each result id.
+    first function. `version` is the SPIR-V version of the result, `instructions` those of the module in
+    order, and `type_of` has the type's id of each result id.
     """
 
     def __init__(self, module: Module) -> None:
@@ -165,8 +157,131 @@ class Editor:
         flat = [*header, *(word for part in parts for words in part for word in words)]
         return Module.from_bytes(np.array(flat, "<u4").tobytes())
 
+    def inserted(self, before: Sequence[str], added: Sequence[Words]) -> list[Words]:
+        """Return the instructions with others added after the last one that `before` names."""
+        codes = {self._codes[name] for name in before}
+        last = [index for index, words in enumerate(self.instructions) if words[0] & 0xFFFF in codes]
+        end = last[-1] + 1 if last else 0
+        return [*self.instructions[:end], *added, *self.instructions[end:]]
+
     def _first(self, instructions: Sequence[Words], wanted: Callable[[str], bool]) -> int:
         """Return the index of the first instruction with one of some names; the end without one."""
         codes = {code for name, code in self._codes.items() if wanted(name)}
         indices = (index for index, words in enumerate(instructions) if words[0] & 0xFFFF in codes)
         return next(indices, len(instructions))
+
+
+#: Bytes of text in one `OpSource`, whose length in words is a 16-bit number.
+_LONGEST_TEXT = 4 * (0xFFFF - 4) - 1
+
+
+def rename_entry_point(module: Module, name: str) -> Module:
+    """Return `module` with every entry point called `name`."""
+
+    def renamed(editor: Editor, words: Words) -> list[Words]:
+        interface = words[3 + literal_length(words[3:]) :]
+        return [editor.instruction("OpEntryPoint", *words[1:3], *literal(name.encode()), *interface)]
+
+    return Editor(module).rewrite({"OpEntryPoint": renamed})
+
+
+def set_source(module: Module, file: str, text: str) -> Module:
+    """Return `module` with `file` and `text` as its debug source, instead of its own.
+
+    Line numbers (`OpLine`) that refer to the old source's file refer to `file` afterwards. A module
+    without any `OpSource` stays as it is.
+    """
+    editor = Editor(module)
+    code = grammar().opcodes["OpSource"]
+    old = next((words for words in editor.instructions if words[0] & 0xFFFF == code), None)
+    if old is None:
+        return module
+    known = old[3] if len(old) > 3 else 0
+    identifier = known or editor.fresh()
+    string = editor.instruction("OpString", identifier, *literal(file.encode()))
+    first, *others = _split(text.encode())
+    added = [] if known else [string]
+    added.append(editor.instruction("OpSource", *old[1:3], identifier, *literal(first)))
+    added += [editor.instruction("OpSourceContinued", *literal(part)) for part in others]
+    return editor.rewrite(
+        {
+            "OpSource": lambda _, words: added if words is old else [],
+            "OpSourceContinued": lambda _, words: [],
+            "OpString": lambda _, words: [string] if words[1] == known else [words],
+        }
+    )
+
+
+def set_version(module: Module, version: tuple[int, int]) -> Module:
+    """Return `module` declared as one of another SPIR-V version, for example ``(1, 0)``.
+
+    Raises InvalidModule: there is no such version.
+    """
+    editor = Editor(module)
+    editor.version = version
+    return editor.joined(editor.instructions)
+
+
+def replace_constants(module: Module, values: Mapping[int, int]) -> Module:
+    """Return `module` with other integers instead of constants, at single uses of them.
+
+    `values` has the new integer by the index of a word in ``module.words`` that is the id of an integer
+    constant. The new constants stand before all functions, so that every instruction of a function lies the
+    same number of words further on.
+    """
+    editor = Editor(module)
+    starts = module.instruction_starts
+    added: dict[int, list[tuple[int, int]]] = {}
+    for index, value in values.items():
+        number = int(np.searchsorted(starts, index, "right")) - 1
+        words, word = editor.instructions[number], index - int(starts[number])
+        identifier = editor.fresh()
+        added.setdefault(words[word], []).append((identifier, value))
+        words[word] = identifier
+
+    def defined(editor: Editor, words: Words) -> list[Words]:
+        changed = [words]
+        for identifier, value in added.get(words[2], ()):
+            width = editor.definition(words[1])[1][2]
+            value_words = [value >> 32 * number & 0xFFFFFFFF for number in range(-(-width // 32))]
+            changed.append(editor.instruction("OpConstant", words[1], identifier, *value_words))
+        return changed
+
+    return editor.rewrite(dict.fromkeys(("OpConstant", "OpSpecConstant", "OpSpecConstantOp"), defined))
+
+
+def _split(text: bytes) -> list[bytes]:
+    """Return text in parts that fit into an instruction, split between characters."""
+    parts = []
+    while len(text) > _LONGEST_TEXT:
+        end = _LONGEST_TEXT
+        while text[end] & 0xC0 == 0x80:
+            end -= 1
+        parts.append(text[:end])
+        text = text[end:]
+    return [*parts, text]
+
+
+def source_extensions(module: Module) -> frozenset[str]:
+    """Return the language extensions that a module names in `OpSourceExtension`.
+
+    Raises InvalidModule: a name has no end.
+    """
+    starts = module.instruction_starts
+    first = module.words[starts]
+    chosen = np.flatnonzero(first & 0xFFFF == grammar().opcodes["OpSourceExtension"])
+    names = set()
+    for start, length in zip(starts[chosen].tolist(), (first[chosen] >> 16).tolist(), strict=True):
+        raw, end, _ = module.words[start + 1 : start + length].tobytes().partition(b"\0")
+        if not end:
+            raise InvalidModule(f"a string without end at word {start}")
+        names.add(raw.decode("utf-8", "replace"))
+    return frozenset(names)
+
+
+def add_source_extension(module: Module, name: str) -> Module:
+    """Return `module` with one more `OpSourceExtension`, after the others."""
+    editor = Editor(module)
+    return editor.joined(
+        editor.inserted(BEFORE_NAMES, [editor.instruction("OpSourceExtension", *literal(name.encode()))])
+    )

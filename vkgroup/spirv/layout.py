@@ -7,9 +7,20 @@ the feature ``uniformBufferStandardLayout``, and a block that satisfies neither 
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
-from vkgroup.spirv.types import ArrayType, MatrixType, Member, ScalarType, StructType, Type, VectorType
+from vkgroup.spirv.types import (
+    ArrayType,
+    MatrixType,
+    Member,
+    ScalarType,
+    StructType,
+    Type,
+    VectorType,
+    dimensions,
+    innermost,
+)
 
 
 class _Facts(NamedTuple):
@@ -53,15 +64,12 @@ class LayoutChecker:
 
         The size is None where the type has none (an opaque type, an array without length).
         """
-        count = 1
-        while isinstance(kind, ArrayType):
-            if kind.length is None:
-                return None, 1
-            count *= kind.length
-            kind = kind.element
-        size, alignment = self._shared_element(kind)
+        count = math.prod(dimensions(kind))
+        if not count:
+            return None, 1
+        size, alignment = self._shared_element(innermost(kind))
         # Elements of an array start at multiples of their alignment; a lone vec3 is not padded.
-        return (size if size is None or count == 1 else _round_up(size, alignment) * count), alignment
+        return (size if size is None or count == 1 else round_up(size, alignment) * count), alignment
 
     def _shared_element(self, kind: Type) -> tuple[int | None, int]:
         if isinstance(kind, ScalarType):
@@ -70,7 +78,7 @@ class LayoutChecker:
             return (kind.component.size or 4) * kind.count, _vector_alignment(kind)
         if isinstance(kind, MatrixType):
             alignment = _vector_alignment(kind.column)
-            return _round_up(kind.column.size or 0, alignment) * kind.columns, alignment
+            return round_up(kind.column.size or 0, alignment) * kind.columns, alignment
         if isinstance(kind, StructType):
             if id(kind) not in self._shared:
                 self._shared[id(kind)] = self._shared_structure(kind)
@@ -83,16 +91,16 @@ class LayoutChecker:
             size, alignment = self.shared_size(member.type)
             if size is None:
                 return None, 1
-            end = _round_up(end, alignment) + size
+            end = round_up(end, alignment) + size
             widest = max(widest, alignment)
-        return _round_up(end, widest), widest
+        return round_up(end, widest), widest
 
     def _of(self, block: StructType, extended: bool) -> _Facts:
         key = (id(block), extended)
         facts = self._facts.get(key)
         if facts is None:
             own = max((self._alignment(member.type, member, extended) for member in block.members), default=1)
-            facts = _Facts(block, _round_up(own, 16) if extended else own, self._keeps(block, extended))
+            facts = _Facts(block, round_up(own, 16) if extended else own, self._keeps(block, extended))
             self._facts[key] = facts
         return facts
 
@@ -111,7 +119,7 @@ class LayoutChecker:
             # The next member may not lie in the padding of an aggregate before it.
             end_of_previous = offset + (member.size or 0)
             if isinstance(member.type, ArrayType | StructType | MatrixType):
-                end_of_previous = _round_up(end_of_previous, alignment)
+                end_of_previous = round_up(end_of_previous, alignment)
         return True
 
     def _strides_keep(self, member: Member, extended: bool) -> bool:
@@ -135,15 +143,14 @@ class LayoutChecker:
     def _alignment(self, kind: Type, member: Member, extended: bool) -> int:
         """Return the base alignment of `kind`, or its extended one (aggregates: rounded up to 16)."""
         in_array = isinstance(kind, ArrayType | MatrixType)
-        while isinstance(kind, ArrayType):
-            kind = kind.element
+        kind = innermost(kind)
         if isinstance(kind, StructType):
             return self._of(kind, extended).alignment
         if isinstance(kind, MatrixType):
             count = kind.columns if member.row_major else kind.column.count
             kind = VectorType(kind.column.component, count)
         own = _vector_alignment(kind)
-        return _round_up(own, 16) if extended and in_array else own
+        return round_up(own, 16) if extended and in_array else own
 
 
 def _vector_alignment(kind: Type) -> int:
@@ -161,5 +168,6 @@ def _straddles(offset: int, size: int) -> bool:
     return offset % 16 != 0
 
 
-def _round_up(value: int, multiple: int) -> int:
+def round_up(value: int, multiple: int) -> int:
+    """Return the smallest multiple that is not below a value."""
     return -(-value // multiple) * multiple

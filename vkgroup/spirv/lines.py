@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from vkgroup.spirv.binary import Instruction
-from vkgroup.spirv.module import Module
+from vkgroup.spirv.binary import Instruction, text_of
+from vkgroup.spirv.reflection import Module
 
 _DEBUG_INFORMATION = "NonSemantic.Shader.DebugInfo"
 _DEBUG_SOURCE, _DEBUG_LINE, _DEBUG_NO_LINE = 35, 103, 104
@@ -18,32 +18,17 @@ _DEBUG_SOURCE, _DEBUG_LINE, _DEBUG_NO_LINE = 35, 103, 104
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of a source file.
+    """A line of a source file."""
 
-    Attributes
-    ----------
-    file : as passed to the compiler; empty for an unknown line.
-    number : counted from 1; 0 for an unknown line.
-    """
-
-    file: str
-    number: int
+    file: str  # as passed to the compiler; empty for an unknown line
+    number: int  # counted from 1; 0 for an unknown line
 
 
 NOWHERE = Line("", 0)
 
 
 class LineTable:
-    """The lines of a module's instructions, and its sources.
-
-    Parameters
-    ----------
-    module : compiled with debug information, or without: then every line is `NOWHERE`.
-
-    Attributes
-    ----------
-    sources : text by file, of the files whose text the module has.
-    """
+    """Lines of a module's instructions, `NOWHERE` without debug information; and the texts of its sources."""
 
     def __init__(self, module: Module) -> None:
         self._module = module
@@ -87,7 +72,7 @@ class LineTable:
     def names(self) -> dict[int, str]:
         """Names of ids from `OpName`."""
         return {
-            entry.operands[0]: _string(entry.operands[1:])
+            entry.operands[0]: text_of(entry.operands[1:])
             for entry in self._module.instructions
             if entry.name == "OpName"
         }
@@ -117,14 +102,14 @@ class LineTable:
         words = entry.operands
         match entry.name:
             case "OpString":
-                self._strings[entry.result_id] = _string(words)
+                self._strings[entry.result_id] = text_of(words)
             case "OpSource" if len(words) > 2:
-                self.sources[self._strings.get(words[2], "")] = _string(words[3:]) if len(words) > 3 else ""
+                self.sources[self._strings.get(words[2], "")] = text_of(words[3:]) if len(words) > 3 else ""
             case "OpSourceContinued" if self.sources:
                 last = next(reversed(self.sources))
-                self.sources[last] += _string(words)
+                self.sources[last] += text_of(words)
             case "OpExtInstImport":
-                if _string(words).startswith(_DEBUG_INFORMATION):
+                if text_of(words).startswith(_DEBUG_INFORMATION):
                     self._sets.add(entry.result_id)
             case "OpConstant":
                 self._constants[entry.result_id] = words[0]
@@ -150,12 +135,6 @@ class LineTable:
         return current
 
 
-def _string(words: tuple[int, ...]) -> str:
-    """Return the literal string at the start of some words."""
-    raw = b"".join(word.to_bytes(4, "little") for word in words)
-    return raw.split(b"\0")[0].decode("utf-8", "replace")
-
-
 def _find_word(source: str, name: str, first: int) -> int:
     """Return the first line from `first` on with a word outside of comments; 0 without one."""
     pattern = re.compile(rf"(?<![\w.]){re.escape(name)}\b")
@@ -168,9 +147,6 @@ def _find_word(source: str, name: str, first: int) -> int:
 def _without_comments(source: str) -> Iterator[tuple[int, str]]:
     """Yield the lines of a source, numbered from 1, with comments blanked."""
     blank = re.sub(
-        r"//[^\n]*|/\*.*?\*/",
-        lambda comment: re.sub(r"[^\n]", " ", comment[0]),
-        source,
-        flags=re.DOTALL,
+        r"//[^\n]*|/\*.*?\*/", lambda comment: re.sub(r"[^\n]", " ", comment[0]), source, flags=re.DOTALL
     )
     yield from enumerate(blank.split("\n"), 1)

@@ -1,55 +1,51 @@
-"""Reflection: entry points, bindings, push and specialization constants, capabilities."""
+"""Modules and their reflection: entry points, bindings, push and specialization constants, capabilities."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from vkgroup.errors import InvalidModule
 from vkgroup.spirv.binary import Binary
-from vkgroup.spirv.bindings import Binding, PushConstants, find_bindings, find_push_constants
 from vkgroup.spirv.constants import Constant, SpecializationConstant, Value
 from vkgroup.spirv.declarations import Declarations
-from vkgroup.spirv.entry_points import EntryPoint, read_entry_point
-from vkgroup.spirv.rays import RayInterface, find_rays
-from vkgroup.spirv.shared_memory import SharedVariable, find_shared_variables, shared_size
-from vkgroup.spirv.subgroup_uses import SubgroupUse, find_subgroup_uses
+from vkgroup.spirv.instruction_uses import RayInterface, SubgroupUse, find_rays, find_subgroup_uses
+from vkgroup.spirv.interface import EntryPoint, read_entry_point
+from vkgroup.spirv.resources import (
+    Binding,
+    PushConstants,
+    SharedVariable,
+    find_bindings,
+    find_push_constants,
+    find_shared_variables,
+    shared_size,
+)
 from vkgroup.spirv.types import ArrayType, Type
 
 
 @dataclass(frozen=True)
 class Reflection:
-    """What a module declares.
+    """What a module declares."""
 
-    Attributes
-    ----------
-    entry_points, bindings, push_constants, specialization_constants : see their types; bindings
-        are ordered by set and binding, specialization constants by id.
-    capabilities, extensions : SPIR-V's names.
-    extended_instruction_sets : for example ``"GLSL.std.450"``.
-    memory_model : addressing and memory model, for example ``("Logical", "GLSL450")``.
-    subgroup_uses : the subgroup operations, with their types.
-    array_lengths : lengths of arrays that specialization can change.
-    interface_lengths : those of them that count descriptors, or outputs of a fragment shader.
-    shared_variables : the variables in shared memory, in order.
-    rays : the traces, calls and ray data of a stage of ray tracing.
-    source : the source text in the module; None where it has none.
-    """
-
+    # `entry_points`, `bindings`, `push_constants`, `specialization_constants`: see their types; bindings are
+    # ordered by set and binding, specialization constants by id
     entry_points: tuple[EntryPoint, ...]
     bindings: tuple[Binding, ...]
     push_constants: PushConstants | None
     specialization_constants: tuple[SpecializationConstant, ...]
+    # `capabilities`, `extensions`: SPIR-V's names
     capabilities: frozenset[str]
     extensions: frozenset[str]
-    extended_instruction_sets: frozenset[str]
-    memory_model: tuple[str, str]
-    subgroup_uses: frozenset[SubgroupUse]
-    array_lengths: tuple[Constant, ...]
+    extended_instruction_sets: frozenset[str]  # for example ``"GLSL.std.450"``
+    memory_model: tuple[str, str]  # addressing and memory model, for example ``("Logical", "GLSL450")``
+    subgroup_uses: frozenset[SubgroupUse]  # the subgroup operations, with their types
+    array_lengths: tuple[Constant, ...]  # lengths of arrays that specialization can change
+    # those of them that count descriptors, or outputs of a fragment shader
     interface_lengths: tuple[Constant, ...]
-    shared_variables: tuple[SharedVariable, ...]
-    rays: RayInterface
-    source: str | None
+    shared_variables: tuple[SharedVariable, ...]  # the variables in shared memory, in order
+    rays: RayInterface  # the traces, calls and ray data of a stage of ray tracing
+    source: str | None  # the source text in the module; None where it has none
 
     @property
     def workgroup_memory(self) -> int:
@@ -63,10 +59,8 @@ class Reflection:
     def entry_point(self, name: str | None = None) -> EntryPoint:
         """Return the entry point called `name`, or the only one.
 
-        Raises
-        ------
-        InvalidModule
-            No entry point has that name, or several do; without a name, the module does not have exactly one.
+        Raises InvalidModule: no entry point has that name, or several do; without a name, the module does not
+        have exactly one.
         """
         matching = [entry for entry in self.entry_points if name in (None, entry.name)]
         if len(matching) == 1:
@@ -84,41 +78,10 @@ class Reflection:
         raise KeyError(key)
 
 
-def reflect(module: Binary) -> Reflection:
-    """Return the declarations of a module.
-
-    Raises
-    ------
-    InvalidModule
-        The declarations refer to ids that do not exist, or have too few words.
-    """
-    declared = Declarations(module)
-    return Reflection(
-        entry_points=tuple(read_entry_point(declared, entry) for entry in declared.entry_points),
-        bindings=find_bindings(module, declared),
-        push_constants=find_push_constants(declared),
-        specialization_constants=tuple(
-            sorted(declared.specialization_constants, key=lambda constant: constant.id)
-        ),
-        capabilities=frozenset(declared.capabilities),
-        extensions=frozenset(declared.extensions),
-        extended_instruction_sets=frozenset(declared.extended_instruction_sets),
-        memory_model=declared.memory_model,
-        subgroup_uses=find_subgroup_uses(module, declared),
-        array_lengths=_lengths(declared, declared.types.values()),
-        interface_lengths=_lengths(declared, _interface_arrays(declared)),
-        shared_variables=find_shared_variables(declared),
-        rays=find_rays(module, declared),
-        source=next((text for text in declared.sources if text), None),
-    )
-
-
 def _lengths(declared: Declarations, types: Iterable[Type]) -> tuple[Constant, ...]:
     """Return the lengths of arrays that specialization can change."""
-    arrays = (kind for kind in types if isinstance(kind, ArrayType))
-    return tuple(
-        declared.constant(kind.length_constant) for kind in arrays if kind.length_constant is not None
-    )
+    identifiers = (kind.length_constant for kind in types if isinstance(kind, ArrayType))
+    return tuple(declared.constant(identifier) for identifier in identifiers if identifier is not None)
 
 
 def _interface_arrays(declared: Declarations) -> Iterator[ArrayType]:
@@ -131,3 +94,45 @@ def _interface_arrays(declared: Declarations) -> Iterator[ArrayType]:
             if output or declared.decoration(variable.id, "Binding") is not None:
                 yield kind
             kind = kind.element
+
+
+class Module(Binary):
+    """An immutable SPIR-V module, equal to another of the same words.
+
+    It is made by `from_bytes`, which checks the header and that the instructions fill the words exactly.
+    `vkgroup.compiler.validate` checks the rest.
+    """
+
+    @cached_property
+    def reflection(self) -> Reflection:
+        """The declarations: entry points, bindings, constants, capabilities.
+
+        Raises
+        ------
+        InvalidModule
+            The declarations refer to ids that do not exist, or have too few words.
+        """
+        declared = Declarations(self)
+        return Reflection(
+            entry_points=tuple(read_entry_point(declared, entry) for entry in declared.entry_points),
+            bindings=find_bindings(self, declared),
+            push_constants=find_push_constants(declared),
+            specialization_constants=tuple(
+                sorted(declared.specialization_constants, key=lambda constant: constant.id)
+            ),
+            capabilities=frozenset(declared.capabilities),
+            extensions=frozenset(declared.extensions),
+            extended_instruction_sets=frozenset(declared.extended_instruction_sets),
+            memory_model=declared.memory_model,
+            subgroup_uses=find_subgroup_uses(self, declared),
+            array_lengths=_lengths(declared, declared.types.values()),
+            interface_lengths=_lengths(declared, _interface_arrays(declared)),
+            shared_variables=find_shared_variables(declared),
+            rays=find_rays(self, declared),
+            source=next((text for text in declared.sources if text), None),
+        )
+
+    @property
+    def debug_source(self) -> str | None:
+        """The source text in the module (`OpSource`); None where it has none."""
+        return self.reflection.source

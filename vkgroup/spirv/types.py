@@ -9,52 +9,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
-_SCALAR_NAMES = {
-    ("float", 16): "float16_t",
-    ("float", 32): "float",
-    ("float", 64): "double",
-    ("int", 8): "int8_t",
-    ("int", 16): "int16_t",
-    ("int", 32): "int",
-    ("int", 64): "int64_t",
-    ("uint", 8): "uint8_t",
-    ("uint", 16): "uint16_t",
-    ("uint", 32): "uint",
-    ("uint", 64): "uint64_t",
-}
+from vkgroup.spec.types import SCALARS
 
-#: GLSL's prefix of ``vec`` and ``mat``, by scalar.
-_PREFIXES = {
-    ("bool", 1): "b",
-    ("float", 16): "f16",
-    ("float", 32): "",
-    ("float", 64): "d",
-    ("int", 8): "i8",
-    ("int", 16): "i16",
-    ("int", 32): "i",
-    ("int", 64): "i64",
-    ("uint", 8): "u8",
-    ("uint", 16): "u16",
-    ("uint", 32): "u",
-    ("uint", 64): "u64",
-}
+_SCALARS = {(scalar.kind, scalar.bits): scalar for scalar in SCALARS.values()}
 
 
 @dataclass(frozen=True, slots=True)
 class ScalarType:
-    """A number or a boolean.
+    """A number or a boolean."""
 
-    Attributes
-    ----------
-    kind : ``"float"``, ``"int"``, ``"uint"``, ``"bool"``, or the name of another float encoding.
-    bits : width; 1 for ``"bool"``.
-    """
-
-    kind: str
-    bits: int
+    kind: str  # ``"float"``, ``"int"``, ``"uint"``, ``"bool"``, or the name of another float encoding
+    bits: int  # width; 1 for ``"bool"``
 
     @property
     def size(self) -> int | None:
@@ -66,7 +35,8 @@ class ScalarType:
         """GLSL's name."""
         if self.kind == "bool":
             return "bool"
-        return _SCALAR_NAMES.get((self.kind, self.bits), f"{self.kind}{self.bits}_t")
+        known = _SCALARS.get((self.kind, self.bits))
+        return known.name if known else f"{self.kind}{self.bits}_t"
 
     @property
     def dtype(self) -> np.dtype[np.generic]:
@@ -74,7 +44,7 @@ class ScalarType:
         if self.kind == "bool":
             return np.dtype(np.bool_)
         letter = {"float": "f", "int": "i", "uint": "u"}.get(self.kind)
-        if letter is None or (self.kind, self.bits) not in _SCALAR_NAMES:
+        if letter is None or (self.kind, self.bits) not in _SCALARS:
             return np.dtype(f"V{self.bits // 8}")
         return np.dtype(f"<{letter}{self.bits // 8}")
 
@@ -104,10 +74,7 @@ class MatrixType:
     column: VectorType
     columns: int
 
-    @property
-    def size(self) -> int | None:
-        """None: see `Member.size`."""
-        return None
+    size: ClassVar[int | None] = None
 
     @property
     def glsl(self) -> str:
@@ -119,26 +86,16 @@ class MatrixType:
 
 @dataclass(frozen=True, slots=True)
 class CooperativeMatrixType:
-    """A matrix whose elements the invocations of a scope hold between them (SPV_KHR_cooperative_matrix).
+    """A matrix whose elements the invocations of a scope hold between them (SPV_KHR_cooperative_matrix)."""
 
-    Attributes
-    ----------
-    component : type of the elements.
-    scope : SPIR-V's number of the scope; 3 is the subgroup.
-    rows, columns : as declared, with specialization constants at their defaults.
-    use : 0 for A, 1 for B, 2 for the accumulator and the result.
-    """
-
-    component: ScalarType
-    scope: int
+    component: ScalarType  # type of the elements
+    scope: int  # SPIR-V's number of the scope; 3 is the subgroup
+    # `rows`, `columns`: as declared, with specialization constants at their defaults
     rows: int
     columns: int
-    use: int
+    use: int  # 0 for A, 1 for B, 2 for the accumulator and the result
 
-    @property
-    def size(self) -> int | None:
-        """None: a cooperative matrix has no layout in memory."""
-        return None
+    size: ClassVar[int | None] = None
 
     @property
     def glsl(self) -> str:
@@ -148,21 +105,14 @@ class CooperativeMatrixType:
 
 @dataclass(frozen=True, slots=True)
 class ArrayType:
-    """An array.
+    """An array."""
 
-    Attributes
-    ----------
-    element : type of the elements.
-    length : number of elements, with specialization constants at their defaults; None where the
-        bound buffer or descriptor set determines it.
-    stride : bytes from one element to the next; None where it has no layout in memory.
-    length_constant : the id of the length where specialization can change it, else None.
-    """
-
-    element: Type
+    element: Type  # type of the elements
+    # number of elements, with specialization constants at their defaults; None where the bound buffer or
+    # descriptor set determines it
     length: int | None
-    stride: int | None
-    length_constant: int | None = None
+    stride: int | None  # bytes from one element to the next; None where it has no layout in memory
+    length_constant: int | None = None  # the id of the length where specialization can change it, else None
 
     @property
     def size(self) -> int | None:
@@ -174,33 +124,20 @@ class ArrayType:
     @property
     def glsl(self) -> str:
         """GLSL's name, the outermost dimension first."""
-        element: Type = self
-        dimensions = ""
-        while isinstance(element, ArrayType):
-            dimensions += "[]" if element.length is None else f"[{element.length}]"
-            element = element.element
-        return element.glsl + dimensions
+        return innermost(self).glsl + "".join(f"[{length or ''}]" for length in dimensions(self))
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A member of a structure.
+    """A member of a structure."""
 
-    Attributes
-    ----------
-    name : as in the source; empty where the module has no debug names.
-    type : its type.
-    offset : bytes from the structure's start; None in a structure without layout.
-    matrix_stride : bytes from one column (or row, where `row_major`) to the next; None for other types.
-    row_major : whether a matrix is stored row after row.
-    readable, writable : False where the source has ``writeonly`` or ``readonly``.
-    """
-
-    name: str
-    type: Type
-    offset: int | None = None
+    name: str  # as in the source; empty where the module has no debug names
+    type: Type  # its type
+    offset: int | None = None  # bytes from the structure's start; None in a structure without layout
+    # bytes from one column (or row, where `row_major`) to the next; None for other types
     matrix_stride: int | None = None
-    row_major: bool = False
+    row_major: bool = False  # whether a matrix is stored row after row
+    # `readable`, `writable`: False where the source has ``writeonly`` or ``readonly``
     readable: bool = True
     writable: bool = True
 
@@ -262,30 +199,19 @@ class StructType:
 
 @dataclass(frozen=True, slots=True)
 class ImageType:
-    """A storage image, sampled image, texel buffer or input attachment.
+    """A storage image, sampled image, texel buffer or input attachment."""
 
-    Attributes
-    ----------
-    sampled_type : type of a texel's components when read; None for ``void``.
-    dimension : SPIR-V's name: ``"1D"``, ``"2D"``, ``"3D"``, ``"Cube"``, ``"Rect"``, ``"Buffer"``,
-        ``"SubpassData"``.
-    depth, arrayed, multisampled : as declared.
-    storage : whether it is read and written without a sampler.
-    format : SPIR-V's name, for example ``"Rgba32f"``; ``"Unknown"`` where not declared.
-    """
-
-    sampled_type: ScalarType | None
+    sampled_type: ScalarType | None  # type of a texel's components when read; None for ``void``
+    # SPIR-V's name: ``"1D"``, ``"2D"``, ``"3D"``, ``"Cube"``, ``"Rect"``, ``"Buffer"``, ``"SubpassData"``
     dimension: str
+    # `depth`, `arrayed`, `multisampled`: as declared
     depth: bool
     arrayed: bool
     multisampled: bool
-    storage: bool
-    format: str
+    storage: bool  # whether it is read and written without a sampler
+    format: str  # SPIR-V's name, for example ``"Rgba32f"``; ``"Unknown"`` where not declared
 
-    @property
-    def size(self) -> int | None:
-        """None: an image has no layout in memory."""
-        return None
+    size: ClassVar[int | None] = None
 
     @property
     def glsl(self) -> str:
@@ -303,10 +229,7 @@ class SampledImageType:
 
     image: ImageType
 
-    @property
-    def size(self) -> int | None:
-        """None: an image has no layout in memory."""
-        return None
+    size: ClassVar[int | None] = None
 
     @property
     def glsl(self) -> str:
@@ -342,10 +265,7 @@ class OpaqueType:
 
     name: str
 
-    @property
-    def size(self) -> int | None:
-        """None."""
-        return None
+    size: ClassVar[int | None] = None
 
     @property
     def glsl(self) -> str:
@@ -367,8 +287,37 @@ Type = (
 )
 
 
+def innermost(kind: Type) -> Type:
+    """Return the element type of an array or array of arrays; other types are returned unchanged."""
+    while isinstance(kind, ArrayType):
+        kind = kind.element
+    return kind
+
+
+def component_of(kind: Type | None) -> ScalarType | None:
+    """Return the type of the numbers of a scalar, vector or matrix; None for other types."""
+    if isinstance(kind, MatrixType):
+        kind = kind.column
+    if isinstance(kind, VectorType):
+        kind = kind.component
+    return kind if isinstance(kind, ScalarType) else None
+
+
+def dimensions(kind: Type) -> tuple[int, ...]:
+    """Return the lengths of an array of arrays, outermost first: 0 for a runtime array."""
+    lengths = []
+    while isinstance(kind, ArrayType):
+        lengths.append(kind.length or 0)
+        kind = kind.element
+    return tuple(lengths)
+
+
 def _prefix(scalar: ScalarType) -> str:
-    return _PREFIXES.get((scalar.kind, scalar.bits), f"{scalar.glsl}_")
+    """Return the text before ``vec`` or ``mat`` in GLSL's names."""
+    if scalar.kind == "bool":
+        return "b"
+    known = _SCALARS.get((scalar.kind, scalar.bits))
+    return known.vector_prefix.removesuffix("vec") if known else f"{scalar.glsl}_"
 
 
 def _end(member: Member) -> int | None:

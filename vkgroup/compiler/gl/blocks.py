@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from vkgroup.compiler.gl.layout import array_stride, data_members, matrix_stride, member_offsets
-from vkgroup.compiler.gl.stage import innermost
+from vkgroup.spirv.binary import literal
 from vkgroup.spirv.declarations import Declarations
 from vkgroup.spirv.editor import Editor, Words
 from vkgroup.spirv.grammar import grammar
-from vkgroup.spirv.types import ArrayType, MatrixType, StructType, Type
-from vkgroup.spirv.words import literal
+from vkgroup.spirv.types import ArrayType, MatrixType, StructType, Type, innermost
 
 
 class BlockTypes:
@@ -152,10 +151,7 @@ class BlockTypes:
     def linear(self, sizes: Sequence[int], indices: Sequence[int], base: int = 0) -> tuple[list[Words], int]:
         """Return instructions and id of the linear index into an array of arrays stored as one array.
 
-        Parameters
-        ----------
-        sizes, indices : length of each dimension and id of its index, outermost first.
-        base : index of the first element.
+        `sizes` and `indices` are lengths and ids, outermost first; `base` is the index of the first element.
         """
         made: list[Words] = []
         unsigned, total = self._editor.integer(), self.index(base)
@@ -189,14 +185,7 @@ class BlockTypes:
     # Conversions -----------------------------------------------------------------------------------
 
     def converted(self, value: int, kind: int, result: int) -> list[Words]:
-        """Return instructions that convert a stored value to a type.
-
-        Parameters
-        ----------
-        value : id of the stored value.
-        kind : id of the type to convert to.
-        result : id of the converted value.
-        """
+        """Return instructions that convert a stored value to a type; all arguments are ids."""
         name, words = self._editor.definition(kind)
         if name == "OpTypeBool":
             return [self._editor.instruction("OpINotEqual", kind, result, value, self.index(0))]

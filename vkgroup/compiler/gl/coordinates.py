@@ -11,8 +11,9 @@ from __future__ import annotations
 from vkgroup.spirv.declarations import Declarations
 from vkgroup.spirv.editor import Editor, Words
 from vkgroup.spirv.grammar import grammar
-from vkgroup.spirv.module import Module
-from vkgroup.spirv.types import StructType
+from vkgroup.spirv.interface import built_ins_of
+from vkgroup.spirv.reflection import Module
+from vkgroup.spirv.types import ArrayType
 
 _ONE_HALF, _ONE = 0x3F000000, 0x3F800000
 _OUTPUT = 3
@@ -49,22 +50,11 @@ def clip_depth(module: Module) -> Module:
 
 def _position(declared: Declarations) -> tuple[int, int | None] | None:
     """Return the output variable with the position, and its member index (None if it is not a block)."""
-    built_ins = grammar().enumeration("BuiltIn")
-    members = {
-        identifier: member
-        for (identifier, member), decorations in declared.member_decorations.items()
-        if built_ins.get(decorations.get("BuiltIn", (-1,))[0]) == "Position"
-    }
-    alone = _built_in_variable(declared, "Position")
-    if alone is not None:
-        return alone, None
     for variable in declared.variables:
-        if variable.storage_class != "Output":
-            continue
-        for identifier, member in members.items():
-            kind = declared.types.get(identifier)
-            if isinstance(variable.type, StructType) and kind is variable.type:
-                return variable.id, member
+        if variable.storage_class == "Output" and not isinstance(variable.type, ArrayType):
+            for member, name in built_ins_of(declared, variable).items():
+                if name == "Position":
+                    return variable.id, member
     return None
 
 
@@ -94,7 +84,14 @@ def _conversion(editor: Editor, variable: int, member: int | None) -> list[Words
 def point_coordinates(module: Module) -> Module:
     """Return a fragment shader's module with y replaced by 1 - y in each load of gl_PointCoord."""
     declared, editor = Declarations(module), Editor(module)
-    coordinates = _built_in_variable(declared, "PointCoord")
+    coordinates = next(
+        (
+            variable.id
+            for variable in declared.variables
+            if built_ins_of(declared, variable).get(None) == "PointCoord"
+        ),
+        None,
+    )
     if coordinates is None:
         return module
     number = editor.declare("OpTypeFloat", 32)
@@ -126,10 +123,44 @@ def point_coordinates(module: Module) -> Module:
     return editor.rewrite({"OpAccessChain": chain, "OpInBoundsAccessChain": chain, "OpLoad": load})
 
 
-def _built_in_variable(declared: Declarations, name: str) -> int | None:
-    built_ins = grammar().enumeration("BuiltIn")
-    for variable in declared.variables:
-        decorations = declared.decorations.get(variable.id, {})
-        if built_ins.get(decorations.get("BuiltIn", (-1,))[0]) == name:
-            return variable.id
-    return None
+_UNIFORM_CONSTANT, _INPUT = 0, 1  # Storage Class (SPIR-V 3.7)
+_BUILT_IN, _FLAT = 11, 14  # Decoration (SPIR-V 3.20)
+_FRAGMENT = 4  # Execution Model (SPIR-V 3.3)
+
+
+def sizes_as_inputs(module: Module) -> Module:
+    """Return glslang's module for OpenGL with built-in uniforms changed to inputs.
+
+    SPIR-V allows these built-ins only as inputs (SPIR-V 3.21, SubgroupSize); for Vulkan, glslang does the
+    same.
+    """
+    if "SubgroupBallotKHR" not in module.reflection.capabilities:
+        return module
+    editor = Editor(module)
+    codes = grammar().opcodes
+    uniforms, built_ins = set(), set()
+    for words in editor.instructions:
+        opcode = words[0] & 0xFFFF
+        if opcode == codes["OpVariable"] and words[3] == _UNIFORM_CONSTANT:
+            uniforms.add(words[2])
+        elif opcode == codes["OpDecorate"] and words[2] == _BUILT_IN:
+            built_ins.add(words[1])
+    moved = uniforms & built_ins
+    if not moved:
+        return module
+
+    def variable(editor: Editor, words: Words) -> list[Words]:
+        if words[2] not in moved:
+            return [words]
+        _, pointer = editor.definition(words[1])
+        editor.add("OpVariable", editor.declare("OpTypePointer", _INPUT, pointer[3]), words[2], _INPUT)
+        return []
+
+    def entry_point(editor: Editor, words: Words) -> list[Words]:
+        if words[1] == _FRAGMENT:
+            for identifier in moved:
+                editor.decorate(identifier, _FLAT)
+        absent = sorted(moved - set(words[3:]))
+        return [editor.instruction("OpEntryPoint", *words[1:], *absent)]
+
+    return editor.rewrite({"OpVariable": variable, "OpEntryPoint": entry_point})

@@ -28,8 +28,10 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.errors import InvalidDispatch, InvalidModule
-from vkgroup.spirv import Module, grammar
-from vkgroup.spirv.words import BEFORE_STRINGS, instruction, literal
+from vkgroup.spec.types import SCALARS, Scalar
+from vkgroup.spirv import Module
+from vkgroup.spirv.binary import BEFORE_STRINGS, literal, text_of
+from vkgroup.spirv.editor import Editor, Words
 
 #: Kinds of resources with separate binding points in OpenGL, in the order of their sets.
 KINDS = ("storage_block", "atomic_counter_buffer", "uniform_block", "default_block", "sampler", "image")
@@ -53,29 +55,19 @@ DEFAULT_BLOCK_BINDING = 64
 
 @dataclass(frozen=True)
 class Uniform:
-    """An active loose uniform, or a part of it that OpenGL counts as a uniform (GL 4.3, 7.3.1).
+    """An active loose uniform, or a part of it that OpenGL counts as a uniform (GL 4.3, 7.3.1)."""
 
-    Attributes
-    ----------
-    name : GL's name, for example ``"scale"``, ``"lights[1].color"``; an array of numbers or vectors is
-        one uniform, named without ``[0]``.
-    type : GLSL's name of one element, for example ``"vec3"``, ``"bool"``, ``"mat4x3"``.
-    length : number of elements; None if not an array.
-    location : GL's location; array elements have consecutive locations.
-    offset : bytes from the start of the default block.
-    array_stride : bytes from one element to the next; 0 if not an array.
-    matrix_stride : bytes from one column to the next; 0 if not a matrix.
-    initial : components of all elements in order (matrices in column-major order), from the initializer;
-        zeros without an initializer.
-    """
-
+    # GL's name, for example ``"scale"``, ``"lights[1].color"``; an array of numbers or vectors is one
+    # uniform, named without ``[0]``
     name: str
-    type: str
-    length: int | None
-    location: int
-    offset: int
-    array_stride: int
-    matrix_stride: int
+    type: str  # GLSL's name of one element, for example ``"vec3"``, ``"bool"``, ``"mat4x3"``
+    length: int | None  # number of elements; None if not an array
+    location: int  # GL's location; array elements have consecutive locations
+    offset: int  # bytes from the start of the default block
+    array_stride: int  # bytes from one element to the next; 0 if not an array
+    matrix_stride: int  # bytes from one column to the next; 0 if not a matrix
+    # components of all elements in order (matrices in column-major order), from the initializer; zeros
+    # without an initializer
     initial: tuple[float | int | bool, ...]
 
     @property
@@ -88,9 +80,18 @@ class Uniform:
         return 1, int(self.type[-1]) if "vec" in self.type else 1
 
     @property
+    def scalar(self) -> Scalar:
+        """The type of the components."""
+        prefix, vector, _ = self.type.replace("mat", "vec").partition("vec")
+        if not vector:
+            return SCALARS[self.type]
+        return next(scalar for scalar in SCALARS.values() if scalar.vector_prefix == prefix + vector)
+
+    @property
     def dtype(self) -> np.dtype[np.generic]:
         """NumPy type of one component in the block; a bool is stored as a 32-bit number, 0 or 1."""
-        return np.dtype(_COMPONENTS[_scalar_of(self.type)])
+        letter = {"float": "f", "int": "i"}.get(self.scalar.kind, "u")
+        return np.dtype(f"<{letter}{self.scalar.bits // 8}")
 
     @property
     def components(self) -> int:
@@ -109,11 +110,8 @@ class Uniform:
         first : index of the first array element to write. Values beyond the end of the array are ignored, as
             by glUniform.
 
-        Raises
-        ------
-        InvalidDispatch
-            The number of components is not a multiple of an element's, or several elements are given for a
-            uniform that is not an array.
+        Raises InvalidDispatch: the number of components is not a multiple of an element's, or several
+        elements are given for a uniform that is not an array.
         """
         columns, rows = self.shape
         flat = np.asarray(values).reshape(-1)
@@ -125,102 +123,75 @@ class Uniform:
         elements = flat.reshape(-1, columns, rows)[: max(length - first, 0)]
         if self.length is None and (flat.size != columns * rows or first):
             raise InvalidDispatch(f"uniform {self.name} is not an array: give one {self.type}")
-        if _scalar_of(self.type) == "bool":
+        if self.scalar.kind == "bool":
             elements = elements != 0
         for number, element in enumerate(elements.astype(self.dtype), first):
             for column, values_of_column in enumerate(element):
-                start = self.offset + number * self.array_stride + column * self.matrix_stride
-                data = values_of_column.tobytes()
-                block[start : start + len(data)] = np.frombuffer(data, np.uint8)
+                data = np.frombuffer(values_of_column.tobytes(), np.uint8)
+                block[self._bytes_of(number, column)] = data
 
     def read(self, block: npt.NDArray[np.uint8]) -> npt.NDArray[np.generic]:
         """Return the values in the contents of the default block, shape (components,)."""
-        columns, rows = self.shape
-        size = rows * self.dtype.itemsize
-        columns_read = []
-        for number in range(self.length or 1):
-            for column in range(columns):
-                start = self.offset + number * self.array_stride + column * self.matrix_stride
-                columns_read.append(np.frombuffer(block[start : start + size].tobytes(), self.dtype))
-        return np.concatenate(columns_read)
+        columns = [
+            np.frombuffer(block[self._bytes_of(number, column)].tobytes(), self.dtype)
+            for number in range(self.length or 1)
+            for column in range(self.shape[0])
+        ]
+        return np.concatenate(columns)
+
+    def _bytes_of(self, element: int, column: int) -> slice:
+        """Return the position in the block of one column of an array element."""
+        start = self.offset + element * self.array_stride + column * self.matrix_stride
+        return slice(start, start + self.shape[1] * self.dtype.itemsize)
 
 
 @dataclass(frozen=True)
 class Resource:
-    """A variable of a buffer, image or texture, with its descriptor set and binding in Vulkan.
+    """A variable of a buffer, image or texture, with its descriptor set and binding in Vulkan."""
 
-    Attributes
-    ----------
-    kind : one of `KINDS`.
-    name : GL's name: the name of a block, else the variable's name (``"material.albedo"`` for a member).
-        Empty for counter buffers and the default block, which have no name.
-    gl_binding : the initial GL binding point: image unit, texture unit, or index of a buffer binding; 0 if
-        the source declares none. A host may choose another (glUniform1i, glUniformBlockBinding). -1 for the
-        default block.
-    explicit : whether the source declares the binding point.
-    set, binding : descriptor set and binding in Vulkan.
-    length : number of descriptors, which have consecutive GL binding points; None if not an array.
-    type : GLSL's name of an image or sampler; empty for buffers.
-    format : SPIR-V's name of an image's format, for example ``"Rgba8"``; empty without a format.
-    size : minimum size of a buffer in bytes, without a runtime array; 0 for other resources.
-    stages : the stages that use the resource.
-    """
-
-    kind: str
+    kind: str  # one of `KINDS`
+    # GL's name: the name of a block, else the variable's name (``"material.albedo"`` for a member). Empty for
+    # counter buffers and the default block, which have no name
     name: str
+    # the initial GL binding point: image unit, texture unit, or index of a buffer binding; 0 if the source
+    # declares none. A host may choose another (glUniform1i, glUniformBlockBinding). -1 for the default block
     gl_binding: int
-    explicit: bool
+    explicit: bool  # whether the source declares the binding point
+    # `set`, `binding`: descriptor set and binding in Vulkan
     set: int
     binding: int
+    # number of descriptors, which have consecutive GL binding points; None if not an array
     length: int | None
-    type: str
-    format: str
-    size: int
-    stages: tuple[str, ...]
+    type: str  # GLSL's name of an image or sampler; empty for buffers
+    format: str  # SPIR-V's name of an image's format, for example ``"Rgba8"``; empty without a format
+    size: int  # minimum size of a buffer in bytes, without a runtime array; 0 for other resources
+    stages: tuple[str, ...]  # the stages that use the resource
 
 
 @dataclass(frozen=True)
 class AtomicCounter:
-    """An ``atomic_uint``: `offset` bytes into the counter buffer bound at `binding`.
+    """An ``atomic_uint``: `offset` bytes into the counter buffer bound at `binding`."""
 
-    Attributes
-    ----------
-    name : the variable's name.
-    binding : GL binding point of the counter buffer.
-    offset : bytes from the start of that buffer; array elements are 4 bytes apart.
-    length : number of counters; None if not an array.
-    """
-
-    name: str
-    binding: int
-    offset: int
-    length: int | None
+    name: str  # the variable's name
+    binding: int  # GL binding point of the counter buffer
+    offset: int  # bytes from the start of that buffer; array elements are 4 bytes apart
+    length: int | None  # number of counters; None if not an array
 
 
 @dataclass(frozen=True)
 class GlInterface:
-    """Interface of a linked GL program for its host.
+    """Interface of a linked GL program for its host."""
 
-    Attributes
-    ----------
-    stages : the program's stages, for example ``("compute",)``.
-    uniforms : active loose uniforms, by offset.
-    resources : active buffers, images, samplers, counter buffers, and the default block if there is one.
-    counters : active atomic counters.
-    default_block_size : bytes of the default block; 0 if no loose uniform is active.
-    local_size : workgroup size of a compute program (COMPUTE_WORK_GROUP_SIZE), else None.
-    attributes : locations of a vertex shader's inputs by name.
-    outputs : locations of a fragment shader's outputs by name.
-    """
-
-    stages: tuple[str, ...]
-    uniforms: tuple[Uniform, ...]
+    stages: tuple[str, ...]  # the program's stages, for example ``("compute",)``
+    uniforms: tuple[Uniform, ...]  # active loose uniforms, by offset
+    # active buffers, images, samplers, counter buffers, and the default block if there is one
     resources: tuple[Resource, ...]
-    counters: tuple[AtomicCounter, ...]
-    default_block_size: int
+    counters: tuple[AtomicCounter, ...]  # active atomic counters
+    default_block_size: int  # bytes of the default block; 0 if no loose uniform is active
+    # workgroup size of a compute program (COMPUTE_WORK_GROUP_SIZE), else None
     local_size: tuple[int, int, int] | None
-    attributes: tuple[tuple[str, int], ...]
-    outputs: tuple[tuple[str, int], ...]
+    attributes: tuple[tuple[str, int], ...]  # locations of a vertex shader's inputs by name
+    outputs: tuple[tuple[str, int], ...]  # locations of a fragment shader's outputs by name
 
     @cached_property
     def _uniforms_by_name(self) -> dict[str, Uniform]:
@@ -284,21 +255,16 @@ class GlInterface:
 def interface_of(module: Module) -> GlInterface | None:
     """Return the interface stored in a module of the GL dialect; None for other modules.
 
-    Raises
-    ------
-    InvalidModule
-        The stored interface is damaged.
+    Raises InvalidModule: the stored interface is damaged.
     """
-    data, starts = module.to_bytes(), module.instruction_starts
-    parts = []
+    starts = module.instruction_starts
+    record = b""
     for start in starts[(module.words[starts] & 0xFFFF) == _OP_STRING].tolist():
         length = int(module.words[start]) >> 16
-        text = data[4 * (start + 2) : 4 * (start + length)].rstrip(b"\0")
-        if text.startswith(_MARK):
-            parts.append(text.removeprefix(_MARK))
-    if not parts:
+        text = module.words[start + 2 : start + length].tobytes().rstrip(b"\0")
+        record += text.removeprefix(_MARK) if text.startswith(_MARK) else b""
+    if not record:
         return None
-    record = b"".join(parts)
     text = record[_DIGITS:]
     if record[:_DIGITS] != _digest(text):
         raise InvalidModule(
@@ -321,58 +287,20 @@ def with_interface(module: Module, interface: GlInterface) -> Module:
     text = interface.to_json().encode()
     text = _digest(text) + text
     step = 4 * (0xFFFF - 3) - len(_MARK)
-    pieces = [text[start : start + step] for start in range(0, len(text), step)]
-    bound = module.bound
-    added = []
-    for number, piece in enumerate(pieces):
-        added.append(instruction(_OP_STRING, [bound + number], literal(_MARK + piece)))
-    words = module.words.copy()
-    words[3] = bound + len(pieces)
-    sections: list[npt.NDArray[np.uint32]] = []
-    inserted = False
-    before = {grammar().opcodes[name] for name in BEFORE_STRINGS}
-    for part in np.split(words, module.instruction_starts):
-        opcode = int(part[0]) & 0xFFFF if sections else None
-        if opcode == _OP_STRING and part[2:].tobytes().startswith(_MARK):
-            continue
-        if opcode is not None and opcode not in before and not inserted:
-            sections += added
-            inserted = True
-        sections.append(part)
-    return Module.from_bytes(np.concatenate(sections).astype("<u4").tobytes())
+    editor = Editor(module)
+    editor.instructions = [words for words in editor.instructions if not _is_record(words)]
+    added = [
+        editor.instruction("OpString", editor.fresh(), *literal(_MARK + text[start : start + step]))
+        for start in range(0, len(text), step)
+    ]
+    return editor.joined(editor.inserted(BEFORE_STRINGS, added))
+
+
+def _is_record(words: Words) -> bool:
+    return words[0] & 0xFFFF == _OP_STRING and text_of(words[2:]).encode().startswith(_MARK)
 
 
 _OP_STRING = 7
 _MARK = b"vkgroup.gl "
 #: Hexadecimal digits of the checksum at the start of a stored interface.
 _DIGITS = 16
-
-
-#: NumPy type of a component in a block, by GLSL scalar type.
-_COMPONENTS = {
-    "float": "<f4",
-    "double": "<f8",
-    "int": "<i4",
-    "uint": "<u4",
-    "bool": "<u4",
-    "int64_t": "<i8",
-    "uint64_t": "<u8",
-}
-
-_PREFIXES = {
-    "d": "double",
-    "i": "int",
-    "u": "uint",
-    "b": "bool",
-    "i64": "int64_t",
-    "u64": "uint64_t",
-    "": "float",
-}
-
-
-def _scalar_of(glsl: str) -> str:
-    """Return the scalar type of a GLSL type's components."""
-    for part in ("vec", "mat"):
-        if part in glsl:
-            return _PREFIXES[glsl.partition(part)[0]]
-    return glsl

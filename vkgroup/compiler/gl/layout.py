@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from vkgroup.compiler.gl.interface import Uniform
+from vkgroup.spirv.layout import round_up
 from vkgroup.spirv.types import (
     ArrayType,
     ImageType,
@@ -16,28 +17,11 @@ from vkgroup.spirv.types import (
     StructType,
     Type,
     VectorType,
+    innermost,
 )
 
 #: A constant: a number, or a sequence of constants; None without an initializer, which means zeros.
 Value = float | int | bool | Sequence[Any] | None
-
-
-@dataclass(frozen=True)
-class Leaf:
-    """A part of a loose uniform that OpenGL counts as a uniform: number, vector, matrix, or their array.
-
-    Attributes
-    ----------
-    name, type, length, offset, array_stride, matrix_stride, initial : see `interface.Uniform`.
-    """
-
-    name: str
-    type: str
-    length: int | None
-    offset: int
-    array_stride: int
-    matrix_stride: int
-    initial: tuple[float | int | bool, ...]
 
 
 def is_opaque(kind: Type) -> bool:
@@ -47,8 +31,7 @@ def is_opaque(kind: Type) -> bool:
 
 def holds_opaque(kind: Type) -> bool:
     """Return whether a type is opaque or has an opaque part."""
-    while isinstance(kind, ArrayType):
-        kind = kind.element
+    kind = innermost(kind)
     if isinstance(kind, StructType):
         return any(holds_opaque(member.type) for member in kind.members)
     return is_opaque(kind)
@@ -56,8 +39,7 @@ def holds_opaque(kind: Type) -> bool:
 
 def holds_data(kind: Type) -> bool:
     """Return whether a type has a part that can be stored in a buffer."""
-    while isinstance(kind, ArrayType):
-        kind = kind.element
+    kind = innermost(kind)
     if isinstance(kind, StructType):
         return any(holds_data(member.type) for member in kind.members)
     return not is_opaque(kind)
@@ -81,24 +63,24 @@ def extent(kind: Type) -> tuple[int, int]:
         return stride * kind.columns, stride
     if isinstance(kind, ArrayType):
         stride = array_stride(kind)
-        return stride * (kind.length or 0), _round_up(extent(kind.element)[1], 16)
+        return stride * (kind.length or 0), round_up(extent(kind.element)[1], 16)
     if isinstance(kind, StructType):
         ends = [(offset, extent(kind.members[index].type)) for index, offset in member_offsets(kind)]
-        alignment = _round_up(max((extent[1] for _, extent in ends), default=1), 16)
+        alignment = round_up(max((extent[1] for _, extent in ends), default=1), 16)
         end = max((offset + extent[0] for offset, extent in ends), default=0)
-        return _round_up(end, alignment), alignment
+        return round_up(end, alignment), alignment
     raise TypeError(f"{kind.glsl} cannot be stored in a block")
 
 
 def array_stride(kind: ArrayType) -> int:
     """Return the bytes from one element of an array to the next."""
     size, alignment = extent(kind.element)
-    return _round_up(size, _round_up(alignment, 16))
+    return round_up(size, round_up(alignment, 16))
 
 
 def matrix_stride(kind: MatrixType) -> int:
     """Return the bytes from one column of a matrix to the next."""
-    return _round_up(extent(kind.column)[1], 16)
+    return round_up(extent(kind.column)[1], 16)
 
 
 def member_offsets(kind: StructType) -> list[tuple[int, int]]:
@@ -106,20 +88,17 @@ def member_offsets(kind: StructType) -> list[tuple[int, int]]:
     offsets, end = [], 0
     for index in data_members(kind):
         size, alignment = extent(kind.members[index].type)
-        offset = _round_up(end, alignment)
+        offset = round_up(end, alignment)
         offsets.append((index, offset))
         end = offset + size
     return offsets
 
 
-def leaves(name: str, kind: Type, offset: int, value: Value) -> Iterator[Leaf]:
+def leaves(name: str, kind: Type, offset: int, value: Value) -> Iterator[Uniform]:
     """Yield the parts of a variable that OpenGL counts as uniforms (GL 4.3, 7.3.1), in the order of offsets.
 
-    Parameters
-    ----------
-    name : the variable's name.
-    offset : its offset in the block, in bytes.
-    value : the constant of its initializer.
+    `offset` is that of the variable in the block, and `value` the constant of its initializer. Locations are
+    0.
     """
     parts = value if isinstance(value, Sequence) else None
     if isinstance(kind, StructType):
@@ -135,10 +114,11 @@ def leaves(name: str, kind: Type, offset: int, value: Value) -> Iterator[Leaf]:
         element = kind.element if isinstance(kind, ArrayType) else kind
         length = kind.length if isinstance(kind, ArrayType) else None
         count = _components(element) * (1 if length is None else length)
-        yield Leaf(
+        yield Uniform(
             name=name,
             type=element.glsl,
             length=length,
+            location=0,
             offset=offset,
             array_stride=array_stride(kind) if isinstance(kind, ArrayType) else 0,
             matrix_stride=matrix_stride(element) if isinstance(element, MatrixType) else 0,
@@ -170,7 +150,3 @@ def _flat(value: Value) -> Iterator[float | int | bool]:
             yield from _flat(part)
     elif value is not None:
         yield value
-
-
-def _round_up(value: int, multiple: int) -> int:
-    return -(-value // multiple) * multiple

@@ -81,10 +81,7 @@ Limits = tuple[tuple[str, Limit], ...]
 def limits_of(limits: Mapping[str, Any] | None) -> Limits:
     """Check and normalize limits, given by OpenGL name with or without ``GL_``.
 
-    Raises
-    ------
-    CompileError
-        A value is neither one number nor three numbers, or a name is not that of a limit.
+    Raises CompileError: a value is neither one number nor three numbers, or a name is not that of a limit.
     """
     checked: dict[str, Limit] = {}
     for name, value in (limits or {}).items():

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vkgroup.compiler.gl.stage import GlStage, GlVariable, location_count
+from vkgroup.compiler.gl.stage import GlStage, GlVariable
+from vkgroup.spirv.interface import location_count
 from vkgroup.spirv.types import ArrayType, Type
 
 #: Stages whose inputs or outputs are arrays with one element per vertex of a primitive.
@@ -20,16 +21,9 @@ class PlanError(Exception):
 
 
 def locate(stages: Sequence[GlStage]) -> Locations:
-    """Return locations for inputs and outputs without an explicit location.
+    """Return locations for inputs and outputs without an explicit location; stages are in pipeline order.
 
-    Parameters
-    ----------
-    stages : in pipeline order.
-
-    Raises
-    ------
-    PlanError
-        A stage reads an input that the stage before it does not declare as output.
+    Raises PlanError if a stage reads an input that the stage before it does not declare as output.
     """
     locations: Locations = {}
     for number in range(len(stages) + 1):

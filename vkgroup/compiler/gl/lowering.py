@@ -7,6 +7,7 @@ converted.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from vkgroup.compiler.gl.blocks import BlockTypes
@@ -15,12 +16,12 @@ from vkgroup.compiler.gl.interface import with_interface
 from vkgroup.compiler.gl.layout import holds_opaque
 from vkgroup.compiler.gl.plan import Plan, counter_buffer, kind_of_opaque, opaque_parts
 from vkgroup.compiler.gl.pointers import Moved, Part
-from vkgroup.compiler.gl.stage import GlStage, dimensions, innermost
+from vkgroup.compiler.gl.stage import GlStage
+from vkgroup.spirv.binary import BEFORE_NAMES, literal_length, text_of
 from vkgroup.spirv.editor import Words
 from vkgroup.spirv.grammar import grammar
-from vkgroup.spirv.module import Module
-from vkgroup.spirv.types import PointerType, StructType
-from vkgroup.spirv.words import BEFORE_NAMES, literal_length, text_of
+from vkgroup.spirv.reflection import Module
+from vkgroup.spirv.types import PointerType, StructType, dimensions, innermost
 
 #: Vulkan's names of built-ins. Both vertex indices include the draw's first vertex; only InstanceIndex
 #: includes the first instance, so a host must draw from instance 0.
@@ -108,11 +109,9 @@ class _Lowering:
             self._removed.add(variable.id)
             decorations = self._stage.declared.decorations.get(variable.id, {})
             for name, path, kind in opaque_parts(variable.name, variable.type):
-                type_, count = self._stage.opaque_type(variable.id, path), 1
-                for length in dimensions(kind):
-                    count *= length
+                type_ = self._stage.opaque_type(variable.id, path)
                 if dimensions(kind):
-                    type_ = self._types.array_of(type_, count)
+                    type_ = self._types.array_of(type_, math.prod(dimensions(kind)))
                 slot = self._plan.slots[kind_of_opaque(kind), name]
                 variables[variable.name, path] = self._declare("UniformConstant", type_, name, slot)
                 for decoration in _KEPT_BY_PARTS:

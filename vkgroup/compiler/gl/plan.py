@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from vkgroup.compiler.gl.interface import (
     COUNTER_BINDINGS,
@@ -16,14 +17,18 @@ from vkgroup.compiler.gl.interface import (
 )
 from vkgroup.compiler.gl.layout import Value, extent, holds_data, holds_opaque, leaves, same
 from vkgroup.compiler.gl.locations import Locations, Numbers, PlanError, locate, located
-from vkgroup.compiler.gl.stage import (
-    GlStage,
+from vkgroup.compiler.gl.stage import GlStage, uniform_locations
+from vkgroup.spec.stages import PRIMITIVE_STAGES
+from vkgroup.spirv.layout import round_up
+from vkgroup.spirv.types import (
+    ArrayType,
+    ImageType,
+    SampledImageType,
+    StructType,
+    Type,
     dimensions,
     innermost,
-    uniform_locations,
 )
-from vkgroup.spec.stages import PRIMITIVE_STAGES
-from vkgroup.spirv.types import ArrayType, ImageType, SampledImageType, StructType, Type
 
 #: Stages in the order in which they feed each other.
 ORDER = (*PRIMITIVE_STAGES, "compute")
@@ -31,37 +36,24 @@ ORDER = (*PRIMITIVE_STAGES, "compute")
 
 @dataclass
 class Loose:
-    """A loose uniform of the program.
+    """A loose uniform of the program."""
 
-    Attributes
-    ----------
-    type : the declared type, including opaque parts.
-    in_block : whether a part of it is stored in the default block.
-    offset : bytes from the start of the default block.
-    location : GL's location.
-    initial : the constant of its initializer.
-    """
-
-    type: Type
-    in_block: bool
-    offset: int
-    location: int
-    initial: Value
+    type: Type  # the declared type, including opaque parts
+    in_block: bool  # whether a part of it is stored in the default block
+    offset: int  # bytes from the start of the default block
+    location: int  # GL's location
+    initial: Value  # the constant of its initializer
 
 
 @dataclass
 class Plan:
-    """Sets, bindings, offsets and locations of a program.
+    """Sets, bindings, offsets and locations of a program."""
 
-    Attributes
-    ----------
-    loose : loose uniforms by name, in the order of the default block's members.
-    slots : set and binding by kind and name.
-    locations : location by stage and variable, for inputs and outputs without an explicit location.
-    """
-
+    # loose uniforms by name, in the order of the default block's members
     loose: dict[str, Loose] = field(default_factory=dict)
+    # set and binding by kind and name
     slots: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
+    # location by stage and variable, for inputs and outputs without an explicit location
     locations: Locations = field(default_factory=dict)
     interface: GlInterface = field(default_factory=lambda: GlInterface((), (), (), (), 0, None, (), ()))
 
@@ -81,10 +73,7 @@ class _Item:
 def plan(stages: Sequence[GlStage]) -> Plan:
     """Return the plan of a program.
 
-    Raises
-    ------
-    PlanError
-        The stages declare the same name differently.
+    Raises PlanError: the stages declare the same name differently.
     """
     stages = sorted(stages, key=lambda stage: ORDER.index(stage.name) if stage.name in ORDER else len(ORDER))
     made = Plan()
@@ -96,7 +85,7 @@ def plan(stages: Sequence[GlStage]) -> Plan:
     size = max(
         (loose.offset + extent(loose.type)[0] for loose in made.loose.values() if loose.in_block), default=0
     )
-    size = -(-size // 16) * 16
+    size = round_up(size, 16)
     made.interface = GlInterface(
         stages=tuple(stage.name for stage in stages),
         uniforms=tuple(_uniforms(made)),
@@ -153,7 +142,7 @@ def _lay_out(made: Plan) -> None:
     for loose in made.loose.values():
         if loose.in_block:
             size, alignment = extent(loose.type)
-            loose.offset = -(-end // alignment) * alignment
+            loose.offset = round_up(end, alignment)
             end = loose.offset + size
 
 
@@ -163,16 +152,7 @@ def _uniforms(made: Plan) -> Iterator[Uniform]:
         if not loose.in_block:
             continue
         for leaf in leaves(name, loose.type, loose.offset, loose.initial):
-            yield Uniform(
-                leaf.name,
-                leaf.type,
-                leaf.length,
-                location,
-                leaf.offset,
-                leaf.array_stride,
-                leaf.matrix_stride,
-                leaf.initial,
-            )
+            yield replace(leaf, location=location)
             location += leaf.length or 1
 
 
@@ -187,9 +167,7 @@ def _counters(stages: Sequence[GlStage]) -> tuple[tuple[AtomicCounter, ...], lis
         for variable in stage.variables:
             if variable.kind != "counter" or not variable.used:
                 continue
-            length = 1
-            for dimension in dimensions(variable.type):
-                length *= dimension
+            length = math.prod(dimensions(variable.type))
             binding, offset = variable.binding or 0, variable.offset or 0
             counter = AtomicCounter(
                 variable.name, binding, offset, length if isinstance(variable.type, ArrayType) else None
@@ -245,10 +223,7 @@ def _items(stages: Sequence[GlStage]) -> list[_Item]:
     items: dict[tuple[str, str], _Item] = {}
 
     def add(stage: GlStage, kind: str, name: str, type_: Type, binding: int | None) -> None:
-        total = 1
-        for dimension in dimensions(type_):
-            total *= dimension
-        length = total if isinstance(type_, ArrayType) else None
+        length = math.prod(dimensions(type_)) if isinstance(type_, ArrayType) else None
         item = items.setdefault((kind, name), _Item(kind, name, type_, binding, length, []))
         if item.length != length or not _matches(item.type, type_):
             raise PlanError(f"{kind.replace('_', ' ')} {name} has different declarations in two stages")
@@ -332,10 +307,7 @@ def _counter_bytes(stages: Sequence[GlStage], binding: int) -> int:
     for stage in stages:
         for variable in stage.variables:
             if variable.kind == "counter" and variable.used and (variable.binding or 0) == binding:
-                count = 1
-                for dimension in dimensions(variable.type):
-                    count *= dimension
-                end = max(end, (variable.offset or 0) + 4 * count)
+                end = max(end, (variable.offset or 0) + 4 * math.prod(dimensions(variable.type)))
     return end
 
 

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping
 
 from vkgroup.compiler.gl.blocks import BlockTypes
 from vkgroup.compiler.gl.layout import is_opaque
-from vkgroup.compiler.gl.stage import GlStage, GlVariable, dimensions, innermost
+from vkgroup.compiler.gl.stage import GlStage, GlVariable
 from vkgroup.spirv.editor import Editor, Rewrite, Words
 from vkgroup.spirv.grammar import grammar
-from vkgroup.spirv.types import StructType, Type
+from vkgroup.spirv.types import StructType, Type, dimensions, innermost
 
 _ATOMIC_COUNTER_MEMORY, _UNIFORM_MEMORY = 0x400, 0x40
 
@@ -22,29 +22,18 @@ Part = tuple[str, tuple[int, ...]]
 
 
 class Moved:
-    """Mapping from removed variables to the variables and members that replace them.
-
-    Parameters
-    ----------
-    stage, types : the stage, and the writer of its block types.
-    removed : ids of the removed variables.
-    block : id of the default block's variable; 0 if there is none.
-    members : member index in the default block by loose uniform.
-    parts : variable by opaque part.
-    buffers : variable of the counter buffer by binding point.
-    storage : storage class of the counter buffers.
-    """
+    """Mapping from removed variables to the variables and members that replace them."""
 
     def __init__(
         self,
         stage: GlStage,
         types: BlockTypes,
         removed: set[int],
-        block: int,
-        members: Mapping[str, int],
-        parts: Mapping[Part, int],
-        buffers: Mapping[int, int],
-        storage: str,
+        block: int,  # id of the default block's variable; 0 if there is none
+        members: Mapping[str, int],  # member index in the default block by loose uniform
+        parts: Mapping[Part, int],  # variable by opaque part
+        buffers: Mapping[int, int],  # variable of the counter buffer by binding point
+        storage: str,  # storage class of the counter buffers
     ) -> None:
         self._stage, self._editor, self._types = stage, stage.editor, types
         self._removed, self._block, self._members = removed, block, members

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from vkgroup.compiler.gl.interface import GlInterface
-from vkgroup.compiler.gl.limits import Limit, Limits
-from vkgroup.compiler.gl.source import Facts, Token
+from vkgroup.compiler.gl.limits import Limits
+from vkgroup.compiler.gl.source import Facts
 from vkgroup.errors import CompileError, Diagnostic, LinkError
 from vkgroup.spirv import Module
 
@@ -17,10 +17,7 @@ from vkgroup.spirv import Module
 _ADVICE = tuple(
     (re.compile(pattern), advice)
     for pattern, advice in (
-        (
-            r"'local_size' :\s*too large",
-            "this is the device's limit: declare a smaller workgroup",
-        ),
+        (r"'local_size' :\s*too large", "this is the device's limit: declare a smaller workgroup"),
         (
             r"'local_size' :\s*cannot change previously set size",
             "all declarations of the workgroup size in a shader must be equal",
@@ -47,15 +44,9 @@ _ADVICE = tuple(
             r"'location qualifier on input' :\s*not supported in this stage: compute",
             "compute shaders have no inputs with locations: remove the qualifier",
         ),
+        (r"'shared' :\s*not supported in this stage", "only compute shaders have shared variables"),
         (
-            r"'shared' :\s*not supported in this stage",
-            "only compute shaders have shared variables",
-        ),
-        (
-            r"required extension not requested: GL_ARB_compute_shader",
-            "write #version 430, or #extension GL_ARB_compute_shader : require",
-        ),
-        (
+            r"required extension not requested: GL_ARB_compute_shader|"
             r"'gl_WorkGroupSize' :\s*not supported for this version",
             "write #version 430, or #extension GL_ARB_compute_shader : require",
         ),
@@ -63,33 +54,25 @@ _ADVICE = tuple(
             r"'(?:memoryBarrierShared|groupMemoryBarrier)' :\s*no matching",
             "only compute shaders have this function: use memoryBarrier()",
         ),
-        (
-            r"'barrier' :\s*no matching",
-            "only compute and tessellation control shaders have this function",
-        ),
+        (r"'barrier' :\s*no matching", "only compute and tessellation control shaders have this function"),
         (
             r"Missing entry point|multiple entry points per stage",
             "exactly one of a stage's shaders must define main()",
         ),
         (r"'subroutine' :\s*not allowed", "Vulkan has no subroutines: use a uniform and a switch"),
         (r"No function definition \(body\) found", "define it in one of the stage's shaders"),
-        (
-            r"Multiple function bodies",
-            "one shader of a stage defines a function, the others only declare it",
-        ),
+        (r"Multiple function bodies", "one shader of a stage defines a function, the others only declare it"),
     )
 )
 
 
 def advise(error: CompileError) -> CompileError:
     """Return the error with advice added to its messages."""
-    diagnostics = [replace(entry, message=_advised(entry.message)) for entry in error.diagnostics]
+    diagnostics = []
+    for entry in error.diagnostics:
+        advice = [text for pattern, text in _ADVICE if pattern.search(entry.message)]
+        diagnostics.append(replace(entry, message="; ".join([entry.message, *advice])))
     return type(error)(str(error.args[0]), diagnostics)
-
-
-def _advised(message: str) -> str:
-    advice = [text for pattern, text in _ADVICE if pattern.search(message)]
-    return "; ".join([message, *advice])
 
 
 # Before linking ------------------------------------------------------------------------------------
@@ -107,14 +90,28 @@ def check_stages(stages: Sequence[str]) -> None:
         )
 
 
-def check_early_uses(shaders: Sequence[Facts]) -> None:
-    """Raise CompileError for gl_WorkGroupSize before the size's declaration (GLSL 4.30, 7.1)."""
+def check_declarations(shaders: Sequence[Facts]) -> None:
+    """Raise CompileError for declarations that are missing.
+
+    They are the workgroup size before gl_WorkGroupSize (GLSL 4.30, 7.1), and the bindings of atomic counters
+    (GLSL 4.30, 4.4.6.1).
+    """
     for shader in shaders:
-        if shader.early_uses:
-            message = (
-                "gl_WorkGroupSize has no value yet: declare layout(local_size_x = …) in; before this use"
-            )
-            raise _compile_error(shader, shader.early_uses, message)
+        for tokens, message in (
+            (
+                shader.early_uses,
+                "gl_WorkGroupSize has no value yet: declare layout(local_size_x = …) in; before this use",
+            ),
+            (
+                shader.unbound_counters,
+                "an atomic counter needs a binding: write layout(binding = …) uniform atomic_uint",
+            ),
+        ):
+            if tokens:
+                diagnostics = [
+                    Diagnostic("error", token.file or shader.name, token.line, 0, message) for token in tokens
+                ]
+                raise CompileError(f"{shader.name} does not compile", diagnostics)
 
 
 #: Message by OpenGL execution mode that Vulkan does not have.
@@ -140,19 +137,6 @@ def check_module(module: Module, name: str) -> None:
         )
 
 
-def check_counters(shaders: Sequence[Facts]) -> None:
-    """Raise CompileError for atomic counters without binding (GLSL 4.30, 4.4.6.1)."""
-    for shader in shaders:
-        if shader.unbound_counters:
-            message = "an atomic counter needs a binding: write layout(binding = …) uniform atomic_uint"
-            raise _compile_error(shader, shader.unbound_counters, message)
-
-
-def _compile_error(shader: Facts, tokens: Sequence[Token], message: str) -> CompileError:
-    diagnostics = [Diagnostic("error", token.file or shader.name, token.line, 0, message) for token in tokens]
-    return CompileError(f"{shader.name} does not compile", diagnostics)
-
-
 # After linking -------------------------------------------------------------------------------------
 
 
@@ -161,12 +145,8 @@ def check_local_size(shaders: Sequence[Facts], size: tuple[int, int, int]) -> No
 
     A dimension that a declaration does not name has size 1.
 
-    Raises
-    ------
-    CompileError
-        Two declarations of one shader differ.
-    LinkError
-        The declarations of two shaders differ, or no shader has one.
+    Raises CompileError: two declarations of one shader differ. Raises LinkError: the declarations of two
+    shaders differ, or no shader has one.
     """
     needed = frozenset(axis for axis, extent in zip("xyz", size, strict=True) if extent != 1)
     for shader in shaders:
@@ -202,14 +182,10 @@ def check_limits(interface: GlInterface, modules: Mapping[str, Module], limits: 
     over = [
         f"{name} is {given[name]}, but the program uses {used}: {advice}"
         for name, used, advice in _uses(interface, modules)
-        if name in given and _exceeds(used, given[name])
+        if name in given and isinstance(limit := given[name], int) and used > limit
     ]
     if over:
         raise link_error(over)
-
-
-def _exceeds(used: int, limit: Limit) -> bool:
-    return isinstance(limit, int) and used > limit
 
 
 def _uses(interface: GlInterface, modules: Mapping[str, Module]) -> Iterator[tuple[str, int, str]]:

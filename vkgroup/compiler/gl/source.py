@@ -50,23 +50,15 @@ class LocalSizeDeclaration:
 
 @dataclass(frozen=True)
 class Facts:
-    """Facts about a source that its module does not contain.
+    """Facts about a source that its module does not contain."""
 
-    Attributes
-    ----------
-    name : name of the source in diagnostics.
-    local_sizes : declarations of the workgroup size, in order.
-    early_uses : uses of gl_WorkGroupSize before all of these declarations.
-    bound : names of the variables and blocks with an explicit binding. glslang gives all others binding 0, as
-        OpenGL does, but not to all elements of an array.
-    unbound_counters : declarations of atomic counters without binding.
-    """
-
-    name: str
-    local_sizes: tuple[LocalSizeDeclaration, ...]
-    early_uses: tuple[Token, ...]
+    name: str  # name of the source in diagnostics
+    local_sizes: tuple[LocalSizeDeclaration, ...]  # declarations of the workgroup size, in order
+    early_uses: tuple[Token, ...]  # uses of gl_WorkGroupSize before all of these declarations
+    # names of the variables and blocks with an explicit binding. glslang gives all others binding 0, as
+    # OpenGL does, but not to all elements of an array
     bound: frozenset[str]
-    unbound_counters: tuple[Token, ...]
+    unbound_counters: tuple[Token, ...]  # declarations of atomic counters without binding
 
 
 def facts(text: str, name: str) -> Facts:

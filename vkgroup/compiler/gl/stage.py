@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -9,18 +10,17 @@ from vkgroup.compiler.gl.layout import Value
 from vkgroup.spirv.access import find_access
 from vkgroup.spirv.declarations import Declarations, Variable
 from vkgroup.spirv.editor import Editor
-from vkgroup.spirv.module import Module
+from vkgroup.spirv.interface import built_ins_of
+from vkgroup.spirv.reflection import Module
 from vkgroup.spirv.types import (
-    ArrayType,
     ImageType,
-    MatrixType,
     OpaqueType,
     PointerType,
     SampledImageType,
-    ScalarType,
     StructType,
     Type,
-    VectorType,
+    dimensions,
+    innermost,
 )
 
 _FUNCTION_PARAMETER = 55
@@ -28,27 +28,19 @@ _FUNCTION_PARAMETER = 55
 
 @dataclass(frozen=True)
 class GlVariable:
-    """A global variable that is visible to the host or to another stage.
+    """A global variable that is visible to the host or to another stage."""
 
-    Attributes
-    ----------
-    id : its result id.
-    kind : ``"loose"`` (a uniform of the default block, opaque parts included), ``"counter"``, ``"image"``,
-        ``"sampler"``, ``"uniform_block"``, ``"storage_block"``, ``"input"`` or ``"output"``.
-    name : its OpenGL name; for a block the block's name.
-    type : its type, arrays included.
-    binding, location, offset : explicit values of the source; None without one.
-    used : whether an instruction accesses it.
-    """
-
-    id: int
+    id: int  # its result id
+    # ``"loose"`` (a uniform of the default block, opaque parts included), ``"counter"``, ``"image"``,
+    # ``"sampler"``, ``"uniform_block"``, ``"storage_block"``, ``"input"`` or ``"output"``
     kind: str
-    name: str
-    type: Type
+    name: str  # its OpenGL name; for a block the block's name
+    type: Type  # its type, arrays included
+    # `binding`, `location`, `offset`: explicit values of the source; None without one
     binding: int | None
     location: int | None
     offset: int | None
-    used: bool
+    used: bool  # whether an instruction accesses it
 
 
 class GlStage:
@@ -81,7 +73,7 @@ class GlStage:
                 of_block = kind.endswith("_block") or (
                     kind in ("input", "output")
                     and isinstance(block, StructType)
-                    and self._is_block(variable.id)
+                    and "Block" in self.decorations_of_struct(variable.id)
                 )
                 name = block.glsl if of_block else self.declared.names.get(variable.id, "")
                 is_bound = kind == "counter" or self.bound is None or name in self.bound
@@ -111,7 +103,7 @@ class GlStage:
         if storage == "Uniform":
             old = "BufferBlock" in self.decorations_of_struct(variable.id)
             return "storage_block" if old else "uniform_block"
-        if storage in ("Input", "Output") and not self.is_built_in(variable.id):
+        if storage in ("Input", "Output") and not built_ins_of(self.declared, variable):
             return storage.lower()
         return None
 
@@ -163,19 +155,6 @@ class GlStage:
         """Return the decorations of a variable's structure type."""
         return self.declared.decorations.get(self.struct_of(variable), {})
 
-    def _is_block(self, variable: int) -> bool:
-        return "Block" in self.decorations_of_struct(variable)
-
-    def is_built_in(self, variable: int) -> bool:
-        """Return whether a variable, or a member of its block, is a built-in."""
-        if "BuiltIn" in self.declared.decorations.get(variable, {}):
-            return True
-        structure = self.struct_of(variable)
-        return any(
-            identifier == structure and "BuiltIn" in decorations
-            for (identifier, _), decorations in self.declared.member_decorations.items()
-        )
-
     def initial(self, variable: int) -> Value:
         """Return the constant of a variable's initializer; None without an initializer."""
         _, words = self.editor.definition(variable)
@@ -189,39 +168,9 @@ class GlStage:
         return None if name == "OpConstantNull" or constant is None else constant.evaluate()
 
 
-def innermost(kind: Type) -> Type:
-    """Return the element type of an array or array of arrays; other types are returned unchanged."""
-    while isinstance(kind, ArrayType):
-        kind = kind.element
-    return kind
-
-
-def location_count(kind: Type) -> int:
-    """Return the number of locations of an input or output (Vulkan 1.4, 15.1.5)."""
-    if isinstance(kind, ArrayType):
-        return location_count(kind.element) * (kind.length or 1)
-    if isinstance(kind, StructType):
-        return sum(location_count(member.type) for member in kind.members)
-    if isinstance(kind, MatrixType):
-        return kind.columns * location_count(kind.column)
-    if isinstance(kind, VectorType):
-        return 2 if kind.component.bits == 64 and kind.count > 2 else 1
-    return 1 if isinstance(kind, ScalarType) else 0
-
-
 def uniform_locations(kind: Type) -> int:
     """Return the number of locations of a loose uniform: one for each scalar, vector, matrix or sampler."""
-    if isinstance(kind, ArrayType):
-        return uniform_locations(kind.element) * (kind.length or 1)
-    if isinstance(kind, StructType):
-        return sum(uniform_locations(member.type) for member in kind.members)
-    return 1
-
-
-def dimensions(kind: Type) -> tuple[int, ...]:
-    """Return the lengths of an array of arrays, outermost first; () for other types."""
-    lengths = []
-    while isinstance(kind, ArrayType):
-        lengths.append(kind.length or 0)
-        kind = kind.element
-    return tuple(lengths)
+    inner = innermost(kind)
+    members = inner.members if isinstance(inner, StructType) else ()
+    locations = sum(uniform_locations(member.type) for member in members) if members else 1
+    return locations * math.prod(length or 1 for length in dimensions(kind))

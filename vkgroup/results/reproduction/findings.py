@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from vkgroup import choices
 from vkgroup.check import checking
 from vkgroup.check.fields import fields_of
 from vkgroup.check.findings import Report
@@ -127,7 +128,7 @@ class Checked:
     push: Mapping[str, Any] = field(default_factory=dict)
     specialization: Mapping[int | str, Any] = field(default_factory=dict)
     seed: int = 0
-    step_limit: int = checking.STEP_LIMIT
+    step_limit: int = choices.CHECK_STEP_LIMIT
 
 
 def make_check(
@@ -213,7 +214,7 @@ def _runs(files: Files, module: Module, report: Report, record: Json) -> list[Js
                     push=report.push or None,
                     entry_point=record["entry_point"],
                     specialization=dict(record["specialization"]),
-                    timeout=checking.TIMEOUT,
+                    timeout=choices.CHECK_TIMEOUT,
                 )
         except VkgroupError:
             continue

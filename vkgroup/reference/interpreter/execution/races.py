@@ -202,11 +202,11 @@ class Accesses:
         for there in np.unique(position).tolist():
             chosen = position == there
             us, them = who[chosen], other[chosen]
-            message = f"one invocation {verb} a place of {memory.name} that another accesses, in no order"
+            message = f"an invocation {verb} memory of {memory.name} that another one accesses unsynchronized"
             if met is not None and met[chosen].all():
-                message += f"; the barrier() between does not order {_MEMORIES[memory.kind]}"
+                message += f"; the barrier() between them does not order {_MEMORIES[memory.kind]}"
             elif (subgroup_of[us] == subgroup_of[them]).all():
-                message += "; it works only where a subgroup happens to run in step"
+                message += "; the result is right only if the subgroup runs in lockstep"
             frame.report_race(
                 site,
                 us,
@@ -220,7 +220,7 @@ class Accesses:
 
 _RECORDS = ("write", "read", "read_before", "atomic")
 _MEMORIES = {
-    "buffer": "buffers: memoryBarrierBuffer() must stand with it",
-    "image": "images: memoryBarrierImage() must stand with it",
-    "workgroup": "shared memory: memoryBarrierShared() must stand with it",
+    "buffer": "accesses to buffers: add memoryBarrierBuffer()",
+    "image": "accesses to images: add memoryBarrierImage()",
+    "workgroup": "accesses to shared memory: add memoryBarrierShared()",
 }

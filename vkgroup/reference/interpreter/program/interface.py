@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from vkgroup.reference.interpreter.values.value import Causes, Data, Leaf, Value, leaves_of, member_leaves
 from vkgroup.spirv import ArrayType, MatrixType, ScalarType, StructType, Type, VectorType, grammar
-from vkgroup.spirv.annotations import Decorations
-from vkgroup.spirv.declarations import Declarations
+from vkgroup.spirv.declarations import Declarations, Decorations
 
 Component = tuple[int, int]
 """A location, and a component in it."""

@@ -1,19 +1,19 @@
-"""Findings from comparisons: outputs that differ, subgroup sizes that are assumed, devices that fail."""
+"""Diagnosis: findings from events, differing outputs, assumed subgroup sizes, and devices that fail."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from vkgroup.check.assumptions import Assumption
 from vkgroup.check.compare import Difference
 from vkgroup.check.divergence import Divergence, find_divergence
-from vkgroup.check.findings import Configuration, Finding, Kind, Note
+from vkgroup.check.findings import Configuration, Finding, Kind, Note, Place, SourceLocations, join
 from vkgroup.check.flow import Flow
-from vkgroup.check.phrases import join
+from vkgroup.check.inputs import Inputs
 from vkgroup.check.runs import Dispatch, Run
 from vkgroup.check.size_constants import Candidate
-from vkgroup.check.source_locations import SourceLocations
+from vkgroup.dispatch.events import Event
 
 Differing = Sequence[tuple[Run, Run, Difference]]
 
@@ -77,17 +77,6 @@ class _Group:
     configurations: list[Configuration] = field(default_factory=list)
     values: list[tuple[Configuration, str]] = field(default_factory=list)
 
-    def joined(self, other: _Group) -> _Group:
-        """Return one group with the entries of both; its example is that of this group."""
-        same = other.difference.label == self.difference.label
-        return _Group(
-            self.base,
-            self.difference,
-            self.divergences + other.divergences,
-            self.configurations + other.configurations,
-            self.values + (other.values if same else []),
-        )
-
 
 def difference_findings(
     differing: Differing,
@@ -98,11 +87,7 @@ def difference_findings(
 ) -> list[Finding]:
     """Return one finding for each line that writes a differing value and each reason: size, lanes, device.
 
-    Parameters
-    ----------
-    differing : pairs of runs with their first difference.
-    dispatch, flow, places : the shader's dispatch, data flow and source locations.
-    lanes_matter : sizes at which the reference device gives other results with shuffled lanes.
+    `lanes_matter` has the sizes at which the reference device gives other results with shuffled lanes.
     """
     diverged = []
     for base, run, difference in differing:
@@ -123,30 +108,30 @@ def difference_findings(
             group.values.append((where, difference.second))
     for (reason, line), group in list(groups.items()):
         same = groups.get((_SIZE, line))
-        if reason == _LANES and same is not None and _parts(group, places) == _parts(same, places):
-            groups[_BOTH, line] = same.joined(group)
+        if (
+            reason == _LANES
+            and same is not None
+            and places[group.divergences[0].position].line == places[same.divergences[0].position].line
+        ):
+            same.divergences += group.divergences
+            same.configurations += group.configurations
+            if group.difference.label == same.difference.label:
+                same.values += group.values
+            groups[_BOTH, line] = same
             del groups[reason, line], groups[_SIZE, line]
-    findings = [_finding(reason, group, places) for (reason, _), group in groups.items()]
-    return [
-        _with_doubt(entry) if set(_sizes_on_devices(entry)) & lanes_matter else entry for entry in findings
-    ]
+    findings = []
+    for (reason, _), group in groups.items():
+        finding = _finding(reason, group, places)
+        if any(where.device and where.subgroup_size in lanes_matter for where in group.configurations):
+            # The device may be right.
+            finding = replace(finding, notes=(*finding.notes, Note(_OTHER_LANES)))
+        findings.append(finding)
+    return findings
 
 
-def _sizes_on_devices(finding: Finding) -> list[int]:
-    return [where.subgroup_size for where in finding.configurations if where.device]
-
-
-def _with_doubt(finding: Finding) -> Finding:
-    """Return the finding with a note that the device may be right."""
-    doubt = (
-        "the reference device differs with shuffled lanes too: this device may assign lanes in another order"
-    )
-    return replace(finding, notes=(*finding.notes, Note(doubt)))
-
-
-def _parts(group: _Group, places: SourceLocations) -> int:
-    """Return the line at which the runs of a group diverge."""
-    return places[group.divergences[0].position].line
+_OTHER_LANES = (
+    "the reference device differs with shuffled lanes too: this device may assign lanes in another order"
+)
 
 
 _SIZE, _LANES, _BOTH, _DEVICE = (
@@ -167,7 +152,7 @@ def _finding(reason: str, group: _Group, places: SourceLocations) -> Finding:
         elsewhere = places[other.position]
         if other.position >= 0 and elsewhere.line not in lines:
             lines.add(elsewhere.line)
-            notes.append(Note(f"{_at(where)} the runs diverge here", elsewhere))
+            notes.append(Note(f"{'on' if where.device else 'at'} {where} the runs diverge here", elsewhere))
     stored = places[divergence.stored]
     if stored.line and stored.line not in lines:
         notes.append(Note(f"{difference.label} is written here", stored))
@@ -182,10 +167,6 @@ def _finding(reason: str, group: _Group, places: SourceLocations) -> Finding:
         values,
         difference.label,
     )
-
-
-def _at(where: Configuration) -> str:
-    return f"{'on' if where.device else 'at'} {where}"
 
 
 def _is_in_order(where: Configuration) -> bool:
@@ -225,4 +206,129 @@ def failure_finding(configuration: Configuration, failure: str, places: SourceLo
         f"{configuration} fails, but the reference device completes: {failure}",
         places[-1],
         configurations=(configuration,),
+    )
+
+
+_SEPARATE_FINDINGS = ("race", "bounds")
+"""Causes of undefined values that are reported as separate findings."""
+
+_DATA_DEPENDENT = ("bounds", "hang", "division", "math_domain", "shift", "conversion")
+"""Events and causes that depend on the values of the inputs."""
+
+_RULES = {
+    "race": "if two invocations access the same memory and one writes, a barrier or atomics must order them",
+    "barrier": "all invocations of a workgroup must execute the same barriers",
+    "inactive_lane": "the value read from an inactive lane is undefined",
+    "lane_out_of_range": "the value read from a lane outside the subgroup is undefined",
+    "quad": "the value read from a lane outside the quad is undefined",
+    "cooperative_matrix": "the specification of cooperative matrices leaves this undefined",
+    "not_uniform": "this operand must be the same in all active lanes, else the result is undefined",
+    "cluster": "a cluster must not be larger than the subgroup, else the result is undefined",
+    "partition": "the ballots must be a partition of the active lanes, else the result is undefined",
+    "empty_ballot": "the index of a bit is undefined if no bit is set",
+    "uninitialised": "unwritten memory holds undefined values",
+    "shift": "a shift by the width of the number or more is undefined",
+    "division": "the quotient and the remainder of integers are undefined if the divisor is zero",
+}
+"""Rules of the specification by kind of event or cause, where the message does not state the rule."""
+
+
+@dataclass
+class _EventGroup:
+    """Events that form one finding."""
+
+    event: Event
+    place: Place
+    configurations: list[Configuration] = field(default_factory=list)
+    further: dict[tuple[object, ...], Place] = field(default_factory=dict)
+
+
+Groups = dict[tuple[object, ...], _EventGroup]
+
+
+_MAX_LINES = 3
+"""Maximum number of further lines that a bounds finding quotes."""
+
+
+def findings_of(
+    runs: Iterable[Run], places: SourceLocations, inputs: Inputs, natural: frozenset[int] = frozenset()
+) -> list[Finding]:
+    """Return the findings from the events of runs on the reference device, in the order of their lines.
+
+    `natural` has the positions of instructions that compute with lane numbers only, which no input changes.
+    """
+    groups: Groups = {}
+    for run in runs:
+        undefined_positions = {event.position for event in run.events if event.kind == Kind.UNDEFINED}
+        for event in run.events:
+            if event.cause is not None and event.cause.kind in _SEPARATE_FINDINGS:
+                continue
+            if event.kind in _SEPARATE_FINDINGS and undefined_positions & {
+                event.position,
+                event.other_position,
+            }:
+                # The undefined address is reported; the location that it happens to hit is meaningless.
+                continue
+            place = places[event.position]
+            if event.kind == Kind.UNDEFINED and event.cause is not None and event.cause.position >= 0:
+                # The source of an undefined value is reported instead of its use.
+                place = places[event.cause.position]
+            group = groups.setdefault(_key(event, place, places, groups), _EventGroup(event, place))
+            if _identity(place) != _identity(group.place):
+                group.further.setdefault(_identity(place), place)
+            if run.configuration not in group.configurations:
+                group.configurations.append(run.configuration)
+    findings = [_event_finding(group, places, inputs, natural) for group in groups.values()]
+    return sorted(findings, key=lambda finding: (finding.place.line, finding.place.position, finding.kind))
+
+
+def _identity(place: Place) -> tuple[object, ...]:
+    """Return the identity of a location: its line, or its instruction if there are no lines."""
+    return (place.file, place.line) if place.line else (place.file, 0, place.position)
+
+
+def _key(event: Event, place: Place, places: SourceLocations, groups: Groups) -> tuple[object, ...]:
+    if event.kind == Kind.RACE:
+        key = (event.kind, event.memory, _identity(place))
+        turned = (event.kind, event.memory, _identity(places[event.other_position]))
+        # The order of the two accesses is arbitrary: the same race may be seen from either side.
+        return turned if key not in groups and turned in groups else key
+    if event.kind == Kind.BOUNDS and event.memory:
+        # A buffer that is too small is one finding for all its accesses.
+        return event.kind, event.memory
+    cause = event.cause.kind if event.cause is not None else ""
+    return event.kind, cause, *_identity(place)
+
+
+def _event_finding(
+    group: _EventGroup, places: SourceLocations, inputs: Inputs, natural: frozenset[int]
+) -> Finding:
+    event, cause = group.event, group.event.cause
+    notes: list[Note] = []
+    message = event.message
+    if event.kind == Kind.UNDEFINED and cause is not None:
+        message = cause.detail
+        label = inputs.label(event.memory, event.offset) if event.offset >= 0 else ""
+        what = f"{event.message}: {label}" if label else event.message
+        used = places[event.position]
+        notes.append(Note(what, used if _identity(used) != _identity(group.place) else None))
+    if event.kind == Kind.BOUNDS:
+        also = list(group.further.values())
+        notes += [Note("also out of bounds", place) for place in also[:_MAX_LINES]]
+        notes += [Note(f"and in {len(also) - _MAX_LINES} more lines")] if len(also) > _MAX_LINES else []
+    if event.kind == Kind.RACE:
+        other = event.other_invocation
+        who = f" by invocation {other.local} of workgroup {other.workgroup}" if other is not None else ""
+        notes.append(Note(f"the other access{who}", places[event.other_position]))
+    kind = cause.kind if cause is not None else event.kind
+    if kind in _RULES:
+        notes.append(Note(f"rule: {_RULES[kind]}"))
+    if event.kind == Kind.BOUNDS and (made_up := inputs.made_up_length(event.memory)):
+        notes.append(Note(made_up))
+    elif kind in _DATA_DEPENDENT and inputs.are_made_up and (cause is None or cause.position not in natural):
+        notes.append(
+            Note("some inputs were generated; if they are unrealistic, give real ones with --in and --push")
+        )
+    return Finding(
+        Kind(event.kind), message, group.place, tuple(notes), event.invocation, tuple(group.configurations)
     )

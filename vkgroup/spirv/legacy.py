@@ -1,4 +1,4 @@
-"""Lowering of SPV_KHR_shader_ballot and SPV_KHR_subgroup_vote to the group instructions of core SPIR-V.
+"""SPV_KHR_shader_ballot and SPV_KHR_subgroup_vote: lowering to core SPIR-V, and rules of their types.
 
 The older instructions have no scope operand; they work on the subgroup. Each has a core instruction of the
 same meaning (SPIR-V 3.49.24, "Non-Uniform Instructions"). The five masks are the same built-ins, with the
@@ -9,10 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
+from vkgroup.errors import InvalidModule
+from vkgroup.spirv.binary import Instruction, text_of
+from vkgroup.spirv.declarations import Declarations
 from vkgroup.spirv.editor import Editor, Rewrite, Words
 from vkgroup.spirv.grammar import grammar
-from vkgroup.spirv.module import Module
-from vkgroup.spirv.words import text_of
+from vkgroup.spirv.reflection import Module
+from vkgroup.spirv.types import ScalarType, VectorType
 
 EXTENSIONS = frozenset({"SPV_KHR_shader_ballot", "SPV_KHR_subgroup_vote"})
 """The extensions that `lower_legacy` replaces."""
@@ -23,11 +28,6 @@ CAPABILITIES = {"SubgroupBallotKHR": "GroupNonUniformBallot", "SubgroupVoteKHR":
 _SUBGROUP = 3  # Scope (SPIR-V 3.27)
 _FIRST_VERSION = (1, 3)  # of OpGroupNonUniform…
 _DYNAMIC_BROADCAST = (1, 5)  # before, the id of OpGroupNonUniformBroadcast must be a constant
-
-
-def uses_legacy(module: Module) -> bool:
-    """Return whether the module declares either capability, so that `lower_legacy` changes it."""
-    return not CAPABILITIES.keys().isdisjoint(module.reflection.capabilities)
 
 
 def lower_legacy(module: Module) -> Module:
@@ -46,13 +46,13 @@ def lower_legacy(module: Module) -> Module:
     under `GroupNonUniformBallot`. A module of SPIR-V before 1.3 becomes one of 1.3. A module that declares
     neither capability stays as it is. The module is taken to be valid.
     """
-    if not uses_legacy(module):
+    if CAPABILITIES.keys().isdisjoint(module.reflection.capabilities):
         return module
     editor = Editor(module)
     editor.version = max(module.version, _FIRST_VERSION)
     shuffles = any(_shuffles(editor, words) for words in editor.instructions)
     rewrites: dict[str, Rewrite] = {
-        "OpCapability": _Capabilities(module, shuffles),
+        "OpCapability": _capabilities(module, shuffles),
         "OpExtension": _extension,
         "OpSubgroupBallotKHR": _ballot,
         "OpSubgroupFirstInvocationKHR": _named("OpGroupNonUniformBroadcastFirst"),
@@ -64,26 +64,25 @@ def lower_legacy(module: Module) -> Module:
     return editor.rewrite(rewrites)
 
 
-class _Capabilities:
-    """Replaces capabilities, and declares each once."""
+def _capabilities(module: Module, shuffles: bool) -> Rewrite:
+    """Return the rewrite that replaces capabilities, and declares each once."""
+    known = set(module.reflection.capabilities)
+    names = grammar().enumeration("Capability")
 
-    def __init__(self, module: Module, shuffles: bool) -> None:
-        self._shuffles = shuffles
-        self._known = set(module.reflection.capabilities)
-        self._names = grammar().enumeration("Capability")
-
-    def __call__(self, editor: Editor, words: Words) -> Iterator[Words]:
-        replacement = CAPABILITIES.get(self._names.get(words[1], ""))
+    def rewrite(editor: Editor, words: Words) -> Iterator[Words]:
+        replacement = CAPABILITIES.get(names.get(words[1], ""))
         if replacement is None:
             yield words
             return
         wanted = ["GroupNonUniform", replacement]
-        if self._shuffles and replacement == "GroupNonUniformBallot":
+        if shuffles and replacement == "GroupNonUniformBallot":
             wanted.append("GroupNonUniformShuffle")
         for name in wanted:
-            if name not in self._known:
-                self._known.add(name)
+            if name not in known:
+                known.add(name)
                 yield editor.instruction("OpCapability", grammar().number("Capability", name))
+
+    return rewrite
 
 
 def _extension(editor: Editor, words: Words) -> list[Words]:
@@ -146,3 +145,53 @@ def _shuffles(editor: Editor, words: Words) -> bool:
     if grammar().name(words[0] & 0xFFFF) != "OpSubgroupReadInvocationKHR":
         return False
     return editor.version < _DYNAMIC_BROADCAST and not _is_constant(editor, words[4])
+
+
+_RESULTS = {
+    "OpSubgroupBallotKHR": "a vector of four 32-bit integers",
+    "OpSubgroupFirstInvocationKHR": "a scalar of a 32-bit integer or float type",
+    "OpSubgroupReadInvocationKHR": "a scalar of a 32-bit integer or float type",
+    **dict.fromkeys(("OpSubgroupAllKHR", "OpSubgroupAnyKHR", "OpSubgroupAllEqualKHR"), "a Boolean"),
+}
+"""Required result types (SPV_KHR_shader_ballot and SPV_KHR_subgroup_vote, "Group Instructions")."""
+
+#: Extensions that also allow values of 16 bits.
+_HALVES = frozenset({"SPV_AMD_gpu_shader_half_float", "SPV_AMD_gpu_shader_int16"})
+
+
+def check_legacy(module: Module) -> None:
+    """Check the types of the older ballot and vote instructions, which SPIRV-Tools does not check.
+
+    Besides the result types in `_RESULTS`, a predicate is a Boolean, an index an integer, and a value that is
+    read has the result's type. Raises InvalidModule with the instruction and its required type.
+    """
+    codes = [grammar().opcodes[name] for name in _RESULTS]
+    if not np.isin(module.words[module.instruction_starts] & 0xFFFF, codes).any():
+        return
+    types = Declarations(module).types
+    type_of = {entry.result_id: entry.result_type for entry in module.instructions}
+    widths = {32, 16} if _HALVES & module.reflection.extensions else {32}
+
+    def problem(entry: Instruction) -> str:
+        wanted, result = _RESULTS[entry.name], types.get(entry.result_type)
+        operands = [types.get(type_of.get(operand, 0)) for operand in entry.operands]
+        numbers = ("int", "uint", "float")
+        fits = {
+            "a Boolean": result == ScalarType("bool", 1),
+            "a vector of four 32-bit integers": isinstance(result, VectorType)
+            and result.count == 4
+            and result.component in (ScalarType("int", 32), ScalarType("uint", 32)),
+        }.get(wanted, isinstance(result, ScalarType) and result.kind in numbers and result.bits in widths)
+        if not fits:
+            return f"the result type must be {wanted}"
+        if not entry.name.endswith("InvocationKHR"):
+            return "" if operands[0] == ScalarType("bool", 1) else "the predicate must be a Boolean"
+        if type_of.get(entry.operands[0]) != entry.result_type:
+            return "the value must be of the result's type"
+        index = operands[-1]
+        is_integer = isinstance(index, ScalarType) and index.kind in ("int", "uint")
+        return "" if is_integer or len(operands) == 1 else "the index must be an integer"
+
+    for entry in module.instructions:
+        if entry.name in _RESULTS and (wrong := problem(entry)):
+            raise InvalidModule(f"{entry.name} %{entry.result_id}: {wrong}")

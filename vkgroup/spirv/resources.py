@@ -1,12 +1,16 @@
-"""Bindings: the buffers, images and samplers of a module, and its push constants."""
+"""Resources of a module: bindings (buffers, images, samplers), push constants, and shared memory."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from vkgroup.spirv.access import find_access
 from vkgroup.spirv.binary import Binary
+from vkgroup.spirv.constants import Constant, Value
 from vkgroup.spirv.declarations import Declarations, Variable
+from vkgroup.spirv.layout import round_up
 from vkgroup.spirv.types import (
     ArrayType,
     ImageType,
@@ -15,63 +19,49 @@ from vkgroup.spirv.types import (
     SampledImageType,
     StructType,
     Type,
+    dimensions,
+    innermost,
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """A descriptor that the module uses.
+    """A descriptor that the module uses."""
 
-    Attributes
-    ----------
-    set, binding : its descriptor set, and its number in the set.
-    name : the variable's name, or the block's where the variable has none.
-    kind : ``"storage_buffer"``, ``"uniform_buffer"``, ``"storage_image"``, ``"sampled_image"``,
-        ``"combined_image_sampler"``, ``"sampler"``, ``"uniform_texel_buffer"``,
-        ``"storage_texel_buffer"``, ``"acceleration_structure"`` or ``"input_attachment"``.
-    type : of one descriptor: a `StructType` for buffers.
-    count : number of descriptors; None where the descriptor set decides it.
-    readable, writable : whether the declaration allows it (``writeonly``, ``readonly``, the kind).
-    read, written : whether any instruction reads it, or writes to it.
-    id : the variable's result id.
-    block_name : the name of a buffer's block; empty for other resources.
-    layout : of a buffer: ``"std140"``, ``"std430"`` or ``"scalar"``, the strictest that it satisfies.
-    attachment_index : of an input attachment: its InputAttachmentIndex, of an array the first's.
-    """
-
+    # `set`, `binding`: its descriptor set, and its number in the set
     set: int
     binding: int
-    name: str
+    name: str  # the variable's name, or the block's where the variable has none
+    # ``"storage_buffer"``, ``"uniform_buffer"``, ``"storage_image"``, ``"sampled_image"``,
+    # ``"combined_image_sampler"``, ``"sampler"``, ``"uniform_texel_buffer"``, ``"storage_texel_buffer"``,
+    # ``"acceleration_structure"`` or ``"input_attachment"``
     kind: str
-    type: Type
-    count: int | None
+    type: Type  # of one descriptor: a `StructType` for buffers
+    count: int | None  # number of descriptors; None where the descriptor set decides it
+    # `readable`, `writable`: whether the declaration allows it (``writeonly``, ``readonly``, the kind)
     readable: bool
     writable: bool
+    # `read`, `written`: whether any instruction reads it, or writes to it
     read: bool
     written: bool
-    id: int
-    block_name: str = ""
+    id: int  # the variable's result id
+    block_name: str = ""  # the name of a buffer's block; empty for other resources
+    # of a buffer: ``"std140"``, ``"std430"`` or ``"scalar"``, the strictest that it satisfies
     layout: str | None = None
+    # of an input attachment: its InputAttachmentIndex, of an array the first's
     attachment_index: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PushConstants:
-    """The push-constant block.
+    """The push-constant block."""
 
-    Attributes
-    ----------
-    name : the variable's name, or the block's where the variable has none.
-    offset, size : the bytes that it covers, ``offset <= byte < size``.
-    type : the block; its members have offsets from the start of all push constants.
-    layout : the strictest layout rules that it satisfies.
-    """
-
-    name: str
+    name: str  # the variable's name, or the block's where the variable has none
+    # `offset`, `size`: the bytes that it covers, ``offset <= byte < size``
     offset: int
     size: int
-    type: StructType
-    layout: str | None
+    type: StructType  # the block; its members have offsets from the start of all push constants
+    layout: str | None  # the strictest layout rules that it satisfies
 
     @property
     def members(self) -> tuple[Member, ...]:
@@ -89,7 +79,7 @@ def find_bindings(module: Binary, declared: Declarations) -> tuple[Binding, ...]
     access = find_access(module, frozenset(variable.id for variable, _ in described))
     bindings = []
     for variable, number in described:
-        count, element = _descriptors(variable.type)
+        lengths, element = dimensions(variable.type), innermost(variable.type)
         kind = _kind(variable, element, declared)
         if kind is None:
             continue
@@ -102,7 +92,7 @@ def find_bindings(module: Binary, declared: Declarations) -> tuple[Binding, ...]
                 name=_variable_name(declared, variable, element),
                 kind=kind,
                 type=element,
-                count=count,
+                count=math.prod(lengths) if all(lengths) else None,
                 readable=readable,
                 writable=writable,
                 read=variable.id in access.read,
@@ -120,15 +110,6 @@ def _variable_name(declared: Declarations, variable: Variable, kind: Type) -> st
     return declared.names.get(variable.id) or (kind.name if isinstance(kind, StructType) else "")
 
 
-def _descriptors(kind: Type) -> tuple[int | None, Type]:
-    """Return the number of descriptors in a type, and the type of one of them."""
-    count: int | None = 1
-    while isinstance(kind, ArrayType):
-        count = None if count is None or kind.length is None else count * kind.length
-        kind = kind.element
-    return count, kind
-
-
 def _kind(variable: Variable, kind: Type, declared: Declarations) -> str | None:
     """Return the kind of a descriptor (Vulkan 1.3 §15.5.3, table of shader resources)."""
     if variable.storage_class == "StorageBuffer":
@@ -144,18 +125,14 @@ def _kind(variable: Variable, kind: Type, declared: Declarations) -> str | None:
     if isinstance(kind, SampledImageType):
         return "uniform_texel_buffer" if kind.image.dimension == "Buffer" else "combined_image_sampler"
     if isinstance(kind, ImageType):
-        return _image_kind(kind)
+        if kind.dimension == "SubpassData":
+            return "input_attachment"
+        if kind.dimension == "Buffer":
+            return "storage_texel_buffer" if kind.storage else "uniform_texel_buffer"
+        return "storage_image" if kind.storage else "sampled_image"
     if isinstance(kind, OpaqueType):
         return {"sampler": "sampler", "accelerationStructureEXT": "acceleration_structure"}.get(kind.name)
     return None
-
-
-def _image_kind(image: ImageType) -> str:
-    if image.dimension == "SubpassData":
-        return "input_attachment"
-    if image.dimension == "Buffer":
-        return "storage_texel_buffer" if image.storage else "uniform_texel_buffer"
-    return "storage_image" if image.storage else "sampled_image"
 
 
 def _allowed(declared: Declarations, variable: Variable, kind: Type, descriptor: str) -> tuple[bool, bool]:
@@ -181,3 +158,50 @@ def find_push_constants(declared: Declarations) -> PushConstants | None:
                 layout=declared.layouts.rules(block),
             )
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class SharedVariable:
+    """A variable in shared memory."""
+
+    # `size`, `alignment`: bytes, with specialization constants at their defaults; no size where it has none
+    size: int | None
+    alignment: int
+    # number of elements in all dimensions that specialization can change, at the defaults
+    default_length: int
+    lengths: tuple[Constant, ...]  # of these dimensions
+
+
+def find_shared_variables(declared: Declarations) -> tuple[SharedVariable, ...]:
+    """Return the variables in shared memory, with those of their lengths that specialization can change."""
+    variables = []
+    for variable in declared.variables:
+        if variable.storage_class != "Workgroup":
+            continue
+        size, alignment = declared.layouts.shared_size(variable.type)
+        default, lengths, kind = 1, [], variable.type
+        while isinstance(kind, ArrayType):
+            if kind.length_constant is not None and kind.length:
+                default *= kind.length
+                lengths.append(declared.constant(kind.length_constant))
+            kind = kind.element
+        variables.append(SharedVariable(size, alignment, default, tuple(lengths)))
+    return tuple(variables)
+
+
+def shared_size(variables: Iterable[SharedVariable], specialization: Mapping[int, Value]) -> int:
+    """Return the bytes of shared variables under values by specialization id.
+
+    The variables lie one after the other by the rule of Vulkan 1.3 §9.9 (std430 layout); -1 where a type has
+    no such size.
+    """
+    end = 0
+    for variable in variables:
+        if variable.size is None:
+            return -1
+        size = variable.size
+        if variable.lengths:
+            size = round_up(-(-size // variable.default_length), variable.alignment)
+            size *= math.prod(int(length.evaluate(specialization)) for length in variable.lengths)
+        end = round_up(end, variable.alignment) + size
+    return end
