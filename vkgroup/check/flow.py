@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import NamedTuple
 
-from vkgroup.reference.interpreter.program.operands import sort_operands
+from vkgroup.reference.interpreter.program.site import sort_operands
 from vkgroup.spirv import Instruction, Module, ScalarType, grammar
 from vkgroup.spirv.declarations import Declarations
 

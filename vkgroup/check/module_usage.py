@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from vkgroup.reference.interpreter.program.operands import sort_operands
+from vkgroup.reference.interpreter.program.site import sort_operands
 from vkgroup.spirv import ImageType, Instruction, Module, SampledImageType, grammar
 from vkgroup.spirv.declarations import Declarations
 

@@ -16,12 +16,12 @@ from vkgroup.reference.drawing.attachments import (
     write_color,
 )
 from vkgroup.reference.drawing.fragments import Fragments, Masks, Positions, samples_of
-from vkgroup.reference.interpreter.execution.event_log import EventLog
 from vkgroup.reference.interpreter.execution.machine import Machine
 from vkgroup.reference.interpreter.execution.program import Program
 from vkgroup.reference.interpreter.operations.images.memory import ImageMemory
 from vkgroup.reference.interpreter.program.interface import Port, read_numbers
 from vkgroup.reference.interpreter.program.site import Site
+from vkgroup.reference.interpreter.values.event_log import EventLog
 from vkgroup.reference.interpreter.values.value import HARD, Causes, Data, combine
 
 _CHANNELS = 4

@@ -11,9 +11,9 @@ from vkgroup.reference.interpreter.operations.accessor import Flags
 from vkgroup.reference.interpreter.operations.memory import Offsets
 from vkgroup.reference.interpreter.operations.references import Reference, descriptor_number, resolver
 from vkgroup.reference.interpreter.operations.state import Frame
-from vkgroup.reference.interpreter.program.chains import CellPath, Chain, cell_path, memory_path
 from vkgroup.reference.interpreter.program.form import ProgramForm
 from vkgroup.reference.interpreter.program.layout import Numbers, numbers
+from vkgroup.reference.interpreter.program.segments import CellPath, Chain, cell_path, memory_path
 from vkgroup.reference.interpreter.program.site import Site
 from vkgroup.reference.interpreter.values.cells import Cell, ElementIndices
 from vkgroup.reference.interpreter.values.value import (

@@ -11,9 +11,9 @@ from vkgroup.errors import Unsupported
 from vkgroup.reference.interpreter.operations.accessor import Flags
 from vkgroup.reference.interpreter.operations.memory import Memory, Offsets
 from vkgroup.reference.interpreter.operations.state import Frame
-from vkgroup.reference.interpreter.program.chains import Chain, ChainIndex, MemoryPath, memory_path
 from vkgroup.reference.interpreter.program.form import ProgramForm
 from vkgroup.reference.interpreter.program.layout import LaidOutType
+from vkgroup.reference.interpreter.program.segments import Chain, ChainIndex, MemoryPath, memory_path
 from vkgroup.reference.interpreter.program.site import Site
 from vkgroup.reference.interpreter.values.lane_set import LaneSet
 from vkgroup.reference.interpreter.values.value import Causes, combine, marked, take
@@ -303,7 +303,7 @@ def _texel_resolver(slot: int) -> Resolve:
         references = []
         for chosen in np.unique(number).tolist():
             where = np.broadcast_to(number == chosen, (frame.count,))
-            memory = frame.resource(chosen)
+            memory = frame.machine.resources[chosen]
             if where.all():
                 return [Reference.of_all(frame, memory, offset, cause)]
             lanes = LaneSet.all(frame.count).where(where)

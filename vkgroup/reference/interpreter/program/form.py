@@ -7,18 +7,13 @@ from functools import cached_property
 from typing import Any
 
 from vkgroup.errors import InvalidModule, Unsupported
-from vkgroup.reference.interpreter.program.constants import Lanewise
+from vkgroup.reference.interpreter.program.flow import Liveness, find_liveness, post_dominators
 from vkgroup.reference.interpreter.program.inline import Inliner
 from vkgroup.reference.interpreter.program.layout import smallest
-from vkgroup.reference.interpreter.program.liveness import Liveness, find_liveness
-from vkgroup.reference.interpreter.program.module_facts import ModuleFacts
-from vkgroup.reference.interpreter.program.post_dominators import post_dominators
+from vkgroup.reference.interpreter.program.module_facts import Lanewise, ModuleFacts, specialize
 from vkgroup.reference.interpreter.program.segments import Segment
-from vkgroup.reference.interpreter.program.slots import Slots
-from vkgroup.reference.interpreter.program.specialization import specialize
-from vkgroup.reference.interpreter.program.variables import Variables
-from vkgroup.reference.interpreter.values.causes import CauseTable
-from vkgroup.reference.interpreter.values.value import Value
+from vkgroup.reference.interpreter.program.variables import Slots, Variables
+from vkgroup.reference.interpreter.values.value import CauseTable, Value
 from vkgroup.spec.stages import EXECUTION_MODELS
 from vkgroup.spirv import EntryPoint, Instruction, Module, PointerType, Type
 

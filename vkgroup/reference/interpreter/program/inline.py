@@ -8,13 +8,20 @@ lowest number are always the next to run.
 from __future__ import annotations
 
 from vkgroup.errors import InvalidModule, Unsupported
-from vkgroup.reference.interpreter.program.chains import Chain, ChainIndex, Root
 from vkgroup.reference.interpreter.program.functions import Block, Function, selector_words, switch_targets
 from vkgroup.reference.interpreter.program.module_facts import ModuleFacts
-from vkgroup.reference.interpreter.program.operands import followed_operands, value_operands
-from vkgroup.reference.interpreter.program.segments import Edge, Label, Op, Segment, Terminator
-from vkgroup.reference.interpreter.program.slots import Slots
-from vkgroup.reference.interpreter.program.variables import Variables
+from vkgroup.reference.interpreter.program.segments import (
+    Chain,
+    ChainIndex,
+    Edge,
+    Label,
+    Op,
+    Root,
+    Segment,
+    Terminator,
+)
+from vkgroup.reference.interpreter.program.site import followed_operands, value_operands
+from vkgroup.reference.interpreter.program.variables import Slots, Variables
 from vkgroup.spirv import Instruction, PointerType, ScalarType
 
 _CHAINS = frozenset({"OpAccessChain", "OpInBoundsAccessChain"})

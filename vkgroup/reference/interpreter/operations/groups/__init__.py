@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from vkgroup.reference.interpreter.operations.groups.instruction import GroupInstruction
-from vkgroup.reference.interpreter.operations.groups.rows import OPCODES
+from vkgroup.reference.interpreter.operations.groups.instruction import OPCODES, GroupInstruction
 from vkgroup.reference.interpreter.program.site import Site
 from vkgroup.reference.interpreter.values.value import Value
 

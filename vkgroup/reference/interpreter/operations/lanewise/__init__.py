@@ -9,23 +9,24 @@ Functions let NumPy divide by zero and overflow; who runs them enters ``numpy.er
 from __future__ import annotations
 
 from vkgroup.errors import Unsupported
-from vkgroup.reference.interpreter.operations.lanewise.arithmetic import ARITHMETIC
 from vkgroup.reference.interpreter.operations.lanewise.bits import BITS
 from vkgroup.reference.interpreter.operations.lanewise.comparison import COMPARISONS, LOGIC
 from vkgroup.reference.interpreter.operations.lanewise.composites import COMPOSITES
 from vkgroup.reference.interpreter.operations.lanewise.conversion import CONVERSIONS
 from vkgroup.reference.interpreter.operations.lanewise.elementwise import Factory, Function
-from vkgroup.reference.interpreter.operations.lanewise.extended import extended_name
-from vkgroup.reference.interpreter.operations.lanewise.glsl450_common import GLSL450_COMMON
-from vkgroup.reference.interpreter.operations.lanewise.glsl450_geometry import GLSL450_GEOMETRY
-from vkgroup.reference.interpreter.operations.lanewise.glsl450_integers import GLSL450_INTEGERS
-from vkgroup.reference.interpreter.operations.lanewise.glsl450_matrices import GLSL450_MATRICES
-from vkgroup.reference.interpreter.operations.lanewise.glsl450_packing import GLSL450_PACKING
-from vkgroup.reference.interpreter.operations.lanewise.glsl450_transcendental import GLSL450_TRANSCENDENTAL
-from vkgroup.reference.interpreter.operations.lanewise.integer_dot import INTEGER_DOT
-from vkgroup.reference.interpreter.operations.lanewise.integers import INTEGERS
-from vkgroup.reference.interpreter.operations.lanewise.matrices import MATRICES
-from vkgroup.reference.interpreter.program.site import Site
+from vkgroup.reference.interpreter.operations.lanewise.glsl450 import (
+    GLSL450_COMMON,
+    GLSL450_INTEGERS,
+    GLSL450_PACKING,
+    GLSL450_TRANSCENDENTAL,
+)
+from vkgroup.reference.interpreter.operations.lanewise.integers import ARITHMETIC, INTEGER_DOT, INTEGERS
+from vkgroup.reference.interpreter.operations.lanewise.matrices import (
+    GLSL450_GEOMETRY,
+    GLSL450_MATRICES,
+    MATRICES,
+)
+from vkgroup.reference.interpreter.program.site import Site, extended_name
 
 __all__ = ["LANEWISE", "extended_name"]
 

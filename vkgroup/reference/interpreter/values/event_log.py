@@ -1,15 +1,17 @@
-"""Event log: events in many invocations, counted where they are equal."""
+"""Observations: events, counted where they are equal, and traces of chosen invocations."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from vkgroup.dispatch.events import REPORTED_ALREADY, Event, Invocation
-from vkgroup.reference.interpreter.values.causes import CauseTable
+from vkgroup.reference.interpreter.values.arrangement import Groups
+from vkgroup.reference.interpreter.values.value import CauseTable, Value
 
 _MOST_EVENTS = 10_000
 
@@ -128,3 +130,47 @@ class EventLog:
             self._causes[entry.cause] if entry.cause else None,
             entry.count,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Executed:
+    """One instruction that an invocation executed.
+
+    Attributes
+    ----------
+    position : of the instruction in the module.
+    value : its result, or the value that it stored, as plain numbers; None where it has neither.
+    """
+
+    position: int
+    value: tuple[Any, ...] | None
+
+
+@dataclass
+class Trace:
+    """Records the instructions of chosen invocations.
+
+    Attributes
+    ----------
+    watched : workgroup and local id of each, by its number in the dispatch.
+    executed : the instructions that each has executed.
+    """
+
+    watched: dict[int, tuple[Groups, Groups]]
+    executed: dict[tuple[Groups, Groups], list[Executed]] = field(default_factory=dict)
+
+    def watched_among(self, numbers: npt.NDArray[np.int64]) -> dict[tuple[Groups, Groups], int]:
+        """Return the watched invocations among some, whose numbers ascend, with their indices there."""
+        return {
+            name: int(np.searchsorted(numbers, number))
+            for number, name in self.watched.items()
+            if number in numbers
+        }
+
+    def record(self, name: tuple[Groups, Groups], position: int, value: Value | None, lane: int) -> None:
+        """Record an executed instruction, and all numbers of its value in invocation `lane`."""
+        numbers: list[Any] = []
+        for leaf in value.leaves if value is not None else ():
+            numbers += np.asarray(leaf[..., 0 if leaf.shape[-1] == 1 else lane]).reshape(-1).tolist()
+        result = None if value is None else tuple(numbers)
+        self.executed.setdefault(name, []).append(Executed(position, result))

@@ -8,13 +8,11 @@ from typing import Any
 import numpy as np
 
 from vkgroup.errors import InvalidDispatch
-from vkgroup.reference.interpreter.execution.event_log import EventLog
-from vkgroup.reference.interpreter.execution.memory_order import Order
-from vkgroup.reference.interpreter.execution.races import Accesses
 from vkgroup.reference.interpreter.operations.memory import Memory
+from vkgroup.reference.interpreter.operations.memory_order import Order
 from vkgroup.reference.interpreter.program.form import ProgramForm
-from vkgroup.reference.interpreter.values.causes import BEFORE_HARD
-from vkgroup.reference.interpreter.values.value import HARD
+from vkgroup.reference.interpreter.values.event_log import EventLog
+from vkgroup.reference.interpreter.values.value import BEFORE_HARD, HARD
 
 Bindings = Mapping[tuple[int, int], Sequence[Any]]
 """Memories, images and samplers by (set, binding), in the order of an array of descriptors."""
@@ -29,10 +27,13 @@ class Resources:
     bindings : the resources bound.
     addressable : memories that physical addresses may point into.
     written : further memories, which the caller writes to: attachments.
+    push : the bytes of the push constants.
+    events : the log for events.
     order : the record of barriers while data races are searched for; else None.
 
     Attributes
     ----------
+    push : the push constants.
     numbered : every resource; image and sampler values are indices into this list.
     by_variable : memories of a buffer variable; of a resource variable its first number and its count.
     addressable : in ascending order of addresses.
@@ -49,8 +50,12 @@ class Resources:
         bindings: Bindings,
         addressable: Sequence[Memory],
         written: Sequence[Memory],
+        push: bytes,
+        events: EventLog,
         order: Order | None,
     ) -> None:
+        self.events, self.order = events, order
+        self.push = Memory(np.frombuffer(push.ljust(16, b"\0"), np.uint8).copy(), "the push constants")
         self.numbered: list[Any] = []
         self.by_variable: dict[int, Any] = {}
         self.addressable = sorted(addressable, key=lambda memory: memory.address)
@@ -72,7 +77,7 @@ class Resources:
                 memory.refine(1)
             memory.begin()
             if order is not None:
-                memory.accesses = Accesses(order, memory.granules)
+                memory.record_accesses(order)
 
     def _bind(self, program: ProgramForm, identifier: int, bound: Sequence[Any], first: int) -> None:
         """Record the resources of one variable, whose numbers begin at `first`."""
@@ -88,7 +93,7 @@ class Resources:
         for memory in bound:
             memory.refine(program.variables.granule(identifier))
 
-    def finish(self, events: EventLog) -> None:
+    def finish(self) -> None:
         """End the dispatch, and report the memories that hold undefined values."""
         for memory in self._memories.values():
             memory.end()
@@ -100,7 +105,7 @@ class Resources:
                     continue
                 granules = np.flatnonzero(memory.causes == number)
                 position, invocation = memory.stored_causes.get(number, (-1, -1))
-                events.add_one(
+                self.events.add_one(
                     "undefined",
                     position,
                     invocation,
