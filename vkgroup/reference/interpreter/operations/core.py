@@ -1,4 +1,4 @@
-"""Core instructions: loads, stores, variables, lengths, clocks, barriers, helper invocations, interpolation."""
+"""Core instructions: loads, stores, variables, clocks, barriers, helper invocations, interpolation."""
 
 from __future__ import annotations
 

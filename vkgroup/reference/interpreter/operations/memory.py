@@ -169,7 +169,7 @@ class Memory:
 
     def report_outside(self, frame: Accessor, site: Site, outside: Flags, offset: Offsets) -> None:
         """Report accesses outside of the memory; `outside` is (dims..., n) or (dims..., 1)."""
-        lanes = outside.reshape(-1, outside.shape[-1]).any(axis=0)
+        lanes = np.asarray(outside.reshape(-1, outside.shape[-1]).any(axis=0))
         if not lanes.any():
             return
         self.reached = max(self.reached, int(np.where(outside, offset, 0).max()) + 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -112,6 +113,14 @@ def combine(*causes: Causes | None) -> Causes | None:
     return result
 
 
+_NOTHING = np.zeros(1, np.uint16)
+
+
+def filled(cause: Causes | None) -> Causes:
+    """Return causes as an array: a zero where all is defined."""
+    return _NOTHING if cause is None else cause
+
+
 def marked(where: npt.NDArray[np.bool_], cause: int) -> Causes:
     """Return a cause where flags are true, and 0 elsewhere."""
     return np.where(where, cause, 0).astype(np.uint16)
@@ -194,6 +203,24 @@ def select(value: Value, index: Chosen) -> Value:
         tuple(take(leaf, index) for leaf in value.leaves),
         tuple(None if cause is None else take(cause, index) for cause in value.causes),
     )
+
+
+def joined(parts: Sequence[tuple[Any, Value]], count: int) -> Value:
+    """Return one value in `count` invocations, from values in some of them and what chooses these."""
+    leaves: list[Data] = []
+    causes: list[Causes | None] = []
+    for number, first in enumerate(parts[0][1].leaves):
+        leaf = np.zeros((*first.shape[:-1], count), first.dtype)
+        cause: Causes | None = None
+        for chosen, value in parts:
+            leaf[..., chosen] = value.leaves[number]
+            own = value.causes[number]
+            if own is not None:
+                cause = np.zeros(leaf.shape, np.uint16) if cause is None else cause
+                cause[..., chosen] = own
+        leaves.append(leaf)
+        causes.append(cause)
+    return Value(tuple(leaves), tuple(causes))
 
 
 def tainted(value: Value, cause: Causes) -> Value:

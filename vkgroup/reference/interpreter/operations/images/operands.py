@@ -10,7 +10,7 @@ import numpy as np
 from vkgroup.reference.interpreter.operations.images.memory import ImageMemory
 from vkgroup.reference.interpreter.operations.state import Frame
 from vkgroup.reference.interpreter.program.site import Site
-from vkgroup.reference.interpreter.values.value import Causes, Data, Value, overall_cause, select, tainted
+from vkgroup.reference.interpreter.values.value import Data, Value, joined, overall_cause, select, tainted
 from vkgroup.sampler import Sampler
 
 #: Name, bit of the mask, and number of operands, in the order of the operands.
@@ -105,41 +105,19 @@ def on_each(frame: Frame, operands: tuple[Value, ...], run: OnImage) -> Value | 
         to the result.
     run : takes a frame of those invocations alone, and their operands.
     """
-    result = _each(frame, operands, run)
-    undefined = overall_cause(operands[0])
-    return result if result is None or undefined is None else tainted(result, undefined)
-
-
-def _each(frame: Frame, operands: tuple[Value, ...], run: OnImage) -> Value | None:
     numbers = np.atleast_2d(operands[0].data)
     distinct = np.unique(numbers, axis=1)
     if distinct.shape[1] == 1:
-        return run(frame, *image_and_sampler(frame, tuple(distinct[:, 0].tolist())), operands)
-    parts: list[tuple[Data, Value]] = []
-    for column in distinct.T:
-        where = (numbers == column[:, None]).all(axis=0)
-        index = np.flatnonzero(where)
-        result = run(
-            frame.subset(where),
-            *image_and_sampler(frame, tuple(column.tolist())),
-            tuple(select(operand, index) for operand in operands),
-        )
-        if result is not None:
-            parts.append((index, result))
-    return _together(parts, frame.count) if parts else None
-
-
-def _together(parts: list[tuple[Data, Value]], count: int) -> Value:
-    leaves, causes = [], []
-    for number, first in enumerate(parts[0][1].leaves):
-        leaf = np.zeros((*first.shape[:-1], count), first.dtype)
-        cause: Causes | None = None
-        for index, value in parts:
-            leaf[..., index] = value.leaves[number]
-            own = value.causes[number]
-            if own is not None:
-                cause = np.zeros(leaf.shape, np.uint16) if cause is None else cause
-                cause[..., index] = own
-        leaves.append(leaf)
-        causes.append(cause)
-    return Value(tuple(leaves), tuple(causes))
+        result = run(frame, *image_and_sampler(frame, tuple(distinct[:, 0].tolist())), operands)
+    else:
+        parts: list[tuple[Data, Value]] = []
+        for column in distinct.T:
+            where = (numbers == column[:, None]).all(axis=0)
+            index = np.flatnonzero(where)
+            resources = image_and_sampler(frame, tuple(column.tolist()))
+            part = run(frame.subset(where), *resources, tuple(select(operand, index) for operand in operands))
+            if part is not None:
+                parts.append((index, part))
+        result = joined(parts, frame.count) if parts else None
+    undefined = overall_cause(operands[0])
+    return result if result is None or undefined is None else tainted(result, undefined)

@@ -28,7 +28,15 @@ from vkgroup.reference.interpreter.operations.images.operands import (
 )
 from vkgroup.reference.interpreter.operations.state import Frame
 from vkgroup.reference.interpreter.program.site import Site
-from vkgroup.reference.interpreter.values.value import Causes, Data, Value, combine, reduce_cause, single
+from vkgroup.reference.interpreter.values.value import (
+    Causes,
+    Data,
+    Value,
+    combine,
+    filled,
+    reduce_cause,
+    single,
+)
 from vkgroup.sampler import Sampler
 
 _ROWS = ((0, 1), (2, 3))
@@ -197,10 +205,9 @@ def _by_filter(lookup: Lookup, point: Data, level: Integers, minified: Data, off
         return lookup.filtered(point, level, minify if minified.all() else magnify, offset)
     larger, first = lookup.filtered(point, level, magnify, offset)
     smaller, second = lookup.filtered(point, level, minify, offset)
-    none = np.zeros(1, np.uint16)
     cause = None
     if first is not None or second is not None:
-        cause = np.where(minified, none if second is None else second, none if first is None else first)
+        cause = np.where(minified, filled(second), filled(first))
     return np.where(minified, smaller, larger), cause
 
 
@@ -245,8 +252,7 @@ def _component(texel: Data, component: Integers) -> Data:
 def _stacked(causes: list[Causes | None]) -> Causes | None:
     if all(cause is None for cause in causes):
         return None
-    none = np.zeros(1, np.uint16)
-    return np.stack(np.broadcast_arrays(*(none if cause is None else cause for cause in causes)))
+    return np.stack(np.broadcast_arrays(*(filled(cause) for cause in causes)))
 
 
 def query_lod(site: Site) -> Callable[..., Value | None]:

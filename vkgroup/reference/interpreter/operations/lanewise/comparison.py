@@ -17,7 +17,7 @@ from vkgroup.reference.interpreter.operations.lanewise.elementwise import (
     spread,
 )
 from vkgroup.reference.interpreter.program.site import Site
-from vkgroup.reference.interpreter.values.value import Causes, Data, Value, combine, single
+from vkgroup.reference.interpreter.values.value import Causes, Data, Value, combine, filled, single
 
 
 def _not(kernel: np.ufunc) -> Callable[..., Data]:
@@ -92,7 +92,6 @@ def chosen(condition: Data, accept: Data, reject: Data) -> Data:
 
 def _select(site: Site) -> Function:
     """OpSelect: a scalar condition chooses a whole object, a vector one component by component."""
-    nothing = np.zeros(1, np.uint16)
 
     def run(condition: Value, accept: Value, reject: Value) -> Value:
         data = condition.leaves[0]
@@ -104,10 +103,7 @@ def _select(site: Site) -> Function:
             tuple(
                 condition.cause
                 if first is None and second is None
-                else combine(
-                    condition.cause,
-                    chosen(data, nothing if first is None else first, nothing if second is None else second),
-                )
+                else combine(condition.cause, chosen(data, filled(first), filled(second)))
                 for first, second in zip(accept.causes, reject.causes, strict=True)
             ),
         )

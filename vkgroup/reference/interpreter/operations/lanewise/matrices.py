@@ -20,7 +20,7 @@ from vkgroup.reference.interpreter.operations.lanewise.elementwise import (
 )
 from vkgroup.reference.interpreter.operations.lanewise.glsl450 import inverse_sqrt
 from vkgroup.reference.interpreter.program.site import Site
-from vkgroup.reference.interpreter.values.value import Causes, Data, Value, combine, single
+from vkgroup.reference.interpreter.values.value import Causes, Data, Value, combine, filled, single
 
 
 def dot(x: Data, y: Data) -> Data:
@@ -57,10 +57,7 @@ def _product(kernel: Kernel, causes: Kernel) -> Factory:
         def run(a: Value, b: Value) -> Value:
             cause = None
             if a.cause is not None or b.cause is not None:
-                nothing = np.zeros(1, np.uint16)
-                left = spread(nothing if a.cause is None else a.cause, first)
-                right = spread(nothing if b.cause is None else b.cause, second)
-                cause = causes(left, right)
+                cause = causes(spread(filled(a.cause), first), spread(filled(b.cause), second))
             return single(kernel(a.data, b.data), cause)
 
         return run
@@ -70,8 +67,7 @@ def _product(kernel: Kernel, causes: Kernel) -> Factory:
 
 def _largest(a: Causes, b: Causes) -> Causes:
     """Return the largest cause over the first axis of both."""
-    cause = combine(a, b)
-    return np.zeros(1, np.uint16) if cause is None else np.asarray(cause.max(axis=0))
+    return np.asarray(np.maximum(a, b).max(axis=0))
 
 
 def _transpose(site: Site) -> Function:
