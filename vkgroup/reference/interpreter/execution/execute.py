@@ -16,7 +16,7 @@ from vkgroup.reference.interpreter.execution.machine import Machine
 from vkgroup.reference.interpreter.execution.program import Program
 from vkgroup.reference.interpreter.operations.memory import Memory
 from vkgroup.reference.interpreter.operations.memory_order import Order
-from vkgroup.reference.interpreter.operations.resources import Bindings, Resources
+from vkgroup.reference.interpreter.operations.state import Bindings, Resources
 from vkgroup.reference.interpreter.program.interface import StageInputs
 from vkgroup.reference.interpreter.values.arrangement import (
     Arranged,

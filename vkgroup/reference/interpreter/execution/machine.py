@@ -10,8 +10,7 @@ from vkgroup.errors import DispatchTimeout
 from vkgroup.reference.interpreter.execution.program import Code, Program
 from vkgroup.reference.interpreter.execution.scheduler import Scheduler
 from vkgroup.reference.interpreter.operations.accessor import Flags
-from vkgroup.reference.interpreter.operations.resources import Resources
-from vkgroup.reference.interpreter.operations.state import Frame, SliceState
+from vkgroup.reference.interpreter.operations.state import Frame, Resources, SliceState
 from vkgroup.reference.interpreter.program.segments import Edge
 from vkgroup.reference.interpreter.values.arrangement import Arranged, Part
 from vkgroup.reference.interpreter.values.cells import Cell

@@ -14,13 +14,13 @@ from vkgroup.reference.interpreter.operations.atomics import ATOMICS, atomic
 from vkgroup.reference.interpreter.operations.cooperative_matrices import COOPERATIVE_MATRICES
 from vkgroup.reference.interpreter.operations.core import CORE
 from vkgroup.reference.interpreter.operations.derivatives import DERIVATIVES
-from vkgroup.reference.interpreter.operations.groups import GROUPS
+from vkgroup.reference.interpreter.operations.groups.instruction import GROUPS
 from vkgroup.reference.interpreter.operations.images import IMAGES
-from vkgroup.reference.interpreter.operations.lanewise import LANEWISE, extended_name
+from vkgroup.reference.interpreter.operations.lanewise import LANEWISE
 from vkgroup.reference.interpreter.operations.state import Frame, Step
 from vkgroup.reference.interpreter.program.form import ProgramForm
 from vkgroup.reference.interpreter.program.segments import Op
-from vkgroup.reference.interpreter.program.site import Site, sort_operands
+from vkgroup.reference.interpreter.program.site import Site, extended_name, sort_operands
 from vkgroup.reference.interpreter.values.value import Value, tainted
 
 Instrument = Callable[[Site, Callable[..., Any]], Callable[..., Any]]
@@ -87,18 +87,18 @@ class StepMaker:
 
 def site_of(program: ProgramForm, op: Op) -> Site:
     """Return the static facts of an instruction."""
-    entry = op.instruction
+    entry, facts = op.instruction, program.facts
     operands = sort_operands(entry)
     name, literals = entry.name, operands.literals
     if name == "OpExtInst":
-        name = extended_name(program.extended_set(entry), entry.operands[1])
+        name = extended_name(program.facts.extended_sets[entry.operands[0]], entry.operands[1])
         literals = literals[1:]
     scopes = tuple(_scope(program, identifier) for identifier in operands.scopes)
     return Site(
         name,
-        program.type_of(entry.result_id),
-        tuple(program.type_of(identifier) for identifier in operands.values),
-        tuple(program.value_of(identifier) for identifier in operands.values),
+        facts.types.get(entry.result_id),
+        tuple(facts.types.get(identifier) for identifier in operands.values),
+        tuple(facts.constants.get(identifier) for identifier in operands.values),
         literals,
         scopes,
         entry.position,
@@ -108,7 +108,7 @@ def site_of(program: ProgramForm, op: Op) -> Site:
 
 def _scope(program: ProgramForm, identifier: int) -> int:
     """Return the number of a scope or of memory semantics."""
-    value = program.value_of(identifier)
+    value = program.facts.constants.get(identifier)
     if value is None:
         raise Unsupported("A scope or memory semantics that is no constant.", ["scope"])
     return int(value.data[0])

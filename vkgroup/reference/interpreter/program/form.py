@@ -15,7 +15,7 @@ from vkgroup.reference.interpreter.program.segments import Segment
 from vkgroup.reference.interpreter.program.variables import Slots, Variables
 from vkgroup.reference.interpreter.values.value import CauseTable, Value
 from vkgroup.spec.stages import EXECUTION_MODELS
-from vkgroup.spirv import EntryPoint, Instruction, Module, PointerType, Type
+from vkgroup.spirv import EntryPoint, Module, PointerType
 
 _STAGES = ("compute", "vertex", "fragment")
 _DISCARDS = frozenset({"OpKill", "OpTerminateInvocation", "OpDemoteToHelperInvocation"})
@@ -104,18 +104,6 @@ class ProgramForm:
     def post_dominators(self) -> list[int]:
         """For each segment the nearest other one through which all paths from it go."""
         return post_dominators(self.segments)
-
-    def type_of(self, identifier: int) -> Type | None:
-        """Return the type of a value's id; None for an id that is no value."""
-        return self.facts.type_of(identifier)
-
-    def value_of(self, identifier: int) -> Value | None:
-        """Return a constant's value; None for any other id."""
-        return self.facts.value_of(identifier)
-
-    def extended_set(self, entry: Instruction) -> str:
-        """Return the name of the extended instruction set of an OpExtInst."""
-        return self.facts.extended_sets[entry.operands[0]]
 
     @property
     def has_small_addresses(self) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,101 +16,6 @@ from vkgroup.spirv.declarations import Declarations
 
 Lanewise = Mapping[str, Callable[[Site], Callable[..., Value]]]
 """By name of a lane-wise instruction: the factory of its function."""
-
-
-def read_constants(
-    instructions: list[Instruction],
-    declared: Declarations,
-    types: Mapping[int, Type],
-    causes: CauseTable,
-    lanewise: Lanewise,
-) -> dict[int, Value]:
-    """Return the value of every constant and global OpUndef, by id; last axes have length one.
-
-    Parameters
-    ----------
-    types : the type of every id that is a value.
-    lanewise : the functions of instructions, for composites and OpSpecConstantOp.
-
-    Raises
-    ------
-    Unsupported
-        An operation on specialization constants is not known.
-    """
-    reader = _ConstantReader(declared, types, causes, lanewise)
-    for entry in instructions:
-        if entry.name.startswith(("OpConstant", "OpSpecConstant")) or entry.name == "OpUndef":
-            value = reader.read(entry)
-            if value is not None:
-                reader.values[entry.result_id] = value
-    return reader.values
-
-
-@dataclass
-class _ConstantReader:
-    """The constants read so far, on which later ones build."""
-
-    declared: Declarations
-    types: Mapping[int, Type]
-    causes: CauseTable
-    lanewise: Lanewise
-    values: dict[int, Value] = field(default_factory=dict)
-
-    def read(self, entry: Instruction) -> Value | None:
-        """Return the value of a constant; None for an instruction that the interpreter does not need."""
-        kind = self.declared.type(entry.result_type)
-        name = entry.name
-        if name in ("OpConstantTrue", "OpSpecConstantTrue", "OpConstantFalse", "OpSpecConstantFalse"):
-            return single(np.array([name.endswith("True")]))
-        if name in ("OpConstant", "OpSpecConstant"):
-            assert isinstance(kind, ScalarType)
-            return single(_number(entry.operands, kind))
-        if name == "OpConstantNull":
-            return zeros(kind)
-        if name == "OpUndef":
-            site = Site(name, kind, (), (), (), (), entry.position, self.causes)
-            return undefined(kind, site.cause("uninitialised", "an undefined value stands here"))
-        if name in ("OpConstantComposite", "OpSpecConstantComposite"):
-            return self._evaluate("OpCompositeConstruct", entry, kind, entry.operands)
-        if name == "OpSpecConstantOp":
-            return self._operation(entry, kind)
-        return None
-
-    def _operation(self, entry: Instruction, kind: Type) -> Value:
-        """Evaluate OpSpecConstantOp through the function of the instruction that it names."""
-        opcode, ids = entry.operands[0], entry.operands[1:]
-        name = grammar().name(opcode)
-        if name not in self.lanewise:
-            raise Unsupported(f"{name} in OpSpecConstantOp is not known to the reference device.", [name])
-        literals: tuple[int, ...] = ()
-        if name in _WITH_LITERALS:
-            ids, literals = ids[: _WITH_LITERALS[name]], ids[_WITH_LITERALS[name] :]
-        return self._evaluate(name, entry, kind, ids, literals)
-
-    def _evaluate(
-        self, name: str, entry: Instruction, kind: Type, ids: tuple[int, ...], literals: tuple[int, ...] = ()
-    ) -> Value:
-        """Apply an instruction to constants."""
-        operands = tuple(self._get(identifier) for identifier in ids)
-        types = tuple(self.types.get(identifier) for identifier in ids)
-        site = Site(name, kind, types, operands, literals, (), entry.position, self.causes)
-        with np.errstate(all="ignore"):
-            return self.lanewise[name](site)(*operands)
-
-    def _get(self, identifier: int) -> Value:
-        if identifier not in self.values:
-            raise InvalidModule(f"%{identifier} is used as a constant, and is none")
-        return self.values[identifier]
-
-
-def _number(words: tuple[int, ...], kind: ScalarType) -> np.ndarray[Any, Any]:
-    bits = sum(word << (32 * index) for index, word in enumerate(words))
-    raw = (bits & ((1 << kind.bits) - 1)).to_bytes(kind.bits // 8, "little")
-    return np.frombuffer(raw, held(kind).dtype).copy()
-
-
-_WITH_LITERALS = {"OpCompositeExtract": 1, "OpCompositeInsert": 2, "OpVectorShuffle": 2}
-"""Operations whose operands end in literals: the number of ids before them."""
 
 
 class ModuleFacts:
@@ -129,7 +33,7 @@ class ModuleFacts:
     global_instructions : the instructions before the first function.
     functions : the functions by id.
     types : the type of every id that has one.
-    constants : the value of every constant by id.
+    constants : the value of every constant and global OpUndef by id; last axes have length one.
     extended_sets : names of extended instruction sets by id.
     """
 
@@ -148,16 +52,17 @@ class ModuleFacts:
             for entry in module.instructions
             if entry.result_id and entry.result_type in types
         }
-        self.constants = read_constants(self.global_instructions, self.declared, self.types, causes, lanewise)
-        self.extended_sets = _extended_sets(self.global_instructions)
-
-    def type_of(self, identifier: int) -> Type | None:
-        """Return the type of a value's id; None for an id that is no value."""
-        return self.types.get(identifier)
-
-    def value_of(self, identifier: int) -> Value | None:
-        """Return a constant's value; None for any other id."""
-        return self.constants.get(identifier)
+        self._causes, self._lanewise = causes, lanewise
+        self.constants: dict[int, Value] = {}
+        self.extended_sets: dict[int, str] = {}
+        for entry in self.global_instructions:
+            if entry.name == "OpExtInstImport":
+                raw = b"".join(word.to_bytes(4, "little") for word in entry.operands)
+                self.extended_sets[entry.result_id] = raw.split(b"\0")[0].decode("utf-8", "replace")
+            elif entry.name.startswith(("OpConstant", "OpSpecConstant")) or entry.name == "OpUndef":
+                value = self._constant(entry)
+                if value is not None:
+                    self.constants[entry.result_id] = value
 
     def pointee_id(self, pointer_type: int) -> int:
         """Return the id of the type that a pointer type points to."""
@@ -176,15 +81,55 @@ class ModuleFacts:
             raise Unsupported("OpPtrAccessChain of a type without size.", ["variablePointers"])
         return stride
 
+    # --- constants ------------------------------------------------------------------------------------
 
-def _extended_sets(instructions: list[Instruction]) -> dict[int, str]:
-    """Return the names of extended instruction sets by id."""
-    names = {}
-    for entry in instructions:
-        if entry.name == "OpExtInstImport":
-            raw = b"".join(word.to_bytes(4, "little") for word in entry.operands)
-            names[entry.result_id] = raw.split(b"\0")[0].decode("utf-8", "replace")
-    return names
+    def _constant(self, entry: Instruction) -> Value | None:
+        """Return the value of a constant; None for an instruction that the interpreter does not need."""
+        kind = self.declared.type(entry.result_type)
+        name = entry.name
+        if name in ("OpConstantTrue", "OpSpecConstantTrue", "OpConstantFalse", "OpSpecConstantFalse"):
+            return single(np.array([name.endswith("True")]))
+        if name in ("OpConstant", "OpSpecConstant"):
+            assert isinstance(kind, ScalarType)
+            return single(_number(entry.operands, kind))
+        if name == "OpConstantNull":
+            return zeros(kind)
+        if name == "OpUndef":
+            site = Site(name, kind, (), (), (), (), entry.position, self._causes)
+            return undefined(kind, site.cause("uninitialised", "an undefined value stands here"))
+        if name in ("OpConstantComposite", "OpSpecConstantComposite"):
+            return self._evaluate("OpCompositeConstruct", entry, kind, entry.operands)
+        if name != "OpSpecConstantOp":
+            return None
+        opcode, ids = entry.operands[0], entry.operands[1:]
+        name = grammar().name(opcode)
+        if name not in self._lanewise:
+            raise Unsupported(f"{name} in OpSpecConstantOp is not known to the reference device.", [name])
+        values = _WITH_LITERALS.get(name, len(ids))
+        return self._evaluate(name, entry, kind, ids[:values], ids[values:])
+
+    def _evaluate(
+        self, name: str, entry: Instruction, kind: Type, ids: tuple[int, ...], literals: tuple[int, ...] = ()
+    ) -> Value:
+        """Apply an instruction to constants."""
+        for identifier in ids:
+            if identifier not in self.constants:
+                raise InvalidModule(f"%{identifier} is used as a constant, and is none")
+        operands = tuple(self.constants[identifier] for identifier in ids)
+        types = tuple(self.types.get(identifier) for identifier in ids)
+        site = Site(name, kind, types, operands, literals, (), entry.position, self._causes)
+        with np.errstate(all="ignore"):
+            return self._lanewise[name](site)(*operands)
+
+
+def _number(words: tuple[int, ...], kind: ScalarType) -> np.ndarray[Any, Any]:
+    bits = sum(word << (32 * index) for index, word in enumerate(words))
+    raw = (bits & ((1 << kind.bits) - 1)).to_bytes(kind.bits // 8, "little")
+    return np.frombuffer(raw, held(kind).dtype).copy()
+
+
+_WITH_LITERALS = {"OpCompositeExtract": 1, "OpCompositeInsert": 2, "OpVectorShuffle": 2}
+"""Operations whose operands end in literals: the number of ids before them."""
 
 
 _TRUE, _FALSE = "OpSpecConstantTrue", "OpSpecConstantFalse"

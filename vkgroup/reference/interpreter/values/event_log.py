@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,20 +16,6 @@ from vkgroup.reference.interpreter.values.value import CauseTable, Value
 _MOST_EVENTS = 10_000
 
 
-@dataclass(slots=True)
-class _Entry:
-    kind: str
-    message: str
-    position: int
-    lane: int
-    other_position: int
-    other: int
-    memory: str
-    offset: int
-    cause: int
-    count: int
-
-
 class EventLog:
     """Events of one dispatch.
 
@@ -37,12 +23,17 @@ class EventLog:
     ----------
     causes : the program's table.
     invocation : returns the invocation with a number in the dispatch.
+
+    Attributes
+    ----------
+    first : number in the dispatch of the first invocation of the slice in execution.
     """
 
     def __init__(self, causes: CauseTable, invocation: Callable[[int], Invocation]) -> None:
         self._causes = causes
         self._invocation = invocation
-        self._entries: dict[tuple[object, ...], _Entry] = {}
+        self._events: dict[tuple[object, ...], Event] = {}
+        self._counts: dict[tuple[object, ...], int] = {}
         self.first = 0
 
     def add(
@@ -68,29 +59,14 @@ class EventLog:
         offset : (n,) bytes in `memory`.
         other_position, other : the other side of a race, `other` as a number in the dispatch.
         """
-        if kind == "undefined" and cause and self._causes[cause].kind in REPORTED_ALREADY:
-            return
         count = int(np.count_nonzero(where))
         key = (kind, position, other_position, memory, cause)
-        known = self._entries.get(key)
-        if known is not None:
-            known.count += count
-            return
-        if len(self._entries) >= _MOST_EVENTS:
-            return
-        example = int(np.argmax(where))
-        self._entries[key] = _Entry(
-            kind,
-            message,
-            position,
-            self.first + int(lanes[example]),
-            other_position,
-            other,
-            memory,
-            -1 if offset is None else int(offset[example]),
-            cause,
-            count,
-        )
+        if key in self._events:
+            self._counts[key] += count
+        elif len(self._events) < _MOST_EVENTS:
+            example = int(np.argmax(where))
+            place = -1 if offset is None else int(offset[example])
+            self._add(key, message, self.first + int(lanes[example]), place, count, other)
 
     def add_one(
         self,
@@ -105,31 +81,40 @@ class EventLog:
         count: int,
     ) -> None:
         """Add an event of one invocation, a number in the dispatch; -1 for none."""
-        if kind == "undefined" and cause and self._causes[cause].kind in REPORTED_ALREADY:
-            return
         key = (kind, position, -1, memory, cause)
-        if key not in self._entries:
-            self._entries[key] = _Entry(
-                kind, message, position, invocation, -1, -1, memory, offset, cause, count
-            )
+        if key not in self._events:
+            self._add(key, message, invocation, offset, count)
+
+    def _add(
+        self,
+        key: tuple[str, int, int, str, int],
+        message: str,
+        invocation: int,
+        offset: int,
+        count: int,
+        other: int = -1,
+    ) -> None:
+        """Add the first event with a key; `invocation` and `other` are numbers in the dispatch, or -1."""
+        kind, position, other_position, memory, number = key
+        cause = self._causes[number] if number else None
+        if kind == "undefined" and cause is not None and cause.kind in REPORTED_ALREADY:
+            return
+        self._counts[key] = count
+        self._events[key] = Event(
+            kind,
+            message,
+            position,
+            self._invocation(invocation) if invocation >= 0 else None,
+            other_position,
+            self._invocation(other) if other >= 0 else None,
+            memory,
+            offset,
+            cause,
+        )
 
     def events(self) -> tuple[Event, ...]:
         """Return all events in the order of their first occurrence."""
-        return tuple(self._event(entry) for entry in self._entries.values())
-
-    def _event(self, entry: _Entry) -> Event:
-        return Event(
-            entry.kind,
-            entry.message,
-            entry.position,
-            self._invocation(entry.lane) if entry.lane >= 0 else None,
-            entry.other_position,
-            self._invocation(entry.other) if entry.other >= 0 else None,
-            entry.memory,
-            entry.offset,
-            self._causes[entry.cause] if entry.cause else None,
-            entry.count,
-        )
+        return tuple(replace(event, count=self._counts[key]) for key, event in self._events.items())
 
 
 @dataclass(frozen=True, slots=True)

@@ -301,3 +301,7 @@ def _words(data: Data, *, wraps: bool) -> Words:
     if not wraps:
         data = np.where(data < 0, _LARGEST_WORD, np.minimum(data, _LARGEST_WORD))
     return data.astype(np.uint32)
+
+
+GROUPS: dict[str, Callable[[Site], GroupInstruction]] = dict.fromkeys(sorted(OPCODES), GroupInstruction)
+"""By name: the factory of an instruction's function, which takes `Subgroups` before its operands."""

@@ -136,9 +136,6 @@ COMPARISONS: dict[str, Factory] = {
     "OpFUnordLessThanEqual": elementwise(_not(np.greater)),
     "OpFOrdGreaterThanEqual": elementwise(np.greater_equal),
     "OpFUnordGreaterThanEqual": elementwise(_not(np.less)),
-}
-
-LOGIC: dict[str, Factory] = {
     "OpLogicalEqual": elementwise(np.equal),
     "OpLogicalNotEqual": elementwise(np.not_equal),
     "OpLogicalNot": elementwise(np.logical_not),

@@ -122,37 +122,6 @@ def _ldexp(site: Site) -> Function:
     return run
 
 
-GLSL450_COMMON: dict[str, Factory] = {
-    # Halves go either way in Round; here to even.
-    "Round": elementwise(np.rint),
-    "RoundEven": elementwise(np.rint),
-    "Trunc": elementwise(np.trunc),
-    "Floor": elementwise(np.floor),
-    "Ceil": elementwise(np.ceil),
-    "Fract": elementwise(fract),
-    "FAbs": elementwise(np.absolute),
-    "FSign": partial(np.sign, np.isnan, "math_domain", "sign() of a NaN"),
-    "FMin": _minimum(np.minimum, "min"),
-    "FMax": _minimum(np.maximum, "max"),
-    "NMin": elementwise(np.fmin),
-    "NMax": elementwise(np.fmax),
-    "FClamp": _clamp(np.maximum, np.minimum, _no_clamp),
-    "NClamp": _clamp(np.fmax, np.fmin, _no_range),
-    "FMix": elementwise(mix),
-    "Step": elementwise(step),
-    "SmoothStep": partial(
-        smoothstep,
-        lambda edge0, edge1, x: np.greater_equal(edge0, edge1),
-        "math_domain",
-        "smoothstep() where the first edge is not below the second",
-    ),
-    "Fma": elementwise(fma),
-    "ModfStruct": _modf,
-    "FrexpStruct": _frexp,
-    "Ldexp": _ldexp,
-}
-
-
 _EXPONENT_BITS, _EXPONENT_BIAS = np.uint64(52), 1023
 
 
@@ -183,21 +152,6 @@ def _integer_clamp(see: str) -> Factory:
         "clamp() where the minimum is above the maximum",
         see,
     )
-
-
-GLSL450_INTEGERS: dict[str, Factory] = {
-    "SAbs": elementwise(np.absolute, "signed"),
-    "SSign": elementwise(np.sign, "signed"),
-    "UMin": elementwise(np.minimum, "unsigned"),
-    "SMin": elementwise(np.minimum, "signed"),
-    "UMax": elementwise(np.maximum, "unsigned"),
-    "SMax": elementwise(np.maximum, "signed"),
-    "UClamp": _integer_clamp("unsigned"),
-    "SClamp": _integer_clamp("signed"),
-    "FindILsb": elementwise(find_lsb, "unsigned"),
-    "FindUMsb": elementwise(find_msb, "unsigned"),
-    "FindSMsb": elementwise(find_signed_msb, "signed"),
-}
 
 
 def in_double(function: np.ufunc) -> Kernel:
@@ -235,40 +189,6 @@ def _beyond_one(x: Data) -> Data:
 
 def _pow_undefined(x: Data, y: Data) -> Data:
     return np.asarray((x < 0) | ((x == 0) & (y <= 0)))
-
-
-GLSL450_TRANSCENDENTAL: dict[str, Factory] = {
-    "Radians": elementwise(_scale(pi / 180)),
-    "Degrees": elementwise(_scale(180 / pi)),
-    "Sin": _everywhere(np.sin),
-    "Cos": _everywhere(np.cos),
-    "Tan": _everywhere(np.tan),
-    "Asin": _where(np.arcsin, _beyond_one, "asin() of a number beyond 1"),
-    "Acos": _where(np.arccos, _beyond_one, "acos() of a number beyond 1"),
-    "Atan": _everywhere(np.arctan),
-    "Sinh": _everywhere(np.sinh),
-    "Cosh": _everywhere(np.cosh),
-    "Tanh": _everywhere(np.tanh),
-    "Asinh": _everywhere(np.arcsinh),
-    "Acosh": _where(np.arccosh, lambda x: np.less(x, 1), "acosh() of a number below 1"),
-    "Atanh": _where(
-        np.arctanh, lambda x: np.greater_equal(np.absolute(x), 1), "atanh() of 1, -1 or a number beyond"
-    ),
-    "Atan2": _where(np.arctan2, lambda y, x: np.equal(x, 0) & np.equal(y, 0), "atan() of 0 over 0"),
-    "Pow": _where(np.power, _pow_undefined, "pow() of a negative number, or of 0 to a power not above 0"),
-    "Exp": _everywhere(np.exp),
-    "Exp2": _everywhere(np.exp2),
-    "Log": _where(np.log, lambda x: np.less_equal(x, 0), "log() of a number not above 0"),
-    "Log2": _where(np.log2, lambda x: np.less_equal(x, 0), "log2() of a number not above 0"),
-    # IEEE 754's own square root in every width: see `arithmetic` for float16.
-    "Sqrt": partial(np.sqrt, lambda x: np.less(x, 0), "math_domain", "sqrt() of a negative number"),
-    "InverseSqrt": partial(
-        inverse_sqrt,
-        lambda x: np.less_equal(x, 0),
-        "math_domain",
-        "inversesqrt() of a number not above 0",
-    ),
-}
 
 
 def _to_fixed(x: Data, dtype: DType) -> Data:
@@ -325,7 +245,75 @@ def _round(x: Data, dtype: DType) -> Data:
     return x.astype(dtype)
 
 
-GLSL450_PACKING: dict[str, Factory] = {
+GLSL450: dict[str, Factory] = {
+    # Halves go either way in Round; here to even.
+    "Round": elementwise(np.rint),
+    "RoundEven": elementwise(np.rint),
+    "Trunc": elementwise(np.trunc),
+    "Floor": elementwise(np.floor),
+    "Ceil": elementwise(np.ceil),
+    "Fract": elementwise(fract),
+    "FAbs": elementwise(np.absolute),
+    "FSign": partial(np.sign, np.isnan, "math_domain", "sign() of a NaN"),
+    "FMin": _minimum(np.minimum, "min"),
+    "FMax": _minimum(np.maximum, "max"),
+    "NMin": elementwise(np.fmin),
+    "NMax": elementwise(np.fmax),
+    "FClamp": _clamp(np.maximum, np.minimum, _no_clamp),
+    "NClamp": _clamp(np.fmax, np.fmin, _no_range),
+    "FMix": elementwise(mix),
+    "Step": elementwise(step),
+    "SmoothStep": partial(
+        smoothstep,
+        lambda edge0, edge1, x: np.greater_equal(edge0, edge1),
+        "math_domain",
+        "smoothstep() where the first edge is not below the second",
+    ),
+    "Fma": elementwise(fma),
+    "ModfStruct": _modf,
+    "FrexpStruct": _frexp,
+    "Ldexp": _ldexp,
+    "SAbs": elementwise(np.absolute, "signed"),
+    "SSign": elementwise(np.sign, "signed"),
+    "UMin": elementwise(np.minimum, "unsigned"),
+    "SMin": elementwise(np.minimum, "signed"),
+    "UMax": elementwise(np.maximum, "unsigned"),
+    "SMax": elementwise(np.maximum, "signed"),
+    "UClamp": _integer_clamp("unsigned"),
+    "SClamp": _integer_clamp("signed"),
+    "FindILsb": elementwise(find_lsb, "unsigned"),
+    "FindUMsb": elementwise(find_msb, "unsigned"),
+    "FindSMsb": elementwise(find_signed_msb, "signed"),
+    "Radians": elementwise(_scale(pi / 180)),
+    "Degrees": elementwise(_scale(180 / pi)),
+    "Sin": _everywhere(np.sin),
+    "Cos": _everywhere(np.cos),
+    "Tan": _everywhere(np.tan),
+    "Asin": _where(np.arcsin, _beyond_one, "asin() of a number beyond 1"),
+    "Acos": _where(np.arccos, _beyond_one, "acos() of a number beyond 1"),
+    "Atan": _everywhere(np.arctan),
+    "Sinh": _everywhere(np.sinh),
+    "Cosh": _everywhere(np.cosh),
+    "Tanh": _everywhere(np.tanh),
+    "Asinh": _everywhere(np.arcsinh),
+    "Acosh": _where(np.arccosh, lambda x: np.less(x, 1), "acosh() of a number below 1"),
+    "Atanh": _where(
+        np.arctanh, lambda x: np.greater_equal(np.absolute(x), 1), "atanh() of 1, -1 or a number beyond"
+    ),
+    "Atan2": _where(np.arctan2, lambda y, x: np.equal(x, 0) & np.equal(y, 0), "atan() of 0 over 0"),
+    "Pow": _where(np.power, _pow_undefined, "pow() of a negative number, or of 0 to a power not above 0"),
+    "Exp": _everywhere(np.exp),
+    "Exp2": _everywhere(np.exp2),
+    "Log": _where(np.log, lambda x: np.less_equal(x, 0), "log() of a number not above 0"),
+    "Log2": _where(np.log2, lambda x: np.less_equal(x, 0), "log2() of a number not above 0"),
+    # IEEE 754's own square root in every width: see `arithmetic` for float16.
+    "Sqrt": partial(np.sqrt, lambda x: np.less(x, 0), "math_domain", "sqrt() of a negative number"),
+    "InverseSqrt": partial(
+        inverse_sqrt,
+        lambda x: np.less_equal(x, 0),
+        "math_domain",
+        "inversesqrt() of a number not above 0",
+    ),
     "PackSnorm4x8": _pack("<i1", _to_fixed, "packSnorm4x8() of a NaN"),
     "PackUnorm4x8": _pack("<u1", _to_fixed, "packUnorm4x8() of a NaN"),
     "PackSnorm2x16": _pack("<i2", _to_fixed, "packSnorm2x16() of a NaN"),

@@ -126,47 +126,6 @@ def _high_of_64(a: Data, b: Data) -> Data:
     return np.asarray(a_high * b_high + (middle >> half) + (other >> half))
 
 
-INTEGERS: dict[str, Factory] = {
-    "OpSNegate": elementwise(np.negative, "signed"),
-    "OpIAdd": elementwise(np.add, "result"),
-    "OpISub": elementwise(np.subtract, "result"),
-    "OpIMul": elementwise(np.multiply, "result"),
-    "OpUDiv": partial(
-        divide_unsigned, _zero, "division", "an integer is divided by zero", "unsigned", _divisor_not_zero
-    ),
-    "OpSDiv": partial(
-        divide_signed,
-        _signed_division_undefined,
-        "division",
-        "an integer is divided by zero, or the most negative one by -1",
-        "signed",
-        _divisor_harmless,
-    ),
-    "OpUMod": partial(
-        modulo_unsigned, _zero, "division", "an integer's remainder by zero", "unsigned", _divisor_not_zero
-    ),
-    # Vulkan 1.4, "Precision of Individual Operations": undefined if either operand is negative.
-    "OpSRem": partial(
-        np.fmod,
-        _signed_remainder_undefined,
-        "division",
-        "a signed remainder by zero, or of or by a negative integer",
-        "signed",
-    ),
-    "OpSMod": partial(
-        np.remainder,
-        _signed_remainder_undefined,
-        "division",
-        "a signed modulo (%) by zero, or of or by a negative integer",
-        "signed",
-    ),
-    "OpIAddCarry": pair(_add_carry, "unsigned"),
-    "OpISubBorrow": pair(_subtract_borrow, "unsigned"),
-    "OpUMulExtended": pair(_multiply_unsigned, "unsigned"),
-    "OpSMulExtended": pair(_multiply_signed, "signed"),
-}
-
-
 def _zero_divisor(_: Data, divisor: Data) -> Data:
     return np.equal(divisor, 0)
 
@@ -174,20 +133,6 @@ def _zero_divisor(_: Data, divisor: Data) -> Data:
 def _remainder(kernel: np.ufunc, name: str) -> Factory:
     """Return the function of a remainder, exact before it is rounded; SPIR-V leaves it undefined by zero."""
     return partial(kernel, _zero_divisor, "division", f"{name} divides by zero")
-
-
-ARITHMETIC: dict[str, Factory] = {
-    "OpFNegate": elementwise(np.negative),
-    "OpFAdd": elementwise(np.add),
-    "OpFSub": elementwise(np.subtract),
-    "OpFMul": elementwise(np.multiply),
-    "OpFDiv": elementwise(np.divide),
-    "OpFRem": _remainder(np.fmod, "OpFRem"),
-    "OpFMod": _remainder(np.mod, "mod()"),
-    "OpVectorTimesScalar": elementwise(np.multiply),
-    "OpMatrixTimesScalar": elementwise(np.multiply),
-    "OpFmaKHR": elementwise(fma),
-}
 
 
 def _components(data: Data, packed: bool, see: str) -> Data:
@@ -254,7 +199,54 @@ def _saturating_add(a: Data, b: Data) -> Data:
     return np.where(over, np.where(a < 0, a.dtype.type(limits.min), a.dtype.type(limits.max)), total)
 
 
-INTEGER_DOT: dict[str, Factory] = {
+ARITHMETIC: dict[str, Factory] = {
+    "OpFNegate": elementwise(np.negative),
+    "OpFAdd": elementwise(np.add),
+    "OpFSub": elementwise(np.subtract),
+    "OpFMul": elementwise(np.multiply),
+    "OpFDiv": elementwise(np.divide),
+    "OpFRem": _remainder(np.fmod, "OpFRem"),
+    "OpFMod": _remainder(np.mod, "mod()"),
+    "OpVectorTimesScalar": elementwise(np.multiply),
+    "OpMatrixTimesScalar": elementwise(np.multiply),
+    "OpFmaKHR": elementwise(fma),
+    "OpSNegate": elementwise(np.negative, "signed"),
+    "OpIAdd": elementwise(np.add, "result"),
+    "OpISub": elementwise(np.subtract, "result"),
+    "OpIMul": elementwise(np.multiply, "result"),
+    "OpUDiv": partial(
+        divide_unsigned, _zero, "division", "an integer is divided by zero", "unsigned", _divisor_not_zero
+    ),
+    "OpSDiv": partial(
+        divide_signed,
+        _signed_division_undefined,
+        "division",
+        "an integer is divided by zero, or the most negative one by -1",
+        "signed",
+        _divisor_harmless,
+    ),
+    "OpUMod": partial(
+        modulo_unsigned, _zero, "division", "an integer's remainder by zero", "unsigned", _divisor_not_zero
+    ),
+    # Vulkan 1.4, "Precision of Individual Operations": undefined if either operand is negative.
+    "OpSRem": partial(
+        np.fmod,
+        _signed_remainder_undefined,
+        "division",
+        "a signed remainder by zero, or of or by a negative integer",
+        "signed",
+    ),
+    "OpSMod": partial(
+        np.remainder,
+        _signed_remainder_undefined,
+        "division",
+        "a signed modulo (%) by zero, or of or by a negative integer",
+        "signed",
+    ),
+    "OpIAddCarry": pair(_add_carry, "unsigned"),
+    "OpISubBorrow": pair(_subtract_borrow, "unsigned"),
+    "OpUMulExtended": pair(_multiply_unsigned, "unsigned"),
+    "OpSMulExtended": pair(_multiply_signed, "signed"),
     "OpSDot": dot("signed", "signed", False),
     "OpUDot": dot("unsigned", "unsigned", False),
     "OpSUDot": dot("signed", "unsigned", False),

@@ -149,9 +149,6 @@ def _inverse(site: Site) -> Function:
     return run
 
 
-GLSL450_MATRICES: dict[str, Factory] = {"Determinant": _determinant, "MatrixInverse": _inverse}
-
-
 _NEXT, _AFTER_NEXT = [1, 2, 0], [2, 0, 1]
 
 
@@ -253,7 +250,7 @@ def _no_direction(x: Data) -> Data:
     return np.equal(dot(x, x), 0)
 
 
-GLSL450_GEOMETRY: dict[str, Factory] = {
+GLSL450_VECTORS: dict[str, Factory] = {
     "Length": _geometry(_length),
     "Distance": _geometry(_distance),
     "Cross": _cross_factory,
@@ -261,4 +258,6 @@ GLSL450_GEOMETRY: dict[str, Factory] = {
     "FaceForward": _face_forward_factory,
     "Reflect": _geometry(_reflect),
     "Refract": _geometry(_refract),
+    "Determinant": _determinant,
+    "MatrixInverse": _inverse,
 }
