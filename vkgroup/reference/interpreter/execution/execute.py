@@ -175,20 +175,7 @@ class Execution:
         self._step_limit, self._until, self._trace = step_limit, until, trace
 
     def run(self, arrangement: Arranged, part: Part, inputs: StageInputs | None = None) -> Machine:
-        """Execute a slice; return it with the values of its variables at the end.
-
-        Parameters
-        ----------
-        arrangement, part : the lanes and subgroups of its invocations.
-        inputs : the inputs of a stage of a draw.
-
-        Raises
-        ------
-        DispatchTimeout
-            The deadline has passed.
-        OutOfMemory
-            The variables need more memory than there is.
-        """
+        """Execute a slice with the inputs of a stage of a draw; return it with its variables as they end."""
         with np.errstate(all="ignore"):
             machine = Machine(
                 self.program,

@@ -60,13 +60,7 @@ class Machine(SliceState):
         self._scheduler = Scheduler(program.segments, self, step_limit)
 
     def run(self) -> None:
-        """Execute until every invocation has ended.
-
-        Raises
-        ------
-        DispatchTimeout
-            The deadline has passed.
-        """
+        """Execute until every invocation has ended."""
         # At the start of each slice, since a shader may have fewer than `_CLOCK_EVERY` segments.
         self._check_clock()
         while (chosen := self._scheduler.next()) is not None:
@@ -169,12 +163,7 @@ class Machine(SliceState):
             self._go(number, ending.edges[-1], frame, left)
 
     def _go(self, number: int, edge: Edge, frame: Frame, where: Flags | None = None) -> None:
-        """Send invocations along an edge from segment `number`: copy the operands of its phis, then wait.
-
-        Parameters
-        ----------
-        where : (n,), those invocations of the frame that take the edge; None for all.
-        """
+        """Send invocations, those of `where`, along an edge: copy the operands of its phis, then wait."""
         lanes = frame.lanes if where is None else frame.lanes.where(where)
         values = [(slot, frame.controlled(self.regs[source])) for slot, source in edge.copies]
         for slot, value in values:

@@ -98,11 +98,9 @@ class Scheduler:
         return self._waiting[number][0]
 
     def _ready(self, number: int, lanes: LaneSet, claimed: Flags | None) -> LaneSet:
-        """Return those of `lanes`, which wait at a segment, that may go on.
+        """Return the invocations waiting at a segment that may go on.
 
-        Parameters
-        ----------
-        claimed : (subgroups,), those with invocations at a lower segment, or asleep; None for no subgroup.
+        `claimed`, (subgroups,), are the subgroups with invocations at a lower segment, or asleep.
         """
         if not lanes:
             return lanes

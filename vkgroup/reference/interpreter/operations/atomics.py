@@ -171,9 +171,7 @@ def _modify(
 ) -> tuple[Data, Flags | None]:
     """Change `view` at `cells`, in the order of invocations.
 
-    Returns
-    -------
-    The number before each invocation's turn, and flags of the numbers that the order decides; None for none.
+    Return the number before each turn, and flags of the numbers that the order decides; None for none.
     """
     name = site.name
     sort = np.argsort(cells, kind="stable")

@@ -43,12 +43,7 @@ class Accesses:
     def read(
         self, frame: Accessor, site: Site, offset: Numbers, itemsize: int, skipped: Flags | None
     ) -> Flags | None:
-        """Check plain reads, and record them.
-
-        Returns
-        -------
-        Which of the reads race, in the shape of `offset`; None where none does.
-        """
+        """Check plain reads, and record them; return which race, in the shape of `offset`, or None."""
         granule, who = self._flatten(frame, offset, itemsize, skipped)
         now = self._order.tick()
         racing = self._check(frame, site, granule, who, ("write", "atomic"), "reads")

@@ -97,12 +97,7 @@ def index_in(frame: Frame, index: ChainIndex) -> tuple[Offsets, Causes | None]:
 def _offset(
     frame: Frame, memory: Memory, path: MemoryPath, site: Site, where: Flags | None = None
 ) -> tuple[Offsets, Causes | None]:
-    """Return the bytes from the memory's start, (n,) or (1,), and what is undefined about them.
-
-    Parameters
-    ----------
-    where : (n,), the invocations that access this memory; None for all.
-    """
+    """Return the bytes from the memory's start, (n,) or (1,), and their causes, in the chosen invocations."""
     offset: Offsets = np.full(1, path.offset, np.int64)
     cause: Causes | None = None
     outside: Flags | None = None
@@ -183,13 +178,10 @@ def _partial_reference(
     undefined: Causes | None,
     address: npt.NDArray[np.int64] | None = None,
 ) -> Reference:
-    """Return the reference of those invocations that access one of several memories.
+    """Return the reference of those invocations, (n,) flags, that access one of several memories.
 
-    Parameters
-    ----------
-    where : (n,), the invocations.
-    undefined : what is undefined about the choice of the memory, (n,) or (1,).
-    address : physical address of the start of `path`, (n,) or (1,); None for the start of the memory.
+    `undefined` are the causes of that choice; `address`, (n,) or (1,), is where `path` starts if not at the
+    start of the memory.
     """
     offset, cause = _offset(frame, memory, path, site, where)
     if address is not None:

@@ -50,13 +50,7 @@ class StepMaker:
         self._functions: dict[int, tuple[Site, Any]] = {}
 
     def step(self, op: Op) -> Step:
-        """Return the step of an instruction; inlined copies of one instruction share its function.
-
-        Raises
-        ------
-        Unsupported
-            The instruction is not known; it is named.
-        """
+        """Return the step of an instruction; inlined copies of one instruction share its function."""
         position = op.instruction.position
         if position not in self._functions:
             site = site_of(self._program, op)

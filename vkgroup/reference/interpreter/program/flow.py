@@ -53,16 +53,11 @@ def find_liveness(segments: list[Segment], constants: frozenset[int]) -> Livenes
 
 
 def _imports(segment: Segment, constants: frozenset[int]) -> list[int]:
-    made: set[int] = set()
+    made = set(constants)
     imports: dict[int, None] = {}
-    for op in segment.ops:
-        for slot in op.uses:
-            if slot not in made and slot not in constants:
-                imports[slot] = None
-        made.add(op.result)
-    for slot in segment.terminator.uses:
-        if slot not in made and slot not in constants:
-            imports[slot] = None
+    for uses, result in (*((op.uses, op.result) for op in segment.ops), (segment.terminator.uses, -1)):
+        imports |= dict.fromkeys(slot for slot in uses if slot not in made)
+        made.add(result)
     return list(imports)
 
 
@@ -91,7 +86,7 @@ def post_dominators(segments: list[Segment]) -> list[int]:
     end has `END`.
     """
     count = len(segments)
-    after = [_targets(segment, count) for segment in segments]
+    after = [[edge.target.number for edge in segment.terminator.edges] or [count] for segment in segments]
     order = _from_the_end(after)
     rank = {node: position for position, node in enumerate(order)}
     dominators: dict[int, int] = {count: count}
@@ -107,11 +102,6 @@ def post_dominators(segments: list[Segment]) -> list[int]:
                 dominators[node] = nearest
                 changed = True
     return [END if dominators.get(number, count) == count else dominators[number] for number in range(count)]
-
-
-def _targets(segment: Segment, end: int) -> list[int]:
-    targets = [edge.target.number for edge in segment.terminator.edges]
-    return targets or [end]
 
 
 def _from_the_end(after: list[list[int]]) -> list[int]:

@@ -52,13 +52,7 @@ class Function:
 
 
 def read_functions(module: Module) -> tuple[list[Instruction], dict[int, Function]]:
-    """Return the instructions before the first function, and the functions by id.
-
-    Raises
-    ------
-    InvalidModule
-        A block does not end, or branches out of its function.
-    """
+    """Return the instructions before the first function, and the functions by id."""
     instructions = module.instructions
     first = next((i for i, entry in enumerate(instructions) if entry.name == "OpFunction"), len(instructions))
     functions: dict[int, Function] = {}

@@ -136,12 +136,7 @@ _TRUE, _FALSE = "OpSpecConstantTrue", "OpSpecConstantFalse"
 
 
 def specialize(module: Module, values: Mapping[int, Any]) -> Module:
-    """Return a module whose specialization constants have these values as defaults.
-
-    Parameters
-    ----------
-    values : by specialization id (``constant_id``); others keep their defaults.
-    """
+    """Return a module whose specialization constants have new defaults, by specialization id."""
     if not values:
         return module
     declared = Declarations(module)

@@ -38,13 +38,7 @@ class Site:
     causes: CauseTable = field(repr=False, default_factory=CauseTable)
 
     def cause(self, kind: str, detail: str) -> int:
-        """Return a number for values that this instruction leaves undefined.
-
-        Parameters
-        ----------
-        kind : as in `vkgroup.dispatch.events.Cause`.
-        detail : one sentence for people.
-        """
+        """Return a number for values that this instruction leaves undefined; `kind` is as in `Cause`."""
         return self.causes.number(Cause(kind, detail, self.position))
 
     def order_cause(self, detail: str) -> int:
@@ -165,16 +159,5 @@ def _names(set_name: str) -> dict[int, str]:
 
 
 def extended_name(set_name: str, number: int) -> str:
-    """Return the name of an extended instruction as tables have it.
-
-    Parameters
-    ----------
-    set_name : as OpExtInstImport has it.
-    number : of the instruction in its set.
-
-    Returns
-    -------
-    str
-        The set's name and the instruction's, ``"GLSL.std.450 Sin"``; its number where it has no name.
-    """
+    """Return the set and name of an extended instruction, ``"GLSL.std.450 Sin"``, or its number."""
     return f"{set_name} {_names(set_name).get(number, number)}"

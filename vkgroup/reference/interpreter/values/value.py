@@ -126,6 +126,13 @@ def marked(where: npt.NDArray[np.bool_], cause: int) -> Causes:
     return np.where(where, cause, 0).astype(np.uint16)
 
 
+def spread(cause: Causes, dims: tuple[int, ...]) -> Causes:
+    """Return the cause of a leaf in the leaf's own dimensions, for indexing its components."""
+    if cause.ndim == len(dims) + 1 and cause.shape[:-1] == dims:
+        return cause
+    return np.broadcast_to(cause, (*dims, cause.shape[-1]))
+
+
 def reduce_cause(cause: Causes | None, axes: int = 1) -> Causes | None:
     """Return the largest cause over the first `axes` axes, for a result that needs every component."""
     if cause is None or cause.ndim <= axes:

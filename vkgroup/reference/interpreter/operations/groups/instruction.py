@@ -56,13 +56,7 @@ OPCODES: frozenset[str] = frozenset(opcode for opcode, *_ in _ROWS) | frozenset(
 
 
 def row_of(site: Site) -> Operation:
-    """Return the row of an instruction.
-
-    Raises
-    ------
-    Unsupported
-        The group is not the subgroup, or the instruction has no such variant.
-    """
+    """Return the row of an instruction."""
     if site.scopes and site.scopes[0] != _SUBGROUP:
         scope = grammar().enumerant("Scope", site.scopes[0])
         raise Unsupported(f"{site.name} with scope {scope}: the reference device has it for Subgroup only")
@@ -83,10 +77,7 @@ def kinds_of(site: Site, row: Operation) -> frozenset[str | None]:
 
 
 def integer(site: Site, operand: int) -> int:
-    """Return the value of an operand, which must come from a constant instruction.
-
-    Raises `Unsupported` where it does not.
-    """
+    """Return the value of an operand, which must come from a constant instruction."""
     value = site.constants[operand]
     if value is None:
         raise Unsupported(f"{site.name} with operand {operand + 1} that is no constant: SPIR-V wants one")

@@ -29,8 +29,8 @@ IMAGES: dict[str, Factory] = {
     "OpImageQueryLod": sampling.query_lod,
     "OpImageQuerySize": storage.size,
     "OpImageQuerySizeLod": storage.size,
-    "OpImageQueryLevels": storage.levels,
-    "OpImageQuerySamples": storage.samples,
+    "OpImageQueryLevels": storage.number,
+    "OpImageQuerySamples": storage.number,
     "OpSampledImage": storage.sampled_image,
     "OpImage": storage.image_of_sampled,
 }

@@ -26,12 +26,9 @@ def to_integers(coordinate: Data) -> Integers:
 
 
 def wrap(coordinate: Integers, size: Integers, mode: str) -> Integers:
-    """Return coordinates inside of an image by an address mode ("Wrapping Operation").
+    """Return texel coordinates inside of an image by an address mode ("Wrapping Operation").
 
-    Parameters
-    ----------
-    coordinate, size : of one axis, in texels.
-    mode : of the sampler. Clamping to the border gives -1 or `size` for coordinates outside.
+    Clamping to the border gives -1 or `size` for coordinates outside.
     """
     if mode == "repeat":
         return coordinate % size
@@ -77,12 +74,10 @@ class OnFace(NamedTuple):
 
 
 def to_face(direction: Data, gradient: tuple[Data, Data] | None = None) -> OnFace:
-    """Return the points of a cube in some directions ("Cube Map Face Selection").
+    """Return the points of a cube in some directions, (3, n) ("Cube Map Face Selection").
 
-    Parameters
-    ----------
-    direction : (3, n). Where components tie, z wins over y and x, and y over x.
-    gradient : derivatives in two screen directions, each (3, n).
+    Where components tie, z wins over y and x, and y over x. `gradient` holds derivatives in two screen
+    directions, each (3, n).
     """
     size = np.abs(direction)
     major = np.where((size[2] >= size[0]) & (size[2] >= size[1]), 2, np.where(size[1] >= size[0], 1, 0))
@@ -122,17 +117,10 @@ def _derive(parts: list[Data], length: Data, face: Integers, change: Data) -> Da
 
 
 def across_edges(texel: Integers, face: Integers, size: Integers) -> tuple[Integers, Integers, Flags]:
-    """Return the texels beyond the edges of faces ("Cube Map Edge Handling").
+    """Return the texels beyond the edges of faces ("Cube Map Edge Handling"); `texel` is x and y, (2, n).
 
-    Parameters
-    ----------
-    texel : x and y, (2, n), at most one texel outside of the face.
-    face, size : (n,).
-
-    Returns
-    -------
-    texel, face, corner : the texel on the cube; and whether it lies beyond a corner, where no texel exists:
-        `texel` is then that in the face's corner.
+    The results are texel, face, and whether the texel lies beyond a corner, where no texel exists: `texel` is
+    then that in the face's corner. Texels are at most one texel outside of the face.
     """
     outside = (texel < 0) | (texel >= size)
     corner = outside[0] & outside[1]
@@ -156,12 +144,9 @@ def across_edges(texel: Integers, face: Integers, size: Integers) -> tuple[Integ
 
 
 def scale_factor(gradient: tuple[Data, Data], extent: Integers) -> Data:
-    """Return the level of detail of derivatives, (n,): log2 of the larger scale factor.
+    """Return the level of detail of a gradient, (n,): log2 of the larger scale factor.
 
-    Parameters
-    ----------
-    gradient : two arrays (axes, n), of normalized coordinates.
-    extent : of level 0, (axes,).
+    `gradient` is two arrays (axes, n) of normalized coordinates, `extent` that of level 0, (axes,).
     """
     sizes = extent[:, None]
     lengths = [np.sqrt(((change.astype(np.float64) * sizes) ** 2).sum(axis=0)) for change in gradient]
@@ -302,13 +287,9 @@ class Lookup:
             return total.astype(np.float32), combine(*causes)
 
     def four(self, point: Data, offset: Data | int, offsets: Data | None) -> list[Texels]:
-        """Return the four texels of a gather, in the order of its result's components.
+        """Return the four texels of a gather at coordinates (2, n), in the order of its result's components.
 
-        Parameters
-        ----------
-        point : coordinates, (2, n).
-        offset : added to all, in texels.
-        offsets : offset of each of the four from the first, (4, 2, n); None for those of linear filtering.
+        `offsets`, (4, 2, n), replaces the four texels of linear filtering.
         """
         level = np.zeros(1, np.int64)
         first, _ = _split(self.unnormalized(point, level, offset))

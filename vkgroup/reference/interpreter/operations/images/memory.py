@@ -130,11 +130,8 @@ def image_of(
 ) -> ImageMemory:
     """Return an image made of the arrays of its levels, as `vkgroup.Device.image` takes them.
 
-    Parameters
-    ----------
-    arrays : one a level, shape ([layers,] [[depth,] height,] width[, components]); a cube has a first axis
-        of its faces, or of all faces of all its cubes.
-    name, format, dimension, arrayed : as for `ImageMemory`.
+    The shape of each is ([layers,] [[depth,] height,] width[, components]); a cube has a first axis of its
+    faces, or of all faces of all its cubes.
     """
     layered = int(arrayed or dimension == "Cube")
     axes = AXES[dimension]
@@ -155,16 +152,9 @@ def image_of(
 def load_texels(
     frame: Frame, site: Site, image: ImageMemory, offset: Offsets, extend: str | None = None
 ) -> tuple[Data, Causes | None]:
-    """Read texels as red, green, blue and alpha.
+    """Read texels, given by the first byte of each, as red, green, blue and alpha with causes: (4, n).
 
-    Parameters
-    ----------
-    offset : the first byte of each texel, (n,).
-    extend : ``"int"`` or ``"uint"`` where integers are read as such in any format.
-
-    Returns
-    -------
-    (4, n) numbers as `decode` returns them, and their causes.
+    `extend` is ``"int"`` or ``"uint"`` where integers are read as such in any format.
     """
     elements, cause = image.load(frame, site, _element_offsets(image, offset), image.format.dtype)
     data = decode(image.format, elements)
@@ -180,14 +170,7 @@ def load_texels(
 def store_texels(
     frame: Frame, site: Site, image: ImageMemory, offset: Offsets, values: Data, cause: Causes | None
 ) -> None:
-    """Write texels.
-
-    Parameters
-    ----------
-    offset : the first byte of each texel, (n,) or (1,).
-    values : rows of channels, at least one, (channels, n) or (channels, 1).
-    cause : their causes, which broadcast with them.
-    """
+    """Write rows of channels, (channels, n or 1), to texels, given by the first byte of each."""
     format = image.format
     if cause is not None:
         cause = np.broadcast_to(cause, np.broadcast_shapes(cause.shape, values.shape))

@@ -47,12 +47,7 @@ class ImageOperands:
 
 
 def optional_operands(site: Site, fixed: int) -> dict[str, slice]:
-    """Return the positions of optional operands among all operands of an instruction, by name.
-
-    Parameters
-    ----------
-    fixed : number of operands before them.
-    """
+    """Return the positions of optional operands by name; `fixed` operands stand before them."""
     mask = site.literals[0] if site.literals else 0
     positions = {}
     for name, bit, count in _WITH_OPERANDS:

@@ -7,6 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from vkgroup.reference.interpreter.operations.derivatives import (
+    COLUMNS,
+    ROWS,
     choice_cause,
     difference,
     partial,
@@ -34,13 +36,11 @@ from vkgroup.reference.interpreter.values.value import (
     Value,
     combine,
     filled,
+    overall_cause,
     reduce_cause,
     single,
 )
 from vkgroup.sampler import Sampler
-
-_ROWS = ((0, 1), (2, 3))
-_COLUMNS = ((0, 2), (1, 3))
 
 
 class ImplicitGradient:
@@ -66,7 +66,7 @@ class ImplicitGradient:
         given = single(data, cause)
         missing = partial(subgroups, self._partial)
         changes = []
-        for pairs in (_ROWS, _COLUMNS):
+        for pairs in (ROWS, COLUMNS):
             change = difference(subgroups, given, pairs, fine=False, choice=self._choice)
             changes.append(single(change.data, combine(reduce_cause(change.cause), missing)))
         return changes[0], changes[1]
@@ -280,14 +280,7 @@ def query_lod(site: Site) -> Callable[..., Value | None]:
 def _causes(given: ImageOperands) -> Causes | None:
     """Return the causes of all optional operands."""
     values = [given.bias, given.lod, given.offset, given.offsets, given.min_lod, *(given.gradient or ())]
-    causes: Causes | None = None
-    for value in values:
-        if value is not None and value.cause is not None:
-            cause = value.cause
-            causes = combine(
-                causes, cause.max(axis=tuple(range(cause.ndim - 1))) if cause.ndim > 1 else cause
-            )
-    return causes
+    return combine(*(overall_cause(value) for value in values if value is not None))
 
 
 def _mismatch(site: Site, sampler: Sampler, compare: bool) -> Causes | None:

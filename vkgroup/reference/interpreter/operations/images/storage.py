@@ -49,10 +49,7 @@ def read(site: Site) -> Callable[..., Value | None]:
         data, undefined = load_texels(frame, site, image, offset, extend)
         return texel_result(site.type, data, combine(undefined, cause))
 
-    def run(frame: Frame, *operands: Value) -> Value | None:
-        return on_each(frame, operands, on_image)
-
-    return run
+    return lambda frame, *operands: on_each(frame, operands, on_image)
 
 
 def write(site: Site) -> Callable[..., Value | None]:
@@ -80,11 +77,9 @@ def write(site: Site) -> Callable[..., Value | None]:
 
 
 def texel_offset(frame: Frame, image: Value, coordinate: Value, sample: Value) -> Offsets:
-    """Return the offsets of the texels that OpImageTexelPointer points to.
+    """Return the first bytes of the texels that OpImageTexelPointer points to, (n,) or (1,).
 
-    Returns
-    -------
-    The first byte of each in its image, (n,) or (1,); the image's end where it has no such texel.
+    It is the image's end where there is no such texel.
     """
     numbers = image.data
     offsets = np.zeros(1, np.int64)
@@ -114,9 +109,6 @@ def _find(image: ImageMemory, coordinate: Value, given: ImageOperands) -> tuple[
     return image.offsets(position, layer, level, sample), cause
 
 
-Make = Callable[[Site], Callable[..., Value | None]]
-
-
 def size(site: Site) -> Callable[..., Value | None]:
     """Return the function of OpImageQuerySize or OpImageQuerySizeLod: width, height, depth, layers."""
     bad_level = site.cause("bounds", "the size of a level that the image does not have is asked for")
@@ -137,19 +129,12 @@ def size(site: Site) -> Callable[..., Value | None]:
     return lambda frame, *operands: on_each(frame, operands, on_image)
 
 
-def levels(site: Site) -> Callable[..., Value | None]:
-    """Return the function of OpImageQueryLevels."""
-    return _number(site, lambda image: image.levels)
+def number(site: Site) -> Callable[..., Value | None]:
+    """Return the function of OpImageQueryLevels or OpImageQuerySamples."""
+    attribute = {"OpImageQueryLevels": "levels", "OpImageQuerySamples": "samples"}[site.name]
 
-
-def samples(site: Site) -> Callable[..., Value | None]:
-    """Return the function of OpImageQuerySamples."""
-    return _number(site, lambda image: image.samples)
-
-
-def _number(site: Site, number: Callable[[ImageMemory], int]) -> Callable[..., Value | None]:
     def on_image(frame: Frame, image: ImageMemory, _: Sampler | None, operands: tuple[Value, ...]) -> Value:
-        return single(_converted(site, np.array([number(image)])))
+        return single(_converted(site, np.array([getattr(image, attribute)])))
 
     return lambda frame, *operands: on_each(frame, operands, on_image)
 

@@ -14,10 +14,9 @@ from vkgroup.reference.interpreter.operations.lanewise.elementwise import (
     Function,
     dims_of,
     elementwise,
-    spread,
 )
 from vkgroup.reference.interpreter.program.site import Site
-from vkgroup.reference.interpreter.values.value import Causes, Data, Value, combine, filled, single
+from vkgroup.reference.interpreter.values.value import Causes, Data, Value, combine, filled, single, spread
 
 
 def _not(kernel: np.ufunc) -> Callable[..., Data]:

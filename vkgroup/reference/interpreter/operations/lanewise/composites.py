@@ -17,7 +17,6 @@ from vkgroup.reference.interpreter.operations.lanewise.elementwise import (
     dims_of,
     dtype_of,
     mark,
-    spread,
 )
 from vkgroup.reference.interpreter.program.site import Site
 from vkgroup.reference.interpreter.values.value import (
@@ -30,6 +29,7 @@ from vkgroup.reference.interpreter.values.value import (
     leaves_of,
     member_leaves,
     single,
+    spread,
 )
 from vkgroup.spirv import ArrayType, CooperativeMatrixType, MatrixType, StructType, Type, VectorType
 

@@ -19,10 +19,9 @@ from vkgroup.reference.interpreter.operations.lanewise.elementwise import (
     dtype_of,
     elementwise,
     mark,
-    spread,
 )
 from vkgroup.reference.interpreter.program.site import Site
-from vkgroup.reference.interpreter.values.value import BFLOAT16, Causes, Data, Value, single
+from vkgroup.reference.interpreter.values.value import BFLOAT16, Causes, Data, Value, single, spread
 from vkgroup.spirv import CooperativeMatrixType, ScalarType, Type, VectorType
 
 

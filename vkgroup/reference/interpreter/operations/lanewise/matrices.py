@@ -16,11 +16,19 @@ from vkgroup.reference.interpreter.operations.lanewise.elementwise import (
     Kernel,
     dims_of,
     mark,
-    spread,
 )
 from vkgroup.reference.interpreter.operations.lanewise.glsl450 import inverse_sqrt
 from vkgroup.reference.interpreter.program.site import Site
-from vkgroup.reference.interpreter.values.value import Causes, Data, Value, combine, filled, single
+from vkgroup.reference.interpreter.values.value import (
+    Causes,
+    Data,
+    Value,
+    combine,
+    filled,
+    overall_cause,
+    single,
+    spread,
+)
 
 
 def dot(x: Data, y: Data) -> Data:
@@ -122,29 +130,22 @@ def adjugate(matrix: Data) -> Data:
     return result
 
 
-def _matrix_cause(value: Value, dims: tuple[int, ...]) -> Causes | None:
-    return None if value.cause is None else np.asarray(spread(value.cause, dims).max(axis=(0, 1)))
-
-
 def _determinant(site: Site) -> Function:
-    dims = dims_of(site.operand_types[0])
-
     def run(value: Value) -> Value:
         exact = determinant(value.data.astype(np.float64, copy=False))
-        return single(exact.astype(value.data.dtype, copy=False), _matrix_cause(value, dims))
+        return single(exact.astype(value.data.dtype, copy=False), overall_cause(value))
 
     return run
 
 
 def _inverse(site: Site) -> Function:
-    dims = dims_of(site.operand_types[0])
     number = site.cause("math_domain", "inverse() of a singular matrix")
 
     def run(value: Value) -> Value:
         matrix = value.data.astype(np.float64, copy=False)
         divisor = determinant(matrix)
         inverse = (adjugate(matrix) / divisor).astype(value.data.dtype, copy=False)
-        return single(inverse, mark(_matrix_cause(value, dims), divisor == 0, number))
+        return single(inverse, mark(overall_cause(value), divisor == 0, number))
 
     return run
 
@@ -188,13 +189,6 @@ def _vector(operand: Value, dims: tuple[int, ...]) -> Data:
     return operand.data if dims else operand.data[None]
 
 
-def _overall(operand: Value, dims: tuple[int, ...]) -> Causes | None:
-    """Return the largest cause over a vector's components."""
-    if operand.cause is None or not dims:
-        return operand.cause
-    return np.asarray(spread(operand.cause, dims).max(axis=0))
-
-
 def _geometry(
     kernel: Callable[..., Data], undefined: Callable[[Data], Data] | None = None, detail: str = ""
 ) -> Factory:
@@ -211,7 +205,7 @@ def _geometry(
         def run(*operands: Value) -> Value:
             vectors = [_vector(*pair) for pair in zip(operands, dims, strict=True)]
             data = kernel(*vectors)
-            cause = combine(*(_overall(*pair) for pair in zip(operands, dims, strict=True)))
+            cause = combine(*(overall_cause(operand) for operand in operands))
             if undefined is not None:
                 cause = mark(cause, undefined(vectors[0]), number)
             return single(data.reshape(*result, data.shape[-1]), cause)
@@ -240,7 +234,7 @@ def _face_forward_factory(site: Site) -> Function:
 
     def run(normal: Value, incident: Value, reference: Value) -> Value:
         sign = dot(_vector(reference, dims), _vector(incident, dims))
-        cause = combine(normal.cause, _overall(incident, dims), _overall(reference, dims))
+        cause = combine(normal.cause, overall_cause(incident), overall_cause(reference))
         return single(np.where(sign < 0, normal.data, -normal.data), cause)
 
     return run
