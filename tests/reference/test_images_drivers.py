@@ -15,7 +15,7 @@ from vkgroup.dispatch.vulkan import VulkanDevice
 from vkgroup.errors import Unsupported
 from vkgroup.formats import FORMATS, Format
 from vkgroup.reference.interpreter.operations.images import image_of
-from vkgroup.reference.interpreter.operations.images.conversions import decode
+from vkgroup.reference.interpreter.operations.images.memory import decode
 from vkgroup.sampler import ADDRESS_MODES, Sampler
 
 

@@ -285,10 +285,6 @@ def _scaled(factor: float) -> Formula:
     return lambda form, x: form.multiply(x, form.rounded(exactly(factor)))
 
 
-def _conversion(form: Format, x: Span) -> Span:
-    return form.rounded(x)
-
-
 GLSL = "GLSL.std.450 "
 
 PRECISION: dict[str, Formula] = {
@@ -299,9 +295,9 @@ PRECISION: dict[str, Formula] = {
     "OpMatrixTimesScalar": Format.multiply,
     "OpOuterProduct": lambda form, x, y: form.multiply(part(x, None), part(y, (slice(None), None))),
     "OpFDiv": Format.divide,
-    "OpConvertSToF": _conversion,
-    "OpConvertUToF": _conversion,
-    "OpFConvert": _conversion,
+    "OpConvertSToF": Format.rounded,
+    "OpConvertUToF": Format.rounded,
+    "OpFConvert": Format.rounded,
     **{f"{GLSL}Unpack{form}": _fixed_point for form in ("Snorm4x8", "Unorm4x8", "Snorm2x16", "Unorm2x16")},
     GLSL + "Ldexp": _ldexp,
     GLSL + "Round": _rounded_up_or_down,

@@ -35,13 +35,7 @@ OF_POINTERS: dict[str, Callable[[ProgramForm, Op, Site], Callable[..., Value | N
 
 
 class StepMaker:
-    """Makes the steps of a program.
-
-    Parameters
-    ----------
-    program : the program.
-    instrument : wraps the function of each lane-wise and group instruction; None leaves it as it is.
-    """
+    """Makes steps of a program; `instrument` wraps the function of each lane-wise or group instruction."""
 
     def __init__(self, program: ProgramForm, instrument: Instrument | None) -> None:
         self._program = program

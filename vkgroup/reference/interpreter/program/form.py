@@ -28,9 +28,7 @@ class ProgramForm:
 
     Parameters
     ----------
-    module : with an entry point of one of these stages.
-    entry_point : its name; None takes the only one.
-    specialization : values by specialization id.
+    module, entry_point, specialization : as for `Program`.
     lanewise : the functions of lane-wise instructions, for constants that are operations on others.
 
     Attributes

@@ -8,7 +8,7 @@ lowest number are always the next to run.
 from __future__ import annotations
 
 from vkgroup.errors import InvalidModule, Unsupported
-from vkgroup.reference.interpreter.program.functions import Block, Function, selector_words, switch_targets
+from vkgroup.reference.interpreter.program.flow import Block, Function, selector_words, switch_targets
 from vkgroup.reference.interpreter.program.module_facts import ModuleFacts
 from vkgroup.reference.interpreter.program.segments import (
     Chain,

@@ -1,4 +1,4 @@
-"""Facts of a module by id: types, constants, extended instruction sets, functions."""
+"""Facts of a module by id, specialization applied: types, constants, instruction sets, functions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from vkgroup.errors import InvalidModule, Unsupported
-from vkgroup.reference.interpreter.program.functions import read_functions
+from vkgroup.reference.interpreter.program.flow import read_functions
 from vkgroup.reference.interpreter.program.site import Site
 from vkgroup.reference.interpreter.values.value import CauseTable, Value, held, single, undefined, zeros
 from vkgroup.spirv import Instruction, Module, PointerType, ScalarType, Type, grammar

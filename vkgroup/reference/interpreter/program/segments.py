@@ -1,4 +1,7 @@
-"""Segments: the instructions that invocations execute from one point of waiting to the next."""
+"""Segments: the instructions that invocations execute from one point of waiting to the next.
+
+Pointers are access chains: a root, which is a variable or an address, and indices into it.
+"""
 
 from __future__ import annotations
 

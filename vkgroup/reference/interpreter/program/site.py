@@ -1,4 +1,4 @@
-"""The static facts of one instruction, from which its function is made before anything runs."""
+"""The static facts of one instruction: name, types, constants, and its operands sorted by the grammar."""
 
 from __future__ import annotations
 

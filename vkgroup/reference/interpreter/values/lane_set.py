@@ -1,4 +1,4 @@
-"""The active set: some of the invocations that advance together, in ascending order."""
+"""Sets of invocations that advance together, in ascending order, and the subgroups that they form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values of SPIR-V ids in many invocations at once, with the causes of undefined numbers."""
+"""Values of SPIR-V ids in many invocations at once, with numbered causes of undefined numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Texels of a level combined by a filter: Vulkan 1.4, "Texel Filtering" and "Texel Gathering"."""
+"""Texels of a level at coordinates, combined by a filter.
+
+Vulkan 1.4, "Sampling Operations", "Texel Filtering" and "Texel Gathering".
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The optional operands of image instructions: SPIR-V 3.14, "Image Operands"."""
+"""Operands of image instructions: images, samplers, and the optional ones (SPIR-V 3.14, "Image Operands")."""
 
 from __future__ import annotations
 

@@ -46,10 +46,7 @@ from vkgroup.sampler import Sampler
 class ImplicitGradient:
     """The derivatives of an instruction's coordinates, which may be coarse or fine.
 
-    Parameters
-    ----------
-    site : of the instruction.
-    divide : whether the last coordinate divides the others first.
+    `divide` says whether the last coordinate divides the others first.
     """
 
     def __init__(self, site: Site, divide: bool) -> None:
@@ -138,7 +135,9 @@ def sample(site: Site) -> Callable[..., Value | None]:
         state = sampler or _DEFAULT
         if implicit is not None and len(operands) > fixed:
             gradient, undefined = implicit.of(image, operands[fixed:])
-            cause = combine(cause, undefined if _depends_on_level(image, state) else None)
+            # Only then the level of detail changes the result.
+            varies = image.levels > 1 or len(set(state.filters)) > 1
+            cause = combine(cause, undefined if varies else None)
         cause = combine(cause, _mismatch(site, state, compare))
         point, face = coordinates.point, None
         if image.dimension == "Cube":
@@ -151,11 +150,6 @@ def sample(site: Site) -> Callable[..., Value | None]:
 
     fixed = len(site.operand_types)
     return lambda frame, *operands: on_each(frame, with_gradient(implicit, frame, operands), on_image)
-
-
-def _depends_on_level(image: ImageMemory, sampler: Sampler) -> bool:
-    """Return whether the level of detail changes the result."""
-    return image.levels > 1 or len(set(sampler.filters)) > 1
 
 
 def level_of_detail(

@@ -1,4 +1,7 @@
-"""Texels by their integer coordinates: OpImageRead, OpImageWrite, OpImageFetch, OpImageTexelPointer."""
+"""Image instructions that do not sample: reads, writes, pointers to texels, queries, and sampled images.
+
+They take texels by their integer coordinates.
+"""
 
 from __future__ import annotations
 

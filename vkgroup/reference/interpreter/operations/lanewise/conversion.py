@@ -1,4 +1,4 @@
-"""Conversions between numbers: SPIR-V 3.52.11, OpConvertFToU to OpSatConvertUToS. Bits: see `bitcast`."""
+"""Conversions between numbers, and of bits: SPIR-V 3.52.11, OpConvertFToU to OpBitcast."""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""GLSL.std.450: rounding, signs, minima and maxima, clamps, blends and steps of floating-point numbers."""
+"""GLSL.std.450 on numbers: rounding, minima and maxima, blends, trigonometry, exponentials, bits, packing.
+
+Transcendental functions are computed in float64 and rounded to the operand's type; of float64 itself they are
+NumPy's result. Where the instruction is undefined for some operands (revisions of the specification before
+NaN was promised, which GLSL 4.60, chapters 8.1 and 8.2, still follows; Vulkan leaves all of them undefined
+that mathematics does), so is the result here. Packed numbers have the first component in the lowest bits.
+"""
 
 from __future__ import annotations
 
@@ -241,10 +247,6 @@ def _unpack(dtype: str, convert: Callable[[Data], Data]) -> Factory:
     return factory
 
 
-def _round(x: Data, dtype: DType) -> Data:
-    return x.astype(dtype)
-
-
 GLSL450: dict[str, Factory] = {
     # Halves go either way in Round; here to even.
     "Round": elementwise(np.rint),
@@ -318,7 +320,7 @@ GLSL450: dict[str, Factory] = {
     "PackUnorm4x8": _pack("<u1", _to_fixed, "packUnorm4x8() of a NaN"),
     "PackSnorm2x16": _pack("<i2", _to_fixed, "packSnorm2x16() of a NaN"),
     "PackUnorm2x16": _pack("<u2", _to_fixed, "packUnorm2x16() of a NaN"),
-    "PackHalf2x16": _pack("<f2", _round, ""),
+    "PackHalf2x16": _pack("<f2", lambda x, dtype: x.astype(dtype), ""),
     "PackDouble2x32": bitcast,
     "UnpackSnorm4x8": _unpack("<i1", _from_fixed),
     "UnpackUnorm4x8": _unpack("<u1", _from_fixed),

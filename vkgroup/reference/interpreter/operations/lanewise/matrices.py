@@ -1,7 +1,9 @@
-"""Matrices and dot products: SPIR-V 3.52.13, OpVectorTimesMatrix to OpDot, and OpTranspose.
+"""Vectors and matrices: SPIR-V 3.52.13, OpVectorTimesMatrix to OpDot, OpTranspose, and those of GLSL.std.450.
 
-A matrix is (columns, rows, n). Sums are added from the first product to the last, each one rounded; Vulkan
-takes any order ("Precision of Individual Operations": inherited from the formula).
+A matrix is (columns, rows, n). Sums are added from the first product to the last. Each step is rounded to the
+operands' type, in the order of the formulas from which Vulkan lets these instructions inherit their precision
+("Precision of Individual Operations"). Determinant and inverse, for which Vulkan names no precision, are
+computed in float64 and rounded once. A scalar is a vector of one component.
 """
 
 from __future__ import annotations

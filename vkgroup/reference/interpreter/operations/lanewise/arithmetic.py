@@ -1,7 +1,11 @@
-"""Integer arithmetic: SPIR-V 3.52.13, OpIAdd to OpSMulExtended.
+"""Arithmetic of floats and integers: SPIR-V 3.52.13, OpSNegate to OpSMulExtended, OpSDot to OpSUDotAccSat.
 
-Results are the low bits of the exact ones. What an instruction takes for signed follows from its name, not
-from its operands' types.
+Results of integers are the low bits of the exact ones. The name of an instruction says which operands are
+signed, not their types.
+
+Each operation on floats is rounded to nearest even in the operands' own width. NumPy computes float16 in
+float32 and rounds again, which for one +, -, *, / or square root gives the same (Figueroa, "When is double
+rounding innocuous?", 1995: 24 bits are at least 2 * 11 + 2).
 """
 
 from __future__ import annotations
@@ -49,10 +53,6 @@ def divide_signed(a: Data, b: Data) -> Data:
     quotient = np.floor_divide(np.abs(a).view(unsigned), np.abs(b).view(unsigned)).view(a.dtype)
     negative = (a ^ b) >> (8 * a.dtype.itemsize - 1)
     return np.asarray((quotient ^ negative) - negative)
-
-
-def _zero(_: Data, divisor: Data) -> Data:
-    return np.equal(divisor, 0)
 
 
 def _signed_division_undefined(a: Data, b: Data) -> Data:
@@ -215,7 +215,12 @@ ARITHMETIC: dict[str, Factory] = {
     "OpISub": elementwise(np.subtract, "result"),
     "OpIMul": elementwise(np.multiply, "result"),
     "OpUDiv": partial(
-        divide_unsigned, _zero, "division", "an integer is divided by zero", "unsigned", _divisor_not_zero
+        divide_unsigned,
+        _zero_divisor,
+        "division",
+        "an integer is divided by zero",
+        "unsigned",
+        _divisor_not_zero,
     ),
     "OpSDiv": partial(
         divide_signed,
@@ -226,7 +231,12 @@ ARITHMETIC: dict[str, Factory] = {
         _divisor_harmless,
     ),
     "OpUMod": partial(
-        modulo_unsigned, _zero, "division", "an integer's remainder by zero", "unsigned", _divisor_not_zero
+        modulo_unsigned,
+        _zero_divisor,
+        "division",
+        "an integer's remainder by zero",
+        "unsigned",
+        _divisor_not_zero,
     ),
     # Vulkan 1.4, "Precision of Individual Operations": undefined if either operand is negative.
     "OpSRem": partial(
