@@ -18,7 +18,7 @@ from vkgroup.conformance.sm_builtins import SM_BUILTINS
 from vkgroup.device import Capabilities, SmBuiltins
 from vkgroup.opening import select as select_device
 from vkgroup.reference.device import capabilities, device
-from vkgroup.reference.interpreter.execution.built_ins import SM_COUNT, WARPS_PER_SM
+from vkgroup.reference.interpreter.execution.initial_values import SM_COUNT, WARPS_PER_SM
 
 CLOCKS = tuple(SHADER_CLOCK.cases())
 SM = tuple(SM_BUILTINS.cases())

@@ -20,7 +20,7 @@ from vkgroup.conformance.quad_control.family import QUAD_CONTROL
 from vkgroup.conformance.quad_control.scene_tests import AFTER, TESTS
 from vkgroup.conformance.quad_control.scenes import source_of
 from vkgroup.reference.device.capabilities import capabilities_of
-from vkgroup.reference.interpreter.execution.arrangement import in_quads
+from vkgroup.reference.interpreter.values.arrangement import in_quads
 from vkgroup.spirv import Module
 from vkgroup.spirv.editor import Editor
 

@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from vkgroup.reference.interpreter.execution.frame import MachineFrame
 from vkgroup.reference.interpreter.operations.images import IMAGES, ImageMemory
+from vkgroup.reference.interpreter.operations.state import Frame
 from vkgroup.reference.interpreter.program.site import Site
-from vkgroup.reference.interpreter.values.causes import CauseTable
 from vkgroup.reference.interpreter.values.lane_set import LaneSet
-from vkgroup.reference.interpreter.values.value import Value, single
+from vkgroup.reference.interpreter.values.value import CauseTable, Value, single
 from vkgroup.sampler import Sampler
 from vkgroup.spirv import ScalarType, Type, VectorType
 
@@ -30,7 +29,7 @@ class Events(list[Any]):
         self.append((kind, lanes[where].tolist(), message))
 
 
-def frame_of(count: int, *resources: Any) -> MachineFrame:
+def frame_of(count: int, *resources: Any) -> Frame:
     """Make a frame of `count` invocations with these resources, numbered from 0."""
     machine = SimpleNamespace(
         has_derivatives=False,
@@ -44,7 +43,7 @@ def frame_of(count: int, *resources: Any) -> MachineFrame:
         helpers=None,
         helpers_of=lambda lanes: None,
     )
-    return MachineFrame(machine, LaneSet.all(count))  # type: ignore[arg-type]
+    return Frame(machine, LaneSet.all(count))  # type: ignore[arg-type]
 
 
 def vec(*components: Any, dtype: Any = np.float32) -> Value:
@@ -62,9 +61,7 @@ def number(value: Any, dtype: Any = np.float32) -> Value:
     return single(np.atleast_1d(np.asarray(value, dtype)))
 
 
-def run(
-    frame: MachineFrame, name: str, kind: Type | None, *operands: Value, mask: int | None = None
-) -> Value:
+def run(frame: Frame, name: str, kind: Type | None, *operands: Value, mask: int | None = None) -> Value:
     """Execute one instruction."""
     literals = () if mask is None else (mask,)
     types = (None,) * len(operands)

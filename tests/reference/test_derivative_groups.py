@@ -10,8 +10,8 @@ import vkgroup
 from vkgroup.compiler import Target, compile_source
 from vkgroup.errors import Unsupported
 from vkgroup.reference.interpreter import Program, execute
-from vkgroup.reference.interpreter.execution.arrangement import in_quads, shuffled
 from vkgroup.reference.interpreter.operations.memory import Memory
+from vkgroup.reference.interpreter.values.arrangement import in_quads, shuffled
 from vkgroup.spirv import Module
 
 SHAPE = (6, 4, 2)

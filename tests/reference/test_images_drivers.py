@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from image_tolerance import filtered_tolerance, stored_tolerance
 
 import vkgroup
 from vkgroup.dispatch import Device
@@ -14,8 +15,7 @@ from vkgroup.dispatch.vulkan import VulkanDevice
 from vkgroup.errors import Unsupported
 from vkgroup.formats import FORMATS, Format
 from vkgroup.reference.interpreter.operations.images import image_of
-from vkgroup.reference.interpreter.operations.images.conversions import decode
-from vkgroup.reference.interpreter.operations.images.tolerance import filtered_tolerance, stored_tolerance
+from vkgroup.reference.interpreter.operations.images.memory import decode
 from vkgroup.sampler import ADDRESS_MODES, Sampler
 
 

@@ -18,7 +18,7 @@ from vkgroup.errors import InvalidDispatch, InvalidInput, Unsupported
 from vkgroup.formats import FORMATS, Format, fitting
 from vkgroup.reference.interpreter.operations.images import ImageMemory, image_of
 from vkgroup.reference.interpreter.operations.memory import Memory
-from vkgroup.reference.interpreter.values.causes import BEFORE_HARD
+from vkgroup.reference.interpreter.values.value import BEFORE_HARD
 from vkgroup.sampler import Sampler
 from vkgroup.spirv import Binding, ImageType, Module, SampledImageType, StructType
 

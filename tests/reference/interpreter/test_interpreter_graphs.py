@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from interpreting import program
 
-from vkgroup.reference.interpreter.program.functions import read_functions, successors
-from vkgroup.reference.interpreter.program.post_dominators import END, post_dominators
+from vkgroup.reference.interpreter.program.flow import END, post_dominators, read_functions, successors
 from vkgroup.reference.interpreter.program.segments import Edge, Label, Segment, Terminator
 
 NESTED = """

@@ -10,7 +10,7 @@ import pytest
 from by_hand import F16, F32, F64, FLOATS, I32, call, matrix, rounded, vector
 
 from vkgroup.reference.interpreter.operations.lanewise import LANEWISE
-from vkgroup.reference.interpreter.operations.precision import PRECISION, UNPROMISED, legal_range
+from vkgroup.reference.interpreter.operations.precision import INHERITED, PRECISION, UNPROMISED, legal_range
 
 GLSL = "GLSL.std.450 "
 UNARY = [
@@ -272,4 +272,4 @@ def test_where_nothing_is_promised():
 
 
 def test_every_row_names_an_instruction():
-    assert set(PRECISION) | UNPROMISED <= set(LANEWISE)
+    assert set(PRECISION) | set(INHERITED) | UNPROMISED <= set(LANEWISE)

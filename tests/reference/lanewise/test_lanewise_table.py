@@ -8,7 +8,8 @@ import pytest
 from by_hand import F32, make
 
 from vkgroup.errors import Unsupported
-from vkgroup.reference.interpreter.operations.lanewise import LANEWISE, extended_name
+from vkgroup.reference.interpreter.operations.lanewise import LANEWISE
+from vkgroup.reference.interpreter.program.site import extended_name
 from vkgroup.spirv.wheels import prefixes
 
 CLASSES = ("Arithmetic", "Bit", "Relational_and_Logical", "Conversion", "Composite")

@@ -13,11 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.reference.interpreter.operations.images.conversions import decode, encode
-from vkgroup.reference.interpreter.operations.images.memory import ImageMemory
+from vkgroup.reference.interpreter.operations.images.memory import ImageMemory, decode, encode
 from vkgroup.reference.interpreter.program.site import Site
-from vkgroup.reference.interpreter.values.causes import CauseTable
-from vkgroup.reference.interpreter.values.value import HARD, Causes, Data, combine, marked
+from vkgroup.reference.interpreter.values.value import HARD, Causes, CauseTable, Data, combine, marked
 
 Flags = npt.NDArray[np.bool_]
 Integers = npt.NDArray[np.int64]

@@ -28,9 +28,11 @@ from vkgroup.reference.drawing.vertices import (
 )
 from vkgroup.reference.interpreter.execution.event_log import EventLog
 from vkgroup.reference.interpreter.execution.execute import Execution
+from vkgroup.reference.interpreter.execution.execute import STEP_LIMIT, Execution
 from vkgroup.reference.interpreter.execution.program import Program
-from vkgroup.reference.interpreter.execution.resources import Bindings
 from vkgroup.reference.interpreter.operations.memory import Memory
+from vkgroup.reference.interpreter.operations.state import Bindings
+from vkgroup.reference.interpreter.values.event_log import EventLog
 from vkgroup.reference.interpreter.values.value import HARD
 from vkgroup.spec.limits import QUAD_SIZE
 

@@ -20,8 +20,8 @@ from vkgroup.dispatch.results import FragmentInvocation
 from vkgroup.reference.drawing.coverage import covered_quads
 from vkgroup.reference.drawing.interpolation import At, Interpolation, Shapes
 from vkgroup.reference.drawing.shapes import Shape
-from vkgroup.reference.interpreter.execution.arrangement import Placement
 from vkgroup.reference.interpreter.execution.execute import SLICE
+from vkgroup.reference.interpreter.values.arrangement import Placement
 from vkgroup.reference.interpreter.values.value import (
     Causes,
     Data,

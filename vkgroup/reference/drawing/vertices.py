@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from vkgroup.dispatch.results import Cause, VertexInvocation
 from vkgroup.reference.interpreter.execution.arrangement import Placement
+from vkgroup.dispatch.events import Cause, VertexInvocation
 from vkgroup.reference.interpreter.execution.execute import SLICE, Execution
 from vkgroup.reference.interpreter.execution.program import Program
 from vkgroup.reference.interpreter.program.interface import (
@@ -21,8 +22,8 @@ from vkgroup.reference.interpreter.program.interface import (
     read_numbers,
 )
 from vkgroup.reference.interpreter.program.site import Site
-from vkgroup.reference.interpreter.values.causes import CauseTable
-from vkgroup.reference.interpreter.values.value import HARD, Causes, Data, Value, single
+from vkgroup.reference.interpreter.values.arrangement import Placement
+from vkgroup.reference.interpreter.values.value import HARD, Causes, CauseTable, Data, Value, single
 
 Column = tuple[Data, Causes | None]
 """A number in every vertex, (n,), and its causes."""

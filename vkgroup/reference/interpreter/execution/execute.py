@@ -11,7 +11,14 @@ import numpy.typing as npt
 
 from vkgroup.dispatch.results import Event
 from vkgroup.errors import OutOfMemory, Unsupported
-from vkgroup.reference.interpreter.execution.arrangement import (
+from vkgroup.reference.interpreter.execution.initial_values import initialise
+from vkgroup.reference.interpreter.execution.machine import Machine
+from vkgroup.reference.interpreter.execution.program import Program
+from vkgroup.reference.interpreter.operations.memory import Memory
+from vkgroup.reference.interpreter.operations.memory_order import Order
+from vkgroup.reference.interpreter.operations.state import Bindings, Resources
+from vkgroup.reference.interpreter.program.interface import StageInputs
+from vkgroup.reference.interpreter.values.arrangement import (
     Arranged,
     Arrangement,
     Groups,
@@ -20,15 +27,7 @@ from vkgroup.reference.interpreter.execution.arrangement import (
     linear,
     shuffled,
 )
-from vkgroup.reference.interpreter.execution.event_log import EventLog
-from vkgroup.reference.interpreter.execution.initial_values import initialise
-from vkgroup.reference.interpreter.execution.machine import Machine
-from vkgroup.reference.interpreter.execution.memory_order import Order
-from vkgroup.reference.interpreter.execution.program import Program
-from vkgroup.reference.interpreter.execution.resources import Bindings, Resources
-from vkgroup.reference.interpreter.execution.trace import Executed, Trace
-from vkgroup.reference.interpreter.operations.memory import Memory
-from vkgroup.reference.interpreter.program.interface import StageInputs
+from vkgroup.reference.interpreter.values.event_log import EventLog, Executed, Trace
 from vkgroup.spec.limits import QUAD_SIZE
 
 SLICE = 1 << 16
@@ -171,41 +170,24 @@ class Execution:
         until: float | None = None,
         trace: Trace | None = None,
     ) -> None:
-        self.program, self._events, self._order = program, events, order
-        self._resources = Resources(program, resources, list(addressable), list(written), order)
-        self._push = Memory(np.frombuffer(push.ljust(16, b"\0"), np.uint8).copy(), "the push constants")
+        self.program = program
+        self._resources = Resources(program, resources, list(addressable), list(written), push, events, order)
         self._step_limit, self._until, self._trace = step_limit, until, trace
 
     def run(self, arrangement: Arranged, part: Part, inputs: StageInputs | None = None) -> Machine:
-        """Execute a slice; return it with the values of its variables at the end.
-
-        Parameters
-        ----------
-        arrangement, part : the lanes and subgroups of its invocations.
-        inputs : the inputs of a stage of a draw.
-
-        Raises
-        ------
-        DispatchTimeout
-            The deadline has passed.
-        OutOfMemory
-            The variables need more memory than there is.
-        """
+        """Execute a slice with the inputs of a stage of a draw; return it with its variables as they end."""
         with np.errstate(all="ignore"):
             machine = Machine(
                 self.program,
                 arrangement,
                 part,
-                resources=self._resources,
-                push=self._push,
-                events=self._events,
-                order=self._order,
+                self._resources,
                 step_limit=self._step_limit,
                 deadline=self._until,
                 trace=self._trace,
             )
             try:
-                initialise(machine, inputs or StageInputs(), self._order)
+                initialise(machine, self.program, inputs or StageInputs())
                 machine.run()
             except MemoryError as error:
                 raise OutOfMemory(
@@ -216,5 +198,5 @@ class Execution:
 
     def finish(self) -> tuple[Event, ...]:
         """End the dispatch or the stage, and return its events."""
-        self._resources.finish(self._events)
-        return self._events.events()
+        self._resources.finish()
+        return self._resources.events.events()

@@ -3,13 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from vkgroup.reference.interpreter.execution.prepare import prepare
+from vkgroup.errors import InvalidModule
+from vkgroup.reference.interpreter.execution.initial_values import check_built_in
 from vkgroup.reference.interpreter.operations.lanewise import LANEWISE
-from vkgroup.reference.interpreter.operations.steps import Instrument
+from vkgroup.reference.interpreter.operations.state import Step
+from vkgroup.reference.interpreter.operations.steps import Instrument, StepMaker
 from vkgroup.reference.interpreter.program.form import ProgramForm
+from vkgroup.reference.interpreter.program.segments import Op, Segment, Terminator
+from vkgroup.reference.interpreter.program.site import Site
 from vkgroup.spirv import Module
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A segment with the functions of its instructions.
+
+    Attributes
+    ----------
+    steps : the function of each instruction, and the slots that nothing reads after it.
+    shown : for each instruction its position, and the slot that a trace shows; -1 for none.
+    imports, exports : slots to load before, and to store after.
+    temporaries : slots to clear at the end.
+    ending, site : the terminator, and its static facts.
+    """
+
+    steps: tuple[tuple[Step, tuple[int, ...]], ...]
+    shown: tuple[tuple[int, int], ...]
+    imports: tuple[int, ...]
+    exports: tuple[int, ...]
+    temporaries: tuple[int, ...]
+    ending: Terminator
+    site: Site
 
 
 class Program(ProgramForm):
@@ -42,4 +69,25 @@ class Program(ProgramForm):
         instrument: Instrument | None = None,
     ) -> None:
         super().__init__(module, entry_point, specialization or {}, LANEWISE)
-        self.code = prepare(self, instrument)
+        for name in self.built_ins:
+            check_built_in(name, self.stage)
+        maker = StepMaker(self, instrument)
+        self.code = tuple(self._code(segment, maker) for segment in self.segments)
+
+    def _code(self, segment: Segment, maker: StepMaker) -> Code:
+        life = self.liveness.segments[segment.number]
+        steps = tuple((maker.step(op), frees) for op, frees in zip(segment.ops, life.frees, strict=True))
+        shown = tuple((op.instruction.position, _shown_slot(op)) for op in segment.ops)
+        temporaries = tuple({*life.imports, *(op.result for op in segment.ops)} - {-1})
+        ending = segment.terminator
+        if any(edge.target.number < 0 for edge in ending.edges):
+            raise InvalidModule("a branch to a block that nothing else reaches")
+        position = ending.instruction.position if ending.instruction is not None else -1
+        site = Site(ending.kind, None, (), (), (), (), position, self.causes)
+        return Code(steps, shown, life.imports, life.exports, temporaries, ending, site)
+
+
+def _shown_slot(op: Op) -> int:
+    if op.instruction.name == "OpStore":
+        return op.arguments[1] if op.arguments[1] is not None else -1
+    return op.result

@@ -10,8 +10,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.reference.interpreter.execution.arrangement import Part
-from vkgroup.reference.interpreter.execution.event_log import EventLog
+from vkgroup.reference.interpreter.operations.accessor import Slice
 from vkgroup.reference.interpreter.program.segments import Segment
 from vkgroup.reference.interpreter.values.lane_set import LaneSet
 
@@ -27,25 +26,15 @@ class Scheduler:
     Parameters
     ----------
     segments : of the program.
-    part : the invocations of the slice.
-    events : the log for barriers that not all invocations reach, and for loops that do not end.
+    slice_ : the invocations; the scheduler changes its `alive` and `has_hung`.
     step_limit : rounds of a loop after which it hangs.
-
-    Attributes
-    ----------
-    alive : invocations of each workgroup that have not ended, (workgroups,).
-    has_hung : whether a loop did not end. Its invocations were ended, so barriers may miss them.
     """
 
-    def __init__(self, segments: list[Segment], part: Part, events: EventLog, step_limit: int) -> None:
-        self._segments, self._events, self._step_limit = segments, events, step_limit
-        self._workgroup, self._row = part.workgroup, part.row
-        self._none = LaneSet.none(len(part.row))
-        self._workgroups = part.workgroups
-        self._subgroups = int(part.row[-1]) + 1
-        self.alive = np.bincount(part.workgroup, minlength=part.workgroups)
-        self.has_hung = False
-        self._waiting: dict[int, list[LaneSet]] = {0: [LaneSet.all(len(part.row))]}
+    def __init__(self, segments: list[Segment], slice_: Slice, step_limit: int) -> None:
+        self._segments, self._slice, self._step_limit = segments, slice_, step_limit
+        self._workgroup, self._row = slice_.workgroup, slice_.row
+        self._subgroups = int(slice_.row[-1]) + 1
+        self._waiting: dict[int, list[LaneSet]] = {0: [slice_.lanes]}
         self._sleeping: list[tuple[int, LaneSet]] = []
         #: Of each loop: the rounds since an invocation entered it, the round in which its last turn began,
         #: and the number of invocations in it when it last fell asleep.
@@ -67,9 +56,9 @@ class Scheduler:
     def end(self, lanes: LaneSet) -> None:
         """End invocations."""
         if lanes.is_all:
-            self.alive[:] = 0
+            self._slice.alive[:] = 0
         else:
-            self.alive -= np.bincount(self._workgroup[lanes.indices], minlength=self._workgroups)
+            self._slice.alive -= np.bincount(self._workgroup[lanes.indices], minlength=self._slice.workgroups)
 
     def next(self) -> tuple[int, LaneSet] | None:
         """Return the segment that executes next and its invocations; None where all have ended.
@@ -109,14 +98,12 @@ class Scheduler:
         return self._waiting[number][0]
 
     def _ready(self, number: int, lanes: LaneSet, claimed: Flags | None) -> LaneSet:
-        """Return those of `lanes`, which wait at a segment, that may go on.
+        """Return the invocations waiting at a segment that may go on.
 
-        Parameters
-        ----------
-        claimed : (subgroups,), those with invocations at a lower segment, or asleep; None for no subgroup.
+        `claimed`, (subgroups,), are the subgroups with invocations at a lower segment, or asleep.
         """
         if not lanes:
-            return self._none
+            return lanes
         if self._segments[number].is_barrier:
             return self._at_complete_barrier(lanes)
         if claimed is None:
@@ -128,8 +115,8 @@ class Scheduler:
         """Return the invocations of the workgroups of which all invocations are at a barrier."""
         if lanes.is_all:
             return lanes
-        arrived = np.bincount(self._workgroup[lanes.indices], minlength=self._workgroups)
-        complete = (arrived == self.alive) & (arrived > 0)
+        arrived = np.bincount(self._workgroup[lanes.indices], minlength=self._slice.workgroups)
+        complete = (arrived == self._slice.alive) & (arrived > 0)
         ready = complete[self._workgroup[lanes.indices]]
         return lanes if ready.all() else lanes.where(ready)
 
@@ -146,8 +133,8 @@ class Scheduler:
         """Let a barrier go that not all of its workgroup reach, since no other invocation can go on."""
         number = min(number for number in self._waiting if self._segments[number].is_barrier)
         lanes = self._merge(number)
-        if not self.has_hung:
-            self._events.add(
+        if not self._slice.has_hung:
+            self._slice.events.add(
                 "barrier",
                 self._segments[number].ops[0].instruction.position,
                 lanes.indices,
@@ -202,7 +189,7 @@ class Scheduler:
         position = self._segments[number].position
         if position < 0 and instruction is not None:
             position = instruction.position
-        self._events.add("hang", position, lanes.indices, np.ones(lanes.count, np.bool_), message)
+        self._slice.events.add("hang", position, lanes.indices, np.ones(lanes.count, np.bool_), message)
         self._rounds[number] = 0
-        self.has_hung = True
+        self._slice.has_hung = True
         self.end(lanes)

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from vkgroup.errors import Unsupported
 from vkgroup.reference.interpreter.operations.references import Reference, resolver
 from vkgroup.reference.interpreter.operations.state import Frame
-from vkgroup.reference.interpreter.program.chains import Chain
 from vkgroup.reference.interpreter.program.form import ProgramForm
+from vkgroup.reference.interpreter.program.segments import Op
 from vkgroup.reference.interpreter.program.site import Site
 from vkgroup.reference.interpreter.values.value import Causes, Data, Value, combine, marked, select, single
 from vkgroup.spirv import ScalarType
@@ -44,10 +44,9 @@ ATOMICS = frozenset({*_FOLDS, "OpAtomicLoad", "OpAtomicStore", "OpAtomicExchange
 _ORDER = "the order in which invocations execute atomics is not specified"
 
 
-def atomic(program: ProgramForm, chain: Chain, site: Site) -> Atomic:
+def atomic(program: ProgramForm, op: Op, site: Site) -> Atomic:
     """Return the function of an atomic instruction; it takes the frame and the operands that are values."""
-    if site.name not in ATOMICS:
-        raise Unsupported(f"{site.name} is not known to the reference device.", [site.name])
+    (chain,) = op.chains
     if chain.root.kind == "cell":
         raise Unsupported("Atomics on variables that only one invocation has.", [site.name])
     resolve, target = resolver(program, chain, site)
@@ -98,7 +97,6 @@ def _access(
         memory.accesses.atomic(
             frame,
             site,
-            memory,
             offset,
             itemsize,
             ~inside,
@@ -111,7 +109,8 @@ def _access(
     values = [np.broadcast_to(operand.data, (n,))[lanes] for operand in operands]
     before = np.zeros(n, dtype)
     causes = memory.causes_at(np.where(inside, offset, 0), itemsize) if lanes.size else None
-    turn = np.full(n, order, np.uint16) if _depends_on_order(frame) else None
+    # Another invocation could come first, but not in a dispatch of one invocation.
+    turn = np.full(n, order, np.uint16) if frame.machine.arrangement.invocations > 1 else None
     if site.name == "OpAtomicLoad":
         before[lanes] = view[cells]
         return single(before, combine(causes, reference.cause, turn, _bounds(site, inside)))
@@ -121,11 +120,6 @@ def _access(
     if site.type is None:
         return None
     return single(before, combine(causes, operand_cause, turn, _bounds(site, inside)))
-
-
-def _depends_on_order(frame: Frame) -> bool:
-    """Return whether another invocation could come first: not in a dispatch of one invocation."""
-    return frame.machine.dispatch_size > 1
 
 
 def _bounds(site: Site, inside: Flags) -> Causes | None:
@@ -177,9 +171,7 @@ def _modify(
 ) -> tuple[Data, Flags | None]:
     """Change `view` at `cells`, in the order of invocations.
 
-    Returns
-    -------
-    The number before each invocation's turn, and flags of the numbers that the order decides; None for none.
+    Return the number before each turn, and flags of the numbers that the order decides; None for none.
     """
     name = site.name
     sort = np.argsort(cells, kind="stable")

@@ -7,6 +7,7 @@ has room for all elements of the matrix; components from the length on stay zero
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,11 @@ from vkgroup.errors import Unsupported
 from vkgroup.reference import bfloat16
 from vkgroup.reference.interpreter.operations.memory import Memory, Offsets
 from vkgroup.reference.interpreter.operations.references import resolver
-from vkgroup.reference.interpreter.operations.state import Frame, Step
+from vkgroup.reference.interpreter.operations.state import Frame
 from vkgroup.reference.interpreter.program.form import ProgramForm
 from vkgroup.reference.interpreter.program.segments import Op
 from vkgroup.reference.interpreter.program.site import Site
-from vkgroup.reference.interpreter.values.subgroups import Subgroups
+from vkgroup.reference.interpreter.values.lane_set import Subgroups
 from vkgroup.reference.interpreter.values.value import (
     BFLOAT16,
     Causes,
@@ -37,53 +38,46 @@ from vkgroup.reference.semantics.cooperative import multiply_add
 from vkgroup.reference.semantics.lanes import same_in_all
 from vkgroup.spirv import CooperativeMatrixType, Type
 
+Function = Callable[..., Value | None]
+
 _SUBGROUP = 3
 _COLUMN_MAJOR = 1
 _SIGNED = {"a": 0x1, "b": 0x2, "c": 0x4, "result": 0x8}
 _SATURATING = 0x10
 
 
-def length(program: ProgramForm, op: Op, site: Site) -> Step:
-    """Return the step of OpCooperativeMatrixLengthKHR, whose operand is a type."""
-    kind, result = _matrix(program.declared.type(op.instruction.operands[0])), op.result
-
-    def run(frame: Frame) -> None:
-        frame.regs[result] = single(np.array([_length(kind, _size(frame))], np.uint32))
-
-    return run
+def length(program: ProgramForm, op: Op, site: Site) -> Function:
+    """Return the function of OpCooperativeMatrixLengthKHR, whose operand is a type."""
+    kind = _matrix(program.declared.type(op.instruction.operands[0]))
+    return lambda frame: single(np.array([_length(kind, frame.machine.arrangement.subgroup_size)], np.uint32))
 
 
-def load(program: ProgramForm, op: Op, site: Site) -> Step:
-    """Return the step of OpCooperativeMatrixLoadKHR."""
-    kind, result = _matrix(site.type), op.result
+def load(program: ProgramForm, op: Op, site: Site) -> Function:
+    """Return the function of OpCooperativeMatrixLoadKHR."""
+    kind = _matrix(site.type)
     (leaf,) = leaves_of(kind)
     access = _Access(program, op, site, kind, first=1)
 
-    def run(frame: Frame) -> None:
+    def run(frame: Frame, layout: Value, stride: Value) -> Value:
         data = np.zeros((*leaf.dims, frame.count), leaf.scalar.dtype)
-        memory, offset, undefined = access.elements(frame)
+        memory, offset, undefined = access.elements(frame, stride)
         components, cause = memory.load(frame, site, offset, leaf.scalar.dtype)
         data[: len(components)] = components
         full = None
         if cause is not None:
             full = np.zeros(data.shape, np.uint16)
             full[: len(components)] = cause
-        frame.regs[result] = single(data, combine(full, undefined))
+        return single(data, combine(full, undefined))
 
     return run
 
 
-def store(program: ProgramForm, op: Op, site: Site) -> Step:
-    """Return the step of OpCooperativeMatrixStoreKHR."""
-    kind = _matrix(site.operand_types[1])
-    access = _Access(program, op, site, kind, first=2)
-    slot = op.arguments[1]
-    assert slot is not None
-    source = slot
+def store(program: ProgramForm, op: Op, site: Site) -> Function:
+    """Return the function of OpCooperativeMatrixStoreKHR."""
+    access = _Access(program, op, site, _matrix(site.operand_types[1]), first=2)
 
-    def run(frame: Frame) -> None:
-        value: Value = frame.regs[source]
-        memory, offset, undefined = access.elements(frame)
+    def run(frame: Frame, value: Value, layout: Value, stride: Value) -> None:
+        memory, offset, undefined = access.elements(frame, stride)
         cause = None if value.cause is None else _first(value.cause, len(offset))
         memory.store(
             frame, site, offset, _first(value.data, len(offset)), combine(cause, undefined, frame.control)
@@ -92,12 +86,11 @@ def store(program: ProgramForm, op: Op, site: Site) -> Step:
     return run
 
 
-def multiply(program: ProgramForm, op: Op, site: Site) -> Step:
-    """Return the step of OpCooperativeMatrixMulAddKHR."""
+def multiply(program: ProgramForm, op: Op, site: Site) -> Function:
+    """Return the function of OpCooperativeMatrixMulAddKHR."""
     kinds = [_matrix(kind) for kind in (*site.operand_types[:3], site.type)]
     flags = site.literals[0] if site.literals else 0
     dtypes = [_operand_dtype(kind, flags, name) for kind, name in zip(kinds, _SIGNED, strict=True)]
-    slots, result = [slot for slot in op.arguments if slot is not None][:3], op.result
     detail = "A · B leaves the result's type, which saturating accumulation leaves undefined"
     number = site.cause("cooperative_matrix", detail)
     saturating = bool(flags & _SATURATING)
@@ -105,8 +98,8 @@ def multiply(program: ProgramForm, op: Op, site: Site) -> Step:
     narrow = kinds[3].component.kind == BFLOAT16
     wanted = np.dtype(np.float64) if narrow else dtypes[3]
 
-    def run(frame: Frame) -> None:
-        subgroups, values = frame.subgroups, [frame.regs[slot] for slot in slots]
+    def run(frame: Frame, *values: Value) -> Value:
+        subgroups = frame.subgroups
         a, b, c = (
             _numbers(_gathered(subgroups, value.data, kind), kind, dtype)
             for value, kind, dtype in zip(values, kinds[:3], dtypes[:3], strict=True)
@@ -118,7 +111,7 @@ def multiply(program: ProgramForm, op: Op, site: Site) -> Step:
         if not product.defined.all():
             cause = marked(~_scattered(subgroups, product.defined, kinds[3]), number)
         carried = [_of_subgroup(frame, overall_cause(value)) for value in values]
-        frame.regs[result] = single(data, combine(cause, *carried, _incomplete(frame, site)))
+        return single(data, combine(cause, *carried, _incomplete(frame, site)))
 
     return run
 
@@ -134,10 +127,6 @@ def _matrix(kind: Type | None) -> CooperativeMatrixType:
             ["cooperativeMatrixWorkgroupScope"],
         )
     return kind
-
-
-def _size(frame: Frame) -> int:
-    return frame.machine.subgroup_size
 
 
 def _length(kind: CooperativeMatrixType, size: int) -> int:
@@ -192,17 +181,13 @@ class _Access:
         self._by_columns = int(layout.data[0]) == _COLUMN_MAJOR
         if len(op.arguments) <= first + 1:
             raise Unsupported(f"{site.name} without a stride.", ["Stride"])
-        stride = op.arguments[first + 1]
-        assert stride is not None
-        self._stride = stride
 
-    def elements(self, frame: Frame) -> tuple[Memory, Offsets, Causes | None]:
+    def elements(self, frame: Frame, stride: Value) -> tuple[Memory, Offsets, Causes | None]:
         """Return the memory, the bytes from its start (length, n), and what is undefined about them."""
         reference, *others = self._resolve(frame)
         if others:
             raise Unsupported(f"{self._site.name} from several buffers at once.", ["a uniform pointer"])
-        stride: Value = frame.regs[self._stride]
-        size = _size(frame)
+        size = frame.machine.arrangement.subgroup_size
         count = _length(self._kind, size)
         element = np.arange(count)[:, None] * size + frame.machine.lane[frame.lanes.indices]
         row, column = np.divmod(element, self._kind.columns)
@@ -279,4 +264,4 @@ COOPERATIVE_MATRICES = {
     "OpCooperativeMatrixStoreKHR": store,
     "OpCooperativeMatrixMulAddKHR": multiply,
 }
-"""By name: the factory of a step."""
+"""By name: the factory of an instruction's function, which takes a `Frame` before its operands."""

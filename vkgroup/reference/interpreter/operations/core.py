@@ -1,4 +1,4 @@
-"""Core instructions: loads and stores, variables, undefined values, array lengths, clocks."""
+"""Core instructions: loads, stores, variables, clocks, barriers, helper invocations, interpolation."""
 
 from __future__ import annotations
 
@@ -6,160 +6,243 @@ from collections.abc import Callable
 
 import numpy as np
 
-from vkgroup.reference.interpreter.operations.helper_invocations import is_helper, is_volatile_helper
+from vkgroup.errors import Unsupported
 from vkgroup.reference.interpreter.operations.images import texel_offset
 from vkgroup.reference.interpreter.operations.lanewise import LANEWISE
 from vkgroup.reference.interpreter.operations.load_store import loader, storer
+from vkgroup.reference.interpreter.operations.memory_order import ordered_kinds, released_and_acquired
 from vkgroup.reference.interpreter.operations.references import resolver
-from vkgroup.reference.interpreter.operations.state import Frame, Step
-from vkgroup.reference.interpreter.program.chains import cell_path
+from vkgroup.reference.interpreter.operations.state import Frame
 from vkgroup.reference.interpreter.program.form import ProgramForm
 from vkgroup.reference.interpreter.program.layout import element_of, member_of
-from vkgroup.reference.interpreter.program.segments import Op
+from vkgroup.reference.interpreter.program.segments import Op, cell_path
 from vkgroup.reference.interpreter.program.site import Site
+from vkgroup.reference.interpreter.values.cells import Cell
+from vkgroup.reference.interpreter.values.lane_set import LaneSet
 from vkgroup.reference.interpreter.values.value import Value, combine, overall_cause, single, undefined
-from vkgroup.spirv import ArrayType, Member, StructType, Type
+from vkgroup.spirv import ArrayType, Member, StructType
+
+Function = Callable[..., Value | None]
+"""Executes an instruction; takes a `Frame` and the operands that are values."""
+
+_VOLATILE = 1
+"""The bit of the memory operands (SPIR-V 3.26)."""
+
+_SUBGROUP = 3
+_BEYOND_THE_WORKGROUP = (0, 1, 5)
+"""Scopes CrossDevice, Device and QueueFamily (SPIR-V 3.27)."""
 
 
-def _load(program: ProgramForm, op: Op, site: Site) -> Step:
-    load, result = loader(program, op.chains[0], site), op.result
-    if is_volatile_helper(program, op):
-        return is_helper(program, op, site)
-
-    def run(frame: Frame) -> None:
-        frame.regs[result] = load(frame)
-
-    return run
+# --- memory -------------------------------------------------------------------------------------------
 
 
-def _store(program: ProgramForm, op: Op, site: Site) -> Step:
-    store, source = storer(program, op.chains[0], site), op.arguments[1]
-    assert source is not None
-    slot = source
-
-    def run(frame: Frame) -> None:
-        store(frame, frame.regs[slot])
-
-    return run
+def _load(program: ProgramForm, op: Op, site: Site) -> Function:
+    return _helpers if _is_volatile_helper(program, op) else loader(program, op.chains[0], site)
 
 
-def _copy_memory(program: ProgramForm, op: Op, site: Site) -> Step:
+def _store(program: ProgramForm, op: Op, site: Site) -> Function:
+    return storer(program, op.chains[0], site)
+
+
+def _copy_memory(program: ProgramForm, op: Op, site: Site) -> Function:
     store, load = storer(program, op.chains[0], site), loader(program, op.chains[1], site)
     return lambda frame: store(frame, load(frame))
 
 
-def _array_length(program: ProgramForm, op: Op, site: Site) -> Step:
-    chain, result = op.chains[0], op.result
-    resolve, target = resolver(program, chain, site)
+def _array_length(program: ProgramForm, op: Op, site: Site) -> Function:
+    resolve, target = resolver(program, op.chains[0], site)
     assert isinstance(target.type, StructType)
     start, array = member_of(target, site.literals[0])
     stride = element_of(array)[0] if isinstance(array.type, ArrayType) else 1
 
-    def run(frame: Frame) -> None:
+    def run(frame: Frame) -> Value:
         references = resolve(frame)
         lengths = np.zeros(1 if len(references) == 1 else frame.count, np.uint32)
         for reference in references:
-            length = max(reference.memory.nbytes - start, 0) // stride
-            lengths[reference.lanes.selector] = length
-        frame.regs[result] = single(lengths)
+            lengths[reference.lanes.selector] = max(reference.memory.nbytes - start, 0) // stride
+        return single(lengths)
 
     return run
 
 
-def _variable(program: ProgramForm, op: Op, site: Site) -> Step:
+def _variable(program: ProgramForm, op: Op, site: Site) -> Function:
     cell = op.cell
     if op.arguments:
-        slot = op.arguments[0]
-        assert slot is not None
-        initial = slot
-
-        def initialise(frame: Frame) -> None:
-            frame.machine.cells[cell].write(frame.regs[initial], frame.lanes)
-
-        return initialise
+        return lambda frame, initial: frame.machine.cells[cell].write(initial, frame.lanes)
     name = program.declared.names.get(op.instruction.result_id, "a variable")
-    number = site.cause("uninitialised", f"{name} has no value yet")
-    value = undefined(op.chains[0].root.type, number)
-
-    def clear(frame: Frame) -> None:
-        frame.machine.cells[cell].write(value, frame.lanes)
-
-    return clear
+    value = undefined(op.chains[0].root.type, site.cause("uninitialised", f"{name} has no value yet"))
+    return lambda frame: frame.machine.cells[cell].write(value, frame.lanes)
 
 
-def _undefined(program: ProgramForm, op: Op, site: Site) -> Step:
+def _undefined(program: ProgramForm, op: Op, site: Site) -> Function:
     assert site.type is not None
     value = undefined(site.type, site.cause("uninitialised", "an undefined value stands here"))
-    result = op.result
-
-    def run(frame: Frame) -> None:
-        frame.regs[result] = value
-
-    return run
+    return lambda frame: value
 
 
-def _texel_pointer(program: ProgramForm, op: Op, site: Site) -> Step:
-    image, result = loader(program, op.chains[0], site), op.result
-    slots = [slot for slot in op.arguments if slot is not None]
+def _texel_pointer(program: ProgramForm, op: Op, site: Site) -> Function:
+    image = loader(program, op.chains[0], site)
 
-    def run(frame: Frame) -> None:
-        regs = frame.regs
+    def run(frame: Frame, coordinate: Value, sample: Value) -> Value:
         handle = image(frame)
-        coordinate, sample = (regs[slot] for slot in slots)
         offset = texel_offset(frame, handle, coordinate, sample)
         cause = combine(overall_cause(coordinate), overall_cause(sample), handle.cause)
-        regs[result] = Value((handle.data, offset), (None, cause))
+        return Value((handle.data, offset), (None, cause))
 
     return run
 
 
-def _into_pointer(program: ProgramForm, op: Op, site: Site) -> Step:
-    """Return the step of Modf or Frexp with a pointer, to which the second result is stored."""
-    structure = StructType("", (_member(site.type), _member(cell_path(op.chains[0]).type)))
+def _into_pointer(program: ProgramForm, op: Op, site: Site) -> Function:
+    """Return the function of Modf or Frexp with a pointer, to which the second result is stored."""
+    assert site.type is not None
+    kinds = (site.type, cell_path(op.chains[0]).type)
+    structure = StructType("", tuple(Member("", kind) for kind in kinds))
     name = site.name + "Struct"
     inner = Site(
         name, structure, site.operand_types[:1], site.constants[:1], (), (), site.position, site.causes
     )
-    function = LANEWISE[name](inner)
-    store, argument, result = storer(program, op.chains[0], site), op.arguments[0], op.result
-    assert argument is not None
-    slot = argument
+    function, store = LANEWISE[name](inner), storer(program, op.chains[0], site)
 
-    def run(frame: Frame) -> None:
-        both = function(frame.regs[slot])
-        frame.regs[result] = Value(both.leaves[:1], both.causes[:1])
+    def run(frame: Frame, operand: Value) -> Value:
+        both = function(operand)
         store(frame, Value(both.leaves[1:], both.causes[1:]))
+        return Value(both.leaves[:1], both.causes[:1])
 
     return run
 
 
-def _member(kind: Type | None) -> Member:
-    assert kind is not None
-    return Member("", kind)
-
-
-def _clock(program: ProgramForm, op: Op, site: Site) -> Step:
-    """Return the step of OpReadClockKHR: it counts executed segments; its values depend on the order."""
-    result, kind = op.result, site.type
+def _clock(program: ProgramForm, op: Op, site: Site) -> Function:
+    """Return the function of OpReadClockKHR: it counts executed segments; its values depend on the order."""
     order = np.array([site.order_cause("the value of a clock is arbitrary")], np.uint16)
-    wide = kind is not None and getattr(kind, "count", 1) == 2
+    wide = getattr(site.type, "count", 1) == 2
 
-    def run(frame: Frame) -> None:
-        ticks = frame.machine.ticks()
+    def run(frame: Frame) -> Value:
+        ticks = frame.machine.executed
         if wide:
             halves = np.array([[ticks & 0xFFFFFFFF], [ticks >> 32]], np.uint32)
-            frame.regs[result] = single(halves, np.broadcast_to(order, (2, 1)))
-        else:
-            frame.regs[result] = single(np.array([ticks], np.uint64), order)
+            return single(halves, np.broadcast_to(order, (2, 1)))
+        return single(np.array([ticks], np.uint64), order)
 
     return run
 
 
-def _without_effect(program: ProgramForm, op: Op, site: Site) -> Step:
-    return lambda frame: None
+def _without_effect(program: ProgramForm, op: Op, site: Site) -> Function:
+    return lambda frame, *operands: None
 
 
-CORE: dict[str, Callable[[ProgramForm, Op, Site], Step]] = {
+# --- barriers -----------------------------------------------------------------------------------------
+
+
+def _control_barrier(program: ProgramForm, op: Op, site: Site) -> Function:
+    execution, memory, semantics = site.scopes
+    kinds = ordered_kinds(semantics)
+    fence = _memory_barrier(program, op, site)
+
+    def barrier(frame: Frame) -> None:
+        order = frame.machine.order
+        if execution != _SUBGROUP:
+            _check_barrier(frame, site)
+        if order is None:
+            return
+        if execution == _SUBGROUP:
+            order.subgroup_barrier(frame, kinds)
+        else:
+            order.workgroup_barrier(frame, kinds)
+        if memory in _BEYOND_THE_WORKGROUP and kinds:
+            # It is also a memory barrier (Vulkan Memory Model, "Synchronizes-With").
+            fence(frame)
+
+    return barrier
+
+
+def _check_barrier(frame: Frame, site: Site) -> None:
+    """Report a barrier of the workgroup that invocations which have ended never reach."""
+    machine = frame.machine
+    ended = machine.alive < machine.count // machine.workgroups
+    if ended.any() and not machine.has_hung:
+        missing = ended[machine.workgroup[frame.lanes.selector]]
+        if missing.any():
+            frame.report(
+                "barrier", site, missing, "some invocations of the workgroup ended before this barrier"
+            )
+
+
+def _memory_barrier(program: ProgramForm, op: Op, site: Site) -> Function:
+    semantics = site.scopes[-1]
+    kinds = ordered_kinds(semantics)
+    release, acquire = released_and_acquired(semantics)
+
+    def barrier(frame: Frame) -> None:
+        order = frame.machine.order
+        if order is not None:
+            order.fence(frame, kinds, acquire=acquire, release=release)
+
+    return barrier
+
+
+# --- the fragment stage -------------------------------------------------------------------------------
+
+
+def _is_volatile_helper(program: ProgramForm, op: Op) -> bool:
+    """Return whether a load is a volatile one of HelperInvocation, which must see earlier demotions."""
+    helper = program.built_ins.get("HelperInvocation")
+    root = op.chains[0].root
+    if helper is None or root.kind != "cell" or root.number != helper:
+        return False
+    operands = op.instruction.operands
+    decorated = "Volatile" in program.declared.decorations.get(operands[0], {})
+    return decorated or (len(operands) > 1 and bool(operands[1] & _VOLATILE))
+
+
+def _helpers(frame: Frame) -> Value:
+    """Return which invocations are helpers now."""
+    helpers = frame.helpers
+    return single(np.zeros(1, np.bool_) if helpers is None else helpers)
+
+
+def _demote(program: ProgramForm, op: Op, site: Site) -> Function:
+    """Return the function of OpDemoteToHelperInvocation.
+
+    Afterwards the results of loads of HelperInvocation that are not volatile are undefined
+    (SPV_EXT_demote_to_helper_invocation).
+    """
+    cell = program.built_ins.get("HelperInvocation")
+    stale = site.cause("helper", "gl_HelperInvocation is undefined after demotion; use helperInvocationEXT()")
+
+    def run(frame: Frame) -> None:
+        frame.demote()
+        if cell is not None:
+            flags = single(np.ones(1, np.bool_), np.full(1, stale, np.uint16))
+            frame.machine.cells[cell].write(flags, frame.lanes)
+
+    return run
+
+
+def _interpolate_at(program: ProgramForm, op: Op, site: Site) -> Function:
+    """Return the function of one of the instructions GLSL.std.450 InterpolateAt…."""
+    if program.stage != "fragment":
+        raise Unsupported(
+            f"{site.name} interpolates between vertices: only fragment shaders have it.", [site.name]
+        )
+    point = site.name.partition("InterpolateAt")[2]
+    (chain,) = op.chains
+    path, cell = cell_path(chain), chain.root.number
+    if any(index.is_slot for index, _ in path.indices):
+        raise Unsupported(f"{site.name} of an element that is chosen at run time.", [site.name])
+    indices = tuple(index.number for index, _ in path.indices)
+
+    def run(frame: Frame, operand: Value | None = None) -> Value:
+        interpolate = frame.machine.interpolate
+        assert interpolate is not None
+        everywhere = LaneSet.all(frame.count)
+        interpolated = Cell(program.cells[cell], frame.count)
+        interpolated.write(interpolate(cell, point, operand, frame.lanes.indices), everywhere)
+        return interpolated.read_part(path.leaves, indices, everywhere)
+
+    return run
+
+
+CORE: dict[str, Callable[[ProgramForm, Op, Site], Function]] = {
     "OpLoad": _load,
     "OpStore": _store,
     "OpCopyMemory": _copy_memory,
@@ -172,5 +255,12 @@ CORE: dict[str, Callable[[ProgramForm, Op, Site], Step]] = {
     "OpReadClockKHR": _clock,
     "OpLifetimeStart": _without_effect,
     "OpLifetimeStop": _without_effect,
+    "OpControlBarrier": _control_barrier,
+    "OpMemoryBarrier": _memory_barrier,
+    "OpDemoteToHelperInvocation": _demote,
+    "OpIsHelperInvocationEXT": lambda program, op, site: _helpers,
+    "GLSL.std.450 InterpolateAtCentroid": _interpolate_at,
+    "GLSL.std.450 InterpolateAtSample": _interpolate_at,
+    "GLSL.std.450 InterpolateAtOffset": _interpolate_at,
 }
-"""By name: the factory of a step."""
+"""By name: the factory of an instruction's function."""

@@ -15,15 +15,15 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.reference.interpreter.program.site import Site
-from vkgroup.reference.interpreter.values.subgroups import Subgroups
+from vkgroup.reference.interpreter.values.lane_set import Subgroups
 from vkgroup.reference.interpreter.values.value import Causes, Data, Value, combine, single
 from vkgroup.spec.limits import QUAD_SIZE
 
 Flags = npt.NDArray[np.bool_]
 
-_ROWS = ((0, 1), (2, 3))
-_COLUMNS = ((0, 2), (1, 3))
-_DIRECTIONS = {"x": _ROWS, "y": _COLUMNS}
+ROWS = ((0, 1), (2, 3))
+COLUMNS = ((0, 2), (1, 3))
+_DIRECTIONS = {"x": ROWS, "y": COLUMNS}
 
 
 class Derivative:
@@ -35,7 +35,7 @@ class Derivative:
     def __init__(self, site: Site) -> None:
         name = site.name.removeprefix("Op")
         self._fine = name.endswith("Fine")
-        self._directions = (_ROWS, _COLUMNS) if name.startswith("Fwidth") else (_DIRECTIONS[name[3]],)
+        self._directions = (ROWS, COLUMNS) if name.startswith("Fwidth") else (_DIRECTIONS[name[3]],)
         self._partial, self._choice = partial_cause(site), choice_cause(site)
 
     def __call__(self, subgroups: Subgroups, operand: Value) -> Value:

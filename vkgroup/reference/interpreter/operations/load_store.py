@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from vkgroup.reference.interpreter.operations.accessor import Flags
 from vkgroup.reference.interpreter.operations.memory import Offsets
-from vkgroup.reference.interpreter.operations.references import Reference, descriptor_number, resolver
+from vkgroup.reference.interpreter.operations.references import (
+    Reference,
+    descriptor_number,
+    index_in,
+    resolver,
+)
 from vkgroup.reference.interpreter.operations.state import Frame
-from vkgroup.reference.interpreter.program.chains import CellPath, Chain, cell_path, memory_path
 from vkgroup.reference.interpreter.program.form import ProgramForm
 from vkgroup.reference.interpreter.program.layout import Numbers, numbers
+from vkgroup.reference.interpreter.program.segments import CellPath, Chain, cell_path, memory_path
 from vkgroup.reference.interpreter.program.site import Site
 from vkgroup.reference.interpreter.values.cells import Cell, ElementIndices
 from vkgroup.reference.interpreter.values.value import (
     Causes,
     Value,
     combine,
+    joined,
     leaves_of,
     marked,
     select,
@@ -27,7 +32,6 @@ from vkgroup.reference.interpreter.values.value import (
     tainted,
     take,
 )
-from vkgroup.spirv import Type
 
 Load = Callable[[Frame], Value]
 Store = Callable[[Frame, Value], None]
@@ -46,8 +50,10 @@ def loader(program: ProgramForm, chain: Chain, site: Site) -> Load:
         references = resolve(frame)
         if len(references) == 1 and references[0].lanes.is_all:
             return load_numbers(references[0], parts, site)
-        pieces = [(reference, load_numbers(reference, parts, site)) for reference in references]
-        return _merge(frame, pieces, target.type)
+        pieces = [
+            (reference.lanes.selector, load_numbers(reference, parts, site)) for reference in references
+        ]
+        return joined(pieces, frame.count)
 
     return load
 
@@ -101,23 +107,6 @@ def _offsets(reference: Reference, part: Numbers) -> Offsets:
     return part.offsets[..., None] + reference.offset
 
 
-def _merge(frame: Frame, pieces: list[tuple[Reference, Value]], kind: Type) -> Value:
-    """Return in one value what several groups of invocations loaded."""
-    shapes = leaves_of(kind)
-    leaves = [np.zeros((*leaf.dims, frame.count), leaf.scalar.dtype) for leaf in shapes]
-    causes: list[Causes | None] = [None] * len(shapes)
-    for reference, value in pieces:
-        selection = (Ellipsis, reference.lanes.selector)
-        for number, (data, cause) in enumerate(zip(value.leaves, value.causes, strict=True)):
-            leaves[number][selection] = data
-            if cause is not None:
-                full = causes[number]
-                if full is None:
-                    full = causes[number] = np.zeros(leaves[number].shape, np.uint16)
-                full[selection] = cause
-    return Value(tuple(leaves), tuple(causes))
-
-
 # --- variables of an invocation -----------------------------------------------------------------------
 
 
@@ -125,32 +114,22 @@ def _element_indices(
     frame: Frame, path: CellPath, site: Site
 ) -> tuple[ElementIndices, Flags | None, Causes | None]:
     """Return the indices into a cell, which invocations are outside, and the causes of the indices."""
-    indices: list[Any] = []
-    causes = []
+    indices: list[int | Offsets] = []
+    cause: Causes | None = None
     outside: Flags | None = None
     for chain_index, length in path.indices:
-        if not chain_index.is_slot:
-            index: Any = chain_index.number
-            bad = np.array([not 0 <= index < length])
-        else:
-            value = frame.regs[chain_index.number]
-            causes.append(value.cause)
-            index = value.data.astype(np.int64)
-            bad = (index < 0) | (index >= length)
+        if not chain_index.is_slot and 0 <= chain_index.number < length:
+            indices.append(chain_index.number)
+            continue
+        index, undefined = index_in(frame, chain_index)
+        cause = combine(cause, undefined)
+        bad = (index < 0) | (index >= length)
         if bad.any():
             outside = bad if outside is None else outside | bad
-            example = index if isinstance(index, int) else int(index[np.argmax(bad)])
-            frame.report(
-                "bounds",
-                site,
-                np.broadcast_to(bad, (frame.count,)),
-                f"the index {example} lies outside of an array of {length} elements",
-            )
+            message = f"the index {index[np.argmax(bad)]} lies outside of an array of {length} elements"
+            frame.report("bounds", site, bad, message)
             index = np.clip(index, 0, length - 1)
-        if not isinstance(index, int) and np.ndim(index) and len(index) == 1:
-            index = int(index[0])
-        indices.append(index if isinstance(index, np.ndarray) and index.ndim else int(index))
-    cause = combine(*causes)
+        indices.append(int(index[0]) if len(index) == 1 else index)
     if cause is not None:
         frame.report_undefined(site, cause, "an index depends on an undefined value")
     return tuple(indices), outside, cause

@@ -2,61 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from vkgroup.reference.interpreter.operations.accessor import Accessor, Flags
+from vkgroup.reference.interpreter.operations.memory_order import Order
+from vkgroup.reference.interpreter.operations.races import Accesses
 from vkgroup.reference.interpreter.program.site import Site
-from vkgroup.reference.interpreter.values.causes import BEFORE_HARD, BEFORE_SOFT
-from vkgroup.reference.interpreter.values.value import HARD, Causes, Data, combine, marked
+from vkgroup.reference.interpreter.values.value import (
+    BEFORE_HARD,
+    BEFORE_SOFT,
+    HARD,
+    Causes,
+    Data,
+    combine,
+    marked,
+)
 
 Offsets = npt.NDArray[np.int64]
-
-
-class AccessRecord(Protocol):
-    """The last accesses to each granule of a memory, recorded while data races are searched for."""
-
-    @property
-    def untouched(self) -> Flags:
-        """Which granules have no recorded write, (granules,)."""
-
-    def read(
-        self,
-        frame: Accessor,
-        site: Site,
-        memory: Memory,
-        offset: Offsets,
-        itemsize: int,
-        skipped: Flags | None,
-    ) -> Flags | None:
-        """Check and record plain reads; return which of them race, in the shape of `offset`, or None."""
-
-    def write(
-        self,
-        frame: Accessor,
-        site: Site,
-        memory: Memory,
-        offset: Offsets,
-        itemsize: int,
-        skipped: Flags | None,
-    ) -> Offsets:
-        """Check and record plain writes; return the granules that are written in a race."""
-
-    def atomic(
-        self,
-        frame: Accessor,
-        site: Site,
-        memory: Memory,
-        offset: Offsets,
-        itemsize: int,
-        skipped: Flags | None,
-        *,
-        writes: bool,
-        reads: bool,
-    ) -> None:
-        """Check and record atomic accesses."""
 
 
 class Memory:
@@ -90,7 +55,7 @@ class Memory:
         self.address = 0
         self.writable = True
         self.causes: Causes | None = None
-        self.accesses: AccessRecord | None = None
+        self.accesses: Accesses | None = None
         self._views: dict[np.dtype[Any], Data] = {}
         self.reached = 0
         #: A soft cause of a store that the order of atomics decided to happen; 0 where there was none.
@@ -128,6 +93,10 @@ class Memory:
             if not self.causes.any():
                 self.causes = None
 
+    def record_accesses(self, order: Order) -> None:
+        """Begin to search for data races among the accesses of a dispatch."""
+        self.accesses = Accesses(order, self.granules, self.granule, self.name, self.kind)
+
     def view(self, dtype: np.dtype[Any]) -> Data:
         """Return the bytes as an array of a type, without an incomplete last element."""
         view = self._views.get(dtype)
@@ -162,7 +131,7 @@ class Memory:
         data = self._gather(offset, dtype)
         cause = self.causes_at(offset, dtype.itemsize)
         if self.accesses is not None:
-            racing = self.accesses.read(frame, site, self, offset, dtype.itemsize, outside)
+            racing = self.accesses.read(frame, site, offset, dtype.itemsize, outside)
             if racing is not None:
                 cause = combine(cause, marked(racing, site.cause("race", _RACE)))
         if outside is not None:
@@ -200,7 +169,7 @@ class Memory:
 
     def report_outside(self, frame: Accessor, site: Site, outside: Flags, offset: Offsets) -> None:
         """Report accesses outside of the memory; `outside` is (dims..., n) or (dims..., 1)."""
-        lanes = outside.reshape(-1, outside.shape[-1]).any(axis=0)
+        lanes = np.asarray(outside.reshape(-1, outside.shape[-1]).any(axis=0))
         if not lanes.any():
             return
         self.reached = max(self.reached, int(np.where(outside, offset, 0).max()) + 1)
@@ -208,7 +177,7 @@ class Memory:
         frame.report(
             "bounds",
             site,
-            np.broadcast_to(lanes, (frame.count,)),
+            lanes,
             f"an access outside of {self.name}, which has {self.nbytes} bytes",
             memory=self.name,
             offset=np.broadcast_to(first, (frame.count,)),
@@ -226,14 +195,7 @@ class Memory:
 
     # --- writing --------------------------------------------------------------------------------------
 
-    def store(
-        self,
-        frame: Accessor,
-        site: Site,
-        offset: Offsets,
-        data: Data,
-        cause: Causes | None,
-    ) -> None:
+    def store(self, frame: Accessor, site: Site, offset: Offsets, data: Data, cause: Causes | None) -> None:
         """Write numbers. Writes outside of the memory are reported and dropped.
 
         Parameters
@@ -251,7 +213,7 @@ class Memory:
             self.record_stored(frame, site, cause)
         self.decided_store = max(self.decided_store, frame.order_of_atomics)
         if self.accesses is not None:
-            racing = self.accesses.write(frame, site, self, offset, itemsize, outside)
+            racing = self.accesses.write(frame, site, offset, itemsize, outside)
         if offset.shape[-1] == 1:
             # All invocations write to the same bytes: the numbers of the last one stay.
             data, cause = data[..., -1:], None if cause is None else cause[..., -1:]

@@ -1,14 +1,13 @@
 """Legal results of single operations: Vulkan 1.4, appendix A, "Precision of Individual Operations".
 
-Each instruction is a row of `PRECISION`: the range of its results, computed from its operands with the error
-of each step. Where the tables derive the precision from a formula ("inherited from"), the row is that
-formula. The range then reaches, on both sides, as far from the exact result as the farthest outcome.
+Each instruction is a row of `PRECISION` or `INHERITED`: the range of its results, computed from its operands
+with the error of each step. Where the tables derive the precision from a formula ("inherited from"), the row
+is that formula. The range then reaches, on both sides, as far from the exact result as the farthest outcome.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import pi
 
 import numpy as np
@@ -37,20 +36,6 @@ def format_of(scalar: ScalarType) -> Format:
     return Format(digits, float(limits.smallest_normal), float(limits.max), scalar.bits == 16)
 
 
-@dataclass(frozen=True)
-class Rule:
-    """A row of the table.
-
-    Attributes
-    ----------
-    formula : takes the format and the operands' spans, returns that of the results.
-    inherited : whether the formula's outcomes bound the error, not the result itself.
-    """
-
-    formula: Formula
-    inherited: bool = False
-
-
 def legal_range(
     name: str, scalar: ScalarType, operands: Sequence[npt.ArrayLike], result: npt.ArrayLike
 ) -> Span:
@@ -75,15 +60,15 @@ def legal_range(
     if name in UNPROMISED:
         return Span(np.full(center.shape, -np.inf), np.full(center.shape, np.inf))
     form = format_of(scalar)
-    rule = PRECISION.get(name)
+    formula = PRECISION.get(name) or INHERITED.get(name)
     with np.errstate(all="ignore"):
-        if rule is None:
+        if formula is None:
             legal = form.flushed(exactly(center))
-        elif rule.formula is _fixed_point:
+        elif formula is _fixed_point:
             legal = _fixed_point(form, exactly(center))
         else:
-            legal = rule.formula(form, *(form.flushed(exactly(operand)) for operand in operands))
-        if rule is not None and rule.inherited:
+            legal = formula(form, *(form.flushed(exactly(operand)) for operand in operands))
+        if name in INHERITED:
             legal = _around(form, center, legal)
         return anything_where(np.isnan(center), Span(*np.broadcast_arrays(*legal)))
 
@@ -300,73 +285,65 @@ def _scaled(factor: float) -> Formula:
     return lambda form, x: form.multiply(x, form.rounded(exactly(factor)))
 
 
-def _conversion(form: Format, x: Span) -> Span:
-    return form.rounded(x)
-
-
 GLSL = "GLSL.std.450 "
 
-PRECISION: dict[str, Rule] = {
-    "OpFAdd": Rule(Format.add),
-    "OpFSub": Rule(Format.subtract),
-    "OpFMul": Rule(Format.multiply),
-    "OpVectorTimesScalar": Rule(Format.multiply),
-    "OpMatrixTimesScalar": Rule(Format.multiply),
-    "OpOuterProduct": Rule(lambda form, x, y: form.multiply(part(x, None), part(y, (slice(None), None)))),
-    "OpFDiv": Rule(Format.divide),
-    "OpFRem": Rule(_remainder(np.trunc), inherited=True),
-    "OpFMod": Rule(_remainder(np.floor), inherited=True),
-    "OpDot": Rule(_dot, inherited=True),
-    "OpConvertSToF": Rule(_conversion),
-    "OpConvertUToF": Rule(_conversion),
-    "OpFConvert": Rule(_conversion),
-    "OpVectorTimesMatrix": Rule(_vector_times_matrix, inherited=True),
-    "OpMatrixTimesVector": Rule(_matrix_times_vector, inherited=True),
-    "OpMatrixTimesMatrix": Rule(_matrix_times_matrix, inherited=True),
-    **{
-        f"{GLSL}Unpack{form}": Rule(_fixed_point)
-        for form in ("Snorm4x8", "Unorm4x8", "Snorm2x16", "Unorm2x16")
-    },
-    GLSL + "Ldexp": Rule(_ldexp),
-    GLSL + "Round": Rule(_rounded_up_or_down),
-    GLSL + "Fma": Rule(lambda form, a, b, c: form.add(form.multiply(a, b), c), inherited=True),
-    GLSL + "Exp": Rule(_exp),
-    GLSL + "Exp2": Rule(_exp2),
-    GLSL + "Log": Rule(_log),
-    GLSL + "Log2": Rule(_log2),
-    GLSL + "Pow": Rule(lambda form, x, y: _exp2(form, form.multiply(y, _log2(form, x))), inherited=True),
-    GLSL + "Sqrt": Rule(_root, inherited=True),
-    GLSL + "InverseSqrt": Rule(_reciprocal_root),
-    GLSL + "Radians": Rule(_scaled(pi / 180), inherited=True),
-    GLSL + "Degrees": Rule(_scaled(180 / pi), inherited=True),
-    GLSL + "Sin": Rule(_sin),
-    GLSL + "Cos": Rule(_cos),
-    GLSL + "Tan": Rule(_quotient(_sin, _cos), inherited=True),
-    GLSL + "Asin": Rule(
-        lambda form, x: _arc(form, x, _root(form, _one_minus_square(form, x))), inherited=True
-    ),
-    GLSL + "Acos": Rule(
-        lambda form, x: _arc(form, _root(form, _one_minus_square(form, x)), x), inherited=True
-    ),
-    GLSL + "Atan": Rule(_atan),
-    GLSL + "Atan2": Rule(_arc),
-    GLSL + "Sinh": Rule(_sinh, inherited=True),
-    GLSL + "Cosh": Rule(_cosh, inherited=True),
-    GLSL + "Tanh": Rule(_quotient(_sinh, _cosh), inherited=True),
-    GLSL + "Asinh": Rule(_area(1.0), inherited=True),
-    GLSL + "Acosh": Rule(_area(-1.0), inherited=True),
-    GLSL + "Atanh": Rule(_atanh, inherited=True),
-    GLSL + "Length": Rule(_length, inherited=True),
-    GLSL + "Distance": Rule(lambda form, x, y: _length(form, form.subtract(x, y)), inherited=True),
-    GLSL + "Cross": Rule(_cross, inherited=True),
-    GLSL + "Normalize": Rule(
-        lambda form, x: form.multiply(x, _reciprocal_root(form, _dot(form, x, x))), inherited=True
-    ),
-    GLSL + "Reflect": Rule(_reflect, inherited=True),
-    GLSL + "Refract": Rule(_refract, inherited=True),
-    GLSL + "FMix": Rule(_mix, inherited=True),
-    GLSL + "SmoothStep": Rule(_smoothstep, inherited=True),
+PRECISION: dict[str, Formula] = {
+    "OpFAdd": Format.add,
+    "OpFSub": Format.subtract,
+    "OpFMul": Format.multiply,
+    "OpVectorTimesScalar": Format.multiply,
+    "OpMatrixTimesScalar": Format.multiply,
+    "OpOuterProduct": lambda form, x, y: form.multiply(part(x, None), part(y, (slice(None), None))),
+    "OpFDiv": Format.divide,
+    "OpConvertSToF": Format.rounded,
+    "OpConvertUToF": Format.rounded,
+    "OpFConvert": Format.rounded,
+    **{f"{GLSL}Unpack{form}": _fixed_point for form in ("Snorm4x8", "Unorm4x8", "Snorm2x16", "Unorm2x16")},
+    GLSL + "Ldexp": _ldexp,
+    GLSL + "Round": _rounded_up_or_down,
+    GLSL + "Exp": _exp,
+    GLSL + "Exp2": _exp2,
+    GLSL + "Log": _log,
+    GLSL + "Log2": _log2,
+    GLSL + "InverseSqrt": _reciprocal_root,
+    GLSL + "Sin": _sin,
+    GLSL + "Cos": _cos,
+    GLSL + "Atan": _atan,
+    GLSL + "Atan2": _arc,
 }
+"""Formulas of the results."""
+
+INHERITED: dict[str, Formula] = {
+    "OpFRem": _remainder(np.trunc),
+    "OpFMod": _remainder(np.floor),
+    "OpDot": _dot,
+    "OpVectorTimesMatrix": _vector_times_matrix,
+    "OpMatrixTimesVector": _matrix_times_vector,
+    "OpMatrixTimesMatrix": _matrix_times_matrix,
+    GLSL + "Fma": lambda form, a, b, c: form.add(form.multiply(a, b), c),
+    GLSL + "Pow": lambda form, x, y: _exp2(form, form.multiply(y, _log2(form, x))),
+    GLSL + "Sqrt": _root,
+    GLSL + "Radians": _scaled(pi / 180),
+    GLSL + "Degrees": _scaled(180 / pi),
+    GLSL + "Tan": _quotient(_sin, _cos),
+    GLSL + "Asin": lambda form, x: _arc(form, x, _root(form, _one_minus_square(form, x))),
+    GLSL + "Acos": lambda form, x: _arc(form, _root(form, _one_minus_square(form, x)), x),
+    GLSL + "Sinh": _sinh,
+    GLSL + "Cosh": _cosh,
+    GLSL + "Tanh": _quotient(_sinh, _cosh),
+    GLSL + "Asinh": _area(1.0),
+    GLSL + "Acosh": _area(-1.0),
+    GLSL + "Atanh": _atanh,
+    GLSL + "Length": _length,
+    GLSL + "Distance": lambda form, x, y: _length(form, form.subtract(x, y)),
+    GLSL + "Cross": _cross,
+    GLSL + "Normalize": lambda form, x: form.multiply(x, _reciprocal_root(form, _dot(form, x, x))),
+    GLSL + "Reflect": _reflect,
+    GLSL + "Refract": _refract,
+    GLSL + "FMix": _mix,
+    GLSL + "SmoothStep": _smoothstep,
+}
+"""Formulas whose outcomes bound the error, not the result itself."""
 
 UNPROMISED = frozenset({GLSL + "Determinant", GLSL + "MatrixInverse"})
-"""Instructions of undefined precision. Instructions in neither table do not round (Floor, FMin, ...)."""
+"""Instructions of undefined precision. Instructions in no table do not round (Floor, FMin, ...)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -11,9 +11,9 @@ from vkgroup.errors import Unsupported
 from vkgroup.reference.interpreter.operations.accessor import Flags
 from vkgroup.reference.interpreter.operations.memory import Memory, Offsets
 from vkgroup.reference.interpreter.operations.state import Frame
-from vkgroup.reference.interpreter.program.chains import Chain, ChainIndex, MemoryPath, memory_path
 from vkgroup.reference.interpreter.program.form import ProgramForm
 from vkgroup.reference.interpreter.program.layout import LaidOutType
+from vkgroup.reference.interpreter.program.segments import Chain, ChainIndex, MemoryPath, memory_path
 from vkgroup.reference.interpreter.program.site import Site
 from vkgroup.reference.interpreter.values.lane_set import LaneSet
 from vkgroup.reference.interpreter.values.value import Causes, combine, marked, take
@@ -44,17 +44,18 @@ class Reference:
         """Return a reference of all invocations of a frame."""
         return cls(frame, LaneSet.all(frame.count), memory, offset, cause)
 
+    def part(self, where: Flags) -> Reference:
+        """Return the reference of those invocations whose flag, (n,), is true."""
+        offset, cause = take(self.offset, where), None if self.cause is None else take(self.cause, where)
+        return Reference(self.frame.subset(where), self.lanes.where(where), self.memory, offset, cause)
+
     def with_effect(self) -> Reference:
         """Return the reference without helper invocations, whose stores and atomics have no effect.
 
         Vulkan 1.4, "Helper Invocations". It has no invocations left where there are only helpers.
         """
         helpers = self.frame.helpers
-        if helpers is None:
-            return self
-        active = ~helpers
-        offset, cause = take(self.offset, active), _chosen(self.cause, active)
-        return Reference(self.frame.subset(active), self.lanes.where(active), self.memory, offset, cause)
+        return self if helpers is None else self.part(~helpers)
 
 
 Resolve = Callable[[Frame], list[Reference]]
@@ -71,45 +72,38 @@ def resolver(program: ProgramForm, chain: Chain, site: Site) -> tuple[Resolve, L
     if root.kind not in ("buffer", "push", "shared"):
         raise Unsupported(f"{site.name} through a pointer to {root.storage_class}.", [root.storage_class])
     path = memory_path(chain, program.variables.layouts[root.number])
+    identifier = root.number
     if root.kind == "shared":
-        return _shared_resolver(root.number, program.shared[root.number][2], path, site), path.target
+        size = program.shared[identifier][2]
+        return _single_resolver(lambda frame: frame.machine.shared[identifier], path, site, size), path.target
     if root.kind == "push":
         return _single_resolver(lambda frame: frame.machine.push, path, site), path.target
-    identifier = root.number
-    if all(not index.is_slot for index, _ in path.descriptors):
-        number = _constant_descriptor(path)
-        return _single_resolver(
-            lambda frame: frame.machine.memories[identifier][number], path, site
-        ), path.target
-    return _descriptor_resolver(identifier, path, site), path.target
-
-
-def _constant_descriptor(path: MemoryPath) -> int:
+    if any(index.is_slot for index, _ in path.descriptors):
+        return _descriptor_resolver(identifier, path, site), path.target
     number = 0
     for index, length in path.descriptors:
         number = number * length + index.number
-    return number
+    return _single_resolver(lambda frame: frame.machine.memories[identifier][number], path, site), path.target
+
+
+def index_in(frame: Frame, index: ChainIndex) -> tuple[Offsets, Causes | None]:
+    """Return an index of an access chain in each invocation, (n,) or (1,), and its causes."""
+    if not index.is_slot:
+        return np.full(1, index.number, np.int64), None
+    value = frame.regs[index.number]
+    return value.data.astype(np.int64), value.cause
 
 
 def _offset(
     frame: Frame, memory: Memory, path: MemoryPath, site: Site, where: Flags | None = None
 ) -> tuple[Offsets, Causes | None]:
-    """Return the bytes from the memory's start, (n,) or (1,), and what is undefined about them.
-
-    Parameters
-    ----------
-    where : (n,), the invocations that access this memory; None for all.
-    """
+    """Return the bytes from the memory's start, (n,) or (1,), and their causes, in the chosen invocations."""
     offset: Offsets = np.full(1, path.offset, np.int64)
-    causes = []
+    cause: Causes | None = None
     outside: Flags | None = None
     for chain_index, stride, length in path.scaled:
-        if chain_index.is_slot:
-            value = frame.regs[chain_index.number]
-            index = value.data.astype(np.int64)
-            causes.append(value.cause)
-        else:
-            index = np.full(1, chain_index.number, np.int64)
+        index, undefined = index_in(frame, chain_index)
+        cause = combine(cause, undefined)
         offset = offset + index * stride
         # An index beyond the memory's size would wrap the offset around.
         bad = (index < 0) | (index >= (memory.nbytes + 1 if length is None else length))
@@ -120,12 +114,11 @@ def _offset(
             frame.report(
                 "bounds",
                 site,
-                np.broadcast_to(bad, (frame.count,)),
+                bad,
                 _index_message(np.broadcast_to(index, bad.shape), bad, length, memory),
                 memory=memory.name,
                 offset=np.broadcast_to(offset, (frame.count,)),
             )
-    cause = combine(*causes)
     if cause is not None:
         frame.report_undefined(site, cause, "an address depends on an undefined value")
     if outside is not None:
@@ -140,29 +133,26 @@ def _index_message(index: Offsets, bad: Flags, length: int | None, memory: Memor
     return f"the index {example} lies outside of an array of {length} elements in {memory.name}"
 
 
-def _single_resolver(find: Callable[[Frame], Memory], path: MemoryPath, site: Site) -> Resolve:
-    """Return the resolver of a pointer into the same memory in all invocations."""
+def _single_resolver(find: Callable[[Frame], Memory], path: MemoryPath, site: Site, size: int = 0) -> Resolve:
+    """Return the resolver of a pointer into the same memory in all invocations.
+
+    `size` is that of a shared variable, which every workgroup has a copy of.
+    """
 
     def resolve(frame: Frame) -> list[Reference]:
-        memory = find(frame)
+        memory, machine = find(frame), frame.machine
         offset, cause = _offset(frame, memory, path, site)
-        return [Reference.of_all(frame, memory, offset, cause)]
-
-    return resolve
-
-
-def _shared_resolver(identifier: int, size: int, path: MemoryPath, site: Site) -> Resolve:
-    """Return the resolver of a pointer into a shared variable of `size` bytes."""
-
-    def resolve(frame: Frame) -> list[Reference]:
-        machine = frame.machine
-        memory = machine.shared[identifier]
-        offset, cause = _offset(frame, memory, path, site)
-        if machine.workgroups > 1:
+        if size and machine.workgroups > 1:
             offset = offset + machine.workgroup[frame.lanes.indices] * size
         return [Reference.of_all(frame, memory, offset, cause)]
 
     return resolve
+
+
+def _by_number(frame: Frame, numbers: npt.NDArray[np.int64]) -> Iterator[tuple[int, Flags]]:
+    """Yield each of some numbers, (n,) or (1,), with flags of the invocations that have it, (n,)."""
+    for number in np.unique(numbers).tolist():
+        yield number, np.broadcast_to(numbers == number, (frame.count,))
 
 
 def _descriptor_resolver(identifier: int, path: MemoryPath, site: Site) -> Resolve:
@@ -171,11 +161,10 @@ def _descriptor_resolver(identifier: int, path: MemoryPath, site: Site) -> Resol
     def resolve(frame: Frame) -> list[Reference]:
         memories = frame.machine.memories[identifier]
         number, undefined = descriptor_number(frame, path.descriptors, site, len(memories))
-        references = []
-        for chosen in np.unique(number).tolist():
-            where = np.broadcast_to(number == chosen, (frame.count,))
-            references.append(_partial_reference(frame, where, memories[chosen], path, site, undefined))
-        return references
+        return [
+            _partial_reference(frame, where, memories[chosen], path, site, undefined)
+            for chosen, where in _by_number(frame, number)
+        ]
 
     return resolve
 
@@ -189,26 +178,16 @@ def _partial_reference(
     undefined: Causes | None,
     address: npt.NDArray[np.int64] | None = None,
 ) -> Reference:
-    """Return the reference of those invocations that access one of several memories.
+    """Return the reference of those invocations, (n,) flags, that access one of several memories.
 
-    Parameters
-    ----------
-    where : (n,), the invocations.
-    undefined : what is undefined about the choice of the memory, (n,) or (1,).
-    address : physical address of the start of `path`, (n,) or (1,); None for the start of the memory.
+    `undefined` are the causes of that choice; `address`, (n,) or (1,), is where `path` starts if not at the
+    start of the memory.
     """
     offset, cause = _offset(frame, memory, path, site, where)
     if address is not None:
         offset = offset + (address - memory.address)
-    cause = combine(cause, undefined)
-    if where.all():
-        return Reference.of_all(frame, memory, offset, cause)
-    lanes = LaneSet.all(frame.count).where(where)
-    return Reference(frame.subset(where), lanes, memory, take(offset, where), _chosen(cause, where))
-
-
-def _chosen(cause: Causes | None, where: Flags) -> Causes | None:
-    return None if cause is None else take(cause, where)
+    whole = Reference.of_all(frame, memory, offset, combine(cause, undefined))
+    return whole if where.all() else whole.part(where)
 
 
 def descriptor_number(
@@ -223,25 +202,18 @@ def descriptor_number(
     cause: Causes | None = None
     varying: Causes | None = None
     for chain_index, length in indices:
-        if chain_index.is_slot:
-            value = frame.regs[chain_index.number]
-            index = value.data.astype(np.int64)
-            cause = combine(cause, value.cause)
-            if not chain_index.non_uniform and len(index) > 1:
-                varying = combine(varying, _not_uniform(frame, index, site))
-        else:
-            index = np.array([chain_index.number])
+        index, undefined = index_in(frame, chain_index)
+        cause = combine(cause, undefined)
+        if not chain_index.non_uniform and len(index) > 1:
+            varying = combine(varying, _not_uniform(frame, index, site))
         number = number * length + index
     if cause is not None:
         frame.report_undefined(site, cause, "which descriptor is used depends on an undefined value")
     outside = (number < 0) | (number >= count)
     if outside.any():
-        frame.report(
-            "bounds",
-            site,
-            np.broadcast_to(outside, (frame.count,)),
-            f"the index {int(number[np.argmax(outside)])} lies outside of an array of {count} descriptors",
-        )
+        example = int(number[np.argmax(outside)])
+        message = f"the index {example} lies outside of an array of {count} descriptors"
+        frame.report("bounds", site, outside, message)
         bounds = site.cause("bounds", "an index outside of an array of descriptors chooses any of them")
         cause = combine(cause, marked(outside, bounds))
     return np.clip(number, 0, count - 1), combine(cause, varying)
@@ -269,20 +241,16 @@ def _address_resolver(chain: Chain, path: MemoryPath, site: Site) -> Resolve:
     def resolve(frame: Frame) -> list[Reference]:
         base = frame.regs[slot]
         address, undefined = base.data.astype(np.int64), base.cause
-        if element is not None and element.is_slot:
-            index = frame.regs[element.number]
-            address = address + index.data.astype(np.int64) * stride
-            undefined = combine(undefined, index.cause)
-        elif element is not None:
-            address = address + element.number * stride
+        if element is not None:
+            index, cause = index_in(frame, element)
+            address, undefined = address + index * stride, combine(undefined, cause)
         memories = frame.machine.addressable
         starts = np.array([memory.address for memory in memories], np.int64)
         owner = np.searchsorted(starts, address, side="right") - 1
         if undefined is not None:
             frame.report_undefined(site, undefined, "an address depends on an undefined value")
         references = []
-        for number in np.unique(owner).tolist():
-            where = np.broadcast_to(owner == number, (frame.count,))
+        for number, where in _by_number(frame, owner):
             memory = memories[number] if number >= 0 else _NOWHERE
             references.append(_partial_reference(frame, where, memory, path, site, undefined, address))
         return references
@@ -299,16 +267,11 @@ def _texel_resolver(slot: int) -> Resolve:
     def resolve(frame: Frame) -> list[Reference]:
         pointer = frame.regs[slot]
         number, offset = pointer.leaves
-        cause = pointer.causes[1]
         references = []
-        for chosen in np.unique(number).tolist():
-            where = np.broadcast_to(number == chosen, (frame.count,))
-            memory = frame.resource(chosen)
-            if where.all():
-                return [Reference.of_all(frame, memory, offset, cause)]
-            lanes = LaneSet.all(frame.count).where(where)
-            inner_offset, inner_cause = take(offset, where), _chosen(cause, where)
-            references.append(Reference(frame.subset(where), lanes, memory, inner_offset, inner_cause))
+        for chosen, where in _by_number(frame, number):
+            memory = frame.machine.resources[chosen]
+            whole = Reference.of_all(frame, memory, offset, pointer.causes[1])
+            references.append(whole if where.all() else whole.part(where))
         return references
 
     return resolve

@@ -171,12 +171,7 @@ class Format:
     def increasing(
         self, function: Callable[[Float64], Float64], a: Span, error: Callable[[Float64], Float64]
     ) -> Span:
-        """Return an increasing function of a span.
-
-        Parameters
-        ----------
-        error : of the function in units in the last place, by its argument.
-        """
+        """Return an increasing function of a span; `error` is in units in the last place, by argument."""
         ends = Span(function(a.low), function(a.high))
         low_error, high_error = error(a.low) * self.ulp(ends.low), error(a.high) * self.ulp(ends.high)
         return anything_where(np.isnan(ends.low), self.widened(ends, low_error, high_error))

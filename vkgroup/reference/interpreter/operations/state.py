@@ -1,144 +1,182 @@
-"""State of execution as operations see it: narrow interfaces to frame, slice and the record of barriers."""
+"""State of execution that operations change: the values and memories of a slice, and frames on them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
-from vkgroup.reference.interpreter.operations.accessor import Accessor, Flags, Indices
+import numpy as np
+
+from vkgroup.dispatch.events import Cause
+from vkgroup.errors import InvalidDispatch
+from vkgroup.reference.interpreter.operations.accessor import Accessor, Slice
 from vkgroup.reference.interpreter.operations.memory import Memory
+from vkgroup.reference.interpreter.operations.memory_order import Order
+from vkgroup.reference.interpreter.program.form import ProgramForm
 from vkgroup.reference.interpreter.program.interface import Interpolate
-from vkgroup.reference.interpreter.program.site import Site
+from vkgroup.reference.interpreter.values.arrangement import Arranged, Part
 from vkgroup.reference.interpreter.values.cells import Cell
+from vkgroup.reference.interpreter.values.event_log import EventLog
 from vkgroup.reference.interpreter.values.lane_set import LaneSet
-from vkgroup.reference.interpreter.values.subgroups import Subgroups
-from vkgroup.reference.interpreter.values.value import Causes, Value
+from vkgroup.reference.interpreter.values.value import BEFORE_HARD, HARD
+
+Bindings = Mapping[tuple[int, int], Sequence[Any]]
+"""Memories, images and samplers by (set, binding), in the order of an array of descriptors."""
 
 
-class MemoryOrder(Protocol):
-    """What barriers order, recorded while data races are searched for."""
+class Resources:
+    """What a dispatch works on.
 
-    def workgroup_barrier(self, frame: Frame, kinds: frozenset[str]) -> None:
-        """Record that some workgroups have met; the barrier itself orders `kinds` of memory."""
+    Parameters
+    ----------
+    program : the program that uses them.
+    bindings : the resources bound.
+    addressable : memories that physical addresses may point into.
+    written : further memories, which the caller writes to: attachments.
+    push : the bytes of the push constants.
+    events : the log for events.
+    order : the record of barriers while data races are searched for; else None.
 
-    def subgroup_barrier(self, frame: Frame, kinds: frozenset[str]) -> None:
-        """Record that the active invocations of some subgroups have met."""
+    Attributes
+    ----------
+    push : the push constants.
+    numbered : every resource; image and sampler values are indices into this list.
+    by_variable : memories of a buffer variable; of a resource variable its first number and its count.
+    addressable : in ascending order of addresses.
 
-    def fence(self, frame: Frame, kinds: frozenset[str], *, acquire: bool, release: bool) -> None:
-        """Record a memory barrier."""
+    Raises
+    ------
+    InvalidDispatch
+        A binding that the program uses has no resource.
+    """
+
+    def __init__(
+        self,
+        program: ProgramForm,
+        bindings: Bindings,
+        addressable: Sequence[Memory],
+        written: Sequence[Memory],
+        push: bytes,
+        events: EventLog,
+        order: Order | None,
+    ) -> None:
+        self.events, self.order = events, order
+        self.push = Memory(np.frombuffer(push.ljust(16, b"\0"), np.uint8).copy(), "the push constants")
+        self.numbered: list[Any] = []
+        self.by_variable: dict[int, Any] = {}
+        self.addressable = sorted(addressable, key=lambda memory: memory.address)
+        self._memories: dict[int, Memory] = {id(memory): memory for memory in (*self.addressable, *written)}
+        first: dict[tuple[int, int], int] = {}
+        used = {binding.id for binding in program.module.reflection.bindings}
+        for identifier, binding in program.bindings.items():
+            bound = bindings.get(binding)
+            if bound is None:
+                if identifier in used:
+                    raise InvalidDispatch(f"Nothing is bound at set {binding[0]}, binding {binding[1]}.")
+                continue
+            if binding not in first:
+                first[binding] = len(self.numbered)
+                self.numbered += bound
+            self._bind(program, identifier, bound, first[binding])
+        for memory in self._memories.values():
+            if program.has_small_addresses and memory.address:
+                memory.refine(1)
+            memory.begin()
+            if order is not None:
+                memory.record_accesses(order)
+
+    def _bind(self, program: ProgramForm, identifier: int, bound: Sequence[Any], first: int) -> None:
+        """Record the resources of one variable, whose numbers begin at `first`."""
+        for resource in bound:
+            image = resource[0] if isinstance(resource, tuple) else resource
+            if isinstance(image, Memory):
+                self._memories[id(image)] = image
+        if not program.variables.is_buffer(identifier):
+            self.by_variable[identifier] = (first, len(bound))
+            return
+        assert all(isinstance(resource, Memory) for resource in bound)
+        self.by_variable[identifier] = list(bound)
+        for memory in bound:
+            memory.refine(program.variables.granule(identifier))
+
+    def finish(self) -> None:
+        """End the dispatch, and report the memories that hold undefined values."""
+        for memory in self._memories.values():
+            memory.end()
+            if memory.causes is None:
+                continue
+            numbers = np.unique(memory.causes)
+            for number in numbers[numbers >= HARD].tolist():
+                if number == BEFORE_HARD:
+                    continue
+                granules = np.flatnonzero(memory.causes == number)
+                position, invocation = memory.stored_causes.get(number, (-1, -1))
+                self.events.add_one(
+                    "undefined",
+                    position,
+                    invocation,
+                    f"{memory.name} holds an undefined value at the end",
+                    memory=memory.name,
+                    offset=int(granules[0]) * memory.granule,
+                    cause=number,
+                    count=len(granules),
+                )
 
 
-class SliceState(Protocol):
-    """The slice of a dispatch, or of a stage of a draw, that advances together."""
+class SliceState(Slice):
+    """A slice with its values and memories.
 
-    @property
-    def count(self) -> int:
-        """The number of invocations."""
+    Attributes
+    ----------
+    resources : every resource; image and sampler values are indices into this list.
+    memories : memories of a buffer variable by id; of a resource variable its first number and its count.
+    addressable : memories with an address, in ascending order.
+    push : the push constants.
+    order : the record of barriers while data races are searched for; else None.
+    interpolate : in the fragment stage the function of `StageInputs`; else None.
+    has_derivatives : whether invocations form quads between which values change.
+    regs : value of each slot.
+    cells : variables of each invocation, by number.
+    shared : shared variables by id; those of all workgroups lie one after the other.
+    executed : the number of segments executed, for clocks.
+    """
 
-    @property
-    def workgroups(self) -> int:
-        """The number of workgroups."""
-
-    @property
-    def workgroup(self) -> Indices:
-        """Workgroup of each invocation, counted in the slice."""
-
-    @property
-    def lane(self) -> Indices:
-        """Lane of each invocation."""
-
-    @property
-    def subgroup_size(self) -> int:
-        """Lanes of a subgroup."""
-
-    @property
-    def dispatch_size(self) -> int:
-        """Invocations of the whole dispatch."""
-
-    @property
-    def cells(self) -> list[Cell]:
-        """Variables of each invocation, by number."""
-
-    @property
-    def shared(self) -> dict[int, Memory]:
-        """Shared variables by id; those of all workgroups lie one after the other."""
-
-    @property
-    def memories(self) -> dict[int, Any]:
-        """Memories of a buffer variable by id; of a resource variable its first number and its count."""
-
-    @property
-    def push(self) -> Memory:
-        """The push constants."""
-
-    @property
-    def addressable(self) -> list[Memory]:
-        """Memories with an address, in ascending order."""
-
-    @property
-    def interpolate(self) -> Interpolate | None:
-        """In the fragment stage the function of `StageInputs`; else None."""
-
-    @property
-    def has_derivatives(self) -> bool:
-        """Whether invocations form quads between which values change."""
-
-    @property
-    def order(self) -> MemoryOrder | None:
-        """The record of barriers while data races are searched for; else None."""
-
-    def ticks(self) -> int:
-        """Return the number of segments executed, for clocks."""
-
-    def check_barrier(self, frame: Frame, site: Site) -> None:
-        """Report a barrier of the workgroup that invocations which have ended never reach."""
+    def __init__(self, program: ProgramForm, arrangement: Arranged, part: Part, resources: Resources) -> None:
+        super().__init__(program, arrangement, part, resources.events)
+        self.resources, self.memories = resources.numbered, resources.by_variable
+        self.push, self.addressable, self.order = resources.push, resources.addressable, resources.order
+        self.interpolate: Interpolate | None = None
+        self.has_derivatives = program.stage == "fragment" or bool(program.derivative_group)
+        self.regs: list[Any] = [None] * program.slots
+        for slot, value in program.constants.items():
+            self.regs[slot] = value
+        self.cells = [Cell(leaves, self.count) for leaves in program.cells]
+        self.shared: dict[int, Memory] = {}
+        for identifier, (name, _, size) in program.shared.items():
+            memory = Memory(np.zeros(size * self.workgroups, np.uint8), name, kind="workgroup")
+            memory.refine(program.variables.granule(identifier))
+            detail = f"no invocation has written to this part of {name}, which is shared memory"
+            cause = Cause("uninitialised", detail, program.variables.shared_positions[identifier])
+            memory.causes = np.full(memory.granules, program.causes.number(cause), np.uint16)
+            self.shared[identifier] = memory
+        self.executed = 0
 
 
-class Frame(Accessor, Protocol):
-    """The invocations that execute a segment, or one of its instructions, together."""
+class Frame(Accessor):
+    """The invocations that execute a segment, or one of its instructions, together.
 
-    @property
-    def machine(self) -> SliceState:
-        """The slice that the invocations belong to."""
+    Attributes
+    ----------
+    regs : value of each slot.
+    """
 
-    @property
-    def lanes(self) -> LaneSet:
-        """The invocations, by index in the slice."""
+    __slots__ = ("regs",)
 
-    @property
-    def regs(self) -> list[Any]:
-        """Value of each slot."""
+    machine: SliceState
 
-    @property
-    def subgroups(self) -> Subgroups:
-        """The invocations arranged as subgroups."""
-
-    @property
-    def helpers(self) -> Flags | None:
-        """Which of the invocations are helper invocations now, (n,); None where none is."""
-
-    @property
-    def control(self) -> Causes | None:
-        """What is undefined about who executes this, (n,); None where nothing is."""
-
-    @property
-    def control_of_subgroups(self) -> Causes | None:
-        """The same of all invocations of each one's subgroup, active here or not."""
-
-    def subset(self, where: Flags) -> Frame:
-        """Return a frame of those invocations whose flag, (n,), is true."""
-
-    def resource(self, number: int) -> Any:
-        """Return the resource of a number that an image or sampler value holds."""
-
-    def demote(self) -> None:
-        """Make the invocations helper invocations."""
-
-    def controlled(self, value: Value) -> Value:
-        """Return a value with the causes of `control` added."""
-
-    def report_undefined(self, site: Site, cause: Causes | None, message: str) -> None:
-        """Report that control flow or an address depends on undefined values; `cause` is (n,) or (1,)."""
+    def __init__(self, machine: SliceState, lanes: LaneSet) -> None:
+        super().__init__(machine, lanes)
+        self.regs = machine.regs
 
 
 Step = Callable[[Frame], None]

@@ -1,7 +1,7 @@
 """Steps: the tables of all instructions, and the steps of segments that are made from them.
 
 Instructions differ in what their functions take. Lane-wise ones take values alone, group instructions and
-derivatives take `Subgroups` as well, image instructions a `Frame`. The others make their step themselves.
+derivatives take `Subgroups` as well, the others a `Frame`.
 """
 
 from __future__ import annotations
@@ -10,44 +10,32 @@ from collections.abc import Callable
 from typing import Any
 
 from vkgroup.errors import Unsupported
-from vkgroup.reference.interpreter.operations.atomics import atomic
-from vkgroup.reference.interpreter.operations.barriers import BARRIERS
+from vkgroup.reference.interpreter.operations.atomics import ATOMICS, atomic
 from vkgroup.reference.interpreter.operations.cooperative_matrices import COOPERATIVE_MATRICES
 from vkgroup.reference.interpreter.operations.core import CORE
 from vkgroup.reference.interpreter.operations.derivatives import DERIVATIVES
-from vkgroup.reference.interpreter.operations.groups import GROUPS
-from vkgroup.reference.interpreter.operations.helper_invocations import HELPER_INVOCATIONS
+from vkgroup.reference.interpreter.operations.groups.instruction import GROUPS
 from vkgroup.reference.interpreter.operations.images import IMAGES
-from vkgroup.reference.interpreter.operations.interpolate_at import INTERPOLATION
-from vkgroup.reference.interpreter.operations.lanewise import LANEWISE, extended_name
+from vkgroup.reference.interpreter.operations.lanewise import LANEWISE
 from vkgroup.reference.interpreter.operations.state import Frame, Step
 from vkgroup.reference.interpreter.program.form import ProgramForm
-from vkgroup.reference.interpreter.program.operands import sort_operands
 from vkgroup.reference.interpreter.program.segments import Op
-from vkgroup.reference.interpreter.program.site import Site
+from vkgroup.reference.interpreter.program.site import Site, extended_name, sort_operands
 from vkgroup.reference.interpreter.values.value import Value, tainted
 
 Instrument = Callable[[Site, Callable[..., Any]], Callable[..., Any]]
 """Wraps the function of a lane-wise or group instruction."""
 
-STEPS: dict[str, Callable[[ProgramForm, Op, Site], Step]] = {
+OF_POINTERS: dict[str, Callable[[ProgramForm, Op, Site], Callable[..., Value | None]]] = {
     **CORE,
-    **BARRIERS,
     **COOPERATIVE_MATRICES,
-    **HELPER_INVOCATIONS,
-    **INTERPOLATION,
+    **dict.fromkeys(sorted(ATOMICS), atomic),
 }
-"""By name: the factory of a step, for instructions whose functions need more than their operands."""
+"""By name: the factory of a function, for instructions whose functions need more than their operands."""
 
 
 class StepMaker:
-    """Makes the steps of a program.
-
-    Parameters
-    ----------
-    program : the program.
-    instrument : wraps the function of each lane-wise and group instruction; None leaves it as it is.
-    """
+    """Makes steps of a program; `instrument` wraps the function of each lane-wise or group instruction."""
 
     def __init__(self, program: ProgramForm, instrument: Instrument | None) -> None:
         self._program = program
@@ -56,31 +44,23 @@ class StepMaker:
         self._functions: dict[int, tuple[Site, Any]] = {}
 
     def step(self, op: Op) -> Step:
-        """Return the step of an instruction; inlined copies of one instruction share its function.
-
-        Raises
-        ------
-        Unsupported
-            The instruction is not known; it is named.
-        """
+        """Return the step of an instruction; inlined copies of one instruction share its function."""
         position = op.instruction.position
         if position not in self._functions:
             site = site_of(self._program, op)
             self._functions[position] = site, self._function(site)
         site, function = self._functions[position]
         name = site.name
-        if name in STEPS:
-            return STEPS[name](self._program, op, site)
-        if name.startswith("OpAtomic"):
-            return _with_frame(atomic(self._program, op.chains[0], site), op)
+        if name in OF_POINTERS:
+            return _with_frame(OF_POINTERS[name](self._program, op, site), op)
         if name in LANEWISE:
             return _lanewise(function, op)
         return _of_group(function, op) if name in GROUPS or name in DERIVATIVES else _with_frame(function, op)
 
     def _function(self, site: Site) -> Any:
-        """Return an instruction's function; None where its step is made for its operands."""
+        """Return an instruction's function; None where it depends on the pointers, which inlining changes."""
         name, program = site.name, self._program
-        if name in STEPS or name.startswith("OpAtomic"):
+        if name in OF_POINTERS:
             return None
         if name in LANEWISE:
             return self._instrument(site, LANEWISE[name](site))
@@ -95,18 +75,18 @@ class StepMaker:
 
 def site_of(program: ProgramForm, op: Op) -> Site:
     """Return the static facts of an instruction."""
-    entry = op.instruction
+    entry, facts = op.instruction, program.facts
     operands = sort_operands(entry)
     name, literals = entry.name, operands.literals
     if name == "OpExtInst":
-        name = extended_name(program.extended_set(entry), entry.operands[1])
+        name = extended_name(program.facts.extended_sets[entry.operands[0]], entry.operands[1])
         literals = literals[1:]
     scopes = tuple(_scope(program, identifier) for identifier in operands.scopes)
     return Site(
         name,
-        program.type_of(entry.result_id),
-        tuple(program.type_of(identifier) for identifier in operands.values),
-        tuple(program.value_of(identifier) for identifier in operands.values),
+        facts.types.get(entry.result_id),
+        tuple(facts.types.get(identifier) for identifier in operands.values),
+        tuple(facts.constants.get(identifier) for identifier in operands.values),
         literals,
         scopes,
         entry.position,
@@ -116,7 +96,7 @@ def site_of(program: ProgramForm, op: Op) -> Site:
 
 def _scope(program: ProgramForm, identifier: int) -> int:
     """Return the number of a scope or of memory semantics."""
-    value = program.value_of(identifier)
+    value = program.facts.constants.get(identifier)
     if value is None:
         raise Unsupported("A scope or memory semantics that is no constant.", ["scope"])
     return int(value.data[0])
@@ -169,6 +149,19 @@ def _of_group(function: Callable[..., Value], op: Op) -> Step:
 def _with_frame(function: Callable[..., Value | None], op: Op) -> Step:
     """Return the step of a function that takes a `Frame` before its values, with or without a result."""
     result, slots = op.result, [slot for slot in op.arguments if slot is not None]
+    if result >= 0 and not slots:
+
+        def load(frame: Frame) -> None:
+            frame.regs[result] = function(frame)
+
+        return load
+    if result < 0 and len(slots) == 1:
+        (only,) = slots
+
+        def store(frame: Frame) -> None:
+            function(frame, frame.regs[only])
+
+        return store
 
     def run(frame: Frame) -> None:
         regs = frame.regs

@@ -7,20 +7,15 @@ from functools import cached_property
 from typing import Any
 
 from vkgroup.errors import InvalidModule, Unsupported
-from vkgroup.reference.interpreter.program.constants import Lanewise
+from vkgroup.reference.interpreter.program.flow import Liveness, find_liveness, post_dominators
 from vkgroup.reference.interpreter.program.inline import Inliner
 from vkgroup.reference.interpreter.program.layout import smallest
-from vkgroup.reference.interpreter.program.liveness import Liveness, find_liveness
-from vkgroup.reference.interpreter.program.module_facts import ModuleFacts
-from vkgroup.reference.interpreter.program.post_dominators import post_dominators
+from vkgroup.reference.interpreter.program.module_facts import Lanewise, ModuleFacts, specialize
 from vkgroup.reference.interpreter.program.segments import Segment
-from vkgroup.reference.interpreter.program.slots import Slots
-from vkgroup.reference.interpreter.program.specialization import specialize
-from vkgroup.reference.interpreter.program.variables import Variables
-from vkgroup.reference.interpreter.values.causes import CauseTable
-from vkgroup.reference.interpreter.values.value import Value
+from vkgroup.reference.interpreter.program.variables import Slots, Variables
+from vkgroup.reference.interpreter.values.value import CauseTable, Value
 from vkgroup.spec.stages import EXECUTION_MODELS
-from vkgroup.spirv import EntryPoint, Instruction, Module, PointerType, Type
+from vkgroup.spirv import EntryPoint, Module, PointerType
 
 _STAGES = ("compute", "vertex", "fragment")
 _DISCARDS = frozenset({"OpKill", "OpTerminateInvocation", "OpDemoteToHelperInvocation"})
@@ -33,9 +28,7 @@ class ProgramForm:
 
     Parameters
     ----------
-    module : with an entry point of one of these stages.
-    entry_point : its name; None takes the only one.
-    specialization : values by specialization id.
+    module, entry_point, specialization : as for `Program`.
     lanewise : the functions of lane-wise instructions, for constants that are operations on others.
 
     Attributes
@@ -109,18 +102,6 @@ class ProgramForm:
     def post_dominators(self) -> list[int]:
         """For each segment the nearest other one through which all paths from it go."""
         return post_dominators(self.segments)
-
-    def type_of(self, identifier: int) -> Type | None:
-        """Return the type of a value's id; None for an id that is no value."""
-        return self.facts.type_of(identifier)
-
-    def value_of(self, identifier: int) -> Value | None:
-        """Return a constant's value; None for any other id."""
-        return self.facts.value_of(identifier)
-
-    def extended_set(self, entry: Instruction) -> str:
-        """Return the name of the extended instruction set of an OpExtInst."""
-        return self.facts.extended_sets[entry.operands[0]]
 
     @property
     def has_small_addresses(self) -> bool:

@@ -8,13 +8,20 @@ lowest number are always the next to run.
 from __future__ import annotations
 
 from vkgroup.errors import InvalidModule, Unsupported
-from vkgroup.reference.interpreter.program.chains import Chain, ChainIndex, Root
-from vkgroup.reference.interpreter.program.functions import Block, Function, selector_words, switch_targets
+from vkgroup.reference.interpreter.program.flow import Block, Function, selector_words, switch_targets
 from vkgroup.reference.interpreter.program.module_facts import ModuleFacts
-from vkgroup.reference.interpreter.program.operands import followed_operands, value_operands
-from vkgroup.reference.interpreter.program.segments import Edge, Label, Op, Segment, Terminator
-from vkgroup.reference.interpreter.program.slots import Slots
-from vkgroup.reference.interpreter.program.variables import Variables
+from vkgroup.reference.interpreter.program.segments import (
+    Chain,
+    ChainIndex,
+    Edge,
+    Label,
+    Op,
+    Root,
+    Segment,
+    Terminator,
+)
+from vkgroup.reference.interpreter.program.site import followed_operands, value_operands
+from vkgroup.reference.interpreter.program.variables import Slots, Variables
 from vkgroup.spirv import Instruction, PointerType, ScalarType
 
 _CHAINS = frozenset({"OpAccessChain", "OpInBoundsAccessChain"})
@@ -88,7 +95,7 @@ class Inliner:
 
     def _is_pointer(self, entry: Instruction) -> bool:
         """Return whether an id is a pointer that is known before execution; an address is a value."""
-        kind = self._facts.type_of(entry.result_id)
+        kind = self._facts.types.get(entry.result_id)
         if not isinstance(kind, PointerType):
             return False
         return kind.storage_class != "PhysicalStorageBuffer" or entry.name in _CHAINS | _ELEMENT_CHAINS
@@ -121,7 +128,7 @@ class Inliner:
         return segment
 
     def _scope_of(self, barrier: Instruction) -> int:
-        value = self._facts.value_of(barrier.operands[0])
+        value = self._facts.constants.get(barrier.operands[0])
         return int(value.data[0]) if value is not None else 2
 
     def _call(self, entry: Instruction, segment: Segment, scope: _Scope) -> Segment:
@@ -147,7 +154,7 @@ class Inliner:
         chain = scope.pointers.get(identifier) or self._variables.pointers.get(identifier)
         if chain is not None:
             return chain
-        kind = self._facts.type_of(identifier)
+        kind = self._facts.types.get(identifier)
         if isinstance(kind, PointerType) and kind.pointee is not None:
             if kind.storage_class == "PhysicalStorageBuffer":
                 root = Root("address", self._slot(identifier, scope), kind.pointee, kind.storage_class)
@@ -160,7 +167,7 @@ class Inliner:
 
     def _index(self, identifier: int, scope: _Scope, *, non_uniform: bool = False) -> ChainIndex:
         """Return an index of a chain; `non_uniform` says that the chain is decorated NonUniform."""
-        value = self._facts.value_of(identifier)
+        value = self._facts.constants.get(identifier)
         if value is not None:
             return ChainIndex(min(int(value.data[0]), _LARGEST_INDEX))
         decorations = self._facts.declared.decorations.get(identifier, {})
@@ -186,7 +193,7 @@ class Inliner:
         return Chain(base.root, rest, self._index(indices[0], scope), stride)
 
     def _variable(self, entry: Instruction, scope: _Scope) -> Op:
-        kind = self._facts.type_of(entry.result_id)
+        kind = self._facts.types.get(entry.result_id)
         assert isinstance(kind, PointerType)
         if kind.pointee is None:
             raise InvalidModule(f"%{entry.result_id} points to a type that is not known")
@@ -208,7 +215,7 @@ class Inliner:
                 arguments.append(self._slot(identifier, scope))
         result = scope.slots.get(entry.result_id, -1)
         if entry.name == "OpImageTexelPointer":
-            kind = self._facts.type_of(entry.result_id)
+            kind = self._facts.types.get(entry.result_id)
             assert isinstance(kind, PointerType)
             assert kind.pointee is not None
             root = Root("texel", self._slots.new(), kind.pointee, kind.storage_class)
@@ -260,7 +267,7 @@ class Inliner:
 
     def _switch(self, block: Block, blocks: dict[int, Block], scope: _Scope) -> Terminator:
         entry = block.terminator
-        kind = self._facts.type_of(entry.operands[0])
+        kind = self._facts.types.get(entry.operands[0])
         bits = kind.bits if isinstance(kind, ScalarType) else 32
         targets = switch_targets(entry.operands, selector_words(entry, blocks))
         edges = [self._edge(block, label, scope) for label in targets.values()]

@@ -8,7 +8,15 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.reference.interpreter.values.value import Causes, Data, Leaf, Value, leaves_of, member_leaves
+from vkgroup.reference.interpreter.values.value import (
+    Causes,
+    Data,
+    Leaf,
+    Value,
+    leaves_of,
+    member_leaves,
+    spread,
+)
 from vkgroup.spirv import ArrayType, MatrixType, ScalarType, StructType, Type, VectorType, grammar
 from vkgroup.spirv.declarations import Declarations, Decorations
 
@@ -49,8 +57,7 @@ class Port:
 
     def numbers(self) -> Iterator[Number]:
         """Yield every number of it, with its location and component."""
-        numbers, _ = _numbers_of(self.type, self.location, self.component, self.leaves.start, ())
-        yield from numbers
+        yield from _numbers_of(self.type, self.location, self.component, self.leaves.start, ())[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +109,7 @@ def _numbers_of(
 def ports_of(
     declared: Declarations, variable: int, kind: Type, type_id: int, cell: int, position: int
 ) -> list[Port]:
-    """Return the interface of a variable: itself, or the members of a block.
-
-    Parameters
-    ----------
-    variable, type_id : ids of the variable, and of the type that it points to.
-    kind, cell, position : its type; its cell; the position of its declaration.
-    """
+    """Return the interface of a variable of type `kind`: itself, or the members of a block."""
     own = declared.decorations.get(variable, {})
     name = declared.names.get(variable, "")
     is_block = "Block" in declared.decorations.get(type_id, {})
@@ -120,7 +121,7 @@ def ports_of(
         decorations = declared.member_decorations.get((type_id, number), {})
         if "Location" not in decorations:
             decorations = {**decorations, "Location": (location,)}
-        location = decorations["Location"][0] + locations_of(member.type)
+        location = decorations["Location"][0] + _numbers_of(member.type, 0, 0, 0, ())[1]
         inner = _port(
             {**{key: value for key, value in own.items() if key in _INTERPOLATION}, **decorations},
             member.type,
@@ -152,11 +153,6 @@ def _port(decorations: Decorations, kind: Type, cell: int, leaves: slice, name: 
     )
 
 
-def locations_of(kind: Type) -> int:
-    """Return how many locations a type takes."""
-    return _numbers_of(kind, 0, 0, 0, ())[1]
-
-
 Interpolate = Callable[[int, str, Value | None, npt.NDArray[np.int64]], Value]
 
 
@@ -186,7 +182,7 @@ def read_numbers(port: Port, value: Value) -> dict[Component, tuple[Data, Causes
     for number in port.numbers():
         data, cause = value.leaves[number.leaf], value.causes[number.leaf]
         if cause is not None:
-            cause = np.broadcast_to(cause, (*data.shape[:-1], cause.shape[-1]))[number.index]
+            cause = spread(cause, data.shape[:-1])[number.index]
         numbers[number.component] = data[number.index], cause
     return numbers
 

@@ -116,11 +116,9 @@ def smallest(kind: Type) -> int:
 
 
 def lay_out(kind: Type) -> tuple[LaidOutType, int, int]:
-    """Return a type with a layout for shared variables: numbers packed by their own alignment.
+    """Return a type with a layout for shared variables, its size and its alignment.
 
-    Returns
-    -------
-    The type with offsets and strides, its size, its alignment.
+    Numbers are packed by their own alignment.
     """
     if isinstance(kind, ScalarType):
         size = kind.size or 4

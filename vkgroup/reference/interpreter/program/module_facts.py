@@ -1,14 +1,21 @@
-"""Facts of a module by id: types, constants, extended instruction sets, functions."""
+"""Facts of a module by id, specialization applied: types, constants, instruction sets, functions."""
 
 from __future__ import annotations
 
-from vkgroup.errors import Unsupported
-from vkgroup.reference.interpreter.program.constants import Lanewise, read_constants
-from vkgroup.reference.interpreter.program.functions import read_functions
-from vkgroup.reference.interpreter.values.causes import CauseTable
-from vkgroup.reference.interpreter.values.value import Value
-from vkgroup.spirv import Instruction, Module, PointerType, Type
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from vkgroup.errors import InvalidModule, Unsupported
+from vkgroup.reference.interpreter.program.flow import read_functions
+from vkgroup.reference.interpreter.program.site import Site
+from vkgroup.reference.interpreter.values.value import CauseTable, Value, held, single, undefined, zeros
+from vkgroup.spirv import Instruction, Module, PointerType, ScalarType, Type, grammar
 from vkgroup.spirv.declarations import Declarations
+
+Lanewise = Mapping[str, Callable[[Site], Callable[..., Value]]]
+"""By name of a lane-wise instruction: the factory of its function."""
 
 
 class ModuleFacts:
@@ -26,7 +33,7 @@ class ModuleFacts:
     global_instructions : the instructions before the first function.
     functions : the functions by id.
     types : the type of every id that has one.
-    constants : the value of every constant by id.
+    constants : the value of every constant and global OpUndef by id; last axes have length one.
     extended_sets : names of extended instruction sets by id.
     """
 
@@ -45,16 +52,17 @@ class ModuleFacts:
             for entry in module.instructions
             if entry.result_id and entry.result_type in types
         }
-        self.constants = read_constants(self.global_instructions, self.declared, self.types, causes, lanewise)
-        self.extended_sets = _extended_sets(self.global_instructions)
-
-    def type_of(self, identifier: int) -> Type | None:
-        """Return the type of a value's id; None for an id that is no value."""
-        return self.types.get(identifier)
-
-    def value_of(self, identifier: int) -> Value | None:
-        """Return a constant's value; None for any other id."""
-        return self.constants.get(identifier)
+        self._causes, self._lanewise = causes, lanewise
+        self.constants: dict[int, Value] = {}
+        self.extended_sets: dict[int, str] = {}
+        for entry in self.global_instructions:
+            if entry.name == "OpExtInstImport":
+                raw = b"".join(word.to_bytes(4, "little") for word in entry.operands)
+                self.extended_sets[entry.result_id] = raw.split(b"\0")[0].decode("utf-8", "replace")
+            elif entry.name.startswith(("OpConstant", "OpSpecConstant")) or entry.name == "OpUndef":
+                value = self._constant(entry)
+                if value is not None:
+                    self.constants[entry.result_id] = value
 
     def pointee_id(self, pointer_type: int) -> int:
         """Return the id of the type that a pointer type points to."""
@@ -73,12 +81,88 @@ class ModuleFacts:
             raise Unsupported("OpPtrAccessChain of a type without size.", ["variablePointers"])
         return stride
 
+    # --- constants ------------------------------------------------------------------------------------
 
-def _extended_sets(instructions: list[Instruction]) -> dict[int, str]:
-    """Return the names of extended instruction sets by id."""
-    names = {}
-    for entry in instructions:
-        if entry.name == "OpExtInstImport":
-            raw = b"".join(word.to_bytes(4, "little") for word in entry.operands)
-            names[entry.result_id] = raw.split(b"\0")[0].decode("utf-8", "replace")
-    return names
+    def _constant(self, entry: Instruction) -> Value | None:
+        """Return the value of a constant; None for an instruction that the interpreter does not need."""
+        kind = self.declared.type(entry.result_type)
+        name = entry.name
+        if name in ("OpConstantTrue", "OpSpecConstantTrue", "OpConstantFalse", "OpSpecConstantFalse"):
+            return single(np.array([name.endswith("True")]))
+        if name in ("OpConstant", "OpSpecConstant"):
+            assert isinstance(kind, ScalarType)
+            return single(_number(entry.operands, kind))
+        if name == "OpConstantNull":
+            return zeros(kind)
+        if name == "OpUndef":
+            site = Site(name, kind, (), (), (), (), entry.position, self._causes)
+            return undefined(kind, site.cause("uninitialised", "an undefined value stands here"))
+        if name in ("OpConstantComposite", "OpSpecConstantComposite"):
+            return self._evaluate("OpCompositeConstruct", entry, kind, entry.operands)
+        if name != "OpSpecConstantOp":
+            return None
+        opcode, ids = entry.operands[0], entry.operands[1:]
+        name = grammar().name(opcode)
+        if name not in self._lanewise:
+            raise Unsupported(f"{name} in OpSpecConstantOp is not known to the reference device.", [name])
+        values = _WITH_LITERALS.get(name, len(ids))
+        return self._evaluate(name, entry, kind, ids[:values], ids[values:])
+
+    def _evaluate(
+        self, name: str, entry: Instruction, kind: Type, ids: tuple[int, ...], literals: tuple[int, ...] = ()
+    ) -> Value:
+        """Apply an instruction to constants."""
+        for identifier in ids:
+            if identifier not in self.constants:
+                raise InvalidModule(f"%{identifier} is used as a constant, and is none")
+        operands = tuple(self.constants[identifier] for identifier in ids)
+        types = tuple(self.types.get(identifier) for identifier in ids)
+        site = Site(name, kind, types, operands, literals, (), entry.position, self._causes)
+        with np.errstate(all="ignore"):
+            return self._lanewise[name](site)(*operands)
+
+
+def _number(words: tuple[int, ...], kind: ScalarType) -> np.ndarray[Any, Any]:
+    bits = sum(word << (32 * index) for index, word in enumerate(words))
+    raw = (bits & ((1 << kind.bits) - 1)).to_bytes(kind.bits // 8, "little")
+    return np.frombuffer(raw, held(kind).dtype).copy()
+
+
+_WITH_LITERALS = {"OpCompositeExtract": 1, "OpCompositeInsert": 2, "OpVectorShuffle": 2}
+"""Operations whose operands end in literals: the number of ids before them."""
+
+
+_TRUE, _FALSE = "OpSpecConstantTrue", "OpSpecConstantFalse"
+
+
+def specialize(module: Module, values: Mapping[int, Any]) -> Module:
+    """Return a module whose specialization constants have new defaults, by specialization id."""
+    if not values:
+        return module
+    declared = Declarations(module)
+    words = module.words.copy()
+    opcodes = grammar().opcodes
+    for entry in module.instructions:
+        if entry.name not in (_TRUE, _FALSE, "OpSpecConstant"):
+            continue
+        number = declared.decoration(entry.result_id, "SpecId")
+        if number is None or number not in values:
+            continue
+        if entry.name == "OpSpecConstant":
+            kind = declared.type(entry.result_type)
+            assert isinstance(kind, ScalarType)
+            literal = _literal_words(values[number], kind)
+            words[entry.position + 3 : entry.position + 3 + len(literal)] = literal
+        else:
+            opcode = opcodes[_TRUE if values[number] else _FALSE]
+            words[entry.position] = (int(words[entry.position]) & 0xFFFF0000) | opcode
+    return Module.from_bytes(words.tobytes())
+
+
+def _literal_words(value: Any, kind: ScalarType) -> list[int]:
+    """Return the words of a literal; narrow integers are extended by their sign."""
+    if kind.kind == "float":
+        bits = int(np.asarray(value, kind.dtype).view(f"<u{kind.bits // 8}"))
+    else:
+        bits = int(value) & 0xFFFFFFFFFFFFFFFF
+    return [bits & 0xFFFFFFFF] if kind.bits <= 32 else [bits & 0xFFFFFFFF, bits >> 32]

@@ -1,11 +1,178 @@
-"""Segments: the instructions that invocations execute from one point of waiting to the next."""
+"""Segments: the instructions that invocations execute from one point of waiting to the next.
+
+Pointers are access chains: a root, which is a variable or an address, and indices into it.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from vkgroup.reference.interpreter.program.chains import Chain
-from vkgroup.spirv import Instruction
+from vkgroup.errors import InvalidModule
+from vkgroup.reference.interpreter.program.layout import LaidOutType, element_of, member_of
+from vkgroup.reference.interpreter.values.value import leaves_of, member_leaves
+from vkgroup.spirv import (
+    ArrayType,
+    CooperativeMatrixType,
+    Instruction,
+    MatrixType,
+    StructType,
+    Type,
+    VectorType,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """The start of a pointer.
+
+    Attributes
+    ----------
+    kind : ``"cell"`` (a variable of each invocation), ``"buffer"``, ``"push"``, ``"shared"``,
+        ``"resource"`` (images and samplers), ``"texel"`` (of an image) or ``"address"`` (physical storage).
+    number : of the cell; id of the variable; slot of the texel or address.
+    type : of what is there.
+    storage_class : SPIR-V's.
+    """
+
+    kind: str
+    number: int
+    type: Type
+    storage_class: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChainIndex:
+    """One index of an access chain: a number, or the slot that holds it. It may be marked NonUniform."""
+
+    number: int
+    is_slot: bool = False
+    non_uniform: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """A pointer: a root and the indices from it.
+
+    Attributes
+    ----------
+    root : the start.
+    indices : of members, array elements and components, the outermost first.
+    element : an index before them, into an array of elements that begins at the root (OpPtrAccessChain);
+        None without one.
+    element_stride : bytes from one of these elements to the next.
+    """
+
+    root: Root
+    indices: tuple[ChainIndex, ...] = ()
+    element: ChainIndex | None = None
+    element_stride: int = 0
+
+    @property
+    def slots(self) -> tuple[int, ...]:
+        """The slots that hold the values on which the pointer depends."""
+        slots = [index.number for index in self.indices if index.is_slot]
+        if self.element is not None and self.element.is_slot:
+            slots.append(self.element.number)
+        if self.root.kind in ("address", "texel"):
+            slots.append(self.root.number)
+        return tuple(slots)
+
+
+@dataclass(frozen=True, slots=True)
+class CellPath:
+    """An access chain into a cell, resolved.
+
+    Attributes
+    ----------
+    leaves : the cell's leaves that it reaches.
+    indices : indices into their dims, each with the number of elements to check it against.
+    type : of what is there.
+    """
+
+    leaves: slice
+    indices: tuple[tuple[ChainIndex, int], ...]
+    type: Type
+
+
+def cell_path(chain: Chain) -> CellPath:
+    """Resolve an access chain into a cell."""
+    kind: Type = chain.root.type
+    leaves = slice(0, len(leaves_of(kind)))
+    indices = []
+    for index in chain.indices:
+        if isinstance(kind, StructType):
+            inside = member_leaves(kind, _member_number(index))
+            leaves = slice(leaves.start + inside.start, leaves.start + inside.stop)
+            kind = kind.members[index.number].type
+        elif isinstance(kind, ArrayType) and kind.length is not None:
+            indices.append((index, kind.length))
+            kind = kind.element
+        elif isinstance(kind, MatrixType):
+            indices.append((index, kind.columns))
+            kind = kind.column
+        elif isinstance(kind, VectorType):
+            indices.append((index, kind.count))
+            kind = kind.component
+        elif isinstance(kind, CooperativeMatrixType):
+            indices.append((index, kind.rows * kind.columns))
+            kind = kind.component
+        else:
+            raise InvalidModule(f"an access chain goes into {kind.glsl}, which has no parts")
+    return CellPath(leaves, tuple(indices), kind)
+
+
+def _member_number(index: ChainIndex) -> int:
+    if index.is_slot:
+        raise InvalidModule("a structure's member is chosen by an index that is no constant")
+    return index.number
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPath:
+    """An access chain into memory, resolved.
+
+    Attributes
+    ----------
+    descriptors : indices that choose from an array of descriptors, each with the length of its dimension.
+    offset : bytes of the constant indices together.
+    scaled : for each varying index its stride, and the number of elements to check it against (None: as
+        many as the memory holds from `offset` on).
+    target : the type of what is there, with its layout.
+    """
+
+    descriptors: tuple[tuple[ChainIndex, int], ...]
+    offset: int
+    scaled: tuple[tuple[ChainIndex, int, int | None], ...]
+    target: LaidOutType
+
+
+_SMALL_INDEX = 1 << 31
+"""An index below this times any stride fits into 64 bits."""
+
+
+def memory_path(chain: Chain, root_type: LaidOutType) -> MemoryPath:
+    """Resolve an access chain into memory; `root_type` is the root's type with its layout."""
+    descriptors: list[tuple[ChainIndex, int]] = []
+    scaled: list[tuple[ChainIndex, int, int | None]] = []
+    offset, target = 0, root_type
+    indices = list(chain.indices)
+    if chain.root.kind in ("buffer", "resource"):
+        while isinstance(target.type, ArrayType) and indices:
+            descriptors.append((indices.pop(0), target.type.length or 0))
+            target = LaidOutType(target.type.element)
+    for index in indices:
+        if isinstance(target.type, StructType):
+            start, target = member_of(target, _member_number(index))
+            offset += start
+        elif isinstance(target.type, ArrayType | MatrixType | VectorType):
+            stride, length, target = element_of(target)
+            if not index.is_slot and 0 <= index.number < (_SMALL_INDEX if length is None else length):
+                offset += stride * index.number
+            else:
+                scaled.append((index, stride, length))
+        else:
+            raise InvalidModule(f"an access chain goes into {target.type.glsl}, which has no parts")
+    return MemoryPath(tuple(descriptors), offset, tuple(scaled), target)
 
 
 @dataclass(slots=True)

@@ -4,14 +4,44 @@ from __future__ import annotations
 
 from vkgroup.dispatch.results import Cause
 from vkgroup.errors import InvalidModule, Unsupported
-from vkgroup.reference.interpreter.program.chains import Chain, Root
 from vkgroup.reference.interpreter.program.interface import Port, ports_of
 from vkgroup.reference.interpreter.program.layout import LaidOutType, lay_out, smallest
 from vkgroup.reference.interpreter.program.module_facts import ModuleFacts
-from vkgroup.reference.interpreter.program.slots import Slots
-from vkgroup.reference.interpreter.values.causes import CauseTable
-from vkgroup.reference.interpreter.values.value import Leaf, leaves_of
+from vkgroup.reference.interpreter.program.segments import Chain, Root
+from vkgroup.reference.interpreter.values.value import CauseTable, Leaf, leaves_of
 from vkgroup.spirv import CooperativeMatrixType, EntryPoint, Instruction, PointerType, StructType, Type
+
+
+class Slots:
+    """The numbering of slots.
+
+    Attributes
+    ----------
+    count : slots so far.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._constants: dict[int, int] = {}
+
+    def new(self) -> int:
+        """Return the number of a slot that nothing uses yet."""
+        self.count += 1
+        return self.count - 1
+
+    def of_constant(self, identifier: int) -> int:
+        """Return the slot of a constant."""
+        if identifier not in self._constants:
+            self._constants[identifier] = self.new()
+        return self._constants[identifier]
+
+    def of(self, identifier: int, own: dict[int, int]) -> int:
+        """Return the slot of an id in a function, whose own ids are in `own`, or of a constant."""
+        slot = own.get(identifier, self._constants.get(identifier))
+        if slot is None:
+            raise InvalidModule(f"%{identifier} is used, and nothing here makes it")
+        return slot
+
 
 _ROOTS = {
     "StorageBuffer": "buffer",

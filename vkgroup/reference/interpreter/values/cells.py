@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.reference.interpreter.values.lane_set import LaneSet
-from vkgroup.reference.interpreter.values.value import Causes, Data, Leaf, Value, select, take
+from vkgroup.reference.interpreter.values.value import Causes, Data, Leaf, Value, select, spread, take
 
 ElementIndices = tuple[int | npt.NDArray[np.int64], ...]
 """Indices into the dims of a leaf: numbers that are the same in all invocations, or (n,) arrays."""
@@ -75,7 +75,7 @@ class Cell:
             if lanes.is_all and not varying:
                 self._owned[number] = self._owned_causes[number] = False
             parts.append(choose(data, indices, lanes))
-            causes.append(None if cause is None else choose(_with_dims_of(cause, data), indices, lanes))
+            causes.append(None if cause is None else choose(spread(cause, data.shape[:-1]), indices, lanes))
         return Value(tuple(parts), tuple(causes))
 
     def write_part(self, leaves: slice, indices: ElementIndices, value: Value, lanes: LaneSet) -> None:
@@ -93,7 +93,7 @@ class Cell:
                 self._own(number)[selection] = np.moveaxis(data, -1, 0) if lanes_first else data
                 part: tuple[int, ...] = ()
                 if cause is not None and lanes_first:
-                    cause = np.moveaxis(_with_dims_of(cause, data), -1, 0)
+                    cause = np.moveaxis(spread(cause, data.shape[:-1]), -1, 0)
             else:
                 # First the part, which is a view: NumPy would move the invocations to the front.
                 part = tuple(index for index in indices if isinstance(index, int))
@@ -124,13 +124,6 @@ class Cell:
         if cause is None and not present.any():
             self._causes[number] = None
             self._owned_causes[number] = False
-
-
-def _with_dims_of(cause: Causes, data: Data) -> Causes:
-    """Return causes with the dims of their leaf, so that the same indices choose from both."""
-    if cause.ndim == data.ndim and cause.shape[:-1] == data.shape[:-1]:
-        return cause
-    return np.broadcast_to(cause, (*data.shape[:-1], cause.shape[-1]))
 
 
 def _choose_uniform(array: Data, indices: ElementIndices, lanes: LaneSet) -> Data:

@@ -1,13 +1,15 @@
-"""Values of SPIR-V ids in many invocations at once, with the causes of undefined numbers."""
+"""Values of SPIR-V ids in many invocations at once, with numbered causes of undefined numbers."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from vkgroup.dispatch.events import Cause
 from vkgroup.spirv import (
     ArrayType,
     CooperativeMatrixType,
@@ -111,9 +113,24 @@ def combine(*causes: Causes | None) -> Causes | None:
     return result
 
 
+_NOTHING = np.zeros(1, np.uint16)
+
+
+def filled(cause: Causes | None) -> Causes:
+    """Return causes as an array: a zero where all is defined."""
+    return _NOTHING if cause is None else cause
+
+
 def marked(where: npt.NDArray[np.bool_], cause: int) -> Causes:
     """Return a cause where flags are true, and 0 elsewhere."""
     return np.where(where, cause, 0).astype(np.uint16)
+
+
+def spread(cause: Causes, dims: tuple[int, ...]) -> Causes:
+    """Return the cause of a leaf in the leaf's own dimensions, for indexing its components."""
+    if cause.ndim == len(dims) + 1 and cause.shape[:-1] == dims:
+        return cause
+    return np.broadcast_to(cause, (*dims, cause.shape[-1]))
 
 
 def reduce_cause(cause: Causes | None, axes: int = 1) -> Causes | None:
@@ -195,6 +212,24 @@ def select(value: Value, index: Chosen) -> Value:
     )
 
 
+def joined(parts: Sequence[tuple[Any, Value]], count: int) -> Value:
+    """Return one value in `count` invocations, from values in some of them and what chooses these."""
+    leaves: list[Data] = []
+    causes: list[Causes | None] = []
+    for number, first in enumerate(parts[0][1].leaves):
+        leaf = np.zeros((*first.shape[:-1], count), first.dtype)
+        cause: Causes | None = None
+        for chosen, value in parts:
+            leaf[..., chosen] = value.leaves[number]
+            own = value.causes[number]
+            if own is not None:
+                cause = np.zeros(leaf.shape, np.uint16) if cause is None else cause
+                cause[..., chosen] = own
+        leaves.append(leaf)
+        causes.append(cause)
+    return Value(tuple(leaves), tuple(causes))
+
+
 def tainted(value: Value, cause: Causes) -> Value:
     """Return a value with a cause, (n,) or (1,), added to all of its numbers."""
     if not cause.any():
@@ -206,3 +241,36 @@ def tainted(value: Value, cause: Causes) -> Value:
             for data, own in zip(value.leaves, value.causes, strict=True)
         ),
     )
+
+
+BEFORE_SOFT, BEFORE_HARD = 1, HARD
+"""Causes of what an earlier dispatch left in memory."""
+
+
+class CauseTable:
+    """Numbers for causes, as the arrays of `Value.causes` hold them.
+
+    Numbers from `HARD` on mean that a value is undefined. Smaller ones mean that it depends on the order in
+    which invocations run.
+    """
+
+    def __init__(self) -> None:
+        self._records: dict[int, Cause] = {
+            BEFORE_SOFT: Cause("order", "an earlier dispatch made it depend on the order of atomics", -1),
+            BEFORE_HARD: Cause("before", "it was undefined before this dispatch", -1),
+        }
+        self._numbers: dict[Cause, int] = {}
+        self._next = {False: BEFORE_SOFT + 1, True: BEFORE_HARD + 1}
+
+    def number(self, cause: Cause, *, hard: bool = True) -> int:
+        """Return the number of a cause. When the numbers run out, later causes share the last one."""
+        if cause not in self._numbers:
+            number = self._next[hard]
+            if number not in (HARD - 1, 2 * HARD - 1):
+                self._next[hard] += 1
+            self._numbers[cause] = number
+            self._records.setdefault(number, cause)
+        return self._numbers[cause]
+
+    def __getitem__(self, number: int) -> Cause:
+        return self._records[number]

@@ -126,12 +126,9 @@ def rules_of(row: Operation) -> tuple[Rule, ...]:
 
 
 def explain(site: Site, name: str, use: Use, missing: Flags) -> Causes:
-    """Return the number of the cause of each `missing` result, 0 elsewhere.
+    """Return the number of the cause of each `missing` result, (subgroups, size, components); 0 elsewhere.
 
-    Parameters
-    ----------
-    name : of the operation, as the sentences call it.
-    missing : (subgroups, size, components), where the operation left an active lane undefined.
+    `missing` is where the operation left an active lane undefined. Sentences call the operation `name`.
     """
     causes = np.zeros(missing.shape, dtype=np.uint16)
     cluster = use.others[-1] if use.others else None

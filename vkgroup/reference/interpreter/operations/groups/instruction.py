@@ -2,20 +2,137 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from vkgroup.reference.interpreter.operations.groups.cause_flow import Flow, flow_of, of_all, of_lane
+from vkgroup.errors import Unsupported
 from vkgroup.reference.interpreter.operations.groups.explain import Use, explain
-from vkgroup.reference.interpreter.operations.groups.rows import ALIASES, integer, kinds_of, row_of
 from vkgroup.reference.interpreter.program.site import Site
-from vkgroup.reference.interpreter.values.subgroups import Subgroups
+from vkgroup.reference.interpreter.values.lane_set import Subgroups
 from vkgroup.reference.interpreter.values.value import Causes, Data, Value, combine, leaves_of, single
 from vkgroup.reference.registry import reference_of
 from vkgroup.reference.semantics.lanes import Flags, Lanes, Values, Words
 from vkgroup.spec.categories import Category, ExtendedCategory
-from vkgroup.spec.operations import OperandKind, Operation
+from vkgroup.spec.extended_operations import EXTENDED_OPERATIONS
+from vkgroup.spec.limits import QUAD_SIZE
+from vkgroup.spec.operations import OPERATIONS, OperandKind, Operation
+from vkgroup.spirv import grammar
+
+_SUBGROUP = 3
+
+# SPIR-V 3.28; later grammars have another suffix in the last three names.
+_GROUP_OPERATIONS = {
+    0: "Reduce",
+    1: "InclusiveScan",
+    2: "ExclusiveScan",
+    3: "ClusteredReduce",
+    6: "PartitionedReduceNV",
+    7: "PartitionedInclusiveScanNV",
+    8: "PartitionedExclusiveScanNV",
+}
+
+# Instructions of GL_AMD_shader_ballot, for uniform and for any control flow.
+_OLDER = ("IAdd", "FAdd", "FMin", "UMin", "SMin", "FMax", "UMax", "SMax")
+
+ALIASES: dict[str, str] = {
+    **{f"OpGroup{name}": f"OpGroupNonUniform{name}" for name in _OLDER},
+    **{f"OpGroup{name}NonUniformAMD": f"OpGroupNonUniform{name}" for name in _OLDER},
+    "OpGroupNonUniformPartitionEXT": "OpGroupNonUniformPartitionNV",
+}
+"""Instructions that do the same as another."""
+
+# By opcode, group operation, direction and number of operands.
+_ROWS: dict[tuple[str, str | None, int | None, int], Operation] = {
+    (opcode, row.group_operation, row.direction, len(row.operands) + (row.direction is not None)): row
+    for row in (*OPERATIONS.values(), *EXTENDED_OPERATIONS.values())
+    if row.result is not None
+    for opcode in row.opcodes.values()
+}
+
+OPCODES: frozenset[str] = frozenset(opcode for opcode, *_ in _ROWS) | frozenset(ALIASES)
+"""Every instruction that has a row."""
+
+
+def row_of(site: Site) -> Operation:
+    """Return the row of an instruction."""
+    if site.scopes and site.scopes[0] != _SUBGROUP:
+        scope = grammar().enumerant("Scope", site.scopes[0])
+        raise Unsupported(f"{site.name} with scope {scope}: the reference device has it for Subgroup only")
+    opcode = ALIASES.get(site.name, site.name)
+    group_operation = _GROUP_OPERATIONS.get(site.literals[0], "") if site.literals else None
+    direction = integer(site, 1) if opcode == "OpGroupNonUniformQuadSwap" else None
+    row = _ROWS.get((opcode, group_operation, direction, len(site.operand_types)))
+    if row is None:
+        named = grammar().enumerant("GroupOperation", site.literals[0]) if site.literals else "these operands"
+        raise Unsupported(f"{site.name} with {named}: the reference device does not know it")
+    return row
+
+
+def kinds_of(site: Site, row: Operation) -> frozenset[str | None]:
+    """Return the kinds of scalar that an instruction takes: "int" for OpGroupNonUniformSMin."""
+    opcode = ALIASES.get(site.name, site.name)
+    return frozenset(kind for kind, name in row.opcodes.items() if name == opcode)
+
+
+def integer(site: Site, operand: int) -> int:
+    """Return the value of an operand, which must come from a constant instruction."""
+    value = site.constants[operand]
+    if value is None:
+        raise Unsupported(f"{site.name} with operand {operand + 1} that is no constant: SPIR-V wants one")
+    return int(value.data.reshape(-1)[0])
+
+
+Flow = Callable[..., Causes]
+"""From the causes of a value (subgroups, size, components) to those of the result, (subgroups, size, 1 or
+components); further arguments are `active` and the operation's other operands."""
+
+# The cause of a reduction or scan is the largest of its values: the same kind of operation with Max.
+_LARGEST = {
+    row.group_operation: row
+    for row in (*OPERATIONS.values(), *EXTENDED_OPERATIONS.values())
+    if row.operator == "Max"
+}
+
+
+def _of(row: Operation) -> Flow:
+    """Return the flow that applies an operation to causes instead of values."""
+
+    def flow(causes: Causes, active: Flags, *others: Any) -> Causes:
+        lanes = reference_of(row.name)(causes, active, *others)
+        return np.where(lanes.defined, lanes.value, np.uint16(0))
+
+    return flow
+
+
+def of_all(causes: Causes, active: Flags, *others: Any) -> Causes:
+    """Return the largest cause in any component of any active lane, (subgroups, size, 1)."""
+    return reference_of("subgroupMax")(causes.max(axis=2, keepdims=True), active).value
+
+
+def _of_quad(causes: Causes, active: Flags, *others: Any) -> Causes:
+    """Return the largest cause in the active lanes of each lane's quad."""
+    return reference_of("subgroupClusteredMax")(causes, active, min(QUAD_SIZE, active.shape[1])).value
+
+
+def of_lane(causes: Causes, active: Flags, *others: Any) -> Causes:
+    """Return the largest cause in any component of the lane itself."""
+    return np.asarray(causes.max(axis=2, keepdims=True))
+
+
+def flow_of(row: Operation) -> Flow:
+    """Return the flow from the causes of an operation's first operand to its result."""
+    if row.operator is not None:
+        return _of(_LARGEST[row.group_operation])
+    if row.result == "value":
+        return _of(row)
+    if row.category is ExtendedCategory.QUAD_CONTROL:
+        return _of_quad
+    if row.operands[0].kind is OperandKind.BALLOT:
+        return of_lane
+    return of_all
+
 
 _LARGEST_WORD = 2**32 - 1
 _ROTATES = (Category.ROTATE, Category.ROTATE_CLUSTERED)
@@ -175,3 +292,7 @@ def _words(data: Data, *, wraps: bool) -> Words:
     if not wraps:
         data = np.where(data < 0, _LARGEST_WORD, np.minimum(data, _LARGEST_WORD))
     return data.astype(np.uint32)
+
+
+GROUPS: dict[str, Callable[[Site], GroupInstruction]] = dict.fromkeys(sorted(OPCODES), GroupInstruction)
+"""By name: the factory of an instruction's function, which takes `Subgroups` before its operands."""

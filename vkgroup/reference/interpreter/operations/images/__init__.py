@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from vkgroup.reference.interpreter.operations.images import queries, sampling, storage
+from vkgroup.reference.interpreter.operations.images import sampling, storage
 from vkgroup.reference.interpreter.operations.images.memory import ImageMemory, image_of
 from vkgroup.reference.interpreter.operations.images.storage import texel_offset
 from vkgroup.reference.interpreter.program.site import Site
@@ -27,11 +27,11 @@ IMAGES: dict[str, Factory] = {
     "OpImageGather": sampling.gather_texels,
     "OpImageDrefGather": sampling.gather_texels,
     "OpImageQueryLod": sampling.query_lod,
-    "OpImageQuerySize": queries.size,
-    "OpImageQuerySizeLod": queries.size,
-    "OpImageQueryLevels": queries.levels,
-    "OpImageQuerySamples": queries.samples,
-    "OpSampledImage": queries.sampled_image,
-    "OpImage": queries.image_of_sampled,
+    "OpImageQuerySize": storage.size,
+    "OpImageQuerySizeLod": storage.size,
+    "OpImageQueryLevels": storage.number,
+    "OpImageQuerySamples": storage.number,
+    "OpSampledImage": storage.sampled_image,
+    "OpImage": storage.image_of_sampled,
 }
 """By name: the factory of an instruction's function, which takes a `Frame` before its operands."""

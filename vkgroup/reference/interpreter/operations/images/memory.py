@@ -1,4 +1,7 @@
-"""Images as memory: the offset of each texel."""
+"""Images as memory: the offset of each texel, and the conversion of texels to numbers and back.
+
+Vulkan 1.4, "Texel Decode" and "Texel Encode".
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,154 @@ import numpy.typing as npt
 
 from vkgroup.formats import Format
 from vkgroup.reference.interpreter.operations.memory import Memory, Offsets
-from vkgroup.reference.interpreter.values.value import Data
+from vkgroup.reference.interpreter.operations.state import Frame
+from vkgroup.reference.interpreter.program.site import Site
+from vkgroup.reference.interpreter.values.value import (
+    Causes,
+    Data,
+    Value,
+    combine,
+    marked,
+    reduce_cause,
+    single,
+)
+from vkgroup.spirv import ScalarType, Type, VectorType
+
+Flags = npt.NDArray[np.bool_]
+
+#: The least exponent of every small float, and the mantissa of a half (Khronos Data Format, "11-bit floats").
+_LEAST_EXPONENT, _HALF_MANTISSA = -14, 10
+
+
+def decode(format: Format, elements: Data) -> Data:
+    """Return red, green, blue and alpha of texels.
+
+    Parameters
+    ----------
+    elements : (components, n) of the format's dtype.
+
+    Returns
+    -------
+    (4, n) float32, 32-bit integers, or 64-bit integers where the format has those. Missing channels are
+    0, 0, 0 and 1 ("Component Substitution").
+    """
+    channels = _unpack(format, elements[0]) if format.packed else list(elements)
+    values = [
+        _to_number(format, channel, bits) for channel, bits in zip(channels, _bits(format), strict=True)
+    ]
+    shape, dtype = values[0].shape, values[0].dtype
+    for missing in range(len(values), 4):
+        values.append(np.full(shape, 1 if missing == 3 else 0, dtype))
+    return np.stack(values)
+
+
+def encode(format: Format, values: Data) -> tuple[Data, Flags | None]:
+    """Return the elements that hold values, and which of them are undefined.
+
+    Parameters
+    ----------
+    values : at least as many rows as the format has channels, (4, n), of any number type.
+
+    Returns
+    -------
+    elements, undefined : (components, n) of the format's dtype, and bool (components, n) or None. An
+        integer that the format cannot hold is undefined, as is a NaN in a normalized format.
+    """
+    pairs = [_from_number(format, values[channel], bits) for channel, bits in enumerate(_bits(format))]
+    undefined = [flags for _, flags in pairs if flags is not None]
+    if format.packed:
+        element = np.zeros(values.shape[1:], np.uint32)
+        shift = 0
+        for (channel, _), bits in zip(pairs, format.packed, strict=True):
+            element |= channel.astype(np.uint32) << np.uint32(shift)
+            shift += bits
+        return element[None], np.logical_or.reduce(undefined)[None] if undefined else None
+    elements = np.stack([channel for channel, _ in pairs])
+    if not undefined:
+        return elements, None
+    nowhere = np.zeros(values.shape[1:], np.bool_)
+    return elements, np.stack([nowhere if flags is None else flags for _, flags in pairs])
+
+
+def _bits(format: Format) -> tuple[int, ...]:
+    return format.packed or (format.dtype.itemsize * 8,) * format.components
+
+
+def _unpack(format: Format, words: Data) -> list[Data]:
+    channels, shift = [], 0
+    for bits in format.packed:
+        channels.append((words >> np.uint32(shift)) & np.uint32((1 << bits) - 1))
+        shift += bits
+    return channels
+
+
+def _to_number(format: Format, channel: Data, bits: int) -> Data:
+    numeric = format.numeric
+    if numeric == "unorm":
+        return channel.astype(np.float32) / np.float32((1 << bits) - 1)
+    if numeric == "snorm":
+        scaled = channel.astype(np.float32) / np.float32((1 << (bits - 1)) - 1)
+        return np.asarray(np.maximum(scaled, np.float32(-1)))
+    if numeric == "float":
+        if format.packed:
+            # A half has the same exponent below a sign and above ten bits of mantissa.
+            halves = (channel << np.uint32(_HALF_MANTISSA + 5 - bits)).astype(np.uint16)
+            return halves.view(np.float16).astype(np.float32)
+        return channel.astype(np.float32)
+    if bits == 64:
+        return channel
+    return channel.astype(np.uint32 if numeric == "uint" else np.int32)
+
+
+def _from_number(format: Format, values: Data, bits: int) -> tuple[Data, Flags | None]:
+    numeric = format.numeric
+    if numeric in ("unorm", "snorm"):
+        return _to_fixed(values, bits, numeric == "snorm", None if format.packed else format.dtype)
+    if numeric == "float":
+        if format.packed:
+            return _to_small_float(values, bits - 5), None
+        with np.errstate(over="ignore"):
+            return values.astype(format.dtype), None
+    least, most = (0, (1 << bits) - 1) if numeric == "uint" else (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+    return values.astype(format.dtype), _out_of_range(values, least, most)
+
+
+def _out_of_range(values: Data, least: int, most: int) -> Flags | None:
+    limits = np.iinfo(values.dtype)
+    outside = np.zeros(values.shape, np.bool_)
+    if limits.min < least:
+        outside |= values < least
+    if limits.max > most:
+        outside |= values > most
+    return outside if outside.any() else None
+
+
+def _to_fixed(
+    values: Data, bits: int, signed: bool, dtype: np.dtype[Any] | None
+) -> tuple[Data, Flags | None]:
+    """Round to the nearest ("Conversion From Floating-Point to Normalized Fixed-Point")."""
+    most = (1 << (bits - signed)) - 1
+    nan = np.isnan(values)
+    clamped = np.clip(np.where(nan, 0, values.astype(np.float64)), -1.0 if signed else 0.0, 1.0)
+    result = np.rint(clamped * most).astype(np.int64)
+    return result.astype(dtype or np.dtype(np.uint32)), nan if nan.any() else None
+
+
+def _to_small_float(values: Data, mantissa: int) -> Data:
+    """Round to an unsigned float with five bits of exponent; negative numbers become zero."""
+    with np.errstate(invalid="ignore"):
+        given = values.astype(np.float64)
+    positive = np.where(given > 0, given, 0.0)
+    finite = np.where(np.isinf(positive), 0.0, positive)
+    exponent = np.maximum(np.frexp(finite)[1] - 1, _LEAST_EXPONENT)
+    step = np.ldexp(1.0, exponent - mantissa)
+    most = (2 - 2.0**-mantissa) * 2.0**15
+    rounded = np.minimum(np.rint(finite / step) * step, most)
+    halves = np.where(np.isinf(positive), np.inf, rounded).astype(np.float16)
+    bits = halves.view(np.uint16) >> np.uint16(_HALF_MANTISSA - mantissa)
+    not_a_number = np.uint16((1 << (mantissa + 5)) - 1)
+    return np.where(np.isnan(given), not_a_number, bits).astype(np.uint32)
+
 
 #: Axes of a level by SPIR-V's dimension, without layers.
 AXES = {"1D": 1, "2D": 2, "3D": 3, "Cube": 2, "Rect": 2, "Buffer": 1}
@@ -118,11 +268,8 @@ def image_of(
 ) -> ImageMemory:
     """Return an image made of the arrays of its levels, as `vkgroup.Device.image` takes them.
 
-    Parameters
-    ----------
-    arrays : one a level, shape ([layers,] [[depth,] height,] width[, components]); a cube has a first axis
-        of its faces, or of all faces of all its cubes.
-    name, format, dimension, arrayed : as for `ImageMemory`.
+    The shape of each is ([layers,] [[depth,] height,] width[, components]); a cube has a first axis of its
+    faces, or of all faces of all its cubes.
     """
     layered = int(arrayed or dimension == "Cube")
     axes = AXES[dimension]
@@ -138,3 +285,70 @@ def image_of(
         layers=arrays[0].shape[0] if layered else 1,
         levels=len(arrays),
     )
+
+
+def load_texels(
+    frame: Frame, site: Site, image: ImageMemory, offset: Offsets, extend: str | None = None
+) -> tuple[Data, Causes | None]:
+    """Read texels, given by the first byte of each, as red, green, blue and alpha with causes: (4, n).
+
+    `extend` is ``"int"`` or ``"uint"`` where integers are read as such in any format.
+    """
+    elements, cause = image.load(frame, site, _element_offsets(image, offset), image.format.dtype)
+    data = decode(image.format, elements)
+    if extend is not None and data.dtype.kind != extend[0]:
+        bits = elements.view(f"{extend[0]}{elements.dtype.itemsize}")
+        data[: elements.shape[0]] = bits.astype(f"{extend[0]}{data.dtype.itemsize}").view(data.dtype)
+    if cause is None or image.format.packed:
+        return data, cause
+    missing = np.zeros((4 - cause.shape[0], *cause.shape[1:]), np.uint16)
+    return data, np.concatenate([cause, missing])
+
+
+def store_texels(
+    frame: Frame, site: Site, image: ImageMemory, offset: Offsets, values: Data, cause: Causes | None
+) -> None:
+    """Write rows of channels, (channels, n or 1), to texels, given by the first byte of each."""
+    format = image.format
+    if cause is not None:
+        cause = np.broadcast_to(cause, np.broadcast_shapes(cause.shape, values.shape))
+    lacking = format.channels - values.shape[0]
+    if lacking > 0:
+        number = site.cause("conversion", "the value written has fewer components than the image's format")
+        present = np.zeros(values.shape, np.uint16) if cause is None else cause
+        cause = np.concatenate([present, np.full((lacking, present.shape[1]), number, np.uint16)])
+        values = np.concatenate([values, np.zeros((lacking, values.shape[1]), values.dtype)])
+    elements, undefined = encode(format, values)
+    if cause is not None:
+        cause = cause[: format.channels]
+        cause = cause.max(axis=0, keepdims=True) if format.packed else cause
+    if undefined is not None:
+        number = site.cause("conversion", "the value written cannot be represented in the image's format")
+        cause = combine(cause, marked(undefined, number))
+    image.store(frame, site, _element_offsets(image, offset), elements, cause)
+
+
+def _element_offsets(image: ImageMemory, offset: Offsets) -> Offsets:
+    format = image.format
+    if format.components == 1:
+        return offset[None]
+    return offset + np.arange(format.components)[:, None] * format.dtype.itemsize
+
+
+def texel_result(kind: Type | None, data: Data, cause: Causes | None) -> Value:
+    """Return texels (4, n) in the shape and the number type of an instruction's result."""
+    if isinstance(kind, VectorType):
+        rows = data[: kind.count].astype(kind.component.dtype, copy=False)
+        return single(rows, None if cause is None else np.broadcast_to(cause, data.shape)[: kind.count])
+    assert isinstance(kind, ScalarType)
+    return single(
+        data[0].astype(kind.dtype, copy=False),
+        None if cause is None else np.broadcast_to(cause, data.shape)[0],
+    )
+
+
+def rows(value: Value) -> tuple[Data, Causes | None]:
+    """Return a scalar or vector as rows of components, (components, n), and one cause for all of them."""
+    if value.data.ndim == 1:
+        return value.data[None], value.cause
+    return value.data, reduce_cause(value.cause)

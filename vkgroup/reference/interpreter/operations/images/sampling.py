@@ -6,17 +6,84 @@ from collections.abc import Callable
 
 import numpy as np
 
-from vkgroup.reference.interpreter.operations.images.coordinates import scale_factor, to_face
-from vkgroup.reference.interpreter.operations.images.filtering import Integers, Lookup, Texels
-from vkgroup.reference.interpreter.operations.images.gradients import ImplicitGradient, with_gradient
-from vkgroup.reference.interpreter.operations.images.memory import ImageMemory
-from vkgroup.reference.interpreter.operations.images.operands import ImageOperands, gather, optional_operands
-from vkgroup.reference.interpreter.operations.images.resources import on_each
-from vkgroup.reference.interpreter.operations.images.texels import rows, texel_result
+from vkgroup.reference.interpreter.operations.derivatives import (
+    COLUMNS,
+    ROWS,
+    choice_cause,
+    difference,
+    partial,
+    partial_cause,
+)
+from vkgroup.reference.interpreter.operations.images.filtering import (
+    Integers,
+    Lookup,
+    Texels,
+    scale_factor,
+    to_face,
+)
+from vkgroup.reference.interpreter.operations.images.memory import ImageMemory, rows, texel_result
+from vkgroup.reference.interpreter.operations.images.operands import (
+    ImageOperands,
+    gather,
+    on_each,
+    optional_operands,
+)
 from vkgroup.reference.interpreter.operations.state import Frame
 from vkgroup.reference.interpreter.program.site import Site
-from vkgroup.reference.interpreter.values.value import Causes, Data, Value, combine, reduce_cause, single
+from vkgroup.reference.interpreter.values.value import (
+    Causes,
+    Data,
+    Value,
+    combine,
+    filled,
+    overall_cause,
+    reduce_cause,
+    single,
+)
 from vkgroup.sampler import Sampler
+
+
+class ImplicitGradient:
+    """The derivatives of an instruction's coordinates, which may be coarse or fine.
+
+    `divide` says whether the last coordinate divides the others first.
+    """
+
+    def __init__(self, site: Site, divide: bool) -> None:
+        self._partial, self._choice = partial_cause(site), choice_cause(site)
+        self._divide = divide
+
+    def values(self, frame: Frame, coordinate: Value) -> tuple[Value, Value]:
+        """Return the changes in x and in y of all coordinates, (components, n), with their causes."""
+        data, cause = np.atleast_2d(coordinate.data), reduce_cause(coordinate.cause)
+        if self._divide:
+            with np.errstate(all="ignore"):
+                data = data / data[-1]
+        subgroups = frame.subgroups
+        given = single(data, cause)
+        missing = partial(subgroups, self._partial)
+        changes = []
+        for pairs in (ROWS, COLUMNS):
+            change = difference(subgroups, given, pairs, fine=False, choice=self._choice)
+            changes.append(single(change.data, combine(reduce_cause(change.cause), missing)))
+        return changes[0], changes[1]
+
+    @staticmethod
+    def of(image: ImageMemory, changes: tuple[Value, ...]) -> tuple[tuple[Data, Data], Causes | None]:
+        """Return the gradient on an image, and its causes."""
+        axes = 3 if image.dimension == "Cube" else image.axes
+        first, second = changes
+        return (first.data[:axes], second.data[:axes]), combine(first.cause, second.cause)
+
+
+def with_gradient(
+    implicit: ImplicitGradient | None, frame: Frame, operands: tuple[Value, ...]
+) -> tuple[Value, ...]:
+    """Return an instruction's operands, followed by the derivatives of the coordinates if there are quads."""
+    if implicit is None or not frame.machine.has_derivatives:
+        return operands
+    return (*operands, *implicit.values(frame, operands[1]))
+
 
 _DEFAULT = Sampler()
 
@@ -68,7 +135,9 @@ def sample(site: Site) -> Callable[..., Value | None]:
         state = sampler or _DEFAULT
         if implicit is not None and len(operands) > fixed:
             gradient, undefined = implicit.of(image, operands[fixed:])
-            cause = combine(cause, undefined if _depends_on_level(image, state) else None)
+            # Only then the level of detail changes the result.
+            varies = image.levels > 1 or len(set(state.filters)) > 1
+            cause = combine(cause, undefined if varies else None)
         cause = combine(cause, _mismatch(site, state, compare))
         point, face = coordinates.point, None
         if image.dimension == "Cube":
@@ -81,11 +150,6 @@ def sample(site: Site) -> Callable[..., Value | None]:
 
     fixed = len(site.operand_types)
     return lambda frame, *operands: on_each(frame, with_gradient(implicit, frame, operands), on_image)
-
-
-def _depends_on_level(image: ImageMemory, sampler: Sampler) -> bool:
-    """Return whether the level of detail changes the result."""
-    return image.levels > 1 or len(set(sampler.filters)) > 1
 
 
 def level_of_detail(
@@ -135,10 +199,9 @@ def _by_filter(lookup: Lookup, point: Data, level: Integers, minified: Data, off
         return lookup.filtered(point, level, minify if minified.all() else magnify, offset)
     larger, first = lookup.filtered(point, level, magnify, offset)
     smaller, second = lookup.filtered(point, level, minify, offset)
-    none = np.zeros(1, np.uint16)
     cause = None
     if first is not None or second is not None:
-        cause = np.where(minified, none if second is None else second, none if first is None else first)
+        cause = np.where(minified, filled(second), filled(first))
     return np.where(minified, smaller, larger), cause
 
 
@@ -183,8 +246,7 @@ def _component(texel: Data, component: Integers) -> Data:
 def _stacked(causes: list[Causes | None]) -> Causes | None:
     if all(cause is None for cause in causes):
         return None
-    none = np.zeros(1, np.uint16)
-    return np.stack(np.broadcast_arrays(*(none if cause is None else cause for cause in causes)))
+    return np.stack(np.broadcast_arrays(*(filled(cause) for cause in causes)))
 
 
 def query_lod(site: Site) -> Callable[..., Value | None]:
@@ -212,14 +274,7 @@ def query_lod(site: Site) -> Callable[..., Value | None]:
 def _causes(given: ImageOperands) -> Causes | None:
     """Return the causes of all optional operands."""
     values = [given.bias, given.lod, given.offset, given.offsets, given.min_lod, *(given.gradient or ())]
-    causes: Causes | None = None
-    for value in values:
-        if value is not None and value.cause is not None:
-            cause = value.cause
-            causes = combine(
-                causes, cause.max(axis=tuple(range(cause.ndim - 1))) if cause.ndim > 1 else cause
-            )
-    return causes
+    return combine(*(overall_cause(value) for value in values if value is not None))
 
 
 def _mismatch(site: Site, sampler: Sampler, compare: bool) -> Causes | None:

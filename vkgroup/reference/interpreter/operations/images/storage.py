@@ -1,4 +1,7 @@
-"""Texels by their integer coordinates: OpImageRead, OpImageWrite, OpImageFetch, OpImageTexelPointer."""
+"""Image instructions that do not sample: reads, writes, pointers to texels, queries, and sampled images.
+
+They take texels by their integer coordinates.
+"""
 
 from __future__ import annotations
 
@@ -6,25 +9,36 @@ from collections.abc import Callable
 
 import numpy as np
 
-from vkgroup.reference.interpreter.operations.images.memory import ImageMemory
-from vkgroup.reference.interpreter.operations.images.operands import (
-    ImageOperands,
-    extension,
-    gather,
-    optional_operands,
-)
-from vkgroup.reference.interpreter.operations.images.resources import image_and_sampler, on_each
-from vkgroup.reference.interpreter.operations.images.texels import (
+from vkgroup.reference.interpreter.operations.images.memory import (
+    ImageMemory,
     load_texels,
     rows,
     store_texels,
     texel_result,
 )
+from vkgroup.reference.interpreter.operations.images.operands import (
+    ImageOperands,
+    extension,
+    gather,
+    image_and_sampler,
+    on_each,
+    optional_operands,
+)
 from vkgroup.reference.interpreter.operations.memory import Offsets
 from vkgroup.reference.interpreter.operations.state import Frame
 from vkgroup.reference.interpreter.program.site import Site
-from vkgroup.reference.interpreter.values.value import Causes, Value, combine, overall_cause, select
+from vkgroup.reference.interpreter.values.value import (
+    Causes,
+    Data,
+    Value,
+    combine,
+    marked,
+    overall_cause,
+    select,
+    single,
+)
 from vkgroup.sampler import Sampler
+from vkgroup.spirv import ScalarType, VectorType
 
 
 def read(site: Site) -> Callable[..., Value | None]:
@@ -38,10 +52,7 @@ def read(site: Site) -> Callable[..., Value | None]:
         data, undefined = load_texels(frame, site, image, offset, extend)
         return texel_result(site.type, data, combine(undefined, cause))
 
-    def run(frame: Frame, *operands: Value) -> Value | None:
-        return on_each(frame, operands, on_image)
-
-    return run
+    return lambda frame, *operands: on_each(frame, operands, on_image)
 
 
 def write(site: Site) -> Callable[..., Value | None]:
@@ -69,11 +80,9 @@ def write(site: Site) -> Callable[..., Value | None]:
 
 
 def texel_offset(frame: Frame, image: Value, coordinate: Value, sample: Value) -> Offsets:
-    """Return the offsets of the texels that OpImageTexelPointer points to.
+    """Return the first bytes of the texels that OpImageTexelPointer points to, (n,) or (1,).
 
-    Returns
-    -------
-    The first byte of each in its image, (n,) or (1,); the image's end where it has no such texel.
+    It is the image's end where there is no such texel.
     """
     numbers = image.data
     offsets = np.zeros(1, np.int64)
@@ -101,3 +110,58 @@ def _find(image: ImageMemory, coordinate: Value, given: ImageOperands) -> tuple[
     if given.sample is not None:
         sample = given.sample.data.astype(np.int64)
     return image.offsets(position, layer, level, sample), cause
+
+
+def size(site: Site) -> Callable[..., Value | None]:
+    """Return the function of OpImageQuerySize or OpImageQuerySizeLod: width, height, depth, layers."""
+    bad_level = site.cause("bounds", "the size of a level that the image does not have is asked for")
+
+    def on_image(frame: Frame, image: ImageMemory, _: Sampler | None, operands: tuple[Value, ...]) -> Value:
+        level = operands[1].data.astype(np.int64) if len(operands) > 1 else np.zeros(1, np.int64)
+        known = (level >= 0) & (level < image.levels)
+        sizes = image.extents[np.where(known, level, 0), : image.axes].T
+        if image.arrayed:
+            sizes = np.concatenate([sizes, np.full((1, sizes.shape[1]), image.cubes)])
+        cause = None if known.all() else marked(~known, bad_level)
+        if len(operands) > 1:
+            cause = combine(cause, operands[1].cause)
+        if isinstance(site.type, VectorType):
+            return single(_converted(site, sizes), cause)
+        return single(_converted(site, sizes)[0], cause)
+
+    return lambda frame, *operands: on_each(frame, operands, on_image)
+
+
+def number(site: Site) -> Callable[..., Value | None]:
+    """Return the function of OpImageQueryLevels or OpImageQuerySamples."""
+    attribute = {"OpImageQueryLevels": "levels", "OpImageQuerySamples": "samples"}[site.name]
+
+    def on_image(frame: Frame, image: ImageMemory, _: Sampler | None, operands: tuple[Value, ...]) -> Value:
+        return single(_converted(site, np.array([getattr(image, attribute)])))
+
+    return lambda frame, *operands: on_each(frame, operands, on_image)
+
+
+def _converted(site: Site, data: Data) -> Data:
+    kind = site.type.component if isinstance(site.type, VectorType) else site.type
+    assert isinstance(kind, ScalarType)
+    return data.astype(kind.dtype)
+
+
+def sampled_image(site: Site) -> Callable[..., Value]:
+    """Return the function of OpSampledImage, which combines an image and a sampler in one value."""
+
+    def run(frame: Frame, image: Value, sampler: Value) -> Value:
+        pair = np.broadcast_arrays(image.data, sampler.data)
+        return single(np.stack(pair), combine(image.cause, sampler.cause))
+
+    return run
+
+
+def image_of_sampled(site: Site) -> Callable[..., Value]:
+    """Return the function of OpImage: the image of a sampled image."""
+
+    def run(frame: Frame, sampled: Value) -> Value:
+        return single(sampled.data[0], None if sampled.cause is None else sampled.cause[0])
+
+    return run

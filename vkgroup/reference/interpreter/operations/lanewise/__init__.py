@@ -1,9 +1,9 @@
 """Lane-wise instructions, which work on each invocation alone: name to a factory of functions on `Value`.
 
 An extended instruction's name has its set's before it: ``"GLSL.std.450 Sin"``. The pointer forms Modf and
-Frexp are absent: who stores through the pointer calls ModfStruct and FrexpStruct.
+Frexp are absent: `operations.core` makes them from ModfStruct and FrexpStruct.
 
-Functions let NumPy divide by zero and overflow; who runs them enters ``numpy.errstate(all="ignore")`` once.
+Functions let NumPy divide by zero and overflow; the caller enters ``numpy.errstate(all="ignore")`` once.
 """
 
 from __future__ import annotations
@@ -11,48 +11,26 @@ from __future__ import annotations
 from vkgroup.errors import Unsupported
 from vkgroup.reference.interpreter.operations.lanewise.arithmetic import ARITHMETIC
 from vkgroup.reference.interpreter.operations.lanewise.bits import BITS
-from vkgroup.reference.interpreter.operations.lanewise.comparison import COMPARISONS, LOGIC
+from vkgroup.reference.interpreter.operations.lanewise.comparison import COMPARISONS
 from vkgroup.reference.interpreter.operations.lanewise.composites import COMPOSITES
 from vkgroup.reference.interpreter.operations.lanewise.conversion import CONVERSIONS
 from vkgroup.reference.interpreter.operations.lanewise.elementwise import Factory, Function
-from vkgroup.reference.interpreter.operations.lanewise.extended import extended_name
-from vkgroup.reference.interpreter.operations.lanewise.glsl450_common import GLSL450_COMMON
-from vkgroup.reference.interpreter.operations.lanewise.glsl450_geometry import GLSL450_GEOMETRY
-from vkgroup.reference.interpreter.operations.lanewise.glsl450_integers import GLSL450_INTEGERS
-from vkgroup.reference.interpreter.operations.lanewise.glsl450_matrices import GLSL450_MATRICES
-from vkgroup.reference.interpreter.operations.lanewise.glsl450_packing import GLSL450_PACKING
-from vkgroup.reference.interpreter.operations.lanewise.glsl450_transcendental import GLSL450_TRANSCENDENTAL
-from vkgroup.reference.interpreter.operations.lanewise.integer_dot import INTEGER_DOT
-from vkgroup.reference.interpreter.operations.lanewise.integers import INTEGERS
-from vkgroup.reference.interpreter.operations.lanewise.matrices import MATRICES
+from vkgroup.reference.interpreter.operations.lanewise.glsl450 import GLSL450
+from vkgroup.reference.interpreter.operations.lanewise.matrices import GLSL450_VECTORS, MATRICES
 from vkgroup.reference.interpreter.program.site import Site
-
-__all__ = ["LANEWISE", "extended_name"]
 
 
 def _integer_mix(site: Site) -> Function:
     raise Unsupported(f"{site.name} was taken out of GLSL.std.450: use a compiler that emits OpSelect")
 
 
-GLSL450: dict[str, Factory] = {
-    **GLSL450_COMMON,
-    **GLSL450_INTEGERS,
-    **GLSL450_TRANSCENDENTAL,
-    **GLSL450_PACKING,
-    **GLSL450_GEOMETRY,
-    **GLSL450_MATRICES,
-    "IMix": _integer_mix,
-}
-
 LANEWISE: dict[str, Factory] = {
     **ARITHMETIC,
-    **INTEGERS,
-    **INTEGER_DOT,
     **BITS,
     **COMPARISONS,
-    **LOGIC,
     **CONVERSIONS,
     **COMPOSITES,
     **MATRICES,
-    **{f"GLSL.std.450 {name}": factory for name, factory in GLSL450.items()},
+    **{f"GLSL.std.450 {name}": factory for name, factory in (GLSL450 | GLSL450_VECTORS).items()},
+    "GLSL.std.450 IMix": _integer_mix,
 }

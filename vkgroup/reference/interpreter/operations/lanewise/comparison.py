@@ -14,10 +14,9 @@ from vkgroup.reference.interpreter.operations.lanewise.elementwise import (
     Function,
     dims_of,
     elementwise,
-    spread,
 )
 from vkgroup.reference.interpreter.program.site import Site
-from vkgroup.reference.interpreter.values.value import Causes, Data, Value, combine, single
+from vkgroup.reference.interpreter.values.value import Causes, Data, Value, combine, filled, single, spread
 
 
 def _not(kernel: np.ufunc) -> Callable[..., Data]:
@@ -92,7 +91,6 @@ def chosen(condition: Data, accept: Data, reject: Data) -> Data:
 
 def _select(site: Site) -> Function:
     """OpSelect: a scalar condition chooses a whole object, a vector one component by component."""
-    nothing = np.zeros(1, np.uint16)
 
     def run(condition: Value, accept: Value, reject: Value) -> Value:
         data = condition.leaves[0]
@@ -104,10 +102,7 @@ def _select(site: Site) -> Function:
             tuple(
                 condition.cause
                 if first is None and second is None
-                else combine(
-                    condition.cause,
-                    chosen(data, nothing if first is None else first, nothing if second is None else second),
-                )
+                else combine(condition.cause, chosen(data, filled(first), filled(second)))
                 for first, second in zip(accept.causes, reject.causes, strict=True)
             ),
         )
@@ -140,9 +135,6 @@ COMPARISONS: dict[str, Factory] = {
     "OpFUnordLessThanEqual": elementwise(_not(np.greater)),
     "OpFOrdGreaterThanEqual": elementwise(np.greater_equal),
     "OpFUnordGreaterThanEqual": elementwise(_not(np.less)),
-}
-
-LOGIC: dict[str, Factory] = {
     "OpLogicalEqual": elementwise(np.equal),
     "OpLogicalNotEqual": elementwise(np.not_equal),
     "OpLogicalNot": elementwise(np.logical_not),

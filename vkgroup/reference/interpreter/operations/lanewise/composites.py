@@ -17,7 +17,6 @@ from vkgroup.reference.interpreter.operations.lanewise.elementwise import (
     dims_of,
     dtype_of,
     mark,
-    spread,
 )
 from vkgroup.reference.interpreter.program.site import Site
 from vkgroup.reference.interpreter.values.value import (
@@ -26,9 +25,11 @@ from vkgroup.reference.interpreter.values.value import (
     Leaf,
     Value,
     combine,
+    filled,
     leaves_of,
     member_leaves,
     single,
+    spread,
 )
 from vkgroup.spirv import ArrayType, CooperativeMatrixType, MatrixType, StructType, Type, VectorType
 
@@ -103,8 +104,7 @@ def _put_cause(
 ) -> Causes | None:
     if cause is None and part is None:
         return None
-    nothing = np.zeros(1, np.uint16)
-    return _put(nothing if cause is None else cause, dims, index, nothing if part is None else part)
+    return _put(filled(cause), dims, index, filled(part))
 
 
 def _insert(site: Site) -> Function:
@@ -157,7 +157,6 @@ def _construct(site: Site) -> Function:
         [leaves_of(kind)[number].dims for kind in site.operand_types if kind is not None]
         for number in range(len(targets))
     ]
-    nothing = np.zeros(1, np.uint16)
 
     def run(*parts: Value) -> Value:
         leaves: list[Data] = []
@@ -168,8 +167,7 @@ def _construct(site: Site) -> Function:
             if all(cause is None for cause in own):
                 causes.append(None)
             else:
-                present = [nothing if cause is None else cause for cause in own]
-                causes.append(_stack(present, dims, leaf, np.dtype(np.uint16)))
+                causes.append(_stack([filled(cause) for cause in own], dims, leaf, np.dtype(np.uint16)))
         return Value(tuple(leaves), tuple(causes))
 
     return run
@@ -212,10 +210,8 @@ def _shuffle(site: Site) -> Function:
         data = pick(a.data, None if one else b.data)
         cause = None
         if a.cause is not None or (not one and b.cause is not None):
-            blank = np.zeros(1, np.uint16)
-            left = spread(blank if a.cause is None else a.cause, (first,))
-            right = spread(blank if b.cause is None else b.cause, (second,))
-            cause = pick(left, None if one else right)
+            right = None if one else spread(filled(b.cause), (second,))
+            cause = pick(spread(filled(a.cause), (first,)), right)
         return single(data, mark(cause, absent, number) if number else cause)
 
     return function
@@ -262,8 +258,7 @@ def _insert_dynamic(site: Site) -> Function:
         here = np.arange(count)[:, None] == position
         cause = None
         if vector.cause is not None or component.cause is not None:
-            old, new = (np.zeros(1, np.uint16) if v.cause is None else v.cause for v in (vector, component))
-            cause = np.where(here, new, old)
+            cause = np.where(here, filled(component.cause), filled(vector.cause))
         cause = mark(combine(cause, index.cause), outside, number)
         return single(np.where(here, component.data, vector.data), cause)
 

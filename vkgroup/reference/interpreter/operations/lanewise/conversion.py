@@ -1,25 +1,62 @@
-"""Conversions between numbers: SPIR-V 3.52.11, OpConvertFToU to OpSatConvertUToS. Bits: see `bitcast`."""
+"""Conversions between numbers, and of bits: SPIR-V 3.52.11, OpConvertFToU to OpBitcast."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from vkgroup.reference import bfloat16
-from vkgroup.reference.interpreter.operations.lanewise.bitcast import bitcast
 from vkgroup.reference.interpreter.operations.lanewise.elementwise import (
+    DType,
     Factory,
     Function,
     arrays,
     casts,
+    dims_of,
     dtype_of,
     elementwise,
     mark,
 )
 from vkgroup.reference.interpreter.program.site import Site
-from vkgroup.reference.interpreter.values.value import BFLOAT16, Data, Value, single
+from vkgroup.reference.interpreter.values.value import BFLOAT16, Causes, Data, Value, single, spread
 from vkgroup.spirv import CooperativeMatrixType, ScalarType, Type, VectorType
+
+
+def regroup(data: Data, dtype: DType, dims: tuple[int, ...]) -> Data:
+    """Return the bits of a scalar's or vector's components as `dims` components of another width.
+
+    The lower-numbered component has the lower bits.
+    """
+    n = data.shape[-1]
+    together = np.ascontiguousarray(data.reshape(-1, n).T)
+    return np.ascontiguousarray(together.view(dtype).T).reshape(*dims, n)
+
+
+def regroup_cause(cause: Causes, before: tuple[int, ...], after: tuple[int, ...]) -> Causes:
+    """Return the causes of regrouped components: of all whose bits are in one, or that share one's."""
+    old, new = math.prod(before), math.prod(after)
+    whole = spread(cause, before).reshape(old, cause.shape[-1])
+    whole = whole.reshape(new, old // new, -1).max(axis=1) if old > new else whole.repeat(new // old, axis=0)
+    return whole.reshape(*after, cause.shape[-1])
+
+
+def bitcast(site: Site) -> Function:
+    """Return the function of an OpBitcast; pointers are numbers of 64 bits."""
+    source, before = dtype_of(site.operand_types[0]), dims_of(site.operand_types[0])
+    result, after = dtype_of(site.type), dims_of(site.type)
+    if source == result:
+        return lambda value: value
+    if before == after:
+        return lambda value: single(value.data.view(result), value.cause)
+
+    def run(value: Value) -> Value:
+        cause = None if value.cause is None else regroup_cause(value.cause, before, after)
+        return single(regroup(value.data, result, after), cause)
+
+    return run
 
 
 def _in_range(data: Data, limits: np.iinfo[Any]) -> Data:
@@ -55,55 +92,40 @@ def _float_to_integer(see: str) -> Factory:
     return factory
 
 
-def _integer_to_float(see: str) -> Factory:
-    """Return the function of OpConvertSToF or UToF, rounded to nearest even."""
+def _convert(kernel: Callable[[Data, DType], Data], see: str, target: str | None = None) -> Factory:
+    """Return the function of a conversion that is defined for all integers.
+
+    Parameters
+    ----------
+    kernel : takes integers, read as `see` says, and the type to convert to: the result's, read as `target`.
+    """
 
     def factory(site: Site) -> Function:
-        views, result = casts(site, see), dtype_of(site.type)
+        views, wanted, result = casts(site, see), dtype_of(site.type, target or see), dtype_of(site.type)
 
         def run(value: Value) -> Value:
-            data = arrays((value,), views)[0]
-            if result == np.float16:
-                # NumPy would round to float32 first; float64 has all integers that float16 can approach.
-                data = data.astype(np.float64)
-            return single(data.astype(result), value.cause)
+            return single(kernel(arrays((value,), views)[0], wanted).view(result), value.cause)
 
         return run
 
     return factory
 
 
-def _resize(see: str) -> Factory:
-    """Return the function of OpSConvert or UConvert: low bits, extended by zeros or copies of the sign."""
-
-    def factory(site: Site) -> Function:
-        views, wide, result = casts(site, see), dtype_of(site.type, see), dtype_of(site.type)
-
-        def run(value: Value) -> Value:
-            data = arrays((value,), views)[0]
-            return single(data.astype(wide, copy=False).view(result), value.cause)
-
-        return run
-
-    return factory
+def _to_float(data: Data, dtype: DType) -> Data:
+    # NumPy would round to float32 first; float64 has all integers that float16 can approach.
+    return (data.astype(np.float64) if dtype == np.float16 else data).astype(dtype)
 
 
-def _saturate(source: str, target: str) -> Factory:
-    """Return the function of OpSatConvertSToU or UToS: the nearest number of the result's type."""
+def _resized(data: Data, dtype: DType) -> Data:
+    """Return the low bits, extended by zeros or copies of the sign."""
+    return data.astype(dtype, copy=False)
 
-    def factory(site: Site) -> Function:
-        views, wanted, result = casts(site, source), dtype_of(site.type, target), dtype_of(site.type)
 
-        def run(value: Value) -> Value:
-            data = arrays((value,), views)[0]
-            own, limits = np.iinfo(data.dtype), np.iinfo(wanted)
-            low, high = max(own.min, limits.min), min(own.max, limits.max)
-            clipped = np.clip(data, data.dtype.type(low), data.dtype.type(high))
-            return single(clipped.astype(wanted).view(result), value.cause)
-
-        return run
-
-    return factory
+def _saturated(data: Data, dtype: DType) -> Data:
+    """Return the nearest numbers of a type."""
+    own, limits = np.iinfo(data.dtype), np.iinfo(dtype)
+    low, high = max(own.min, limits.min), min(own.max, limits.max)
+    return np.clip(data, data.dtype.type(low), data.dtype.type(high)).astype(dtype)
 
 
 def _is_bfloat16(kind: Type | None) -> bool:
@@ -136,16 +158,16 @@ def quantize(data: Data) -> Data:
 CONVERSIONS: dict[str, Factory] = {
     "OpConvertFToU": _float_to_integer("unsigned"),
     "OpConvertFToS": _float_to_integer("signed"),
-    "OpConvertSToF": _integer_to_float("signed"),
-    "OpConvertUToF": _integer_to_float("unsigned"),
-    "OpUConvert": _resize("unsigned"),
-    "OpSConvert": _resize("signed"),
+    "OpConvertSToF": _convert(_to_float, "signed"),
+    "OpConvertUToF": _convert(_to_float, "unsigned"),
+    "OpUConvert": _convert(_resized, "unsigned"),
+    "OpSConvert": _convert(_resized, "signed"),
     "OpFConvert": _convert_float,
     "OpQuantizeToF16": elementwise(quantize),
-    "OpSatConvertSToU": _saturate("signed", "unsigned"),
-    "OpSatConvertUToS": _saturate("unsigned", "signed"),
+    "OpSatConvertSToU": _convert(_saturated, "signed", "unsigned"),
+    "OpSatConvertUToS": _convert(_saturated, "unsigned", "signed"),
     # An address is a number of 64 bits here, and another width keeps its low bits.
-    "OpConvertPtrToU": _resize("unsigned"),
-    "OpConvertUToPtr": _resize("unsigned"),
+    "OpConvertPtrToU": _convert(_resized, "unsigned"),
+    "OpConvertUToPtr": _convert(_resized, "unsigned"),
     "OpBitcast": bitcast,
 }

@@ -44,13 +44,6 @@ def dtype_of(kind: Type | None, see: str | None = None) -> DType:
     return dtype
 
 
-def spread(cause: Causes, dims: tuple[int, ...]) -> Causes:
-    """Return the cause of a leaf in the leaf's own dimensions, for indexing its components."""
-    if cause.ndim == len(dims) + 1 and cause.shape[:-1] == dims:
-        return cause
-    return np.broadcast_to(cause, (*dims, cause.shape[-1]))
-
-
 def mark(cause: Causes | None, undefined: Data, number: int) -> Causes | None:
     """Return `cause` with `number` added where `undefined` is true; `cause` itself where it never is."""
     if not undefined.any():

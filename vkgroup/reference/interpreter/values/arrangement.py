@@ -139,25 +139,16 @@ class Arrangement:
         """Yield the dispatch in parts of whole workgroups, of at most `most` invocations or one workgroup."""
         step = max(1, most // self.per_workgroup)
         for first in range(0, self.workgroups, step):
-            yield self._part(first, min(first + step, self.workgroups))
-
-    def _part(self, first: int, last: int) -> Part:
-        """Return the workgroups from `first` to before `last`."""
-        count = last - first
-        if len(self._order) == 1:
-            index, lanes = np.tile(self._order[0], count), np.tile(self._lanes[0], count)
-        else:
-            index, lanes = self._order[first:last].reshape(-1), self._lanes[first:last].reshape(-1)
-        workgroup = np.repeat(np.arange(count), self.per_workgroup)
-        return Part(
-            first * self.per_workgroup,
-            first,
-            count,
-            index,
-            workgroup,
-            workgroup * self.subgroups + lanes // self.subgroup_size,
-            lanes % self.subgroup_size,
-        )
+            count = min(step, self.workgroups - first)
+            if len(self._order) == 1:
+                index, lanes = np.tile(self._order[0], count), np.tile(self._lanes[0], count)
+            else:
+                chosen = slice(first, first + count)
+                index, lanes = self._order[chosen].reshape(-1), self._lanes[chosen].reshape(-1)
+            workgroup = np.repeat(np.arange(count), self.per_workgroup)
+            row = workgroup * self.subgroups + lanes // self.subgroup_size
+            lane = lanes % self.subgroup_size
+            yield Part(first * self.per_workgroup, first, count, index, workgroup, row, lane)
 
     def invocation(self, number: int) -> Invocation:
         """Return the invocation with a number in the dispatch, which counts in the order of execution."""

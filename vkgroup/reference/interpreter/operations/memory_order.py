@@ -22,15 +22,27 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.reference.interpreter.execution.arrangement import Arrangement
-from vkgroup.reference.interpreter.operations.barriers import released_and_acquired
-from vkgroup.reference.interpreter.operations.state import Frame
+from vkgroup.reference.interpreter.operations.accessor import Accessor
+from vkgroup.reference.interpreter.values.arrangement import Arrangement
 
 Numbers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
-KINDS = ("buffer", "workgroup", "image")
-"""Kinds of memory, as `Memory.kind` names them."""
+_ACQUIRE, _RELEASE = 0x2 | 0x8 | 0x10, 0x4 | 0x8 | 0x10
+KINDS = {"buffer": 0x40, "workgroup": 0x100, "image": 0x800}
+"""Kinds of memory, as `Memory.kind` names them, with their bits in memory semantics."""
+
+
+def released_and_acquired(semantics: int) -> tuple[bool, bool]:
+    """Return whether the memory semantics of an atomic or a memory barrier release, and acquire."""
+    return bool(semantics & _RELEASE), bool(semantics & _ACQUIRE)
+
+
+def ordered_kinds(semantics: int) -> frozenset[str]:
+    """Return the kinds of memory that memory semantics order; none without acquire or release."""
+    if not semantics & (_ACQUIRE | _RELEASE):
+        return frozenset()
+    return frozenset(kind for kind, bit in KINDS.items() if semantics & bit)
 
 
 class Order:
@@ -68,7 +80,7 @@ class Order:
 
     # --- barriers -------------------------------------------------------------------------------------
 
-    def workgroup_barrier(self, frame: Frame, kinds: frozenset[str]) -> None:
+    def workgroup_barrier(self, frame: Accessor, kinds: frozenset[str]) -> None:
         """Record that some workgroups have met; the barrier itself orders `kinds` of memory."""
         now = self.tick()
         invocations = frame.invocations
@@ -86,7 +98,7 @@ class Order:
         self._met[workgroups] = now
         self._share(invocations, owners, len(self._met))
 
-    def subgroup_barrier(self, frame: Frame, kinds: frozenset[str]) -> None:
+    def subgroup_barrier(self, frame: Accessor, kinds: frozenset[str]) -> None:
         """Record that the active invocations of some subgroups have met."""
         now = self.tick()
         invocations = frame.invocations
@@ -106,7 +118,7 @@ class Order:
             np.maximum.at(most, owners, known[invocations])
             known[invocations] = most[owners]
 
-    def fence(self, frame: Frame, kinds: frozenset[str], *, acquire: bool, release: bool) -> None:
+    def fence(self, frame: Accessor, kinds: frozenset[str], *, acquire: bool, release: bool) -> None:
         """Record a memory barrier."""
         now = self.tick()
         invocations = frame.invocations

@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.formats import Format
-from vkgroup.reference.interpreter.operations.images.conversions import decode
-from vkgroup.reference.interpreter.operations.images.memory import ImageMemory
+from vkgroup.reference.interpreter.operations.images.memory import ImageMemory, decode
 from vkgroup.sampler import Sampler
 
 _ARITHMETIC = 1e-5

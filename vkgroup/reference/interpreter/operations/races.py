@@ -10,9 +10,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.reference.interpreter.execution.memory_order import Order
 from vkgroup.reference.interpreter.operations.accessor import Accessor
-from vkgroup.reference.interpreter.operations.memory import Memory
+from vkgroup.reference.interpreter.operations.memory_order import Order
 from vkgroup.reference.interpreter.program.site import Site
 
 Numbers = npt.NDArray[np.int64]
@@ -25,11 +24,12 @@ class Accesses:
     Parameters
     ----------
     order : of the dispatch.
-    granules : of the memory.
+    granules, granule : number of granules of the memory, and bytes of each.
+    memory, kind : name of the memory, and its kind.
     """
 
-    def __init__(self, order: Order, granules: int) -> None:
-        self._order = order
+    def __init__(self, order: Order, granules: int, granule: int, memory: str, kind: str) -> None:
+        self._order, self._granule, self._memory, self._kind = order, granule, memory, kind
         self._who = {name: np.full(granules, -1, np.int64) for name in _RECORDS}
         self._when = {name: np.zeros(granules, np.int64) for name in _RECORDS}
         self._position = {name: np.full(granules, -1, np.int64) for name in _RECORDS}
@@ -41,23 +41,12 @@ class Accesses:
         return (self._who["write"] < 0) & (self._who["atomic"] < 0)
 
     def read(
-        self,
-        frame: Accessor,
-        site: Site,
-        memory: Memory,
-        offset: Numbers,
-        itemsize: int,
-        skipped: Flags | None,
+        self, frame: Accessor, site: Site, offset: Numbers, itemsize: int, skipped: Flags | None
     ) -> Flags | None:
-        """Check plain reads, and record them.
-
-        Returns
-        -------
-        Which of the reads race, in the shape of `offset`; None where none does.
-        """
-        granule, who = self._flatten(frame, memory, offset, itemsize, skipped)
+        """Check plain reads, and record them; return which race, in the shape of `offset`, or None."""
+        granule, who = self._flatten(frame, offset, itemsize, skipped)
         now = self._order.tick()
-        racing = self._check(frame, site, memory, granule, who, ("write", "atomic"), "reads")
+        racing = self._check(frame, site, granule, who, ("write", "atomic"), "reads")
         changed = self._who["read"][granule] != who
         at = granule[changed]
         for record in (self._who, self._when, self._position):
@@ -71,33 +60,27 @@ class Accesses:
         self._set("read", granule[first], who[first], now, site.position)
         if racing is None:
             return None
-        start, racing_granules = offset // memory.granule, granule[racing]
+        start, racing_granules = offset // self._granule, granule[racing]
         races: Flags = np.isin(start, racing_granules)
-        for step in range(1, itemsize // memory.granule):
+        for step in range(1, itemsize // self._granule):
             races = races | np.isin(start + step, racing_granules)
         return races
 
     def write(
-        self,
-        frame: Accessor,
-        site: Site,
-        memory: Memory,
-        offset: Numbers,
-        itemsize: int,
-        skipped: Flags | None,
+        self, frame: Accessor, site: Site, offset: Numbers, itemsize: int, skipped: Flags | None
     ) -> Numbers:
         """Check plain writes, and record them; return the granules that are written in a race."""
-        granule, who = self._flatten(frame, memory, offset, itemsize, skipped)
+        granule, who = self._flatten(frame, offset, itemsize, skipped)
         now = self._order.tick()
         against = ("write", "read", "read_before", "atomic")
-        racing = self._check(frame, site, memory, granule, who, against, "writes")
+        racing = self._check(frame, site, granule, who, against, "writes")
         races = granule[:0] if racing is None else granule[racing]
         order = np.argsort(granule, kind="stable")
         same = granule[order][1:] == granule[order][:-1]
         other = same & (who[order][1:] != who[order][:-1])
         if other.any():
             self._report(
-                frame, site, memory, granule[order][1:][other], who[order][1:][other],
+                frame, site, granule[order][1:][other], who[order][1:][other],
                 who[order][:-1][other], np.full(int(other.sum()), site.position), "writes",
             )  # fmt: skip
             races = np.concatenate([races, granule[order][1:][other]])
@@ -108,7 +91,6 @@ class Accesses:
         self,
         frame: Accessor,
         site: Site,
-        memory: Memory,
         offset: Numbers,
         itemsize: int,
         skipped: Flags | None,
@@ -117,10 +99,10 @@ class Accesses:
         reads: bool,
     ) -> None:
         """Check atomic accesses, record them, and pass on their releases."""
-        granule, who = self._flatten(frame, memory, offset, itemsize, skipped)
+        granule, who = self._flatten(frame, offset, itemsize, skipped)
         now = self._order.tick()
         against = ("write", "read", "read_before") if writes else ("write",)
-        self._check(frame, site, memory, granule, who, against, "accesses")
+        self._check(frame, site, granule, who, against, "accesses")
         semantics = site.scopes[1] if len(site.scopes) > 1 else 0
         if reads:
             self._order.see(who, self._released[granule], semantics)
@@ -133,18 +115,18 @@ class Accesses:
             self._set("atomic", granule, who, now, site.position)
 
     def _flatten(
-        self, frame: Accessor, memory: Memory, offset: Numbers, itemsize: int, skipped: Flags | None
+        self, frame: Accessor, offset: Numbers, itemsize: int, skipped: Flags | None
     ) -> tuple[Numbers, Numbers]:
         """Return granule and invocation of every access."""
         invocations = frame.invocations
         shape = np.broadcast_shapes(offset.shape, (len(invocations),))
-        granule = np.broadcast_to(offset // memory.granule, shape)
+        granule = np.broadcast_to(offset // self._granule, shape)
         who = np.broadcast_to(invocations, shape)
         if skipped is not None:
             checked = ~np.broadcast_to(skipped, shape)
             granule, who = granule[checked], who[checked]
         granule, who = granule.reshape(-1), who.reshape(-1)
-        steps = max(1, itemsize // memory.granule)
+        steps = max(1, itemsize // self._granule)
         if steps > 1:
             granule = (granule[:, None] + np.arange(steps)).reshape(-1)
             who = np.repeat(who, steps)
@@ -159,7 +141,6 @@ class Accesses:
         self,
         frame: Accessor,
         site: Site,
-        memory: Memory,
         granule: Numbers,
         who: Numbers,
         against: tuple[str, ...],
@@ -174,7 +155,7 @@ class Accesses:
                 continue
             at, them, us = granule[present], other[present], who[present]
             when = self._when[name][at]
-            ordered = self._order.ordered(memory.kind, them, when, us, frame.subgroup_numbers)
+            ordered = self._order.ordered(self._kind, them, when, us, frame.subgroup_numbers)
             if not ordered.all():
                 bad = ~ordered
                 if racing is None:
@@ -182,14 +163,13 @@ class Accesses:
                 racing[present[bad]] = True
                 positions = self._position[name][at][bad]
                 met = self._order.have_met(them, when, us)[bad]
-                self._report(frame, site, memory, at[bad], us[bad], them[bad], positions, verb, met)
+                self._report(frame, site, at[bad], us[bad], them[bad], positions, verb, met)
         return racing
 
     def _report(
         self,
         frame: Accessor,
         site: Site,
-        memory: Memory,
         granule: Numbers,
         who: Numbers,
         other: Numbers,
@@ -202,17 +182,19 @@ class Accesses:
         for there in np.unique(position).tolist():
             chosen = position == there
             us, them = who[chosen], other[chosen]
-            message = f"an invocation {verb} memory of {memory.name} that another one accesses unsynchronized"
+            message = f"an invocation {verb} memory of {self._memory} that another one accesses unsynchronized"
             if met is not None and met[chosen].all():
-                message += f"; the barrier() between them does not order {_MEMORIES[memory.kind]}"
+                message += f"; the barrier() between them does not order {_MEMORIES[self._kind]}"
             elif (subgroup_of[us] == subgroup_of[them]).all():
                 message += "; the result is right only if the subgroup runs in lockstep"
-            frame.report_race(
-                site,
-                us,
+            frame.machine.events.add(
+                "race",
+                site.position,
+                us - frame.machine.first,
+                np.ones(len(us), np.bool_),
                 message,
-                memory=memory.name,
-                offset=granule[chosen] * memory.granule,
+                memory=self._memory,
+                offset=granule[chosen] * self._granule,
                 other_position=there,
                 other=int(them[0]),
             )

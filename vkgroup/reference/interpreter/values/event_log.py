@@ -1,0 +1,161 @@
+"""Observations: events, counted where they are equal, and traces of chosen invocations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.dispatch.events import REPORTED_ALREADY, Event, Invocation
+from vkgroup.reference.interpreter.values.arrangement import Groups
+from vkgroup.reference.interpreter.values.value import CauseTable, Value
+
+_MOST_EVENTS = 10_000
+
+
+class EventLog:
+    """Events of one dispatch.
+
+    Parameters
+    ----------
+    causes : the program's table.
+    invocation : returns the invocation with a number in the dispatch.
+
+    Attributes
+    ----------
+    first : number in the dispatch of the first invocation of the slice in execution.
+    """
+
+    def __init__(self, causes: CauseTable, invocation: Callable[[int], Invocation]) -> None:
+        self._causes = causes
+        self._invocation = invocation
+        self._events: dict[tuple[object, ...], Event] = {}
+        self._counts: dict[tuple[object, ...], int] = {}
+        self.first = 0
+
+    def add(
+        self,
+        kind: str,
+        position: int,
+        lanes: npt.NDArray[np.int64],
+        where: npt.NDArray[np.bool_],
+        message: str,
+        *,
+        memory: str = "",
+        offset: npt.NDArray[np.int64] | None = None,
+        cause: int = 0,
+        other_position: int = -1,
+        other: int = -1,
+    ) -> None:
+        """Add an event, or count it where an equal one exists.
+
+        Parameters
+        ----------
+        lanes : indices in the slice that starts at invocation `first`, (n,).
+        where : (n,), flags of those in which the event happened.
+        offset : (n,) bytes in `memory`.
+        other_position, other : the other side of a race, `other` as a number in the dispatch.
+        """
+        count = int(np.count_nonzero(where))
+        key = (kind, position, other_position, memory, cause)
+        if key in self._events:
+            self._counts[key] += count
+        elif len(self._events) < _MOST_EVENTS:
+            example = int(np.argmax(where))
+            place = -1 if offset is None else int(offset[example])
+            self._add(key, message, self.first + int(lanes[example]), place, count, other)
+
+    def add_one(
+        self,
+        kind: str,
+        position: int,
+        invocation: int,
+        message: str,
+        *,
+        memory: str,
+        offset: int,
+        cause: int,
+        count: int,
+    ) -> None:
+        """Add an event of one invocation, a number in the dispatch; -1 for none."""
+        key = (kind, position, -1, memory, cause)
+        if key not in self._events:
+            self._add(key, message, invocation, offset, count)
+
+    def _add(
+        self,
+        key: tuple[str, int, int, str, int],
+        message: str,
+        invocation: int,
+        offset: int,
+        count: int,
+        other: int = -1,
+    ) -> None:
+        """Add the first event with a key; `invocation` and `other` are numbers in the dispatch, or -1."""
+        kind, position, other_position, memory, number = key
+        cause = self._causes[number] if number else None
+        if kind == "undefined" and cause is not None and cause.kind in REPORTED_ALREADY:
+            return
+        self._counts[key] = count
+        self._events[key] = Event(
+            kind,
+            message,
+            position,
+            self._invocation(invocation) if invocation >= 0 else None,
+            other_position,
+            self._invocation(other) if other >= 0 else None,
+            memory,
+            offset,
+            cause,
+        )
+
+    def events(self) -> tuple[Event, ...]:
+        """Return all events in the order of their first occurrence."""
+        return tuple(replace(event, count=self._counts[key]) for key, event in self._events.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Executed:
+    """One instruction that an invocation executed.
+
+    Attributes
+    ----------
+    position : of the instruction in the module.
+    value : its result, or the value that it stored, as plain numbers; None where it has neither.
+    """
+
+    position: int
+    value: tuple[Any, ...] | None
+
+
+@dataclass
+class Trace:
+    """Records the instructions of chosen invocations.
+
+    Attributes
+    ----------
+    watched : workgroup and local id of each, by its number in the dispatch.
+    executed : the instructions that each has executed.
+    """
+
+    watched: dict[int, tuple[Groups, Groups]]
+    executed: dict[tuple[Groups, Groups], list[Executed]] = field(default_factory=dict)
+
+    def watched_among(self, numbers: npt.NDArray[np.int64]) -> dict[tuple[Groups, Groups], int]:
+        """Return the watched invocations among some, whose numbers ascend, with their indices there."""
+        return {
+            name: int(np.searchsorted(numbers, number))
+            for number, name in self.watched.items()
+            if number in numbers
+        }
+
+    def record(self, name: tuple[Groups, Groups], position: int, value: Value | None, lane: int) -> None:
+        """Record an executed instruction, and all numbers of its value in invocation `lane`."""
+        numbers: list[Any] = []
+        for leaf in value.leaves if value is not None else ():
+            numbers += np.asarray(leaf[..., 0 if leaf.shape[-1] == 1 else lane]).reshape(-1).tolist()
+        result = None if value is None else tuple(numbers)
+        self.executed.setdefault(name, []).append(Executed(position, result))
