@@ -17,7 +17,7 @@ from vkgroup.reference.interpreter.execution.program import Program
 from vkgroup.reference.interpreter.operations.precision import legal_range
 from vkgroup.reference.interpreter.operations.steps import Instrument
 from vkgroup.reference.interpreter.program.site import Site
-from vkgroup.reference.interpreter.values.subgroups import Subgroups
+from vkgroup.reference.interpreter.values.lane_set import Subgroups
 from vkgroup.reference.interpreter.values.value import HARD, Data, Value
 from vkgroup.reference.precision import interval
 from vkgroup.spirv import ScalarType, grammar

@@ -13,7 +13,7 @@ from vkgroup.check.flow import Flow
 from vkgroup.check.inputs import Inputs
 from vkgroup.check.runs import Dispatch, Run
 from vkgroup.check.size_constants import Candidate
-from vkgroup.dispatch.events import Event
+from vkgroup.dispatch.results import Event
 
 Differing = Sequence[tuple[Run, Run, Difference]]
 

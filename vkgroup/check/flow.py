@@ -9,10 +9,8 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
-from vkgroup.reference.interpreter.program.operands import sort_operands
-from vkgroup.spirv import ImageType, Instruction, Module, SampledImageType, ScalarType, grammar
 from vkgroup.reference.interpreter.program.site import sort_operands
-from vkgroup.spirv import Instruction, Module, ScalarType, grammar
+from vkgroup.spirv import ImageType, Instruction, Module, SampledImageType, ScalarType, grammar
 from vkgroup.spirv.declarations import Declarations
 
 _LANES = {

@@ -17,10 +17,9 @@ from vkgroup.errors import DispatchTimeout
 from vkgroup.reference.interpreter import Cause, Event, Outcome, execute
 from vkgroup.reference.interpreter.execution.program import Program
 from vkgroup.reference.interpreter.operations.memory import Memory
-from vkgroup.reference.interpreter.values.causes import BEFORE_HARD
-from vkgroup.spirv import ArrayType, StructType
 from vkgroup.reference.interpreter.values.arrangement import Arrangement, shuffled
 from vkgroup.reference.interpreter.values.value import BEFORE_HARD
+from vkgroup.spirv import ArrayType, StructType
 
 Place = tuple[int, int, int]
 """Set, binding and array index of a descriptor."""

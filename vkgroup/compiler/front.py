@@ -71,7 +71,7 @@ def compile_source(
         ``glslc``).
     cache : whether to use the cache on disk.
     lower_legacy : whether to replace the instructions of SPV_KHR_shader_ballot and SPV_KHR_subgroup_vote by
-        those of SPIR-V 1.3, for devices that lack the extensions; see `vkgroup.spirv.lower_legacy`.
+        those of SPIR-V 1.3, for devices that lack the extensions; see `vkgroup.spirv.legacy`.
     limits : implementation limits for the dialect ``"gl"``: one number or three numbers by OpenGL name
         (``"MAX_COMPUTE_WORK_GROUP_SIZE"``). They set GLSL's constants (``gl_MaxComputeWorkGroupSize``), and
         the shader is checked against them. The default is the minimum that ARB_compute_shader allows.

@@ -11,14 +11,14 @@ from vkgroup.spec.categories import OPERATION_BITS, Category
 from vkgroup.spec.limits import LARGEST_WARP
 from vkgroup.spec.stages import QUAD_STAGES, STAGE_NAMES
 from vkgroup.spirv import EntryPoint, Module, Reflection, SubgroupUse
-from vkgroup.spirv.source_extensions import source_extensions
+from vkgroup.spirv.editor import source_extensions
 
 EXTENSION = "GL_NV_shader_thread_group"
 """The `OpSourceExtension` of a module that was compiled from a source with the extension."""
 
 _VARYING_SIZES_SINCE = (1, 6)
 
-#: Extensions that `vkgroup.spirv.lower_legacy` does without.
+#: Extensions that `vkgroup.spirv.legacy` does without.
 _LOWERED = frozenset({"VK_EXT_shader_subgroup_ballot", "VK_EXT_shader_subgroup_vote"})
 
 #: Scope, value and delta; a cluster size comes after them.
@@ -94,7 +94,7 @@ def advice(lacking: list[str]) -> str:
     if _LOWERED.isdisjoint(lacking):
         return ""
     return (
-        " Compile with --lower-legacy (in Python: lower_legacy=True, or vkgroup.spirv.lower_legacy(module)) "
+        " Compile with --lower-legacy (in Python: lower_legacy=True, or vkgroup.spirv.legacy(module)) "
         "to use the group instructions of SPIR-V 1.3 in place of the extension's."
     )
 

@@ -13,7 +13,9 @@ from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.acceleration import AccelerationStructure
 from vkgroup.dispatch.stages import Shader, Stages, check_subgroup_size, stage_shader
 from vkgroup.errors import InvalidDispatch, Unsupported
-from vkgroup.spirv import ArrayType, Constant, Module, ScalarType, StructType, Trace, Type, VectorType
+from vkgroup.spirv import ArrayType, Module, ScalarType, StructType, Type, VectorType
+from vkgroup.spirv.constants import Constant
+from vkgroup.spirv.instruction_uses import Trace
 
 _BARYCENTRICS = VectorType(ScalarType("float", 32), 2)
 """The attribute of hits on triangles."""

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from vkgroup.compiler.front import link
 from vkgroup.compiler.gl.interface import GlInterface, Resource, interface_of
-from vkgroup.compiler.program import link
-from vkgroup.compiler.source import read
+from vkgroup.compiler.request import read
 from vkgroup.device.gl_limits import gl_values
 from vkgroup.dispatch import Buffer, Device
 from vkgroup.dispatch.blocks import suggestion

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from vkgroup.device import DeviceInfo
 from vkgroup.dispatch import Device
-from vkgroup.dispatch.events import Event
+from vkgroup.dispatch.results import Event
 from vkgroup.errors import DeviceLost, DispatchTimeout, VkgroupError
 from vkgroup.opening import open_device
 from vkgroup.programs.campaign.shader import HEAD, capacity, inputs

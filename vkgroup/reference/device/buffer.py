@@ -10,14 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.device.base import DeviceBase
-from vkgroup.device.capabilities import Capabilities
-from vkgroup.device.info import DeviceInfo
+from vkgroup.device.capabilities import Capabilities, DeviceInfo
 from vkgroup.device.limits import require_buffer_size
 from vkgroup.dispatch.bindings import ArrayBuffer
 from vkgroup.dispatch.buffer import Buffer, as_bytes
 from vkgroup.dispatch.dlpack import CPU
-from vkgroup.dispatch.formats import AXES
-from vkgroup.dispatch.image import Image
+from vkgroup.dispatch.image import AXES, Image
 from vkgroup.errors import DriverError, OutOfMemory
 from vkgroup.reference.interpreter.operations.images.memory import ImageMemory
 from vkgroup.reference.interpreter.operations.memory import Memory

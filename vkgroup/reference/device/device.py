@@ -7,9 +7,9 @@ import time
 import numpy as np
 
 from vkgroup.device.commands import checked_timeout
-from vkgroup.dispatch.device import Device
-from vkgroup.dispatch.events import Event
 from vkgroup.dispatch.commands import DispatchCommand
+from vkgroup.dispatch.device import Device
+from vkgroup.dispatch.results import Event
 from vkgroup.dispatch.sequence import Copy, Fill, Sequence, Step
 from vkgroup.reference.device.buffer import Host, ReferenceBuffer, ReferenceImage
 from vkgroup.reference.device.capabilities import DEFAULT_SIZE, capabilities_of, info_of

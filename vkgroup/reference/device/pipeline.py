@@ -11,14 +11,15 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.device.commands import checked_timeout
-from vkgroup.dispatch.attachments import Attachment
+from vkgroup.dispatch.attachments import Attachment, DrawData, DrawImages, key_of
 from vkgroup.dispatch.bindings import ArrayBuffer, Resource
+from vkgroup.dispatch.checks import texel_format
 from vkgroup.dispatch.commands import Command, DispatchCommand
 from vkgroup.dispatch.graphics_stages import GraphicsStages
 from vkgroup.dispatch.image import Image
 from vkgroup.dispatch.pipeline import Pipeline, Work
+from vkgroup.dispatch.results import Event
 from vkgroup.dispatch.slots import Slot
-from vkgroup.dispatch.textures import texel_format
 from vkgroup.dispatch.vertices import Vertices
 from vkgroup.errors import OutOfMemory
 from vkgroup.reference.device.buffer import CopiedArray, Host, ReferenceBuffer, ReferenceImage, write

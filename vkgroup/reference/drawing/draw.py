@@ -26,9 +26,7 @@ from vkgroup.reference.drawing.vertices import (
     shade,
     translated,
 )
-from vkgroup.reference.interpreter.execution.event_log import EventLog
 from vkgroup.reference.interpreter.execution.execute import Execution
-from vkgroup.reference.interpreter.execution.execute import STEP_LIMIT, Execution
 from vkgroup.reference.interpreter.execution.program import Program
 from vkgroup.reference.interpreter.operations.memory import Memory
 from vkgroup.reference.interpreter.operations.state import Bindings

@@ -20,13 +20,13 @@ from vkgroup.reference.drawing.attachments import (
 from vkgroup.reference.drawing.fragments import Arranger, Fragments, Masks, Positions, samples_of
 from vkgroup.reference.drawing.interpolation import Shapes, input_values
 from vkgroup.reference.drawing.vertices import Column
-from vkgroup.reference.interpreter.execution.event_log import EventLog
 from vkgroup.reference.interpreter.execution.execute import Execution
 from vkgroup.reference.interpreter.execution.machine import Machine
 from vkgroup.reference.interpreter.execution.program import Program
 from vkgroup.reference.interpreter.operations.images.memory import ImageMemory
 from vkgroup.reference.interpreter.program.interface import Component, Port, StageInputs, read_numbers
 from vkgroup.reference.interpreter.program.site import Site
+from vkgroup.reference.interpreter.values.event_log import EventLog
 from vkgroup.reference.interpreter.values.value import HARD, Causes, Data, Value, combine, tainted
 from vkgroup.spec.limits import QUAD_SIZE
 

@@ -10,8 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.dispatch.results import Cause, VertexInvocation
-from vkgroup.reference.interpreter.execution.arrangement import Placement
-from vkgroup.dispatch.events import Cause, VertexInvocation
 from vkgroup.reference.interpreter.execution.execute import SLICE, Execution
 from vkgroup.reference.interpreter.execution.program import Program
 from vkgroup.reference.interpreter.program.interface import (

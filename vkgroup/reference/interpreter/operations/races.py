@@ -182,7 +182,9 @@ class Accesses:
         for there in np.unique(position).tolist():
             chosen = position == there
             us, them = who[chosen], other[chosen]
-            message = f"an invocation {verb} memory of {self._memory} that another one accesses unsynchronized"
+            message = (
+                f"an invocation {verb} memory of {self._memory} that another one accesses unsynchronized"
+            )
             if met is not None and met[chosen].all():
                 message += f"; the barrier() between them does not order {_MEMORIES[self._kind]}"
             elif (subgroup_of[us] == subgroup_of[them]).all():

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from vkgroup.dispatch.events import Cause
+from vkgroup.dispatch.results import Cause
 from vkgroup.errors import InvalidDispatch
 from vkgroup.reference.interpreter.operations.accessor import Accessor, Slice
 from vkgroup.reference.interpreter.operations.memory import Memory

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 
-from vkgroup.dispatch.events import Cause
+from vkgroup.dispatch.results import Cause
 from vkgroup.reference.interpreter.values.value import CauseTable, Value
 from vkgroup.spirv import Instruction, Type, grammar
 from vkgroup.spirv.wheels import prefixes
