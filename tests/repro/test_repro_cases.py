@@ -20,7 +20,7 @@ from vkgroup.drivers import Driver
 from vkgroup.errors import Unsupported
 from vkgroup.opening import select
 from vkgroup.results.reproduction.cases import make
-from vkgroup.results.reproduction.readme import table
+from vkgroup.results.reproduction.readme import evidence_table
 from vkgroup.runner.worker_process import PROGRAM
 from vkgroup.spirv import Module
 
@@ -188,7 +188,7 @@ def test_masks_are_drawn_in_letters() -> None:
             {"name": "got", "mask": "0xe", "wrong": "0x9"},
         ],
     }  # fmt: skip
-    assert table(evidence) == [
+    assert evidence_table(evidence) == [
         "Warp 3, place 1 in the shader, active mask `0x7`.",
         "",
         "| lane | active | expected | got |  |",
