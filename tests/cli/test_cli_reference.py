@@ -65,7 +65,7 @@ def test_devices_without_vulkan_lists_it() -> None:
 def test_conform_and_probe_without_vulkan(tmp_path: Path) -> None:
     done = without_vulkan("conform", "--filter", "vote.*.int.all.*", "--jobs", 1, "--out", tmp_path / "run")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "Judging vkgroup reference, subgroups of 32" in done.stdout
+    assert "Testing vkgroup reference, subgroups of 32" in done.stdout
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
     assert summary["subgroup_size"] == 32
     assert summary["totals"]["Fail"] == 0

@@ -136,7 +136,7 @@ def test_the_command_judges_every_model_of_a_cluster(scheduler, cluster, lavapip
         results = read_results(folder / RESULTS)
         assert results.keys() == names
         assert Counter(result.status for result in results.values())[Status.PASS] >= 6
-    assert "Judging llvmpipe" in capfd.readouterr().out
+    assert "Testing llvmpipe" in capfd.readouterr().out
 
 
 def test_every_run_on_a_cluster_of_the_command_has_its_own_folder(importable, tmp_path, capfd) -> None:

@@ -208,8 +208,8 @@ def test_the_command_judges_several_at_once(tmp_path, capfd, swiftshader, lavapi
     printed = capfd.readouterr()
     assert "already holds a run" in printed.err
     assert printed.out.count("with 1 worker, results in") == 3
-    places = [printed.out.index(text) for text in ("Judging SwiftShader", "Judging llvmpipe", "category")]
-    assert places == sorted(places)
+    positions = [printed.out.index(text) for text in ("Testing SwiftShader", "Testing llvmpipe", "category")]
+    assert positions == sorted(positions)
 
 
 @pytest.mark.parametrize("by_environment", [False, True])

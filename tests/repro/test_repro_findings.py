@@ -50,4 +50,4 @@ def test_it_is_repeated_and_mended(folder: Path, capsys: pytest.CaptureFixture[s
 
 def test_options_of_shaders_are_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", str(folder), "--groups", "4"]) == 2
-    assert "leave --groups out" in capsys.readouterr().err
+    assert "omit --groups" in capsys.readouterr().err

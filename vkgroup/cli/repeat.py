@@ -20,9 +20,7 @@ def execute(arguments: argparse.Namespace) -> int:
     """Repeat a folder; returns 0 if the device now agrees, else 1."""
     if given := [name for name in _FOREIGN if getattr(arguments, name)]:
         options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
-        raise InvalidInput(
-            f"{arguments.shader} is a reproduction folder, which is complete: leave {options} out."
-        )
+        raise InvalidInput(f"{arguments.shader} is a reproduction folder, which is complete: omit {options}.")
     record = folders.read(arguments.shader)
     device = select(arguments.device)
     try:

@@ -22,7 +22,7 @@ _TAKEN = ("repro", "device", "seed", "timeout")
 def execute(arguments: argparse.Namespace) -> int:
     """Make the folder; returns the exit code of a run of the case."""
     if given := _unsuitable(arguments):
-        raise InvalidInput(f"--repro makes the folder of one case: leave {', '.join(given)} out.")
+        raise InvalidInput(f"--repro makes the folder of one case: omit {', '.join(given)}.")
     name, folder = arguments.repro[0], Path(arguments.repro[1])
     device = select(arguments.device)
     searched = False

@@ -99,5 +99,9 @@ def test_a_barrier_that_does_not_order_a_buffer_is_named() -> None:
     outcome = interpret(source, 1, np.zeros(128, np.uint32), races=True)
     (race,) = outcome.events
     assert race.kind == "race"
-    assert "barrier() between does not order buffers" in race.message
-    assert "in step" not in race.message
+    assert "barrier() between them does not order accesses to buffers" in race.message
+    assert "lockstep" not in race.message
+    without_barrier = interpret(source.replace("barrier();", ""), 1, np.zeros(128, np.uint32), races=True)
+    (race,) = without_barrier.events
+    assert "lockstep" in race.message
+    assert "barrier()" not in race.message
