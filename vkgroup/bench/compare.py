@@ -47,25 +47,16 @@ class Change:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Comparison of two runs.
+    """Comparison of two runs."""
 
-    Attributes
-    ----------
-    changes : rows in both runs, in the order of the old run.
-    missing, added : rows only in the old run, and only in the new run.
-    wrong : rows of the new run with wrong results, with the errors.
-    context : different fields of the contexts: name to (old, new).
-    threshold : minimum relative change of the median of a row that counts as slower or faster.
-    newly_wrong : rows of `wrong` whose results were not wrong in the old run.
-    """
-
-    changes: tuple[Change, ...]
+    changes: tuple[Change, ...]  # rows in both runs, in the order of the old run
+    #: `missing`, `added`: rows only in the old run, and only in the new run.
     missing: tuple[str, ...]
     added: tuple[str, ...]
-    wrong: Mapping[str, str]
-    context: Mapping[str, tuple[str, str]]
-    threshold: float
-    newly_wrong: tuple[str, ...] = ()
+    wrong: Mapping[str, str]  # rows of the new run with wrong results, with the errors
+    context: Mapping[str, tuple[str, str]]  # different fields of the contexts: name to (old, new)
+    threshold: float  # minimum relative change of the median of a row that counts as slower or faster
+    newly_wrong: tuple[str, ...] = ()  # rows of `wrong` whose results were not wrong in the old run
 
     @property
     def worse(self) -> bool:

@@ -23,23 +23,18 @@ PAIR = ("subgroup", "shared")
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """One set of inputs with its expected outputs.
+    """One set of inputs with its expected outputs."""
 
-    Attributes
-    ----------
-    inputs : arrays by the names of the plan's inputs. No run may change them.
-    expected : expected outputs of every variant and peer, by name. Values must be equal, and NaN where NaN is
-        expected. A peer's results are converted to the dtype of `expected`.
-    bounds : maximum absolute errors of outputs that may differ from `expected`: one number, or one per
-        element. Bounds must be derived, not guessed.
-    verify : function that checks the outputs, in addition to `expected` or instead of it. It returns an error
-        in one line, or None. It is used, for example, if the size of a result depends on the data, or an
-        order is not unique.
-    """
-
-    inputs: Arrays
+    inputs: Arrays  # arrays by the names of the plan's inputs. No run may change them.
+    #: Expected outputs of every variant and peer, by name. Values must be equal, and NaN where NaN is
+    #: expected. A peer's results are converted to the dtype of `expected`.
     expected: Arrays = field(default_factory=dict)
+    #: Maximum absolute errors of outputs that may differ from `expected`: one number, or one per element.
+    #: Bounds must be derived, not guessed.
     bounds: Mapping[str, npt.ArrayLike] = field(default_factory=dict)
+    #: Function that checks the outputs, in addition to `expected` or instead of it. It returns an error in
+    #: one line, or None. It is used, for example, if the size of a result depends on the data, or an order is
+    #: not unique.
     verify: Callable[[Arrays], str | None] | None = None
 
 
@@ -77,14 +72,9 @@ class Prepared(Protocol):
 
 @runtime_checkable
 class Candidate(Protocol):
-    """Work other than a plan that can be timed, with its own clock and its own way to run.
+    """Work other than a plan that can be timed, with its own clock and its own way to run."""
 
-    Attributes
-    ----------
-    clock : name of the clock, for the output (``"shader clock"``).
-    """
-
-    clock: str
+    clock: str  # name of the clock, for the output (``"shader clock"``)
 
     def prepare(self, data: Data) -> Prepared:
         """Prepare a run on a set of inputs; raise `Unsupported` if the device cannot run it."""
@@ -94,15 +84,10 @@ class Peer(Protocol):
     """Another package that is timed for comparison: ``PEER`` in ``bench/peers/NAME.py``.
 
     The method `available` imports the package.
-
-    Attributes
-    ----------
-    name : name, as in the keys of `Case.peers`.
-    clock : name of the clock (``"CUDA events"``).
     """
 
-    name: str
-    clock: str
+    name: str  # name, as in the keys of `Case.peers`
+    clock: str  # name of the clock (``"CUDA events"``)
 
     def available(self, device: Device) -> str | None:
         """Return why the peer cannot run on the same device, in one sentence, or None if it can."""
@@ -123,38 +108,30 @@ class Peer(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A benchmark on one device at one size: work, data, and amount of work.
+    """A benchmark on one device at one size: work, data, and amount of work."""
 
-    Attributes
-    ----------
-    variants : name (``"subgroup"``, ``"shared"``, or others) to a function that returns the plan, or a
-        `Candidate`. A variant that raises `Unsupported` is omitted, and the output gives the reason.
-    data : function that creates a set of inputs from a generator. It is called several times if one set would
-        stay in a cache.
-    bytes : minimum number of bytes that move between memory and the device: inputs read once, outputs written
-        once. 0 if memory is not the limit.
-    items : elements, keys or rows that one run processes, for items per second.
-    operations : arithmetic or subgroup operations of one run, by the definition of the algorithm.
-    rate : the rate that the row shows, of bytes (GB/s) or operations (Gop/s).
-    needs : for each ceiling, the minimum amount that one run needs: ``{"copy": bytes}`` (the default if there
-        are bytes), ``{"shared": bytes through shared memory}``, ``{"arithmetic.float32": operations}``. With
-        several ceilings, the row's share is the largest one.
-    peers : name of a peer (``"torch"``, or with a remark: ``"torch compiled"``) to the argument `function` of
-        its `prepare`.
-    pair : two variants; the row's ratio is the second's time divided by the first's.
-    unit : unit of the times that `Prepared.time` returns: ``"s"``, ``"cycles"``, ….
-    """
-
+    #: Name (``"subgroup"``, ``"shared"``, or others) to a function that returns the plan, or a `Candidate`. A
+    #: variant that raises `Unsupported` is omitted, and the output gives the reason.
     variants: Mapping[str, Callable[[], Recordable | Candidate]]
+    #: Function that creates a set of inputs from a generator. It is called several times if one set would
+    #: stay in a cache.
     data: Callable[[np.random.Generator], Data]
+    #: Minimum number of bytes that move between memory and the device: inputs read once, outputs written
+    #: once. 0 if memory is not the limit.
     bytes: int
-    items: int
-    operations: int = 0
+    items: int  # elements, keys or rows that one run processes, for items per second
+    operations: int = 0  # arithmetic or subgroup operations of one run, by the definition of the algorithm
+    #: The rate that the row shows, of bytes (GB/s) or operations (Gop/s).
     rate: Literal["bytes", "operations"] = "bytes"
+    #: For each ceiling, the minimum amount that one run needs: ``{"copy": bytes}`` (the default if there are
+    #: bytes), ``{"shared": bytes through shared memory}``, ``{"arithmetic.float32": operations}``. With
+    #: several ceilings, the row's share is the largest one.
     needs: Mapping[str, float] | None = None
+    #: Name of a peer (``"torch"``, or with a remark: ``"torch compiled"``) to the argument `function` of its
+    #: `prepare`.
     peers: Mapping[str, Any] = field(default_factory=dict)
-    pair: tuple[str, str] = PAIR
-    unit: str = "s"
+    pair: tuple[str, str] = PAIR  # two variants; the row's ratio is the second's time divided by the first's
+    unit: str = "s"  # unit of the times that `Prepared.time` returns: ``"s"``, ``"cycles"``, …
 
     @property
     def ceilings(self) -> Mapping[str, float]:
@@ -180,24 +157,16 @@ def powers_of_two(first: int, last: int, step: int = 1) -> tuple[int, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Definition:
-    """A benchmark, listed in ``DEFINITIONS`` of a file in ``bench/definitions``.
+    """A benchmark, listed in ``DEFINITIONS`` of a file in ``bench/definitions``."""
 
-    Attributes
-    ----------
-    name : algorithm, operation and type, separated by dots (``"reduce.sum.float32"``).
-    title : the measured work, in one line.
-    make : see `Make`.
-    sizes : the sizes of a sweep, ascending; a GPU's default is the last. The unit is usually elements;
-        otherwise the title states it.
-    smoke : small sizes for a correctness check, which is fast even on the reference device; not powers of
-        two.
-    tuning : tuning parameter (``"workgroup"``, ``"items"``, …) to the values of a sweep over it. `make`
-        receives the chosen values (``{}`` without a sweep) and passes them to the plan.
-    """
-
-    name: str
-    title: str
-    make: Make
+    name: str  # algorithm, operation and type, separated by dots (``"reduce.sum.float32"``)
+    title: str  # the measured work, in one line
+    make: Make  # see `Make`
+    #: The sizes of a sweep, ascending; a GPU's default is the last. The unit is usually elements; otherwise
+    #: the title states it.
     sizes: tuple[int, ...] = powers_of_two(10, 28)
+    #: Small sizes for a correctness check, which is fast even on the reference device; not powers of two.
     smoke: tuple[int, ...] = (1, 1021)
+    #: Tuning parameter (``"workgroup"``, ``"items"``, …) to the values of a sweep over it. `make` receives
+    #: the chosen values (``{}`` without a sweep) and passes them to the plan.
     tuning: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)

@@ -35,21 +35,14 @@ CLUSTERS = (4, 16)
 
 @dataclass(frozen=True)
 class Argument:
-    """An operand of a function other than the first.
+    """An operand of a function other than the first."""
 
-    Attributes
-    ----------
-    name : its part of the case's name; empty if there is only one choice.
-    glsl : function from the subgroup size to a GLSL expression of ``lane``.
-    values : function from the subgroup size to the same values in NumPy, (size, …) uint32, or to an integer
-        for a cluster size.
-    least_size : the smallest subgroup size that it can be used with.
-    """
-
-    name: str
-    glsl: Callable[[int], str]
+    name: str  # its part of the case's name; empty if there is only one choice
+    glsl: Callable[[int], str]  # function from the subgroup size to a GLSL expression of ``lane``
+    #: Function from the subgroup size to the same values in NumPy, (size, …) uint32, or to an integer for a
+    #: cluster size.
     values: Callable[[int], LaneValues | int]
-    least_size: int = 1
+    least_size: int = 1  # the smallest subgroup size that it can be used with
 
 
 def _constant(value: Callable[[int], int], name: str = "", least_size: int = 1) -> Argument:

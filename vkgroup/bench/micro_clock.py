@@ -60,28 +60,16 @@ def required_size(device: Device) -> int | None:
 
 @dataclass(frozen=True)
 class Program:
-    """One program to be timed.
+    """One program to be timed."""
 
-    Attributes
-    ----------
-    pipeline : pipeline with the interface that the module's docstring describes.
-    inputs : words of binding 0.
-    output_words : number of words of binding 1.
-    subgroups : number of subgroups that write their clocks.
-    steps : number of steps of one round; the time of a round is divided by it.
-    which : the push constant.
-    rounds : initial number of rounds; twice this number is also timed.
-    samples : number of samples of one dispatch.
-    """
-
-    pipeline: Pipeline
-    inputs: NDArray[np.uint32]
-    output_words: int
-    subgroups: int
-    steps: float
-    which: int = 0
-    rounds: int = 16
-    samples: int = _SAMPLES
+    pipeline: Pipeline  # pipeline with the interface that the module's docstring describes
+    inputs: NDArray[np.uint32]  # words of binding 0
+    output_words: int  # number of words of binding 1
+    subgroups: int  # number of subgroups that write their clocks
+    steps: float  # number of steps of one round; the time of a round is divided by it
+    which: int = 0  # the push constant
+    rounds: int = 16  # initial number of rounds; twice this number is also timed
+    samples: int = _SAMPLES  # number of samples of one dispatch
 
 
 class PreparedProgram:

@@ -39,34 +39,21 @@ KINDS = ("subgroup", "shared", "feed")
 
 @dataclass(frozen=True)
 class Shape:
-    """Numbers of unrolled steps and of chains.
+    """Numbers of unrolled steps and of chains."""
 
-    Attributes
-    ----------
-    unroll : steps of a single chain per round; even, so that the compiler knows which half of the memory is
-        used.
-    chains : number of chains for throughput.
-    throughput_unroll : steps of these chains per round.
-    """
-
+    #: Steps of a single chain per round; even, so that the compiler knows which half of the memory is used.
     unroll: int = 8
-    chains: int = 4
-    throughput_unroll: int = 4
+    chains: int = 4  # number of chains for throughput
+    throughput_unroll: int = 4  # steps of these chains per round
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One function of the shader: a case and the kind of its chain.
-
-    Attributes
-    ----------
-    kind : one of `KINDS`.
-    at : index of the first word of the case in the inputs.
-    """
+    """One function of the shader: a case and the kind of its chain."""
 
     case: Case
-    kind: str
-    at: int
+    kind: str  # one of `KINDS`
+    at: int  # index of the first word of the case in the inputs
 
 
 _SHADER = Template("""#version 460

@@ -36,18 +36,11 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {{ numbers[id.x] += 1u; }}
 
 @dataclass(frozen=True)
 class Work:
-    """The work of a candidate in one call.
+    """The work of a candidate in one call."""
 
-    Attributes
-    ----------
-    dispatches : number of dispatches of one submission; each sees the writes of the previous one.
-    calls : number of calls over which a time is averaged; each call waits until its work is done.
-    recorded : whether the commands are recorded once in advance; otherwise each call records them.
-    """
-
-    dispatches: int
-    calls: int
-    recorded: bool
+    dispatches: int  # number of dispatches of one submission; each sees the writes of the previous one
+    calls: int  # number of calls over which a time is averaged; each call waits until its work is done
+    recorded: bool  # whether the commands are recorded once in advance; otherwise each call records them
 
     @property
     def expected(self) -> Arrays:

@@ -20,20 +20,14 @@ Samples = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Estimate:
-    """A median with a confidence interval.
+    """A median with a confidence interval."""
 
-    Attributes
-    ----------
-    median, low, high : the median and the ends of the interval, in the unit of the samples.
-    confidence : probability that the interval of such a series contains the true median.
-    count : number of samples.
-    """
-
+    #: `median`, `low`, `high`: the median and the ends of the interval, in the unit of the samples.
     median: float
     low: float
     high: float
-    confidence: float
-    count: int
+    confidence: float  # probability that the interval of such a series contains the true median
+    count: int  # number of samples
 
     @property
     def spread(self) -> float:
@@ -102,24 +96,15 @@ TIMESTAMPS = "GPU timestamps"
 
 @dataclass(frozen=True)
 class Timed:
-    """One candidate of a row: its times and the values derived from them.
+    """One candidate of a row: its times and the values derived from them."""
 
-    Attributes
-    ----------
-    name : name of the variant, peer or ceiling.
-    clock : the clock that measured it.
-    samples : one time per round, in the row's unit.
-    time : the median of the samples, with its interval.
-    rate : bytes or operations per second at the median; 0 if the row counts none or its unit is not seconds.
-    counts : unit of the rate: ``"bytes"`` or ``"operations"``.
-    """
-
-    name: str
-    clock: str
-    samples: Samples
-    time: Estimate
+    name: str  # name of the variant, peer or ceiling
+    clock: str  # the clock that measured it
+    samples: Samples  # one time per round, in the row's unit
+    time: Estimate  # the median of the samples, with its interval
+    #: Bytes or operations per second at the median; 0 if the row counts none or its unit is not seconds.
     rate: float
-    counts: str = "bytes"
+    counts: str = "bytes"  # unit of the rate: ``"bytes"`` or ``"operations"``
 
 
 @dataclass(frozen=True)
@@ -132,51 +117,37 @@ class Share:
 
 @dataclass(frozen=True)
 class Row:
-    """One definition at one size.
+    """One definition at one size."""
 
-    Attributes
-    ----------
-    name, title : name and title of the definition.
-    size : size in the definition's unit.
-    tuning : the tuning values of a sweep; empty without one.
-    unit : unit of all times: ``"s"`` or ``"cycles"``.
-    bytes, items, operations : amount of work of one run, from the definition.
-    counts : unit of the rates: ``"bytes"`` or ``"operations"``.
-    pair : the two variants whose ratio the row reports.
-    variants, peers, ceilings : candidates with a time, by name.
-    ratios : time of every other candidate divided by that of the pair's first, from paired rounds.
-    shares : shares of the ceilings, by variant and peer.
-    right : names of the candidates with correct results.
-    wrong : errors of candidates with wrong results, which have no time.
-    notes : omitted candidates with the reasons, and other remarks.
-    rounds, warm_up, steady : as in `vkgroup.bench.timing.Timings`; rounds is 0 if nothing was timed.
-    sets : number of sets of data that the runs alternate between.
-    evicted : whether the cache was evicted before each run.
-    """
-
+    #: `name`, `title`: name and title of the definition.
     name: str
     title: str
-    size: int
-    tuning: Mapping[str, Any] = field(default_factory=dict)
-    unit: str = "s"
+    size: int  # size in the definition's unit
+    tuning: Mapping[str, Any] = field(default_factory=dict)  # the tuning values of a sweep; empty without one
+    unit: str = "s"  # unit of all times: ``"s"`` or ``"cycles"``
+    #: `bytes`, `items`, `operations`: amount of work of one run, from the definition.
     bytes: int = 0
     items: int = 0
     operations: int = 0
-    counts: str = "bytes"
-    pair: tuple[str, str] = ("subgroup", "shared")
+    counts: str = "bytes"  # unit of the rates: ``"bytes"`` or ``"operations"``
+    pair: tuple[str, str] = ("subgroup", "shared")  # the two variants whose ratio the row reports
+    #: `variants`, `peers`, `ceilings`: candidates with a time, by name.
     variants: Mapping[str, Timed] = field(default_factory=dict)
     peers: Mapping[str, Timed] = field(default_factory=dict)
     ceilings: Mapping[str, Timed] = field(default_factory=dict)
+    #: Time of every other candidate divided by that of the pair's first, from paired rounds.
     ratios: Mapping[str, Estimate] = field(default_factory=dict)
-    shares: Mapping[str, Share] = field(default_factory=dict)
-    right: tuple[str, ...] = ()
+    shares: Mapping[str, Share] = field(default_factory=dict)  # shares of the ceilings, by variant and peer
+    right: tuple[str, ...] = ()  # names of the candidates with correct results
+    #: Errors of candidates with wrong results, which have no time.
     wrong: Mapping[str, str] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # omitted candidates with the reasons, and other remarks
+    #: `rounds`, `warm_up`, `steady`: as in `vkgroup.bench.timing.Timings`; rounds is 0 if nothing was timed.
     rounds: int = 0
     warm_up: int = 0
     steady: bool = True
-    sets: int = 0
-    evicted: bool = False
+    sets: int = 0  # number of sets of data that the runs alternate between
+    evicted: bool = False  # whether the cache was evicted before each run
 
     @property
     def label(self) -> str:

@@ -32,24 +32,15 @@ _RUNS = 40
 
 @dataclass(frozen=True)
 class Options:
-    """Options of a run.
+    """Options of a run."""
 
-    Attributes
-    ----------
-    seed : seed of all data.
-    seconds : duration of the timed rounds of one row; the warm-up takes up to half as long in addition.
-    sizes : sizes that replace each definition's own; empty: no replacement.
-    sweep : ``"size"`` or a tuning parameter, for one row per value; None: no sweep.
-    smoke : whether to verify at the smallest sizes without timing.
-    peers : names of the peers to run; None: all available peers.
-    """
-
-    seed: int
+    seed: int  # seed of all data
+    #: Duration of the timed rounds of one row; the warm-up takes up to half as long in addition.
     seconds: float = choices.BENCH_SECONDS
-    sizes: tuple[int, ...] = ()
-    sweep: str | None = None
-    smoke: bool = False
-    peers: tuple[str, ...] | None = None
+    sizes: tuple[int, ...] = ()  # sizes that replace each definition's own; empty: no replacement
+    sweep: str | None = None  # ``"size"`` or a tuning parameter, for one row per value; None: no sweep
+    smoke: bool = False  # whether to verify at the smallest sizes without timing
+    peers: tuple[str, ...] | None = None  # names of the peers to run; None: all available peers
 
 
 @dataclass(frozen=True)

@@ -18,18 +18,11 @@ from vkgroup.spec.categories import Category
 
 @dataclass(frozen=True)
 class Argument:
-    """The operand of a case, as its program has it.
+    """The operand of a case, as its program has it."""
 
-    Attributes
-    ----------
-    operand : the choice.
-    glsl : the arguments in GLSL.
-    table : the words that it reads, one a place, or None where it reads none.
-    """
-
-    operand: Operand
-    glsl: tuple[str, ...]
-    table: Words | None = None
+    operand: Operand  # the choice
+    glsl: tuple[str, ...]  # the arguments in GLSL
+    table: Words | None = None  # the words that it reads, one a place, or None where it reads none
 
     def of_lanes(self, place: Indices, active: Flags) -> Words:
         """Return the operand of each lane: (rows, size), of a partition's ballots (rows, size, 4).

@@ -16,30 +16,24 @@ from vkgroup.spec.types import GlslType, type_named
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One case: what is executed, on what data, by which invocations. An axis that does not apply is "".
+    """One case: what is executed, on what data, by which invocations. An axis that does not apply is ""."""
 
-    Attributes
-    ----------
-    category : of `vkgroup.reference`, or ``"hlsl"``, ``"legacy_ballot"`` or ``"quad_control"`` for operations
-        that are spelled differently; see `vkgroup.conformance.spellings`.
-    stage, operation, type, pattern, data, operand : keys of the tables of this package and of
-        `vkgroup.reference`, or of the spelling.
-    shape : of workgroups, a key of `SHAPES`; elsewhere "1d", or `FRAMEBUFFER` where the shader writes to no
-        buffer.
-    subgroup_size : the size that the pipeline requires, or 0 for the device's own.
-    form : for ``"legacy_ballot"``, a key of `FORMS`.
-    """
-
+    #: Of `vkgroup.reference`, or ``"hlsl"``, ``"legacy_ballot"`` or ``"quad_control"`` for operations that
+    #: are spelled differently; see `vkgroup.conformance.spellings`.
     category: str
+    #: `stage`, `operation`, `type`, `pattern`, `data`, `operand`: keys of the tables of this package and of
+    #: `vkgroup.reference`, or of the spelling.
     stage: str
     operation: str
     type: str
     pattern: str
     data: str
     operand: str = ""
+    #: Of workgroups, a key of `SHAPES`; elsewhere "1d", or `FRAMEBUFFER` where the shader writes to no
+    #: buffer.
     shape: str = "1d"
-    subgroup_size: int = 0
-    form: str = ""
+    subgroup_size: int = 0  # the size that the pipeline requires, or 0 for the device's own
+    form: str = ""  # for ``"legacy_ballot"``, a key of `FORMS`
 
     @property
     def name(self) -> str:

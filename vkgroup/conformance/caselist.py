@@ -25,15 +25,10 @@ from vkgroup.errors import InvalidInput
 
 @dataclass
 class CaseList:
-    """A case list, read and mapped.
+    """A case list, read and mapped."""
 
-    Attributes
-    ----------
-    cases : vkgroup's cases, each once, in the order of the suite.
-    mapped, unmapped : the list's names with a counterpart, and those without.
-    """
-
-    cases: tuple[AnyCase, ...] = ()
+    cases: tuple[AnyCase, ...] = ()  # vkgroup's cases, each once, in the order of the suite
+    #: `mapped`, `unmapped`: the list's names with a counterpart, and those without.
     mapped: list[Mapping] = field(default_factory=list)
     unmapped: list[Mapping] = field(default_factory=list)
 

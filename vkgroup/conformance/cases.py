@@ -34,26 +34,17 @@ _SPECIAL_MOVE_PATTERNS = ("all", "partial")
 
 @dataclass(frozen=True)
 class Axes:
-    """What a stage's cases vary in, beside operation, type and pattern.
+    """What a stage's cases vary in, beside operation, type and pattern."""
 
-    Attributes
-    ----------
-    all_operands : the patterns in which an operation is combined with every operand; the others have the
-        representatives alone, for divergence does in one stage what it does in another.
-    partitions : the patterns in which partitioned operations are met.
-    inexact : the patterns that have rounding and special data; None for all.
-    sized : the patterns with cases at each required subgroup size.
-    shapes : workgroups other than 1-D.
-    least_size : the smallest subgroup size that is required.
-    types : the types that stand for all in the patterns other than `_MAIN_PATTERNS`; empty for all types.
-    """
-
+    #: The patterns in which an operation is combined with every operand; the others have the representatives
+    #: alone, for divergence does in one stage what it does in another.
     all_operands: tuple[str, ...]
-    partitions: tuple[str, ...]
-    inexact: tuple[str, ...] | None = None
-    sized: tuple[str, ...] = ()
-    shapes: tuple[str, ...] = ()
-    least_size: int = 1
+    partitions: tuple[str, ...]  # the patterns in which partitioned operations are met
+    inexact: tuple[str, ...] | None = None  # the patterns that have rounding and special data; None for all
+    sized: tuple[str, ...] = ()  # the patterns with cases at each required subgroup size
+    shapes: tuple[str, ...] = ()  # workgroups other than 1-D
+    least_size: int = 1  # the smallest subgroup size that is required
+    #: The types that stand for all in the patterns other than `_MAIN_PATTERNS`; empty for all types.
     types: tuple[str, ...] = ()
 
 

@@ -25,20 +25,16 @@ SHOWN = 4
 
 @dataclass(frozen=True)
 class Verdict:
-    """Status and numbers of elements, and for a failure its description and the lanes of one subgroup.
-
-    Attributes
-    ----------
-    defined, undefined : elements with a required result, and elements of which nothing is required.
-    evidence : of a failure, as JSON data; see `vkgroup.conformance.evidence`.
-    lanes : all lanes of a subgroup operation, a `vkgroup.conformance.verdict.JudgedLanes`; None elsewhere.
-    """
+    """Status and numbers of elements, and for a failure its description and the lanes of one subgroup."""
 
     status: Status
+    #: `defined`, `undefined`: elements with a required result, and elements of which nothing is required.
     defined: int
     undefined: int
     detail: str = ""
+    #: Of a failure, as JSON data; see `vkgroup.conformance.evidence`.
     evidence: dict[str, Any] | None = field(default=None, compare=False)
+    #: All lanes of a subgroup operation, a `vkgroup.conformance.verdict.JudgedLanes`; None elsewhere.
     lanes: Any = field(default=None, compare=False, repr=False)
 
     def result(self, case: str, seconds: float) -> Result:
@@ -49,23 +45,15 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Expected:
-    """What the specification allows of each element; arrays of one shape.
+    """What the specification allows of each element; arrays of one shape."""
 
-    Attributes
-    ----------
-    low, high : the least and greatest legal value; the same array where one value alone is legal.
-    defined : False where any value is legal.
-    bits : whether floats must agree in every bit, and not only as numbers.
-    others : further legal values, each an array.
-    mask : the bits of words that must agree, where others may differ; None for all.
-    """
-
+    #: `low`, `high`: the least and greatest legal value; the same array where one value alone is legal.
     low: Array
     high: Array
-    defined: Flags
-    bits: bool = True
-    others: tuple[Array, ...] = ()
-    mask: Array | None = None
+    defined: Flags  # False where any value is legal
+    bits: bool = True  # whether floats must agree in every bit, and not only as numbers
+    others: tuple[Array, ...] = ()  # further legal values, each an array
+    mask: Array | None = None  # the bits of words that must agree, where others may differ; None for all
 
     @classmethod
     def one_of(cls, values: Sequence[Array], defined: Flags) -> Expected:
@@ -82,22 +70,14 @@ class Expected:
 
 @dataclass(frozen=True)
 class Description:
-    """Words and evidence for the wrong elements of a comparison.
+    """Words and evidence for the wrong elements of a comparison."""
 
-    Attributes
-    ----------
-    unit : the elements in the plural, such as ``"pixels"``.
-    line : the description of one wrong element.
-    evidence : the evidence, for which elements are wrong; None where there is none.
-    shown : wrong elements that are described.
-    about : what the elements are, where the unit does not say it.
-    """
-
-    unit: str
-    line: Callable[[Index], str]
+    unit: str  # the elements in the plural, such as ``"pixels"``
+    line: Callable[[Index], str]  # the description of one wrong element
+    #: The evidence, for which elements are wrong; None where there is none.
     evidence: Callable[[Flags], dict[str, Any] | None]
-    shown: int = SHOWN
-    about: str = ""
+    shown: int = SHOWN  # wrong elements that are described
+    about: str = ""  # what the elements are, where the unit does not say it
 
     def text(self, wrong: Flags, total: int) -> str:
         """Return the text of a failure: how many elements are wrong, and the first of them."""

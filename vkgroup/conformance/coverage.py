@@ -21,19 +21,13 @@ _SHOWN_PATTERNS = 4
 
 @dataclass
 class Group:
-    """One group of Khronos' suite, and what it maps to.
+    """One group of Khronos' suite, and what it maps to."""
 
-    Attributes
-    ----------
-    name : ``"subgroups.arithmetic.compute"``.
-    names, mapped : names of the list in this group, and those of them with a counterpart.
-    cases : our cases that they map to.
-    """
-
-    name: str
+    name: str  # ``"subgroups.arithmetic.compute"``
+    #: `names`, `mapped`: names of the list in this group, and those of them with a counterpart.
     names: int = 0
     mapped: int = 0
-    cases: set[str] = field(default_factory=set)
+    cases: set[str] = field(default_factory=set)  # our cases that they map to
 
 
 def group_of(name: str) -> str:

@@ -28,18 +28,11 @@ from vkgroup.spec.types import GlslType
 
 @dataclass(frozen=True)
 class Request:
-    """What a recipe needs to know to make its values.
+    """What a recipe needs to know to make its values."""
 
-    Attributes
-    ----------
-    type : the GLSL type of the values.
-    invocations : invocations in one workgroup.
-    denormals : whether the device preserves denormals of this type.
-    """
-
-    type: GlslType
-    invocations: int
-    denormals: bool = False
+    type: GlslType  # the GLSL type of the values
+    invocations: int  # invocations in one workgroup
+    denormals: bool = False  # whether the device preserves denormals of this type
 
     @property
     def shape(self) -> tuple[int, int, int]:

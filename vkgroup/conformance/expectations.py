@@ -124,18 +124,11 @@ class Expected:
 
 @dataclass(frozen=True)
 class Patterns:
-    """Regular expressions that select cases.
+    """Regular expressions that select cases."""
 
-    Attributes
-    ----------
-    ours : expressions for vkgroup's names.
-    cases : the cases selected by expressions for Khronos names.
-    idle : file and line of each expression for Khronos names that selects no case.
-    """
-
-    ours: Expressions = field(default_factory=Expressions)
-    cases: frozenset[str] = frozenset()
-    idle: tuple[str, ...] = ()
+    ours: Expressions = field(default_factory=Expressions)  # expressions for vkgroup's names
+    cases: frozenset[str] = frozenset()  # the cases selected by expressions for Khronos names
+    idle: tuple[str, ...] = ()  # file and line of each expression for Khronos names that selects no case
 
     def find(self, name: str) -> bool:
         """Return whether a case is selected."""
@@ -144,15 +137,10 @@ class Patterns:
 
 @dataclass(frozen=True)
 class Expectations:
-    """The expectations for a device.
+    """The expectations for a device."""
 
-    Attributes
-    ----------
-    baseline : the lines of the baselines, by name.
-    skips, flakes : cases to leave out, and cases that may fail or pass.
-    """
-
-    baseline: dict[str, Expected] = field(default_factory=dict)
+    baseline: dict[str, Expected] = field(default_factory=dict)  # the lines of the baselines, by name
+    #: `skips`, `flakes`: cases to leave out, and cases that may fail or pass.
     skips: Patterns = Patterns()
     flakes: Patterns = Patterns()
 

@@ -24,35 +24,22 @@ from vkgroup.conformance.stages import Recorded
 
 @dataclass(frozen=True)
 class Instances:
-    """The dynamic instances of one batch, one a row.
+    """The dynamic instances of one batch, one a row."""
 
-    Attributes
-    ----------
-    size : subgroup size.
-    slot, group, subgroup : (rows,) where the instance was met; a group is a workgroup in compute.
-    number : (rows,) from which the places of its subgroup in the data follow; see `Stage.places`.
-    subgroups : for each group the distinct numbers of its subgroups, ascending.
-    member : (rows, size) invocation index of each lane; 0 where the lane left no record.
-    place : (rows, size) where each lane's values lie in the data.
-    active : (rows, size) lanes that executed the instance.
-    recorded : (rows, size) lanes that left their results: all active ones but helper invocations.
-    mask : (rows, 4) the active mask as the device gave it (or as found, where it has no ballots).
-    faults : contradictions to the specification, one sentence each.
-    shown : the lanes of the instance with the fault, as `vkgroup.conformance.evidence` has them.
-    """
-
-    size: int
+    size: int  # subgroup size
+    #: `slot`, `group`, `subgroup`: (rows,) where the instance was met; a group is a workgroup in compute.
     slot: Indices
     group: Indices
     subgroup: Indices
-    number: Indices
-    subgroups: tuple[Indices, ...]
-    member: Indices
-    place: Indices
-    active: Flags
-    recorded: Flags
-    mask: Words
-    faults: tuple[str, ...]
+    number: Indices  # (rows,) from which the places of its subgroup in the data follow; see `Stage.places`
+    subgroups: tuple[Indices, ...]  # for each group the distinct numbers of its subgroups, ascending
+    member: Indices  # (rows, size) invocation index of each lane; 0 where the lane left no record
+    place: Indices  # (rows, size) where each lane's values lie in the data
+    active: Flags  # (rows, size) lanes that executed the instance
+    recorded: Flags  # (rows, size) lanes that left their results: all active ones but helper invocations
+    mask: Words  # (rows, 4) the active mask as the device gave it (or as found, where it has no ballots)
+    faults: tuple[str, ...]  # contradictions to the specification, one sentence each
+    #: The lanes of the instance with the fault, as `vkgroup.conformance.evidence` has them.
     shown: dict[str, Any] | None = None
 
 

@@ -73,16 +73,10 @@ def _subgroup() -> str:
 
 @dataclass(frozen=True)
 class Intrinsic:
-    """A function that GLSL lacks.
+    """A function that GLSL lacks."""
 
-    Attributes
-    ----------
-    instruction : the beginning of its declaration.
-    scoped : whether the instruction's first operand is the scope.
-    """
-
-    instruction: str
-    scoped: bool
+    instruction: str  # the beginning of its declaration
+    scoped: bool  # whether the instruction's first operand is the scope
 
     def declaration(self, name: str, result: str, operands: Sequence[str]) -> str:
         """Return the declaration of a function.

@@ -25,40 +25,23 @@ PREFIX = "dEQP-VK."
 
 @dataclass(frozen=True)
 class Mapping:
-    """What a foreign name stands for.
+    """What a foreign name stands for."""
 
-    Attributes
-    ----------
-    name : the name in the list.
-    globs : globs over our names; empty if there is no counterpart.
-    reason : why there is none.
-    """
-
-    name: str
-    globs: tuple[str, ...] = ()
-    reason: str = ""
+    name: str  # the name in the list
+    globs: tuple[str, ...] = ()  # globs over our names; empty if there is no counterpart
+    reason: str = ""  # why there is none
 
 
 @dataclass(frozen=True)
 class _Test:
-    """A name of the group `subgroups`, taken apart.
+    """A name of the group `subgroups`, taken apart."""
 
-    Attributes
-    ----------
-    group : its group.
-    place : ``"compute"``, ``"framebuffer"``, ``"mesh"``, …
-    stages : our stages.
-    text : what is left: operation, type and the way of its operand.
-    size : "" for any required subgroup size, a number for that one, None where none is required.
-    older : whether it uses the EXT ballots and votes.
-    """
-
-    group: str
-    place: str
-    stages: tuple[str, ...]
-    text: str
-    size: str | None
-    older: bool
+    group: str  # its group
+    place: str  # ``"compute"``, ``"framebuffer"``, ``"mesh"``, …
+    stages: tuple[str, ...]  # our stages
+    text: str  # what is left: operation, type and the way of its operand
+    size: str | None  # "" for any required subgroup size, a number for that one, None where none is required
+    older: bool  # whether it uses the EXT ballots and votes
 
     @property
     def sized(self) -> str:

@@ -27,39 +27,30 @@ Labels = Callable[[Lanes, Lanes], NDArray[np.integer[Any]]]
 
 @dataclass(frozen=True)
 class Operand:
-    """One choice for one kind of operand.
+    """One choice for one kind of operand."""
 
-    Attributes
-    ----------
-    name : the choice's part in the name of a case.
-    sentence : a phrase for the choice, to complete "with …".
-    literal : subgroup size → the constant that is written into the shader, or None.
-    expression : GLSL over `lane`, `size` and, of a partition, `mask` (the active lanes) and ``{word}`` (the
-        invocation's word of the table), where the operand differs between lanes; or None.
-    lanes : (lane (rows, size), subgroup size) → operand of each lane, the NumPy twin of `expression`.
-    table : (generator, subgroup size, count) → uint32 words that the shader reads: one a workgroup if
-        `uniform`, else one an invocation. None where nothing is read.
-    uniform : the table has one entry a workgroup, which makes the operand dynamically uniform.
-    leader : the word of the first active lane is the operand of all, which makes it dynamically uniform.
-    specialized : the literal reaches the shader as a specialization constant.
-    cluster : the size of the clusters; it is the operand, or another one behind it. 0 where there are none.
-    labels : (lane (rows, size), word (rows, size)) → a number for each lane, the same for lanes of the same
-        subset of a partition; the NumPy twin of `expression`, which then is a ballot. Else None.
-    narrow : it is combined with few patterns; see `vkgroup.conformance.cases`.
-    """
-
-    name: str
-    sentence: str
+    name: str  # the choice's part in the name of a case
+    sentence: str  # a phrase for the choice, to complete "with …"
+    #: Subgroup size → the constant that is written into the shader, or None.
     literal: Callable[[int], int] | None = None
+    #: GLSL over `lane`, `size` and, of a partition, `mask` (the active lanes) and ``{word}`` (the
+    #: invocation's word of the table), where the operand differs between lanes; or None.
     expression: str | None = None
+    #: (lane (rows, size), subgroup size) → operand of each lane, the NumPy twin of `expression`.
     lanes: Callable[[Lanes, int], Lanes] | None = None
+    #: (generator, subgroup size, count) → uint32 words that the shader reads: one a workgroup if `uniform`,
+    #: else one an invocation. None where nothing is read.
     table: Callable[[np.random.Generator, int, int], Lanes] | None = None
-    uniform: bool = False
+    uniform: bool = False  # the table has one entry a workgroup, which makes the operand dynamically uniform
+    #: The word of the first active lane is the operand of all, which makes it dynamically uniform.
     leader: bool = False
-    specialized: bool = False
+    specialized: bool = False  # the literal reaches the shader as a specialization constant
+    #: The size of the clusters; it is the operand, or another one behind it. 0 where there are none.
     cluster: int = 0
+    #: (lane (rows, size), word (rows, size)) → a number for each lane, the same for lanes of the same subset
+    #: of a partition; the NumPy twin of `expression`, which then is a ballot. Else None.
     labels: Labels | None = None
-    narrow: bool = False
+    narrow: bool = False  # it is combined with few patterns; see `vkgroup.conformance.cases`
 
     @property
     def dynamic(self) -> bool:

@@ -25,19 +25,12 @@ Repeat = Callable[[Sequence[AnyCase], TakeResults], object]
 
 @dataclass
 class RunOutcomes:
-    """A run compared with what is expected of it.
+    """A run compared with what is expected of it."""
 
-    Attributes
-    ----------
-    run : the run.
-    expectations : the expected results.
-    left_out : names of the cases that the skips leave out.
-    again : second results by case, for cases that were repeated.
-    """
-
-    run: Run
-    expectations: Expectations = field(default_factory=Expectations)
-    left_out: Collection[str] = ()
+    run: Run  # the run
+    expectations: Expectations = field(default_factory=Expectations)  # the expected results
+    left_out: Collection[str] = ()  # names of the cases that the skips leave out
+    #: Second results by case, for cases that were repeated.
     again: dict[str, Result] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -35,35 +35,23 @@ LEAVES: dict[str, Leave] = {
 
 @dataclass(frozen=True)
 class Pattern:
-    """One way in which some invocations of a subgroup are active and others are not.
+    """One way in which some invocations of a subgroup are active and others are not."""
 
-    Attributes
-    ----------
-    name : the pattern's part in the name of a case.
-    sentence : what the pattern does, to complete "the operation is executed …".
-    active : GLSL expression over the names that `Stage.start` sets, true for invocations that reach at least
-        one place of observation. Those for which it is false feed *decoy* data, which must not show in any
-        result.
-    code : GLSL of the pattern, with ``@OBSERVE(slot)`` at each place of observation.
-    slots : how many slots one invocation may write.
-    uniform : the control flow is uniform in the workgroup, so all invocations of a subgroup that
-        exist must be active together.
-    partial : the workgroup's size is no multiple of any subgroup size above 1.
-    least_size : the smallest subgroup size at which any invocation is active.
-    demotes : invocations may turn into helper invocations on the way, which take part without a record.
-    leave : the way in which fragments leave, of `LEAVES`.
-    """
-
-    name: str
-    sentence: str
+    name: str  # the pattern's part in the name of a case
+    sentence: str  # what the pattern does, to complete "the operation is executed …"
+    #: GLSL expression over the names that `Stage.start` sets, true for invocations that reach at least one
+    #: place of observation. Those for which it is false feed *decoy* data, which must not show in any result.
     active: str
-    code: str
-    slots: int = 1
+    code: str  # GLSL of the pattern, with ``@OBSERVE(slot)`` at each place of observation
+    slots: int = 1  # how many slots one invocation may write
+    #: The control flow is uniform in the workgroup, so all invocations of a subgroup that exist must be
+    #: active together.
     uniform: bool = False
-    partial: bool = False
-    least_size: int = 1
+    partial: bool = False  # the workgroup's size is no multiple of any subgroup size above 1
+    least_size: int = 1  # the smallest subgroup size at which any invocation is active
+    #: Invocations may turn into helper invocations on the way, which take part without a record.
     demotes: bool = False
-    leave: Leave = LEAVES[""]
+    leave: Leave = LEAVES[""]  # the way in which fragments leave, of `LEAVES`
 
 
 _DATA_MASK = "inputs[MASK_BASE + own] != 0u"

@@ -26,18 +26,11 @@ SEEN = 2
 
 @dataclass(frozen=True)
 class Batch:
-    """Cases of one family that are judged together.
+    """Cases of one family that are judged together."""
 
-    Attributes
-    ----------
-    family : the family's name.
-    cases : in the order in which they are judged.
-    alone : whether no other batch may run meanwhile, because a hang would affect all.
-    """
-
-    family: str
-    cases: list[AnyCase]
-    alone: bool = False
+    family: str  # the family's name
+    cases: list[AnyCase]  # in the order in which they are judged
+    alone: bool = False  # whether no other batch may run meanwhile, because a hang would affect all
 
     def __len__(self) -> int:
         return len(self.cases)

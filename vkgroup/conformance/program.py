@@ -58,37 +58,24 @@ def result_type(case: Case) -> GlslType:
 
 @dataclass(frozen=True)
 class Feed:
-    """The data set that a case reads: its place in the inputs and its values.
+    """The data set that a case reads: its place in the inputs and its values."""
 
-    Attributes
-    ----------
-    at : first word in the inputs.
-    values, decoys : (places, components) in the type's dtype.
-    """
-
-    at: int
+    at: int  # first word in the inputs
     type: GlslType
+    #: `values`, `decoys`: (places, components) in the type's dtype.
     values: Array
     decoys: Array
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One case of a batch.
-
-    Attributes
-    ----------
-    at : first word of its results in the outputs.
-    planes : planes of one slot of its results.
-    feed : its data, or None where it reads none.
-    argument : its other operands, or None.
-    """
+    """One case of a batch."""
 
     case: Case
-    at: int
-    planes: int
-    feed: Feed | None = None
-    argument: Argument | None = None
+    at: int  # first word of its results in the outputs
+    planes: int  # planes of one slot of its results
+    feed: Feed | None = None  # its data, or None where it reads none
+    argument: Argument | None = None  # its other operands, or None
 
 
 @dataclass
@@ -133,20 +120,13 @@ def _call(case: Case, arguments: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class Spelling:
-    """How a program writes the operations of its cases: as in KHR_shader_subgroup, or in another way.
+    """How a program writes the operations of its cases: as in KHR_shader_subgroup, or in another way."""
 
-    Attributes
-    ----------
-    call : case and arguments in GLSL → an expression of the operation's result.
-    extensions : GLSL extensions that it needs.
-    declarations : GLSL outside of `main` that it needs.
-    ballot : an expression of the active mask, a uvec4.
-    """
-
+    #: Case and arguments in GLSL → an expression of the operation's result.
     call: Callable[[Case, Sequence[str]], str] = _call
-    extensions: tuple[str, ...] = ()
-    declarations: str = ""
-    ballot: str = "subgroupBallot(true)"
+    extensions: tuple[str, ...] = ()  # GLSL extensions that it needs
+    declarations: str = ""  # GLSL outside of `main` that it needs
+    ballot: str = "subgroupBallot(true)"  # an expression of the active mask, a uvec4
 
 
 _SPELLING = Spelling()

@@ -48,24 +48,14 @@ void main() { color = 1u; }
 
 @dataclass(frozen=True)
 class Recorder:
-    """Planes at binding 0 in which every invocation of a stage has a word.
+    """Planes at binding 0 in which every invocation of a stage has a word."""
 
-    Attributes
-    ----------
-    stage : one of `STAGES`.
-    planes : number of planes.
-    shape : of a plane; one word for each invocation.
-    zeroed : planes that hold zeros before the shader runs; the others hold `POISON`.
-    groups : workgroups of a dispatch.
-    size : pixels of a draw in x and y.
-    """
-
-    stage: str
-    planes: int
-    shape: tuple[int, ...]
-    zeroed: tuple[int, ...] = (0,)
-    groups: int = 0
-    size: tuple[int, int] = (1, 1)
+    stage: str  # one of `STAGES`
+    planes: int  # number of planes
+    shape: tuple[int, ...]  # of a plane; one word for each invocation
+    zeroed: tuple[int, ...] = (0,)  # planes that hold zeros before the shader runs; the others hold `POISON`
+    groups: int = 0  # workgroups of a dispatch
+    size: tuple[int, int] = (1, 1)  # pixels of a draw in x and y
 
     @property
     def invocations(self) -> int:

@@ -46,21 +46,13 @@ Judge = Callable[[Executor, Any], Any]
 
 @dataclass(frozen=True)
 class Setup:
-    """The first message to a worker that judges batches; see `vkgroup.runner.messages.WorkerSetup`.
-
-    Attributes
-    ----------
-    seed : seed of all data.
-    timeout : seconds that one dispatch may take.
-    transform : see `vkgroup.conformance.execute.Transform`; must be picklable.
-    judge : performs the jobs.
-    """
+    """The first message to a worker that judges batches; see `vkgroup.runner.messages.WorkerSetup`."""
 
     device: DeviceInfo
-    seed: int
-    timeout: float
-    transform: Transform | None = None
-    judge: Judge = judge_batch
+    seed: int  # seed of all data
+    timeout: float  # seconds that one dispatch may take
+    transform: Transform | None = None  # see `vkgroup.conformance.execute.Transform`; must be picklable
+    judge: Judge = judge_batch  # performs the jobs
 
     def on(self, device: DeviceInfo) -> Setup:
         """Return the same setup for another device."""

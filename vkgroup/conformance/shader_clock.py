@@ -40,18 +40,11 @@ _HALF = np.uint64(1 << 63)
 
 @dataclass(frozen=True)
 class Clock:
-    """A function that reads a clock.
+    """A function that reads a clock."""
 
-    Attributes
-    ----------
-    name : in GLSL.
-    wide : whether it returns 64 bits, and not two words.
-    device : whether its scope is the device, and not the subgroup.
-    """
-
-    name: str
-    wide: bool
-    device: bool
+    name: str  # in GLSL
+    wide: bool  # whether it returns 64 bits, and not two words
+    device: bool  # whether its scope is the device, and not the subgroup
 
     @property
     def extension(self) -> str:

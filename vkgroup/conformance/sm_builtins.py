@@ -25,20 +25,12 @@ VARIABLES = ("gl_WarpsPerSMNV", "gl_SMCountNV", "gl_WarpIDNV", "gl_SMIDNV")
 
 @dataclass(frozen=True)
 class Test:
-    """A rule that the variables must keep.
+    """A rule that the variables must keep."""
 
-    Attributes
-    ----------
-    name : its part in the names of cases.
-    sentence : the rule; ``{}`` stands for the variable.
-    variables : to which it applies.
-    stages : in which it is judged.
-    """
-
-    name: str
-    sentence: str
-    variables: tuple[str, ...]
-    stages: tuple[str, ...] = STAGES
+    name: str  # its part in the names of cases
+    sentence: str  # the rule; ``{}`` stands for the variable
+    variables: tuple[str, ...]  # to which it applies
+    stages: tuple[str, ...] = STAGES  # in which it is judged
 
 
 _TESTS = (

@@ -26,21 +26,17 @@ from vkgroup.spec.operations import BUILTIN_VARIABLES
 
 @dataclass(frozen=True)
 class JudgedLanes:
-    """The recorded and the expected values of every lane of one case.
-
-    Attributes
-    ----------
-    got, expected : (rows, size, components), what the lanes recorded, and what the specification allows.
-    wrong : the same shape; which components are wrong.
-    """
+    """The recorded and the expected values of every lane of one case."""
 
     entry: Entry
     program: Program
     instances: Instances
     outputs: Words
+    #: `got`, `expected`: (rows, size, components), what the lanes recorded, and what the specification
+    #: allows.
     got: Array
     expected: Expected
-    wrong: Flags
+    wrong: Flags  # the same shape; which components are wrong
 
     def where(self, row: int) -> str:
         """Return the subgroup of an instance in words."""

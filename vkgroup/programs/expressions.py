@@ -19,22 +19,15 @@ CLUSTERS = (1, 2, 4, 8, 16, 32, 64, 128)
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Operations and types that a generator chooses from.
+    """Operations and types that a generator chooses from."""
 
-    Attributes
-    ----------
-    uses : operation → the types it may be used with.
-    types : names of the types for variables.
-    subgroup_size : of the device; clusters are no larger.
-    dynamic_ids : whether broadcasts may use ids that are not constant (``subgroupBroadcastDynamicId``).
-    undefined : whether operations may be used so that some of their results are undefined. If not, two
-        drivers can be compared with each other.
-    """
-
-    uses: dict[str, tuple[str, ...]]
-    types: tuple[str, ...]
-    subgroup_size: int
+    uses: dict[str, tuple[str, ...]]  # operation → the types it may be used with
+    types: tuple[str, ...]  # names of the types for variables
+    subgroup_size: int  # of the device; clusters are no larger
+    #: Whether broadcasts may use ids that are not constant (``subgroupBroadcastDynamicId``).
     dynamic_ids: bool = True
+    #: Whether operations may be used so that some of their results are undefined. If not, two drivers can be
+    #: compared with each other.
     undefined: bool = True
 
 

@@ -55,35 +55,21 @@ class Dice:
 
 @dataclass
 class Budget:
-    """Remaining size of a program.
+    """Remaining size of a program."""
 
-    Attributes
-    ----------
-    statements : about how many may still be made.
-    executions : how many recorded operations one invocation may still execute; trips multiply.
-    """
-
-    statements: int
-    executions: float
+    statements: int  # about how many may still be made
+    executions: float  # how many recorded operations one invocation may still execute; trips multiply
 
 
 @dataclass(frozen=True)
 class Scope:
-    """Position of the next statement.
+    """Position of the next statement."""
 
-    Attributes
-    ----------
-    context : rules that hold there.
-    depth : number of enclosing constructs.
-    weight : about how often a statement here is executed.
-    in_function : whether it is in a function, not in ``main``.
-    result : type that the function returns; None in ``main`` and in functions that return nothing.
-    """
-
-    context: Context
-    depth: int = 0
-    weight: float = 1
-    in_function: bool = False
+    context: Context  # rules that hold there
+    depth: int = 0  # number of enclosing constructs
+    weight: float = 1  # about how often a statement here is executed
+    in_function: bool = False  # whether it is in a function, not in ``main``
+    #: Type that the function returns; None in ``main`` and in functions that return nothing.
     result: str | None = None
 
     def inside(self, context: Context, *, weight: float | None = None) -> Scope:
@@ -95,17 +81,11 @@ class Scope:
 
 @dataclass(frozen=True)
 class CallableFunction:
-    """A function that can be called.
-
-    Attributes
-    ----------
-    executions : cost of a call; see `Budget`.
-    unpredictable : see `vkgroup.programs.rules.Context`.
-    """
+    """A function that can be called."""
 
     function: Function
-    executions: float
-    unpredictable: bool = False
+    executions: float  # cost of a call; see `Budget`
+    unpredictable: bool = False  # see `vkgroup.programs.rules.Context`
 
 
 Maker = Callable[[Scope], Statement]

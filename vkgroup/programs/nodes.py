@@ -223,16 +223,10 @@ Expression = Value | Condition | Number
 
 @dataclass(frozen=True)
 class Observe:
-    """Record which invocations are active.
+    """Record which invocations are active."""
 
-    Attributes
-    ----------
-    place : number of the observation in the program.
-    unpredictable : whether the number of executions depends on elections with unknown outcome; then it is not
-        compared.
-    """
-
-    place: int
+    place: int  # number of the observation in the program
+    #: Whether the number of executions depends on elections with unknown outcome; then it is not compared.
     unpredictable: bool = False
 
 
@@ -270,50 +264,34 @@ class Record:
 
 @dataclass(frozen=True)
 class If:
-    """A selection.
-
-    Attributes
-    ----------
-    unpredictable : whether the branch taken is unknown; all invocations reach the end.
-    """
+    """A selection."""
 
     condition: Expression
     then: Block
     otherwise: Block = ()
-    unpredictable: bool = False
+    unpredictable: bool = False  # whether the branch taken is unknown; all invocations reach the end
 
 
 @dataclass(frozen=True)
 class Loop:
-    """A loop.
+    """A loop."""
 
-    Attributes
-    ----------
-    number : of its counter, which starts at 0. "while" and "do" increment it before the body, the others
-        after it.
-    form : ``"for"``, ``"while"``, ``"do"``; ``"endless"``, which has no condition and exits by a break
-        between `body` and `rest`; ``"elect"``, in which the elected invocation exits there.
-    trips : number of trips, evaluated before each trip; None for "elect".
-    body : statements of a trip; in "endless" and "elect" loops those before the exit.
-    rest : in "endless" and "elect" loops the statements after the exit.
-    farewell : in "elect" loops the statements of the elected invocation before it exits.
-    exit : in "elect" loops ``"break"`` or ``"return"``.
-    between : observation in the continue target (of "for", "endless" and "elect" loops).
-    unpredictable : whether the number of trips is unknown; all invocations reach the end, or return.
-    limit : most trips; None: as many as `trips` says.
-    vote : ``"subgroupAny"`` or ``"subgroupAll"``, which is applied to the loop's condition; or empty.
-    """
-
+    #: Of its counter, which starts at 0. "while" and "do" increment it before the body, the others after it.
     number: int
+    #: ``"for"``, ``"while"``, ``"do"``; ``"endless"``, which has no condition and exits by a break between
+    #: `body` and `rest`; ``"elect"``, in which the elected invocation exits there.
     form: str
-    trips: Expression | None
-    body: Block
-    rest: Block = ()
-    farewell: Block = ()
-    exit: str = "break"
+    trips: Expression | None  # number of trips, evaluated before each trip; None for "elect"
+    body: Block  # statements of a trip; in "endless" and "elect" loops those before the exit
+    rest: Block = ()  # in "endless" and "elect" loops the statements after the exit
+    farewell: Block = ()  # in "elect" loops the statements of the elected invocation before it exits
+    exit: str = "break"  # in "elect" loops ``"break"`` or ``"return"``
+    #: Observation in the continue target (of "for", "endless" and "elect" loops).
     between: Observe | None = None
+    #: Whether the number of trips is unknown; all invocations reach the end, or return.
     unpredictable: bool = False
-    limit: int | None = None
+    limit: int | None = None  # most trips; None: as many as `trips` says
+    #: ``"subgroupAny"`` or ``"subgroupAll"``, which is applied to the loop's condition; or empty.
     vote: str = ""
 
 
@@ -338,16 +316,11 @@ class Switch:
 
 @dataclass(frozen=True)
 class Jump:
-    """``break``, ``continue`` or ``return``; only where `condition` holds, if there is one.
-
-    Attributes
-    ----------
-    value : returned by a function that has a result.
-    """
+    """``break``, ``continue`` or ``return``; only where `condition` holds, if there is one."""
 
     kind: str
     condition: Expression | None = None
-    value: Expression | None = None
+    value: Expression | None = None  # returned by a function that has a result
 
 
 @dataclass(frozen=True)
@@ -365,45 +338,28 @@ Block = tuple[Statement, ...]
 
 @dataclass(frozen=True)
 class Function:
-    """A function, which calls only functions before it.
-
-    Attributes
-    ----------
-    result : variable whose value it returns at its end; None: it returns nothing.
-    parameters : the first one of a function with a result is a uint.
-    together : whether it is called only where the active invocations are known; if not, it contains no
-        subgroup operation.
-    """
+    """A function, which calls only functions before it."""
 
     number: int
     body: Block
-    parameters: tuple[Variable, ...] = ()
-    result: Variable | None = None
+    parameters: tuple[Variable, ...] = ()  # the first one of a function with a result is a uint
+    result: Variable | None = None  # variable whose value it returns at its end; None: it returns nothing
+    #: Whether it is called only where the active invocations are known; if not, it contains no subgroup
+    #: operation.
     together: bool = True
 
 
 @dataclass(frozen=True)
 class Program:
-    """A program and the shape of its dispatch.
+    """A program and the shape of its dispatch."""
 
-    Attributes
-    ----------
-    seed : of the program and its data.
-    promise : reconvergence guarantee that it relies on.
-    local_size : invocations of a workgroup in x, y and z.
-    groups : workgroups in x.
-    functions : in the order of their declaration.
-    body : of ``main``.
-    elect : whether observations record subgroupElect() instead of subgroupBallot(true).
-    """
-
-    seed: int
-    promise: Promise
-    local_size: tuple[int, int, int]
-    groups: int
-    functions: tuple[Function, ...]
-    body: Block
-    elect: bool = False
+    seed: int  # of the program and its data
+    promise: Promise  # reconvergence guarantee that it relies on
+    local_size: tuple[int, int, int]  # invocations of a workgroup in x, y and z
+    groups: int  # workgroups in x
+    functions: tuple[Function, ...]  # in the order of their declaration
+    body: Block  # of ``main``
+    elect: bool = False  # whether observations record subgroupElect() instead of subgroupBallot(true)
 
     @property
     def local_invocations(self) -> int:

@@ -36,20 +36,12 @@ _ELECT_TRIPS, _LANE_TRIPS = 16, 32
 
 @dataclass(frozen=True)
 class Observations:
-    """Profile of programs that record which invocations are active together.
+    """Profile of programs that record which invocations are active together."""
 
-    Attributes
-    ----------
-    promise : reconvergence guarantee that they rely on.
-    elect : whether observations record elections instead of ballots.
-    nesting : most constructs inside each other.
-    local_size : shape of the workgroups.
-    """
-
-    promise: nodes.Promise
-    elect: bool
-    nesting: int
-    local_size: tuple[int, int, int]
+    promise: nodes.Promise  # reconvergence guarantee that they rely on
+    elect: bool  # whether observations record elections instead of ballots
+    nesting: int  # most constructs inside each other
+    local_size: tuple[int, int, int]  # shape of the workgroups
 
     def program(self, seed: int, dice: Dice) -> nodes.Program:
         """Make a program."""

@@ -45,23 +45,15 @@ NO_JUMPS: frozenset[str] = frozenset()
 
 @dataclass(frozen=True)
 class Context:
-    """Properties of the position of a statement.
+    """Properties of the position of a statement."""
 
-    Attributes
-    ----------
-    promise : of the program.
-    together : whether it is known which invocations execute this together.
-    jumps : the kinds of `Jump` that are allowed, for any invocation.
-    loops : numbers of the enclosing loops of this function.
-    uniform_counters : those whose counter is the same in all invocations that are together.
-    unpredictable : whether the invocations that get here depend on elections with unknown outcome.
-    """
-
-    promise: nodes.Promise
-    together: bool = True
-    jumps: frozenset[str] = frozenset({"return"})
-    loops: frozenset[int] = frozenset()
+    promise: nodes.Promise  # of the program
+    together: bool = True  # whether it is known which invocations execute this together
+    jumps: frozenset[str] = frozenset({"return"})  # the kinds of `Jump` that are allowed, for any invocation
+    loops: frozenset[int] = frozenset()  # numbers of the enclosing loops of this function
+    #: Those whose counter is the same in all invocations that are together.
     uniform_counters: frozenset[int] = frozenset()
+    #: Whether the invocations that get here depend on elections with unknown outcome.
     unpredictable: bool = False
 
     def with_jumps(self, *more: str, less: str = "") -> Context:

@@ -277,18 +277,11 @@ Predicate = Callable[[Program], bool]
 
 @dataclass(frozen=True)
 class Shrunk:
-    """Result of shrinking.
+    """Result of shrinking."""
 
-    Attributes
-    ----------
-    program : the smallest program that fails.
-    path : number of the variant taken in each step, for `replay`.
-    done : whether no variant fails any more; False if the time or the number of attempts was exhausted.
-    """
-
-    program: Program
-    path: tuple[int, ...]
-    done: bool
+    program: Program  # the smallest program that fails
+    path: tuple[int, ...]  # number of the variant taken in each step, for `replay`
+    done: bool  # whether no variant fails any more; False if the time or the number of attempts was exhausted
 
 
 def shrink(

@@ -34,16 +34,10 @@ Words = NDArray[np.uint32]
 
 @dataclass(frozen=True)
 class Fields:
-    """Fields of equal width in a set.
+    """Fields of equal width in a set."""
 
-    Attributes
-    ----------
-    width : bits of a field.
-    count : number of fields.
-    """
-
-    width: int
-    count: int
+    width: int  # bits of a field
+    count: int  # number of fields
 
     @cached_property
     def ones(self) -> int:
@@ -96,22 +90,15 @@ def to_flags(sets: list[int], bits: int) -> Flags:
 
 @dataclass(frozen=True)
 class Layout:
-    """Subgroup and lane of each invocation.
+    """Subgroup and lane of each invocation."""
 
-    Attributes
-    ----------
-    size : subgroup size.
-    local : invocations of a workgroup.
-    subgroup, lane : (invocations,) gl_SubgroupID and gl_SubgroupInvocationID, by the invocation's index in
-        the dispatch.
-    data : (invocations,) uint32, data word of each invocation.
-    """
-
-    size: int
-    local: int
+    size: int  # subgroup size
+    local: int  # invocations of a workgroup
+    #: `subgroup`, `lane`: (invocations,) gl_SubgroupID and gl_SubgroupInvocationID, by the invocation's index
+    #: in the dispatch.
     subgroup: Indices
     lane: Indices
-    data: Words
+    data: Words  # (invocations,) uint32, data word of each invocation
 
     @cached_property
     def per_workgroup(self) -> int:
@@ -175,19 +162,12 @@ Parts = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One execution of an observation.
+    """One execution of an observation."""
 
-    Attributes
-    ----------
-    place : number of the observation.
-    members : all invocations that execute it on this path.
-    certain : those whose active invocations are known: all members of their subgroup.
-    parts : sets that no device may split, where a switch leaves open which of them are together; else empty.
-    """
-
-    place: int
-    members: int
-    certain: int
+    place: int  # number of the observation
+    members: int  # all invocations that execute it on this path
+    certain: int  # those whose active invocations are known: all members of their subgroup
+    #: Sets that no device may split, where a switch leaves open which of them are together; else empty.
     parts: Parts = ()
 
 

@@ -31,20 +31,12 @@ _OPERATIONS = 14
 
 @dataclass(frozen=True)
 class Values:
-    """Profile of programs that record the results of subgroup operations.
+    """Profile of programs that record the results of subgroup operations."""
 
-    Attributes
-    ----------
-    vocabulary : operations and types that they may use.
-    promise : reconvergence guarantee that they rely on.
-    statements : about how many statements they have, functions aside.
-    local_sizes : shapes of workgroups to choose from.
-    """
-
-    vocabulary: Vocabulary
-    promise: nodes.Promise
-    statements: int = 24
-    local_sizes: tuple[tuple[int, int, int], ...] = LOCAL_SIZES
+    vocabulary: Vocabulary  # operations and types that they may use
+    promise: nodes.Promise  # reconvergence guarantee that they rely on
+    statements: int = 24  # about how many statements they have, functions aside
+    local_sizes: tuple[tuple[int, int, int], ...] = LOCAL_SIZES  # shapes of workgroups to choose from
 
     def program(self, seed: int, dice: Dice) -> nodes.Program:
         """Make a program."""

@@ -22,18 +22,13 @@ _BOARD = ("uuid",)
 
 @dataclass(frozen=True)
 class CapabilityChange:
-    """One difference between two devices, or between two drivers of one device.
+    """One difference between two devices, or between two drivers of one device."""
 
-    Attributes
-    ----------
-    group : ``"feature"``, ``"extension"``, ``"limit"``, ``"property"`` (all else that is declared) or
-        ``"experiment"`` (the probe's observation).
-    name : Vulkan's name if there is one, else the dotted name in `vkgroup.device.Capabilities`.
-    old, new : the values; None if missing. For a feature or another member of a set, True if present.
-    """
-
+    #: ``"feature"``, ``"extension"``, ``"limit"``, ``"property"`` (all else that is declared) or
+    #: ``"experiment"`` (the probe's observation).
     group: str
-    name: str
+    name: str  # Vulkan's name if there is one, else the dotted name in `vkgroup.device.Capabilities`
+    #: `old`, `new`: the values; None if missing. For a feature or another member of a set, True if present.
     old: Any
     new: Any
 
@@ -96,19 +91,14 @@ LISTS = ("newly_failing", "appeared_failing", "fixed", "appeared", "vanished", "
 
 @dataclass(frozen=True)
 class CaseChange:
-    """A case with another status, or one that only one of the runs has.
+    """A case with another status, or one that only one of the runs has."""
 
-    Attributes
-    ----------
-    case : its name.
-    old, new : its statuses; None if the run does not have the case.
-    detail : the detail of the new run; for fixed cases that of the old run; empty for cases that vanished,
-        and for cases that appeared and do not fail.
-    """
-
-    case: str
+    case: str  # its name
+    #: `old`, `new`: its statuses; None if the run does not have the case.
     old: Status | None
     new: Status | None
+    #: The detail of the new run; for fixed cases that of the old run; empty for cases that vanished, and for
+    #: cases that appeared and do not fail.
     detail: str = ""
 
     def to_json(self) -> dict[str, Any]:
@@ -123,45 +113,31 @@ class CaseChange:
 
 @dataclass(frozen=True)
 class CaseDifferences:
-    """The changes of the cases; each list in the order of names.
+    """The changes of the cases; each list in the order of names."""
 
-    Attributes
-    ----------
-    newly_failing : cases with a verdict against the device (Fail, Crash, Timeout) that had none before.
-    fixed : cases that had such a verdict, and ran without one now.
-    appeared_failing : cases that only the new run has, with such a verdict. They are not regressions: the
-        suite may be newer, or the old run may not have reached them.
-    appeared, vanished : all other cases that only the new run has, and cases that only the old run has.
-    other : all other changes: Pass to NotSupported, Fail to Crash, ….
-    same : cases with the same status in both.
-    """
-
+    #: Cases with a verdict against the device (Fail, Crash, Timeout) that had none before.
     newly_failing: tuple[CaseChange, ...]
+    #: Cases that only the new run has, with such a verdict. They are not regressions: the suite may be newer,
+    #: or the old run may not have reached them.
     appeared_failing: tuple[CaseChange, ...]
-    fixed: tuple[CaseChange, ...]
+    fixed: tuple[CaseChange, ...]  # cases that had such a verdict, and ran without one now
+    #: `appeared`, `vanished`: all other cases that only the new run has, and cases that only the old run has.
     appeared: tuple[CaseChange, ...]
     vanished: tuple[CaseChange, ...]
-    other: tuple[CaseChange, ...]
-    same: int
+    other: tuple[CaseChange, ...]  # all other changes: Pass to NotSupported, Fail to Crash, …
+    same: int  # cases with the same status in both
 
 
 @dataclass(frozen=True)
 class Differences:
-    """Two runs compared by all data that both have.
+    """Two runs compared by all data that both have."""
 
-    Attributes
-    ----------
-    old, new : the runs, each in one line.
-    cases : None if one of the runs has no results.
-    capabilities : None if one of the runs has no capabilities.
-    speed : rows of benchmarks, by their intervals; None if one of the runs has no times.
-    """
-
+    #: `old`, `new`: the runs, each in one line.
     old: RunInfo
     new: RunInfo
-    cases: CaseDifferences | None
-    capabilities: tuple[CapabilityChange, ...] | None
-    speed: Comparison | None
+    cases: CaseDifferences | None  # None if one of the runs has no results
+    capabilities: tuple[CapabilityChange, ...] | None  # None if one of the runs has no capabilities
+    speed: Comparison | None  # rows of benchmarks, by their intervals; None if one of the runs has no times
 
     @property
     def newly_fails(self) -> bool:

@@ -22,20 +22,12 @@ NO_UUID = "0" * 32
 
 @dataclass(frozen=True)
 class Target:
-    """One of several runs that are made at the same time.
+    """One of several runs that are made at the same time."""
 
-    Attributes
-    ----------
-    name : the devices, for people.
-    folder : a name for the run's folder, unique among the targets.
-    device : the device, or the first of those that share the run.
-    scheduler : judges the run.
-    """
-
-    name: str
-    folder: str
-    device: DeviceInfo
-    scheduler: Scheduler
+    name: str  # the devices, for people
+    folder: str  # a name for the run's folder, unique among the targets
+    device: DeviceInfo  # the device, or the first of those that share the run
+    scheduler: Scheduler  # judges the run
 
 
 def is_several(choice: str | None) -> bool:

@@ -69,19 +69,13 @@ class WorkerFailure:
 
 @dataclass(frozen=True)
 class Retry:
-    """A batch to run again alone: a worker failed in it, or it failed near another worker's failure.
-
-    Attributes
-    ----------
-    failure : the worker's failure before; None for a batch that was planned to run alone.
-    own : whether the worker failed in this batch.
-    alone : whether that worker was the only one, so that no other can be the cause.
-    """
+    """A batch to run again alone: a worker failed in it, or it failed near another worker's failure."""
 
     batch: Work
+    #: The worker's failure before; None for a batch that was planned to run alone.
     failure: WorkerFailure | None = None
-    alone: bool = False
-    own: bool = True
+    alone: bool = False  # whether that worker was the only one, so that no other can be the cause
+    own: bool = True  # whether the worker failed in this batch
 
     def after(self, answer: list[Result] | WorkerFailure) -> tuple[list[Result], list[Retry]]:
         """Return the results of running it alone, or its parts, to be run alone in turn.

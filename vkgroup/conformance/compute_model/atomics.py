@@ -119,24 +119,15 @@ ROUNDS = 4
 
 @dataclass(frozen=True)
 class Function:
-    """An atomic function, and the parameters of its test.
+    """An atomic function, and the parameters of its test."""
 
-    Attributes
-    ----------
-    name : in GLSL, for buffer and shared variables.
-    check : see the comment above `Check`.
-    sharers : invocations that work on one location.
-    words : predicate of the case's sentence.
-    fold : the operation on two values; None if the last value is any of the given ones.
-    call : the arguments in GLSL, with {place} and {value}.
-    """
-
-    name: str
-    check: Check
-    sharers: int
-    words: str
+    name: str  # in GLSL, for buffer and shared variables
+    check: Check  # see the comment above `Check`
+    sharers: int  # invocations that work on one location
+    words: str  # predicate of the case's sentence
+    #: The operation on two values; None if the last value is any of the given ones.
     fold: np.ufunc | None = None
-    call: str = "({place}, {value})"
+    call: str = "({place}, {value})"  # the arguments in GLSL, with {place} and {value}
 
     @property
     def cells(self) -> int:

@@ -42,17 +42,11 @@ _RESULT = {"r0": 0, "r1": 1, "x": 2, "y": 3}
 
 @dataclass(frozen=True)
 class Setting:
-    """The sizes of a litmus program.
+    """The sizes of a litmus program."""
 
-    Attributes
-    ----------
-    subgroup : invocations of a block; a device's subgroup size.
-    local : invocations of a workgroup, a multiple of `subgroup`.
-    groups, rounds : workgroups, a power of two, and trials of each instance one after the other.
-    """
-
-    subgroup: int
-    local: int
+    subgroup: int  # invocations of a block; a device's subgroup size
+    local: int  # invocations of a workgroup, a multiple of `subgroup`
+    #: `groups`, `rounds`: workgroups, a power of two, and trials of each instance one after the other.
     groups: int
     rounds: int
 
@@ -136,18 +130,12 @@ _RENDEZVOUS = [
 
 @dataclass(frozen=True)
 class Writing:
-    """Way in which a test is written.
+    """Way in which a test is written."""
 
-    Attributes
-    ----------
-    memories : memory of x and of y: ``"shared"``, ``"buffer"`` or ``"image"``.
-    barrier : name of the function between two accesses; empty for none.
-    flavour : ``"atomic"``, ``"guarded"`` (x by plain accesses, read only where y was seen), ``"coherent"``
-        (plain accesses), ``"incoherent"`` (plain accesses without the qualifier).
-    """
-
-    memories: tuple[str, str]
-    barrier: str
+    memories: tuple[str, str]  # memory of x and of y: ``"shared"``, ``"buffer"`` or ``"image"``
+    barrier: str  # name of the function between two accesses; empty for none
+    #: ``"atomic"``, ``"guarded"`` (x by plain accesses, read only where y was seen), ``"coherent"`` (plain
+    #: accesses), ``"incoherent"`` (plain accesses without the qualifier).
     flavour: str
 
     @property

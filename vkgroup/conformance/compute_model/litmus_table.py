@@ -19,18 +19,11 @@ Outcome = dict[str, NDArray[np.int64]]
 
 @dataclass(frozen=True)
 class Access:
-    """One access.
+    """One access."""
 
-    Attributes
-    ----------
-    location : ``"x"`` or ``"y"``.
-    value : value that is written, 1 or 2; None for a read.
-    register : register of a read's result, ``"r0"`` or ``"r1"``; empty for a write.
-    """
-
-    location: str
-    value: int | None = None
-    register: str = ""
+    location: str  # ``"x"`` or ``"y"``
+    value: int | None = None  # value that is written, 1 or 2; None for a read
+    register: str = ""  # register of a read's result, ``"r0"`` or ``"r1"``; empty for a write
 
 
 def _accesses(text: str) -> tuple[Access, ...]:
@@ -44,25 +37,18 @@ def _accesses(text: str) -> tuple[Access, ...]:
 
 @dataclass(frozen=True)
 class Litmus:
-    """One litmus test.
+    """One litmus test."""
 
-    Attributes
-    ----------
-    name : in case names.
-    first, second : the accesses of the two invocations, in program order.
-    outcome : the forbidden outcome: values of registers, and last values of locations. Alternatives are
-        separated by ``"; or "``.
-    phrase : the outcome in words.
-    sentence : the requirement.
-    flavours : ways of accessing memory that the test is written in (see `litmus`).
-    """
-
-    name: str
+    name: str  # in case names
+    #: `first`, `second`: the accesses of the two invocations, in program order.
     first: str
     second: str
+    #: The forbidden outcome: values of registers, and last values of locations. Alternatives are separated by
+    #: ``"; or "``.
     outcome: str
-    phrase: str
-    sentence: str
+    phrase: str  # the outcome in words
+    sentence: str  # the requirement
+    #: Ways of accessing memory that the test is written in (see `litmus`).
     flavours: tuple[str, ...] = ("atomic",)
 
     @cached_property

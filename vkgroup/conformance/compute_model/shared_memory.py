@@ -32,18 +32,11 @@ from vkgroup.device import Capabilities
 
 @dataclass(frozen=True)
 class Pattern:
-    """The cell that an invocation reads after the barrier.
+    """The cell that an invocation reads after the barrier."""
 
-    Attributes
-    ----------
-    sentence : in words.
-    glsl : the cell as an expression of `index`, `number` (the round) and `COUNT` (invocations).
-    source : the same in NumPy, of index, round and count.
-    """
-
-    sentence: str
-    glsl: str
-    source: Callable[[Words, Words, int], Words]
+    sentence: str  # in words
+    glsl: str  # the cell as an expression of `index`, `number` (the round) and `COUNT` (invocations)
+    source: Callable[[Words, Words, int], Words]  # the same in NumPy, of index, round and count
 
 
 def _transposed(index: Words, number: Words, count: int) -> Words:
@@ -82,22 +75,13 @@ PATTERNS: dict[str, Pattern] = {
 
 @dataclass(frozen=True)
 class CellType:
-    """A type of shared variables.
+    """A type of shared variables."""
 
-    Attributes
-    ----------
-    name : its name in GLSL.
-    make : a value made of the uint `h`.
-    words : each scalar of the value `v` as a uint.
-    expected : returns the words for values of h.
-    declaration : declaration of the type itself, if it needs one.
-    """
-
-    name: str
-    make: str
-    words: tuple[str, ...]
-    expected: Callable[[Words], list[Words]]
-    declaration: str = ""
+    name: str  # its name in GLSL
+    make: str  # a value made of the uint `h`
+    words: tuple[str, ...]  # each scalar of the value `v` as a uint
+    expected: Callable[[Words], list[Words]]  # returns the words for values of h
+    declaration: str = ""  # declaration of the type itself, if it needs one
 
 
 def _small(h: Words) -> Words:

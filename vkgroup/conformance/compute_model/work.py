@@ -30,18 +30,11 @@ Words = NDArray[np.uint32]
 
 
 class ModelAxes(NamedTuple):
-    """Axes of a case.
+    """Axes of a case."""
 
-    Attributes
-    ----------
-    topic : the part of the family that judges the case: ``"builtins"``, ``"litmus"``, ….
-    test : key of the topic's table of tests.
-    variant : further parts of the name, each a key of a table of the topic.
-    """
-
-    topic: str
-    test: str
-    variant: tuple[str, ...]
+    topic: str  # the part of the family that judges the case: ``"builtins"``, ``"litmus"``, …
+    test: str  # key of the topic's table of tests
+    variant: tuple[str, ...]  # further parts of the name, each a key of a table of the topic
 
 
 ModelCase = TableCase[ModelAxes]

@@ -20,24 +20,14 @@ USES = {"a": "A", "b": "B", "c": "Accumulator"}
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """An element type.
+    """An element type."""
 
-    Attributes
-    ----------
-    name : in case names.
-    vulkan : name of the VkComponentTypeKHR, without prefix.
-    glsl : name in GLSL. glslang has no bfloat16: shaders use float16_t, which the module then replaces.
-    dtype : of the numbers; float32 for bfloat16.
-    digits : bits of the significand; 0 for integers.
-    features : needed to compute with the type and to have it in storage buffers.
-    """
-
-    name: str
-    vulkan: str
-    glsl: str
-    dtype: np.dtype[Any]
-    digits: int
-    features: tuple[str, ...]
+    name: str  # in case names
+    vulkan: str  # name of the VkComponentTypeKHR, without prefix
+    glsl: str  # name in GLSL. glslang has no bfloat16: shaders use float16_t, which the module then replaces.
+    dtype: np.dtype[Any]  # of the numbers; float32 for bfloat16
+    digits: int  # bits of the significand; 0 for integers
+    features: tuple[str, ...]  # needed to compute with the type and to have it in storage buffers
 
     @property
     def is_float(self) -> bool:
@@ -154,18 +144,11 @@ class Shape:
 
 
 class MatrixAxes(NamedTuple):
-    """Axes of a case, which is judged in every shape that the device lists for its types.
+    """Axes of a case, which is judged in every shape that the device lists for its types."""
 
-    Attributes
-    ----------
-    topic : key of the topic that judges it: ``"load"``, ``"multiply_add"``, ….
-    types : names of `COMPONENTS`; of a product the name of a combination.
-    variant : further parts of the name, each a key of a table of the topic.
-    """
-
-    topic: str
-    types: tuple[str, ...]
-    variant: tuple[str, ...]
+    topic: str  # key of the topic that judges it: ``"load"``, ``"multiply_add"``, …
+    types: tuple[str, ...]  # names of `COMPONENTS`; of a product the name of a combination
+    variant: tuple[str, ...]  # further parts of the name, each a key of a table of the topic
 
 
 MatrixCase = TableCase[MatrixAxes]

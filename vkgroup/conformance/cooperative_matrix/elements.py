@@ -44,20 +44,12 @@ _SCALAR = 3
 
 @dataclass(frozen=True)
 class _Operation:
-    """An operation on each element.
+    """An operation on each element."""
 
-    Attributes
-    ----------
-    glsl : expression of the matrices x and y; ``@`` is the element type.
-    function : the same on numbers of the type itself.
-    instruction : instruction on floats, in the tables of precision.
-    words : subject of the case's sentence.
-    """
-
-    glsl: str
-    function: Callable[[Array, Array], Array]
-    instruction: str
-    words: str
+    glsl: str  # expression of the matrices x and y; ``@`` is the element type
+    function: Callable[[Array, Array], Array]  # the same on numbers of the type itself
+    instruction: str  # instruction on floats, in the tables of precision
+    words: str  # subject of the case's sentence
 
 
 def _quotient(x: Array, y: Array) -> Array:

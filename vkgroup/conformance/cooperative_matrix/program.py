@@ -56,21 +56,14 @@ PLACES = {
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Positions of the elements of one matrix in memory.
+    """Positions of the elements of one matrix in memory."""
 
-    Attributes
-    ----------
-    shape : of the matrix.
-    layout : a key of `LAYOUTS`.
-    offset, stride : in elements.
-    size : bytes of an element.
-    """
-
-    shape: Shape
-    layout: str
+    shape: Shape  # of the matrix
+    layout: str  # a key of `LAYOUTS`
+    #: `offset`, `stride`: in elements.
     offset: int
     stride: int
-    size: int
+    size: int  # bytes of an element
 
     @property
     def elements(self) -> NDArray[np.int64]:
@@ -108,24 +101,14 @@ def placed(shape: Shape, size: int, layout: str = "row", place: str = "tight", *
 
 @dataclass(frozen=True)
 class Region:
-    """Memory of a block.
+    """Memory of a block."""
 
-    Attributes
-    ----------
-    view : a component's name, or `VECTOR`.
-    array : its name in GLSL.
-    first : the element at which unit 0 begins, in elements of the view.
-    count : elements of the view for each unit.
-    shared : whether it is shared memory, in which each subgroup of the workgroup has a part.
-    skipped : GLSL of the number of elements to skip before it.
-    """
-
-    view: str
-    array: str
-    first: int
-    count: int
-    shared: bool = False
-    skipped: str = "0u"
+    view: str  # a component's name, or `VECTOR`
+    array: str  # its name in GLSL
+    first: int  # the element at which unit 0 begins, in elements of the view
+    count: int  # elements of the view for each unit
+    shared: bool = False  # whether it is shared memory, in which each subgroup of the workgroup has a part
+    skipped: str = "0u"  # GLSL of the number of elements to skip before it
 
     @property
     def start(self) -> str:
@@ -402,23 +385,15 @@ def small_integers(
 
 @dataclass(frozen=True)
 class Topic:
-    """A group of cases with one way to write and judge them.
+    """A group of cases with one way to write and judge them."""
 
-    Attributes
-    ----------
-    name : the second part of the case names.
-    cases : yields every case; needs no device.
-    add : adds a case in one shape to a program; returns the function that judges it.
-    code : part of the shader lines that execute what the cases test.
-    components : names of the types that a case's shader uses.
-    shapes : the shapes in which a device lists what the case needs, each once; empty if it lists none.
-    needs : returns a phrase for what must be listed.
-    """
-
-    name: str
-    cases: Callable[[], Iterable[MatrixCase]]
+    name: str  # the second part of the case names
+    cases: Callable[[], Iterable[MatrixCase]]  # yields every case; needs no device
+    #: Adds a case in one shape to a program; returns the function that judges it.
     add: Callable[[Builder, MatrixCase, Shape], Judge]
-    code: str
+    code: str  # part of the shader lines that execute what the cases test
+    #: Names of the types that a case's shader uses.
     components: Callable[[MatrixCase], tuple[str, ...]] = lambda case: case.axes.types
+    #: The shapes in which a device lists what the case needs, each once; empty if it lists none.
     shapes: Callable[[MatrixCase, Capabilities], tuple[Shape, ...]] = matrices_of
-    needs: Callable[[MatrixCase], str] = need_of_matrix
+    needs: Callable[[MatrixCase], str] = need_of_matrix  # returns a phrase for what must be listed

@@ -43,33 +43,22 @@ _SAMPLER_COLUMNS = (1, 2, 3, None)
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of descriptor.
+    """One kind of descriptor."""
 
-    Attributes
-    ----------
-    name : Vulkan's, in lower case.
-    feature : the part of the names of the features that let arrays of it be indexed.
-    limit : the limit on their number in a stage.
-    count : descriptors in the array.
-    declaration : GLSL of the array `data`, at binding 2 and what follows; its length is COUNT.
-    read : GLSL expression of the word that descriptor `{i}` holds in cell `{k}`.
-    write, atomic : GLSL statements that store `{v}` into cell `{k}`, or add 1 to it; "" but for storage.
-    bound : what is bound at binding 2, of `cells_of` each descriptor.
-    others : what is bound besides.
-    stages : where it can be used.
-    """
-
-    name: str
-    feature: str
-    limit: str
-    count: int
-    declaration: str
-    read: str
+    name: str  # Vulkan's, in lower case
+    feature: str  # the part of the names of the features that let arrays of it be indexed
+    limit: str  # the limit on their number in a stage
+    count: int  # descriptors in the array
+    declaration: str  # GLSL of the array `data`, at binding 2 and what follows; its length is COUNT
+    read: str  # GLSL expression of the word that descriptor `{i}` holds in cell `{k}`
+    #: `write`, `atomic`: GLSL statements that store `{v}` into cell `{k}`, or add 1 to it; "" but for
+    #: storage.
     write: str = ""
     atomic: str = ""
+    #: What is bound at binding 2, of `cells_of` each descriptor.
     bound: Callable[[list[Words]], Any] = lambda cells: list(cells)
-    others: dict[int, Any] = field(default_factory=dict)
-    stages: tuple[str, ...] = ("compute", "fragment")
+    others: dict[int, Any] = field(default_factory=dict)  # what is bound besides
+    stages: tuple[str, ...] = ("compute", "fragment")  # where it can be used
 
     @property
     def accesses(self) -> tuple[str, ...]:
@@ -177,24 +166,18 @@ KINDS: dict[str, Kind] = {kind.name: kind for kind in _KINDS}
 
 @dataclass(frozen=True)
 class Way:
-    """One way.
+    """One way."""
 
-    Attributes
-    ----------
-    name, sentence : the latter to complete "… is indexed by …".
-    code : GLSL, with ``@ACCESS`` where the descriptor `i` is used. It knows `wanted`, the descriptor that the
-        invocation wants, and `turn`, a number that its subgroup shares.
-    wants : whether every invocation uses the descriptor that it wants; else each subgroup uses one.
-    needs : categories of subgroup operations beyond ballots.
-    nonuniform : whether the index is not uniform at all, and says so.
-    """
-
+    #: `name`, `sentence`: the latter to complete "… is indexed by …".
     name: str
     sentence: str
+    #: GLSL, with ``@ACCESS`` where the descriptor `i` is used. It knows `wanted`, the descriptor that the
+    #: invocation wants, and `turn`, a number that its subgroup shares.
     code: str
+    #: Whether every invocation uses the descriptor that it wants; else each subgroup uses one.
     wants: bool = True
-    needs: tuple[str, ...] = ()
-    nonuniform: bool = False
+    needs: tuple[str, ...] = ()  # categories of subgroup operations beyond ballots
+    nonuniform: bool = False  # whether the index is not uniform at all, and says so
 
 
 def _peeled(choice: str) -> str:

@@ -28,25 +28,15 @@ _PLACES = np.arange(4)
 
 @dataclass(frozen=True)
 class Drawn:
-    """The record of a draw, by pixel; axes (layers, GRID, GRID).
-
-    Attributes
-    ----------
-    count : how often each pixel was shaded to the end.
-    before : how often it was shaded up to where fragments may leave.
-    lane : gl_SubgroupInvocationID; 0 where the device has no subgroups in fragment shaders.
-    mask : (layers, GRID, GRID, 4) subgroupBallot(true), zeros likewise.
-    color : (size, size[, samples]) what is in the color attachment.
-    size : subgroup size.
-    """
+    """The record of a draw, by pixel; axes (layers, GRID, GRID)."""
 
     scene: Scene
-    count: Words
-    before: Words
-    lane: Indices
-    mask: Words
-    color: NDArray[Any]
-    size: int
+    count: Words  # how often each pixel was shaded to the end
+    before: Words  # how often it was shaded up to where fragments may leave
+    lane: Indices  # gl_SubgroupInvocationID; 0 where the device has no subgroups in fragment shaders
+    mask: Words  # (layers, GRID, GRID, 4) subgroupBallot(true), zeros likewise
+    color: NDArray[Any]  # (size, size[, samples]) what is in the color attachment
+    size: int  # subgroup size
 
     @property
     def y(self) -> Indices:
@@ -108,31 +98,19 @@ Expect = Callable[[Drawn], Legal | Expected]
 
 @dataclass(frozen=True)
 class Probe:
-    """Something that every fragment of a scene does.
+    """Something that every fragment of a scene does."""
 
-    Attributes
-    ----------
-    name : its part in the name of a case.
-    sentence : what must be found, with the place that says so.
-    scenes : names of the scenes on which it is judged.
-    expect : see `Expect`.
-    code : GLSL expression of the result; "" where the record itself is judged.
-    result : "uint" or "float".
-    source : what of the draw is judged: "" for the result, "count" or "before" for these, or "color" for the
-        attachment, as (samples, GRID, GRID).
-    needs : categories of subgroup operations.
-    leaves : how some fragments leave before it, in a scene that does not say so; see `Scene`.
-    """
-
-    name: str
-    sentence: str
-    scenes: tuple[str, ...]
-    expect: Expect
-    code: str = ""
-    result: str = "uint"
+    name: str  # its part in the name of a case
+    sentence: str  # what must be found, with the place that says so
+    scenes: tuple[str, ...]  # names of the scenes on which it is judged
+    expect: Expect  # see `Expect`
+    code: str = ""  # GLSL expression of the result; "" where the record itself is judged
+    result: str = "uint"  # "uint" or "float"
+    #: What of the draw is judged: "" for the result, "count" or "before" for these, or "color" for the
+    #: attachment, as (samples, GRID, GRID).
     source: str = ""
-    needs: tuple[str, ...] = ()
-    leaves: str = ""
+    needs: tuple[str, ...] = ()  # categories of subgroup operations
+    leaves: str = ""  # how some fragments leave before it, in a scene that does not say so; see `Scene`
 
 
 def verdicts(

@@ -28,32 +28,21 @@ GRID = SIDE + 2
 
 @dataclass(frozen=True)
 class Scene:
-    """Something to draw.
+    """Something to draw."""
 
-    Attributes
-    ----------
-    name : its part in the name of a case.
-    sentence : what is drawn, to complete "in …".
-    triangles : corners in pixels; empty for the one triangle of `Device.draw` that covers everything.
-    size : pixels in x and y.
-    layered : whether each triangle has a separate record, because they may overlap; else all share one.
-    shared_edges : the triangles fill the target, and edges that two share go through centres of pixels.
-    samples : of a pixel.
-    sample_shading : whether each sample is shaded separately and has a separate record.
-    leaves : how some fragments leave on the way, a key of `vkgroup.conformance.patterns.LEAVES`.
-    draws : how many times it is drawn.
-    """
-
-    name: str
-    sentence: str
+    name: str  # its part in the name of a case
+    sentence: str  # what is drawn, to complete "in …"
+    #: Corners in pixels; empty for the one triangle of `Device.draw` that covers everything.
     triangles: tuple[Triangle, ...] = ()
-    size: int = SIDE
+    size: int = SIDE  # pixels in x and y
+    #: Whether each triangle has a separate record, because they may overlap; else all share one.
     layered: bool = False
+    #: The triangles fill the target, and edges that two share go through centres of pixels.
     shared_edges: bool = False
-    samples: int = 1
-    sample_shading: bool = False
-    leaves: str = ""
-    draws: int = 1
+    samples: int = 1  # of a pixel
+    sample_shading: bool = False  # whether each sample is shaded separately and has a separate record
+    leaves: str = ""  # how some fragments leave on the way, a key of `vkgroup.conformance.patterns.LEAVES`
+    draws: int = 1  # how many times it is drawn
 
     @property
     def layers(self) -> int:

@@ -43,20 +43,15 @@ shapes of workgroups, whose sizes in x and y are even there, and whose product i
 
 @dataclass(frozen=True)
 class Layout:
-    """The invocations of one workgroup, by local index.
+    """The invocations of one workgroup, by local index."""
 
-    Attributes
-    ----------
-    x, y : what the values follow from: the local id in x, and that in y and z together.
-    quad, place : the quad of each, and its place there.
-    members : (4, invocations) local indices of the quad's four.
-    """
-
+    #: `x`, `y`: what the values follow from: the local id in x, and that in y and z together.
     x: Indices
     y: Indices
+    #: `quad`, `place`: the quad of each, and its place there.
     quad: Indices
     place: Indices
-    members: Indices
+    members: Indices  # (4, invocations) local indices of the quad's four
 
 
 def layout_of(group: str, shape: Shape) -> Layout:
@@ -78,21 +73,14 @@ Expect = Callable[[Layout], tuple[NDArray[Any], ...]]
 
 @dataclass(frozen=True)
 class Probe:
-    """Something that every invocation does.
+    """Something that every invocation does."""
 
-    Attributes
-    ----------
-    name, sentence : as of all cases.
-    code : GLSL expression of a float. It knows `x`, `y`, `index`, `lane`, `quad` and `place`.
-    expect : returns the legal values, arrays of (invocations,).
-    taken : whether it stands in a branch that every third quad takes; the others have 777.
-    """
-
+    #: `name`, `sentence`: as of all cases.
     name: str
     sentence: str
-    code: str
-    expect: Expect
-    taken: bool = False
+    code: str  # GLSL expression of a float. It knows `x`, `y`, `index`, `lane`, `quad` and `place`.
+    expect: Expect  # returns the legal values, arrays of (invocations,)
+    taken: bool = False  # whether it stands in a branch that every third quad takes; the others have 777
 
 
 def _derivative(name: str, layout: Layout) -> tuple[NDArray[Any], ...]:

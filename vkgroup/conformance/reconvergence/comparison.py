@@ -26,29 +26,18 @@ _AROUND = 3
 
 @dataclass(frozen=True)
 class Expected:
-    """Expected log entries, one in each row; the rows of an invocation are in the order of its log.
+    """Expected log entries, one in each row; the rows of an invocation are in the order of its log."""
 
-    Attributes
-    ----------
-    layout : subgroup and lane of each invocation.
-    lengths : (invocations,) number of entries of each.
-    event : (rows,) number of the simulator's event.
-    invocation : (rows,) the invocation that records it.
-    number : (rows,) index of the entry in that invocation's log.
-    place : (rows,) number of the observation.
-    least, most : (rows, words) lanes that the mask must and may contain.
-    certain : (rows,) whether the mask is compared.
-    """
-
-    layout: Layout
-    lengths: Indices
-    event: Indices
-    invocation: Indices
-    number: Indices
-    place: Indices
+    layout: Layout  # subgroup and lane of each invocation
+    lengths: Indices  # (invocations,) number of entries of each
+    event: Indices  # (rows,) number of the simulator's event
+    invocation: Indices  # (rows,) the invocation that records it
+    number: Indices  # (rows,) index of the entry in that invocation's log
+    place: Indices  # (rows,) number of the observation
+    #: `least`, `most`: (rows, words) lanes that the mask must and may contain.
     least: Words
     most: Words
-    certain: Flags
+    certain: Flags  # (rows,) whether the mask is compared
 
     @property
     def longest(self) -> int:
@@ -192,22 +181,14 @@ def _description(layout: Layout, invocation: int) -> str:
 
 @dataclass(frozen=True)
 class _Entries:
-    """Recorded entries; rows as in `Expected`.
-
-    Attributes
-    ----------
-    got : (rows, words) recorded words.
-    sound : (rows,) whether an entry was recorded.
-    place : (rows,) recorded numbers of observations.
-    wrong : (rows,) whether the entry is wrong; at least one is.
-    """
+    """Recorded entries; rows as in `Expected`."""
 
     program: Program
     expected: Expected
-    got: Words
-    sound: Flags
-    place: Indices
-    wrong: Flags
+    got: Words  # (rows, words) recorded words
+    sound: Flags  # (rows,) whether an entry was recorded
+    place: Indices  # (rows,) recorded numbers of observations
+    wrong: Flags  # (rows,) whether the entry is wrong; at least one is
 
     def verdict(self, defined: int, undefined: int) -> Verdict:
         """Return the verdict: the first wrong entries, and the source around the first."""

@@ -90,18 +90,11 @@ def _default(*body: Statement) -> Case:
 
 @dataclass(frozen=True)
 class Construct:
-    """One construct.
+    """One construct."""
 
-    Attributes
-    ----------
-    make : returns the body of main.
-    sentence : requirement, to be completed with the shape of the workgroups.
-    votes : whether it has votes, which need ballots.
-    """
-
-    make: Callable[[_Maker], Block]
-    sentence: str
-    votes: bool = False
+    make: Callable[[_Maker], Block]  # returns the body of main
+    sentence: str  # requirement, to be completed with the shape of the workgroups
+    votes: bool = False  # whether it has votes, which need ballots
 
 
 CONSTRUCTS: dict[str, Construct] = {}

@@ -28,20 +28,12 @@ from vkgroup.results.record import Status
 
 @dataclass(frozen=True)
 class Kind:
-    """Kind of random programs.
+    """Kind of random programs."""
 
-    Attributes
-    ----------
-    promise : reconvergence guarantee that they rely on.
-    elect : whether they record elections.
-    programs : nesting depth → number of programs in each group.
-    sentence : requirement that completes "In random program 1 … ".
-    """
-
-    promise: Promise
-    elect: bool
-    programs: dict[int, int]
-    sentence: str
+    promise: Promise  # reconvergence guarantee that they rely on
+    elect: bool  # whether they record elections
+    programs: dict[int, int]  # nesting depth → number of programs in each group
+    sentence: str  # requirement that completes "In random program 1 … "
 
 
 _UNIFORM = {2: 50, 3: 50, 4: 50}
@@ -78,32 +70,22 @@ _OBSERVED = {"elect": "elections", "ballot": "ballots"}
 
 @dataclass(frozen=True, slots=True)
 class ReconvergenceCase:
-    """A random program, or a construct of `CONSTRUCTS`.
+    """A random program, or a construct of `CONSTRUCTS`."""
 
-    Attributes
-    ----------
-    name : of random programs the name in the Vulkan CTS, without its prefix; of constructs
-        ``reconvergence.PROMISE_uniform.SHAPE_full[_control].reconvergeNN.OBSERVED``.
-    sentence : requirement that the case tests.
-    promise : reconvergence guarantee that the program relies on.
-    elect : whether elections are recorded instead of ballots.
-    ballots : whether the program needs ballots.
-    local_size : shape of the workgroups.
-    full_subgroups : whether the pipeline requires full subgroups.
-    nesting : most constructs inside each other in a random program; 0 for a construct.
-    construct : a key of `CONSTRUCTS`; empty for a random program.
-    of, left : only for a smaller program that fails like a case of the suite: that case, and the program.
-    """
-
+    #: Of random programs the name in the Vulkan CTS, without its prefix; of constructs
+    #: ``reconvergence.PROMISE_uniform.SHAPE_full[_control].reconvergeNN.OBSERVED``.
     name: str
-    sentence: str = field(compare=False)
-    promise: Promise = field(compare=False)
-    elect: bool = field(compare=False)
-    ballots: bool = field(compare=False)
-    local_size: tuple[int, int, int] = field(compare=False)
-    full_subgroups: bool = field(default=False, compare=False)
+    sentence: str = field(compare=False)  # requirement that the case tests
+    promise: Promise = field(compare=False)  # reconvergence guarantee that the program relies on
+    elect: bool = field(compare=False)  # whether elections are recorded instead of ballots
+    ballots: bool = field(compare=False)  # whether the program needs ballots
+    local_size: tuple[int, int, int] = field(compare=False)  # shape of the workgroups
+    full_subgroups: bool = field(default=False, compare=False)  # whether the pipeline requires full subgroups
+    #: Most constructs inside each other in a random program; 0 for a construct.
     nesting: int = field(default=0, compare=False)
-    construct: str = field(default="", compare=False)
+    construct: str = field(default="", compare=False)  # a key of `CONSTRUCTS`; empty for a random program
+    #: `of`, `left`: only for a smaller program that fails like a case of the suite: that case, and the
+    #: program.
     of: ReconvergenceCase | None = None
     left: Program | None = None
 

@@ -27,22 +27,14 @@ Indices = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Selection:
-    """Set of fragments that leave: that are demoted, terminated or discarded.
+    """Set of fragments that leave: that are demoted, terminated or discarded."""
 
-    Attributes
-    ----------
-    glsl : the condition, of x, y, place (0 to 3 in the quad), quad (its number), lane and helper.
-    flags : the same for covered pixels, from x, y and lane.
-    sentence : description of the set.
-    lanes : lanes whose fragments leave, covered or not; None if unknown for helper invocations.
-    helpers : whether helper invocations leave.
-    """
-
-    glsl: str
-    flags: Callable[[Indices, Indices, Indices], Flags]
-    sentence: str
+    glsl: str  # the condition, of x, y, place (0 to 3 in the quad), quad (its number), lane and helper
+    flags: Callable[[Indices, Indices, Indices], Flags]  # the same for covered pixels, from x, y and lane
+    sentence: str  # description of the set
+    #: Lanes whose fragments leave, covered or not; None if unknown for helper invocations.
     lanes: int | None = None
-    helpers: bool = False
+    helpers: bool = False  # whether helper invocations leave
 
 
 _QUADS_A_ROW = 32
@@ -119,25 +111,16 @@ SELECTIONS = {
 
 @dataclass(frozen=True)
 class Test:
-    """Behaviour of the fragments, without the scene.
+    """Behaviour of the fragments, without the scene."""
 
-    Attributes
-    ----------
-    name : part of the name of a case.
-    verb : a key of `VERBS`.
-    selection : fragments that leave, a key of `SELECTIONS`.
-    promise : reconvergence guarantee afterwards; None: none, so that ballots are not judged.
-    flow : control flow before they leave, a key of `FLOWS`.
-    probe : action of the remaining fragments, a key of `_PROBES`: ``"read"`` (memory at an index that is
-        invalid for those that left), ``"quad_any"`` (a vote whether the quad has a helper invocation),
-        ``"any_left"`` (a vote whether a fragment that left is active), or "" for none.
-    """
-
-    name: str
-    verb: str
-    selection: str
-    promise: Promise | None
-    flow: str = "switch"
+    name: str  # part of the name of a case
+    verb: str  # a key of `VERBS`
+    selection: str  # fragments that leave, a key of `SELECTIONS`
+    promise: Promise | None  # reconvergence guarantee afterwards; None: none, so that ballots are not judged
+    flow: str = "switch"  # control flow before they leave, a key of `FLOWS`
+    #: Action of the remaining fragments, a key of `_PROBES`: ``"read"`` (memory at an index that is invalid
+    #: for those that left), ``"quad_any"`` (a vote whether the quad has a helper invocation), ``"any_left"``
+    #: (a vote whether a fragment that left is active), or "" for none.
     probe: str = ""
 
 

@@ -99,20 +99,14 @@ TERMINATED_FRAGMENTS = TableFamily(
 
 @dataclass(frozen=True)
 class _Record:
-    """The record of a draw, of the pixels that the scene covers.
-
-    Attributes
-    ----------
-    planes : (COUNT, GRID, GRID) recorded words; see `PLANES`.
-    color, covered : (GRID, GRID) color attachment, and whether the scene covers a pixel.
-    size : subgroup size.
-    """
+    """The record of a draw, of the pixels that the scene covers."""
 
     test: Test
-    planes: Words
+    planes: Words  # (COUNT, GRID, GRID) recorded words; see `PLANES`
+    #: `color`, `covered`: (GRID, GRID) color attachment, and whether the scene covers a pixel.
     color: Words
     covered: Flags
-    size: int
+    size: int  # subgroup size
 
     def _at(self, name: str) -> Indices:
         """Return a plane of the covered pixels, (pixels,)."""

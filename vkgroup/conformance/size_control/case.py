@@ -15,17 +15,11 @@ _FULL = "_full"
 
 @dataclass(frozen=True)
 class SizeChoice:
-    """What a pipeline says of its subgroup size.
+    """What a pipeline says of its subgroup size."""
 
-    Attributes
-    ----------
-    sentence : to complete "A pipeline …".
-    varying : whether it has the flag that lets the size vary.
-    required : the size that it requires, of a device; None requires none.
-    """
-
-    sentence: str
-    varying: bool = False
+    sentence: str  # to complete "A pipeline …"
+    varying: bool = False  # whether it has the flag that lets the size vary
+    #: The size that it requires, of a device; None requires none.
     required: Callable[[Capabilities], int] | None = None
 
 
@@ -43,20 +37,12 @@ SIZES: dict[str, SizeChoice] = {
 
 
 class SizeAxes(NamedTuple):
-    """The axes of a case that runs pipelines.
+    """The axes of a case that runs pipelines."""
 
-    Attributes
-    ----------
-    stage : key of the stages that are observed; see `vkgroup.conformance.size_control.stages`.
-    mode : key of `SIZES`, with ``_full`` behind it where full subgroups are demanded.
-    version : ``"spirv16"`` for a module of SPIR-V 1.6, "" for one of 1.5.
-    output : `FRAMEBUFFER` where the records leave through attachments, "" where through a buffer.
-    """
-
-    stage: str
-    mode: str
-    version: str = ""
-    output: str = ""
+    stage: str  # key of the stages that are observed; see `vkgroup.conformance.size_control.stages`
+    mode: str  # key of `SIZES`, with ``_full`` behind it where full subgroups are demanded
+    version: str = ""  # ``"spirv16"`` for a module of SPIR-V 1.6, "" for one of 1.5
+    output: str = ""  # `FRAMEBUFFER` where the records leave through attachments, "" where through a buffer
 
     @property
     def full(self) -> bool:

@@ -23,16 +23,10 @@ from vkgroup.spec.limits import QUAD_SIZE, SUBGROUP_SIZES
 
 @dataclass(frozen=True)
 class Property:
-    """A rule on what is declared.
+    """A rule on what is declared."""
 
-    Attributes
-    ----------
-    sentence : the rule, with its place.
-    holds : whether a device keeps it.
-    """
-
-    sentence: str
-    holds: Callable[[Capabilities], bool]
+    sentence: str  # the rule, with its place
+    holds: Callable[[Capabilities], bool]  # whether a device keeps it
 
 
 def _sizes(capabilities: Capabilities) -> tuple[int, int, int]:

@@ -27,19 +27,12 @@ _SIZE, _BALLOT = "gl_SubgroupSize", "subgroupBallot(true)"
 
 @dataclass(frozen=True)
 class Seen:
-    """What the invocations of one stage saw in one dispatch or draw.
+    """What the invocations of one stage saw in one dispatch or draw."""
 
-    Attributes
-    ----------
-    stage : its name.
-    records : (invocations, `WORDS`).
-    least : how many records there must be.
-    local_size, workgroups : of stages with workgroups; None and 0 of others.
-    """
-
-    stage: str
-    records: Words
-    least: int
+    stage: str  # its name
+    records: Words  # (invocations, `WORDS`)
+    least: int  # how many records there must be
+    #: `local_size`, `workgroups`: of stages with workgroups; None and 0 of others.
     local_size: tuple[int, int, int] | None = None
     workgroups: int = 0
 

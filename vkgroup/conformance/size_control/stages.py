@@ -52,26 +52,15 @@ _LARGEST = {"task": 128, "mesh": 128}
 
 @dataclass(frozen=True)
 class StageRow:
-    """A stage, or several of one pipeline.
+    """A stage, or several of one pipeline."""
 
-    Attributes
-    ----------
-    name : its part in the names of cases.
-    observed : the stages that record what they see.
-    features : Vulkan's names of what the pipeline needs.
-    stores : those that writing buffers from the observed stages needs.
-    workgroups : whether it has workgroups, whose subgroups can be demanded full.
-    attachments : whether what is seen can leave through attachments instead.
-    observe : runs a case and returns what was seen.
-    """
-
-    name: str
-    observed: tuple[str, ...]
-    features: tuple[str, ...]
-    stores: tuple[str, ...]
-    workgroups: bool
-    attachments: bool
-    observe: Callable[[Executor, SizeAxes], list[Seen]]
+    name: str  # its part in the names of cases
+    observed: tuple[str, ...]  # the stages that record what they see
+    features: tuple[str, ...]  # Vulkan's names of what the pipeline needs
+    stores: tuple[str, ...]  # those that writing buffers from the observed stages needs
+    workgroups: bool  # whether it has workgroups, whose subgroups can be demanded full
+    attachments: bool  # whether what is seen can leave through attachments instead
+    observe: Callable[[Executor, SizeAxes], list[Seen]]  # runs a case and returns what was seen
 
 
 def shapes(case: SizeAxes, stage: str, capabilities: Capabilities) -> list[Shape]:

@@ -35,28 +35,17 @@ _VARYING = {
 
 @dataclass(frozen=True)
 class Intrinsic:
-    """One intrinsic in one use.
+    """One intrinsic in one use."""
 
-    Attributes
-    ----------
-    name : HLSL's name.
-    core : the built-in of KHR_shader_subgroup that has the same answer.
-    definition : its result by HLSL's reference, in short.
-    call : HLSL with {0} and {1} for the arguments and {type} for the result's type.
-    types : HLSL types of its value; of a query that of its result.
-    operands : choices for the built-in's second operand; a name alone where the call itself has the operand.
-    data : data sets of the built-in.
-    compared : the type that the built-in sees, where that is a component of the value.
-    """
-
-    name: str
-    core: str
-    definition: str
-    call: str
-    types: tuple[str, ...]
+    name: str  # HLSL's name
+    core: str  # the built-in of KHR_shader_subgroup that has the same answer
+    definition: str  # its result by HLSL's reference, in short
+    call: str  # HLSL with {0} and {1} for the arguments and {type} for the result's type
+    types: tuple[str, ...]  # HLSL types of its value; of a query that of its result
+    #: Choices for the built-in's second operand; a name alone where the call itself has the operand.
     operands: tuple[str, ...] = ("",)
-    data: tuple[str, ...] = ("exact",)
-    compared: str = ""
+    data: tuple[str, ...] = ("exact",)  # data sets of the built-in
+    compared: str = ""  # the type that the built-in sees, where that is a component of the value
 
 
 def _vectors(scalars: tuple[str, ...]) -> tuple[str, ...]:

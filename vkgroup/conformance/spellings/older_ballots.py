@@ -29,30 +29,17 @@ _READ = _SCALARS + tuple(f"{prefix}vec{count}" for prefix in ("i", "u", "") for 
 
 @dataclass(frozen=True)
 class Older:
-    """One older instruction, built-in, function or variable.
+    """One older instruction, built-in, function or variable."""
 
-    Attributes
-    ----------
-    name : SPIR-V's name, or ARB's.
-    core : the built-in of KHR_shader_subgroup of the same meaning.
-    call : GLSL of its result as the core's type, with {0} and {1} for the arguments.
-    types : GLSL types of its value, or of the variable.
-    extension : the SPIR-V extension that it needs.
-    glsl : the GLSL extension that it needs; "" for what is declared by SPIR-V's numbers.
-    wide : whether its result is a uint64_t.
-    declaration : GLSL that it needs: for the most part what declares it by its number.
-    alone : whether its programs ask for nothing else.
-    """
-
-    name: str
-    core: str
-    call: str
-    types: tuple[str, ...]
-    extension: str = BALLOT
-    glsl: str = ""
-    wide: bool = False
-    declaration: str = ""
-    alone: bool = False
+    name: str  # SPIR-V's name, or ARB's
+    core: str  # the built-in of KHR_shader_subgroup of the same meaning
+    call: str  # GLSL of its result as the core's type, with {0} and {1} for the arguments
+    types: tuple[str, ...]  # GLSL types of its value, or of the variable
+    extension: str = BALLOT  # the SPIR-V extension that it needs
+    glsl: str = ""  # the GLSL extension that it needs; "" for what is declared by SPIR-V's numbers
+    wide: bool = False  # whether its result is a uint64_t
+    declaration: str = ""  # GLSL that it needs: for the most part what declares it by its number
+    alone: bool = False  # whether its programs ask for nothing else
 
     @property
     def is_variable(self) -> bool:

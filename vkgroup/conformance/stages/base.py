@@ -39,55 +39,36 @@ def group_of_block(block: Indices) -> Indices:
 
 @dataclass(frozen=True)
 class Recorded:
-    """The invocations that left a record, one an element.
+    """The invocations that left a record, one an element."""
 
-    Attributes
-    ----------
-    index : where each keeps its record, ascending.
-    lane, subgroup, size : what it recorded.
-    group : the group of the data that it reads.
-    number : from which the places of its subgroup in the data follow; see `Stage.places`.
-    unseen : (invocations, 4) ballot of the lanes of its subgroup that may be active without a record.
-    faults : contradictions to the specification in the records, one sentence each.
-    """
-
-    index: Indices
+    index: Indices  # where each keeps its record, ascending
+    #: `lane`, `subgroup`, `size`: what it recorded.
     lane: Indices
     subgroup: Indices
     size: Indices
-    group: Indices
-    number: Indices
-    unseen: Words
-    faults: tuple[str, ...] = ()
+    group: Indices  # the group of the data that it reads
+    number: Indices  # from which the places of its subgroup in the data follow; see `Stage.places`
+    unseen: Words  # (invocations, 4) ballot of the lanes of its subgroup that may be active without a record
+    faults: tuple[str, ...] = ()  # contradictions to the specification in the records, one sentence each
 
 
 @dataclass(frozen=True)
 class Around:
-    """The rest of a pipeline in which a stage runs.
+    """The rest of a pipeline in which a stage runs."""
 
-    Attributes
-    ----------
-    sources : GLSL of the other shaders by stage; a dispatch has none.
-    arguments : of the command; see `vkgroup.conformance.pipelines.run_stages`.
-    """
-
+    #: GLSL of the other shaders by stage; a dispatch has none.
     sources: Mapping[str, str] = field(default_factory=dict)
+    #: Of the command; see `vkgroup.conformance.pipelines.run_stages`.
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Stage:
-    """The invocations of one batch.
+    """The invocations of one batch."""
 
-    Attributes
-    ----------
-    name : the shader stage.
-    record_planes : planes of the record of lanes: lane, subgroup, subgroup size, and what `start` records.
-    cell_stride : cells of barrier cases from one group to the next; 0 where all count together.
-    """
-
-    name: str
+    name: str  # the shader stage
+    #: Planes of the record of lanes: lane, subgroup, subgroup size, and what `start` records.
     record_planes: int = 3
-    cell_stride: int = 0
+    cell_stride: int = 0  # cells of barrier cases from one group to the next; 0 where all count together
 
     @property
     def extensions(self) -> tuple[str, ...]:

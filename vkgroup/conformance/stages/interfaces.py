@@ -35,26 +35,15 @@ PIXEL = f"""vec4 pixel_of(uint own) {{
 
 @dataclass(frozen=True)
 class Interface:
-    """How a stage is run, and how its results leave it where it may not write to buffers.
+    """How a stage is run, and how its results leave it where it may not write to buffers."""
 
-    Attributes
-    ----------
-    thing : what an invocation runs for, in words.
-    own : GLSL of the own number, which is below `least`.
-    least : invocations of the draw.
-    layout : GLSL declarations.
-    opening : GLSL at the begin of `main`, before anything may return.
-    around : the other stages, none of which is given anything by this one.
-    extensions : GLSL extensions that the stage needs.
-    """
-
-    thing: str
-    own: str
-    least: int
-    layout: str
-    opening: str
-    around: Around
-    extensions: tuple[str, ...] = ()
+    thing: str  # what an invocation runs for, in words
+    own: str  # GLSL of the own number, which is below `least`
+    least: int  # invocations of the draw
+    layout: str  # GLSL declarations
+    opening: str  # GLSL at the begin of `main`, before anything may return
+    around: Around  # the other stages, none of which is given anything by this one
+    extensions: tuple[str, ...] = ()  # GLSL extensions that the stage needs
 
     def subgroup_name(self, number: int) -> str:
         """Return a phrase for the subgroup whose first active lane has an own number."""

@@ -57,14 +57,11 @@ class FragmentStage(Stage):
 
     A subgroup is known by the pixel of its first active lane, which all its invocations learn at the start.
     Subgroups take turns with the groups of the data and begin at every fourth place of them.
-
-    Attributes
-    ----------
-    width, height : the target's; the pixels of a partial one make incomplete quads at its right and lower
-        edge, whose missing pixels are helper invocations (KHR_shader_subgroup: "If the neighbors of a
-        fragment are not covered by the primitive, fragment shader invocations will still be generated").
     """
 
+    #: `width`, `height`: the target's; the pixels of a partial one make incomplete quads at its right and
+    #: lower edge, whose missing pixels are helper invocations (KHR_shader_subgroup: "If the neighbors of a
+    #: fragment are not covered by the primitive, fragment shader invocations will still be generated").
     width: int
     height: int
 

@@ -26,15 +26,10 @@ class TicketStage(Stage):
     """Invocations numbered by tickets.
 
     A subgroup is known by the ticket of its first active lane, and reads the data of that lane's own number.
-
-    Attributes
-    ----------
-    name : the stage.
-    interface : how it is run.
     """
 
-    name: str
-    interface: Interface
+    name: str  # the stage
+    interface: Interface  # how it is run
 
     record_planes = 4
 

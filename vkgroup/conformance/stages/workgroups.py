@@ -20,15 +20,10 @@ void main() { SetMeshOutputsEXT(0u, 0u); }"""
 
 @dataclass(frozen=True)
 class WorkgroupStage(Stage):
-    """Workgroups of one shape; each has data of another kind.
+    """Workgroups of one shape; each has data of another kind."""
 
-    Attributes
-    ----------
-    name : compute, task or mesh. A task shader starts no mesh shaders, a mesh shader makes no primitives.
-    local_size : of a workgroup, in x, y and z.
-    """
-
-    local_size: tuple[int, int, int]
+    local_size: tuple[int, int, int]  # of a workgroup, in x, y and z
+    #: Compute, task or mesh. A task shader starts no mesh shaders, a mesh shader makes no primitives.
     name: str = "compute"
 
     cell_stride = GROUP_CELLS

@@ -22,31 +22,19 @@ Executes = Callable[[Any], Any]
 
 @dataclass(frozen=True)
 class Flow:
-    """One way in which some threads of a warp execute an instruction and others do not.
+    """One way in which some threads of a warp execute an instruction and others do not."""
 
-    Attributes
-    ----------
-    name : its part in the name of a case.
-    sentence : completes "… is executed".
-    code : GLSL, with ``@OBSERVE(slot)`` where the results are recorded.
-    executes : for each slot, which threads record into it.
-    uniform : all threads of a warp must be there together.
-    partial : workgroups are no multiple of a warp.
-    fragment : only fragment shaders can have it.
-    demotes : a thread that leaves may go on as a helper thread: OpKill, which discard becomes, may behave as
-        OpDemoteToHelperInvocation (Vulkan 1.3, "Fragment Shader Termination").
-    function : GLSL outside of `main`; it may have the places of observation.
-    """
-
-    name: str
-    sentence: str
-    code: str
-    executes: tuple[Executes, ...]
-    uniform: bool = False
-    partial: bool = False
-    fragment: bool = False
+    name: str  # its part in the name of a case
+    sentence: str  # completes "… is executed"
+    code: str  # GLSL, with ``@OBSERVE(slot)`` where the results are recorded
+    executes: tuple[Executes, ...]  # for each slot, which threads record into it
+    uniform: bool = False  # all threads of a warp must be there together
+    partial: bool = False  # workgroups are no multiple of a warp
+    fragment: bool = False  # only fragment shaders can have it
+    #: A thread that leaves may go on as a helper thread: OpKill, which discard becomes, may behave as
+    #: OpDemoteToHelperInvocation (Vulkan 1.3, "Fragment Shader Termination").
     demotes: bool = False
-    function: str = ""
+    function: str = ""  # GLSL outside of `main`; it may have the places of observation
 
     def executing(self, slot: int, size: int) -> NDArray[np.bool_]:
         """Return which threads of a warp execute a slot, (size,)."""
@@ -103,22 +91,13 @@ FLOWS: dict[str, Flow] = {flow.name: flow for flow in _FLOWS}
 
 @dataclass(frozen=True)
 class Observation:
-    """A rule of the document that can be observed beside the values of its variables and functions.
+    """A rule of the document that can be observed beside the values of its variables and functions."""
 
-    Attributes
-    ----------
-    name : its part in the name of a case.
-    sentence : what it is, to begin the case's sentence.
-    code : GLSL expressions of type uint that are recorded.
-    stages : the stages in which it can be observed.
-    uniform : whether it can be observed in uniform control flow alone.
-    """
-
-    name: str
-    sentence: str
-    code: tuple[str, ...]
-    stages: tuple[str, ...] = ("fragment",)
-    uniform: bool = True
+    name: str  # its part in the name of a case
+    sentence: str  # what it is, to begin the case's sentence
+    code: tuple[str, ...]  # GLSL expressions of type uint that are recorded
+    stages: tuple[str, ...] = ("fragment",)  # the stages in which it can be observed
+    uniform: bool = True  # whether it can be observed in uniform control flow alone
 
 
 RELATIONS = ("Le", "Lt", "Ge", "Gt", "Eq")
@@ -169,24 +148,14 @@ COVERAGES = ("whole", "edge")
 
 
 class ThreadGroupAxes(NamedTuple):
-    """The axes.
+    """The axes."""
 
-    Attributes
-    ----------
-    stage : one of `STAGES`.
-    operation : a name of `THREAD_GROUP_OPERATIONS` or `OBSERVATIONS`.
-    type : of a quadSwizzle's operands; "" for the others.
-    operands : ``"one"`` or ``"two"``, the operands of a quadSwizzle; "" for the others.
-    flow : a name of `FLOWS`.
-    coverage : one of `COVERAGES`; "" outside of fragment shaders.
-    """
-
-    stage: str
-    operation: str
-    type: str
-    operands: str
-    flow: str
-    coverage: str
+    stage: str  # one of `STAGES`
+    operation: str  # a name of `THREAD_GROUP_OPERATIONS` or `OBSERVATIONS`
+    type: str  # of a quadSwizzle's operands; "" for the others
+    operands: str  # ``"one"`` or ``"two"``, the operands of a quadSwizzle; "" for the others
+    flow: str  # a name of `FLOWS`
+    coverage: str  # one of `COVERAGES`; "" outside of fragment shaders
 
 
 ThreadGroupCase = TableCase[ThreadGroupAxes]

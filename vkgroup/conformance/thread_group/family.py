@@ -42,21 +42,15 @@ _BALLOTS = ("activeThreadsNV", "ballotThreadNV")
 
 @dataclass(frozen=True)
 class _Slot:
-    """What the executions of a slot recorded for a case, (n, …) arrays.
-
-    Attributes
-    ----------
-    got, wanted : (n, planes) what was recorded, and what must be; None where a range is legal.
-    correct : (n,) whether it may be what it is.
-    complete : (n,) whether every bit of it is defined.
-    """
+    """What the executions of a slot recorded for a case, (n, …) arrays."""
 
     entry: Entry
     executed: Executions
+    #: `got`, `wanted`: (n, planes) what was recorded, and what must be; None where a range is legal.
     got: Words
     wanted: Words | None
-    correct: Flags
-    complete: Flags
+    correct: Flags  # (n,) whether it may be what it is
+    complete: Flags  # (n,) whether every bit of it is defined
 
     @classmethod
     def of(cls, entry: Entry, program: Program, executed: Executions, capabilities: Capabilities) -> _Slot:

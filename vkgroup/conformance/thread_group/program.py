@@ -48,26 +48,17 @@ class Entry:
 
 @dataclass(frozen=True)
 class Program:
-    """A shader with its inputs.
+    """A shader with its inputs."""
 
-    Attributes
-    ----------
-    entries : the cases.
-    stage, flow, coverage : what all cases share.
-    recorder : where the invocations record.
-    slot_planes : planes of one slot.
-    source : GLSL of OpenGL.
-    inputs : (LARGEST_WARP, 9) float32, the numbers of threads by their ids.
-    """
-
-    entries: list[Entry]
+    entries: list[Entry]  # the cases
+    #: `stage`, `flow`, `coverage`: what all cases share.
     stage: str
     flow: Flow
     coverage: str
-    recorder: Recorder
-    slot_planes: int
-    source: str
-    inputs: NDArray[np.float32]
+    recorder: Recorder  # where the invocations record
+    slot_planes: int  # planes of one slot
+    source: str  # GLSL of OpenGL
+    inputs: NDArray[np.float32]  # (LARGEST_WARP, 9) float32, the numbers of threads by their ids
 
     def slot_at(self, slot: int) -> int:
         """Return the first plane of a slot."""

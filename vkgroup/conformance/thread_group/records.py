@@ -16,34 +16,21 @@ from vkgroup.conformance.thread_group.program import RECORD, Program
 
 @dataclass(frozen=True)
 class Executions:
-    """Everything that executed one slot, one invocation a row.
+    """Everything that executed one slot, one invocation a row."""
 
-    Attributes
-    ----------
-    slot : which.
-    index, lane, warp : (n,) the invocation, its id in the warp, the warp's number.
-    company : (n,) the threads of the warp that left a record.
-    mask : (n,) the ballot of those that executed the slot together.
-    active : (n, size) its bits.
-    ended : (n,) the bits of those that executed before the results and not behind them.
-    helper : (n, size) the helper threads of the own quad: those without a record.
-    left_out : (n, size) those of them that ballots of the device leave out, which Vulkan allows.
-    expected : (size,) the threads that the control flow sends here.
-    results : (slot planes, n) what was recorded.
-    """
-
-    slot: int
+    slot: int  # which
+    #: `index`, `lane`, `warp`: (n,) the invocation, its id in the warp, the warp's number.
     index: Indices
     lane: Indices
     warp: Indices
-    company: Words
-    mask: Words
-    active: Flags
-    ended: Words
-    helper: Flags
-    left_out: Flags
-    expected: Flags
-    results: Words
+    company: Words  # (n,) the threads of the warp that left a record
+    mask: Words  # (n,) the ballot of those that executed the slot together
+    active: Flags  # (n, size) its bits
+    ended: Words  # (n,) the bits of those that executed before the results and not behind them
+    helper: Flags  # (n, size) the helper threads of the own quad: those without a record
+    left_out: Flags  # (n, size) those of them that ballots of the device leave out, which Vulkan allows
+    expected: Flags  # (size,) the threads that the control flow sends here
+    results: Words  # (slot planes, n) what was recorded
 
     @property
     def executing(self) -> Flags:

@@ -35,22 +35,16 @@ SHRINK_ATTEMPTS = 2000
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of a campaign: the options of the command, described in its help.
-
-    Attributes
-    ----------
-    against : second device to compare with; None: the reference.
-    promise : reconvergence guarantee that programs rely on; None: the strongest of the device.
-    subgroup_size : required subgroup size; 0 leaves it to the device.
-    """
+    """Settings of a campaign: the options of the command, described in its help."""
 
     device: DeviceInfo
-    against: DeviceInfo | None = None
+    against: DeviceInfo | None = None  # second device to compare with; None: the reference
     count: int = 100
     seed: int = 0
     statements: int = 24
+    #: Reconvergence guarantee that programs rely on; None: the strongest of the device.
     promise: Promise | None = None
-    subgroup_size: int = 0
+    subgroup_size: int = 0  # required subgroup size; 0 leaves it to the device
     avoid: Sequence[str] = ()
     one_dimension: bool = False
     shrink: bool = False

@@ -32,38 +32,23 @@ STEP_LIMIT = 1000
 
 @dataclass(frozen=True)
 class Observation:
-    """Outputs that a target wrote.
+    """Outputs that a target wrote."""
 
-    Attributes
-    ----------
-    words : (invocations, capacity) uint32.
-    undefined : the same shape, bool: words that the specification leaves undefined; None if unknown.
-    complaint : fault of the program itself that the reference reports; empty if none.
-    """
-
-    words: Words
+    words: Words  # (invocations, capacity) uint32
+    #: The same shape, bool: words that the specification leaves undefined; None if unknown.
     undefined: NDArray[np.bool_] | None = None
-    complaint: str = ""
+    complaint: str = ""  # fault of the program itself that the reference reports; empty if none
 
 
 @dataclass(frozen=True)
 class Task:
-    """One dispatch.
+    """One dispatch."""
 
-    Attributes
-    ----------
-    module : SPIR-V as bytes.
-    inputs : words of binding 0.
-    output_words : number of words of binding 1, initially zero.
-    groups : workgroups in x.
-    subgroup_size : required subgroup size; 0 leaves it to the device.
-    """
-
-    module: bytes
-    inputs: Words
-    output_words: int
-    groups: int
-    subgroup_size: int = 0
+    module: bytes  # SPIR-V as bytes
+    inputs: Words  # words of binding 0
+    output_words: int  # number of words of binding 1, initially zero
+    groups: int  # workgroups in x
+    subgroup_size: int = 0  # required subgroup size; 0 leaves it to the device
 
 
 @dataclass(frozen=True)

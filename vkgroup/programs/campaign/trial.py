@@ -47,23 +47,14 @@ _FAILURES = {"crash": Verdict.CRASH, "lost": Verdict.CRASH, "timeout": Verdict.T
 
 @dataclass(frozen=True)
 class Outcome:
-    """The verdict on one program.
-
-    Attributes
-    ----------
-    detail : reason; empty if the program agrees.
-    defined : number of words that were compared.
-    undefined : number of words that are undefined.
-    subgroup_size : subgroup size of the run; 0 if there was none.
-    seconds : total time.
-    """
+    """The verdict on one program."""
 
     verdict: Verdict
-    detail: str = ""
-    defined: int = 0
-    undefined: int = 0
-    subgroup_size: int = 0
-    seconds: float = 0.0
+    detail: str = ""  # reason; empty if the program agrees
+    defined: int = 0  # number of words that were compared
+    undefined: int = 0  # number of words that are undefined
+    subgroup_size: int = 0  # subgroup size of the run; 0 if there was none
+    seconds: float = 0.0  # total time
 
     def same_kind(self, other: Outcome) -> bool:
         """Whether two outcomes have the same verdict and, for errors of the reference, the same error."""

@@ -82,15 +82,10 @@ def write(memory: Memory, data: Bytes, offset: int = 0) -> None:
 
 
 class ReferenceBuffer(Buffer):
-    """A buffer in Python's memory.
-
-    Attributes
-    ----------
-    memory : as the interpreter knows it; None when closed.
-    """
+    """A buffer in Python's memory."""
 
     device: Host
-    memory: Memory | None = None
+    memory: Memory | None = None  # as the interpreter knows it; None when closed
     _written_outside = False
 
     def _create(self, host: bool, shared: bool) -> None:
@@ -215,14 +210,9 @@ class CopiedArray(ArrayBuffer):
 
 
 class ReferenceImage(Image):
-    """An image in Python's memory.
+    """An image in Python's memory."""
 
-    Attributes
-    ----------
-    memory : as the interpreter knows it; None when closed.
-    """
-
-    memory: ImageMemory | None = None
+    memory: ImageMemory | None = None  # as the interpreter knows it; None when closed
 
     def _limits(self) -> tuple[tuple[int, int, int], int]:
         limits = self.device.capabilities.limits

@@ -17,15 +17,10 @@ from vkgroup.reference.device.pipeline import ReferencePipeline
 
 
 class ReferenceSequence(Sequence):
-    """Steps that are executed one after the other.
-
-    Attributes
-    ----------
-    events : errors of the last run.
-    """
+    """Steps that are executed one after the other."""
 
     _closed = False
-    events: tuple[Event, ...] = ()
+    events: tuple[Event, ...] = ()  # errors of the last run
 
     @property
     def closed(self) -> bool:

@@ -245,16 +245,12 @@ class ReferenceWork(Work):
 
 
 class ReferencePipeline(Pipeline):
-    """Shaders that are ready to be executed.
-
-    Attributes
-    ----------
-    programs : the shaders as the interpreter prepared them, in the order of the stages; None when closed.
-    """
+    """Shaders that are ready to be executed."""
 
     _kind_of_work = ReferenceWork
 
     device: Host
+    #: The shaders as the interpreter prepared them, in the order of the stages; None when closed.
     programs: tuple[Program, ...] | None = None
 
     def size_of(self, stage: str) -> int:

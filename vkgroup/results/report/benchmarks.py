@@ -27,28 +27,19 @@ class Interval:
 
 @dataclass(frozen=True)
 class Timed:
-    """One contender of one benchmark at one size.
+    """One contender of one benchmark at one size."""
 
-    Attributes
-    ----------
-    name, size, tuning, version : the parts of the row's name; size is 0 where the name has none.
-    time : nanoseconds, or whatever `unit` says.
-    rate : bytes, or else operations or items, a second; 0 where none are counted.
-    counts : what the rate counts.
-    ratio : time of this contender divided by that of the subgroup version, of paired rounds.
-    share : part of the ceiling; `ceiling` is its name.
-    """
-
+    #: `name`, `size`, `tuning`, `version`: the parts of the row's name; size is 0 where the name has none.
     name: str
     size: int
     tuning: str
     version: str
-    time: Interval
+    time: Interval  # nanoseconds, or whatever `unit` says
     unit: str
-    rate: float
-    counts: str
-    ratio: Interval | None
-    share: Interval | None
+    rate: float  # bytes, or else operations or items, a second; 0 where none are counted
+    counts: str  # what the rate counts
+    ratio: Interval | None  # time of this contender divided by that of the subgroup version, of paired rounds
+    share: Interval | None  # part of the ceiling; `ceiling` is its name
     ceiling: str
 
     @property

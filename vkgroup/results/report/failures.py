@@ -26,16 +26,10 @@ _QUOTED = re.compile(r"^> +(\S.*)$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Shader:
-    """A shader's text.
+    """A shader's text."""
 
-    Attributes
-    ----------
-    source : GLSL or HLSL.
-    marked : numbers of the lines that execute what failed, from 1.
-    """
-
-    source: str
-    marked: tuple[int, ...]
+    source: str  # GLSL or HLSL
+    marked: tuple[int, ...]  # numbers of the lines that execute what failed, from 1
 
 
 class _Caught(Exception):

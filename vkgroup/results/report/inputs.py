@@ -11,21 +11,14 @@ from vkgroup.results.history import Check, Kind, RunRecord, kind_of, load_shown
 
 @dataclass
 class Inputs:
-    """All inputs of a report by kind, in the given order.
+    """All inputs of a report by kind, in the given order."""
 
-    Attributes
-    ----------
-    runs : conformance runs; some may have a summary only.
-    probes, benches : runs that have such a document.
-    given : for each of `benches` the index of its path, from 0.
-    checks : findings of ``vkgroup check``.
-    """
-
-    runs: list[RunRecord] = field(default_factory=list)
+    runs: list[RunRecord] = field(default_factory=list)  # conformance runs; some may have a summary only
+    #: `probes`, `benches`: runs that have such a document.
     probes: list[RunRecord] = field(default_factory=list)
     benches: list[RunRecord] = field(default_factory=list)
-    given: list[int] = field(default_factory=list)
-    checks: list[Check] = field(default_factory=list)
+    given: list[int] = field(default_factory=list)  # for each of `benches` the index of its path, from 0
+    checks: list[Check] = field(default_factory=list)  # findings of ``vkgroup check``
 
 
 def read(paths: Sequence[Path | RunRecord]) -> Inputs:

@@ -72,23 +72,17 @@ NOT_THERE = " "
 
 @dataclass
 class Cases:
-    """The cases of one run in compact form.
+    """The cases of one run in compact form."""
 
-    Attributes
-    ----------
-    blocks : ``[head, tails, statuses, lanes, notes]`` for each head of names, sorted by name. ``tails`` are
-        numbers, one a case, ``statuses`` as many letters; ``lanes`` and ``notes`` are numbers, or one
-        number where all are the same.
-    totals : results by status.
-    defined, undefined : lanes with a defined result, and lanes with an undefined one.
-    against : the results that are verdicts against the device.
-    """
-
+    #: ``[head, tails, statuses, lanes, notes]`` for each head of names, sorted by name. ``tails`` are
+    #: numbers, one a case, ``statuses`` as many letters; ``lanes`` and ``notes`` are numbers, or one number
+    #: where all are the same.
     blocks: list[list[Any]] = field(default_factory=list)
-    totals: Counter[Status] = field(default_factory=Counter)
+    totals: Counter[Status] = field(default_factory=Counter)  # results by status
+    #: `defined`, `undefined`: lanes with a defined result, and lanes with an undefined one.
     defined: int = 0
     undefined: int = 0
-    against: list[Result] = field(default_factory=list)
+    against: list[Result] = field(default_factory=list)  # the results that are verdicts against the device
 
 
 class Numbered:

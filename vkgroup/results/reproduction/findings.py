@@ -113,16 +113,13 @@ _MOST_SIZES = 4
 
 @dataclass(frozen=True)
 class Checked:
-    """How a shader was compiled and checked, but for its inputs.
+    """How a shader was compiled and checked, but for its inputs."""
 
-    Attributes
-    ----------
-    dialect, defines : as for `vkgroup.compile`.
-    entry_point, outputs, push, specialization, seed, step_limit : as for `vkgroup.check.checking.check`.
-    """
-
+    #: `dialect`, `defines`: as for `vkgroup.compile`.
     dialect: str | None = None
     defines: Mapping[str, str | int] = field(default_factory=dict)
+    #: `entry_point`, `outputs`, `push`, `specialization`, `seed`, `step_limit`: as for
+    #: `vkgroup.check.checking.check`.
     entry_point: str | None = None
     outputs: Sequence[Any] = ()
     push: Mapping[str, Any] = field(default_factory=dict)

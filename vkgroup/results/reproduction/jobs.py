@@ -49,59 +49,42 @@ class ProbeDevice:
 
 @dataclass(frozen=True)
 class Repeat:
-    """Asks to repeat the steps of a folder.
-
-    Attributes
-    ----------
-    steps : whether to repeat the steps from their files.
-    family, case : of the case to judge by the suite, with the folder's shaders; None leaves that out.
-    """
+    """Asks to repeat the steps of a folder."""
 
     folder: Path
-    steps: bool
+    steps: bool  # whether to repeat the steps from their files
+    #: `family`, `case`: of the case to judge by the suite, with the folder's shaders; None leaves that out.
     family: str = ""
     case: AnyCase | None = None
 
 
 @dataclass(frozen=True)
 class Compared:
-    """One output of a step, compared with the folder's.
-
-    Attributes
-    ----------
-    size, differing : elements, and how many are not what they were in every bit.
-    expected : how many of the elements that are defined are not what the reference device leaves; None where
-        the folder does not have that.
-    """
+    """One output of a step, compared with the folder's."""
 
     step: int
     name: str
+    #: `size`, `differing`: elements, and how many are not what they were in every bit.
     size: int
     differing: int
+    #: How many of the elements that are defined are not what the reference device leaves; None where the
+    #: folder does not have that.
     expected: int | None = None
 
 
 @dataclass(frozen=True)
 class Repeated:
-    """What came of repeating.
+    """What came of repeating."""
 
-    Attributes
-    ----------
-    outputs : each output, compared.
-    lanes : the verdict by the expected values of the folder; None where they do not fit, or there are none.
-    result : the suite's verdict; None where it was not asked for.
-    taken, compiled : shaders that the suite's verdict took from the folder, and that it compiled.
-    unsupported : what the device lacks.
-    refused : what is wrong with the folder's files; empty if nothing.
-    """
-
-    outputs: tuple[Compared, ...] = ()
+    outputs: tuple[Compared, ...] = ()  # each output, compared
+    #: The verdict by the expected values of the folder; None where they do not fit, or there are none.
     lanes: Judged | None = None
-    result: Result | None = None
+    result: Result | None = None  # the suite's verdict; None where it was not asked for
+    #: `taken`, `compiled`: shaders that the suite's verdict took from the folder, and that it compiled.
     taken: int = 0
     compiled: int = 0
-    unsupported: tuple[str, ...] = ()
-    refused: str = ""
+    unsupported: tuple[str, ...] = ()  # what the device lacks
+    refused: str = ""  # what is wrong with the folder's files; empty if nothing
 
 
 def answer(executor: Executor, request: Any) -> Any:

@@ -100,16 +100,10 @@ def _source(evidence: JudgedLanes, steps: list[Json], folder: Path) -> Json | No
 
 @dataclass(frozen=True)
 class Judged:
-    """What came of comparing with the expected values.
+    """What came of comparing with the expected values."""
 
-    Attributes
-    ----------
-    wrong : lanes that are wrong.
-    compared : lanes with a defined value.
-    """
-
-    wrong: int
-    compared: int
+    wrong: int  # lanes that are wrong
+    compared: int  # lanes with a defined value
 
 
 def judge(folder: Path, lanes: Json, before: Array, outputs: Array) -> Judged | None:

@@ -31,16 +31,10 @@ from vkgroup.runner.worker_process import WorkerDied
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of repeating a folder.
+    """What came of repeating a folder."""
 
-    Attributes
-    ----------
-    agrees : whether all that the specification defines is now as it must be.
-    lines : what was done and found, for people.
-    """
-
-    agrees: bool
-    lines: tuple[str, ...]
+    agrees: bool  # whether all that the specification defines is now as it must be
+    lines: tuple[str, ...]  # what was done and found, for people
 
 
 def repeat_case(device: DeviceInfo, folder: Path, record: Json, timeout: float) -> Outcome:

@@ -39,22 +39,13 @@ _REFERENCE_SECONDS = 20.0
 
 @dataclass(frozen=True)
 class SmallerProgram:
-    """A smaller program that fails.
+    """A smaller program that fails."""
 
-    Attributes
-    ----------
-    case : the case that judges it.
-    path : of `vkgroup.programs.shrinker.Shrunk`.
-    statements : number of its statements.
-    of : number of statements of the whole program.
-    done : whether no smaller program fails; False if the time was exhausted or the device was lost.
-    """
-
-    case: ReconvergenceCase
-    path: tuple[int, ...]
-    statements: int
-    of: int
-    done: bool
+    case: ReconvergenceCase  # the case that judges it
+    path: tuple[int, ...]  # of `vkgroup.programs.shrinker.Shrunk`
+    statements: int  # number of its statements
+    of: int  # number of statements of the whole program
+    done: bool  # whether no smaller program fails; False if the time was exhausted or the device was lost
 
 
 def _allowed(program: Program) -> bool:

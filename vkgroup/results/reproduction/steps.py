@@ -22,20 +22,16 @@ _CONTROL = ("entry_point", "specialization", "subgroup_size", "full_subgroups", 
 
 @dataclass(frozen=True)
 class Output:
-    """One thing that a step left.
+    """One thing that a step left."""
 
-    Attributes
-    ----------
-    name, file : as in the folder.
-    before, now : what it held when the folder was made, and now.
-    defined : which elements the specifications define, whatever the order of atomics; None where the device
-        cannot tell.
-    """
-
+    #: `name`, `file`: as in the folder.
     name: str
     file: str
+    #: `before`, `now`: what it held when the folder was made, and now.
     before: Array
     now: Array
+    #: Which elements the specifications define, whatever the order of atomics; None where the device cannot
+    #: tell.
     defined: Array | None = None
 
     @property

@@ -30,20 +30,16 @@ IDLE_SECONDS = 30.0
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of a batch on a cluster.
+    """The outcome of a batch on a cluster."""
 
-    Attributes
-    ----------
-    answer : its results, or the failure of the process; None if no process could open the device.
-    worker, host, device : the Dask worker's address, its host, and the device as ``--device`` takes it there.
-    refused : why the device could not be opened.
-    """
-
+    #: Its results, or the failure of the process; None if no process could open the device.
     answer: list[Result] | WorkerFailure | None
+    #: `worker`, `host`, `device`: the Dask worker's address, its host, and the device as ``--device`` takes
+    #: it there.
     worker: str
     host: str
     device: str
-    refused: str = ""
+    refused: str = ""  # why the device could not be opened
 
 
 def judge(setup: DeviceSetup, batch: Work, alone: bool) -> Outcome:

@@ -59,22 +59,13 @@ def build() -> str:
 
 @dataclass(frozen=True)
 class Offer:
-    """A worker's device.
+    """A worker's device."""
 
-    Attributes
-    ----------
-    device : the device as its host names it.
-    model : see `vkgroup.runner.scheduler.model_of`; devices of one model share a run.
-    jobs : batches that it judges at the same time.
-    host : the name of the worker's host.
-    build : the worker's vkgroup; see `build`.
-    """
-
-    device: DeviceInfo
-    model: str
-    jobs: int
-    host: str
-    build: str
+    device: DeviceInfo  # the device as its host names it
+    model: str  # see `vkgroup.runner.scheduler.model_of`; devices of one model share a run
+    jobs: int  # batches that it judges at the same time
+    host: str  # the name of the worker's host
+    build: str  # the worker's vkgroup; see `build`
 
     @property
     def resource(self) -> str:

@@ -39,15 +39,10 @@ STEP_LIMIT = 1 << 22
 
 @dataclass(frozen=True)
 class Outcome:
-    """Observations of an execution.
+    """Observations of an execution."""
 
-    Attributes
-    ----------
-    events : in the order of the first occurrence of each.
-    trace : the instructions that the watched invocations executed, by workgroup and local id.
-    """
-
-    events: tuple[Event, ...]
+    events: tuple[Event, ...]  # in the order of the first occurrence of each
+    #: The instructions that the watched invocations executed, by workgroup and local id.
     trace: Mapping[tuple[Groups, Groups], Sequence[Executed]] = field(default_factory=dict)
 
 

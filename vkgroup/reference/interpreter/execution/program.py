@@ -19,22 +19,17 @@ from vkgroup.spirv import Module
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A segment with the functions of its instructions.
+    """A segment with the functions of its instructions."""
 
-    Attributes
-    ----------
-    steps : the function of each instruction, and the slots that nothing reads after it.
-    shown : for each instruction its position, and the slot that a trace shows; -1 for none.
-    imports, exports : slots to load before, and to store after.
-    temporaries : slots to clear at the end.
-    ending, site : the terminator, and its static facts.
-    """
-
+    #: The function of each instruction, and the slots that nothing reads after it.
     steps: tuple[tuple[Step, tuple[int, ...]], ...]
+    #: For each instruction its position, and the slot that a trace shows; -1 for none.
     shown: tuple[tuple[int, int], ...]
+    #: `imports`, `exports`: slots to load before, and to store after.
     imports: tuple[int, ...]
     exports: tuple[int, ...]
-    temporaries: tuple[int, ...]
+    temporaries: tuple[int, ...]  # slots to clear at the end
+    #: `ending`, `site`: the terminator, and its static facts.
     ending: Terminator
     site: Site
 

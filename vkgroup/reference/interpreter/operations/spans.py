@@ -21,13 +21,9 @@ Float64 = npt.NDArray[np.float64]
 
 
 class Span(NamedTuple):
-    """Ranges of numbers.
+    """Ranges of numbers."""
 
-    Attributes
-    ----------
-    low, high : the ends, inclusive; of one shape.
-    """
-
+    #: `low`, `high`: the ends, inclusive; of one shape.
     low: Float64
     high: Float64
 
@@ -69,20 +65,12 @@ def anything_where(condition: npt.NDArray[np.bool_], a: Span) -> Span:
 
 @dataclass(frozen=True)
 class Format:
-    """A floating-point type with Vulkan's requirements on it.
+    """A floating-point type with Vulkan's requirements on it."""
 
-    Attributes
-    ----------
-    digits : bits of the significand that results must have.
-    tiny : the smallest normal number; smaller ones may be flushed to zero.
-    largest : the largest finite number.
-    half : whether the table's column for half precision applies.
-    """
-
-    digits: int
-    tiny: float
-    largest: float
-    half: bool
+    digits: int  # bits of the significand that results must have
+    tiny: float  # the smallest normal number; smaller ones may be flushed to zero
+    largest: float  # the largest finite number
+    half: bool  # whether the table's column for half precision applies
 
     @property
     def unit(self) -> float:

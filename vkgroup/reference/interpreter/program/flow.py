@@ -11,31 +11,19 @@ from vkgroup.spirv import Instruction, Module
 
 @dataclass(frozen=True, slots=True)
 class SegmentLife:
-    """The slots of one segment.
+    """The slots of one segment."""
 
-    Attributes
-    ----------
-    imports : slots that it reads and another segment writes.
-    exports : slots that it writes and another segment reads.
-    frees : for each of its instructions, the slots that nothing reads after it.
-    """
-
-    imports: tuple[int, ...]
-    exports: tuple[int, ...]
-    frees: tuple[tuple[int, ...], ...]
+    imports: tuple[int, ...]  # slots that it reads and another segment writes
+    exports: tuple[int, ...]  # slots that it writes and another segment reads
+    frees: tuple[tuple[int, ...], ...]  # for each of its instructions, the slots that nothing reads after it
 
 
 @dataclass(frozen=True, slots=True)
 class Liveness:
-    """The slots of a whole program.
+    """The slots of a whole program."""
 
-    Attributes
-    ----------
-    segments : by number.
-    carried : slots whose values are stored between segments: imports, and targets of copies on edges.
-    """
-
-    segments: tuple[SegmentLife, ...]
+    segments: tuple[SegmentLife, ...]  # by number
+    #: Slots whose values are stored between segments: imports, and targets of copies on edges.
     carried: frozenset[int]
 
 
@@ -155,20 +143,14 @@ _IGNORED = frozenset({"OpLine", "OpNoLine", "OpNop", "OpLabel", "OpSelectionMerg
 
 @dataclass(slots=True)
 class Block:
-    """A basic block.
+    """A basic block."""
 
-    Attributes
-    ----------
-    label : its id.
-    phis, body : its instructions, without label, merge and terminator.
-    terminator : its last one.
-    merge, continue_target : labels in its merge instruction; 0 where it has none.
-    """
-
-    label: int
-    terminator: Instruction
+    label: int  # its id
+    terminator: Instruction  # its last one
+    #: `phis`, `body`: its instructions, without label, merge and terminator.
     phis: list[Instruction] = field(default_factory=list)
     body: list[Instruction] = field(default_factory=list)
+    #: `merge`, `continue_target`: labels in its merge instruction; 0 where it has none.
     merge: int = 0
     continue_target: int = 0
 

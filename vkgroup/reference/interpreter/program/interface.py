@@ -29,31 +29,19 @@ _PER_LOCATION = 4
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """A variable of an interface, or a member of a block in it.
+    """A variable of an interface, or a member of a block in it."""
 
-    Attributes
-    ----------
-    cell : of the variable.
-    leaves : the leaves of the cell that belong to it.
-    type : its type.
-    name : for messages.
-    built_in : SPIR-V's name; empty where it has a location.
-    location, component : the first that it takes.
-    index : of an output of the fragment stage, for blending with two sources.
-    decorations : SPIR-V's names of those that say how to interpolate it.
-    position : of the variable in the module.
-    """
-
-    cell: int
-    leaves: slice
-    type: Type
-    name: str
-    built_in: str = ""
+    cell: int  # of the variable
+    leaves: slice  # the leaves of the cell that belong to it
+    type: Type  # its type
+    name: str  # for messages
+    built_in: str = ""  # SPIR-V's name; empty where it has a location
+    #: `location`, `component`: the first that it takes.
     location: int = -1
     component: int = 0
-    index: int = 0
-    decorations: frozenset[str] = frozenset()
-    position: int = -1
+    index: int = 0  # of an output of the fragment stage, for blending with two sources
+    decorations: frozenset[str] = frozenset()  # SPIR-V's names of those that say how to interpolate it
+    position: int = -1  # of the variable in the module
 
     def numbers(self) -> Iterator[Number]:
         """Yield every number of it, with its location and component."""
@@ -62,17 +50,11 @@ class Port:
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """One number of a port.
+    """One number of a port."""
 
-    Attributes
-    ----------
-    component : location and component.
-    scalar : its type.
-    leaf, index : the leaf of the cell, and the index into its dims.
-    """
-
-    component: Component
-    scalar: ScalarType
+    component: Component  # location and component
+    scalar: ScalarType  # its type
+    #: `leaf`, `index`: the leaf of the cell, and the index into its dims.
     leaf: int
     index: tuple[int, ...]
 
@@ -158,21 +140,15 @@ Interpolate = Callable[[int, str, Value | None, npt.NDArray[np.int64]], Value]
 
 @dataclass(frozen=True)
 class StageInputs:
-    """Inputs of the invocations of a slice.
+    """Inputs of the invocations of a slice."""
 
-    Attributes
-    ----------
-    built_ins : value by SPIR-V's name.
-    variables : value by cell.
-    helpers : of a fragment shader: which invocations are helpers, (n,); else None.
-    interpolate : of a fragment shader: a function of a cell, ``"Centroid"``, ``"Sample"`` or ``"Offset"``,
-        the operand of the last two, and the indices of some invocations in the slice; it returns the
-        interpolated value in them.
-    """
-
-    built_ins: Mapping[str, Value] = field(default_factory=dict)
-    variables: Mapping[int, Value] = field(default_factory=dict)
+    built_ins: Mapping[str, Value] = field(default_factory=dict)  # value by SPIR-V's name
+    variables: Mapping[int, Value] = field(default_factory=dict)  # value by cell
+    #: Of a fragment shader: which invocations are helpers, (n,); else None.
     helpers: npt.NDArray[np.bool_] | None = None
+    #: Of a fragment shader: a function of a cell, ``"Centroid"``, ``"Sample"`` or ``"Offset"``, the operand
+    #: of the last two, and the indices of some invocations in the slice; it returns the interpolated value in
+    #: them.
     interpolate: Interpolate | None = None
 
 

@@ -26,31 +26,20 @@ BOOLEAN = ScalarType("uint", 32)
 
 @dataclass(frozen=True, slots=True)
 class LaidOutType:
-    """A type in memory, with the matrix layout that the member of its structure declares.
+    """A type in memory, with the matrix layout that the member of its structure declares."""
 
-    Attributes
-    ----------
-    type : the type.
-    matrix_stride, row_major : of the matrix that it is or holds; 0 where there is none.
-    """
-
-    type: Type
+    type: Type  # the type
+    #: `matrix_stride`, `row_major`: of the matrix that it is or holds; 0 where there is none.
     matrix_stride: int = 0
     row_major: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """One leaf of a type in memory.
+    """One leaf of a type in memory."""
 
-    Attributes
-    ----------
-    scalar : type of the numbers; `is_bool` where they stand for booleans.
-    offsets : bytes from the start, int64 in the shape of the leaf's dims.
-    """
-
-    scalar: ScalarType
-    offsets: npt.NDArray[np.int64]
+    scalar: ScalarType  # type of the numbers; `is_bool` where they stand for booleans
+    offsets: npt.NDArray[np.int64]  # bytes from the start, int64 in the shape of the leaf's dims
     is_bool: bool = False
 
 

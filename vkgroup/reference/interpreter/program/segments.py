@@ -23,21 +23,14 @@ from vkgroup.spirv import (
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """The start of a pointer.
+    """The start of a pointer."""
 
-    Attributes
-    ----------
-    kind : ``"cell"`` (a variable of each invocation), ``"buffer"``, ``"push"``, ``"shared"``,
-        ``"resource"`` (images and samplers), ``"texel"`` (of an image) or ``"address"`` (physical storage).
-    number : of the cell; id of the variable; slot of the texel or address.
-    type : of what is there.
-    storage_class : SPIR-V's.
-    """
-
+    #: ``"cell"`` (a variable of each invocation), ``"buffer"``, ``"push"``, ``"shared"``, ``"resource"``
+    #: (images and samplers), ``"texel"`` (of an image) or ``"address"`` (physical storage).
     kind: str
-    number: int
-    type: Type
-    storage_class: str
+    number: int  # of the cell; id of the variable; slot of the texel or address
+    type: Type  # of what is there
+    storage_class: str  # SPIR-V's
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,21 +44,14 @@ class ChainIndex:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """A pointer: a root and the indices from it.
+    """A pointer: a root and the indices from it."""
 
-    Attributes
-    ----------
-    root : the start.
-    indices : of members, array elements and components, the outermost first.
-    element : an index before them, into an array of elements that begins at the root (OpPtrAccessChain);
-        None without one.
-    element_stride : bytes from one of these elements to the next.
-    """
-
-    root: Root
-    indices: tuple[ChainIndex, ...] = ()
+    root: Root  # the start
+    indices: tuple[ChainIndex, ...] = ()  # of members, array elements and components, the outermost first
+    #: An index before them, into an array of elements that begins at the root (OpPtrAccessChain); None
+    #: without one.
     element: ChainIndex | None = None
-    element_stride: int = 0
+    element_stride: int = 0  # bytes from one of these elements to the next
 
     @property
     def slots(self) -> tuple[int, ...]:
@@ -80,18 +66,12 @@ class Chain:
 
 @dataclass(frozen=True, slots=True)
 class CellPath:
-    """An access chain into a cell, resolved.
+    """An access chain into a cell, resolved."""
 
-    Attributes
-    ----------
-    leaves : the cell's leaves that it reaches.
-    indices : indices into their dims, each with the number of elements to check it against.
-    type : of what is there.
-    """
-
-    leaves: slice
+    leaves: slice  # the cell's leaves that it reaches
+    #: Indices into their dims, each with the number of elements to check it against.
     indices: tuple[tuple[ChainIndex, int], ...]
-    type: Type
+    type: Type  # of what is there
 
 
 def cell_path(chain: Chain) -> CellPath:
@@ -129,21 +109,15 @@ def _member_number(index: ChainIndex) -> int:
 
 @dataclass(frozen=True, slots=True)
 class MemoryPath:
-    """An access chain into memory, resolved.
+    """An access chain into memory, resolved."""
 
-    Attributes
-    ----------
-    descriptors : indices that choose from an array of descriptors, each with the length of its dimension.
-    offset : bytes of the constant indices together.
-    scaled : for each varying index its stride, and the number of elements to check it against (None: as
-        many as the memory holds from `offset` on).
-    target : the type of what is there, with its layout.
-    """
-
+    #: Indices that choose from an array of descriptors, each with the length of its dimension.
     descriptors: tuple[tuple[ChainIndex, int], ...]
-    offset: int
+    offset: int  # bytes of the constant indices together
+    #: For each varying index its stride, and the number of elements to check it against (None: as many as the
+    #: memory holds from `offset` on).
     scaled: tuple[tuple[ChainIndex, int, int | None], ...]
-    target: LaidOutType
+    target: LaidOutType  # the type of what is there, with its layout
 
 
 _SMALL_INDEX = 1 << 31
@@ -184,22 +158,13 @@ class Label:
 
 @dataclass(slots=True)
 class Op:
-    """An instruction of a segment.
+    """An instruction of a segment."""
 
-    Attributes
-    ----------
-    instruction : as in the module.
-    result : slot of its result; -1 without one.
-    arguments : slot of each value operand; None for an operand that is a pointer.
-    chains : pointer of each pointer operand, in order.
-    cell : number of the variable that an OpVariable makes; -1 for other instructions.
-    """
-
-    instruction: Instruction
-    result: int
-    arguments: tuple[int | None, ...]
-    chains: tuple[Chain, ...] = ()
-    cell: int = -1
+    instruction: Instruction  # as in the module
+    result: int  # slot of its result; -1 without one
+    arguments: tuple[int | None, ...]  # slot of each value operand; None for an operand that is a pointer
+    chains: tuple[Chain, ...] = ()  # pointer of each pointer operand, in order
+    cell: int = -1  # number of the variable that an OpVariable makes; -1 for other instructions
 
     @property
     def uses(self) -> list[int]:
@@ -220,23 +185,15 @@ class Edge:
 
 @dataclass(slots=True)
 class Terminator:
-    """The end of a segment.
+    """The end of a segment."""
 
-    Attributes
-    ----------
-    kind : ``"jump"``, ``"branch"``, ``"switch"``, ``"exit"``, ``"discard"`` or ``"unreachable"``.
-    instruction : that of the module; None where a segment was split.
-    condition : slot of the condition or selector; -1 without one.
-    edges : the branches: of a condition if true, then if false; of a switch in the order of `literals`, the
-        default last.
-    literals : of a switch.
-    """
-
-    kind: str
-    instruction: Instruction | None = None
-    condition: int = -1
+    kind: str  # ``"jump"``, ``"branch"``, ``"switch"``, ``"exit"``, ``"discard"`` or ``"unreachable"``
+    instruction: Instruction | None = None  # that of the module; None where a segment was split
+    condition: int = -1  # slot of the condition or selector; -1 without one
+    #: The branches: of a condition if true, then if false; of a switch in the order of `literals`, the
+    #: default last.
     edges: tuple[Edge, ...] = ()
-    literals: tuple[int, ...] = ()
+    literals: tuple[int, ...] = ()  # of a switch
 
     @property
     def uses(self) -> list[int]:
@@ -249,19 +206,12 @@ class Terminator:
 
 @dataclass(slots=True)
 class Segment:
-    """Instructions that the active invocations execute one after the other.
+    """Instructions that the active invocations execute one after the other."""
 
-    Attributes
-    ----------
-    number : its position in structured order.
-    is_barrier : whether it starts with a barrier that all invocations of a workgroup must reach.
-    is_loop : whether it is the header of a loop.
-    position : of the block's first instruction in the module; -1 where it has none.
-    """
-
-    number: int
+    number: int  # its position in structured order
     ops: list[Op] = field(default_factory=list)
     terminator: Terminator = field(default_factory=lambda: Terminator("exit"))
+    #: Whether it starts with a barrier that all invocations of a workgroup must reach.
     is_barrier: bool = False
-    is_loop: bool = False
-    position: int = -1
+    is_loop: bool = False  # whether it is the header of a loop
+    position: int = -1  # of the block's first instruction in the module; -1 where it has none

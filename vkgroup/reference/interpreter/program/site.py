@@ -14,28 +14,18 @@ from vkgroup.spirv.wheels import prefixes
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """One instruction in the program, as the factory of its function sees it.
+    """One instruction in the program, as the factory of its function sees it."""
 
-    Attributes
-    ----------
-    name : ``"OpFAdd"``; of an extended instruction ``"GLSL.std.450 Sin"``.
-    type : of the result; None without one.
-    operand_types : of the operands that are values, in order; None for an operand without a type.
-    constants : of the same operands: the value of each that is a constant, specialization applied.
-    literals : all operand words that are no ids, in order.
-    scopes : values of the operands that are scopes and memory semantics, in order.
-    position : index of the instruction's first word in `Module.words`.
-    causes : the table that `cause` numbers in.
-    """
-
-    name: str
-    type: Type | None
+    name: str  # ``"OpFAdd"``; of an extended instruction ``"GLSL.std.450 Sin"``
+    type: Type | None  # of the result; None without one
+    #: Of the operands that are values, in order; None for an operand without a type.
     operand_types: tuple[Type | None, ...]
+    #: Of the same operands: the value of each that is a constant, specialization applied.
     constants: tuple[Value | None, ...]
-    literals: tuple[int, ...]
-    scopes: tuple[int, ...]
-    position: int
-    causes: CauseTable = field(repr=False, default_factory=CauseTable)
+    literals: tuple[int, ...]  # all operand words that are no ids, in order
+    scopes: tuple[int, ...]  # values of the operands that are scopes and memory semantics, in order
+    position: int  # index of the instruction's first word in `Module.words`
+    causes: CauseTable = field(repr=False, default_factory=CauseTable)  # the table that `cause` numbers in
 
     def cause(self, kind: str, detail: str) -> int:
         """Return a number for values that this instruction leaves undefined; `kind` is as in `Cause`."""
@@ -54,18 +44,11 @@ _NAMES = {"OpExtInst": 1, "OpFunctionCall": 1, "OpCooperativeMatrixLengthKHR": 1
 
 @dataclass(frozen=True, slots=True)
 class Operands:
-    """Operand words, sorted.
+    """Operand words, sorted."""
 
-    Attributes
-    ----------
-    values : ids of values and pointers.
-    literals : numbers and enumerants.
-    scopes : ids of scopes and memory semantics.
-    """
-
-    values: tuple[int, ...]
-    literals: tuple[int, ...]
-    scopes: tuple[int, ...]
+    values: tuple[int, ...]  # ids of values and pointers
+    literals: tuple[int, ...]  # numbers and enumerants
+    scopes: tuple[int, ...]  # ids of scopes and memory semantics
 
 
 def sort_operands(entry: Instruction) -> Operands:

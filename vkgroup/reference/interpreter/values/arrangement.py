@@ -54,24 +54,17 @@ def shuffled(
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Invocations that advance together, in the order of workgroup, subgroup and lane.
+    """Invocations that advance together, in the order of workgroup, subgroup and lane."""
 
-    Attributes
-    ----------
-    first : number of the first of them among all.
-    first_workgroup, workgroups : the first of their workgroups, and the number of them.
-    local_index : gl_LocalInvocationIndex of each, (n,).
-    workgroup, row : workgroup and subgroup of each, both counted in the part.
-    lane : lane of each in its subgroup.
-    """
-
-    first: int
+    first: int  # number of the first of them among all
+    #: `first_workgroup`, `workgroups`: the first of their workgroups, and the number of them.
     first_workgroup: int
     workgroups: int
-    local_index: npt.NDArray[np.int64]
+    local_index: npt.NDArray[np.int64]  # gl_LocalInvocationIndex of each, (n,)
+    #: `workgroup`, `row`: workgroup and subgroup of each, both counted in the part.
     workgroup: npt.NDArray[np.int64]
     row: npt.NDArray[np.int64]
-    lane: npt.NDArray[np.int64]
+    lane: npt.NDArray[np.int64]  # lane of each in its subgroup
 
 
 def check_size(subgroup_size: int) -> None:

@@ -119,29 +119,19 @@ class EventLog:
 
 @dataclass(frozen=True, slots=True)
 class Executed:
-    """One instruction that an invocation executed.
+    """One instruction that an invocation executed."""
 
-    Attributes
-    ----------
-    position : of the instruction in the module.
-    value : its result, or the value that it stored, as plain numbers; None where it has neither.
-    """
-
-    position: int
+    position: int  # of the instruction in the module
+    #: Its result, or the value that it stored, as plain numbers; None where it has neither.
     value: tuple[Any, ...] | None
 
 
 @dataclass
 class Trace:
-    """Records the instructions of chosen invocations.
+    """Records the instructions of chosen invocations."""
 
-    Attributes
-    ----------
-    watched : workgroup and local id of each, by its number in the dispatch.
-    executed : the instructions that each has executed.
-    """
-
-    watched: dict[int, tuple[Groups, Groups]]
+    watched: dict[int, tuple[Groups, Groups]]  # workgroup and local id of each, by its number in the dispatch
+    #: The instructions that each has executed.
     executed: dict[tuple[Groups, Groups], list[Executed]] = field(default_factory=dict)
 
     def watched_among(self, numbers: npt.NDArray[np.int64]) -> dict[tuple[Groups, Groups], int]:

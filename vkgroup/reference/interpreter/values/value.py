@@ -50,16 +50,10 @@ def held(kind: ScalarType) -> ScalarType:
 
 
 class Leaf(NamedTuple):
-    """One array of a value: numbers of one type.
+    """One array of a value: numbers of one type."""
 
-    Attributes
-    ----------
-    scalar : their type.
-    dims : the array's shape without its last axis, which counts invocations.
-    """
-
-    scalar: ScalarType
-    dims: tuple[int, ...]
+    scalar: ScalarType  # their type
+    dims: tuple[int, ...]  # the array's shape without its last axis, which counts invocations
 
 
 class Value:

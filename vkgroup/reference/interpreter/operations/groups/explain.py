@@ -27,17 +27,11 @@ class Use(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """A requirement of an operation on its operands, or a limit of its definition.
+    """A requirement of an operation on its operands, or a limit of its definition."""
 
-    Attributes
-    ----------
-    kind : as in `vkgroup.dispatch.results.Cause`; "order" where several results are legal.
-    sentence : the event, with {name}, {size} and {cluster}.
-    broken : returns where the rule is broken, as an array that broadcasts to (subgroups, size, components).
-    """
-
-    kind: str
-    sentence: str
+    kind: str  # as in `vkgroup.dispatch.results.Cause`; "order" where several results are legal
+    sentence: str  # the event, with {name}, {size} and {cluster}
+    #: Returns where the rule is broken, as an array that broadcasts to (subgroups, size, components).
     broken: Callable[[Use], Flags]
 
 

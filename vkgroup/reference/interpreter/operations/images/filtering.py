@@ -62,18 +62,11 @@ _FACES = (
 
 
 class OnFace(NamedTuple):
-    """Points of a cube: the face, s and t from 0 to 1, and their derivatives if requested.
+    """Points of a cube: the face, s and t from 0 to 1, and their derivatives if requested."""
 
-    Attributes
-    ----------
-    face : (n,), the layer within the cube.
-    point : s and t, (2, n).
-    gradient : two arrays (2, n), or None.
-    """
-
-    face: Integers
-    point: Data
-    gradient: tuple[Data, Data] | None
+    face: Integers  # (n,), the layer within the cube
+    point: Data  # s and t, (2, n)
+    gradient: tuple[Data, Data] | None  # two arrays (2, n), or None
 
 
 def to_face(direction: Data, gradient: tuple[Data, Data] | None = None) -> OnFace:
@@ -175,23 +168,16 @@ _COMPARE: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Lookup:
-    """The invariants of one instruction while it looks up texels.
-
-    Attributes
-    ----------
-    image, sampler : the image, and the sampler state.
-    layer : layer of each invocation, (n,) or (1,); of a cube the layer of its first face.
-    face : face of a cube, (n,); else None.
-    reference : reference of a depth comparison, (n,); None without one.
-    """
+    """The invariants of one instruction while it looks up texels."""
 
     frame: Frame
     site: Site
+    #: `image`, `sampler`: the image, and the sampler state.
     image: ImageMemory
     sampler: Sampler
-    layer: Integers
-    face: Integers | None = None
-    reference: Data | None = None
+    layer: Integers  # layer of each invocation, (n,) or (1,); of a cube the layer of its first face
+    face: Integers | None = None  # face of a cube, (n,); else None
+    reference: Data | None = None  # reference of a depth comparison, (n,); None without one
 
     def unnormalized(self, point: Data, level: Integers, offset: Data | int = 0) -> Data:
         """Return coordinates in texels of a level, (axes, n), rounded as a float is."""

@@ -37,18 +37,11 @@ _UNDEFINED_COMPONENT = 0xFFFFFFFF
 
 
 class Part(NamedTuple):
-    """The position of a part of a composite.
+    """The position of a part of a composite."""
 
-    Attributes
-    ----------
-    leaves : those that hold it.
-    path : indices into the first axes of each of them.
-    type : of the part.
-    """
-
-    leaves: slice
-    path: tuple[int, ...]
-    type: Type
+    leaves: slice  # those that hold it
+    path: tuple[int, ...]  # indices into the first axes of each of them
+    type: Type  # of the part
 
 
 def locate(kind: Type, indices: Sequence[int]) -> Part:
