@@ -105,13 +105,7 @@ VALUE = "own * 747796405u + ({round}) * 2891336453u + group * 277803737u + 1u"
 
 
 def value_of(cell: Words, round_: Words | int, workgroup: Words) -> Words:
-    """Return the value that a cell holds in a round: NumPy's twin of `VALUE`.
-
-    Parameters
-    ----------
-    cell, workgroup : uint32 arrays of one shape.
-    round_ : slot × `ROUNDS` + round.
-    """
+    """Return the value of a cell in slot × `ROUNDS` + round; must equal the shader's `VALUE`."""
     with np.errstate(over="ignore"):
         return np.asarray(
             cell * np.uint32(747796405)

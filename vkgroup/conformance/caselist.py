@@ -43,12 +43,8 @@ class CaseList:
 def read_caselist(path: Path) -> CaseList:
     """Read a file of case names, one per line: vkgroup's names, globs over them, or Khronos names.
 
-    Empty lines and lines that begin with ``#`` are skipped.
-
-    Raises
-    ------
-    InvalidInput
-        The file cannot be read, is empty, or one of vkgroup's names or globs matches nothing.
+    Empty lines and lines that begin with ``#`` are skipped. Raise InvalidInput if the file cannot be read, is
+    empty, or one of vkgroup's names or globs matches nothing.
     """
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
@@ -150,12 +146,7 @@ def answering(name: str) -> tuple[str, ...]:
 
 
 def found_by(expressions: Expressions) -> tuple[frozenset[str], frozenset[int]]:
-    """Return the cases that answer to a listed name that any expression matches.
-
-    Returns
-    -------
-    Their names, and the indices of the expressions that select some.
-    """
+    """Return the names of the selected cases, and the indices of the expressions that select any."""
     cases: set[str] = set()
     useful: set[int] = set()
     for name in listed():

@@ -138,12 +138,7 @@ def verdict_of(
 def compare(
     got: Array, expected: Expected, description: Description, *, undefined: int | None = None
 ) -> Verdict:
-    """Compare every element, and return the verdict.
-
-    Parameters
-    ----------
-    undefined : number of elements of which nothing is required; counted unless given.
-    """
+    """Compare all elements; undefined ones are counted unless their number is given."""
     wrong = expected.defined & ~legal(got, expected)
     defined = int(expected.defined.sum())
     open_ = expected.defined.size - defined if undefined is None else undefined

@@ -46,13 +46,7 @@ class Executor:
         self._stack = ExitStack()
 
     def compile(self, source: str, *, stage: str, **options: Any) -> Module:
-        """Compile a shader for the device, and let `Transform` rewrite it.
-
-        Parameters
-        ----------
-        source, stage, **options : as for `vkgroup.compiler.compile_source`; `target` is the executor's
-            unless given.
-        """
+        """Compile a shader with the options of `compile_source`, and let `Transform` rewrite it."""
         options.setdefault("target", self.target)
         return self.transform_module(compile_source(source, stage=stage, name="<conformance>", **options))
 
@@ -64,12 +58,7 @@ class Executor:
         return self._plain[source, stage]
 
     def transform_module(self, module: Module, source: str | None = None) -> Module:
-        """Return the module that goes to the device instead: the same one, except in tests of the suite.
-
-        Parameters
-        ----------
-        source : its source, if `compile` did not compile it.
-        """
+        """Return the module for the device: the same one, except in tests of the suite."""
         return module if self._transform is None else Module.from_bytes(self._transform(module.to_bytes()))
 
     def buffer(self, name: str, nbytes: int, *, host: bool = False) -> Buffer:

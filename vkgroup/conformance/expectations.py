@@ -200,10 +200,7 @@ def read_expectations(
 ) -> Expectations:
     """Read the files; several files of a kind count as one.
 
-    Raises
-    ------
-    InvalidInput
-        A file cannot be read, or a line is not valid: says which, and what is allowed.
+    Raise InvalidInput if a file cannot be read or a line is not valid, with the line and what is allowed.
     """
     entries: dict[str, Expected] = {}
     for path in baselines:

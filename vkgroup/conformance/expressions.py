@@ -51,17 +51,7 @@ def problem(text: str) -> str | None:
 
 
 class Expressions:
-    """Expressions that are searched for together.
-
-    Parameters
-    ----------
-    texts : the expressions, for each of which `problem` is None.
-
-    Raises
-    ------
-    TooLarge
-        RE2 does not accept them.
-    """
+    """Valid expressions that are searched for together; TooLarge if RE2 does not accept them."""
 
     def __init__(self, texts: Sequence[str] = ()) -> None:
         self._count = len(texts)
@@ -71,13 +61,7 @@ class Expressions:
         return self._count
 
     def which(self, text: str) -> Iterator[int]:
-        """Yield the indices of the expressions that match anywhere in a text, in ascending order.
-
-        Raises
-        ------
-        TooLarge
-            RE2 has no memory left.
-        """
+        """Yield the indices of the expressions that match in a text; TooLarge if RE2 has no memory left."""
         for number, together in enumerate(self._sets):
             first = number * _SET_SIZE
             everywhere = min(_SET_SIZE, self._count - first)

@@ -57,13 +57,10 @@ def unpack(mask: Words, size: int) -> Flags:
 
 
 def read(program: Program, outputs: Words, ballot: bool) -> Instances:
-    """Find the dynamic instances in a batch's outputs.
+    """Find the dynamic instances in a batch's outputs, (program.output_words,).
 
-    Parameters
-    ----------
-    outputs : (program.output_words,) uint32.
-    ballot : whether the shader recorded active masks; without, all executing invocations of a subgroup are
-        taken to be active together, which holds in uniform control flow.
+    Without `ballot`, the shader recorded no active masks. Then all executing invocations of a subgroup count
+    as active together, which holds in uniform control flow.
     """
     stage, n, size = program.stage, program.invocations, program.subgroup_size
     invocations = stage.recorded(outputs[: stage.record_planes * n].reshape(stage.record_planes, n))

@@ -50,12 +50,7 @@ def run_around(
     bindings: Mapping[Any, Any],
     **control: Any,
 ) -> Mapping[Any, Any]:
-    """Run a module in its stage, in a pipeline of shaders that `Transform` does not rewrite.
-
-    Parameters
-    ----------
-    around : the other shaders, and the arguments of the command; see `run_stages`.
-    """
+    """Run a module in its stage, with other shaders around it that `Transform` does not rewrite."""
     modules = {name: executor.plain(source, name) for name, source in around.sources.items()}
     return run_stages(executor, stage, modules | {stage: module}, around.arguments, bindings, **control)
 
@@ -68,15 +63,11 @@ def run_stages(
     bindings: Mapping[Any, Any],
     **control: Any,
 ) -> Mapping[Any, Any]:
-    """Run the modules of a pipeline, and return the results of a draw.
+    """Run the modules of a pipeline, by stage, and return the results.
 
-    Parameters
-    ----------
-    stage : the stage that is tested, which says whether it is a dispatch, a draw or a trace.
-    modules : by stage.
-    arguments : of the command: ``groups`` and ``push`` of a dispatch, ``size`` and ``scene`` of a trace,
-        those of `Device.draw`.
-    **control : of the pipeline, such as ``subgroup_size``.
+    The tested stage decides whether this is a dispatch (arguments ``groups`` and ``push``), a trace (``size``
+    and ``scene``) or a draw (those of `Device.draw`). `control` is for the pipeline, such as
+    ``subgroup_size``.
     """
     device, stages, command = executor.device, dict[str, Any](modules), dict(arguments)
     pipelines = STAGE_NAMES[stage].pipelines

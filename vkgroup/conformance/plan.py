@@ -56,11 +56,9 @@ def batches(
     docs/driver-findings.md). So cases that may hang come last on GPUs, in the order of `risk`, and cases in
     which drivers have hung run alone.
 
-    Parameters
-    ----------
-    most : maximum number of cases in a batch; None lets the families decide.
-    shuffle : seed of another order, of the cases that can share a batch and of the batches; cases that may
-        hang stay last. The cases of some batches, planned again with the seed, make the same batches.
+    `most` limits the cases of a batch; by default the families do. `shuffle` is the seed of another order, of
+    the cases that can share a batch and of the batches; cases that may hang stay last. The cases of some
+    batches, planned again with the seed, make the same batches.
     """
     planned = []
     for members in sorted(_groups(cases), key=lambda members: risk(members[0])):

@@ -323,16 +323,10 @@ def build(
     denormals: frozenset[int] = frozenset(),
     spelling: Spelling = _SPELLING,
 ) -> Program:
-    """Build the program of a batch.
+    """Build the program of a batch of cases of one stage, pattern, shape and subgroup size.
 
-    Parameters
-    ----------
-    cases : cases of one stage, pattern, shape and subgroup size (see `vkgroup.conformance.plan`).
-    size : the subgroup size that the dispatch will have.
-    seed : seed of all data.
-    ballot : whether the device has ballots, to record active masks with.
-    denormals : widths of floating-point types whose denormals the device can be told to preserve.
-    spelling : how the program writes the cases' operations.
+    Without `ballot`, no active masks are recorded. `denormals` holds the widths of floats whose denormals the
+    device can be told to preserve.
     """
     builder = _Builder(cases[0], size, seed, denormals, spelling)
     for case in cases:

@@ -20,10 +20,7 @@ from vkgroup.results.record import Result, Status
 def judge_batch(executor: Executor, batch: Batch) -> list[Result]:
     """Judge the cases of a batch, in their order; a batch that fails as a whole is split.
 
-    Raises
-    ------
-    DeviceLost, DispatchTimeout
-        The device is unusable; none of the cases has a result.
+    After DeviceLost or DispatchTimeout the device is unusable, and none of the cases has a result.
     """
     start = time.perf_counter()
     try:

@@ -131,10 +131,8 @@ def _results(entry: Entry, program: Program, instances: Instances, outputs: Word
 def expected_of(entry: Entry, instances: Instances, got: Array) -> Expected:
     """Return what the specification allows of each lane of a case.
 
-    Parameters
-    ----------
-    got : (rows, size, components) what the lanes recorded. Only the cases of barriers look at it: whether a
-        lane saw the other's flag decides what it must have read.
+    Only barrier cases use `got`, the records (rows, size, components): whether a lane saw the other's flag
+    decides what it must have read.
     """
     if entry.case.operation in BUILTIN_VARIABLES:
         return _expected_variable(entry, instances)

@@ -122,13 +122,9 @@ def _judge_variables(executor: Executor, cases: list[ModelCase]) -> list[Verdict
 
 
 def judge_records(tests: list[str], shape: Shape, taken: int, records: Words) -> list[Verdict]:
-    """Return the verdicts on the records of a dispatch's invocations.
+    """Return the verdict of each test (key of `SENTENCES`) on the invocations' records, (invocations, 16).
 
-    Parameters
-    ----------
-    tests : keys of `SENTENCES`.
-    taken : number of tickets that were taken.
-    records : (invocations, 16): workgroup, index, local and global id, numbers of workgroups, local size.
+    A record holds the workgroup, index, local and global id, number of workgroups, and local size.
     """
     if taken != shape.total:
         detail = f"{taken} invocations were executed, must be {shape.total}"

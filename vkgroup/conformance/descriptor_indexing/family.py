@@ -209,13 +209,10 @@ def _verdicts(executor: Executor, cases: list[DescriptorCase]) -> list[Verdict]:
 
 
 def _run(executor: Executor, case: DescriptorAxes) -> tuple[Words, Words, Words, Words | None]:
-    """Run the shader of a case.
+    """Run a case's shader; return the wanted descriptors, the records, and the cells before and after.
 
-    Returns
-    -------
-    wanted : (invocations,) the descriptor that each invocation wants.
-    recorded : (invocations, 2) the descriptor that it used, and the word that it read there.
-    before, after : (descriptors, cells) the cells; after the run those of storage alone.
+    A record is the descriptor used and the word read, (invocations, 2). Cells are (descriptors, cells); only
+    storage has cells after the run.
     """
     kind = KINDS[case.kind]
     source = source_of(case.stage, case.kind, case.access, case.way)

@@ -66,13 +66,7 @@ class Kind:
         return ("read", "write", "atomic") if self.write else ("read",)
 
     def expected(self, chosen: NDArray[np.int64], place: NDArray[np.int64], seed: int) -> Words:
-        """Return the word that each invocation must read.
-
-        Parameters
-        ----------
-        chosen : (n,) number of the descriptor.
-        place : (n,) number of the invocation.
-        """
+        """Return the word that each invocation must read from its chosen descriptor."""
         if self.name == "sampler":
             texels = [0 if x is None else SAMPLER_TEXELS[:, x] for x in _SAMPLER_COLUMNS]
             table = np.array([np.broadcast_to(column, 2) for column in texels], np.uint32)

@@ -69,14 +69,10 @@ class Drawn:
         return self.shaded & ~self.gone
 
     def of_lane(self, lane: Indices) -> tuple[Indices, Indices]:
-        """Return the pixel (x, y) of another lane of each pixel's quad.
+        """Return the pixel (x, y) of another lane, 0 to 3, of each pixel's quad.
 
-        KHR_shader_subgroup, section 3.8: lanes 0, 1, 2, 3 of a quad are the pixels (x, y), (x + 1, y),
-        (x, y + 1), (x + 1, y + 1).
-
-        Parameters
-        ----------
-        lane : its number in the quad, 0 to 3.
+        KHR_shader_subgroup, section 3.8: lanes 0, 1, 2, 3 of a quad are the pixels (x, y), (x + 1, y), (x, y
+        + 1), (x + 1, y + 1).
         """
         x = self.x - (self.lane & 1) + (lane & 1)
         y = self.y - (self.lane >> 1 & 1) + (lane >> 1 & 1)
@@ -120,13 +116,7 @@ def verdicts(
     probes: Sequence[Probe],
     bindings: Mapping[int, Any] | None = None,
 ) -> list[Verdict]:
-    """Draw a scene with the shader of some probes, and return the verdict on each.
-
-    Parameters
-    ----------
-    module : records `RECORD` planes, and a plane for each probe.
-    bindings : further bindings.
-    """
+    """Draw a scene with a shader that records `RECORD` and a plane per probe; judge the probes."""
     shape, size = (scene.layers, GRID, GRID), (scene.size, scene.size)
     recorder = Recorder("fragment", RECORD + len(probes), shape, zeroed=(0, 1), size=size)
     planes, attachments = recorder.run(

@@ -236,14 +236,7 @@ class _Record:
         about: str = "",
         masks: list[dict[str, str]] | None = None,
     ) -> Fault | None:
-        """Return the fault in the values of the covered pixels, (pixels,) each; None if there is none.
-
-        Parameters
-        ----------
-        code : text in the shader line that computes the values.
-        about : description of the values.
-        masks : masks for the evidence.
-        """
+        """Return the fault in the values of the covered pixels, (pixels,) each; None if there is none."""
         if not wrong.any():
             return None
         y, x = np.nonzero(self.covered)

@@ -137,13 +137,8 @@ def _fault(
 ) -> Fault:
     """Return a fault with the lanes of the first wrong record's subgroup.
 
-    Records of stages without workgroups do not tell their subgroup: then the record stands alone.
-
-    Parameters
-    ----------
-    wrong : (records,)
-    got, expected : (records,) numbers, or (records, lanes) masks; of `expected` also the same for all.
-    code : what the shader's line contains.
+    Records of stages without workgroups do not name their subgroup: then the record stands alone. `got` and
+    `expected` are (records,) numbers or (records, lanes) masks.
     """
     same = np.flatnonzero(wrong)[:1]
     where, rows = seen.where, {"gl_SubgroupSize": seen.records[:, 0]}

@@ -132,13 +132,9 @@ def graphics_shaders(
 ) -> dict[str, str]:
     """Return the shaders of a pipeline that draws `POINTS` points, by stage.
 
-    Parameters
-    ----------
-    stages : of the pipeline, vertex and fragment among them.
-    observed : which of them record what they see; one alone where `framebuffer`.
-    framebuffer : whether records leave through attachments.
-    point_size : whether stages behind the vertex shader must say that points have size 1
-        (``shaderTessellationAndGeometryPointSize``).
+    The `observed` stages record; with `framebuffer` it is one stage, which writes to attachments.
+    `point_size`: stages after the vertex shader must give points size 1
+    (``shaderTessellationAndGeometryPointSize``).
     """
     shaders = {}
     for stage in stages:

@@ -66,13 +66,7 @@ def blank() -> NDArray[np.uint32]:
 
 
 def verdict_on(results: NDArray[Any], size: int) -> Verdict:
-    """Return the verdict on what the example recorded.
-
-    Parameters
-    ----------
-    results : (`INVOCATIONS`, `WORDS`) uint32.
-    size : the subgroup's size.
-    """
+    """Return the verdict on the example's records, (`INVOCATIONS`, `WORDS`), in subgroups of `size`."""
     workgroup = np.arange(INVOCATIONS) // LOCAL_SIZE
     subgroup, lane = results[:, 0].astype(np.int64), results[:, 1].astype(np.int64)
     if lane.max() >= size:

@@ -146,13 +146,7 @@ def _company_fault(program: Program, executed: Executions) -> Fault | None:
 
 
 def _fault(executed: Executions, words: str, row: int, wrong: Flags) -> Fault:
-    """Return a fault with the masks that the warp of an execution got.
-
-    Parameters
-    ----------
-    row : the execution.
-    wrong : (n,) executions whose masks are wrong.
-    """
+    """Return a fault with the masks that the warp of execution `row` got."""
     same = np.flatnonzero((executed.warp == executed.warp[row]) & (executed.company == executed.company[row]))
     lane, size = executed.lane[same], executed.active.shape[1]
     least = np.eye(size, dtype=np.bool_)[lane]

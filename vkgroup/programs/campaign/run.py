@@ -113,17 +113,9 @@ def _write(path: Path, program: Program, outcome: Outcome) -> None:
 
 
 def run(settings: Settings, out: Path, on_outcome: Callable[[int, Outcome], None]) -> Tally:
-    """Run a campaign and write its results.
+    """Run a campaign and write its results to a folder, which is created or appended to.
 
-    Parameters
-    ----------
-    out : folder of the results; created, or appended to if it exists.
-    on_outcome : called with each seed and its outcome.
-
-    Raises
-    ------
-    NoDevice, Unsupported
-        A device cannot be opened.
+    Raise NoDevice or Unsupported if a device cannot be opened.
     """
     start = time.perf_counter()
     capabilities = [_capabilities(settings.device)]

@@ -64,25 +64,13 @@ class Outcome:
 
 
 class Trial:
-    """Comparison of a device with the reference, or with another device.
-
-    Parameters
-    ----------
-    driver : device under test.
-    other : second device to compare with; None: the reference.
-    """
+    """Comparison of a device with another device, or with the reference if there is none."""
 
     def __init__(self, driver: Driver, other: Driver | None = None) -> None:
         self.driver, self.other = driver, other
 
     def run(self, program: Program) -> Outcome:
-        """Run one program and return its outcome.
-
-        Raises
-        ------
-        CompileError
-            The generated program does not compile.
-        """
+        """Run one program and return its outcome; CompileError if the generated program does not compile."""
         start = time.perf_counter()
         outcome = self._run(program)
         return replace(outcome, seconds=round(time.perf_counter() - start, 4))
@@ -155,12 +143,7 @@ def _compared(program: Program, expected: Observation, got: Observation, size: i
 def _first_difference(
     want: Words, have: Words, unknown: Flags, types: dict[int, GlslType]
 ) -> tuple[int, str] | None:
-    """Return number and description of an invocation's first record that differs.
-
-    Returns
-    -------
-    None if only signs of zeros differ.
-    """
+    """Return the first differing record's invocation and description; None if only signs of zeros differ."""
     if (want[:HEAD] != have[:HEAD]).any():
         return 0, f"at the end expected subgroup, lane, size {want[:HEAD]}, got {have[:HEAD]}"
     at, number = HEAD, 0
