@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance import evidence
-from vkgroup.conformance.arrays import Flags, Indices, Words
+from vkgroup.conformance.arrays import POISON, Flags, Indices, Words
 from vkgroup.conformance.evidence import Fault
-from vkgroup.conformance.poison import POISON
 from vkgroup.conformance.program import SLOT_PLANES, Program
 from vkgroup.conformance.shapes import WORKGROUPS
 from vkgroup.conformance.stages import Recorded

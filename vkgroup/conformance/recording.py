@@ -15,11 +15,9 @@ from typing import Any
 import numpy as np
 
 from vkgroup.conformance import evidence
-from vkgroup.conformance.arrays import Flags, Indices, Words
+from vkgroup.conformance.arrays import Flags, Indices, Words, poisoned
 from vkgroup.conformance.comparison import Description, Index
-from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.pipelines import run_stages
-from vkgroup.conformance.poison import poisoned
+from vkgroup.conformance.execute import Executor, run_stages
 from vkgroup.conformance.support import lacking_operations, lacking_stages, lacking_stores
 from vkgroup.device import Capabilities
 from vkgroup.dispatch import DrawState

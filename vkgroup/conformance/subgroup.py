@@ -11,17 +11,15 @@ from typing import Any
 import numpy as np
 
 from vkgroup.conformance import support
-from vkgroup.conformance.arrays import Words
+from vkgroup.conformance.arrays import Words, poisoned
 from vkgroup.conformance.barriers import BARRIERS, ROW, SEEN_TO_HANG
 from vkgroup.conformance.case import Case
 from vkgroup.conformance.cases import subgroup_cases
 from vkgroup.conformance.comparison import Verdict
-from vkgroup.conformance.execute import Executor
+from vkgroup.conformance.execute import Executor, run_around
 from vkgroup.conformance.glsl_types import is_long, planes
 from vkgroup.conformance.instances import Instances, read
 from vkgroup.conformance.patterns import patterns_of
-from vkgroup.conformance.pipelines import run_around
-from vkgroup.conformance.poison import poisoned
 from vkgroup.conformance.program import SLOT_PLANES, Program, Spelling, build, result_type
 from vkgroup.conformance.stages import FRAMEBUFFER, TICKETS, FramebufferStage, TicketStage
 from vkgroup.conformance.verdict import verdict_on

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.conformance.arrays import poisoned
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.compute_model.work import ModelCase, lacking_invocations, model_case, run, topic
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.poison import poisoned
 from vkgroup.results.record import Status
 
 Values = NDArray[Any]

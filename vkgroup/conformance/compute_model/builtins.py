@@ -11,12 +11,12 @@ from functools import partial
 
 import numpy as np
 
+from vkgroup.conformance.arrays import poisoned
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.compute_model import work
 from vkgroup.conformance.compute_model.work import DISPATCHES, ModelCase, Shape, Words, exceeded, local_size
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import TableFamily
-from vkgroup.conformance.poison import poisoned
 from vkgroup.device import Capabilities
 from vkgroup.device.gl_limits import gl_limits
 from vkgroup.results.record import Status

@@ -16,11 +16,11 @@ import numpy as np
 
 from vkgroup.compiler.gl.interface import COUNTER_BINDINGS
 from vkgroup.conformance import evidence
+from vkgroup.conformance.arrays import poisoned
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.compute_model import work
 from vkgroup.conformance.compute_model.work import ModelCase, Words
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.poison import poisoned
 from vkgroup.results.record import Status
 
 LOCAL, GROUPS, ROUNDS = 64, 8, 8

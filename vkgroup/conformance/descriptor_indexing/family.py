@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from vkgroup.compiler import Target, compile_source
 from vkgroup.conformance import evidence, support
-from vkgroup.conformance.arrays import Words
+from vkgroup.conformance.arrays import POISON, Words, poisoned
 from vkgroup.conformance.comparison import Description, Expected, Index, Verdict, compare
 from vkgroup.conformance.descriptor_indexing.kinds import (
     CELLS,
@@ -29,7 +29,6 @@ from vkgroup.conformance.descriptor_indexing.kinds import (
 from vkgroup.conformance.evidence import Fault
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import TableCase, TableFamily
-from vkgroup.conformance.poison import POISON, poisoned
 from vkgroup.conformance.support import lacking_operations, lacking_stages
 from vkgroup.device import Capabilities
 from vkgroup.results.record import Status

@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance import evidence
-from vkgroup.conformance.arrays import Array, Flags, Indices, Words
+from vkgroup.conformance.arrays import POISON, Array, Flags, Indices, Words
 from vkgroup.conformance.comparison import Description, Expected, Index, Verdict, legal, verdict_of
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.fragment.scenes import GRID, Scene
 from vkgroup.conformance.instances import hex_of, unpack
-from vkgroup.conformance.poison import POISON
 from vkgroup.conformance.recording import Recorder
 from vkgroup.dispatch import DrawState
 from vkgroup.spirv import Module

@@ -11,9 +11,9 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.conformance.arrays import poisoned
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.poison import poisoned
 from vkgroup.conformance.reconvergence.comparison import expect, judge, layout_of
 from vkgroup.conformance.reconvergence.constructs import CONSTRUCTS, build
 from vkgroup.conformance.reconvergence.shader import CONSTANTS, HEADS, inputs_of, render, words_of

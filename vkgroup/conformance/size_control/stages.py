@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance.comparison import Verdict
-from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.pipelines import run_around, run_stages
+from vkgroup.conformance.execute import Executor, run_around, run_stages
 from vkgroup.conformance.size_control.case import SizeAxes
 from vkgroup.conformance.size_control.records import WORDS, Seen, verdict_of_sizes
 from vkgroup.conformance.size_control.shaders import (

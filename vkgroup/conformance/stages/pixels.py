@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from vkgroup.conformance.arrays import Indices, Words
-from vkgroup.conformance.poison import POISON
+from vkgroup.conformance.arrays import POISON, Indices, Words
 from vkgroup.conformance.stages.base import GROUP_OF_BLOCK, LANES, Around, Recorded, Stage, group_of_block
 from vkgroup.conformance.stages.interfaces import BLOCK, GRID, INTERFACES, PIXEL, Interface
 

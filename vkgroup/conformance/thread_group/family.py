@@ -25,8 +25,17 @@ from vkgroup.conformance.thread_group.cases import (
     ThreadGroupCase,
     all_cases,
 )
-from vkgroup.conformance.thread_group.program import WIDTH, Entry, Program, build, run
-from vkgroup.conformance.thread_group.records import Executions, activity_fault, executions, layout_faults
+from vkgroup.conformance.thread_group.program import (
+    WIDTH,
+    Entry,
+    Executions,
+    Program,
+    activity_fault,
+    build,
+    executions,
+    layout_faults,
+    run,
+)
 from vkgroup.device import Capabilities, SmBuiltins
 from vkgroup.reference.registry import reference_of
 from vkgroup.reference.semantics.thread_group import PIXELS, is_legal_id_nv
