@@ -22,20 +22,9 @@ Transform = Callable[[bytes], bytes]
 
 
 class Executor:
-    """One open device, with modules compiled for it and buffers that are reused.
+    """One open device, which it does not close, with modules compiled for it and buffers that are reused.
 
-    Parameters
-    ----------
-    device : an open device; the executor does not close it.
-    seed : seed of all data.
-    timeout : seconds that one dispatch may take.
-    transform : see `Transform`.
-
-    Attributes
-    ----------
-    device, capabilities, seed, timeout : for the families.
-    target : the target of all modules. It stays at SPIR-V 1.5: from 1.6 on the subgroup size of a pipeline
-        may vary without a request.
+    A dispatch may take `timeout` seconds.
     """
 
     def __init__(
@@ -45,6 +34,7 @@ class Executor:
         self.capabilities = device.capabilities
         self.seed = seed
         self.timeout = timeout
+        # Not above SPIR-V 1.5: from 1.6 on the subgroup size of a pipeline may vary without a request.
         self.target = Target.VULKAN_1_1 if self.capabilities.api_version < (1, 2) else Target.VULKAN_1_2
         self._transform = transform
         self._buffers: dict[str, Buffer] = {}

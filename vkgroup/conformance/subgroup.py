@@ -55,19 +55,12 @@ HEADER = 8
 
 
 class SubgroupFamily:
-    """The built-in functions and variables of KHR_shader_subgroup; a subclass spells them differently.
-
-    Attributes
-    ----------
-    batch, llvm_batch : cases of a shader that is spelled differently, and of such a shader on lavapipe, whose
-        compiler's time grows faster than the shader.
-    special_floats : whether the module can ask for denormals to be preserved.
-    """
+    """The built-in functions and variables of KHR_shader_subgroup; a subclass spells them differently."""
 
     name = "subgroup"
     categories = tuple(category.value for category in Category)
-    batch, llvm_batch = BATCH, LLVM_BATCH
-    special_floats = True
+    batch, llvm_batch = BATCH, LLVM_BATCH  # on lavapipe the compiler's time grows faster than the shader
+    special_floats = True  # whether the module can ask for denormals to be preserved
 
     def cases(self) -> tuple[Case, ...]:
         """Return every case, by category."""

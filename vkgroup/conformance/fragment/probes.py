@@ -30,11 +30,6 @@ G = "3.0 * gl_FragCoord.x - 5.0 * gl_FragCoord.y + 7.0"
 V = "(lane * lane + 3u)"
 
 
-def self_of(drawn: Drawn, x: Indices, y: Indices) -> Indices:
-    """Return the word `self` of a pixel of the same layer."""
-    return np.asarray(x | y << 8 | drawn.layer << 16)
-
-
 def _of_lane(keep: int, bits: int, drawn: Drawn) -> Expected:
     """Return the word of the pixel of another lane, which a helper invocation provides where it must.
 
@@ -46,17 +41,13 @@ def _of_lane(keep: int, bits: int, drawn: Drawn) -> Expected:
         # The specification leaves open whether a discarded fragment takes part, as a helper invocation.
         # A terminated one does not.
         defined = defined & ~drawn.at(drawn.gone, x, y)
-    return Expected.one_of((self_of(drawn, x, y),), defined)
+    return Expected.one_of((x | y << 8 | drawn.layer << 16,), defined)
 
 
-def _helper_flag(bits: int, drawn: Drawn) -> Legal:
+def _helper_flag(flags: str, bits: int, drawn: Drawn) -> Legal:
+    """Return whether a neighbour in the quad is not among the `shaded` or the `present` pixels."""
     x, y = drawn.of_lane(drawn.lane & 3 ^ bits)
-    return ~drawn.at(drawn.shaded, x, y)
-
-
-def _demoted_flag(bits: int, drawn: Drawn) -> Legal:
-    x, y = drawn.of_lane(drawn.lane & 3 ^ bits)
-    return ~drawn.at(drawn.present, x, y)
+    return ~drawn.at(getattr(drawn, flags), x, y)
 
 
 def _derivative(name: str, drawn: Drawn) -> Legal:
@@ -144,7 +135,7 @@ _HELPERS = (
             f"helper.flag{side}",
             f"gl_HelperInvocation of the {side.lower()} neighbour in the quad is true where that is not "
             "covered: KHR_shader_subgroup, section 3.8; GLSL 4.60, section 7.1.5",
-            _UNCLIPPED, partial(_helper_flag, bits),
+            _UNCLIPPED, partial(_helper_flag, "shaded", bits),
             f"subgroupQuadSwap{side}(gl_HelperInvocation ? 1u : 0u)", needs=("quad",),
         )
         for side, bits in _SWAPS
@@ -154,7 +145,7 @@ _HELPERS = (
             f"helper.demoted{side}",
             f"after demote, helperInvocationEXT() of the {side.lower()} neighbour in the quad is true where "
             "that is demoted or not covered: EXT_demote_to_helper_invocation",
-            ("demote",), partial(_demoted_flag, bits),
+            ("demote",), partial(_helper_flag, "present", bits),
             f"subgroupQuadSwap{side}(helperInvocationEXT() ? 1u : 0u)", needs=("quad",),
         )
         for side, bits in _SWAPS

@@ -98,12 +98,12 @@ def verdict_on_property(rule: str, capabilities: Capabilities) -> Verdict:
     return Verdict(Status.PASS if PROPERTIES[rule].holds(capabilities) else Status.FAIL, 1, 0, detail)
 
 
-def _property_verdicts(executor: Executor, cases: list[PropertyCase]) -> list[Verdict]:
-    return [verdict_on_property(case.axes.rule, executor.capabilities) for case in cases]
-
-
 _PROPERTIES = TableFamily(
-    "properties", _property_cases, _missing_properties, _property_verdicts, lambda case: ""
+    "properties",
+    _property_cases,
+    _missing_properties,
+    lambda executor, cases: [verdict_on_property(case.axes.rule, executor.capabilities) for case in cases],
+    lambda case: "",
 )
 
 

@@ -1,8 +1,8 @@
 """Stages of draws (except fragment shaders) and of ray tracing, each in the smallest pipeline that runs it.
 
 Vulkan promises that each of these stages runs at least once for each vertex, patch, primitive or ray. A
-device may run most of them again. So every invocation takes a ticket from a counter in memory; the ticket says where
-the invocation keeps its record. The data depend on the invocation's *own* number (of its vertex, patch,
+device may run most of them again. So every invocation takes a ticket from a counter in memory; the ticket says
+where the invocation keeps its record. The data depend on the invocation's *own* number (of its vertex, patch,
 primitive or ray), so they are the same in every run, whatever the order of the invocations.
 """
 
