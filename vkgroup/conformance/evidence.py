@@ -30,17 +30,17 @@ from vkgroup.conformance.arrays import Flags, Indices
 from vkgroup.spec.limits import SUBGROUP_SIZES
 
 WINDOW = 16
-"""Values that are shown around the first wrong one of an array."""
+"""Number of values that are shown around the first wrong value of an array."""
 
 MOST_LANES = SUBGROUP_SIZES[-1]
-"""Lanes that a subgroup has at most."""
+"""Maximum number of lanes in a subgroup."""
 
 MOST_MASKS = 8
-"""Different masks of one subgroup that are shown."""
+"""Maximum number of different masks of one subgroup that are shown."""
 
 
 class Fault(NamedTuple):
-    """What is wrong: the words for it, and the lanes of one subgroup where it is of lanes."""
+    """A fault: its description, and the lanes of one subgroup if it concerns lanes."""
 
     words: str
     lanes: dict[str, Any] | None = None

@@ -93,9 +93,7 @@ class TableFamily(Generic[Axes]):
     judge: Callable[[Executor, list[TableCase[Axes]]], list[Verdict]]
     batch_key: Callable[[TableCase[Axes]], Hashable] = lambda case: case
     batch: int = 32  # maximum number of cases in a batch
-    llvm_batch: int = (
-        0  # the same on lavapipe, whose compiler's time grows faster than the shader; 0: `batch`
-    )
+    llvm_batch: int = 0  # the same on lavapipe, whose compiler is slow with large shaders; 0: `batch`
     category: str = ""  # of all cases; by default the family's name
 
     @property

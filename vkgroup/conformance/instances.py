@@ -23,10 +23,10 @@ from vkgroup.conformance.stages import Recorded
 
 @dataclass(frozen=True)
 class Instances:
-    """The dynamic instances of one batch, one a row."""
+    """The dynamic instances of one batch, one per row."""
 
     size: int  # subgroup size
-    #: `slot`, `group`, `subgroup`: (rows,) where the instance was met; a group is a workgroup in compute.
+    #: `slot`, `group`, `subgroup`: (rows,) where the instance ran; a group is a workgroup in compute.
     slot: Indices
     group: Indices
     subgroup: Indices
@@ -36,7 +36,7 @@ class Instances:
     place: Indices  # (rows, size) where each lane's values lie in the data
     active: Flags  # (rows, size) lanes that executed the instance
     recorded: Flags  # (rows, size) lanes that left their results: all active ones but helper invocations
-    mask: Words  # (rows, 4) the active mask as the device gave it (or as found, where it has no ballots)
+    mask: Words  # (rows, 4) the active mask as the device gave it (or as reconstructed, without ballots)
     faults: tuple[str, ...]  # contradictions to the specification, one sentence each
     #: The lanes of the instance with the fault, as `vkgroup.conformance.evidence` has them.
     shown: dict[str, Any] | None = None
@@ -109,7 +109,7 @@ def _empty(size: int, faults: list[str]) -> Instances:
 
 
 def _layout_faults(invocations: Recorded, size: int) -> list[str]:
-    """Check that no two invocations report the same lane, without which nothing can be judged.
+    """Check that no two invocations report the same lane; otherwise nothing can be judged.
 
     The cases of gl_SubgroupID and gl_NumSubgroups check that these agree.
     """

@@ -1,9 +1,9 @@
-"""Plan of a run: batches, groups of cases that share one program, and shards, parts of a run.
+"""Plan of a run: batches (cases that share one program) and shards (parts of a run).
 
 A shard is the part of one machine or job. The shard of a case depends on the selection only, not on the
 device. Shards have no case in common, and all shards together have every case. Cases that can share a batch
-stay together in chunks, which are dealt in turns, so that shards have about the same size and mix of cases,
-and full batches.
+stay together in chunks, which are assigned to the shards in turn. So shards have about the same size and mix
+of cases, and full batches.
 """
 
 from __future__ import annotations

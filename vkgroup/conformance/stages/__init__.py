@@ -55,5 +55,5 @@ CLASSES: dict[str, Callable[[str, str, bool], Stage]] = {
 
 
 def stage_of(name: str, shape: str, partial: bool) -> Stage:
-    """Return the invocations of a batch by its cases' stage, shape and whether they are partial."""
+    """Return the stage object of a batch for its cases' stage and shape, whole or partial."""
     return FramebufferStage(name) if shape == FRAMEBUFFER else CLASSES[name](name, shape, partial)

@@ -1,8 +1,8 @@
 """Stages of draws (except fragment shaders) and of ray tracing, each in the smallest pipeline that runs it.
 
 Vulkan promises that each of these stages runs at least once for each vertex, patch, primitive or ray. A
-device may run most of them again. So every invocation takes a ticket from a counter in memory; the ticket says
-where the invocation keeps its record. The data depend on the invocation's *own* number (of its vertex, patch,
+device may run most of them again. So every invocation takes a ticket from a counter in memory; the ticket
+says where the invocation keeps its record. The data depend on the invocation's *own* number (of its vertex, patch,
 primitive or ray), so they are the same in every run, whatever the order of the invocations.
 """
 
@@ -30,7 +30,7 @@ GRID = (64, 32)
 """Pixels of a draw whose results go to the framebuffer: one for each own number."""
 
 HIDDEN = "gl_Position = vec4(0.0, 0.0, 2.0, 1.0); gl_PointSize = 1.0;"
-"""A vertex behind the far plane, of which no fragment comes."""
+"""A vertex behind the far plane, so that no fragments are generated."""
 
 _VERTEX = f"#version 460\nvoid main() {{ {HIDDEN} }}"
 _FRAGMENT = "#version 460\nvoid main() {}"
@@ -44,18 +44,18 @@ PIXEL = f"""vec4 pixel_of(uint own) {{
 
 @dataclass(frozen=True)
 class Interface:
-    """How a stage is run, and how its results leave it where it may not write to buffers."""
+    """Pipeline and GLSL code to run a stage, whether it writes results to buffers or not."""
 
-    thing: str  # what an invocation runs for, in words
+    thing: str  # the thing that an invocation processes, in words
     own: str  # GLSL of the own number, which is below `least`
     least: int  # invocations of the draw
     layout: str  # GLSL declarations
-    opening: str  # GLSL at the begin of `main`, before anything may return
-    around: Around  # the other stages, none of which is given anything by this one
+    opening: str  # GLSL at the start of `main`, before any return
+    around: Around  # the other stages, which get no data from this one
     extensions: tuple[str, ...] = ()  # GLSL extensions that the stage needs
 
     def subgroup_name(self, number: int) -> str:
-        """Return a phrase for the subgroup whose first active lane has an own number."""
+        """Return a phrase for the subgroup whose first active lane has this own number."""
         return f"subgroup from {self.thing} number {number}"
 
 
@@ -73,7 +73,7 @@ def _vertex(partial: bool) -> Interface:
 
 
 def _control(partial: bool) -> Interface:
-    """Run a control shader on patches of four (or three) vertices, all of which it culls."""
+    """Run a control shader on patches of four (or three) vertices, and cull them all."""
     vertices = 3 if partial else 4
     patches = LEAST // vertices
     evaluation = f"""#version 460
@@ -200,27 +200,27 @@ TICKETS = 8
 class TicketStage(Stage):
     """Invocations numbered by tickets.
 
-    A subgroup is known by the ticket of its first active lane, and reads the data of that lane's own number.
+    The ticket of its first active lane identifies a subgroup, and that lane's own number selects the data.
     """
 
     name: str  # the stage
-    interface: Interface  # how it is run
+    interface: Interface  # its pipeline
 
     record_planes = 4
 
     @property
     def own_numbers(self) -> int:
-        """As many."""
+        """The number of different own numbers."""
         return self.interface.least
 
     @property
     def extensions(self) -> tuple[str, ...]:
-        """What the interface needs."""
+        """GLSL extensions that the interface needs."""
         return self.interface.extensions
 
     @property
     def invocations(self) -> int:
-        """A quarter more than must be: room for those that a device runs again."""
+        """A quarter more than required, because a device may run some again."""
         return self.interface.least * 5 // 4
 
     @property
@@ -231,7 +231,7 @@ class TicketStage(Stage):
 
     @property
     def start(self) -> str:
-        """Tickets, own numbers, and from those of the first active lane all that subgroups differ in."""
+        """GLSL that takes a ticket; subgroup numbers follow from the first active lane."""
         return f"""{self.interface.opening}
     uint own = {self.interface.own};
     uint index = atomicAdd(tickets, 1u);
@@ -243,7 +243,7 @@ class TicketStage(Stage):
     outputs[index + 3u * INVOCATIONS] = number;"""
 
     def recorded(self, record: Words) -> Recorded:
-        """Return those that drew a ticket."""
+        """Return the invocations that took a ticket."""
         index = np.flatnonzero(record[2] != POISON)
         lane, subgroup, size, number = record[:4, index].astype(np.int64)
         least = self.interface.least
@@ -265,7 +265,7 @@ class TicketStage(Stage):
         return number // BLOCK
 
     def subgroup_name(self, group: int, number: int) -> str:
-        """Name what the first active lane runs for."""
+        """Return a phrase with the vertex, patch, primitive or ray of the first active lane."""
         return self.interface.subgroup_name(number)
 
     def around(self, planes: int) -> Around:
