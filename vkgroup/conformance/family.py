@@ -85,7 +85,7 @@ class TableCase(Generic[Axes]):
 
 @dataclass(frozen=True, eq=False)
 class TableFamily(Generic[Axes]):
-    """A family whose cases are a table of axes, with the functions that plan and judge them (see `Family`)."""
+    """A family whose cases are a table of axes, with functions that plan and judge them (see `Family`)."""
 
     name: str
     table: Callable[[], Iterable[TableCase[Axes]]]  # yields every case

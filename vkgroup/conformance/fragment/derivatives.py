@@ -12,7 +12,7 @@ from vkgroup.conformance.arrays import Indices
 Floats = NDArray[np.float32]
 
 F = "float((x * 73u + y * 151u + x * y * 29u) % 256u)"
-"""GLSL of a value without rule, of `x` and `y`: differences of it are whole numbers."""
+"""GLSL of an irregular value of `x` and `y`, whose differences are whole numbers."""
 
 DERIVATIVES = tuple(f"{stem}{how}" for how in ("", "Fine", "Coarse") for stem in ("dFdx", "dFdy", "fwidth"))
 """GLSL's derivatives."""

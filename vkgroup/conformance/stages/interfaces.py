@@ -2,8 +2,8 @@
 
 Vulkan promises that each of these stages runs at least once for each vertex, patch, primitive or ray. A
 device may run most of them again. So every invocation takes a ticket from a counter in memory; the ticket
-says where the invocation keeps its record. The data depend on the invocation's *own* number (of its vertex, patch,
-primitive or ray), so they are the same in every run, whatever the order of the invocations.
+says where the invocation keeps its record. The data depend on the invocation's *own* number (of its vertex,
+patch, primitive or ray), so they are the same in every run, whatever the order of the invocations.
 """
 
 from __future__ import annotations

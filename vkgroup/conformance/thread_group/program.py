@@ -31,8 +31,8 @@ RECORD = ("recorded", "lane", "size", "warp", "present")
 and the ballot of all threads."""
 
 SLOT = ("executed", "active", "after")
-"""Planes of each slot before the results: 1, and the ballots of the threads that execute it, in front of the
-results and behind them: a device may end helper threads in between, when no quad operation needs them."""
+"""Planes of each slot before the results: 1, and the ballots of the threads that execute it, before and
+after the results: a device may end helper threads in between, when no quad operation needs them."""
 
 _OPERANDS = ("one", "two")
 
@@ -59,7 +59,7 @@ class Program:
     stage: str
     flow: Flow
     coverage: str
-    recorder: Recorder  # where the invocations record
+    recorder: Recorder  # the recorder of the invocations
     slot_planes: int  # planes of one slot
     source: str  # GLSL of OpenGL
     inputs: NDArray[np.float32]  # (LARGEST_WARP, 9) float32, the numbers of threads by their ids
@@ -82,7 +82,7 @@ def build(cases: list[ThreadGroupAxes], seed: int) -> Program:
 
 
 def _recorder(stage: str, flow: Flow, slot_planes: int) -> Recorder:
-    """Return the recorder of a program; what says who recorded and who executed is zero at first."""
+    """Return the recorder of a program; its planes of recorded and executed flags are initially zero."""
     slots = len(flow.executes)
     planes = len(RECORD) + slots * slot_planes
     zeroed = (0, *(len(RECORD) + slot * slot_planes for slot in range(slots)))
@@ -95,7 +95,7 @@ def _recorder(stage: str, flow: Flow, slot_planes: int) -> Recorder:
 
 
 def _inputs(seed: int) -> NDArray[np.float32]:
-    """Return what the shader's `value` gives: eighths of integers below 2^19, whose sums need no rounding."""
+    """Return the values of the shader's `value`: eighths of integers below 2^19, with exact sums."""
     word = np.arange(LARGEST_WARP * _VALUES, dtype=np.uint32) + np.uint32(seed * 288 & 0xFFFFFFFF)
     word = word * np.uint32(2654435761)
     word = (word ^ word >> np.uint32(15)) * np.uint32(2246822519)
@@ -206,9 +206,9 @@ def run(executor: Executor, program: Program) -> NDArray[np.uint32]:
 
 @dataclass(frozen=True)
 class Executions:
-    """Everything that executed one slot, one invocation a row."""
+    """The executions of one slot, one invocation per row."""
 
-    slot: int  # which
+    slot: int  # its number
     #: `index`, `lane`, `warp`: (n,) the invocation, its id in the warp, the warp's number.
     index: Indices
     lane: Indices
@@ -216,11 +216,11 @@ class Executions:
     company: Words  # (n,) the threads of the warp that left a record
     mask: Words  # (n,) the ballot of those that executed the slot together
     active: Flags  # (n, size) its bits
-    ended: Words  # (n,) the bits of those that executed before the results and not behind them
+    ended: Words  # (n,) the bits of those that executed before the results and not after them
     helper: Flags  # (n, size) the helper threads of the own quad: those without a record
     left_out: Flags  # (n, size) those of them that ballots of the device leave out, which Vulkan allows
     expected: Flags  # (size,) the threads that the control flow sends here
-    results: Words  # (slot planes, n) what was recorded
+    results: Words  # (slot planes, n) the records
 
     @property
     def executing(self) -> Flags:
@@ -231,7 +231,7 @@ class Executions:
     def unseen(self) -> Flags:
         """Whether the quad is divergent by helper threads alone that ballots leave out, (n,).
 
-        Nothing tells the shader so on such a device.
+        The shader cannot detect this on such a device.
         """
         quad = np.arange(self.active.shape[1]) // 4 == self.lane[:, None] // 4
         others = (self.active | self.left_out | ~quad).all(axis=1)
@@ -244,7 +244,7 @@ def _bits_of(mask: Words, size: int) -> Flags:
 
 
 def layout_faults(program: Program, outputs: Words, size: int) -> list[str]:
-    """Return what contradicts itself in where invocations say they are; empty if nothing does."""
+    """Return contradictions in the recorded lanes and warps; empty if there are none."""
     recorded = outputs[0] == 1
     if not recorded.any():
         return ["no invocation recorded anything"]
@@ -259,7 +259,7 @@ def layout_faults(program: Program, outputs: Words, size: int) -> list[str]:
 
 
 def executions(program: Program, outputs: Words, slot: int, size: int) -> Executions:
-    """Put together what was recorded in a slot."""
+    """Return the executions of a slot from the records."""
     at = program.slot_at(slot)
     index = np.flatnonzero((outputs[0] == 1) & (outputs[at] == 1))
     lane = outputs[1, index].astype(np.int64)
@@ -296,7 +296,7 @@ def _company(outputs: Words) -> Words:
 
 
 def activity_fault(program: Program, executed: Executions) -> Fault | None:
-    """Return what contradicts the control flow, or itself, in who was active; None if nothing does."""
+    """Return the first contradiction in the active threads; None if there is none."""
     own = executed.active[np.arange(len(executed.lane)), executed.lane]
     if not own.all():
         words = f"{int((~own).sum())} invocations are not in the mask of active threads that they got"
