@@ -21,7 +21,7 @@ from pathlib import Path
 
 from vkgroup import drivers
 from vkgroup.conformance import AnyCase, Result, family_of, plan, select
-from vkgroup.conformance.setup import Setup
+from vkgroup.conformance.run import Setup
 from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.opening import open_device
 from vkgroup.opening import select as select_device

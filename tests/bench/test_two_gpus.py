@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from vkgroup.conformance import Result, Run, Status
-from vkgroup.conformance.setup import Setup
+from vkgroup.conformance.run import Setup
 from vkgroup.device import Capabilities, DeviceInfo
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))

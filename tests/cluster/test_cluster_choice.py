@@ -14,7 +14,7 @@ import pytest
 from vkgroup.cli.main import main
 from vkgroup.conformance import Result, Status
 from vkgroup.conformance.plan import Batch
-from vkgroup.conformance.setup import Setup
+from vkgroup.conformance.run import Setup
 from vkgroup.device import DeviceInfo
 from vkgroup.errors import InvalidInput, NoDevice, Unsupported
 from vkgroup.runner.cluster import offer, scheduler, serving, targets

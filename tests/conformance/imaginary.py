@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from vkgroup.conformance import barriers
+from vkgroup.conformance.arrays import POISON
 from vkgroup.conformance.barriers import ROUNDS
 from vkgroup.conformance.glsl_types import to_planes
 from vkgroup.conformance.instances import pack, read
-from vkgroup.conformance.poison import POISON
 from vkgroup.conformance.program import SLOT_PLANES, build, result_type
 from vkgroup.conformance.stages import WIDTH
 from vkgroup.conformance.stages.base import group_of_block

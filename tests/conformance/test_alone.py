@@ -10,7 +10,7 @@ from test_processes import GUILTY, killed_on_elect, rewritten_votes
 
 from vkgroup.conformance import Status, select
 from vkgroup.conformance.plan import Batch
-from vkgroup.conformance.setup import Setup
+from vkgroup.conformance.run import Setup
 from vkgroup.opening import select as select_device
 from vkgroup.runner.pool import Pool
 

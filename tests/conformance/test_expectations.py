@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from vkgroup.conformance import caselist
+from vkgroup.conformance.caselist import Expressions
 from vkgroup.conformance.expectations import Expectations, Outcome, read_expectations
-from vkgroup.conformance.expressions import Expressions
 from vkgroup.errors import InvalidInput
 from vkgroup.results.record import Status
 

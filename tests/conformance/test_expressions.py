@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vkgroup.conformance import caselist, expressions
+from vkgroup.conformance import caselist
+from vkgroup.conformance.caselist import Expressions, TooLarge
 from vkgroup.conformance.expectations import read_expectations
-from vkgroup.conformance.expressions import Expressions, TooLarge
 
 #: What RE2 and Python's `re` both have, with the same meaning.
 SHARED = st.lists(
@@ -69,7 +69,7 @@ def test_a_search_takes_time_in_proportion_to_the_text() -> None:
 def test_what_is_none_is_said_and_nothing_else(
     text: str, why: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    said = expressions.problem(text)
+    said = caselist.problem(text)
     assert said is not None
     assert why in said
     assert len(said) < 100
@@ -80,13 +80,13 @@ def test_what_is_none_is_said_and_nothing_else(
     "text", [r"[\[x]", "[]a]", "[^]a]", "[[:alpha:]]", r"a&&\[b--", r"\[[a]&&b]", "[^[:^digit:]_]"]
 )
 def test_what_only_looks_like_classes_in_classes_is_taken(text: str) -> None:
-    assert expressions.problem(text) is None
+    assert caselist.problem(text) is None
 
 
 def test_too_many_are_refused_rather_than_not_found(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(expressions, "_MEMORY", 1 << 16)
+    monkeypatch.setattr(caselist, "_MEMORY", 1 << 16)
     texts = [f"subgroup{number}.*(?:ivec2|ivec3)" for number in range(100)]
-    assert not any(map(expressions.problem, texts))
+    assert not any(map(caselist.problem, texts))
     with pytest.raises(TooLarge, match="too large together: use fewer or shorter ones"):
         Expressions(texts)
     (tmp_path / "skips").write_text("\n".join(texts))

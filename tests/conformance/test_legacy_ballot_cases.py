@@ -10,7 +10,7 @@ from vkgroup import conformance
 from vkgroup.conformance import Status
 from vkgroup.conformance.case import Case
 from vkgroup.conformance.execute import Transform
-from vkgroup.conformance.spellings import older_example as example
+from vkgroup.conformance.spellings import legacy_ballot as example
 from vkgroup.conformance.spellings.legacy_ballot import LegacyBallotFamily
 from vkgroup.conformance.spellings.older_ballots import OLDER
 from vkgroup.device import DeviceInfo

@@ -13,7 +13,7 @@ import pytest
 from vkgroup import processes
 from vkgroup.conformance import Result, Status, select
 from vkgroup.conformance.plan import Batch
-from vkgroup.conformance.setup import Setup
+from vkgroup.conformance.run import Setup
 from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.opening import select as select_device
 from vkgroup.results.record import TakeResults

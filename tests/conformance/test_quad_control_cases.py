@@ -16,9 +16,8 @@ from vkgroup.conformance import Status
 from vkgroup.conformance.fragment.derivatives import derivatives_of
 from vkgroup.conformance.fragment.scenes import SCENES
 from vkgroup.conformance.quad_control.derivatives import GROUPS, PROBES, layout_of
-from vkgroup.conformance.quad_control.family import QUAD_CONTROL
+from vkgroup.conformance.quad_control.family import QUAD_CONTROL, source_of
 from vkgroup.conformance.quad_control.scene_tests import AFTER, TESTS
-from vkgroup.conformance.quad_control.scenes import source_of
 from vkgroup.reference.device.capabilities import capabilities_of
 from vkgroup.reference.interpreter.values.arrangement import in_quads
 from vkgroup.spirv import Module

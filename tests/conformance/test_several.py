@@ -15,7 +15,7 @@ from vkgroup.cli import conform as conform_devices
 from vkgroup.cli.main import main
 from vkgroup.conformance import Result, Status, select
 from vkgroup.conformance.plan import Batch
-from vkgroup.conformance.setup import Setup
+from vkgroup.conformance.run import Setup
 from vkgroup.device import Capabilities, DeviceInfo, discovery
 from vkgroup.errors import InvalidInput, NoDevice
 from vkgroup.opening import select as select_device

@@ -12,8 +12,8 @@ from test_support import EVERYTHING
 
 import vkgroup.conformance as conformance
 from vkgroup.conformance import Status, cases_by_name, support
+from vkgroup.conformance.arrays import POISON
 from vkgroup.conformance.cases import subgroup_cases
-from vkgroup.conformance.poison import POISON
 from vkgroup.conformance.stages import FRAMEBUFFER, stage_of
 from vkgroup.conformance.stages.interfaces import INTERFACES
 from vkgroup.device import Subgroup, query

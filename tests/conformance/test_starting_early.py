@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from vkgroup.conformance import Status, run, select
-from vkgroup.conformance.setup import Setup
+from vkgroup.conformance.run import Setup
 from vkgroup.opening import select as select_device
 from vkgroup.runner.pool import Pool, WorkQueue
 from vkgroup.runner.scheduler import LocalScheduler

@@ -13,16 +13,18 @@ from mutants.rewriting import boolean_constant, rewritten
 
 import vkgroup.conformance as conformance
 from vkgroup.conformance import Status, select
-from vkgroup.conformance.poison import POISON
+from vkgroup.conformance.arrays import POISON
 from vkgroup.conformance.thread_group.cases import FLOWS, OBSERVATIONS, STAGES, Flow, all_cases
 from vkgroup.conformance.thread_group.family import THREAD_GROUP
 from vkgroup.conformance.thread_group.program import (
     GROUPS,
     LOCAL_SIZE,
     Program,
+    activity_fault,
     build,
+    executions,
+    layout_faults,
 )
-from vkgroup.conformance.thread_group.records import activity_fault, executions, layout_faults
 from vkgroup.device import Capabilities, SmBuiltins, Subgroup
 from vkgroup.opening import select as select_device
 from vkgroup.spec.thread_group_operations import THREAD_GROUP_OPERATIONS

@@ -7,8 +7,8 @@ import pytest
 from imaginary import Imaginary
 
 from vkgroup.conformance import Status, cases_by_name
+from vkgroup.conformance.arrays import POISON
 from vkgroup.conformance.cases import subgroup_cases
-from vkgroup.conformance.poison import POISON
 from vkgroup.conformance.verdict import verdict_on
 
 

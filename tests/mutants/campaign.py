@@ -18,7 +18,7 @@ from mutants.judging import UNEXPLAINED, judge_group
 from mutants.mutant import Group, Mutant
 from mutants.stages import every_stage
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.setup import Setup
+from vkgroup.conformance.run import Setup
 from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.opening import open_device
 from vkgroup.results.record import Result, Status

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vkgroup.conformance.setup import ExecutorSession, Setup
+from vkgroup.conformance.run import ExecutorSession, Setup
 from vkgroup.device import query
 from vkgroup.spec.stages import STAGE_BITS
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from mutants.rewriting import Words, rewritten
 
+from vkgroup.programs.campaign.run import compiled
 from vkgroup.programs.campaign.targets import Driver, Observation
-from vkgroup.programs.campaign.trial import compiled
 from vkgroup.programs.nodes import Block, If, Loop, Program, Statement, Switch
 from vkgroup.runner.messages import Failure
 from vkgroup.spirv import Module, grammar

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from vkgroup.compiler import Target, compile_source
+from vkgroup.programs.campaign.run import compiled
 from vkgroup.programs.campaign.shader import capacity, inputs, render
 from vkgroup.programs.campaign.targets import observe_reference
-from vkgroup.programs.campaign.trial import compiled
 from vkgroup.programs.expressions import of_device
 from vkgroup.programs.generator import generate
 from vkgroup.programs.nodes import (

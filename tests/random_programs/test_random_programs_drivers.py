@@ -10,8 +10,8 @@ from planted import TailDuplicating, another_scan
 
 from vkgroup.device import Capabilities
 from vkgroup.opening import open_device, select
+from vkgroup.programs.campaign.run import Trial, Verdict
 from vkgroup.programs.campaign.targets import Driver
-from vkgroup.programs.campaign.trial import Trial, Verdict
 from vkgroup.programs.expressions import of_device, promise_of
 from vkgroup.programs.generator import generate
 from vkgroup.programs.nodes import count_statements

@@ -14,7 +14,7 @@ from repro_transforms import ballot_of_nobody, killed_by_a_switch, wrong_switch
 from vkgroup.cli.main import main
 from vkgroup.conformance import Result, Status
 from vkgroup.conformance.families import cases_by_name
-from vkgroup.conformance.setup import Setup
+from vkgroup.conformance.run import Setup
 from vkgroup.errors import InvalidInput, NoDevice
 from vkgroup.opening import select
 from vkgroup.programs.nodes import count_statements, walk

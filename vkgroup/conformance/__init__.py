@@ -3,8 +3,8 @@
 The suite is made of `families`, each with its cases and the functions that plan and judge them (`family`).
 The largest is `subgroup`: `cases` lists its cases, `program` writes a batch's GLSL, `instances` finds the
 invocations that were active together, `verdict` judges each lane against `vkgroup.reference`. All families
-compare in `comparison`, and most record through `recording`. Around them, `plan` makes batches, `setup`
-judges them on an `execute.Executor`, `vkgroup.runner` isolates a crashing driver, `run` ties them together.
+compare in `comparison`, and most record through `recording`. Around them, `plan` makes batches, `run`
+judges them on an `execute.Executor`, and `vkgroup.runner` isolates a crashing driver.
 """
 
 from __future__ import annotations

@@ -25,13 +25,7 @@ class Argument:
     table: Words | None = None  # the words that it reads, one a place, or None where it reads none
 
     def of_lanes(self, place: Indices, active: Flags) -> Words:
-        """Return the operand of each lane: (rows, size), of a partition's ballots (rows, size, 4).
-
-        Parameters
-        ----------
-        place : (rows, size) where each lane's values lie in the data.
-        active : (rows, size) lanes that execute the operation together.
-        """
+        """Return the operand of each lane, (rows, size); for a partition its ballot, (rows, size, 4)."""
         operand, (rows, size) = self.operand, active.shape
         lane = np.broadcast_to(np.arange(size, dtype=np.uint32), active.shape)
         word = lane if self.table is None else self.table[place]
@@ -55,20 +49,10 @@ def _ballots(labels: NDArray[np.integer[Any]]) -> Words:
 
 
 class Arguments:
-    """Makes the arguments of a program's cases, and collects what these need elsewhere in the program.
+    """Makes the arguments of a program's cases, and collects the code and constants that they need.
 
-    Parameters
-    ----------
-    size : the subgroup size.
-    group_places : places of each of the `WORKGROUPS` groups of the data.
-    generator : a name → the generator of its words.
-    append : words → the first of them in the program's inputs.
-
-    Attributes
-    ----------
-    specialization : the values of the specialization constants that the program declares, by their id.
-    declarations : GLSL outside of `main`.
-    preparations : GLSL at each place of observation, where `mask` is known.
+    `generator` gives the random generator of a name. `append` adds words to the program's inputs and returns
+    the index of the first one.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Types of the suite's arrays."""
+"""Types of the suite's arrays, and poison: the contents of outputs before a run, to show missing results."""
 
 from __future__ import annotations
 
@@ -11,3 +11,11 @@ Array = NDArray[Any]
 Flags = NDArray[np.bool_]
 Indices = NDArray[np.int64]
 Words = NDArray[np.uint32]
+
+POISON = 0xA5A5A5A5
+"""A word that no result has by chance: as a number it is larger than all lanes, sizes and counts."""
+
+
+def poisoned(*shape: int) -> Words:
+    """Return an array of this shape that is filled with poison."""
+    return np.full(shape, POISON, np.uint32)

@@ -1,14 +1,14 @@
-"""Barriers: what each orders, and the GLSL that shows whether it does.
+"""Barriers: the memory that each orders, and the GLSL that tests whether it does.
 
 *exchange* (subgroupBarrier): every active invocation writes its own cell of memory, executes the barrier,
-and reads the cell of the next active lane; it must read what that lane wrote. Done three times with
-another value, with a barrier between reading and writing again.
+and reads the cell of the next active lane; it must read the value that the lane wrote. This is done three
+times with different values, with a barrier between a read and the next write.
 
 *message* (the memory barriers, which order memory and make no invocation wait): every active invocation
-writes a cell, executes the barrier, and raises its flag by an atomic; then it looks at the flag of the
-next active lane, executes the barrier, and reads that lane's cell. Where the flag was up, the cell must
-hold the value; where it was not, nothing is defined. Done three times with other cells, because only the
-barrier under test orders the rounds. (Message passing; Vulkan 1.4, Memory Model:
+writes a cell, executes the barrier, and sets its flag by an atomic; then it reads the flag of the next active
+lane, executes the barrier, and reads that lane's cell. If the flag was set, the cell must hold the value;
+otherwise nothing is defined. This is done three times with different cells, because only the barrier under
+test orders the rounds. (Message passing; Vulkan 1.4, Memory Model:
 a barrier before an atomic write and one after the atomic read that sees it synchronise.)
 """
 
@@ -38,7 +38,7 @@ class Barrier:
 
     @property
     def sentence(self) -> str:
-        """What the barrier must do, to complete "subgroupBarrier …"."""
+        """The barrier's duty, to complete "subgroupBarrier …"."""
         if self.kind == "exchange":
             return "makes each active invocation's writes visible to the others before any goes on"
         return "orders an invocation's writes before its flag, as seen by others of its subgroup"
@@ -46,7 +46,7 @@ class Barrier:
 
 @dataclass(frozen=True)
 class Memory:
-    """What a barrier case binds: a ``"buffer"`` or an ``"image"`` of so many words, zeros at first."""
+    """The memory of a barrier case: a ``"buffer"`` or an ``"image"`` of words, initially zero."""
 
     kind: str
     words: int
@@ -105,13 +105,7 @@ VALUE = "own * 747796405u + ({round}) * 2891336453u + group * 277803737u + 1u"
 
 
 def value_of(cell: Words, round_: Words | int, workgroup: Words) -> Words:
-    """Return the value that a cell holds in a round: NumPy's twin of `VALUE`.
-
-    Parameters
-    ----------
-    cell, workgroup : uint32 arrays of one shape.
-    round_ : slot × `ROUNDS` + round.
-    """
+    """Return the value of a cell in slot × `ROUNDS` + round; must equal the shader's `VALUE`."""
     with np.errstate(over="ignore"):
         return np.asarray(
             cell * np.uint32(747796405)
@@ -127,7 +121,7 @@ def planes(barrier: Barrier, slots: int) -> int:
 
 
 def words(stage: Stage, size: int, planes_: int) -> int:
-    """Return the words of a case's buffer or image: so many times all cells, in whole rows."""
+    """Return the number of words of a case's buffer or image, in whole rows of cells."""
     return -(-planes_ * stage.cells(size) // ROW) * ROW
 
 
@@ -200,7 +194,7 @@ def _message(barrier: Barrier, memory: str, k: int, round_: str, number: int) ->
 
 
 def reset(barrier: Barrier, memory: str, k: int) -> str:
-    """Return the GLSL by which the workgroup lowers a case's flags in shared memory at its start."""
+    """Return the GLSL that clears a case's flags in shared memory at the start of the workgroup."""
     if barrier.kind != "message" or memory != "shared":
         return ""
     steps = "uint i = gl_LocalInvocationIndex; i < GROUP_CELLS; i += WORKGROUP_INVOCATIONS"

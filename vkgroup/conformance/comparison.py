@@ -119,14 +119,8 @@ def verdict_of(
 ) -> Verdict:
     """Return the verdict on elements of which some are wrong.
 
-    Parameters
-    ----------
-    wrong : which elements are wrong.
-    defined, undefined : see `Verdict`.
-    total : how many elements the description of a failure mentions; `defined` unless given.
-    passed : whether the case passes where nothing is wrong; by default it does if anything is defined.
-    note : the detail where nothing is wrong.
-    lanes : see `Verdict`.
+    A failure's description mentions `total` elements, by default the defined ones. If none is wrong, `note`
+    is the detail, and the case passes if `passed`, by default if any element is defined.
     """
     if wrong.any():
         text = description.text(wrong, defined if total is None else total)
@@ -138,12 +132,7 @@ def verdict_of(
 def compare(
     got: Array, expected: Expected, description: Description, *, undefined: int | None = None
 ) -> Verdict:
-    """Compare every element, and return the verdict.
-
-    Parameters
-    ----------
-    undefined : number of elements of which nothing is required; counted unless given.
-    """
+    """Compare all elements; undefined ones are counted unless their number is given."""
     wrong = expected.defined & ~legal(got, expected)
     defined = int(expected.defined.sum())
     open_ = expected.defined.size - defined if undefined is None else undefined

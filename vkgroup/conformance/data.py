@@ -329,15 +329,7 @@ _BY_OPERATION = {
 
 
 def recipe_name(operation: str, operator: str | None, operand_kind: str, data: str) -> str:
-    """Return the recipe that feeds an operation with a data set.
-
-    Parameters
-    ----------
-    operation : GLSL name.
-    operator : ``"Add"`` … ``"Xor"`` of a reduction or scan, else None.
-    operand_kind : kind of the first operand: value, predicate or ballot.
-    data : data set: exact, rounding or special.
-    """
+    """Return the recipe for an operation with an operator, an operand kind and a data set."""
     if operator is not None:
         return _BY_OPERATOR[operator, data]
     if operation in _BY_OPERATION:
@@ -348,12 +340,7 @@ def recipe_name(operation: str, operator: str | None, operand_kind: str, data: s
 
 
 def make(recipe: str, request: Request, seed: int) -> tuple[Array, Array]:
-    """Make (values, decoys) of a recipe; the same seed and request always give the same.
-
-    Returns
-    -------
-    values, decoys : each (workgroups × invocations, components) in the type's dtype.
-    """
+    """Make a recipe's values and decoys, each (workgroups × invocations, components), from a seed."""
     key = f"{recipe}:{request.type.name}:{request.invocations}:{request.denormals}"
     generator = np.random.default_rng([seed, crc32(key.encode())])
     values, decoys = RECIPES[recipe](generator, request)

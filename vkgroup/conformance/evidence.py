@@ -30,17 +30,17 @@ from vkgroup.conformance.arrays import Flags, Indices
 from vkgroup.spec.limits import SUBGROUP_SIZES
 
 WINDOW = 16
-"""Values that are shown around the first wrong one of an array."""
+"""Number of values that are shown around the first wrong value of an array."""
 
 MOST_LANES = SUBGROUP_SIZES[-1]
-"""Lanes that a subgroup has at most."""
+"""Maximum number of lanes in a subgroup."""
 
 MOST_MASKS = 8
-"""Different masks of one subgroup that are shown."""
+"""Maximum number of different masks of one subgroup that are shown."""
 
 
 class Fault(NamedTuple):
-    """What is wrong: the words for it, and the lanes of one subgroup where it is of lanes."""
+    """A fault: its description, and the lanes of one subgroup if it concerns lanes."""
 
     words: str
     lanes: dict[str, Any] | None = None
@@ -57,19 +57,11 @@ def of_lanes(
     slot: int = 0,
     **more: Any,
 ) -> dict[str, Any]:
-    """Return the evidence of records that lanes of one subgroup left.
+    """Return the evidence for records of lanes of one subgroup: their texts (`rows`) and which are illegal.
 
-    Parameters
-    ----------
-    where : a phrase for the subgroup.
-    lane, wrong : (records,) the lane of each, and whether it is illegal. Of two records of one lane the first
-        counts; records of other lanes than the subgroup's are left out.
-    rows : (records,) texts each, by name.
-    size : subgroup size.
-    active : (size,) lanes that executed it; None where that was not recorded.
-    slot : which of the places in the shader that have the operation.
-    **more : ``masks``, of `mask_of` or `masks_of`, ``code``, ``unit`` and ``names``; see the module. What is
-        empty is left out.
+    All arrays are (records,), but `active` is (size,), or None where it was not recorded. Only the first
+    record of a lane counts; records of other subgroups' lanes are left out. `more` holds ``masks``, ``code``,
+    ``unit`` and ``names`` (see the module); empty values are left out.
     """
     size = min(size, MOST_LANES)
     placed: dict[str, list[str | None]] = {name: [None] * size for name in rows}
@@ -93,12 +85,8 @@ def of_values(
 ) -> dict[str, Any]:
     """Return the evidence of arrays that belong to no subgroup: the values around the first wrong one.
 
-    Parameters
-    ----------
-    where : a phrase for the arrays; may be empty.
-    rows : arrays by name, among them ``expected`` and ``got``, of the shape of `wrong`.
-    axes : what the axes count, such as ``"invocation"``.
-    code : what the shader's line that makes the values contains.
+    `rows` has arrays by name, among them ``expected`` and ``got``, shaped like `wrong`. `axes` names what the
+    axes count. `code` is text in the shader's line that computes the values.
     """
     while wrong.ndim > 1 and wrong.shape[-1] == 1:
         wrong, rows = wrong[..., 0], {name: array[..., 0] for name, array in rows.items()}
@@ -137,14 +125,10 @@ def mask_of(name: str, lanes: Flags, wrong: Flags | None = None) -> dict[str, st
 def masks_of(
     lane: Indices, got: Flags, least: Flags, most: Flags, *, told: bool = True
 ) -> list[dict[str, str]]:
-    """Return the different masks that lanes of one subgroup got, and the mask that they must have.
+    """Return the different masks, (records, size), of a subgroup's lanes, after the mask that all must have.
 
-    Parameters
-    ----------
-    lane : (records,) the lane of each.
-    got : (records, size) the masks.
-    least, most : (records, size) the lanes that they must and may name.
-    told : whether the expected mask is listed first, where it is the same for all.
+    `least` and `most` hold the lanes that a mask must and may name. Without `told`, the expected mask is left
+    out.
     """
     exact = bool((least == most).all())
     if told and (most == most[0]).all() and (least == least[0]).all():

@@ -1,13 +1,20 @@
-"""Executor: an open device with the compiler, buffers and modules that families use to judge cases."""
+"""Executor: an open device with compiler, buffers and modules; and one dispatch, draw or trace of a pipeline.
+
+Rays are traced through a scene in which every ray reaches the stage.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from typing import Any
 
+import numpy as np
+
 from vkgroup.compiler import Target, compile_source
-from vkgroup.dispatch import Buffer, Device
+from vkgroup.conformance.stages import SCENE, Around
+from vkgroup.dispatch import Boxes, Buffer, Device, HitGroup, Instance, Triangles
+from vkgroup.spec.stages import STAGE_NAMES, Pipeline
 from vkgroup.spirv import Module
 
 Transform = Callable[[bytes], bytes]
@@ -15,20 +22,9 @@ Transform = Callable[[bytes], bytes]
 
 
 class Executor:
-    """One open device, with modules compiled for it and buffers that are reused.
+    """One open device, which it does not close, with modules compiled for it and buffers that are reused.
 
-    Parameters
-    ----------
-    device : an open device; the executor does not close it.
-    seed : seed of all data.
-    timeout : seconds that one dispatch may take.
-    transform : see `Transform`.
-
-    Attributes
-    ----------
-    device, capabilities, seed, timeout : for the families.
-    target : the target of all modules. It stays at SPIR-V 1.5: from 1.6 on the subgroup size of a pipeline
-        may vary without a request.
+    A dispatch may take `timeout` seconds.
     """
 
     def __init__(
@@ -38,6 +34,7 @@ class Executor:
         self.capabilities = device.capabilities
         self.seed = seed
         self.timeout = timeout
+        # Not above SPIR-V 1.5: from 1.6 on the subgroup size of a pipeline may vary without a request.
         self.target = Target.VULKAN_1_1 if self.capabilities.api_version < (1, 2) else Target.VULKAN_1_2
         self._transform = transform
         self._buffers: dict[str, Buffer] = {}
@@ -46,13 +43,7 @@ class Executor:
         self._stack = ExitStack()
 
     def compile(self, source: str, *, stage: str, **options: Any) -> Module:
-        """Compile a shader for the device, and let `Transform` rewrite it.
-
-        Parameters
-        ----------
-        source, stage, **options : as for `vkgroup.compiler.compile_source`; `target` is the executor's
-            unless given.
-        """
+        """Compile a shader with the options of `compile_source`, and let `Transform` rewrite it."""
         options.setdefault("target", self.target)
         return self.transform_module(compile_source(source, stage=stage, name="<conformance>", **options))
 
@@ -64,12 +55,7 @@ class Executor:
         return self._plain[source, stage]
 
     def transform_module(self, module: Module, source: str | None = None) -> Module:
-        """Return the module that goes to the device instead: the same one, except in tests of the suite.
-
-        Parameters
-        ----------
-        source : its source, if `compile` did not compile it.
-        """
+        """Return the module for the device: the same one, except in tests of the suite."""
         return module if self._transform is None else Module.from_bytes(self._transform(module.to_bytes()))
 
     def buffer(self, name: str, nbytes: int, *, host: bool = False) -> Buffer:
@@ -97,3 +83,92 @@ class Executor:
         for buffer in self._buffers.values():
             buffer.close()
         self._buffers.clear()
+
+
+_HIT_STAGES = ("closest_hit", "any_hit", "intersection")
+
+_TRIANGLE = np.array([[[-1, -1, 0], [4, -1, 0], [-1, 4, 0]]], np.float32)
+_BOX = np.array([[[-1, -1, 0], [2, 2, 1]]], np.float32)
+
+
+def _scene(part: Callable[[], Any]) -> Callable[[Device, ExitStack], Any]:
+    """Return a function that makes a scene of one instance."""
+
+    def make(device: Device, stack: ExitStack) -> Any:
+        bottom = stack.enter_context(device.acceleration_structure(part()))
+        return stack.enter_context(device.acceleration_structure([Instance(bottom)]))
+
+    return make
+
+
+SCENES: dict[str, Callable[[Device, ExitStack], Any]] = {
+    "triangle": _scene(lambda: Triangles(_TRIANGLE, no_duplicate_any_hit=True)),
+    "opaque": _scene(lambda: Triangles(_TRIANGLE, opaque=True)),
+    "box": _scene(lambda: Boxes(_BOX)),
+    "nothing": lambda device, stack: stack.enter_context(device.acceleration_structure([])),
+}
+"""Scenes in which every ray through the unit square has the same hits; the stack frees them."""
+
+
+def run_around(
+    executor: Executor,
+    stage: str,
+    module: Module,
+    around: Around,
+    bindings: Mapping[Any, Any],
+    **control: Any,
+) -> Mapping[Any, Any]:
+    """Run a module in its stage, with other shaders around it that `Transform` does not rewrite."""
+    modules = {name: executor.plain(source, name) for name, source in around.sources.items()}
+    return run_stages(executor, stage, modules | {stage: module}, around.arguments, bindings, **control)
+
+
+def run_stages(
+    executor: Executor,
+    stage: str,
+    modules: Mapping[str, Module],
+    arguments: Mapping[str, Any],
+    bindings: Mapping[Any, Any],
+    **control: Any,
+) -> Mapping[Any, Any]:
+    """Run the modules of a pipeline, by stage, and return the results.
+
+    The tested stage decides whether this is a dispatch (arguments ``groups`` and ``push``), a trace (``size``
+    and ``scene``) or a draw (those of `Device.draw`). `control` is for the pipeline, such as
+    ``subgroup_size``.
+    """
+    device, stages, command = executor.device, dict[str, Any](modules), dict(arguments)
+    pipelines = STAGE_NAMES[stage].pipelines
+    if Pipeline.COMPUTE in pipelines:
+        with device.pipeline(stages[stage], **control) as pipeline, pipeline.bind(bindings) as bound:
+            bound.dispatch((command.pop("groups"), 1, 1), **command, timeout=executor.timeout)
+        return {}
+    if Pipeline.RAYS in pipelines:
+        _trace(executor, stages, command, bindings, **control)
+        return {}
+    if "tessellation_control" in stages:
+        stages["tessellation"] = stages.pop("tessellation_control"), stages.pop("tessellation_evaluation")
+    fragment, size = stages.pop("fragment"), command.pop("size", (1, 1))
+    return device.draw(fragment, size, bindings, **stages, **command, **control, timeout=executor.timeout)
+
+
+def _trace(
+    executor: Executor,
+    stages: dict[str, Any],
+    arguments: Mapping[str, Any],
+    bindings: Mapping[Any, Any],
+    **control: Any,
+) -> None:
+    if scene := arguments["scene"]:
+        bindings = {**bindings, SCENE: executor.keep(f"scene {scene}", SCENES[scene])}
+    hits = {name: stages[name] for name in _HIT_STAGES if name in stages}
+    executor.device.trace(
+        stages["raygen"],
+        arguments["size"],
+        bindings,
+        miss=[stages["miss"]] if "miss" in stages else (),
+        hit_groups=[HitGroup(**hits)] if hits else (),
+        callable=[stages["callable"]] if "callable" in stages else (),
+        timeout=executor.timeout,
+        **control,
+    )

@@ -19,8 +19,8 @@ from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
 
-from vkgroup.conformance import caselist, expressions
-from vkgroup.conformance.expressions import Expressions
+from vkgroup.conformance import caselist
+from vkgroup.conformance.caselist import Expressions
 from vkgroup.conformance.families import cases_by_name
 from vkgroup.errors import InvalidInput
 from vkgroup.results.record import Status
@@ -200,10 +200,7 @@ def read_expectations(
 ) -> Expectations:
     """Read the files; several files of a kind count as one.
 
-    Raises
-    ------
-    InvalidInput
-        A file cannot be read, or a line is not valid: says which, and what is allowed.
+    Raise InvalidInput if a file cannot be read or a line is not valid, with the line and what is allowed.
     """
     entries: dict[str, Expected] = {}
     for path in baselines:
@@ -251,7 +248,7 @@ def _read_patterns(paths: Sequence[Path]) -> Patterns:
     for path in paths:
         for number, line in _lines(path):
             where = f"{path}:{number}"
-            if (problem := expressions.problem(line)) is not None:
+            if (problem := caselist.problem(line)) is not None:
                 raise InvalidInput(f"{where}: {_short(line)} is not a regular expression (RE2): {problem}")
             if _KHRONOS.search(line):
                 theirs.append(line)

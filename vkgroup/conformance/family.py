@@ -66,19 +66,13 @@ class Family(Hashable, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TableCase(Generic[Axes]):
-    """A case of a family that is a table: one value of each axis, which make its name.
+    """A case of a family that is a table: one value of each axis, which make its name."""
 
-    Attributes
-    ----------
-    category : the first part of the name.
-    axes : the family's NamedTuple of values, most of them keys of its tables. A value is a part of the name,
-        or a tuple of such parts; "" is left out of the name.
-    sentence : what the case tests, in one sentence.
-    """
-
-    category: str
+    category: str  # the first part of the name
+    #: The family's NamedTuple of values, most of them keys of its tables. A value is a part of the name, or a
+    #: tuple of such parts; "" is left out of the name.
     axes: Axes
-    sentence: str = field(compare=False)
+    sentence: str = field(compare=False)  # what the case tests
 
     @property
     def name(self) -> str:
@@ -91,26 +85,16 @@ class TableCase(Generic[Axes]):
 
 @dataclass(frozen=True, eq=False)
 class TableFamily(Generic[Axes]):
-    """A family whose cases are a table of axes, with the functions that plan and judge them.
-
-    Attributes
-    ----------
-    name, missing, judge : see `Family`.
-    table : yields every case.
-    category : of all cases; by default the family's name.
-    batch_key : see `Family`; by default each case is alone in its batch.
-    batch, llvm_batch : cases of a batch at most, and on lavapipe, whose compiler's time grows faster than the
-        shader; 0 where that makes no difference.
-    """
+    """A family whose cases are a table of axes, with functions that plan and judge them (see `Family`)."""
 
     name: str
-    table: Callable[[], Iterable[TableCase[Axes]]]
+    table: Callable[[], Iterable[TableCase[Axes]]]  # yields every case
     missing: Callable[[TableCase[Axes], Capabilities], list[str]]
     judge: Callable[[Executor, list[TableCase[Axes]]], list[Verdict]]
     batch_key: Callable[[TableCase[Axes]], Hashable] = lambda case: case
-    batch: int = 32
-    llvm_batch: int = 0
-    category: str = ""
+    batch: int = 32  # maximum number of cases in a batch
+    llvm_batch: int = 0  # the same on lavapipe, whose compiler is slow with large shaders; 0: `batch`
+    category: str = ""  # of all cases; by default the family's name
 
     @property
     def categories(self) -> tuple[str, ...]:
@@ -129,16 +113,10 @@ class TableFamily(Generic[Axes]):
 
 @dataclass(frozen=True, eq=False)
 class JointFamily:
-    """Several families under one name.
-
-    Attributes
-    ----------
-    parts : families by the first value of their cases' axes; under "" that of all other cases.
-    categories : see `Family`.
-    """
+    """Several families under one name."""
 
     name: str
-    parts: Mapping[str, Family]
+    parts: Mapping[str, Family]  # by the first value of their cases' axes; under "" that of all other cases
     categories: tuple[str, ...]
 
     def cases(self) -> tuple[AnyCase, ...]:

@@ -110,33 +110,16 @@ def writer(type_: GlslType) -> str:
 
 
 def to_planes(values: NDArray[Any], type_: GlslType) -> NDArray[np.uint32]:
-    """Lay out values as the planes that `reader` reads and `writer` writes.
-
-    Parameters
-    ----------
-    values : (invocations, components) in the type's dtype.
-
-    Returns
-    -------
-    (planes, invocations) uint32.
-    """
+    """Lay out values, (invocations, components), as planes for `reader`, (planes, invocations)."""
     padded = np.zeros((len(values), planes(type_) * 4), np.uint8)
     padded[:, : _bytes(type_)] = np.ascontiguousarray(values).view(np.uint8)
     return np.ascontiguousarray(padded.view("<u4").T)
 
 
 def from_planes(planes_: NDArray[np.uint32], type_: GlslType) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Read values from the planes that `writer` wrote.
+    """Return the values, (invocations, components), in planes that `writer` wrote, and whether each is sound.
 
-    Parameters
-    ----------
-    planes_ : (planes, invocations) uint32.
-
-    Returns
-    -------
-    values : (invocations, components) in the type's dtype.
-    sound : the same shape, False where the words are no value of the type at all: a Boolean that is neither
-        0 nor 1, padding that is not zero.
+    Unsound words are no value of the type: a Boolean that is neither 0 nor 1, or padding that is not zero.
     """
     raw = np.ascontiguousarray(planes_.T).view(np.uint8)
     held = np.ascontiguousarray(raw[:, : _bytes(type_)])

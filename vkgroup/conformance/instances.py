@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance import evidence
-from vkgroup.conformance.arrays import Flags, Indices, Words
+from vkgroup.conformance.arrays import POISON, Flags, Indices, Words
 from vkgroup.conformance.evidence import Fault
-from vkgroup.conformance.poison import POISON
 from vkgroup.conformance.program import SLOT_PLANES, Program
 from vkgroup.conformance.shapes import WORKGROUPS
 from vkgroup.conformance.stages import Recorded
@@ -24,10 +23,10 @@ from vkgroup.conformance.stages import Recorded
 
 @dataclass(frozen=True)
 class Instances:
-    """The dynamic instances of one batch, one a row."""
+    """The dynamic instances of one batch, one per row."""
 
     size: int  # subgroup size
-    #: `slot`, `group`, `subgroup`: (rows,) where the instance was met; a group is a workgroup in compute.
+    #: `slot`, `group`, `subgroup`: (rows,) where the instance ran; a group is a workgroup in compute.
     slot: Indices
     group: Indices
     subgroup: Indices
@@ -37,7 +36,7 @@ class Instances:
     place: Indices  # (rows, size) where each lane's values lie in the data
     active: Flags  # (rows, size) lanes that executed the instance
     recorded: Flags  # (rows, size) lanes that left their results: all active ones but helper invocations
-    mask: Words  # (rows, 4) the active mask as the device gave it (or as found, where it has no ballots)
+    mask: Words  # (rows, 4) the active mask as the device gave it (or as reconstructed, without ballots)
     faults: tuple[str, ...]  # contradictions to the specification, one sentence each
     #: The lanes of the instance with the fault, as `vkgroup.conformance.evidence` has them.
     shown: dict[str, Any] | None = None
@@ -57,13 +56,10 @@ def unpack(mask: Words, size: int) -> Flags:
 
 
 def read(program: Program, outputs: Words, ballot: bool) -> Instances:
-    """Find the dynamic instances in a batch's outputs.
+    """Find the dynamic instances in a batch's outputs, (program.output_words,).
 
-    Parameters
-    ----------
-    outputs : (program.output_words,) uint32.
-    ballot : whether the shader recorded active masks; without, all executing invocations of a subgroup are
-        taken to be active together, which holds in uniform control flow.
+    Without `ballot`, the shader recorded no active masks. Then all executing invocations of a subgroup count
+    as active together, which holds in uniform control flow.
     """
     stage, n, size = program.stage, program.invocations, program.subgroup_size
     invocations = stage.recorded(outputs[: stage.record_planes * n].reshape(stage.record_planes, n))
@@ -113,7 +109,7 @@ def _empty(size: int, faults: list[str]) -> Instances:
 
 
 def _layout_faults(invocations: Recorded, size: int) -> list[str]:
-    """Check that no two invocations report the same lane, without which nothing can be judged.
+    """Check that no two invocations report the same lane; otherwise nothing can be judged.
 
     The cases of gl_SubgroupID and gl_NumSubgroups check that these agree.
     """

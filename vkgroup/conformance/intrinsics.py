@@ -44,13 +44,7 @@ def execution_mode(name: str, *operands: int, capability: str = "", extension: s
 
 
 def float_modes(widths: set[int], denormals: frozenset[int]) -> list[str]:
-    """Return the declarations that forbid the device to treat special values as it likes.
-
-    Parameters
-    ----------
-    widths : of the floats whose special values are judged.
-    denormals : widths of floats whose denormals the device can be told to preserve.
-    """
+    """Return the declarations that preserve special values and denormals of floats of these widths."""
     modes = []
     for width in sorted(widths):
         for name in ("SignedZeroInfNanPreserve", *(["DenormPreserve"] if width in denormals else [])):
@@ -79,13 +73,7 @@ class Intrinsic:
     scoped: bool  # whether the instruction's first operand is the scope
 
     def declaration(self, name: str, result: str, operands: Sequence[str]) -> str:
-        """Return the declaration of a function.
-
-        Parameters
-        ----------
-        name : the GLSL name of the function that it stands for.
-        result, operands : GLSL types.
-        """
+        """Return the declaration of a function that stands for the GLSL function `name`."""
         types = ", ".join(["uint", *operands] if self.scoped else operands)
         return f"{self.instruction} {result} {name}_({types});"
 

@@ -1,6 +1,6 @@
 """Choices for the other operands of an operation: ids, masks, deltas, indices, cluster sizes, partitions.
 
-A choice is a GLSL expression and the same thing in NumPy. Constants that depend on the subgroup size
+A choice is a GLSL expression and its NumPy equivalent. Constants that depend on the subgroup size
 are written as literals once the size is known, because the specification asks for constant
 expressions. Choices named ``beyond`` lie outside the subgroup: their results are undefined (but for
 rotations, which wrap around), and the case only shows that the device survives them.
@@ -27,7 +27,7 @@ Labels = Callable[[Lanes, Lanes], NDArray[np.integer[Any]]]
 
 @dataclass(frozen=True)
 class Operand:
-    """One choice for one kind of operand."""
+    """A choice for one kind of operand."""
 
     name: str  # the choice's part in the name of a case
     sentence: str  # a phrase for the choice, to complete "with …"
@@ -36,7 +36,7 @@ class Operand:
     #: GLSL over `lane`, `size` and, of a partition, `mask` (the active lanes) and ``{word}`` (the
     #: invocation's word of the table), where the operand differs between lanes; or None.
     expression: str | None = None
-    #: (lane (rows, size), subgroup size) → operand of each lane, the NumPy twin of `expression`.
+    #: (lane (rows, size), subgroup size) → operand of each lane, the NumPy equivalent of `expression`.
     lanes: Callable[[Lanes, int], Lanes] | None = None
     #: (generator, subgroup size, count) → uint32 words that the shader reads: one a workgroup if `uniform`,
     #: else one an invocation. None where nothing is read.
@@ -54,12 +54,12 @@ class Operand:
 
     @property
     def dynamic(self) -> bool:
-        """Whether the operand is no constant expression."""
+        """Whether the operand is not a constant expression."""
         return self.literal is None
 
     @property
     def observes(self) -> bool:
-        """Whether it takes ballots or broadcasts to make."""
+        """Whether the operand is computed with ballots or broadcasts."""
         return self.leader or self.labels is not None
 
 
@@ -202,7 +202,7 @@ def _clustered_rotations() -> Iterator[Operand]:
 
 
 def _labels(generator: np.random.Generator, size: int, count: int) -> Lanes:
-    """Return numbers below 64, 8, 3 and 2, by the workgroup: Booleans differ most in the last."""
+    """Return numbers below 64, 8, 3 and 2, one limit per workgroup."""
     limits = np.array([64, 8, 3, 2], np.uint32)
     return np.asarray(generator.integers(0, np.repeat(limits, count // len(limits)), dtype=np.uint32))
 
@@ -288,7 +288,7 @@ REPRESENTATIVES: dict[str, tuple[str, ...]] = {
     "cluster_size": ("c4",),
     "ballot": ("equal",),
 }
-"""By family: the choices that stand for all where not all are combined, one of each kind."""
+"""By family: one choice of each kind, for axes that are not combined with all choices."""
 
 
 def family_of(operation: Operation) -> str:

@@ -35,7 +35,7 @@ LEAVES: dict[str, Leave] = {
 
 @dataclass(frozen=True)
 class Pattern:
-    """One way in which some invocations of a subgroup are active and others are not."""
+    """Control flow in which some invocations of a subgroup are active and others are not."""
 
     name: str  # the pattern's part in the name of a case
     sentence: str  # what the pattern does, to complete "the operation is executed …"
@@ -133,7 +133,7 @@ _FRAGMENT_TABLE = (
 
 FRAGMENT_PATTERNS: dict[str, Pattern] = {pattern.name: pattern for pattern in _FRAGMENT_TABLE}
 """All patterns of fragment shaders by name. A fragment that is discarded or demoted may still take part, so
-it feeds no decoy; a terminated one takes part no longer (SPIR-V 1.6, OpTerminateInvocation)."""
+it feeds no decoy; a terminated one no longer takes part (SPIR-V 1.6, OpTerminateInvocation)."""
 
 
 _OTHER = ("all", "partial", "data_mask", "nested")
@@ -143,7 +143,7 @@ OTHER_PATTERNS: dict[str, Pattern] = {name: PATTERNS[name] for name in _OTHER} |
         PATTERNS["partial"], sentence="by all invocations, whose number is no multiple of the subgroup"
     )
 }
-"""All patterns of the other stages by name: divergence does to their invocations what it does in compute."""
+"""All patterns of the other stages by name; divergence affects them as it affects compute shaders."""
 
 _BY_STAGE = {"compute": PATTERNS, "fragment": FRAGMENT_PATTERNS}
 

@@ -1,9 +1,9 @@
-"""Plan of a run: batches, groups of cases that share one program, and shards, parts of a run.
+"""Plan of a run: batches (cases that share one program) and shards (parts of a run).
 
 A shard is the part of one machine or job. The shard of a case depends on the selection only, not on the
 device. Shards have no case in common, and all shards together have every case. Cases that can share a batch
-stay together in chunks, which are dealt in turns, so that shards have about the same size and mix of cases,
-and full batches.
+stay together in chunks, which are assigned to the shards in turn. So shards have about the same size and mix
+of cases, and full batches.
 """
 
 from __future__ import annotations
@@ -56,11 +56,9 @@ def batches(
     docs/driver-findings.md). So cases that may hang come last on GPUs, in the order of `risk`, and cases in
     which drivers have hung run alone.
 
-    Parameters
-    ----------
-    most : maximum number of cases in a batch; None lets the families decide.
-    shuffle : seed of another order, of the cases that can share a batch and of the batches; cases that may
-        hang stay last. The cases of some batches, planned again with the seed, make the same batches.
+    `most` limits the cases of a batch; by default the families do. `shuffle` is the seed of another order, of
+    the cases that can share a batch and of the batches; cases that may hang stay last. The cases of some
+    batches, planned again with the seed, make the same batches.
     """
     planned = []
     for members in sorted(_groups(cases), key=lambda members: risk(members[0])):

@@ -1,4 +1,4 @@
-"""A batch of cases as one program: the GLSL, its input words, and where each result will lie.
+"""A batch of cases as one program: the GLSL, its input words, and the position of each result.
 
 All cases of a batch share stage, pattern, shape and subgroup size; each reads its own data and writes its own
 results, so one dispatch judges them all.
@@ -7,8 +7,8 @@ Buffers
 -------
 binding 0, inputs : words. The mask of the pattern ``data_mask``, then the operand tables, then the data
     sets: planes of 2 × PLACES words, values first and decoys behind them.
-binding 1, outputs : planes of INVOCATIONS words. Lane, subgroup, subgroup size and what else the stage
-    records; then for each slot whether it was executed and the four words of the active mask; then each
+binding 1, outputs : planes of INVOCATIONS words. Lane, subgroup, subgroup size and the other records of
+    the stage; then for each slot whether it was executed and the four words of the active mask; then each
     case's results.
 binding 2 … : memory of the barrier cases.
 """
@@ -48,7 +48,7 @@ SLOT_PLANES = 5
 
 
 def result_type(case: Case) -> GlslType:
-    """Return the type of what a case records."""
+    """Return the type of the values that a case records."""
     if case.operation in BUILTIN_VARIABLES:
         return BUILTIN_VARIABLES[case.operation].type
     if case.operation in BARRIERS:
@@ -120,7 +120,7 @@ def _call(case: Case, arguments: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class Spelling:
-    """How a program writes the operations of its cases: as in KHR_shader_subgroup, or in another way."""
+    """The GLSL spelling of a program's operations: as in KHR_shader_subgroup, or another one."""
 
     #: Case and arguments in GLSL → an expression of the operation's result.
     call: Callable[[Case, Sequence[str]], str] = _call
@@ -323,16 +323,10 @@ def build(
     denormals: frozenset[int] = frozenset(),
     spelling: Spelling = _SPELLING,
 ) -> Program:
-    """Build the program of a batch.
+    """Build the program of a batch of cases of one stage, pattern, shape and subgroup size.
 
-    Parameters
-    ----------
-    cases : cases of one stage, pattern, shape and subgroup size (see `vkgroup.conformance.plan`).
-    size : the subgroup size that the dispatch will have.
-    seed : seed of all data.
-    ballot : whether the device has ballots, to record active masks with.
-    denormals : widths of floating-point types whose denormals the device can be told to preserve.
-    spelling : how the program writes the cases' operations.
+    Without `ballot`, no active masks are recorded. `denormals` holds the widths of floats whose denormals the
+    device can be told to preserve.
     """
     builder = _Builder(cases[0], size, seed, denormals, spelling)
     for case in cases:

@@ -15,11 +15,9 @@ from typing import Any
 import numpy as np
 
 from vkgroup.conformance import evidence
-from vkgroup.conformance.arrays import Flags, Indices, Words
+from vkgroup.conformance.arrays import Flags, Indices, Words, poisoned
 from vkgroup.conformance.comparison import Description, Index
-from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.pipelines import run_stages
-from vkgroup.conformance.poison import poisoned
+from vkgroup.conformance.execute import Executor, run_stages
 from vkgroup.conformance.support import lacking_operations, lacking_stages, lacking_stores
 from vkgroup.device import Capabilities
 from vkgroup.dispatch import DrawState
@@ -94,17 +92,10 @@ class Recorder:
         fragment: Module | None = None,
         **draw: Any,
     ) -> tuple[Words, Mapping[Any, Any]]:
-        """Run a shader of the stage.
+        """Run a shader of the stage; return the planes, (planes, *shape), and the results of the draw.
 
-        Parameters
-        ----------
-        bindings : further bindings.
-        fragment : the fragment shader of a draw whose vertices record; a plain one unless given.
-        **draw : further arguments of `Device.draw`.
-
-        Returns
-        -------
-        The planes, (planes, *shape), and the results of the draw.
+        `fragment` is the fragment shader of a draw whose vertices record; by default one that does nothing
+        else.
         """
         blank = poisoned(self.planes, *self.shape)
         blank[list(self.zeroed)] = 0
@@ -155,12 +146,8 @@ def observed(
 ) -> Words:
     """Run a shader that only records; return (len(RECORD) + planes, invocations that left a record).
 
-    Parameters
-    ----------
-    planes : behind `RECORD`.
-    title : what the shader observes, for its first line.
-    body : statements of `main`; they may use `index`, the invocation's place, and ``record(plane, word)``.
-    extensions, declarations : in GLSL, what the body needs.
+    `title` says what the shader observes. `body` has statements of `main`, which may use `index`, the
+    invocation's number, and ``record(plane, word)``.
     """
     planes += len(RECORD)
     if stage == "compute":
@@ -198,14 +185,10 @@ void main() {{
 def description(
     words: Words, line: Callable[[int], str], rows: Callable[[Indices], Rows], code: str
 ) -> Description:
-    """Return how to describe invocations that recorded something wrong.
+    """Return a function that describes wrong invocations in recorded words, (planes, invocations).
 
-    Parameters
-    ----------
-    words : (planes, invocations) what was recorded.
-    line : says what is wrong with an invocation.
-    rows : the rows of the evidence for some invocations.
-    code : what the shader's line contains that makes the values.
+    `line` says what is wrong with an invocation; `rows` makes the rows of the evidence; `code` is text in the
+    shader's line that computes the values.
     """
     lane, subgroup = (words[RECORD.index(name)].astype(np.int64) for name in ("lane", "subgroup"))
 

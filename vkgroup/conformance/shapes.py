@@ -1,8 +1,8 @@
-"""Shapes of workgroups: 1-D, 2-D and 3-D, whole and no multiple of a subgroup.
+"""Shapes of workgroups: 1-D, 2-D and 3-D, each whole and partial.
 
-Every device takes 128 invocations a workgroup (Vulkan 1.4, Required Limits,
-maxComputeWorkGroupInvocations), and no subgroup has more than 128. 123 = 3 × 41 is odd, so it is no
-multiple of any subgroup size above 1.
+Every device allows 128 invocations per workgroup (Vulkan 1.4, Required Limits,
+maxComputeWorkGroupInvocations), and no subgroup has more than 128. A partial shape has
+123 = 3 × 41 invocations, which is odd, so it is not a multiple of any subgroup size above 1.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import prod
 
 WORKGROUPS = 4
-"""Workgroups a dispatch: each has data of another kind (see `vkgroup.conformance.data`)."""
+"""Number of workgroups in a dispatch; each has data of a different kind (see `vkgroup.conformance.data`)."""
 
 
 @dataclass(frozen=True)

@@ -11,17 +11,15 @@ from typing import Any
 import numpy as np
 
 from vkgroup.conformance import support
-from vkgroup.conformance.arrays import Words
+from vkgroup.conformance.arrays import Words, poisoned
 from vkgroup.conformance.barriers import BARRIERS, ROW, SEEN_TO_HANG
 from vkgroup.conformance.case import Case
 from vkgroup.conformance.cases import subgroup_cases
 from vkgroup.conformance.comparison import Verdict
-from vkgroup.conformance.execute import Executor
+from vkgroup.conformance.execute import Executor, run_around
 from vkgroup.conformance.glsl_types import is_long, planes
 from vkgroup.conformance.instances import Instances, read
 from vkgroup.conformance.patterns import patterns_of
-from vkgroup.conformance.pipelines import run_around
-from vkgroup.conformance.poison import poisoned
 from vkgroup.conformance.program import SLOT_PLANES, Program, Spelling, build, result_type
 from vkgroup.conformance.stages import FRAMEBUFFER, TICKETS, FramebufferStage, TicketStage
 from vkgroup.conformance.verdict import verdict_on
@@ -57,19 +55,12 @@ HEADER = 8
 
 
 class SubgroupFamily:
-    """The built-in functions and variables of KHR_shader_subgroup; a subclass spells them differently.
-
-    Attributes
-    ----------
-    batch, llvm_batch : cases of a shader that is spelled differently, and of such a shader on lavapipe, whose
-        compiler's time grows faster than the shader.
-    special_floats : whether the module can ask for denormals to be preserved.
-    """
+    """The built-in functions and variables of KHR_shader_subgroup; a subclass spells them differently."""
 
     name = "subgroup"
     categories = tuple(category.value for category in Category)
-    batch, llvm_batch = BATCH, LLVM_BATCH
-    special_floats = True
+    batch, llvm_batch = BATCH, LLVM_BATCH  # on lavapipe the compiler's time grows faster than the shader
+    special_floats = True  # whether the module can ask for denormals to be preserved
 
     def cases(self) -> tuple[Case, ...]:
         """Return every case, by category."""

@@ -32,8 +32,8 @@ class JudgedLanes:
     program: Program
     instances: Instances
     outputs: Words
-    #: `got`, `expected`: (rows, size, components), what the lanes recorded, and what the specification
-    #: allows.
+    #: `got`, `expected`: (rows, size, components), the recorded values, and the values that the
+    #: specification allows.
     got: Array
     expected: Expected
     wrong: Flags  # the same shape; which components are wrong
@@ -44,7 +44,7 @@ class JudgedLanes:
         return self.program.stage.subgroup_name(int(instances.group[row]), int(instances.number[row]))
 
     def line(self, index: tuple[int, ...]) -> str:
-        """Describe one lane: where it is, its active mask and inputs, what it must have and what it has."""
+        """Describe one lane: position, active mask, inputs, expected result and recorded result."""
         (row, lane), instances = index, self.instances
         mask = hex_of(instances.mask[row])
         text = f"{self.where(row)} lane {lane} slot {instances.slot[row]} active {mask}:"
@@ -115,7 +115,7 @@ def verdict_on(entry: Entry, program: Program, instances: Instances, outputs: Wo
 
 
 def _results(entry: Entry, program: Program, instances: Instances, outputs: Words) -> tuple[Array, Flags]:
-    """Return what each lane recorded, (rows, size, components), and whether it is a value of its type."""
+    """Return each lane's record, (rows, size, components), and whether it is a value of its type."""
     n, slots = program.invocations, program.pattern.slots
     planes = outputs[entry.at : entry.at + slots * entry.planes * n].reshape(slots, entry.planes, n)
     if entry.case.operation in BARRIERS:
@@ -131,10 +131,8 @@ def _results(entry: Entry, program: Program, instances: Instances, outputs: Word
 def expected_of(entry: Entry, instances: Instances, got: Array) -> Expected:
     """Return what the specification allows of each lane of a case.
 
-    Parameters
-    ----------
-    got : (rows, size, components) what the lanes recorded. Only the cases of barriers look at it: whether a
-        lane saw the other's flag decides what it must have read.
+    Only barrier cases use `got`, the records (rows, size, components): whether a lane saw the other's flag
+    decides what it must have read.
     """
     if entry.case.operation in BUILTIN_VARIABLES:
         return _expected_variable(entry, instances)
@@ -167,7 +165,7 @@ def others_of(entry: Entry, instances: Instances) -> list[Any]:
 
 
 def _expected_variable(entry: Entry, instances: Instances) -> Expected:
-    """Return a built-in variable's values from the layout that was found (and checked) before."""
+    """Return a built-in variable's values from the layout that was read (and checked) before."""
     rows, size = instances.active.shape
     name = entry.case.operation
     if name in ("gl_NumSubgroups", "gl_SubgroupID"):
@@ -197,7 +195,7 @@ def _next_active(active: Flags) -> NDArray[np.int64]:
 def _expected_barrier(barrier: Barrier, instances: Instances, got: Array) -> Expected:
     """Return whether a lane must have seen the flag, and the cell that it then must read, in each round.
 
-    Nothing says that a message's flag is up: a lane that did not see it has no defined result.
+    A lane that did not see a message's flag has no defined result.
     """
     following = _next_active(instances.active)
     cell = instances.subgroup[:, None] * instances.size + following

@@ -34,13 +34,9 @@ class Vocabulary:
 def of_device(
     *capabilities: Capabilities, subgroup_size: int = 0, undefined: bool = True, avoid: tuple[str, ...] = ()
 ) -> Vocabulary:
-    """Return the vocabulary that several devices have in common.
+    """Return the vocabulary that several devices have in common, for their smallest subgroup size by default.
 
-    Parameters
-    ----------
-    subgroup_size : required subgroup size; 0 takes the smallest of the devices.
-    undefined : see `Vocabulary`.
-    avoid : globs over ``operation.type``, such as ``"subgroupAllEqual.*vec*"``, that are left out.
+    `avoid` holds globs over ``operation.type``, such as ``"subgroupAllEqual.*vec*"``, that are left out.
     """
     categories = frozenset.intersection(*(frozenset(c.subgroup.supported_operations) for c in capabilities))
     scalars = frozenset(
@@ -98,14 +94,7 @@ def word(value: int) -> nodes.Literal:
 
 
 class Expressions:
-    """Makes random expressions.
-
-    Parameters
-    ----------
-    dice : source of randomness.
-    vocabulary : operations and types that may be used.
-    variables : variables that may be read.
-    """
+    """Makes random expressions of a vocabulary and of the variables that may be read."""
 
     def __init__(self, dice: Dice, vocabulary: Vocabulary, variables: tuple[nodes.Variable, ...]) -> None:
         self.dice = dice

@@ -93,13 +93,7 @@ Maker = Callable[[Scope], Statement]
 
 
 class Generator(ABC):
-    """State of the generation of one program.
-
-    Attributes
-    ----------
-    loops : number of loops so far.
-    functions : functions so far.
-    """
+    """State of the generation of one program; counts its loops and functions."""
 
     def __init__(self, dice: Dice, promise: Promise, budget: Budget) -> None:
         self.dice, self.promise, self.budget = dice, promise, budget

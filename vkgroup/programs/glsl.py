@@ -59,11 +59,7 @@ class Writer:
     """Writes the functions and the body of one program.
 
     The shader around them declares what they use: the variables ``index``, ``lane`` and ``data``, the
-    functions ``record`` and ``glance``, and `helpers`.
-
-    Attributes
-    ----------
-    helpers : helper functions that are used, each a kind and a type.
+    functions ``record`` and ``glance``, and `helpers`, each a kind and a type.
     """
 
     def __init__(self, program: nodes.Program) -> None:

@@ -124,12 +124,7 @@ def _has_one_value(switch: nodes.Switch, index: int) -> bool:
 
 
 def may_be_undefined(call: nodes.Communicate, subgroup_size: int) -> bool:
-    """Whether some result of an operation may be undefined, judged by the operation and its second operand.
-
-    Parameters
-    ----------
-    subgroup_size : the smallest on which the program is to run.
-    """
+    """Whether an operation's result may be undefined, judged by its second operand."""
     operation = OPERATIONS[call.operation]
     kinds = [operand.kind for operand in operation.operands]
     if any(reads_undefined(argument) for argument in call.arguments):
@@ -154,12 +149,7 @@ def reads_undefined(expression: nodes.Expression) -> bool:
 
 
 def value_faults(program: nodes.Program, subgroup_size: int) -> list[str]:
-    """Return the rules that a program which records values breaks; empty if none.
-
-    Parameters
-    ----------
-    subgroup_size : the smallest on which it is to run.
-    """
+    """Return the rules that a program which records values breaks, on subgroups of at least this size."""
     checker = _ValueChecker(program, subgroup_size)
     faults = list(checker.block(program.body, Context(program.promise)))
     for function in program.functions:

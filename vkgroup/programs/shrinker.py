@@ -289,12 +289,7 @@ def shrink(
 ) -> Shrunk:
     """Return a smaller program that fails as well, or the program itself.
 
-    Parameters
-    ----------
-    program : a program that fails.
-    fails : whether another program does; asked once about each smaller one that is allowed.
-    allowed : whether a program keeps the rules of its profile (`vkgroup.programs.rules`).
-    seconds, attempts : limits of the search; None: no limit.
+    `fails` is asked once about each smaller program that is `allowed` (`vkgroup.programs.rules`).
     """
     deadline = time.monotonic() + seconds
     path: tuple[int, ...] = ()
@@ -325,17 +320,9 @@ def _smaller(program: Program) -> Iterator[tuple[int, Program]]:
 
 
 def replay(program: Program, path: Sequence[int], allowed: Predicate) -> Program:
-    """Return the result of shrinking a program.
+    """Return the result of shrinking a program by the steps of `Shrunk.path`.
 
-    Parameters
-    ----------
-    path : of `Shrunk`.
-    allowed : see `shrink`.
-
-    Raises
-    ------
-    ValueError
-        The path belongs to another program, or to another version of vkgroup.
+    Raise ValueError if the path belongs to another program, or to another version of vkgroup.
     """
     for number in path:
         variants = chain(structural(program), expressional(program))

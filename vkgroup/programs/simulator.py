@@ -193,13 +193,7 @@ class _Target:
 
 
 class Simulator:
-    """Simulation of one program.
-
-    Parameters
-    ----------
-    program : a program that records observations.
-    layout : subgroup and lane of each invocation.
-    """
+    """Simulation of one program that records observations, with a subgroup and lane for each invocation."""
 
     def __init__(self, program: nodes.Program, layout: Layout) -> None:
         self.program, self.layout = program, layout

@@ -54,15 +54,7 @@ class Values:
 
 
 class _Generator(Generator):
-    """Generator of one program.
-
-    Attributes
-    ----------
-    types : of its variables.
-    uses : operations, each with the type that it is used with.
-    expressions : makes expressions of the variables in reach.
-    steps : number of records so far.
-    """
+    """Generator of one program."""
 
     def __init__(
         self,

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.conformance.arrays import poisoned
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.compute_model.work import ModelCase, lacking_invocations, model_case, run, topic
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.poison import poisoned
 from vkgroup.results.record import Status
 
 Values = NDArray[Any]
@@ -80,12 +80,7 @@ def _monotone(
     before: Values,
     after: Values,
 ) -> str:
-    """Check operations each of which changes the value for good, or leaves it.
-
-    Parameters
-    ----------
-    key : of the returned values and the first one; it rises with each change.
-    """
+    """Check operations that only ever raise `key` of the value, or leave the value."""
     changes = fold(returned, given) != returned
     order = key(returned[changes], before)
     problem = _chain(given[changes], returned[changes], before, after, fold, order)
@@ -205,12 +200,9 @@ def _cases() -> Iterator[ModelCase]:
 
 
 def data_of(function: Function, type_: str, rng: np.random.Generator) -> tuple[Values, Values]:
-    """Return the first value of each location, and what the invocations give.
+    """Return the first value of each location, (cells,), and the operands, (ROUNDS, LOCAL * GROUPS).
 
-    Returns
-    -------
-    first : (cells,); `function.sharers` invocations of a workgroup, or of several, share a cell a round.
-    given : (ROUNDS, LOCAL * GROUPS).
+    In a round, `function.sharers` invocations of one or several workgroups share a cell.
     """
     dtype = TYPES[type_]
     total, cells = LOCAL * GROUPS, ROUNDS * function.cells
@@ -333,13 +325,9 @@ def _judge_loop(executor: Executor, memory: str, type_: str) -> Verdict:
 def judge_cells(
     function: Function, given: Values, returned: Values | None, first: Values, after: Values
 ) -> Verdict:
-    """Return the verdict on every cell.
+    """Return the verdict on every cell; operands and results are (ROUNDS, invocations).
 
-    Parameters
-    ----------
-    given : (ROUNDS, invocations).
-    returned : the same shape, flat or not; None where the results were not used.
-    first, after : (cells,) values before and after.
+    `returned` is None where the shader does not use the results.
     """
     values = given.size + after.size
     for cell in range(first.size):

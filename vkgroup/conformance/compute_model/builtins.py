@@ -11,12 +11,12 @@ from functools import partial
 
 import numpy as np
 
+from vkgroup.conformance.arrays import poisoned
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.compute_model import work
 from vkgroup.conformance.compute_model.work import DISPATCHES, ModelCase, Shape, Words, exceeded, local_size
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import TableFamily
-from vkgroup.conformance.poison import poisoned
 from vkgroup.device import Capabilities
 from vkgroup.device.gl_limits import gl_limits
 from vkgroup.results.record import Status
@@ -122,13 +122,9 @@ def _judge_variables(executor: Executor, cases: list[ModelCase]) -> list[Verdict
 
 
 def judge_records(tests: list[str], shape: Shape, taken: int, records: Words) -> list[Verdict]:
-    """Return the verdicts on the records of a dispatch's invocations.
+    """Return the verdict of each test (key of `SENTENCES`) on the invocations' records, (invocations, 16).
 
-    Parameters
-    ----------
-    tests : keys of `SENTENCES`.
-    taken : number of tickets that were taken.
-    records : (invocations, 16): workgroup, index, local and global id, numbers of workgroups, local size.
+    A record holds the workgroup, index, local and global id, number of workgroups, and local size.
     """
     if taken != shape.total:
         detail = f"{taken} invocations were executed, must be {shape.total}"

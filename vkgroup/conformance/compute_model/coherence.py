@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from vkgroup.conformance.arrays import poisoned
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.compute_model import work
 from vkgroup.conformance.compute_model.work import ModelCase, Words, lacking_invocations
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.poison import poisoned
 from vkgroup.results.record import Status
 
 LOCAL, GROUPS, ROUNDS = 128, 8, 8

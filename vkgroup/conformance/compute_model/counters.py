@@ -16,11 +16,11 @@ import numpy as np
 
 from vkgroup.compiler.gl.interface import COUNTER_BINDINGS
 from vkgroup.conformance import evidence
+from vkgroup.conformance.arrays import poisoned
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.compute_model import work
 from vkgroup.conformance.compute_model.work import ModelCase, Words
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.poison import poisoned
 from vkgroup.results.record import Status
 
 LOCAL, GROUPS, ROUNDS = 64, 8, 8
@@ -83,12 +83,7 @@ _ONE = ("layout(binding = 0, offset = 0) uniform atomic_uint counter;",)
 def _run(
     executor: Executor, source: str, counters: Sequence[Sequence[int]], words: int, groups: int = GROUPS
 ) -> tuple[Words, list[Words]]:
-    """Run a shader; return the recorded words, and the counters' buffers.
-
-    Parameters
-    ----------
-    counters : first values of the counters' buffers, by GL's binding.
-    """
+    """Run a shader on counters with these first values; return the records and the counters' buffers."""
     bindings: dict[Any, Any] = {
         (0, COUNTER_BINDINGS + binding): np.array(values, np.uint32)
         for binding, values in enumerate(counters)
@@ -110,13 +105,7 @@ def _words(*values: int) -> Words:
 def _judge_call(
     comment: str, call: str, before: int, told: Sequence[int], after: int, what: str, executor: Executor
 ) -> Verdict:
-    """Judge a call by every invocation.
-
-    Parameters
-    ----------
-    before, after : values of the counter.
-    told : sorted results of the invocations; `what` describes them.
-    """
+    """Judge a call by every invocation, from the counter before and after and the sorted results (`told`)."""
     source = _shader(comment, _ONE, f"found[index] = {call}(counter);")
     recorded, counters = _run(executor, source, [[before]], TOTAL)
     return work.merged(

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from vkgroup.conformance.arrays import poisoned
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.compute_model import drawing
 from vkgroup.conformance.compute_model.work import (
@@ -27,7 +28,6 @@ from vkgroup.conformance.compute_model.work import (
     topic,
 )
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.poison import poisoned
 
 # --- one after another --------------------------------------------------------------------------------
 

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance import evidence
+from vkgroup.conformance.arrays import poisoned
 from vkgroup.conformance.comparison import SHOWN, Verdict
 from vkgroup.conformance.compute_model import litmus_shader
 from vkgroup.conformance.compute_model.litmus_shader import (
@@ -38,7 +39,6 @@ from vkgroup.conformance.compute_model.litmus_table import LITMUS, Litmus, Outco
 from vkgroup.conformance.compute_model.work import ModelCase, Words, dispatch, model_case, pipeline_of
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import TableFamily
-from vkgroup.conformance.poison import poisoned
 from vkgroup.device import Capabilities
 from vkgroup.dispatch import Pipeline
 from vkgroup.results.record import Status

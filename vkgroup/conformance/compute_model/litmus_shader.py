@@ -67,14 +67,10 @@ def cells_of_round(instances: int) -> int:
 
 
 def cell_of(location: int, instance: Words, instances: int, layout: Words) -> Words:
-    """Return the word of a location; NumPy's twin of the shader's function.
+    """Return the word of location 0 (x) or 1 (y); must equal the shader's function.
 
-    Parameters
-    ----------
-    location : 0 for x, 1 for y.
-    instance, layout : uint32 arrays of one shape. Layout 0 puts x and y side by side, 1 all x before all y,
-        2 each location by itself, 3 all x before all y and neighbouring instances far apart.
-    instances : instances in one round, a power of two.
+    Layout 0 puts x and y side by side, 1 all x before all y, 2 each location by itself, 3 all x before all y
+    and neighbouring instances far apart. `instances` is the number in one round, a power of two.
     """
     scattered = (instance * np.uint32(37)) & np.uint32(instances - 1)
     choices = [

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from vkgroup.conformance.arrays import poisoned
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.compute_model import work
 from vkgroup.conformance.compute_model.work import (
@@ -24,7 +25,6 @@ from vkgroup.conformance.compute_model.work import (
     local_size,
 )
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.poison import poisoned
 from vkgroup.device import Capabilities
 
 # --- exchanges ----------------------------------------------------------------------------------------

@@ -52,13 +52,7 @@ def topic(
     judges: Mapping[str, Callable[..., Verdict]],
     missing: Callable[[ModelCase, Capabilities], list[str]] = lambda case, capabilities: [],
 ) -> Topic:
-    """Return a topic whose cases are judged one by one.
-
-    Parameters
-    ----------
-    judges : for each test, the function of the executor and the parts of the variant that judges it.
-    missing : see `vkgroup.conformance.family.Family`; by default every device can run all cases.
-    """
+    """Return a topic whose cases are judged one by one, by the function that `judges` has for the test."""
 
     def judge(executor: Executor, batch: list[ModelCase]) -> list[Verdict]:
         return [judges[case.axes.test](executor, *case.axes.variant) for case in batch]
@@ -111,14 +105,7 @@ def hashed(index: Words, number: Words, group: Words) -> Words:
 
 
 def compare(recorded: Array, expected: Array, what: str, names: Sequence[str] = ()) -> Verdict:
-    """Return the verdict of comparing every bit of every element.
-
-    Parameters
-    ----------
-    recorded, expected : arrays of one shape.
-    what : a phrase for the values, for a failure.
-    names : names of the axes, for a failure.
-    """
+    """Return the verdict of comparing every bit; `what` and the axes' `names` describe a failure."""
     wrong = np.ascontiguousarray(recorded).view(np.uint32) != np.ascontiguousarray(expected).view(np.uint32)
 
     def line(index: tuple[int, ...]) -> str:

@@ -40,13 +40,9 @@ def _compared(undefined: int, wrong: Flags, expected: Array, got: Array) -> Verd
 def exactly(
     matrix: Matrix, expected: Array, *, defined: Flags | None = None, untouched: bool = True
 ) -> Judge:
-    """Return the judge that compares every bit of a matrix.
+    """Return the judge that compares every bit of a matrix, (UNITS, rows, columns), where defined.
 
-    Parameters
-    ----------
-    expected : (UNITS, rows, columns) numbers.
-    defined : the same shape; None where all are.
-    untouched : whether the memory between and behind the rows must still hold its old contents.
+    If `untouched`, the memory between and behind the rows must still hold its old contents.
     """
     component, places = matrix.component, matrix.placement.elements
 
@@ -73,13 +69,7 @@ def exactly(
 
 
 def in_range(matrix: Matrix, instruction: str, operands: list[Array], expected: Array) -> Judge:
-    """Return the judge that compares floats with the range that Vulkan's precision allows.
-
-    Parameters
-    ----------
-    operands, expected : (UNITS, rows, columns): operands of the instruction, and its result with one exact
-        rounding.
-    """
+    """Return the judge that compares floats with the range that Vulkan's precision allows."""
     scalar = ScalarType("float", matrix.component.size * 8)
 
     def judge(outputs: Outputs) -> Verdict:

@@ -86,12 +86,9 @@ def exact_product(
 ) -> tuple[Array, Array, Array]:
     """Return A, B and C whose product is exact in every order, in every type with at least their digits.
 
-    Floats: every partial sum of `steps` products is a whole number of at most 11 bits that the narrowest of
-    the four types has. Integers: any numbers; overflow keeps the low bits in every order.
-
-    Returns
-    -------
-    a : (UNITS, steps, rows, inner); b : (UNITS, steps, inner, columns); c : (UNITS, rows, columns).
+    Shapes: A (UNITS, steps, rows, inner), B (UNITS, steps, inner, columns), C (UNITS, rows, columns). Floats:
+    every partial sum of `steps` products is a whole number of at most 11 bits, which the narrowest of the
+    four types can hold. Integers: any numbers; overflow keeps the low bits in every order.
     """
     components, sizes = [COMPONENTS[name] for name in combination.types], _sizes(shape, steps)
     if not components[0].is_float:

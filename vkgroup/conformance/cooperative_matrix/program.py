@@ -79,14 +79,7 @@ class Placement:
 
 
 def placed(shape: Shape, size: int, layout: str = "row", place: str = "tight", *, unit: int = 1) -> Placement:
-    """Return a placement.
-
-    Parameters
-    ----------
-    size : bytes of an element.
-    layout, place : keys of `LAYOUTS` and `PLACES`.
-    unit : bytes that the stride must be a multiple of: the size of the type that the pointer points to.
-    """
+    """Return a placement of elements of `size` bytes whose stride is a multiple of `unit` bytes."""
     minor = (shape.rows if layout == "column" else shape.columns) * size
     step = max(min(ALIGNMENT, minor), unit)
     stride = -(-minor // step) * step
@@ -161,26 +154,14 @@ class Matrix:
 def in_place(
     component: Component, placement: Placement, numbers: Array, around: Array | None = None
 ) -> Array:
-    """Return memory that holds a matrix among other elements.
-
-    Parameters
-    ----------
-    numbers : (UNITS, rows, columns).
-    around : (UNITS, placement.extent) the other elements; zeros by default.
-    """
+    """Return memory that holds a matrix, (UNITS, rows, columns), among other elements, zeros by default."""
     memory = component.stored(np.zeros((UNITS, placement.extent)) if around is None else around)
     memory[:, placement.elements] = component.stored(numbers)
     return memory
 
 
 class Builder:
-    """Collects the blocks of a program.
-
-    Parameters
-    ----------
-    size : the subgroup size.
-    seed : seed of all data.
-    """
+    """Collects the blocks of a program."""
 
     def __init__(self, size: int, seed: int) -> None:
         self.size, self.seed = size, seed

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from vkgroup.compiler import Target, compile_source
 from vkgroup.conformance import evidence, support
-from vkgroup.conformance.arrays import Words
+from vkgroup.conformance.arrays import POISON, Words, poisoned
 from vkgroup.conformance.comparison import Description, Expected, Index, Verdict, compare
 from vkgroup.conformance.descriptor_indexing.kinds import (
     CELLS,
@@ -29,7 +29,6 @@ from vkgroup.conformance.descriptor_indexing.kinds import (
 from vkgroup.conformance.evidence import Fault
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import TableCase, TableFamily
-from vkgroup.conformance.poison import POISON, poisoned
 from vkgroup.conformance.support import lacking_operations, lacking_stages
 from vkgroup.device import Capabilities
 from vkgroup.results.record import Status
@@ -41,7 +40,7 @@ from vkgroup.spirv.grammar import grammar
 _OWN_BUFFERS = 2
 
 _AXES, _FOUND = ("invocation",), "found[index] ="
-"""What an array of what was found counts, and what the line contains that accesses the descriptor."""
+"""Axis of the recorded arrays, and text in the shader line that accesses the descriptor."""
 
 
 class DescriptorAxes(NamedTuple):
@@ -77,7 +76,7 @@ def _sentence(axes: DescriptorAxes) -> str:
 
 
 def _missing(case: DescriptorCase, capabilities: Capabilities) -> list[str]:
-    """Return what the device does not declare."""
+    """Return the requirements that the device lacks."""
     stage, kind, way = case.axes.stage, KINDS[case.axes.kind], WAYS[case.axes.way]
     needs = lacking_stages((stage,), capabilities)
     if not support.has_ballot(capabilities):
@@ -135,14 +134,14 @@ SENTENCES = {
     "write": "each invocation writes a cell of its own",
     "atomic": "cells are counted up by atomics",
 }
-"""What is done through a descriptor, by name."""
+"""Accesses through a descriptor by name."""
 
 
 WRITTEN = "(index * 16u + 5u)"
 """GLSL of the word that an invocation writes; `written` is the same in NumPy."""
 
 COUNTED_CELLS = 64
-"""Cells that are counted up."""
+"""Number of cells that atomics increment."""
 
 
 def written(place: NDArray[np.int64]) -> NDArray[np.uint32]:
@@ -184,9 +183,9 @@ def source_of(stage: str, kind: str, access: str, name: str) -> str:
 def completed(module: Module, kind: Kind) -> Module:
     """Return a module with the capability of indices that are not uniform, and with images marked.
 
-    For arrays of samplers glslang declares no capability, which the index would have to be uniform without
-    (VUID-RuntimeSpirv-SampledImageArrayNonUniformIndexing-10135). What OpSampledImage makes of an image and a
-    sampler it leaves undecorated, though that is the operand through which memory is accessed
+    For arrays of samplers glslang declares no capability; without it the index would have to be uniform
+    (VUID-RuntimeSpirv-SampledImageArrayNonUniformIndexing-10135). It leaves the result of OpSampledImage
+    undecorated, though that is the operand through which memory is accessed
     (VUID-RuntimeSpirv-subgroupSize-10149).
     """
     editor = Editor(module)
@@ -209,13 +208,10 @@ def _verdicts(executor: Executor, cases: list[DescriptorCase]) -> list[Verdict]:
 
 
 def _run(executor: Executor, case: DescriptorAxes) -> tuple[Words, Words, Words, Words | None]:
-    """Run the shader of a case.
+    """Run a case's shader; return the wanted descriptors, the records, and the cells before and after.
 
-    Returns
-    -------
-    wanted : (invocations,) the descriptor that each invocation wants.
-    recorded : (invocations, 2) the descriptor that it used, and the word that it read there.
-    before, after : (descriptors, cells) the cells; after the run those of storage alone.
+    A record is the descriptor used and the word read, (invocations, 2). Cells are (descriptors, cells); only
+    storage has cells after the run.
     """
     kind = KINDS[case.kind]
     source = source_of(case.stage, case.kind, case.access, case.way)
@@ -241,7 +237,7 @@ def _run(executor: Executor, case: DescriptorAxes) -> tuple[Words, Words, Words,
 def _verdict(
     seed: int, case: DescriptorAxes, wanted: Words, recorded: Words, before: Words, after: Words | None
 ) -> Verdict:
-    """Compare the descriptors that invocations used, and what they read or left there."""
+    """Compare the descriptors that invocations used, and the words that they read or wrote."""
     kind = KINDS[case.kind]
     chosen = recorded[:, 0]
     if (fault := _choice_fault(WAYS[case.way], chosen, wanted, kind.count)) is not None:
@@ -272,7 +268,7 @@ def _verdict(
 
 
 def _choice_fault(way: Way, chosen: Words, wanted: Words, count: int) -> Fault | None:
-    """Return what is wrong with the descriptors that invocations used; None where nothing is."""
+    """Return the fault in the descriptors that invocations used; None if there is none."""
     expected: NDArray[Any]
     if way.wants and not np.array_equal(chosen, wanted):
         expected, wrong = wanted, chosen != wanted

@@ -28,11 +28,11 @@ CELLS = ROWS * INVOCATIONS
 _FEW, _MANY = 4, 8
 
 ADDRESSES = ("repeat", "mirrored_repeat", "clamp_to_edge", "clamp_to_border")
-"""How the samplers of an array differ: each finds another texel beyond the image's edge."""
+"""Address modes of an array's samplers: each reads another texel beyond the image's edge."""
 
 SAMPLER_TEXELS = np.array([[10, 20, 30, 40], [50, 60, 70, 80]], np.float32)
 _BEYOND = 1.375
-"""Where they look, in x: texel 1 repeated, 2 mirrored, 3 at the edge, and the border, which is 0."""
+"""Their coordinate in x: texel 1 repeated, 2 mirrored, 3 at the edge, and the border, which is 0."""
 
 _LOOK = f"vec2({_BEYOND}, index % 2u == 0u ? 0.25 : 0.75)"
 
@@ -43,7 +43,7 @@ _SAMPLER_COLUMNS = (1, 2, 3, None)
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of descriptor."""
+    """A kind of descriptor."""
 
     name: str  # Vulkan's, in lower case
     feature: str  # the part of the names of the features that let arrays of it be indexed
@@ -62,17 +62,11 @@ class Kind:
 
     @property
     def accesses(self) -> tuple[str, ...]:
-        """What can be done through it."""
+        """The accesses that the kind allows."""
         return ("read", "write", "atomic") if self.write else ("read",)
 
     def expected(self, chosen: NDArray[np.int64], place: NDArray[np.int64], seed: int) -> Words:
-        """Return the word that each invocation must read.
-
-        Parameters
-        ----------
-        chosen : (n,) number of the descriptor.
-        place : (n,) number of the invocation.
-        """
+        """Return the word that each invocation must read from its chosen descriptor."""
         if self.name == "sampler":
             texels = [0 if x is None else SAMPLER_TEXELS[:, x] for x in _SAMPLER_COLUMNS]
             table = np.array([np.broadcast_to(column, 2) for column in texels], np.uint32)
@@ -84,16 +78,16 @@ class Kind:
 
 
 def read_cell(place: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the cell of the last row that an invocation reads: each another one."""
+    """Return the cell of the last row that an invocation reads, different for each."""
     return (place * 7 + 3) % INVOCATIONS
 
 
 READ_CELL = f"((index * 7u + 3u) % {INVOCATIONS}u)"
-"""The same in GLSL."""
+"""GLSL of `read_cell`."""
 
 
 def cells_of(number: int, seed: int) -> Words:
-    """Return what a descriptor's cells hold before the dispatch, (`CELLS`,): no two of them the same."""
+    """Return what a descriptor's cells hold before the dispatch, (`CELLS`,), all different."""
     mixed = np.arange(CELLS, dtype=np.uint32) + np.uint32(number * CELLS + 977 * seed)
     return np.asarray((mixed * np.uint32(2654435761)) >> np.uint32(8))
 
@@ -166,7 +160,7 @@ KINDS: dict[str, Kind] = {kind.name: kind for kind in _KINDS}
 
 @dataclass(frozen=True)
 class Way:
-    """One way."""
+    """A way to compute the index of a descriptor."""
 
     #: `name`, `sentence`: the latter to complete "… is indexed by …".
     name: str
@@ -177,11 +171,11 @@ class Way:
     #: Whether every invocation uses the descriptor that it wants; else each subgroup uses one.
     wants: bool = True
     needs: tuple[str, ...] = ()  # categories of subgroup operations beyond ballots
-    nonuniform: bool = False  # whether the index is not uniform at all, and says so
+    nonuniform: bool = False  # whether the index is decorated as nonuniform
 
 
 def _peeled(choice: str) -> str:
-    """Return a loop in which those that want the same descriptor use it together."""
+    """Return a loop in which invocations that want the same descriptor use it together."""
     return f"""for (bool waiting = true; waiting;) {{
             uint i = {choice};
             if (i == wanted) {{

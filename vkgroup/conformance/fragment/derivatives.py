@@ -12,7 +12,7 @@ from vkgroup.conformance.arrays import Indices
 Floats = NDArray[np.float32]
 
 F = "float((x * 73u + y * 151u + x * y * 29u) % 256u)"
-"""GLSL of a value without rule, of `x` and `y`: differences of it are whole numbers."""
+"""GLSL of an irregular value of `x` and `y`, whose differences are whole numbers."""
 
 DERIVATIVES = tuple(f"{stem}{how}" for how in ("", "Fine", "Coarse") for stem in ("dFdx", "dFdy", "fwidth"))
 """GLSL's derivatives."""
@@ -24,15 +24,10 @@ def f_of(x: Indices, y: Indices) -> Floats:
 
 
 def derivatives_of(name: str, values: Floats, lane: Indices) -> tuple[Floats, ...]:
-    """Return the legal results of a derivative.
+    """Return the legal results of a derivative at a lane of a quad, from the quad's values, (4, …).
 
-    Vulkan 1.4, Derivative Operations: Fine ones are the differences in the own row or column of the quad;
-    the others may be those, or the other row's or column's.
-
-    Parameters
-    ----------
-    values : (4, …) of the quad's four places.
-    lane : (…) the own place.
+    Vulkan 1.4, Derivative Operations: fine derivatives are the differences in the lane's row or column of the
+    quad; the others may also use the other row or column.
     """
 
     def at(place: Any) -> Floats:

@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance import evidence
-from vkgroup.conformance.arrays import Array, Flags, Indices, Words
+from vkgroup.conformance.arrays import POISON, Array, Flags, Indices, Words
 from vkgroup.conformance.comparison import Description, Expected, Index, Verdict, legal, verdict_of
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.fragment.scenes import GRID, Scene
 from vkgroup.conformance.instances import hex_of, unpack
-from vkgroup.conformance.poison import POISON
 from vkgroup.conformance.recording import Recorder
 from vkgroup.dispatch import DrawState
 from vkgroup.spirv import Module
@@ -32,10 +31,10 @@ class Drawn:
 
     scene: Scene
     count: Words  # how often each pixel was shaded to the end
-    before: Words  # how often it was shaded up to where fragments may leave
+    before: Words  # how often it was shaded up to the point where fragments may leave
     lane: Indices  # gl_SubgroupInvocationID; 0 where the device has no subgroups in fragment shaders
-    mask: Words  # (layers, GRID, GRID, 4) subgroupBallot(true), zeros likewise
-    color: NDArray[Any]  # (size, size[, samples]) what is in the color attachment
+    mask: Words  # (layers, GRID, GRID, 4) subgroupBallot(true); 0 without subgroups
+    color: NDArray[Any]  # (size, size[, samples]) contents of the color attachment
     size: int  # subgroup size
 
     @property
@@ -65,18 +64,14 @@ class Drawn:
 
     @property
     def present(self) -> Flags:
-        """The pixels that are shaded to the end and so leave a result."""
+        """The pixels that are shaded to the end and so record a result."""
         return self.shaded & ~self.gone
 
     def of_lane(self, lane: Indices) -> tuple[Indices, Indices]:
-        """Return the pixel (x, y) of another lane of each pixel's quad.
+        """Return the pixel (x, y) of another lane, 0 to 3, of each pixel's quad.
 
         KHR_shader_subgroup, section 3.8: lanes 0, 1, 2, 3 of a quad are the pixels (x, y), (x + 1, y),
         (x, y + 1), (x + 1, y + 1).
-
-        Parameters
-        ----------
-        lane : its number in the quad, 0 to 3.
         """
         x = self.x - (self.lane & 1) + (lane & 1)
         y = self.y - (self.lane >> 1 & 1) + (lane >> 1 & 1)
@@ -93,20 +88,20 @@ Legal = Array | tuple[Array, ...]
 """The legal value, or values, of each pixel that leaves a result, (layers, GRID, GRID)."""
 
 Expect = Callable[[Drawn], Legal | Expected]
-"""The legal values, or what the specification allows of each pixel, also of those without a result."""
+"""The legal values, or the expectation for each pixel, also for those without a result."""
 
 
 @dataclass(frozen=True)
 class Probe:
-    """Something that every fragment of a scene does."""
+    """A computation of every fragment of a scene, and the expected result."""
 
-    name: str  # its part in the name of a case
-    sentence: str  # what must be found, with the place that says so
+    name: str  # its part of a case name
+    sentence: str  # the expected result, with its place in the specification
     scenes: tuple[str, ...]  # names of the scenes on which it is judged
     expect: Expect  # see `Expect`
     code: str = ""  # GLSL expression of the result; "" where the record itself is judged
     result: str = "uint"  # "uint" or "float"
-    #: What of the draw is judged: "" for the result, "count" or "before" for these, or "color" for the
+    #: The judged part of the draw: "" for the result, "count" or "before" for these, or "color" for the
     #: attachment, as (samples, GRID, GRID).
     source: str = ""
     needs: tuple[str, ...] = ()  # categories of subgroup operations
@@ -120,13 +115,7 @@ def verdicts(
     probes: Sequence[Probe],
     bindings: Mapping[int, Any] | None = None,
 ) -> list[Verdict]:
-    """Draw a scene with the shader of some probes, and return the verdict on each.
-
-    Parameters
-    ----------
-    module : records `RECORD` planes, and a plane for each probe.
-    bindings : further bindings.
-    """
+    """Draw a scene with a shader that records `RECORD` and a plane per probe; judge the probes."""
     shape, size = (scene.layers, GRID, GRID), (scene.size, scene.size)
     recorder = Recorder("fragment", RECORD + len(probes), shape, zeroed=(0, 1), size=size)
     planes, attachments = recorder.run(
@@ -192,7 +181,7 @@ def _verdict(probe: Probe, drawn: Drawn, result: Words) -> Verdict:
 def _quad(
     drawn: Drawn, got: NDArray[Any], expected: Expected, wrong: Flags, code: str
 ) -> dict[str, Any] | None:
-    """Return the evidence of the quad of the first wrong pixel; None where samples are no pixels."""
+    """Return the evidence for the quad of the first wrong pixel; None if samples are shaded separately."""
     if got.shape != drawn.lane.shape:
         return None
     layer, y, x = np.argwhere(wrong)[0].tolist()

@@ -68,7 +68,7 @@ def _cases() -> Iterator[FragmentCase]:
 
 
 def _missing(case: FragmentCase, capabilities: Capabilities) -> list[str]:
-    """Return what the device does not declare."""
+    """Return the requirements that the device lacks."""
     probe, scene = PROBES[case.axes.probe], SCENES[case.axes.scene]
     features = ["fragmentStoresAndAtomics"]
     if scene.sample_shading:
@@ -83,7 +83,7 @@ def _missing(case: FragmentCase, capabilities: Capabilities) -> list[str]:
 
 
 def _batch_key(case: FragmentCase) -> Hashable:
-    """Return the scene, and whether a case needs subgroups at all."""
+    """Return the scene, and whether the case needs subgroups."""
     return case.axes.scene, bool(PROBES[case.axes.probe].needs)
 
 

@@ -1,11 +1,11 @@
-"""Probes: what every fragment of a scene computes, and the result that it must get.
+"""Probes: a computation of every fragment of a scene, and the result that it must have.
 
 In GLSL every fragment has `x` and `y`, its pixel; `layer`, its record; `self`, all three in one word; `f`, a
-value that changes from pixel to pixel without rule, and `g`, one that is linear in the pixel's place; `lane`
-and `v`, a value that follows from it. The functions here say the same in NumPy.
+value that changes irregularly from pixel to pixel, and `g`, one that is linear in the pixel's position;
+`lane` and `v`, a value computed from it. The functions here compute the same in NumPy.
 
-Whether helper invocations take part in votes is read from the active mask, as for other operations. What a
-vote says of them must agree with the ballot, and that with the pixels that are covered.
+Whether helper invocations take part in votes is read from the active mask, as for other operations. A
+vote must agree with the ballot, and the ballot with the covered pixels.
 """
 
 from __future__ import annotations
@@ -30,15 +30,10 @@ G = "3.0 * gl_FragCoord.x - 5.0 * gl_FragCoord.y + 7.0"
 V = "(lane * lane + 3u)"
 
 
-def self_of(drawn: Drawn, x: Indices, y: Indices) -> Indices:
-    """Return the word `self` of a pixel of the same layer."""
-    return np.asarray(x | y << 8 | drawn.layer << 16)
-
-
 def _of_lane(keep: int, bits: int, drawn: Drawn) -> Expected:
     """Return the word of the pixel of another lane, which a helper invocation provides where it must.
 
-    That lane's place in the quad is the own one & `keep` ^ `bits`.
+    That lane's place in the quad is the fragment's place & `keep` ^ `bits`.
     """
     x, y = drawn.of_lane(drawn.lane & keep ^ bits)
     defined = drawn.present
@@ -46,17 +41,13 @@ def _of_lane(keep: int, bits: int, drawn: Drawn) -> Expected:
         # The specification leaves open whether a discarded fragment takes part, as a helper invocation.
         # A terminated one does not.
         defined = defined & ~drawn.at(drawn.gone, x, y)
-    return Expected.one_of((self_of(drawn, x, y),), defined)
+    return Expected.one_of((x | y << 8 | drawn.layer << 16,), defined)
 
 
-def _helper_flag(bits: int, drawn: Drawn) -> Legal:
+def _helper_flag(flags: str, bits: int, drawn: Drawn) -> Legal:
+    """Return whether a neighbour in the quad is not among the `shaded` or the `present` pixels."""
     x, y = drawn.of_lane(drawn.lane & 3 ^ bits)
-    return ~drawn.at(drawn.shaded, x, y)
-
-
-def _demoted_flag(bits: int, drawn: Drawn) -> Legal:
-    x, y = drawn.of_lane(drawn.lane & 3 ^ bits)
-    return ~drawn.at(drawn.present, x, y)
+    return ~drawn.at(getattr(drawn, flags), x, y)
 
 
 def _derivative(name: str, drawn: Drawn) -> Legal:
@@ -65,17 +56,17 @@ def _derivative(name: str, drawn: Drawn) -> Legal:
 
 
 def _everywhere(value: Array) -> Expected:
-    """Return the expectation of every pixel of a record, with a result or without."""
+    """Return the expectation for every pixel of a record, with or without a result."""
     return Expected.one_of((value,), np.ones(value.shape, np.bool_))
 
 
 def _times(drawn: Drawn) -> Expected:
-    """Once for each draw, and nowhere else: neither helper invocations nor those gone may store."""
+    """Return one store per draw and covered pixel; helper and terminated invocations must not store."""
     return _everywhere(drawn.present * np.uint32(drawn.scene.draws))
 
 
 def _color(drawn: Drawn) -> Expected:
-    """The word of the last layer that covers the pixel, in primitive order; nothing where none does."""
+    """Return the word of the last layer that covers the pixel, in primitive order; 0 where none does."""
     layers = drawn.scene.layers
     covering = drawn.present * (np.arange(layers) + 1)[:, None, None]
     last = covering.max(axis=0)
@@ -91,7 +82,7 @@ def _color(drawn: Drawn) -> Expected:
 
 
 def _reference(operation: str, drawn: Drawn) -> Expected:
-    """What an operation on `v` gives, by the active mask that the fragment saw."""
+    """Return the result of an operation on `v`, for the active mask that the fragment recorded."""
     shape = drawn.count.shape
     active = unpack(drawn.mask.reshape(-1, 4), drawn.size)
     rows = np.flatnonzero(drawn.present)
@@ -144,7 +135,7 @@ _HELPERS = (
             f"helper.flag{side}",
             f"gl_HelperInvocation of the {side.lower()} neighbour in the quad is true where that is not "
             "covered: KHR_shader_subgroup, section 3.8; GLSL 4.60, section 7.1.5",
-            _UNCLIPPED, partial(_helper_flag, bits),
+            _UNCLIPPED, partial(_helper_flag, "shaded", bits),
             f"subgroupQuadSwap{side}(gl_HelperInvocation ? 1u : 0u)", needs=("quad",),
         )
         for side, bits in _SWAPS
@@ -154,7 +145,7 @@ _HELPERS = (
             f"helper.demoted{side}",
             f"after demote, helperInvocationEXT() of the {side.lower()} neighbour in the quad is true where "
             "that is demoted or not covered: EXT_demote_to_helper_invocation",
-            ("demote",), partial(_demoted_flag, bits),
+            ("demote",), partial(_helper_flag, "present", bits),
             f"subgroupQuadSwap{side}(helperInvocationEXT() ? 1u : 0u)", needs=("quad",),
         )
         for side, bits in _SWAPS
@@ -305,7 +296,7 @@ def _active(drawn: Drawn) -> Flags:
 
 
 def _voted(kind: str, name: str, drawn: Drawn) -> Legal:
-    """Return what a vote of a predicate of the lane gives among the lanes of the mask."""
+    """Return the result of a vote on a predicate among the lanes of the mask."""
     active = _active(drawn)
     values = _VALUES[name][1](np.arange(MOST_LANES))
     any_, all_ = (active & values).any(axis=-1), (~active | values).all(axis=-1)
@@ -314,7 +305,7 @@ def _voted(kind: str, name: str, drawn: Drawn) -> Legal:
 
 
 def _helpers(drawn: Drawn) -> Legal:
-    """Return the bits of the quad's places that are not covered and take part."""
+    """Return the bits of the quad's pixels that are not covered and take part."""
     active, base = _active(drawn), drawn.lane & ~3
     result = np.zeros(drawn.count.shape, np.uint32)
     for place in range(4):

@@ -1,8 +1,8 @@
 """Scenes of the fragment cases: triangles, and the pixels that they must cover.
 
-Coordinates are in pixels, y down, in sixteenths: every device keeps so many subpixel bits (Vulkan 1.4,
-Required Limits, subPixelPrecisionBits is at least 4). Coverage is computed from the edges exactly. Unless a
-scene is about shared edges, none goes through the centre of a pixel.
+Coordinates are in pixels, y down, in sixteenths, which every device represents exactly (Vulkan 1.4,
+Required Limits, subPixelPrecisionBits is at least 4). Coverage is computed exactly from the edges. Edges
+avoid the centres of pixels, except in scenes of shared edges.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ SIDE = 32
 """Pixels of a target in each direction, a power of two: clip coordinates of sixteenths are exact."""
 
 GRID = SIDE + 2
-"""Pixels a row of the record has, with room for helper invocations beyond the target."""
+"""Pixels in a row of the record, with room for helper invocations beyond the target."""
 
 
 @dataclass(frozen=True)
 class Scene:
-    """Something to draw."""
+    """Triangles to draw, and how they are shaded."""
 
-    name: str  # its part in the name of a case
+    name: str  # its part of a case name
     sentence: str  # what is drawn, to complete "in …"
     #: Corners in pixels; empty for the one triangle of `Device.draw` that covers everything.
     triangles: tuple[Triangle, ...] = ()
@@ -42,11 +42,11 @@ class Scene:
     samples: int = 1  # of a pixel
     sample_shading: bool = False  # whether each sample is shaded separately and has a separate record
     leaves: str = ""  # how some fragments leave on the way, a key of `vkgroup.conformance.patterns.LEAVES`
-    draws: int = 1  # how many times it is drawn
+    draws: int = 1  # number of draws
 
     @property
     def layers(self) -> int:
-        """Records that a pixel may have."""
+        """Number of records per pixel."""
         if self.sample_shading:
             return self.samples
         return len(self.triangles) if self.layered else 1
@@ -66,7 +66,7 @@ class Scene:
 
     @cached_property
     def covered(self) -> Flags:
-        """Which pixels of the record each layer covers: (layers, GRID, GRID)."""
+        """The pixels of the record that each layer covers, (layers, GRID, GRID)."""
         covered = np.zeros((self.layers, GRID, GRID), np.bool_)
         inside = covered[:, : self.size, : self.size]
         if not self.triangles or self.shared_edges:
@@ -78,7 +78,7 @@ class Scene:
 
     @cached_property
     def gone(self) -> Flags:
-        """Which fragments leave on the way, (GRID, GRID)."""
+        """The pixels whose fragments leave before the end, (GRID, GRID)."""
         y, x = np.indices((GRID, GRID))
         return leaves_at(x, y) & bool(self.leaves)
 
@@ -93,7 +93,7 @@ def leaves_at(x: Indices, y: Indices) -> Flags:
 
 
 def sides(triangle: Triangle, size: int) -> list[Indices]:
-    """Return on which side of each edge the pixels' centres lie: three (size, size), positive inside."""
+    """Return the side of each edge on which the pixels' centres lie: three (size, size), positive inside."""
     corners = [(round(16 * x), round(16 * y)) for x, y in triangle]
     y, x = np.indices((size, size)) * 16 + 8
     values = [

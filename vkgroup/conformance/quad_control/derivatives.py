@@ -12,13 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance import evidence
-from vkgroup.conformance.arrays import Flags, Indices
+from vkgroup.conformance.arrays import Flags, Indices, poisoned
 from vkgroup.conformance.comparison import Description, Expected, Index, Verdict, compare
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import TableCase, TableFamily
 from vkgroup.conformance.fragment.derivatives import DERIVATIVES, F, derivatives_of, f_of
 from vkgroup.conformance.intrinsics import EXTENSION
-from vkgroup.conformance.poison import poisoned
 from vkgroup.conformance.quad_control.values import LEVELS, SIDE, derivative_group, derivatives, image_levels
 from vkgroup.conformance.support import lacking_operations, lacking_stages
 from vkgroup.device import Capabilities

@@ -1,4 +1,4 @@
-"""The family of quads: votes in every stage, full quads on scenes, derivative groups of compute shaders.
+"""The family of quads: votes in every stage, tests of full quads on scenes, derivative groups of compute.
 
 A quad is the four lanes from a multiple of four on (Vulkan 1.4, "Quad"), so OpGroupNonUniformQuadAllKHR of a
 predicate is the clustered And with four lanes each, and QuadAny the Or. Fragment shaders declare maximal
@@ -7,23 +7,136 @@ reconvergence: the recorded masks then have helper invocations, which take part.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from vkgroup.conformance import support
 from vkgroup.conformance.case import Case
 from vkgroup.conformance.cases import REQUIRED_SIZES, STAGES
-from vkgroup.conformance.family import JointFamily
+from vkgroup.conformance.comparison import Verdict
+from vkgroup.conformance.execute import Executor
+from vkgroup.conformance.family import JointFamily, TableCase, TableFamily
+from vkgroup.conformance.fragment.drawn import RECORD, Probe, verdicts
+from vkgroup.conformance.fragment.scenes import GONE, GRID, SCENES, Scene
 from vkgroup.conformance.intrinsics import EXTENSION
-from vkgroup.conformance.patterns import patterns_of
+from vkgroup.conformance.patterns import LEAVES, patterns_of
 from vkgroup.conformance.program import Spelling
 from vkgroup.conformance.quad_control.derivatives import DERIVATIVE_GROUPS
-from vkgroup.conformance.quad_control.scenes import FULL_QUADS
-from vkgroup.conformance.quad_control.values import maximal_reconvergence, votes
+from vkgroup.conformance.quad_control.scene_tests import TESTS
+from vkgroup.conformance.quad_control.values import image_levels, maximal_reconvergence, quad_modes, votes
 from vkgroup.conformance.subgroup import SubgroupFamily
+from vkgroup.conformance.support import lacking_operations, lacking_stages
 from vkgroup.device import Capabilities
+from vkgroup.sampler import Sampler
+from vkgroup.spec.categories import Category
 from vkgroup.spec.limits import QUAD_SIZE
 from vkgroup.spec.stages import QUAD_STAGES
+
+_CATEGORIES = (Category.BASIC, Category.BALLOT, Category.QUAD)
+
+_TEMPLATE = """#version 460
+// {count} tests in full quads of {scene}.
+// binding 0: planes of {layers} x {grid} x {grid} words: how often each pixel was shaded, and how often up to
+// where fragments leave; lane; four planes that stay as they are; then each test's results. binding 1: an
+// image whose texels are the numbers of their levels.
+{extensions}
+{votes}
+{modes}
+layout(location = 0) flat in uint id;
+layout(location = 0) out float color;
+layout(std430, binding = 0) buffer Outputs {{ uint outputs[]; }};
+layout(binding = 1) uniform sampler2D levels;
+const uint PIXELS = {pixels}u;
+
+void main() {{
+    uint x = uint(gl_FragCoord.x);
+    uint y = uint(gl_FragCoord.y);
+    uint layer = {layer};
+    uint lane = gl_SubgroupInvocationID;
+    uint index = (layer * {grid}u + y) * {grid}u + x;
+    atomicAdd(outputs[index + PIXELS], 1u);
+    {leave}
+    atomicAdd(outputs[index], 1u);
+    bool helper = {helper};
+    color = 1.0;
+    outputs[index + 2u * PIXELS] = lane;
+    {tests}
+}}
+"""
+
+
+class SceneAxes(NamedTuple):
+    """The axes: ``"scene"``, and keys of `TESTS` and of the fragment cases' scenes."""
+
+    kind: str
+    test: str
+    scene: str
+
+
+SceneCase = TableCase[SceneAxes]
+
+
+def _cases() -> Iterator[SceneCase]:
+    for name, test in TESTS.items():
+        for scene in test.scenes:
+            sentence = f"In {SCENES[scene].sentence}, {test.sentence}."
+            yield TableCase("quad_control", SceneAxes("scene", name, scene), sentence)
+
+
+def _missing(case: SceneCase, capabilities: Capabilities) -> list[str]:
+    """Return what the device does not declare."""
+    features = ["shaderQuadControl", "shaderMaximalReconvergence", "fragmentStoresAndAtomics"]
+    features += LEAVES[TESTS[case.axes.test].leaves].features
+    needs = [feature for feature in features if feature not in capabilities.features]
+    needs += lacking_stages(("fragment",), capabilities)
+    return needs + lacking_operations((category.value for category in _CATEGORIES), capabilities)
+
+
+def _batch_key(case: SceneCase) -> Hashable:
+    """Return the scene, and how fragments leave."""
+    return case.axes.scene, TESTS[case.axes.test].leaves
+
+
+def source_of(scene: Scene, tests: Sequence[Probe]) -> str:
+    """Return the GLSL of a scene's tests."""
+    leave = LEAVES[scene.leaves]
+    names = [EXTENSION, *(category.extension for category in _CATEGORIES)]
+    names += [leave.extension] if leave.extension else []
+    blocks = [
+        f"{{\n        float result = 0.0;\n        {test.code}\n"
+        f"        outputs[index + {RECORD + number}u * PIXELS] = floatBitsToUint(result);\n    }}"
+        for number, test in enumerate(tests)
+    ]
+    return _TEMPLATE.format(
+        count=len(tests),
+        scene=scene.sentence,
+        layers=scene.layers,
+        grid=GRID,
+        pixels=scene.layers * GRID * GRID,
+        extensions="\n".join(f"#extension {name} : require" for name in names),
+        votes=votes(),
+        modes=f"{maximal_reconvergence()}\n{quad_modes()}",
+        layer=scene.layer,
+        leave=f"if ({GONE}) {leave.statement};" if leave.statement else "",
+        helper="helperInvocationEXT()" if scene.leaves == "demote" else "gl_HelperInvocation",
+        tests="\n    ".join(blocks),
+    )
+
+
+def _verdicts(executor: Executor, cases: list[SceneCase]) -> list[Verdict]:
+    """Draw the scene once, and judge every test on the results of its fragments."""
+    tests = [TESTS[case.axes.test] for case in cases]
+    scene = replace(SCENES[cases[0].axes.scene], leaves=tests[0].leaves)
+    module = executor.compile(source_of(scene, tests), stage="fragment")
+    first, *smaller = image_levels()
+    with executor.device.image(first, levels=smaller, sampled=True) as image:
+        return verdicts(executor, module, scene, tests, {1: (image, Sampler())})
+
+
+FULL_QUADS = TableFamily("scene", _cases, _missing, _verdicts, _batch_key, batch=len(TESTS))
+"""Tests of full quads on the scenes of the fragment cases."""
+
 
 _CORE = {"subgroupQuadAll": "subgroupClusteredAnd", "subgroupQuadAny": "subgroupClusteredOr"}
 _SPELLED = {"subgroupClusteredAnd": "quadAll", "subgroupClusteredOr": "quadAny"}

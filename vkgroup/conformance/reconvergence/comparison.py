@@ -46,13 +46,7 @@ class Expected:
 
 
 def layout_of(program: Program, heads: Words, size: int) -> Layout | str:
-    """Return the recorded subgroup and lane of each invocation, or the reason why they are wrong.
-
-    Parameters
-    ----------
-    heads : (heads, invocations) recorded planes.
-    size : subgroup size that the device declares.
-    """
+    """Return the recorded subgroup and lane of each invocation, or the reason why they are wrong."""
     subgroup, lane, sizes = heads[:3].astype(np.int64)
     if (sizes != size).any():
         return f"gl_SubgroupSize is {int(sizes[sizes != size][0])} where the device declares {size}"
@@ -110,13 +104,7 @@ def _restrict(
 
 
 def judge(program: Program, expected: Expected, heads: Words, log: Words) -> Verdict:
-    """Return the verdict on the recorded observations.
-
-    Parameters
-    ----------
-    heads : (heads, invocations).
-    log : (entries, words, invocations).
-    """
+    """Return the verdict on recorded heads, (heads, invocations), and log, (entries, words, invocations)."""
     entries, glances, strays = heads[3:].astype(np.int64)
     undefined = int((~expected.certain).sum() + glances.sum())
     defined = int(expected.certain.sum())

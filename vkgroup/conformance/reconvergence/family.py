@@ -11,9 +11,9 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.conformance.arrays import poisoned
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.poison import poisoned
 from vkgroup.conformance.reconvergence.comparison import expect, judge, layout_of
 from vkgroup.conformance.reconvergence.constructs import CONSTRUCTS, build
 from vkgroup.conformance.reconvergence.shader import CONSTANTS, HEADS, inputs_of, render, words_of
@@ -233,13 +233,7 @@ class ReconvergenceFamily:
 
 
 def run(executor: Executor, program: Program, title: str, *, full_subgroups: bool = False) -> Verdict:
-    """Run a program and judge what its invocations recorded.
-
-    Parameters
-    ----------
-    title : comment at the top of its source.
-    full_subgroups : whether the pipeline requires full subgroups.
-    """
+    """Run a program, with `title` at the top of its source, and judge the records of its invocations."""
     size, inputs, capacity = executor.capabilities.subgroup.size, inputs_of(program), 0
     layout = linear(size, program.local_invocations, inputs[CONSTANTS:])
     expected = expect(program, layout)

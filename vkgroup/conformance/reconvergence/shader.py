@@ -102,14 +102,7 @@ def salt_of(program: Program) -> int:
 
 
 def render(program: Program, *, size: int, capacity: int, title: str) -> str:
-    """Return a program as GLSL.
-
-    Parameters
-    ----------
-    size : subgroup size of the dispatch.
-    capacity : entries of an invocation in the log.
-    title : comment at its top.
-    """
+    """Return a program as GLSL; the log has `capacity` entries per invocation."""
     writer, words = Writer(program), words_of(program, size)
     functions = ["\n" + "\n".join(writer.function(function)) for function in program.functions]
     mode, names = "", set[str]()

@@ -10,14 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance import evidence
-from vkgroup.conformance.arrays import Flags
+from vkgroup.conformance.arrays import Flags, poisoned
 from vkgroup.conformance.comparison import Description, Index, Verdict
 from vkgroup.conformance.evidence import Fault
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import TableFamily
 from vkgroup.conformance.fragment.scenes import GRID
 from vkgroup.conformance.instances import hex_of, pack, unpack
-from vkgroup.conformance.poison import poisoned
 from vkgroup.conformance.reconvergence.family import FEATURES
 from vkgroup.conformance.reconvergence.termination import (
     COUNT,
@@ -236,14 +235,7 @@ class _Record:
         about: str = "",
         masks: list[dict[str, str]] | None = None,
     ) -> Fault | None:
-        """Return the fault in the values of the covered pixels, (pixels,) each; None if there is none.
-
-        Parameters
-        ----------
-        code : text in the shader line that computes the values.
-        about : description of the values.
-        masks : masks for the evidence.
-        """
+        """Return the fault in the values of the covered pixels, (pixels,) each; None if there is none."""
         if not wrong.any():
             return None
         y, x = np.nonzero(self.covered)

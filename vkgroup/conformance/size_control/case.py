@@ -1,4 +1,4 @@
-"""Cases of the subgroup size: what a pipeline asks for, and the sizes that it may then have."""
+"""Cases of the subgroup size: the request of a pipeline, and the sizes that it may then have."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _FULL = "_full"
 
 @dataclass(frozen=True)
 class SizeChoice:
-    """What a pipeline says of its subgroup size."""
+    """A pipeline's request for its subgroup size."""
 
     sentence: str  # to complete "A pipeline …"
-    varying: bool = False  # whether it has the flag that lets the size vary
-    #: The size that it requires, of a device; None requires none.
+    varying: bool = False  # whether it has the flag for varying sizes
+    #: Capabilities → the required size; None requires none.
     required: Callable[[Capabilities], int] | None = None
 
 
@@ -61,7 +61,7 @@ class SizeAxes(NamedTuple):
 
     @property
     def choice(self) -> SizeChoice:
-        """What its pipelines say of the subgroup size."""
+        """The request of its pipelines for the subgroup size."""
         return SIZES[self.mode.removesuffix(_FULL)]
 
     def sentence(self, several: bool) -> str:
@@ -78,7 +78,7 @@ class SizeAxes(NamedTuple):
 
     @property
     def target(self) -> Target:
-        """What its modules are compiled for."""
+        """The target of its modules."""
         return Target.VULKAN_1_3 if self.spirv16 else Target.VULKAN_1_2
 
     def required(self, capabilities: Capabilities) -> int | None:
@@ -88,9 +88,9 @@ class SizeAxes(NamedTuple):
     def legal(self, capabilities: Capabilities) -> tuple[int, ...]:
         """Return the values that gl_SubgroupSize may have.
 
-        Vulkan 1.4, Varying Subgroup Size: `subgroupSize` alone, unless the size may vary, for the flag or
-        for SPIR-V 1.6: then each power of two from `minSubgroupSize` to `maxSubgroupSize`. Required Subgroup
-        Size: that one.
+        Vulkan 1.4, Varying Subgroup Size: only `subgroupSize`, unless the flag or SPIR-V 1.6 lets the
+        size vary. Then each power of two from `minSubgroupSize` to `maxSubgroupSize` is legal. Required
+        Subgroup Size: only the required size.
         """
         control, required = capabilities.size_control, self.required(capabilities)
         if required is not None:

@@ -23,10 +23,10 @@ from vkgroup.spec.limits import QUAD_SIZE, SUBGROUP_SIZES
 
 @dataclass(frozen=True)
 class Property:
-    """A rule on what is declared."""
+    """A rule for the declared properties."""
 
     sentence: str  # the rule, with its place
-    holds: Callable[[Capabilities], bool]  # whether a device keeps it
+    holds: Callable[[Capabilities], bool]  # whether a device complies
 
 
 def _sizes(capabilities: Capabilities) -> tuple[int, int, int]:
@@ -80,10 +80,10 @@ def _property_cases() -> Iterator[PropertyCase]:
 
 
 def _missing_properties(case: PropertyCase, capabilities: Capabilities) -> list[str]:
-    """Return what a device lacks to be judged by a rule: declared sizes, and the limits of Vulkan.
+    """Return the requirements of a rule that a device lacks: declared sizes, and the limits of Vulkan.
 
-    The reference device executes subgroups of one and two lanes as well, which no device of Vulkan with quad
-    operations may have.
+    The reference device also executes subgroups of one and two lanes, which a Vulkan device with quad
+    operations must not have.
     """
     if not capabilities.size_control.max_size:
         return ["subgroupSizeControl"]
@@ -92,18 +92,18 @@ def _missing_properties(case: PropertyCase, capabilities: Capabilities) -> list[
 
 
 def verdict_on_property(rule: str, capabilities: Capabilities) -> Verdict:
-    """Return the verdict on what a device declares, by a rule, a key of `PROPERTIES`."""
+    """Return the verdict on a device's properties by a rule, a key of `PROPERTIES`."""
     least, size, most = _sizes(capabilities)
     detail = f"minSubgroupSize {least}, subgroupSize {size}, maxSubgroupSize {most}"
     return Verdict(Status.PASS if PROPERTIES[rule].holds(capabilities) else Status.FAIL, 1, 0, detail)
 
 
-def _property_verdicts(executor: Executor, cases: list[PropertyCase]) -> list[Verdict]:
-    return [verdict_on_property(case.axes.rule, executor.capabilities) for case in cases]
-
-
 _PROPERTIES = TableFamily(
-    "properties", _property_cases, _missing_properties, _property_verdicts, lambda case: ""
+    "properties",
+    _property_cases,
+    _missing_properties,
+    lambda executor, cases: [verdict_on_property(case.axes.rule, executor.capabilities) for case in cases],
+    lambda case: "",
 )
 
 
@@ -130,7 +130,7 @@ def _cases() -> Iterator[SizeCase]:
 
 
 def _missing(case: SizeCase, capabilities: Capabilities) -> list[str]:
-    """Return what the device does not declare."""
+    """Return the requirements that the device lacks."""
     axes, row, control = case.axes, STAGES[case.axes.stage], capabilities.size_control
     required = axes.required(capabilities)
     needs = lacking_stages(row.observed, capabilities)

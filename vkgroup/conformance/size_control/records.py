@@ -22,16 +22,16 @@ WORDS = 12
 active mask's four; of stages with workgroups also workgroup, gl_NumSubgroups, gl_SubgroupID, local index."""
 
 _SIZE, _BALLOT = "gl_SubgroupSize", "subgroupBallot(true)"
-"""What the lines of the shaders contain that record the size and the active mask."""
+"""Text in the shader lines that record the size and the active mask."""
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What the invocations of one stage saw in one dispatch or draw."""
+    """The records of the invocations of one stage in one dispatch or draw."""
 
     stage: str  # its name
     records: Words  # (invocations, `WORDS`)
-    least: int  # how many records there must be
+    least: int  # required number of records
     #: `local_size`, `workgroups`: of stages with workgroups; None and 0 of others.
     local_size: tuple[int, int, int] | None = None
     workgroups: int = 0
@@ -44,7 +44,7 @@ class Seen:
 
 
 def verdict_of_sizes(case: SizeAxes, seen: list[Seen], capabilities: Capabilities) -> Verdict:
-    """Return the verdict on the sizes that a case's invocations saw."""
+    """Return the verdict on the sizes that a case's invocations recorded."""
     judged = sum(len(dispatch.records) for dispatch in seen)
     checked = [(dispatch.where, fault_of(case, dispatch, capabilities)) for dispatch in seen]
     faults = [(where, fault) for where, fault in checked if fault is not None]
@@ -57,7 +57,7 @@ def verdict_of_sizes(case: SizeAxes, seen: list[Seen], capabilities: Capabilitie
 
 
 def fault_of(case: SizeAxes, seen: Seen, capabilities: Capabilities) -> Fault | None:
-    """Return what contradicts the specification; None if nothing does."""
+    """Return the first contradiction to the specification; None if there is none."""
     if len(seen.records) < seen.least:
         return Fault(f"{len(seen.records)} invocations left a record, of at least {seen.least}")
     legal = case.legal(capabilities)
@@ -88,7 +88,7 @@ def fault_of(case: SizeAxes, seen: Seen, capabilities: Capabilities) -> Fault | 
 def _workgroup_fault(
     case: SizeAxes, seen: Seen, size: NDArray[np.int64], lane: NDArray[np.int64], active: Flags
 ) -> Fault | None:
-    """Return what contradicts the specification in workgroups, whose invocations are all active."""
+    """Return the first contradiction in workgroups, whose invocations are all active."""
     assert seen.local_size is not None
     invocations = int(np.prod(seen.local_size))
     group, count, number, index = seen.records[:, 8:12].astype(np.int64).T
@@ -137,13 +137,8 @@ def _fault(
 ) -> Fault:
     """Return a fault with the lanes of the first wrong record's subgroup.
 
-    Records of stages without workgroups do not tell their subgroup: then the record stands alone.
-
-    Parameters
-    ----------
-    wrong : (records,)
-    got, expected : (records,) numbers, or (records, lanes) masks; of `expected` also the same for all.
-    code : what the shader's line contains.
+    Records of stages without workgroups do not name their subgroup: then the record stands alone. `got` and
+    `expected` are (records,) numbers or (records, lanes) masks.
     """
     same = np.flatnonzero(wrong)[:1]
     where, rows = seen.where, {"gl_SubgroupSize": seen.records[:, 0]}
@@ -153,7 +148,7 @@ def _fault(
         where = f"{where}, workgroup {group} subgroup {subgroup}"
         rows["invocation"] = seen.records[:, 11]
     first = seen.records[same[0]]
-    # Sizes and lanes may be what is wrong: then the others tell how many lanes there are to draw.
+    # If sizes or lanes are wrong, the other records give the number of lanes to draw.
     told = [int(first[0]), int(seen.records[same, 1].max()) + 1]
     size = max((number for number in told if number <= MOST_LANES), default=0)
     same = same[seen.records[same, 1] < size]

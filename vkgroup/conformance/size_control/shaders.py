@@ -1,8 +1,8 @@
 """The shaders that record the subgroup size, of every stage.
 
-A pipeline's shaders are all written here; those of the observed stages record what `records` says, into a
-buffer or, through flat outputs, into the pixels of attachments. Each vertex, point of a patch or primitive
-has a pixel of its own.
+A pipeline's shaders are all written here; those of the observed stages record the words of `records` into
+a buffer or, through flat outputs, into the pixels of attachments. Each vertex, point of a patch or primitive
+has a separate pixel.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from vkgroup.conformance.stages import RAY_INTERFACES
 from vkgroup.spec.stages import WORKGROUP_STAGES
 
 SIDE = 32
-"""Pixels of the target in x and y; as many points are drawn."""
+"""Pixels of the target in x and y; one point is drawn per pixel."""
 
 POINTS = SIDE * SIDE
 
 MOST_RECORDS = 1 << 14
-"""Records that the buffer has room for: stages before the rasterizer may be run more often than needed."""
+"""Capacity of the buffer in records: stages before the rasterizer may run more often than needed."""
 
 _EXTENSIONS = """#extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_ballot : require"""
@@ -53,7 +53,7 @@ NUMBERS = {stage: number for number, stage in enumerate(STAGES)}
 
 
 def _observing(stage: str, framebuffer: bool) -> tuple[str, str]:
-    """Return what an observed stage declares, and what it does first."""
+    """Return the declarations of an observed stage, and its first statements."""
     declarations = [_RECORD.format(number=NUMBERS[stage])]
     if framebuffer:
         return "\n".join(declarations), ""
@@ -68,7 +68,7 @@ _NO_TRIANGLES = "layout(triangles, max_vertices = 3, max_primitives = 1) out;"
 
 
 def workgroup_shader(stage: str, local_size: tuple[int, int, int]) -> str:
-    """Return a compute, task or mesh shader whose invocations all record what they see.
+    """Return a compute, task or mesh shader whose invocations all leave a record.
 
     Workgroups of compute shaders are counted from the push constant `first_group` on.
     """
@@ -95,7 +95,7 @@ void main() {{
 
 
 def ray_shader(stage: str) -> str:
-    """Return a shader of a stage whose invocations record what they see."""
+    """Return a shader of a stage whose invocations leave records."""
     interface = RAY_INTERFACES[stage](False)
     declarations, observe = _observing(stage, False)
     extensions = "\n".join(f"#extension {name} : require" for name in interface.extensions)
@@ -132,13 +132,9 @@ def graphics_shaders(
 ) -> dict[str, str]:
     """Return the shaders of a pipeline that draws `POINTS` points, by stage.
 
-    Parameters
-    ----------
-    stages : of the pipeline, vertex and fragment among them.
-    observed : which of them record what they see; one alone where `framebuffer`.
-    framebuffer : whether records leave through attachments.
-    point_size : whether stages behind the vertex shader must say that points have size 1
-        (``shaderTessellationAndGeometryPointSize``).
+    The `observed` stages record; with `framebuffer` it is one stage, which writes to attachments.
+    `point_size`: stages after the vertex shader must give points size 1
+    (``shaderTessellationAndGeometryPointSize``).
     """
     shaders = {}
     for stage in stages:
@@ -160,7 +156,7 @@ def segments(observed: Collection[str]) -> int:
 
 
 class _Flow:
-    """How a record of the observed stage goes on to the fragment shader, to leave through attachments."""
+    """GLSL that passes a record from the observed stage to the fragment shader, for the attachments."""
 
     def __init__(
         self, stage: str, stages: Collection[str], observed: Collection[str], framebuffer: bool
@@ -172,11 +168,11 @@ class _Flow:
         self.begins, self.passes = own == at, own > at
 
     def ins(self, suffix: str = "") -> str:
-        """Declare what comes from the stage before."""
+        """Return the declarations of inputs from the previous stage."""
         return self._ports("in", "came", suffix) if self.passes else ""
 
     def outs(self, suffix: str = "") -> str:
-        """Declare what goes to the stage behind."""
+        """Return the declarations of outputs to the next stage."""
         return self._ports("out", "goes", suffix) if self.begins or self.passes else ""
 
     def _ports(self, way: str, prefix: str, suffix: str) -> str:
@@ -186,7 +182,7 @@ class _Flow:
         )
 
     def send(self, to: str = "", of: str = "") -> str:
-        """Give the record on."""
+        """Return the statements that pass the record to the next stage."""
         if self.begins:
             return f"goes_first{to} = seen(); goes_mask{to} = subgroupBallot(true);"
         return f"goes_first{to} = came_first{of}; goes_mask{to} = came_mask{of};" if self.passes else ""

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance.comparison import Verdict
-from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.pipelines import run_around, run_stages
+from vkgroup.conformance.execute import Executor, run_around, run_stages
 from vkgroup.conformance.size_control.case import SizeAxes
 from vkgroup.conformance.size_control.records import WORDS, Seen, verdict_of_sizes
 from vkgroup.conformance.size_control.shaders import (
@@ -60,14 +59,14 @@ class StageRow:
     stores: tuple[str, ...]  # those that writing buffers from the observed stages needs
     workgroups: bool  # whether it has workgroups, whose subgroups can be demanded full
     attachments: bool  # whether what is seen can leave through attachments instead
-    observe: Callable[[Executor, SizeAxes], list[Seen]]  # runs a case and returns what was seen
+    observe: Callable[[Executor, SizeAxes], list[Seen]]  # runs a case and returns the records
 
 
 def shapes(case: SizeAxes, stage: str, capabilities: Capabilities) -> list[Shape]:
     """Return the shapes of workgroups that a case is judged on, by limits and the pipeline's rules.
 
-    Full subgroups can be demanded where the size in x is a multiple of the subgroup size, whichever it will
-    be; a required size limits the subgroups of a workgroup to `maxComputeWorkgroupSubgroups`.
+    Full subgroups can be demanded where the size in x is a multiple of the subgroup size, for every
+    possible size; a required size limits the subgroups of a workgroup to `maxComputeWorkgroupSubgroups`.
     """
     limits, control = capabilities.limits, capabilities.size_control
     most = min(int(limits[f"{_PREFIX[stage]}Invocations"]), _LARGEST.get(stage, MOST_RECORDS))
@@ -89,7 +88,7 @@ def shapes(case: SizeAxes, stage: str, capabilities: Capabilities) -> list[Shape
 
 
 def emptied(executor: Executor) -> Buffer:
-    """Return the buffer of records, without any."""
+    """Return the buffer of records, which is empty."""
     buffer = executor.buffer("sizes", 4 * (_HEAD + WORDS * MOST_RECORDS))
     buffer.write(np.zeros(_HEAD, np.uint32))
     return buffer
@@ -151,7 +150,7 @@ def _observe_graphics(executor: Executor, case: SizeAxes) -> list[Seen]:
     control = case.control(executor.capabilities)
     result = run_stages(executor, observed[0], modules, command, bindings, **control)
     if buffer is None:
-        # Pixels that are as they were cleared have no record.
+        # Pixels that still have the clear value have no record.
         pixels = np.zeros((POINTS, WORDS), np.uint32)
         pixels[:, :4], pixels[:, 4:8] = result["first"].reshape(-1, 4), result["mask"].reshape(-1, 4)
         return [Seen(observed[0], pixels[pixels[:, 0] != 0], POINTS)]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from vkgroup.conformance.shapes import SHAPES
-from vkgroup.conformance.stages.base import GROUP_CELLS, LANES, Around, Recorded, Stage
-from vkgroup.conformance.stages.interfaces import INTERFACES, RAY_INTERFACES, SCENE
+from vkgroup.conformance.stages.base import GROUP_CELLS, LANES, Around, Recorded, Stage, WorkgroupStage
+from vkgroup.conformance.stages.interfaces import INTERFACES, RAY_INTERFACES, SCENE, TICKETS, TicketStage
 from vkgroup.conformance.stages.pixels import (
     FRAMEBUFFER,
     FRAMEBUFFER_STAGES,
@@ -15,8 +15,6 @@ from vkgroup.conformance.stages.pixels import (
     FragmentStage,
     FramebufferStage,
 )
-from vkgroup.conformance.stages.ticketed import TICKETS, TicketStage
-from vkgroup.conformance.stages.workgroups import WorkgroupStage
 from vkgroup.spec.stages import WORKGROUP_STAGES
 
 __all__ = [
@@ -57,5 +55,5 @@ CLASSES: dict[str, Callable[[str, str, bool], Stage]] = {
 
 
 def stage_of(name: str, shape: str, partial: bool) -> Stage:
-    """Return the invocations of a batch by its cases' stage, shape and whether they are partial."""
+    """Return the stage object of a batch for its cases' stage and shape, whole or partial."""
     return FramebufferStage(name) if shape == FRAMEBUFFER else CLASSES[name](name, shape, partial)

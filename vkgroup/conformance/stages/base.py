@@ -1,4 +1,4 @@
-"""The base class of a stage: the invocations of a batch, their numbers and their places in the data.
+"""Stages: the invocations of a batch, their numbers and places in the data; compute, task and mesh shaders.
 
 A stage says in GLSL and in NumPy how its invocations are numbered (`index`, where each keeps its record) and
 from which *place* in the data each takes its value. In workgroups the place is the invocation's own index.
@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 
 from vkgroup.conformance.arrays import Indices, Words
+from vkgroup.conformance.shapes import WORKGROUPS
 
 GROUP_CELLS = 256
 """Cells of barrier cases in a workgroup: subgroup times size, which workgroups of 128 stay below."""
 
 LANES = 128
-"""Lanes of the largest subgroup; so many places has each group of the data outside of workgroups."""
+"""Lanes of the largest subgroup, and number of places of each group of the data outside of workgroups."""
 
 _STORAGE = "layout(std430, binding = 1) writeonly buffer Outputs { uint outputs[]; };"
 """GLSL of the outputs of a stage that may write to buffers."""
@@ -28,8 +29,8 @@ _STORAGE = "layout(std430, binding = 1) writeonly buffer Outputs { uint outputs[
 GROUP_OF_BLOCK = """uint group = (block + (block >> 2) + (block >> 4) + (block >> 6)) & 3u;
     uint turn = (block & ~3u) + group;
     uint place = group * LANES + ((block & ~3u) + lane) % LANES;"""
-"""GLSL by which subgroups, which begin at blocks of four invocations, take turns with the groups of the data
-and begin at every fourth place of them; `group_of_block` and `Stage.places` are the same in NumPy."""
+"""GLSL that assigns groups of the data to subgroups in turn. Subgroups begin at blocks of four invocations,
+and at every fourth place of a group; `group_of_block` and `Stage.places` are the same in NumPy."""
 
 
 def group_of_block(block: Indices) -> Indices:
@@ -39,10 +40,10 @@ def group_of_block(block: Indices) -> Indices:
 
 @dataclass(frozen=True)
 class Recorded:
-    """The invocations that left a record, one an element."""
+    """The invocations that left a record; each array has one element per invocation."""
 
-    index: Indices  # where each keeps its record, ascending
-    #: `lane`, `subgroup`, `size`: what it recorded.
+    index: Indices  # index of each record, ascending
+    #: `lane`, `subgroup`, `size`: the recorded values.
     lane: Indices
     subgroup: Indices
     size: Indices
@@ -58,7 +59,7 @@ class Around:
 
     #: GLSL of the other shaders by stage; a dispatch has none.
     sources: Mapping[str, str] = field(default_factory=dict)
-    #: Of the command; see `vkgroup.conformance.pipelines.run_stages`.
+    #: Arguments of the command; see `vkgroup.conformance.execute.run_stages`.
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -88,10 +89,10 @@ class Stage:
     def start(self) -> str:
         """GLSL that begins `main`, where `lane` and `size` are known.
 
-        It sets `index`; `own`, the same or a number below `own_numbers` that says which invocation it is
-        without regard to the order in which they run; `group`, the group of the data that is read;
+        It sets `index`; `own`, which is `index` or a number below `own_numbers` that identifies the
+        invocation independently of the order in which they run; `group`, the group of the data that is read;
         `subgroup`, a number that all invocations of a subgroup share with no other subgroup of the group;
-        `turn`, one that varies from subgroup to subgroup; and `place`. What it records goes behind the first
+        `turn`, a number that varies from subgroup to subgroup; and `place`. Its records follow the first
         three planes of the outputs.
         """
         raise NotImplementedError
@@ -102,26 +103,26 @@ class Stage:
 
     @property
     def invocations(self) -> int:
-        """Words of a plane."""
+        """Number of words in a plane."""
         raise NotImplementedError
 
     @property
     def stride(self) -> int:
-        """INVOCATIONS in GLSL: words of a plane as the shader sees the outputs."""
+        """INVOCATIONS in GLSL: number of words in a plane of the shader's outputs."""
         return self.invocations
 
     @property
     def own_numbers(self) -> int:
-        """More than any `own`."""
+        """Upper limit of `own`, exclusive."""
         return self.invocations
 
     @property
     def group_places(self) -> int:
-        """Places of each of the `WORKGROUPS` groups of the data."""
+        """Number of places in each of the `WORKGROUPS` groups of the data."""
         return LANES
 
     def recorded(self, record: Words) -> Recorded:
-        """Return who left a record, (record_planes, invocations)."""
+        """Return the invocations that left a record, from the planes (record_planes, invocations)."""
         raise NotImplementedError
 
     def block(self, number: Indices) -> Indices:
@@ -144,3 +145,93 @@ class Stage:
     def around(self, planes: int) -> Around:
         """Return the rest of the pipeline in which the stage runs."""
         raise NotImplementedError
+
+
+_EMPTY_FRAGMENT = "#version 460\nvoid main() {}"
+_EMPTY_MESH = """#version 460
+#extension GL_EXT_mesh_shader : require
+layout(local_size_x = 1) in;
+layout(triangles, max_vertices = 3, max_primitives = 1) out;
+void main() { SetMeshOutputsEXT(0u, 0u); }"""
+
+
+@dataclass(frozen=True)
+class WorkgroupStage(Stage):
+    """Workgroups of one shape; each has data of another kind."""
+
+    local_size: tuple[int, int, int]  # of a workgroup, in x, y and z
+    #: Compute, task or mesh. A task shader starts no mesh shaders, a mesh shader makes no primitives.
+    name: str = "compute"
+
+    cell_stride = GROUP_CELLS
+
+    @property
+    def group_places(self) -> int:
+        """Number of invocations in a workgroup, each with one place."""
+        return int(np.prod(self.local_size))
+
+    @property
+    def invocations(self) -> int:
+        """Number of invocations in the whole dispatch."""
+        return WORKGROUPS * self.group_places
+
+    @property
+    def extensions(self) -> tuple[str, ...]:
+        """The extension of mesh shading, for task and mesh shaders."""
+        return () if self.name == "compute" else ("GL_EXT_mesh_shader",)
+
+    @property
+    def declarations(self) -> str:
+        """GLSL of the local size."""
+        x, y, z = self.local_size
+        lines = [
+            f"layout(local_size_x = {x}, local_size_y = {y}, local_size_z = {z}) in;",
+            f"const uint WORKGROUP_INVOCATIONS = {self.group_places}u;",
+        ]
+        if self.name == "mesh":
+            lines.append("layout(triangles, max_vertices = 3, max_primitives = 1) out;")
+        return "\n".join(lines)
+
+    @property
+    def start(self) -> str:
+        """GLSL that reads the numbers from built-in variables."""
+        outputs = "SetMeshOutputsEXT(0u, 0u);\n    " if self.name == "mesh" else ""
+        return (
+            outputs
+            + """uint group = gl_WorkGroupID.x;
+    uint index = group * WORKGROUP_INVOCATIONS + gl_LocalInvocationIndex;
+    uint own = index;
+    uint subgroup = gl_SubgroupID;
+    uint turn = subgroup;
+    uint place = index;"""
+        )
+
+    def finish(self, planes: int) -> str:
+        """Return GLSL that ends a task shader; empty for other stages."""
+        return "EmitMeshTasksEXT(0u, 0u, 0u);" if self.name == "task" else ""
+
+    def recorded(self, record: Words) -> Recorded:
+        """Return all invocations."""
+        index = np.arange(self.invocations)
+        lane, subgroup, size = record[:3].astype(np.int64)
+        group = index // self.group_places
+        return Recorded(index, lane, subgroup, size, group, subgroup, np.zeros((len(index), 4), np.uint32))
+
+    def places(self, group: Indices, number: Indices, member: Indices) -> Indices:
+        """Return the members: the place of an invocation is its index."""
+        return member
+
+    def cells(self, size: int) -> int:
+        """Return the number of cells, which is the same for all sizes; see `GROUP_CELLS`."""
+        return WORKGROUPS * GROUP_CELLS
+
+    def subgroup_name(self, group: int, number: int) -> str:
+        """Return the names of the workgroup and the subgroup."""
+        return f"workgroup {group} subgroup {number}"
+
+    def around(self, planes: int) -> Around:
+        """Return a dispatch, or the rest of a pipeline of mesh shaders."""
+        sources = {"fragment": _EMPTY_FRAGMENT} if self.name in ("task", "mesh") else {}
+        if self.name == "task":
+            sources["mesh"] = _EMPTY_MESH
+        return Around(sources, {"groups": WORKGROUPS})

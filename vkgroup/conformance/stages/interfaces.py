@@ -1,4 +1,10 @@
-"""Stages of draws and of ray tracing: the smallest pipeline in which each runs thousands of times."""
+"""Stages of draws (except fragment shaders) and of ray tracing, each in the smallest pipeline that runs it.
+
+Vulkan promises that each of these stages runs at least once for each vertex, patch, primitive or ray. A
+device may run most of them again. So every invocation takes a ticket from a counter in memory; the ticket
+says where the invocation keeps its record. The data depend on the invocation's *own* number (of its vertex,
+patch, primitive or ray), so they are the same in every run, whatever the order of the invocations.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +12,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial as with_arguments
 
-from vkgroup.conformance.stages.base import Around
+import numpy as np
+
+from vkgroup.conformance.arrays import POISON, Indices, Words
+from vkgroup.conformance.stages.base import GROUP_OF_BLOCK, LANES, Around, Recorded, Stage, group_of_block
 from vkgroup.dispatch import DrawState
 
 POINTS = DrawState(topology="points")
@@ -21,7 +30,7 @@ GRID = (64, 32)
 """Pixels of a draw whose results go to the framebuffer: one for each own number."""
 
 HIDDEN = "gl_Position = vec4(0.0, 0.0, 2.0, 1.0); gl_PointSize = 1.0;"
-"""A vertex behind the far plane, of which no fragment comes."""
+"""A vertex behind the far plane, so that no fragments are generated."""
 
 _VERTEX = f"#version 460\nvoid main() {{ {HIDDEN} }}"
 _FRAGMENT = "#version 460\nvoid main() {}"
@@ -35,18 +44,18 @@ PIXEL = f"""vec4 pixel_of(uint own) {{
 
 @dataclass(frozen=True)
 class Interface:
-    """How a stage is run, and how its results leave it where it may not write to buffers."""
+    """Pipeline and GLSL code to run a stage, whether it writes results to buffers or not."""
 
-    thing: str  # what an invocation runs for, in words
+    thing: str  # the thing that an invocation processes, in words
     own: str  # GLSL of the own number, which is below `least`
     least: int  # invocations of the draw
     layout: str  # GLSL declarations
-    opening: str  # GLSL at the begin of `main`, before anything may return
-    around: Around  # the other stages, none of which is given anything by this one
+    opening: str  # GLSL at the start of `main`, before any return
+    around: Around  # the other stages, which get no data from this one
     extensions: tuple[str, ...] = ()  # GLSL extensions that the stage needs
 
     def subgroup_name(self, number: int) -> str:
-        """Return a phrase for the subgroup whose first active lane has an own number."""
+        """Return a phrase for the subgroup whose first active lane has this own number."""
         return f"subgroup from {self.thing} number {number}"
 
 
@@ -64,7 +73,7 @@ def _vertex(partial: bool) -> Interface:
 
 
 def _control(partial: bool) -> Interface:
-    """Run a control shader on patches of four (or three) vertices, all of which it culls."""
+    """Run a control shader on patches of four (or three) vertices, and cull them all."""
     vertices = 3 if partial else 4
     patches = LEAST // vertices
     evaluation = f"""#version 460
@@ -181,3 +190,84 @@ RAY_INTERFACES: dict[str, Callable[[bool], Interface]] = {
     stage: with_arguments(_rays, stage) for stage in _RAY_STAGES
 }
 """Stage → its interface, whole or partial."""
+
+
+TICKETS = 8
+"""The binding of the counter that numbers invocations."""
+
+
+@dataclass(frozen=True)
+class TicketStage(Stage):
+    """Invocations numbered by tickets.
+
+    The ticket of its first active lane identifies a subgroup, and that lane's own number selects the data.
+    """
+
+    name: str  # the stage
+    interface: Interface  # its pipeline
+
+    record_planes = 4
+
+    @property
+    def own_numbers(self) -> int:
+        """The number of different own numbers."""
+        return self.interface.least
+
+    @property
+    def extensions(self) -> tuple[str, ...]:
+        """GLSL extensions that the interface needs."""
+        return self.interface.extensions
+
+    @property
+    def invocations(self) -> int:
+        """A quarter more than required, because a device may run some again."""
+        return self.interface.least * 5 // 4
+
+    @property
+    def declarations(self) -> str:
+        """The counter of tickets, and the stage's interface."""
+        tickets = f"layout(std430, binding = {TICKETS}) buffer Tickets {{ uint tickets; }};"
+        return f"const uint LANES = {LANES}u;\n{tickets}\n{self.interface.layout}"
+
+    @property
+    def start(self) -> str:
+        """GLSL that takes a ticket; subgroup numbers follow from the first active lane."""
+        return f"""{self.interface.opening}
+    uint own = {self.interface.own};
+    uint index = atomicAdd(tickets, 1u);
+    if (index >= INVOCATIONS) return; // No room for its record; the counter tells.
+    uint subgroup = subgroupBroadcastFirst(index);
+    uint number = subgroupBroadcastFirst(own);
+    uint block = number / {BLOCK}u;
+    {GROUP_OF_BLOCK}
+    outputs[index + 3u * INVOCATIONS] = number;"""
+
+    def recorded(self, record: Words) -> Recorded:
+        """Return the invocations that took a ticket."""
+        index = np.flatnonzero(record[2] != POISON)
+        lane, subgroup, size, number = record[:4, index].astype(np.int64)
+        least = self.interface.least
+        wanted = f"{least} {self.interface.thing}"
+        faults = []
+        if len(index) < least:
+            faults.append(f"the stage ran {len(index)} times where it must run for {wanted}")
+        if len(index) == self.invocations:
+            faults.append(
+                f"the stage ran at least {len(index)} times for {wanted}, and there is no room for more "
+                "records"
+            )
+        group = group_of_block(number // BLOCK)
+        unseen = np.zeros((len(index), 4), np.uint32)
+        return Recorded(index, lane, subgroup, size, group, number, unseen, tuple(faults))
+
+    def block(self, number: Indices) -> Indices:
+        """Return the blocks of own numbers."""
+        return number // BLOCK
+
+    def subgroup_name(self, group: int, number: int) -> str:
+        """Return a phrase with the vertex, patch, primitive or ray of the first active lane."""
+        return self.interface.subgroup_name(number)
+
+    def around(self, planes: int) -> Around:
+        """Return the pipeline."""
+        return self.interface.around

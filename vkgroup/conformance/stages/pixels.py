@@ -3,7 +3,7 @@
 Vulkan leaves stores and atomics outside of compute shaders to two features, `vertexPipelineStoresAndAtomics`
 and `fragmentStoresAndAtomics`. Without them a shader still has outputs. Each invocation collects its record
 in a variable, which travels by flat outputs to the fragment shader, and from there to the attachments, four
-words to each. No stage is promised to run once only: the record of a pixel that is drawn over is missing.
+words to each. A stage may run more than once, so the record of a pixel that is drawn over is missing.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from vkgroup.conformance.arrays import Indices, Words
-from vkgroup.conformance.poison import POISON
+from vkgroup.conformance.arrays import POISON, Indices, Words
 from vkgroup.conformance.stages.base import GROUP_OF_BLOCK, LANES, Around, Recorded, Stage, group_of_block
 from vkgroup.conformance.stages.interfaces import BLOCK, GRID, INTERFACES, PIXEL, Interface
 
@@ -26,7 +25,7 @@ FRAMEBUFFER = "framebuffer"
 """The shape of cases whose results go to the framebuffer."""
 
 FRAMEBUFFER_STAGES = (*INTERFACES, "fragment")
-"""The stages that have such cases."""
+"""The stages that have cases of this shape."""
 
 _WORDS = 4
 """Words of an attachment."""
@@ -53,10 +52,10 @@ def _name_of(pixel: int) -> str:
 
 @dataclass(frozen=True)
 class FragmentStage(Stage):
-    """Pixels under one triangle that covers the whole target.
+    """Pixels of one triangle that covers the whole target.
 
-    A subgroup is known by the pixel of its first active lane, which all its invocations learn at the start.
-    Subgroups take turns with the groups of the data and begin at every fourth place of them.
+    A subgroup is identified by the pixel of its first active lane, which all its invocations read at the
+    start. Subgroups use the groups of the data in turn, and begin at every fourth place of a group.
     """
 
     #: `width`, `height`: the target's; the pixels of a partial one make incomplete quads at its right and
@@ -72,7 +71,7 @@ class FragmentStage(Stage):
 
     @property
     def start(self) -> str:
-        """Numbers from the pixels; beside the record of lanes it keeps who is a helper invocation."""
+        """GLSL that derives the numbers from the pixel, and records which lanes are helper invocations."""
         return f"""uint index = {_OWN};
     uint own = index;
     uint subgroup = subgroupBroadcastFirst(index);
@@ -94,7 +93,7 @@ class FragmentStage(Stage):
         return quad_of(number)
 
     def subgroup_name(self, group: int, number: int) -> str:
-        """Name the pixel of the first active lane."""
+        """Return a phrase with the pixel of the first active lane."""
         return _name_of(number)
 
     def around(self, planes: int) -> Around:
@@ -134,7 +133,7 @@ class FramebufferStage(Stage):
 
     @property
     def invocations(self) -> int:
-        """As many as pixels."""
+        """The number of pixels."""
         return self.size[0] * self.size[1]
 
     @property
@@ -145,7 +144,7 @@ class FramebufferStage(Stage):
         return f"const uint LANES = {LANES}u;\n{self._interface.layout}\n{PIXEL}"
 
     def storage(self, planes: int) -> str:
-        """Return a variable, and the outputs that it leaves by."""
+        """Return the declarations of the record's variable and of the stage's outputs."""
         direction, suffix, name = {
             "fragment": ("out", "", "color"),
             "tessellation_control": ("flat out", "[]", "record"),
@@ -155,7 +154,7 @@ class FramebufferStage(Stage):
 
     @property
     def start(self) -> str:
-        """Numbers from the own number of the first active lane, which is that of a pixel."""
+        """GLSL that derives the numbers from the first active lane's own number, a pixel."""
         own, block, opening = _OWN, _QUAD, ""
         if self.name != "fragment":
             interface = self._interface
@@ -169,7 +168,7 @@ class FramebufferStage(Stage):
     {GROUP_OF_BLOCK}"""
 
     def finish(self, planes: int) -> str:
-        """Return the code that lets the record leave."""
+        """Return the GLSL that writes the record to the stage's outputs."""
         words = [
             f"uvec4({', '.join(f'outputs[{_WORDS * k + i}]' for i in range(_WORDS))})"
             for k in _blocks(planes)
@@ -200,11 +199,11 @@ class FramebufferStage(Stage):
         return quad_of(number) if self.name == "fragment" else number // BLOCK
 
     def cells(self, size: int) -> int:
-        """Return none: barriers have no memory here."""
+        """Return 0, because barrier cases have no memory here."""
         return 0
 
     def subgroup_name(self, group: int, number: int) -> str:
-        """Name what the first active lane runs for."""
+        """Return a phrase with the vertex, patch or primitive of the first active lane."""
         return _name_of(number) if self.name == "fragment" else self._interface.subgroup_name(number)
 
     def around(self, planes: int) -> Around:
@@ -225,7 +224,7 @@ class FramebufferStage(Stage):
     def words(self, attachments: Mapping[Any, Any], planes: int) -> Words:
         """Return the outputs as a buffer would hold them, (planes × invocations,), of attachments (h, w, 4).
 
-        Pixels without a record are poisoned; what they say of slots stays zero: not executed.
+        Pixels without a record are poisoned; their slots stay zero, which means not executed.
         """
         colors = [
             np.asarray(attachments[f"color_{k}"]).reshape(self.invocations, _WORDS) for k in _blocks(planes)

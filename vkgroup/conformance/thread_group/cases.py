@@ -1,7 +1,7 @@
 """Cases of NV_shader_thread_group: axes, control flow, observations and sentences.
 
-Unlike the patterns of subgroup operations, each control flow depends on the thread's id alone. So it is known
-for helper threads as well, which leave no record, whether they execute.
+Unlike the patterns of subgroup operations, each control flow depends on the thread's id alone. So the suite
+also knows whether helper threads execute, which leave no record.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Executes = Callable[[Any], Any]
 
 @dataclass(frozen=True)
 class Flow:
-    """One way in which some threads of a warp execute an instruction and others do not."""
+    """Control flow in which some threads of a warp execute an instruction and others do not."""
 
     name: str  # its part in the name of a case
     sentence: str  # completes "… is executed"
@@ -91,7 +91,7 @@ FLOWS: dict[str, Flow] = {flow.name: flow for flow in _FLOWS}
 
 @dataclass(frozen=True)
 class Observation:
-    """A rule of the document that can be observed beside the values of its variables and functions."""
+    """A rule of the document that can be observed, other than values of its variables and functions."""
 
     name: str  # its part in the name of a case
     sentence: str  # what it is, to begin the case's sentence
@@ -144,7 +144,7 @@ STAGES = ("compute", "vertex", "fragment")
 """The stages in which cases run; sources of the document's others (geometry, tessellation) compile."""
 
 COVERAGES = ("whole", "edge")
-"""What a fragment case draws: a triangle over all pixels, or one whose edge runs through quads."""
+"""The triangle of a fragment case: over all pixels, or with an edge through quads."""
 
 
 class ThreadGroupAxes(NamedTuple):

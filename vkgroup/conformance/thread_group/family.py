@@ -25,8 +25,17 @@ from vkgroup.conformance.thread_group.cases import (
     ThreadGroupCase,
     all_cases,
 )
-from vkgroup.conformance.thread_group.program import WIDTH, Entry, Program, build, run
-from vkgroup.conformance.thread_group.records import Executions, activity_fault, executions, layout_faults
+from vkgroup.conformance.thread_group.program import (
+    WIDTH,
+    Entry,
+    Executions,
+    Program,
+    activity_fault,
+    build,
+    executions,
+    layout_faults,
+    run,
+)
 from vkgroup.device import Capabilities, SmBuiltins
 from vkgroup.reference.registry import reference_of
 from vkgroup.reference.semantics.thread_group import PIXELS, is_legal_id_nv
@@ -42,19 +51,19 @@ _BALLOTS = ("activeThreadsNV", "ballotThreadNV")
 
 @dataclass(frozen=True)
 class _Slot:
-    """What the executions of a slot recorded for a case, (n, …) arrays."""
+    """The records of a slot's executions for a case, (n, …) arrays."""
 
     entry: Entry
     executed: Executions
-    #: `got`, `wanted`: (n, planes) what was recorded, and what must be; None where a range is legal.
+    #: `got`, `wanted`: (n, planes) the recorded and the required values; None where a range is legal.
     got: Words
     wanted: Words | None
-    correct: Flags  # (n,) whether it may be what it is
-    complete: Flags  # (n,) whether every bit of it is defined
+    correct: Flags  # (n,) whether the value is legal
+    complete: Flags  # (n,) whether every bit of the value is defined
 
     @classmethod
     def of(cls, entry: Entry, program: Program, executed: Executions, capabilities: Capabilities) -> _Slot:
-        """Return what a slot's executions recorded, compared with what the document requires."""
+        """Compare the records of a slot's executions with the document's requirements."""
         got = executed.results[entry.at : entry.at + entry.planes].T
         if entry.case.operation in _SM_BUILTINS:
             declared = capabilities.sm_builtins
@@ -103,7 +112,7 @@ def _text(words: Words) -> str:
 
 
 def _masked(words: Words, mask: Words) -> Expected:
-    """Return the expectation of words, (n, planes), of which the bits of a mask count."""
+    """Return the expectation of words, (n, planes), whose bits in a mask are compared."""
     return Expected(words, words, mask == _EVERY_BIT, mask=mask)
 
 
@@ -117,7 +126,7 @@ def _exactly(values: NDArray[np.generic], defined: Flags | None = None) -> Expec
 
 
 def _expected(case: ThreadGroupAxes, program: Program, executed: Executions) -> Expected:
-    """Return what the document requires of each execution."""
+    """Return the values that the document requires of each execution."""
     if case.operation in OBSERVATIONS:
         return _OBSERVED[case.operation](executed)
     operation = THREAD_GROUP_OPERATIONS[case.operation]
@@ -201,11 +210,11 @@ _SM_BUILTINS: dict[str, Callable[[Executions, Words, SmBuiltins], Flags]] = {
     "gl_WarpsPerSMNV": lambda executed, got, declared: got == declared.warps_per_sm,
     "gl_SMCountNV": lambda executed, got, declared: got == declared.sm_count,
 }
-"""Which recorded values are legal of the variables that the document leaves to the device."""
+"""Variable with a device-dependent value → the check of its recorded values."""
 
 
 def _verdict(entry: Entry, program: Program, slots: list[Executions], capabilities: Capabilities) -> Verdict:
-    """Compare what one case recorded in each slot."""
+    """Judge the records of one case in each slot."""
     judged = [_Slot.of(entry, program, executed, capabilities) for executed in slots]
     wrong = np.concatenate([~slot.correct for slot in judged])
     if not len(wrong):
@@ -223,12 +232,12 @@ def _verdict(entry: Entry, program: Program, slots: list[Executions], capabiliti
     return verdict_of(wrong, description, defined=defined, undefined=len(wrong) - defined, total=len(wrong))
 
 
-#: What recording needs: who is in a warp, and who executes together.
+#: Operations for records: the threads of a warp, and the threads that execute together.
 _OBSERVING = ("basic", "ballot")
 
 
 def _missing(case: ThreadGroupCase, capabilities: Capabilities) -> list[str]:
-    """Return what the device does not declare."""
+    """Return the requirements that the device lacks."""
     stage, name = case.axes.stage, case.axes.operation
     subgroup, needs = capabilities.subgroup, []
     if subgroup.size > LARGEST_WARP:
@@ -248,7 +257,7 @@ def _missing(case: ThreadGroupCase, capabilities: Capabilities) -> list[str]:
 
 
 def _batch_key(case: ThreadGroupCase) -> Hashable:
-    """Return what makes the control flow and the draw, and keeps what some drivers die of apart."""
+    """Return the axes of control flow and draw; separates cases that crash some drivers."""
     axes = case.axes
     helpers = axes.operation in ("helpers", "gl_HelperThreadNV")
     return axes.stage, axes.flow, axes.coverage, helpers

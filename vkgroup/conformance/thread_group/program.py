@@ -1,4 +1,4 @@
-"""Program of a batch: its shader, the planes in which each invocation records, and the run on a device."""
+"""Program of a batch: its shader, the run on a device, and the recorded warps and executions of each slot."""
 
 from __future__ import annotations
 
@@ -8,7 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.conformance import evidence
+from vkgroup.conformance.arrays import POISON, Flags, Indices, Words
+from vkgroup.conformance.evidence import Fault
 from vkgroup.conformance.execute import Executor
+from vkgroup.conformance.instances import lane_faults
 from vkgroup.conformance.recording import WRITE_NOTHING, Recorder
 from vkgroup.conformance.thread_group.cases import FLOWS, OBSERVATIONS, Flow, ThreadGroupAxes
 from vkgroup.spec.limits import LARGEST_WARP
@@ -27,8 +31,8 @@ RECORD = ("recorded", "lane", "size", "warp", "present")
 and the ballot of all threads."""
 
 SLOT = ("executed", "active", "after")
-"""Planes of each slot before the results: 1, and the ballots of the threads that execute it, in front of the
-results and behind them: a device may end helper threads in between, when no quad operation needs them."""
+"""Planes of each slot before the results: 1, and the ballots of the threads that execute it, before and
+after the results: a device may end helper threads in between, when no quad operation needs them."""
 
 _OPERANDS = ("one", "two")
 
@@ -55,7 +59,7 @@ class Program:
     stage: str
     flow: Flow
     coverage: str
-    recorder: Recorder  # where the invocations record
+    recorder: Recorder  # the recorder of the invocations
     slot_planes: int  # planes of one slot
     source: str  # GLSL of OpenGL
     inputs: NDArray[np.float32]  # (LARGEST_WARP, 9) float32, the numbers of threads by their ids
@@ -78,7 +82,7 @@ def build(cases: list[ThreadGroupAxes], seed: int) -> Program:
 
 
 def _recorder(stage: str, flow: Flow, slot_planes: int) -> Recorder:
-    """Return the recorder of a program; what says who recorded and who executed is zero at first."""
+    """Return the recorder of a program; its planes of recorded and executed flags are initially zero."""
     slots = len(flow.executes)
     planes = len(RECORD) + slots * slot_planes
     zeroed = (0, *(len(RECORD) + slot * slot_planes for slot in range(slots)))
@@ -91,7 +95,7 @@ def _recorder(stage: str, flow: Flow, slot_planes: int) -> Recorder:
 
 
 def _inputs(seed: int) -> NDArray[np.float32]:
-    """Return what the shader's `value` gives: eighths of integers below 2^19, whose sums need no rounding."""
+    """Return the values of the shader's `value`: eighths of integers below 2^19, with exact sums."""
     word = np.arange(LARGEST_WARP * _VALUES, dtype=np.uint32) + np.uint32(seed * 288 & 0xFFFFFFFF)
     word = word * np.uint32(2654435761)
     word = (word ^ word >> np.uint32(15)) * np.uint32(2246822519)
@@ -198,3 +202,156 @@ def run(executor: Executor, program: Program) -> NDArray[np.uint32]:
         draw["vertices"] = {"position": np.array(_CORNERS[program.coverage], np.float32)}
     words, _ = program.recorder.run(executor, module, **draw)
     return words
+
+
+@dataclass(frozen=True)
+class Executions:
+    """The executions of one slot, one invocation per row."""
+
+    slot: int  # its number
+    #: `index`, `lane`, `warp`: (n,) the invocation, its id in the warp, the warp's number.
+    index: Indices
+    lane: Indices
+    warp: Indices
+    company: Words  # (n,) the threads of the warp that left a record
+    mask: Words  # (n,) the ballot of those that executed the slot together
+    active: Flags  # (n, size) its bits
+    ended: Words  # (n,) the bits of those that executed before the results and not after them
+    helper: Flags  # (n, size) the helper threads of the own quad: those without a record
+    left_out: Flags  # (n, size) those of them that ballots of the device leave out, which Vulkan allows
+    expected: Flags  # (size,) the threads that the control flow sends here
+    results: Words  # (slot planes, n) the records
+
+    @property
+    def executing(self) -> Flags:
+        """The threads that execute the slot by the document, which counts helper threads: (n, size)."""
+        return self.active | self.left_out & self.expected
+
+    @property
+    def unseen(self) -> Flags:
+        """Whether the quad is divergent by helper threads alone that ballots leave out, (n,).
+
+        The shader cannot detect this on such a device.
+        """
+        quad = np.arange(self.active.shape[1]) // 4 == self.lane[:, None] // 4
+        others = (self.active | self.left_out | ~quad).all(axis=1)
+        return np.asarray(others & (self.left_out & ~self.expected).any(axis=1))
+
+
+def _bits_of(mask: Words, size: int) -> Flags:
+    """Return the bits of masks (n,) as (n, size)."""
+    return np.asarray(mask[:, None] >> np.arange(size, dtype=np.uint32) & 1 == 1)
+
+
+def layout_faults(program: Program, outputs: Words, size: int) -> list[str]:
+    """Return contradictions in the recorded lanes and warps; empty if there are none."""
+    recorded = outputs[0] == 1
+    if not recorded.any():
+        return ["no invocation recorded anything"]
+    if program.stage != "fragment" and not recorded.all():
+        return [f"{int((~recorded).sum())} invocations left no record"]
+    lane, sizes = outputs[1, recorded], outputs[2, recorded]
+    if faults := lane_faults(lane, sizes, size):
+        return faults
+    if (outputs[: len(RECORD), recorded] == POISON).any():
+        return ["an invocation recorded where it is in part"]
+    return []
+
+
+def executions(program: Program, outputs: Words, slot: int, size: int) -> Executions:
+    """Return the executions of a slot from the records."""
+    at = program.slot_at(slot)
+    index = np.flatnonzero((outputs[0] == 1) & (outputs[at] == 1))
+    lane = outputs[1, index].astype(np.int64)
+    company = _company(outputs)[index]
+    quad = np.arange(size) // 4 == lane[:, None] // 4
+    helper = quad & ~_bits_of(company, size) & (program.stage == "fragment")
+    present = _bits_of(outputs[4, index], size)
+    mask = outputs[at + 1, index]
+    return Executions(
+        slot=slot,
+        index=index,
+        lane=lane,
+        warp=outputs[3, index].astype(np.int64),
+        company=company,
+        mask=mask,
+        active=_bits_of(mask, size),
+        ended=mask & ~outputs[at + 2, index],
+        helper=helper,
+        left_out=helper & ~present,
+        expected=program.flow.executing(slot, size),
+        results=outputs[at : at + program.slot_planes, index],
+    )
+
+
+def _company(outputs: Words) -> Words:
+    """Return for each invocation the threads of its warp that left a record, (invocations,)."""
+    recorded = outputs[0] == 1
+    # A pixel may be the first of two warps, where a device clips a triangle into two.
+    warps = np.where(recorded, outputs[3:5].astype(np.uint64), 0)
+    _, warp = np.unique(warps[0] << np.uint64(32) | warps[1], return_inverse=True)
+    threads = np.zeros(int(warp.max()) + 1, np.uint32)
+    np.bitwise_or.at(threads, warp[recorded], np.uint32(1) << outputs[1, recorded])
+    return np.asarray(threads[warp])
+
+
+def activity_fault(program: Program, executed: Executions) -> Fault | None:
+    """Return the first contradiction in the active threads; None if there is none."""
+    own = executed.active[np.arange(len(executed.lane)), executed.lane]
+    if not own.all():
+        words = f"{int((~own).sum())} invocations are not in the mask of active threads that they got"
+        return _fault(executed, words, int(np.argmin(own)), ~own)
+    strays = executed.active & ~executed.expected
+    if strays.any() and not program.flow.demotes:
+        row, thread = np.argwhere(strays)[0]
+        words = f"thread {thread} is in the mask 0x{executed.mask[row]:x} of code that it does not execute"
+        return _fault(executed, words, int(row), np.any(strays, axis=1))
+    if program.stage == "vertex":
+        # A vertex may be shaded more than once, so records of a warp need not be complete.
+        return None
+    return _company_fault(program, executed)
+
+
+def _company_fault(program: Program, executed: Executions) -> Fault | None:
+    """Compare each mask with the invocations that recorded it; helper threads record nothing."""
+    met: dict[tuple[int, int, int], int] = {}
+    keys = list(zip(executed.warp.tolist(), executed.company.tolist(), executed.mask.tolist(), strict=True))
+    for key, lane in zip(keys, executed.lane.tolist(), strict=True):
+        met[key] = met.get(key, 0) | 1 << lane
+    if (lost := executed.ended & executed.company != 0).any():
+        words = "a mask lost threads between two ballots of straight code"
+        return _fault(executed, words, int(np.argmax(lost)), lost)
+    for key, recorded in met.items():
+        _, company, mask = key
+        if mask & ~recorded & company and not program.flow.demotes:
+            words = f"the mask 0x{mask:x} names threads that did not execute with 0x{recorded:x}"
+        elif mask & ~company and program.stage != "fragment":
+            words = f"the mask 0x{mask:x} names threads beyond those of the warp, 0x{company:x}"
+        elif program.flow.uniform and recorded != company:
+            words = f"uniform control flow parted 0x{recorded:x} from 0x{company:x}"
+        else:
+            continue
+        return _fault(executed, words, keys.index(key), np.array([other == key for other in keys]))
+    return None
+
+
+def _fault(executed: Executions, words: str, row: int, wrong: Flags) -> Fault:
+    """Return a fault with the masks that the warp of execution `row` got."""
+    same = np.flatnonzero((executed.warp == executed.warp[row]) & (executed.company == executed.company[row]))
+    lane, size = executed.lane[same], executed.active.shape[1]
+    least = np.eye(size, dtype=np.bool_)[lane]
+    most = np.broadcast_to(executed.expected, least.shape)
+    there = np.zeros(size, np.bool_)
+    there[lane] = True
+    rows = {
+        "invocation": map(str, executed.index[same].tolist()),
+        "got": map(hex, executed.mask[same].tolist()),
+    }
+    masks = [
+        evidence.mask_of("sent here", executed.expected),
+        evidence.mask_of("recorded it", there),
+        *evidence.masks_of(lane, executed.active[same], least, most, told=False),
+    ]
+    where = f"warp {executed.warp[row]}"
+    lanes = evidence.of_lanes(where, lane, wrong[same], rows, size=size, slot=executed.slot, masks=masks)
+    return Fault(words, lanes)

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from vkgroup.errors import VkgroupError
 from vkgroup.opening import select
-from vkgroup.programs.campaign.run import Settings, run
-from vkgroup.programs.campaign.trial import AGAINST_THE_DEVICE, Outcome, Verdict
+from vkgroup.programs.campaign.run import AGAINST_THE_DEVICE, Outcome, Settings, Verdict, run
 from vkgroup.programs.nodes import Promise
 
 _DESCRIPTION = "Run random programs on a device; compare it with the reference or with another device."

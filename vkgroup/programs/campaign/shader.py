@@ -206,12 +206,7 @@ def _extensions(program: nodes.Program, helpers: set[tuple[str, str]]) -> list[s
 
 
 def render(program: nodes.Program, *, title: str = "") -> str:
-    """Return a program as GLSL.
-
-    Parameters
-    ----------
-    title : first lines of the comment at its top.
-    """
+    """Return a program as GLSL, with the lines of `title` in the comment at its top."""
     writer = Writer(program)
     functions = [writer.function(f) for f in called_functions(program)]
     body = writer.block(program.body, 1)

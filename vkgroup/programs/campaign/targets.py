@@ -96,12 +96,7 @@ class TaskSession:
 class Driver:
     """A Vulkan device in a separate process, which is restarted when it dies.
 
-    Parameters
-    ----------
-    device : device to open.
-    timeout : seconds that one dispatch may take.
-    subgroup_size : required subgroup size; 0 leaves it to the device.
-    transform : see `Transform`.
+    A dispatch may take `timeout` seconds. A required subgroup size of 0 leaves it to the device.
     """
 
     def __init__(
@@ -145,13 +140,7 @@ class Driver:
 
 
 def assignment(program: Program, observation: Observation) -> NDArray[np.int64] | str:
-    """Return the recorded subgroup and lane of each invocation, in the form that the interpreter takes.
-
-    Returns
-    -------
-    (workgroups, invocations of one) subgroup × subgroup size + lane; or why the recorded values are
-    invalid.
-    """
+    """Return subgroup × size + lane, (workgroups, invocations), or why the records are invalid."""
     subgroup, lane, size = observation.words[:, :HEAD].astype(np.int64).T
     if (size != size[0]).any() or (lane >= size).any():
         return "gl_SubgroupSize and gl_SubgroupInvocationID contradict each other"
@@ -164,13 +153,7 @@ def assignment(program: Program, observation: Observation) -> NDArray[np.int64] 
 def observe_reference(
     program: Program, module: Module, subgroup_size: int, lanes: NDArray[np.int64] | None = None
 ) -> Observation:
-    """Run a program on the reference interpreter.
-
-    Parameters
-    ----------
-    subgroup_size : lanes of a subgroup.
-    lanes : as `assignment` returns them; None: consecutive invocations.
-    """
+    """Run a program on the reference interpreter; `lanes` is as `assignment` returns it."""
     words = program.invocations * capacity(program)
     data = Memory(inputs(program).view(np.uint8).copy(), "inputs")
     outputs = Memory(np.zeros(4 * words, np.uint8), "outputs")

@@ -12,7 +12,7 @@ from typing import Any
 
 from vkgroup.conformance.execute import Transform
 from vkgroup.conformance.families import cases_by_name, family_of
-from vkgroup.conformance.setup import Setup
+from vkgroup.conformance.run import Setup
 from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.errors import InvalidInput, NoDevice, Unsupported, VkgroupError
 from vkgroup.opening import open_device

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.setup import Setup
+from vkgroup.conformance.run import Setup
 from vkgroup.device import DeviceInfo
 from vkgroup.errors import DispatchTimeout, InvalidInput, Unsupported
 from vkgroup.opening import open_device

@@ -13,7 +13,7 @@ from vkgroup.conformance.families import cases_by_name, family_of
 from vkgroup.conformance.family import AnyCase
 from vkgroup.conformance.plan import Batch
 from vkgroup.conformance.reconvergence.family import ReconvergenceCase, run
-from vkgroup.conformance.setup import Setup
+from vkgroup.conformance.run import Setup
 from vkgroup.errors import VkgroupError
 from vkgroup.opening import open_device
 from vkgroup.programs.nodes import Program, count_statements
