@@ -162,8 +162,15 @@ def add_diff(parser: argparse.ArgumentParser) -> None:
     add_db(parser, "that contains the runs")
     _add_choice(parser)
     _add_times(parser)
-    add_table(parser, (("--limit", "N", natural, f"lines of each list (default: {SHOWN}; 0: all)", SHOWN),))
+    add_table(parser, (("--limit", "N", _limit, f"lines of each list (default: {SHOWN}; 0: all)", SHOWN),))
     add_json(parser)
+
+
+def _limit(text: str) -> int:
+    """Return a number of lines; raise ArgumentTypeError unless it has one to nine digits."""
+    if len(text) > 9:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a nonnegative integer of at most nine digits")
+    return natural(text)
 
 
 def _add_times(parser: argparse.ArgumentParser) -> None:

@@ -320,6 +320,8 @@ class _DatabaseResults:
     def _result(self, row: Sequence[Any]) -> Result:
         case, status, microseconds, defined, undefined, detail, evidence, judge = row
         try:
+            # SQLite stores values of any type in any column.
+            msgspec.convert(microseconds, int)
             columns = {
                 "case": case,
                 "status": status,
