@@ -1,4 +1,4 @@
-"""``vkgroup history``: the runs in a database."""
+"""``vkgroup history``: the runs in a database; and finding the runs that other commands name."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _list(arguments: argparse.Namespace) -> int:
     stream = people(arguments.json)
     console = Console(file=stream, highlight=False, width=None if stream.isatty() else _WIDTH)
     if not listed:
-        console.print(Text(f"No such run in {arguments.db}."), soft_wrap=True)
+        console.write_line(f"No such run in {arguments.db}.")
     else:
         console.print(_table(listed))
     write_json([info.to_json() for info in listed], arguments.json)

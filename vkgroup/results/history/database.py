@@ -108,18 +108,8 @@ class Database:
             key = self._new_key()
             cursor = self._connection.execute(
                 "INSERT INTO run (key, kind, device, driver, vkgroup, started, seed, source, host) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    key,
-                    info.kind.value,
-                    info.device,
-                    info.driver,
-                    info.vkgroup,
-                    info.started,
-                    info.seed,
-                    info.source,
-                    info.host,
-                ),
+                "VALUES (:key, :kind, :device, :driver, :vkgroup, :started, :seed, :source, :host)",
+                info.to_json() | {"key": key},
             )
             assert cursor.lastrowid is not None
             return Writer(self._connection, self.path, cursor.lastrowid, key)

@@ -23,7 +23,7 @@ from vkgroup.opening import open_device
 from vkgroup.results.record import AGAINST_THE_DEVICE, Result, Status
 from vkgroup.results.reproduction.cases import CASE_TIMEOUTS, SPARE_SECONDS, worker_for
 from vkgroup.results.reproduction.jobs import Repeat, Repeated, repeat
-from vkgroup.results.reproduction.shrunk import case_of, family_name
+from vkgroup.results.reproduction.shrunk import case_of
 from vkgroup.results.reproduction.values import Json
 from vkgroup.runner.messages import Failure
 from vkgroup.runner.worker_process import WorkerDied
@@ -68,7 +68,7 @@ def repeat_case(device: DeviceInfo, folder: Path, record: Json, timeout: float) 
             f"{lines[0]} This vkgroup has no case {record['case']}, to make it for this device.",
             [f"a subgroup size of {size}"],
         )
-    judged = _asked(setup, Repeat(folder.resolve(), False, family_name(case), case))
+    judged = _asked(setup, Repeat(folder.resolve(), steps=False, case=case))
     if isinstance(judged, str):
         return Outcome(False, (*lines, judged))
     assert judged.result is not None
@@ -76,9 +76,14 @@ def repeat_case(device: DeviceInfo, folder: Path, record: Json, timeout: float) 
 
 
 def _asked(setup: Setup, request: Repeat) -> Repeated | str:
-    """Return what came of a request; a crash or a hang is a sentence."""
+    """Return the answer to a request; a crash or a hang is a sentence."""
+    answer: Repeated | Failure
     try:
-        answer = _in_place(setup, request) if setup.device.is_reference else _by_worker(setup, request)
+        if setup.device.is_reference:
+            answer = _in_place(setup, request)
+        else:
+            with worker_for(setup) as worker:
+                answer = worker.ask(request, CASE_TIMEOUTS * setup.timeout + SPARE_SECONDS)
     except WorkerDied as death:
         return f"It crashes: {death}."
     if isinstance(answer, Failure):
@@ -101,13 +106,6 @@ def _in_place(setup: Setup, request: Repeat) -> Repeated | Failure:
             return Failure("timeout", str(error))
         finally:
             executor.close()
-
-
-def _by_worker(setup: Setup, request: Repeat) -> Repeated | Failure:
-    """Let a process answer that a driver may take along."""
-    with worker_for(setup) as worker:
-        answer: Repeated | Failure = worker.ask(request, CASE_TIMEOUTS * setup.timeout + SPARE_SECONDS)
-        return answer
 
 
 def _compared(found: Repeated) -> list[str]:

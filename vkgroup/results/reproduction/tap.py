@@ -1,4 +1,4 @@
-"""Listening to a device: every dispatch, draw and trace that somebody makes is written down as a step.
+"""Recording of a device: every dispatch, draw and trace is written down as a step.
 
 A step is what was called, what it was given, and what it left: shaders, memory before and after, constants,
 numbers. It can be repeated by itself from its files (`vkgroup.results.reproduction.steps`).
