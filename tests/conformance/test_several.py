@@ -208,7 +208,7 @@ def test_the_command_judges_several_at_once(tmp_path, capfd, swiftshader, lavapi
     printed = capfd.readouterr()
     assert "already holds a run" in printed.err
     assert printed.out.count("with 1 worker, results in") == 3
-    places = [printed.out.index(text) for text in ("Judging SwiftShader", "Judging llvmpipe", "category")]
+    places = [printed.out.index(text) for text in ("Testing SwiftShader", "Testing llvmpipe", "category")]
     assert places == sorted(places)
 
 

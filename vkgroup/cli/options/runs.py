@@ -85,14 +85,6 @@ def _add_expecting(parser: argparse.ArgumentParser) -> None:
         choices=choices.ANNOTATIONS,
         help="report unexpected results for GitHub (printed) or GitLab (a file in the results' folder)",
     )
-    parser.add_argument(
-        "--shuffle",
-        metavar="N",
-        type=int,
-        nargs="?",
-        const=True,
-        help="run in a random order with this seed (default: that of --seed)",
-    )
     limit = "time limit of the run in seconds; cases not reached are missing, and --resume continues"
     add_table(
         parser,
@@ -101,6 +93,14 @@ def _add_expecting(parser: argparse.ArgumentParser) -> None:
             ("--shard", "I/N", _shard, "run only the I-th of N parts of the cases"),
             ("--time-limit", "S", seconds, limit),
         ),
+    )
+    parser.add_argument(
+        "--shuffle",
+        metavar="N",
+        type=int,
+        nargs="?",
+        const=True,
+        help="run in a random order with this seed (default: that of --seed)",
     )
 
 

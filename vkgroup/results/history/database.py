@@ -11,7 +11,6 @@ from contextlib import suppress
 from dataclasses import fields, replace
 from itertools import islice
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import msgspec
@@ -43,9 +42,7 @@ class Database:
     def __enter__(self) -> Database:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

@@ -62,17 +62,17 @@ class Compared:
 
     step: int
     name: str
-    #: `size`, `differing`: elements, and how many are not what they were in every bit.
+    #: `size`, `differing`: numbers of elements, and of those that differ from the recorded ones in any bit.
     size: int
     differing: int
-    #: How many of the elements that are defined are not what the reference device leaves; None where the
-    #: folder does not have that.
+    #: The number of defined elements that differ from those of the reference device; None if the folder does
+    #: not have them.
     expected: int | None = None
 
 
 @dataclass(frozen=True)
 class Repeated:
-    """What came of repeating."""
+    """The answer to a `Repeat`."""
 
     outputs: tuple[Compared, ...] = ()  # each output, compared
     #: The verdict by the expected values of the folder; None where they do not fit, or there are none.
@@ -111,7 +111,7 @@ def answer(executor: Executor, request: Any) -> Any:
 
 
 def record(executor: Executor, request: Record) -> Result:
-    """Judge a case alone, and write down all that it does on the device."""
+    """Judge a case alone, and record all its work on the device."""
     folder, case = request.folder, request.case
     files, shaders = Files(folder), Shaders(folder)
     folders.write_device(folder, Probe(executor.capabilities, {}).to_json())
@@ -139,7 +139,7 @@ def record(executor: Executor, request: Record) -> Result:
 
 
 def _judged(executor: Executor, case: AnyCase) -> Verdict:
-    """Judge one case; what the driver refuses fails, as in a run."""
+    """Judge one case; an error of the driver is a failure, as in a run."""
     try:
         return family_of(case).judge(executor, [case])[0]
     except (DeviceLost, DispatchTimeout):
@@ -149,7 +149,7 @@ def _judged(executor: Executor, case: AnyCase) -> Verdict:
 
 
 def repeat(executor: Executor, request: Repeat) -> Repeated:
-    """Repeat a folder's steps, then the suite's verdict, as far as they are asked for."""
+    """Repeat the requested parts of a folder: its steps, then the suite's verdict."""
     folder, data = request.folder, folders.read(request.folder)
     outputs: list[Compared] = []
     expected = {(one["step"], one["name"]): one for one in (data.get("reference") or {}).get("outputs", ())}
@@ -184,7 +184,7 @@ def repeat(executor: Executor, request: Repeat) -> Repeated:
 
 
 def _compared(folder: Path, step: int, found: Output, expected: Json | None) -> Compared:
-    """Compare an output with what it was, and with what the reference device leaves."""
+    """Compare an output with the recorded one and with that of the reference device."""
     wrong = None
     if expected is not None:
         value, defined = load(folder, expected["file"]), load(folder, expected["defined"])

@@ -273,11 +273,10 @@ class _Judging:
 
 def _with_origin(outcome: Outcome, results: list[Result]) -> list[Result]:
     """Return results with the device that judged them, and failures with its host."""
-    named = [replace(result, device=outcome.device) for result in results]
-    return [_with_host(result, outcome.host) for result in named] if outcome.host else named
-
-
-def _with_host(result: Result, host: str) -> Result:
-    if result.status not in AGAINST_THE_DEVICE:
-        return result
-    return replace(result, detail=f"{result.detail}\njudged on the host {host}".strip())
+    named = []
+    for result in results:
+        detail = result.detail
+        if outcome.host and result.status in AGAINST_THE_DEVICE:
+            detail = f"{detail}\njudged on the host {outcome.host}".strip()
+        named.append(replace(result, device=outcome.device, detail=detail))
+    return named
