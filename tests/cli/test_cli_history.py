@@ -169,6 +169,14 @@ def test_diff_says_what_newly_fails_and_ends_with_1(tmp_path: Path, capsys) -> N
     assert data["newly_fails"] is False
 
 
+@pytest.mark.parametrize("limit", ["-1", "1.5", "many", "", "1234567890"])
+def test_a_limit_that_is_no_number_of_lines_is_refused(limit: str, capsys) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(["diff", "a", "b", f"--limit={limit}"])
+    assert left.value.code == 2
+    assert "--limit: " in capsys.readouterr().err
+
+
 def test_diff_shows_capabilities_and_speed(capsys) -> None:
     h200 = RECORDED / "nvidia-h200"
     assert main(["diff", str(RECORDED / "lavapipe-22.3.6"), str(RECORDED / "lavapipe-25.0.7")]) == 0

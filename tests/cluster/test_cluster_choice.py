@@ -21,7 +21,7 @@ from vkgroup.runner.cluster import offer, scheduler, serving, targets
 from vkgroup.runner.cluster.connecting import Cluster, scheduler_address
 from vkgroup.runner.cluster.member import Member, Outcome, Turns
 from vkgroup.runner.cluster.offer import Offer, build
-from vkgroup.runner.cluster.scheduler import _Arrived, _Exchange, _Judging
+from vkgroup.runner.cluster.scheduler import _Exchange, _Judging
 from vkgroup.runner.retry import Retry
 
 GPU = DeviceInfo(
@@ -250,10 +250,10 @@ class FakeExchange:
         self.sent += 1
         self._work.append(retry)
 
-    def take(self, seconds: float) -> _Arrived | None:
+    def take(self, seconds: float) -> tuple[Retry, Outcome] | None:
         self._clock[0] += self._seconds
         retry = self._work.pop(0)
-        return _Arrived(retry, Outcome([Result("a", Status.PASS)], "w", "", "d"))
+        return retry, Outcome([Result("a", Status.PASS)], "w", "", "d")
 
 
 @pytest.mark.parametrize(("grace", "judged"), [(5.0, 2), (0.0, 1)])

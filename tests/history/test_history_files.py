@@ -15,6 +15,7 @@ from vkgroup.errors import InvalidInput
 from vkgroup.results import history
 from vkgroup.results.exports.folder import export, write_summary
 from vkgroup.results.history import Kind
+from vkgroup.results.journal import read_results
 
 RECORDED = Path(__file__).parents[2] / "bench" / "results"
 
@@ -92,6 +93,18 @@ def test_what_is_shown_may_be_damaged_and_says_so(folder: Path, results) -> None
     assert isinstance(check, history.Check)
     with pytest.raises(InvalidInput, match="line 1, is not a result"):
         list(history.load(folder).results or ())
+
+
+@pytest.mark.parametrize("name", ["case", "status", "seconds", "defined", "undefined", "detail"])
+def test_a_line_without_a_required_field_is_damaged(folder: Path, results, name: str) -> None:
+    path = folder / "results.jsonl"
+    data = results[0].to_json()
+    del data[name]
+    path.write_text(json.dumps(data) + "\n" + path.read_text())
+    with pytest.raises(InvalidInput, match=f"line 1, is not a result.*{name}"):
+        list(history.load(folder).results or ())
+    with pytest.raises(InvalidInput, match="a line without a result"):
+        read_results(path)
 
 
 def test_files_that_are_no_runs_are_refused(tmp_path: Path, folder: Path, record) -> None:

@@ -101,6 +101,7 @@ def test_content_that_makes_no_sense_is_told_of(tmp_path: Path, results, record)
         "UPDATE run SET seed = 'three'",
         "UPDATE status SET text = 'Perhaps' WHERE id = 1",
         "UPDATE result SET microseconds = 'long'",
+        "UPDATE result SET microseconds = 1.5",
         "UPDATE document SET content = x'00'",
         "UPDATE case_name SET text = CAST(x'ff' AS TEXT) WHERE id = 1",
         "CREATE TRIGGER evil AFTER INSERT ON run BEGIN DELETE FROM result; END",

@@ -8,6 +8,8 @@ from xml.etree import ElementTree
 import pytest
 
 from vkgroup.conformance import Result, Run, Status
+from vkgroup.conformance.expectations import PROMISES
+from vkgroup.conformance.outcomes import RunOutcomes
 from vkgroup.device import Capabilities
 from vkgroup.errors import InvalidInput
 from vkgroup.results.exports.folder import write_summary
@@ -39,7 +41,7 @@ def run() -> Run:
 
 
 def test_junit_holds_every_case_with_its_status(tmp_path) -> None:
-    write_junit(run(), tmp_path / "junit.xml")
+    write_junit(RunOutcomes(run()), tmp_path / "junit.xml")
     suites = {suite.get("name"): suite for suite in ElementTree.parse(tmp_path / "junit.xml").getroot()}
     counts = {
         name: {key: suite.get(key) for key in ("tests", "failures", "errors", "skipped")}
@@ -51,7 +53,8 @@ def test_junit_holds_every_case_with_its_status(tmp_path) -> None:
     assert failure.text.startswith("lane 3 <wrong> &")
     assert "\x00" not in failure.text
     names = {f"{case.get('classname')}.{case.get('name')}" for suite in suites.values() for case in suite}
-    assert names == {result.case for result in RESULTS}
+    # The capabilities of this device break a promise of Vulkan, which is a case of its own in the export.
+    assert names == {PROMISES, *(result.case for result in RESULTS)}
 
 
 def test_the_summary_is_json_with_totals(tmp_path) -> None:
@@ -66,6 +69,7 @@ def test_the_summary_is_json_with_totals(tmp_path) -> None:
 
 def test_what_cannot_be_written_is_said(tmp_path) -> None:
     (tmp_path / "file").write_text("")
-    for write in (write_junit, write_summary):
+    outcomes = RunOutcomes(run())
+    for write in (write_junit, lambda outcomes, path: write_summary(outcomes.run, path)):
         with pytest.raises(InvalidInput, match="cannot write"):
-            write(run(), tmp_path / "file" / "report")
+            write(outcomes, tmp_path / "file" / "report")

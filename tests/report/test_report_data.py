@@ -15,8 +15,9 @@ import made_runs as made
 from vkgroup.cli.main import main
 from vkgroup.conformance.families import all_cases
 from vkgroup.errors import InvalidInput, Unsupported
+from vkgroup.results.history import Check
 from vkgroup.results.record import Result, Status
-from vkgroup.results.report import read
+from vkgroup.results.report import checks, read
 from vkgroup.results.report.benchmarks import timed_of
 from vkgroup.results.report.capabilities import side_by_side
 from vkgroup.results.report.charts import charts_of
@@ -55,6 +56,26 @@ def test_compressed_and_damaged_results_are_read(tmp_path: Path) -> None:
     assert list(results) == made.new_run()
     assert results.damaged == 3
     assert set(results.statuses()) == {result.case for result in made.new_run()}
+
+
+def test_an_invalid_field_of_a_finding_leaves_out_only_that_field(tmp_path: Path) -> None:
+    data = made.check()
+    (whole,) = checks.to_json(Check(tmp_path, data))["findings"]
+    data["findings"][0] |= {
+        "place": 5,
+        "notes": [5],
+        "values": [[1, 2, 3]],
+        "sizes": "8",
+        "invocation": "none",
+    }
+    data["findings"].append("no finding")
+    data["covered"] = {"sizes": [8], "devices": 5}
+    shown = checks.to_json(Check(tmp_path, data))
+    (finding,) = shown["findings"]
+    empty = {"place": None, "notes": [], "values": [], "sizes": [], "example": ""}
+    assert finding == whole | empty
+    assert finding["message"]
+    assert shown["covered"] == {"sizes": ["8"], "devices": []}
 
 
 def test_recorded_folders_can_be_shown() -> None:

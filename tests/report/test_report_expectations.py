@@ -97,7 +97,7 @@ def test_the_summary_counts_outcomes(tmp_path, judged) -> None:
 
 
 def test_junit_fails_what_is_unexpected_and_nothing_else(tmp_path, judged) -> None:
-    write_junit(judged.run, tmp_path / "junit.xml", judged)
+    write_junit(judged, tmp_path / "junit.xml")
     root = ElementTree.parse(tmp_path / "junit.xml").getroot()
     said = {f"{case.get('classname')}.{case.get('name')}": case for case in root.iter("testcase")}
     bad = {name: element.get("message") for name, case in said.items() for element in case.findall("*")

@@ -255,7 +255,7 @@ def test_what_a_device_does_not_declare_makes_no_folder(tmp_path: Path) -> None:
         ([CASE, "new", "--filter", "vote.*"], "omit --filter"),
         ([CASE, "new", "--baseline", "b", "--skips", "s"], "omit --baseline, --skips"),
         ([CASE, "new", "--flakes", "f", "--save-baseline", "b"], "omit --flakes, --save-baseline"),
-        ([CASE, "new", "--shard", "1/2", "--shuffle", "0"], "omit --shuffle, --shard"),
+        ([CASE, "new", "--shard", "1/2", "--shuffle", "0"], "omit --shard, --shuffle"),
         ([CASE, "new", "--cluster", "local", "--each"], "omit --each, --cluster"),
         ([CASE, "new", "--db", "new.db", "--time-limit", "1"], "omit --db, --time-limit"),
         ([CASE, "new", "--annotations", "github"], "omit --annotations"),

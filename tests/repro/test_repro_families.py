@@ -43,7 +43,7 @@ def test_a_case_is_repeated_from_its_files(family: str, tmp_path: Path) -> None:
     assert case is not None
     with vkgroup.open("reference", subgroup_size=8) as device:
         executor = Executor(device, seed=3)
-        result = record(executor, Record(family, case, tmp_path))
+        result = record(executor, Record(case, tmp_path))
         data = json.loads((tmp_path / "repro.json").read_text())
         assert result.status is Status.PASS, result.detail
         assert data["steps"]
@@ -52,7 +52,7 @@ def test_a_case_is_repeated_from_its_files(family: str, tmp_path: Path) -> None:
             outputs = steps.repeat(device, tmp_path, step, timeout=20.0)
             assert outputs
             assert [one.name for one in outputs if one.differing] == []
-        found = answer(executor, Repeat(tmp_path, True, family, case))
+        found = answer(executor, Repeat(tmp_path, steps=True, case=case))
         assert found.result.status is Status.PASS
         assert found.taken
         assert not found.compiled
@@ -61,7 +61,7 @@ def test_a_case_is_repeated_from_its_files(family: str, tmp_path: Path) -> None:
 def test_the_reference_gives_expected_values_where_lanes_have_none(tmp_path: Path) -> None:
     case = case_of("descriptor_indexing", "descriptor_indexing.compute.storage_buffer.read.first")
     with vkgroup.open("reference", subgroup_size=8) as device:
-        record(Executor(device, seed=0), Record("descriptor_indexing", case, tmp_path))
+        record(Executor(device, seed=0), Record(case, tmp_path))
     data = json.loads((tmp_path / "repro.json").read_text())
     assert data["lanes"] is None
     expected = expected_by_reference(tmp_path, data)

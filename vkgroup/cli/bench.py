@@ -8,7 +8,6 @@ import time
 from pathlib import Path
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.text import Text
 
 import vkgroup
 from vkgroup.bench import catalogue, google, machine, plot
@@ -52,7 +51,7 @@ def _run(
     started = time.monotonic()
     options = _options(arguments, device, console)
     context = machine.context(device, last_level_cache(device.capabilities), options.seed)
-    console.print(Text(bench_tables.heading(context)), soft_wrap=True)
+    console.write_line(bench_tables.heading(context))
     latest: list[Result] = []
     with Progress(
         TextColumn("{task.description}"),
@@ -90,7 +89,7 @@ def _run(
     recording.finish(recorded(data), time.monotonic() - started)
     if arguments.plot and not options.smoke:
         plot.plot(result.rows, arguments.plot, bench_tables.title(context), options.sweep)
-        console.print(Text(f"Plot written: {arguments.plot}"), soft_wrap=True)
+        console.write_line(f"Plot written: {arguments.plot}")
     return 1 if result.wrong else 0
 
 

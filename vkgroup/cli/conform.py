@@ -41,7 +41,7 @@ def execute_devices(expecting: Expecting, console: Console) -> int:
             names = ", ".join(
                 f"{device.name} ({device.driver_info or device.driver_name})" for device in devices
             )
-            console.print(Text(f"No GPU here; all software devices: {names}"), soft_wrap=True)
+            console.write_line(f"No GPU here; all software devices: {names}")
         made = multi_device.targets(devices, arguments.jobs, each=arguments.each)
         return _judge_all(expecting, made, console, apart=True)
     need_distributed()
@@ -87,7 +87,7 @@ def _judge_all(expecting: Expecting, targets: Sequence[Target], console: Console
             runs.append(_DeviceRun(target, target_expecting, stack.enter_context(recording)))
             jobs = "1 worker" if target.scheduler.jobs == 1 else f"{target.scheduler.jobs} workers"
             text = f"Testing {target.name} on {number_of(expecting.cases)} with {jobs}, results in"
-            console.print(Text(f"{text} {options.out}"), soft_wrap=True)
+            console.write_line(f"{text} {options.out}")
         with progress_view() as progress:
             ended = _together(runs, progress)
         for device_run, found in zip(runs, ended, strict=True):
@@ -97,9 +97,7 @@ def _judge_all(expecting: Expecting, targets: Sequence[Target], console: Console
                 problems.append(problem)
                 # Standard output may be closed: the other runs still write their files.
                 with suppress(OSError):
-                    console.print(
-                        Text(f"{device_run.target.name}: {problem}", style="bold red"), soft_wrap=True
-                    )
+                    console.write_line(f"{device_run.target.name}: {problem}", style="bold red")
     if problems:
         raise problems[0]
     return max(codes)
@@ -196,7 +194,7 @@ def execute(arguments: argparse.Namespace) -> int:
         return execute_devices(expecting, console)
     device = select_device(arguments.device)
     out = arguments.out or default_folder(device.name)
-    console.print(Text(f"Testing {device.name} on {number_of(cases)}, results in {out}"), soft_wrap=True)
+    console.write_line(f"Testing {device.name} on {number_of(cases)}, results in {out}")
     with keeping(lambda: kept(out)), Recording(arguments.db, out, resume=arguments.resume) as recording:
         with progress_view() as progress:
             run = judge(expecting, device, cases, out, progress, arguments.time_limit, recording)

@@ -74,12 +74,12 @@ def conclude(
         _report(outcomes, out, console)
         expecting.report(outcomes, out, console)
     if expecting.arguments.junit is not None:
-        write_junit(found, expecting.arguments.junit, outcomes)
+        write_junit(outcomes, expecting.arguments.junit)
     if problem is not None:
         text = "What is unexpected could not be judged again: the first results stand."
         if outcomes.again:
             text = "Not all that is unexpected could be judged again: of the rest the first results stand."
-        console.print(Text(text), soft_wrap=True)
+        console.write_line(text)
         raise problem
     return 0 if outcomes.success else 1
 
@@ -161,12 +161,12 @@ def _report(outcomes: RunOutcomes, out: Path, console: Console) -> None:
     found = outcomes.run
     failures = [result for result in found.failures if not outcomes.by_case[result.case].expected]
     for result in failures[:SHOWN_FAILURES]:
-        console.print(Text(f"{result.status}: {result.case}", style=_COLOURS[result.status]), soft_wrap=True)
+        console.write_line(f"{result.status}: {result.case}", style=_COLOURS[result.status])
         for line in result.detail.splitlines():
-            console.print(Text(f"    {line}"), soft_wrap=True)
+            console.write_line(f"    {line}")
     if len(failures) > SHOWN_FAILURES:
         more = len(failures) - SHOWN_FAILURES
-        console.print(Text(f"… and {more} more in {out / 'results.jsonl'}"), soft_wrap=True)
+        console.write_line(f"… and {more} more in {out / 'results.jsonl'}")
     for promise in found.capabilities.minimum_promises():
         console.print(Text(f"The device breaks a promise of Vulkan: {promise}", style="bold red"))
     console.print(_table(found))
@@ -177,7 +177,7 @@ def _report(outcomes: RunOutcomes, out: Path, console: Console) -> None:
             f"{found.seconds:.1f} s ({rate:.0f} a second, {found.jobs} workers)"
         )
     )
-    console.print(Text(f"Results: {out / 'results.jsonl'}, {out / 'summary.json'}"), soft_wrap=True)
+    console.write_line(f"Results: {out / 'results.jsonl'}, {out / 'summary.json'}")
 
 
 def _table(found: Run) -> Table:

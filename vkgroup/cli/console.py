@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NoReturn
 
 import rich.console
+from rich.text import Text
 
 
 class Console(rich.console.Console):
@@ -13,3 +14,7 @@ class Console(rich.console.Console):
     def on_broken_pipe(self) -> NoReturn:
         """Raise BrokenPipeError, like other output."""
         raise BrokenPipeError
+
+    def write_line(self, text: str, style: str = "") -> None:
+        """Print text without markup, and without line breaks that Rich adds."""
+        self.print(Text(text, style=style), soft_wrap=True)

@@ -89,12 +89,9 @@ class Expecting:
             if count:
                 write_again(out, outcomes.again)
                 spent = time.monotonic() - start
-                console.print(
-                    Text(
-                        f"Judged {count} {'case' if count == 1 else 'cases'} again, the batches of what is "
-                        f"unexpected, in {spent:.1f} s: {out / AGAIN}"
-                    ),
-                    soft_wrap=True,
+                console.write_line(
+                    f"Judged {count} {'case' if count == 1 else 'cases'} again, the batches of what is "
+                    f"unexpected, in {spent:.1f} s: {out / AGAIN}"
                 )
 
     def write(self, outcomes: RunOutcomes, out: Path) -> None:
@@ -111,15 +108,12 @@ class Expecting:
         if outcomes.run.missing:
             missing = len(outcomes.run.missing)
             root = shlex.quote(str(self.root or out))
-            console.print(
-                Text(
-                    f"{missing} of {missing + len(outcomes.run.results)} cases were not reached in "
-                    f"{self.arguments.time_limit:g} s: continue with --resume --out {root}"
-                ),
-                soft_wrap=True,
+            console.write_line(
+                f"{missing} of {missing + len(outcomes.run.results)} cases were not reached in "
+                f"{self.arguments.time_limit:g} s: continue with --resume --out {root}"
             )
         if self.arguments.save_baseline is not None:
-            console.print(Text(f"Baseline: {self.arguments.save_baseline}"), soft_wrap=True)
+            console.write_line(f"Baseline: {self.arguments.save_baseline}")
         if self.arguments.annotations == "github":
             sys.stdout.flush()
             sys.stdout.write("".join(f"{line}\n" for line in github(outcomes, out)))
@@ -160,7 +154,7 @@ def _remarks(expectations: Expectations, console: Console) -> None:
                 f"this suite, without effect: {_some(patterns.idle)}"
             )
     for line in remarks:
-        console.print(Text(line), soft_wrap=True)
+        console.write_line(line)
 
 
 def _some(names: Sequence[str]) -> str:
@@ -184,9 +178,8 @@ def _kinds(outcomes: RunOutcomes, out: Path, console: Console, *, names: bool) -
         console.print(Text("Expected: " + ", ".join(known)))
     idle = outcomes.idle()
     if idle:
-        console.print(
-            Text(f"Of {len(idle)} of Khronos' names in the baseline nothing fails here: {_some(idle)}"),
-            soft_wrap=True,
+        console.write_line(
+            f"Of {len(idle)} of Khronos' names in the baseline nothing fails here: {_some(idle)}"
         )
     _names("New flakes (name them in --flakes):", outcomes.named(Outcome.FLAKE), out / "results.csv", console)
     unexpected = [
@@ -202,6 +195,6 @@ def _names(title: str, names: list[str], file: Path, console: Console) -> None:
         return
     console.print(Text(title))
     for name in names[:SHOWN]:
-        console.print(Text(f"  {name}"), soft_wrap=True)
+        console.write_line(f"  {name}")
     if len(names) > SHOWN:
-        console.print(Text(f"  … and {len(names) - SHOWN} more in {file}"), soft_wrap=True)
+        console.write_line(f"  … and {len(names) - SHOWN} more in {file}")

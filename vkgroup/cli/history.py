@@ -1,11 +1,10 @@
-"""``vkgroup history``: the runs in a database."""
+"""``vkgroup history``: the runs in a database; and finding the runs that other commands name."""
 
 from __future__ import annotations
 
 import argparse
 from datetime import datetime
 from pathlib import Path
-from types import TracebackType
 
 from rich.table import Table
 from rich.text import Text
@@ -41,9 +40,7 @@ class Runs:
     def __enter__(self) -> Runs:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._database is not None:
             self._database.close()
 
@@ -97,7 +94,7 @@ def _list(arguments: argparse.Namespace) -> int:
     stream = people(arguments.json)
     console = Console(file=stream, highlight=False, width=None if stream.isatty() else _WIDTH)
     if not listed:
-        console.print(Text(f"No such run in {arguments.db}."), soft_wrap=True)
+        console.write_line(f"No such run in {arguments.db}.")
     else:
         console.print(_table(listed))
     write_json([info.to_json() for info in listed], arguments.json)

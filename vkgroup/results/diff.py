@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from vkgroup.bench.compare import Comparison, between
 from vkgroup.choices import BENCH_THRESHOLD
 from vkgroup.errors import InvalidInput
@@ -31,10 +33,6 @@ class CapabilityChange:
     #: `old`, `new`: the values; None if missing. For a feature or another member of a set, True if present.
     old: Any
     new: Any
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the change as plain JSON data."""
-        return {"group": self.group, "name": self.name, "old": self.old, "new": self.new}
 
 
 def capability_changes(
@@ -101,20 +99,12 @@ class CaseChange:
     #: cases that appeared and do not fail.
     detail: str = ""
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the change as plain JSON data."""
-        return {
-            "case": self.case,
-            "old": self.old and self.old.value,
-            "new": self.new and self.new.value,
-            "detail": self.detail,
-        }
-
 
 @dataclass(frozen=True)
 class CaseDifferences:
     """The changes of the cases; each list in the order of names."""
 
+    same: int  # cases with the same status in both
     #: Cases with a verdict against the device (Fail, Crash, Timeout) that had none before.
     newly_failing: tuple[CaseChange, ...]
     #: Cases that only the new run has, with such a verdict. They are not regressions: the suite may be newer,
@@ -125,7 +115,6 @@ class CaseDifferences:
     appeared: tuple[CaseChange, ...]
     vanished: tuple[CaseChange, ...]
     other: tuple[CaseChange, ...]  # all other changes: Pass to NotSupported, Fail to Crash, …
-    same: int  # cases with the same status in both
 
 
 @dataclass(frozen=True)
@@ -150,18 +139,10 @@ class Differences:
             "old": self.old.to_json(),
             "new": self.new.to_json(),
             "newly_fails": self.newly_fails,
-            "cases": self.cases and _cases_json(self.cases),
-            "capabilities": None
-            if self.capabilities is None
-            else [change.to_json() for change in self.capabilities],
+            "cases": msgspec.to_builtins(self.cases),
+            "capabilities": msgspec.to_builtins(self.capabilities),
             "speed": self.speed and speed_json(self.speed),
         }
-
-
-def _cases_json(cases: CaseDifferences) -> dict[str, Any]:
-    return {"same": cases.same} | {
-        name: [change.to_json() for change in getattr(cases, name)] for name in LISTS
-    }
 
 
 def speed_json(speed: Comparison) -> dict[str, Any]:

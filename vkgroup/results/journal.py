@@ -10,7 +10,6 @@ import json
 import os
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any, TextIO
 
 import msgspec
@@ -104,9 +103,7 @@ class Journal:
     def __enter__(self) -> Journal:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

@@ -82,13 +82,26 @@ ResultStream = Generator[list[Result], None, None]
 """The results of a run, a batch at a time; closing it ends the run."""
 
 
-_DECODER = msgspec.json.Decoder(Result)
+class _Line(msgspec.Struct):
+    """A line of ``results.jsonl``: a `Result`, whose fields without a default are required."""
+
+    case: str
+    status: Status
+    seconds: float
+    defined: int
+    undefined: int
+    detail: str
+    evidence: dict[str, Any] | None = None
+    device: str = ""
+
+
+_DECODER = msgspec.json.Decoder(_Line)
 
 
 def parse_result(line: bytes) -> Result:
     """Return the result in a line of ``results.jsonl``; ValueError, which says what is wrong, otherwise."""
     try:
-        return _DECODER.decode(line)
+        return Result(*msgspec.structs.astuple(_DECODER.decode(line)))
     except RecursionError as error:
         raise ValueError("the JSON is nested too deeply") from error
 

@@ -1,9 +1,11 @@
-"""A pool of worker processes on one device; a worker that crashes, hangs or loses its device costs one case.
+"""A queue of batches, and a pool of worker processes on one device that takes batches from it.
+
+A worker that crashes, hangs or loses its device costs one case.
 
 Each worker has a thread here that feeds it. A hang or a crash on a GPU may take other workers' devices along,
 so a batch in which a worker failed runs again when all others are done, in the only worker at that time. If
 that worker fails as well, the batch is split until one case is left. Failures near a worker failure run again
-in the same way (`quarantine`). Batches that may hang run alone from the start.
+in the same way (`vkgroup.runner.retry.Quarantine`). Batches that may hang run alone from the start.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Retries: batches that run again alone after a worker failed, split until one case is left."""
+"""Batches that run again alone after a worker failed; the quarantine of failures near a worker failure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Schedulers: distribute the batches of a run over devices of one model and yield the results."""
+"""Schedulers for this host, and the model of a device, which the devices of one run share."""
 
 from __future__ import annotations
 
@@ -60,17 +60,9 @@ class DeviceSetup(WorkerSetup, Protocol):
 class Scheduler(Protocol):
     """Distributes the batches of a run over devices of one model."""
 
-    @property
-    def capabilities(self) -> Capabilities:
-        """What every one of the devices can do."""
-
-    @property
-    def devices(self) -> Sequence[str]:
-        """The devices, as ``--device`` takes them."""
-
-    @property
-    def jobs(self) -> int:
-        """Worker processes, of all devices together."""
+    capabilities: Capabilities  # what every one of the devices can do
+    devices: Sequence[str]  # the devices, as ``--device`` takes them
+    jobs: int  # worker processes, of all devices together
 
     def run(
         self,
@@ -123,6 +115,8 @@ class LocalScheduler:
     def __init__(self, members: Sequence[DeviceInfo], each: int, capabilities: Capabilities) -> None:
         self.members = tuple(members)
         self.each = each
+        self.devices: Sequence[str] = [device.choice for device in members]
+        self.jobs = each * len(members)
         self.capabilities = capabilities
         self._pools: dict[DeviceInfo, Pool] = {}
         self._threads: list[threading.Thread] = []
@@ -139,16 +133,6 @@ class LocalScheduler:
             )
             raise InvalidInput(f"devices that differ cannot share a run: {names}; judge each in its own run")
         return cls(members, each, known[0])
-
-    @property
-    def devices(self) -> Sequence[str]:
-        """The devices, as ``--device`` takes them."""
-        return [device.choice for device in self.members]
-
-    @property
-    def jobs(self) -> int:
-        """Worker processes, of all devices together."""
-        return self.each * len(self.members)
 
     def run(
         self,

@@ -85,14 +85,6 @@ def _add_expecting(parser: argparse.ArgumentParser) -> None:
         choices=choices.ANNOTATIONS,
         help="report unexpected results for GitHub (printed) or GitLab (a file in the results' folder)",
     )
-    parser.add_argument(
-        "--shuffle",
-        metavar="N",
-        type=int,
-        nargs="?",
-        const=True,
-        help="run in a random order with this seed (default: that of --seed)",
-    )
     limit = "time limit of the run in seconds; cases not reached are missing, and --resume continues"
     add_table(
         parser,
@@ -101,6 +93,14 @@ def _add_expecting(parser: argparse.ArgumentParser) -> None:
             ("--shard", "I/N", _shard, "run only the I-th of N parts of the cases"),
             ("--time-limit", "S", seconds, limit),
         ),
+    )
+    parser.add_argument(
+        "--shuffle",
+        metavar="N",
+        type=int,
+        nargs="?",
+        const=True,
+        help="run in a random order with this seed (default: that of --seed)",
     )
 
 
@@ -162,8 +162,15 @@ def add_diff(parser: argparse.ArgumentParser) -> None:
     add_db(parser, "that contains the runs")
     _add_choice(parser)
     _add_times(parser)
-    add_table(parser, (("--limit", "N", natural, f"lines of each list (default: {SHOWN}; 0: all)", SHOWN),))
+    add_table(parser, (("--limit", "N", _limit, f"lines of each list (default: {SHOWN}; 0: all)", SHOWN),))
     add_json(parser)
+
+
+def _limit(text: str) -> int:
+    """Return a number of lines; raise ArgumentTypeError unless it has one to nine digits."""
+    if len(text) > 9:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a nonnegative integer of at most nine digits")
+    return natural(text)
 
 
 def _add_times(parser: argparse.ArgumentParser) -> None:

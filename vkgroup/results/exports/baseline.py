@@ -1,4 +1,4 @@
-"""Writing a baseline: the failures of a run, as the expectations of the next."""
+"""Files in the formats of deqp-runner: the baseline of expected failures, and tables of outcomes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A recorded run as the files that its command writes; `vkgroup.results.history.load` reads them."""
+"""The files of a run's folder, also for a run from a database; `vkgroup.results.history.load` reads them."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from xml.etree import ElementTree
 
-from vkgroup.conformance import Result, Run, Status
+from vkgroup.conformance import Result, Status
 from vkgroup.conformance.expectations import Outcome
 from vkgroup.conformance.outcomes import RunOutcomes
 from vkgroup.files import write_output
@@ -15,20 +15,16 @@ from vkgroup.files import write_output
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def write_junit(run: Run, path: Path, outcomes: RunOutcomes | None = None) -> None:
+def write_junit(outcomes: RunOutcomes, path: Path) -> None:
     """Write the run as JUnit XML: one suite for each category, failures with their details.
 
-    With `outcomes`, unexpected results and improvements fail; expected failures and cases that were left out
-    are skipped; flakes pass, with a note in ``system-out``; cases that were not reached are one error.
+    Unexpected results and improvements fail; expected failures and cases that were left out are skipped;
+    flakes pass, with a note in ``system-out``; cases that were not reached are one error.
     """
-    results = list(run.results)
-    if outcomes is None:
-        outcomes = RunOutcomes(run)
-    else:
-        left_out = (
-            Result(name, Status.NOT_SUPPORTED, detail="left out by --skips") for name in outcomes.left_out
-        )
-        results = [*outcomes.results, *left_out]
+    left_out = (
+        Result(name, Status.NOT_SUPPORTED, detail="left out by --skips") for name in outcomes.left_out
+    )
+    results = [*outcomes.results, *left_out]
     suites = ElementTree.Element("testsuites", name="vkgroup conform", tests=str(len(results)))
     by_category: dict[str, ElementTree.Element] = {}
     for result in sorted(results, key=lambda result: result.case):
@@ -38,11 +34,11 @@ def write_junit(run: Run, path: Path, outcomes: RunOutcomes | None = None) -> No
             suite, "testcase", classname=".".join(group), name=name, time=f"{result.seconds:.6f}"
         )
         _add_outcome(case, result, outcomes)
-    if run.missing:
+    if outcomes.run.missing:
         case = ElementTree.SubElement(
             _suite(suites, by_category, "run"), "testcase", classname="run", name="time limit", time="0.0"
         )
-        text = f"{len(run.missing)} cases were not reached: continue with --resume"
+        text = f"{len(outcomes.run.missing)} cases were not reached: continue with --resume"
         ElementTree.SubElement(case, "error", message=Outcome.MISSING.value).text = text
         suites.set("tests", str(len(results) + 1))
     for suite in by_category.values():

@@ -1,4 +1,4 @@
-"""Opening the SQLite file, with concurrent writers, and errors that say what to do.
+"""The SQLite file: opening it with concurrent writers, its tables and their migrations, and clear errors.
 
 Databases are in WAL mode (https://www.sqlite.org/wal.html): readers never wait, writers wait for each other,
 and what a killed process has committed is recovered by the next process that opens the file.

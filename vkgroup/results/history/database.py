@@ -11,7 +11,6 @@ from contextlib import suppress
 from dataclasses import fields, replace
 from itertools import islice
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import msgspec
@@ -43,9 +42,7 @@ class Database:
     def __enter__(self) -> Database:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -108,18 +105,8 @@ class Database:
             key = self._new_key()
             cursor = self._connection.execute(
                 "INSERT INTO run (key, kind, device, driver, vkgroup, started, seed, source, host) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    key,
-                    info.kind.value,
-                    info.device,
-                    info.driver,
-                    info.vkgroup,
-                    info.started,
-                    info.seed,
-                    info.source,
-                    info.host,
-                ),
+                "VALUES (:key, :kind, :device, :driver, :vkgroup, :started, :seed, :source, :host)",
+                info.to_json() | {"key": key},
             )
             assert cursor.lastrowid is not None
             return Writer(self._connection, self.path, cursor.lastrowid, key)
@@ -320,6 +307,8 @@ class _DatabaseResults:
     def _result(self, row: Sequence[Any]) -> Result:
         case, status, microseconds, defined, undefined, detail, evidence, judge = row
         try:
+            # SQLite stores values of any type in any column.
+            msgspec.convert(microseconds, int)
             columns = {
                 "case": case,
                 "status": status,

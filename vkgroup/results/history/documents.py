@@ -6,7 +6,6 @@ import json
 import math
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -145,12 +144,20 @@ def describe(kind: Kind, data: Mapping[str, Any]) -> RunInfo:
         A field has another type than its command writes; says which field, and both types.
     """
     if kind == Kind.PROBE:
-        device = msgspec.convert(data, _Probe).capabilities
-        info = RunInfo("", kind, device.name, _joined(device.driver_name, device.driver_info), "", "")
-    elif kind == Kind.BENCH:
-        context = msgspec.convert(data, _Bench).context
-        seed = str(context.seed)
-        info = RunInfo(
+        probe = msgspec.convert(data, _Probe)
+        device = probe.capabilities
+        statuses = Counter(experiment.status for experiment in probe.experiments.values())
+        del statuses[""]
+        driver = _joined(device.driver_name, device.driver_info)
+        return RunInfo("", kind, device.name, driver, "", "", counts=dict(statuses))
+    if kind == Kind.BENCH:
+        bench = msgspec.convert(data, _Bench)
+        context, seed = bench.context, str(bench.context.seed)
+        rows: dict[str, str] = {}
+        for row in bench.benchmarks:
+            state = "wrong" if row.error_occurred else "untimed" if row.skipped else "timed"
+            rows[row.name if row.run_name is None else row.run_name] = state
+        return RunInfo(
             id="",
             kind=kind,
             device=context.device,
@@ -159,20 +166,20 @@ def describe(kind: Kind, data: Mapping[str, Any]) -> RunInfo:
             started=_moment(context.date),
             seed=int(seed) if seed.isdecimal() and len(seed) < 19 else None,
             host=context.host_name,
+            counts=dict(Counter(rows.values())),
         )
-    else:
-        summary = msgspec.convert(data, _Summary)
-        info = RunInfo(
-            id="",
-            kind=kind,
-            device=summary.device,
-            driver=_joined(summary.driver.name, summary.driver.info),
-            vkgroup=summary.versions.vkgroup,
-            started=_moment(summary.started),
-            seconds=summary.seconds,
-            seed=summary.seed,
-        )
-    return replace(info, counts=count(kind, data))
+    summary = msgspec.convert(data, _Summary)
+    return RunInfo(
+        id="",
+        kind=kind,
+        device=summary.device,
+        driver=_joined(summary.driver.name, summary.driver.info),
+        vkgroup=summary.versions.vkgroup,
+        started=_moment(summary.started),
+        seconds=summary.seconds,
+        seed=summary.seed,
+        counts={name: number for name, number in summary.totals.items() if number},
+    )
 
 
 def recorded(data: dict[str, Any]) -> RunRecord:
@@ -196,21 +203,6 @@ def identify(data: Mapping[str, Any]) -> RunInfo:
         finished=False,
         seed=identity.seed,
     )
-
-
-def count(kind: Kind, data: Mapping[str, Any]) -> dict[str, int]:
-    """Return `RunInfo.counts` of a document; ValueError as for `describe`."""
-    if kind == Kind.CONFORM:
-        totals = msgspec.convert(data, _Summary).totals
-        return {name: number for name, number in totals.items() if number}
-    if kind == Kind.PROBE:
-        experiments = msgspec.convert(data, _Probe).experiments.values()
-        return dict(Counter(experiment.status for experiment in experiments if experiment.status))
-    rows: dict[str, str] = {}
-    for row in msgspec.convert(data, _Bench).benchmarks:
-        state = "wrong" if row.error_occurred else "untimed" if row.skipped else "timed"
-        rows[row.name if row.run_name is None else row.run_name] = state
-    return dict(Counter(rows.values()))
 
 
 def _joined(name: str, info: str) -> str:

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from vkgroup.errors import InvalidInput
 from vkgroup.results.history.documents import NAMES, describe, identify, is_check, kind_of, parse
@@ -67,7 +67,8 @@ class FileResults:
         """Yield the lines by number; of a compressed file that is cut off, those that are there."""
         self.damaged = 0
         try:
-            with _opened(self._path) as file, suppress(EOFError):
+            opened = lzma.open if self._path.suffix == ".xz" else open
+            with opened(self._path, "rb") as file, suppress(EOFError):
                 yield from enumerate(file, 1)
         except OSError as error:
             raise InvalidInput(f"{self._path} cannot be read: {error.strerror or error}") from error
@@ -87,10 +88,6 @@ class FileResults:
                 ) from None
             self.damaged += 1
             return None
-
-
-def _opened(path: Path) -> IO[bytes]:
-    return lzma.open(path) if path.suffix == ".xz" else path.open("rb")
 
 
 RESULTS, RUN, SUMMARY = "results.jsonl", "run.json", "summary.json"

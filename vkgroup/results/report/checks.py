@@ -1,112 +1,70 @@
-"""Findings of ``vkgroup check`` as data for the page; invalid findings of a file are left out."""
+"""Findings of ``vkgroup check`` as data for the page; invalid parts of a finding are left out."""
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Any
-
-import msgspec
 
 from vkgroup.results.history import Check
 
 
-class _Place(msgspec.Struct):
-    """A line of a shader."""
-
-    file: str | None = ""
-    line: int = 0
-    text: str | None = ""
-
-
-class _Note(msgspec.Struct):
-    """A further place of a finding."""
-
-    message: str | None = ""
-    place: _Place | None = None
-
-
-class _Invocation(msgspec.Struct):
-    """The invocation that a finding gives as an example."""
-
-    local: list[int] = []
-    workgroup: list[int] = []
-    lane: int | None = None
-    subgroup: int | None = None
-
-
-class _Configuration(msgspec.Struct):
-    """A size of the reference device, or a real device."""
-
-    device: str | None = None
-    subgroup_size: int | None = None
-    shuffled: bool = False
-
-    def words(self) -> str:
-        shuffled = ", lanes shuffled" if self.shuffled else ""
-        return self.device or f"size {self.subgroup_size}{shuffled}"
-
-
-class _Finding(msgspec.Struct):
-    """A finding; see `vkgroup.check.findings`."""
-
-    kind: str | None = ""
-    message: str | None = ""
-    element: str | None = ""
-    command: str | None = ""
-    place: _Place | None = None
-    notes: list[_Note] = []
-    invocation: _Invocation | None = None
-    values: list[tuple[_Configuration, Any]] = []
-    sizes: list[Any] = []
-    devices: list[Any] = []
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            **{name: getattr(self, name) or "" for name in ("kind", "message", "element", "command")},
-            "place": _place(self.place),
-            "notes": [{"message": note.message or "", "place": _place(note.place)} for note in self.notes],
-            "example": "" if self.invocation is None else _example(self.invocation),
-            "values": [[configuration.words(), str(value)] for configuration, value in self.values],
-            "sizes": _texts(self.sizes),
-            "devices": _texts(self.devices),
-        }
-
-
-class _Covered(msgspec.Struct):
-    """The sizes and devices of a check."""
-
-    sizes: list[Any] = []
-    devices: list[Any] = []
-
-
 def to_json(check: Check) -> dict[str, Any]:
     """Return a check's findings, and the sizes and devices that it covered."""
-    covered = _Covered()
-    with suppress(ValueError):
-        covered = msgspec.convert(check.data.get("covered"), _Covered)
-    findings = []
-    for finding in check.data["findings"]:
-        with suppress(ValueError):
-            findings.append(msgspec.convert(finding, _Finding).to_json())
+    covered = check.data.get("covered")
+    covered = covered if isinstance(covered, dict) else {}
     return {
         "place": str(check.path),
         "shader": str(check.data["shader"]),
-        "findings": findings,
-        "covered": {"sizes": _texts(covered.sizes), "devices": _texts(covered.devices)},
+        "findings": [_finding(data) for data in _list(check.data["findings"]) if isinstance(data, dict)],
+        "covered": {"sizes": _texts(covered.get("sizes")), "devices": _texts(covered.get("devices"))},
     }
 
 
-def _place(place: _Place | None) -> dict[str, Any] | None:
-    if place is None:
+def _finding(data: dict[str, Any]) -> dict[str, Any]:
+    invocation = data.get("invocation")
+    return {
+        **{name: str(data.get(name) or "") for name in ("kind", "message", "element", "command")},
+        "place": _place(data.get("place")),
+        "notes": [
+            {"message": str(note.get("message") or ""), "place": _place(note.get("place"))}
+            for note in _list(data.get("notes"))
+            if isinstance(note, dict)
+        ],
+        "example": _example(invocation) if isinstance(invocation, dict) else "",
+        "values": [
+            [_where(value[0]), str(value[1])]
+            for value in _list(data.get("values"))
+            if isinstance(value, list) and len(value) == 2 and isinstance(value[0], dict)
+        ],
+        "sizes": _texts(data.get("sizes")),
+        "devices": _texts(data.get("devices")),
+    }
+
+
+def _place(data: Any) -> dict[str, Any] | None:
+    if not isinstance(data, dict):
         return None
-    return {"file": place.file or "", "line": place.line, "text": place.text or ""}
+    line = data.get("line")
+    return {
+        "file": str(data.get("file") or ""),
+        "line": line if isinstance(line, int) else 0,
+        "text": str(data.get("text") or ""),
+    }
 
 
-def _example(invocation: _Invocation) -> str:
-    local, workgroup = (", ".join(map(str, ids)) for ids in (invocation.local, invocation.workgroup))
-    lane, subgroup = invocation.lane, invocation.subgroup
+def _example(invocation: dict[str, Any]) -> str:
+    local, workgroup = (", ".join(_texts(invocation.get(name))) for name in ("local", "workgroup"))
+    lane, subgroup = invocation.get("lane"), invocation.get("subgroup")
     return f"for example invocation ({local}) of workgroup ({workgroup}): lane {lane} of subgroup {subgroup}"
 
 
-def _texts(values: list[Any]) -> list[str]:
-    return [str(value) for value in values]
+def _where(configuration: dict[str, Any]) -> str:
+    shuffled = ", lanes shuffled" if configuration.get("shuffled") else ""
+    return str(configuration.get("device") or f"size {configuration.get('subgroup_size')}{shuffled}")
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _texts(value: Any) -> list[str]:
+    return [str(item) for item in _list(value)]

@@ -19,7 +19,7 @@ from vkgroup.opening import open_device
 from vkgroup.results.record import Result, Status
 from vkgroup.results.reproduction import folder as folders
 from vkgroup.results.reproduction import readme, shrunk, steps
-from vkgroup.results.reproduction.jobs import ProbeDevice, Record, answer
+from vkgroup.results.reproduction.jobs import ProbeDevice, Record, answer, case_record
 from vkgroup.results.reproduction.values import Files, Json
 from vkgroup.runner.messages import Failure
 from vkgroup.runner.worker_process import WorkerDied, WorkerProcess
@@ -81,10 +81,10 @@ def _made(setup: Setup, case: Any, folder: Path, capabilities: Capabilities, mor
     """Make the folder of a case, with additional data in its record; returns the result."""
     folders.begin(folder)
     start = time.monotonic()
-    request = Record(shrunk.family_name(case), case, folder.resolve(), more)
+    request = Record(case, folder.resolve(), more)
     result = replace(_recorded(setup, request), seconds=time.monotonic() - start)
     begun = (folder / folders.RECORD).is_file()
-    record = folders.read(folder) if begun else _bare(case, capabilities, setup.seed) | more
+    record = folders.read(folder) if begun else case_record(case, capabilities, setup.seed) | more
     record |= {"result": result.to_json()}
     if record["lanes"] is None:
         record["reference"] = expected_by_reference(folder, record)
@@ -121,7 +121,8 @@ def _recorded(setup: Setup, request: Record) -> Result:
         with worker_for(setup) as worker:
             answer = worker.ask(request, seconds)
             if isinstance(answer, Failure):
-                return Result(name, _status(answer), detail=answer.message)
+                status = Status.TIMEOUT if answer.kind == "timeout" else Status.CRASH
+                return Result(name, status, detail=answer.message)
             # Experiments may crash a driver, too: then the file has the declared capabilities only.
             with suppress(WorkerDied):
                 worker.ask(ProbeDevice(request.folder), seconds)
@@ -148,25 +149,6 @@ def worker_for(setup: Setup) -> Iterator[WorkerProcess]:
         raise NoDevice(f"The process for {setup.device.name} gave no answer: {error}") from error
     finally:
         worker.close()
-
-
-def _status(failure: Failure) -> Status:
-    return Status.TIMEOUT if failure.kind == "timeout" else Status.CRASH
-
-
-def _bare(case: Any, capabilities: Any, seed: int) -> Json:
-    """Return the record of a case whose process died before its first step."""
-    return {
-        "kind": "case",
-        "case": case.name,
-        "family": shrunk.family_name(case),
-        "sentence": case.sentence,
-        "seed": seed,
-        "device": folders.device_record(capabilities),
-        "shaders": [],
-        "steps": [],
-        "lanes": None,
-    }
 
 
 def expected_by_reference(folder: Path, record: Json) -> Json:

@@ -1,4 +1,4 @@
-"""The folder of a check: the shader with what is wrong with it, and repeating the check from the folder."""
+"""The reproduction folder of a check: the shader, its findings, and repeating the check from the folder."""
 
 from __future__ import annotations
 
@@ -144,10 +144,11 @@ def make_check(
         for place, value in report.bindings.items()
         if isinstance(value, np.ndarray)
     }
+    count = len(report.findings)
     record: Json = {
         "kind": "check",
         "shader": report.shader,
-        "findings": _counted(report),
+        "findings": "nothing found" if not count else "1 finding" if count == 1 else f"{count} findings",
         "text": [line.plain for line in lines_of(report)],
         "report": report.to_json(),
         "shaders": shaders.listed,
@@ -171,13 +172,8 @@ def make_check(
     write_readme(folder, folders.read(folder))
 
 
-def _counted(report: Report) -> str:
-    count = len(report.findings)
-    return "nothing found" if not count else "1 finding" if count == 1 else f"{count} findings"
-
-
 def _dtype_of(module: Module, key: Any, array: Array) -> np.dtype[Any]:
-    """Return what numbers a binding holds: of bytes of no type those of its block, where all are of one."""
+    """Return the element type of a binding; of untyped bytes that of its block, if all fields share it."""
     slot = slot_of(key, [module])
     if array.dtype.kind != "V" or slot is None or not isinstance(slot.variables[0].type, StructType):
         return array.dtype
@@ -187,17 +183,17 @@ def _dtype_of(module: Module, key: Any, array: Array) -> np.dtype[Any]:
 
 
 def _hash(folder: Path, shader: Json) -> str:
-    """Return the hash of a shader's source, by which a mended one is told from it."""
+    """Return the hash of a shader's source, which detects a changed source; empty if there is no source."""
     if "source" not in shader:
         return ""
     return hashlib.sha256((folder / shader["source"]).read_bytes()).hexdigest()
 
 
 def _runs(files: Files, module: Module, report: Report, record: Json) -> list[Json]:
-    """Write what the reference device leaves, at a size where all is right and at some where it is not."""
+    """Write the outputs of the reference device at one size without findings and at some with findings."""
     wrong = sorted({size for finding in report.findings for size in finding.sizes})
     right = [size for size in report.covered.sizes if size not in wrong]
-    # The size that others were compared with, where there are several.
+    # Prefer the size with which others were compared.
     compared = {where.subgroup_size for finding in report.findings for where, _ in finding.values[:1]}
     best = sorted(right, key=lambda size: (size not in compared, size != 32, size))[:1]
     found = []
@@ -220,7 +216,7 @@ def _runs(files: Files, module: Module, report: Report, record: Json) -> list[Js
         for name, left in result.items():
             array = np.asarray(left)
             dtype = _dtype_of(module, name, array)
-            # Bytes of no type become numbers, each of which is defined where all its bytes are.
+            # Untyped bytes become numbers; a number is defined if all its bytes are.
             defined = np.asarray(result.ordered[name])
             if dtype != array.dtype:
                 defined = np.asarray(defined.reshape(-1, dtype.itemsize).all(axis=-1))

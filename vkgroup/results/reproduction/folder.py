@@ -25,7 +25,7 @@ _PARTS = ("shaders", "inputs", "outputs", "expected", SHRUNK)
 
 
 def begin(folder: Path) -> None:
-    """Make an empty folder, in the place of one of ours if it is one."""
+    """Make an empty folder; an earlier reproduction folder is replaced."""
     if folder.exists() and not folder.is_dir():
         raise InvalidInput(f"{folder} is a file; name a folder that is new or empty.")
     if folder.is_dir() and any(folder.iterdir()) and not (folder / RECORD).is_file():
@@ -44,7 +44,7 @@ def begin(folder: Path) -> None:
 
 
 def _replaceable(smaller: Path) -> bool:
-    """Return whether the folder of a smaller program is not there, or holds what was written there alone."""
+    """Return whether the folder of a smaller program does not exist, or holds only files of vkgroup."""
     if smaller.is_symlink() or not smaller.is_dir():
         return not (smaller.is_symlink() or smaller.exists())
     return {file.name for file in smaller.iterdir()} <= {*_PARTS, RECORD, README, DEVICE}

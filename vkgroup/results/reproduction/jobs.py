@@ -1,4 +1,4 @@
-"""Jobs of the worker that records or repeats a case."""
+"""Jobs of the worker that records or repeats a case: the requests, the answers, and how they are done."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any
 
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.families import family_named
+from vkgroup.conformance.families import family_of
 from vkgroup.conformance.family import AnyCase
+from vkgroup.device import Capabilities
 from vkgroup.errors import (
     DeviceLost,
     DispatchTimeout,
@@ -32,9 +33,8 @@ from vkgroup.results.reproduction.values import Encoder, Files, Json, load
 
 @dataclass(frozen=True)
 class Record:
-    """Asks to judge a case of a family and write it down, with more in the record."""
+    """Asks to judge a case and write it down, with more in the record."""
 
-    family: str
     case: AnyCase
     folder: Path
     more: dict[str, Json] = field(default_factory=dict)
@@ -53,9 +53,7 @@ class Repeat:
 
     folder: Path
     steps: bool  # whether to repeat the steps from their files
-    #: `family`, `case`: of the case to judge by the suite, with the folder's shaders; None leaves that out.
-    family: str = ""
-    case: AnyCase | None = None
+    case: AnyCase | None = None  # judged by the suite, with the folder's shaders; None leaves that out
 
 
 @dataclass(frozen=True)
@@ -64,17 +62,17 @@ class Compared:
 
     step: int
     name: str
-    #: `size`, `differing`: elements, and how many are not what they were in every bit.
+    #: `size`, `differing`: numbers of elements, and of those that differ from the recorded ones in any bit.
     size: int
     differing: int
-    #: How many of the elements that are defined are not what the reference device leaves; None where the
-    #: folder does not have that.
+    #: The number of defined elements that differ from those of the reference device; None if the folder does
+    #: not have them.
     expected: int | None = None
 
 
 @dataclass(frozen=True)
 class Repeated:
-    """What came of repeating."""
+    """The answer to a `Repeat`."""
 
     outputs: tuple[Compared, ...] = ()  # each output, compared
     #: The verdict by the expected values of the folder; None where they do not fit, or there are none.
@@ -87,8 +85,23 @@ class Repeated:
     refused: str = ""  # what is wrong with the folder's files; empty if nothing
 
 
+def case_record(case: AnyCase, capabilities: Capabilities, seed: int) -> dict[str, Json]:
+    """Return the record of a case before its first step."""
+    return {
+        "kind": "case",
+        "case": case.name,
+        "family": family_of(case).name,
+        "sentence": case.sentence,
+        "seed": seed,
+        "device": folders.device_record(capabilities),
+        "shaders": [],
+        "steps": [],
+        "lanes": None,
+    }
+
+
 def answer(executor: Executor, request: Any) -> Any:
-    """Return the answer to a request of `requests`."""
+    """Return the answer to a `Record`, a `ProbeDevice` or a `Repeat`."""
     if isinstance(request, Record):
         return [record(executor, request)]
     if isinstance(request, ProbeDevice):
@@ -98,21 +111,12 @@ def answer(executor: Executor, request: Any) -> Any:
 
 
 def record(executor: Executor, request: Record) -> Result:
-    """Judge a case alone, and write down all that it does on the device."""
+    """Judge a case alone, and record all its work on the device."""
     folder, case = request.folder, request.case
     files, shaders = Files(folder), Shaders(folder)
     folders.write_device(folder, Probe(executor.capabilities, {}).to_json())
-    data: Json = {
-        "kind": "case",
-        "case": case.name,
-        "family": request.family,
-        "sentence": case.sentence,
-        "seed": executor.seed,
-        "device": folders.device_record(executor.capabilities),
-        "shaders": shaders.listed,
-        "steps": [],
-        "lanes": None,
-    } | request.more
+    data = case_record(case, executor.capabilities, executor.seed)
+    data |= {"shaders": shaders.listed} | request.more
 
     def note(done: list[Json]) -> None:
         folders.write(folder, data | {"steps": done})
@@ -120,7 +124,7 @@ def record(executor: Executor, request: Record) -> Result:
     recording = RecordingExecutor.beside(executor, shaders)
     tap = Tap(executor.device, Encoder(files, shaders.file), note)
     try:
-        verdict = _judged(recording, request.family, case)
+        verdict = _judged(recording, case)
     finally:
         recording.close()
         tap.close()
@@ -134,10 +138,10 @@ def record(executor: Executor, request: Record) -> Result:
     return result
 
 
-def _judged(executor: Executor, family: str, case: Any) -> Verdict:
-    """Judge one case; what the driver refuses fails, as in a run."""
+def _judged(executor: Executor, case: AnyCase) -> Verdict:
+    """Judge one case; an error of the driver is a failure, as in a run."""
     try:
-        return family_named(family).judge(executor, [case])[0]
+        return family_of(case).judge(executor, [case])[0]
     except (DeviceLost, DispatchTimeout):
         raise
     except VkgroupError as error:
@@ -145,7 +149,7 @@ def _judged(executor: Executor, family: str, case: Any) -> Verdict:
 
 
 def repeat(executor: Executor, request: Repeat) -> Repeated:
-    """Repeat a folder's steps, then the suite's verdict, as far as they are asked for."""
+    """Repeat the requested parts of a folder: its steps, then the suite's verdict."""
     folder, data = request.folder, folders.read(request.folder)
     outputs: list[Compared] = []
     expected = {(one["step"], one["name"]): one for one in (data.get("reference") or {}).get("outputs", ())}
@@ -167,9 +171,9 @@ def repeat(executor: Executor, request: Repeat) -> Repeated:
             if "source" in entry
         }
         repeating = RepeatingExecutor(executor.device, modules, seed=executor.seed, timeout=executor.timeout)
-        if lacking := family_named(request.family).missing(case, executor.capabilities):
+        if lacking := family_of(case).missing(case, executor.capabilities):
             return Repeated(tuple(outputs), judged, unsupported=tuple(lacking))
-        verdict = _judged(repeating, request.family, case)
+        verdict = _judged(repeating, case)
         repeating.close()
         result = verdict.result(case.name, 0.0)
         return Repeated(tuple(outputs), judged, result, repeating.taken, repeating.compiled)
@@ -180,7 +184,7 @@ def repeat(executor: Executor, request: Repeat) -> Repeated:
 
 
 def _compared(folder: Path, step: int, found: Output, expected: Json | None) -> Compared:
-    """Compare an output with what it was, and with what the reference device leaves."""
+    """Compare an output with the recorded one and with that of the reference device."""
     wrong = None
     if expected is not None:
         value, defined = load(folder, expected["file"]), load(folder, expected["defined"])

@@ -1,6 +1,6 @@
-"""Repeating the case of a folder on any device, and saying whether it now agrees.
+"""Repetition of a folder's case on any device, and whether the device agrees now.
 
-What decides, the first of these that can:
+The first of these that applies decides:
 
 1. The expected values in the folder, lane by lane, where the device formed the same subgroups with the same
    lanes active as when the folder was made.
@@ -23,7 +23,7 @@ from vkgroup.opening import open_device
 from vkgroup.results.record import AGAINST_THE_DEVICE, Result, Status
 from vkgroup.results.reproduction.cases import CASE_TIMEOUTS, SPARE_SECONDS, worker_for
 from vkgroup.results.reproduction.jobs import Repeat, Repeated, repeat
-from vkgroup.results.reproduction.shrunk import case_of, family_name
+from vkgroup.results.reproduction.shrunk import case_of
 from vkgroup.results.reproduction.values import Json
 from vkgroup.runner.messages import Failure
 from vkgroup.runner.worker_process import WorkerDied
@@ -31,10 +31,10 @@ from vkgroup.runner.worker_process import WorkerDied
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of repeating a folder."""
+    """The outcome of repeating a folder."""
 
     agrees: bool  # whether all that the specification defines is now as it must be
-    lines: tuple[str, ...]  # what was done and found, for people
+    lines: tuple[str, ...]  # report for people
 
 
 def repeat_case(device: DeviceInfo, folder: Path, record: Json, timeout: float) -> Outcome:
@@ -68,7 +68,7 @@ def repeat_case(device: DeviceInfo, folder: Path, record: Json, timeout: float) 
             f"{lines[0]} This vkgroup has no case {record['case']}, to make it for this device.",
             [f"a subgroup size of {size}"],
         )
-    judged = _asked(setup, Repeat(folder.resolve(), False, family_name(case), case))
+    judged = _asked(setup, Repeat(folder.resolve(), steps=False, case=case))
     if isinstance(judged, str):
         return Outcome(False, (*lines, judged))
     assert judged.result is not None
@@ -76,9 +76,14 @@ def repeat_case(device: DeviceInfo, folder: Path, record: Json, timeout: float) 
 
 
 def _asked(setup: Setup, request: Repeat) -> Repeated | str:
-    """Return what came of a request; a crash or a hang is a sentence."""
+    """Return the answer to a request; a crash or a hang is a sentence."""
+    answer: Repeated | Failure
     try:
-        answer = _in_place(setup, request) if setup.device.is_reference else _by_worker(setup, request)
+        if setup.device.is_reference:
+            answer = _in_place(setup, request)
+        else:
+            with worker_for(setup) as worker:
+                answer = worker.ask(request, CASE_TIMEOUTS * setup.timeout + SPARE_SECONDS)
     except WorkerDied as death:
         return f"It crashes: {death}."
     if isinstance(answer, Failure):
@@ -92,7 +97,7 @@ def _asked(setup: Setup, request: Repeat) -> Repeated | str:
 
 
 def _in_place(setup: Setup, request: Repeat) -> Repeated | Failure:
-    """Answer here: the reference device has no driver that might crash."""
+    """Answer in this process: the reference device has no driver that might crash."""
     with open_device(setup.device) as device:
         executor = Executor(device, seed=setup.seed, timeout=setup.timeout)
         try:
@@ -103,15 +108,8 @@ def _in_place(setup: Setup, request: Repeat) -> Repeated | Failure:
             executor.close()
 
 
-def _by_worker(setup: Setup, request: Repeat) -> Repeated | Failure:
-    """Let a process answer that a driver may take along."""
-    with worker_for(setup) as worker:
-        answer: Repeated | Failure = worker.ask(request, CASE_TIMEOUTS * setup.timeout + SPARE_SECONDS)
-        return answer
-
-
 def _compared(found: Repeated) -> list[str]:
-    """Say of the outputs whether they are what they were, and what the reference device leaves."""
+    """Return lines on outputs that differ from the recorded ones and from those of the reference device."""
     same = [one for one in found.outputs if not one.differing]
     lines = [f"{len(same)} of {len(found.outputs)} outputs are what they were, in every bit."]
     lines += [
@@ -145,7 +143,7 @@ def _by_suite(found: Repeated, result: Result, lines: list[str]) -> Outcome:
 
 
 def _by_record(record: Json, found: Repeated, lines: list[str]) -> Outcome:
-    """Say what the files tell: agreement with the reference device, or less than a verdict."""
+    """Return the outcome from the files alone: agreement with the reference device, or with the record."""
     lines.append(
         f"This vkgroup has no case {record['case']}, whose rules would tell right from wrong: what follows "
         "is from the files alone."

@@ -1,4 +1,4 @@
-"""The shaders of a folder: each as source where it is known, as SPIR-V, and as text."""
+"""The shaders of a reproduction folder (source, SPIR-V, text), and executors that record and repeat them."""
 
 from __future__ import annotations
 

@@ -98,11 +98,6 @@ def case_of(record: Json) -> AnyCase | None:
     return case.shrunk(left) if digest(left) == record["program"] else None
 
 
-def family_name(case: AnyCase) -> str:
-    """Return the name of the family that judges a case."""
-    return family_of(case).name
-
-
 def _kind(result: Result) -> tuple[Status, str] | None:
     """Return the kind of failure: wrong results, an error, or a crash; None if there is none."""
     if result.status is Status.FAIL:
@@ -150,7 +145,7 @@ class _Trials:
             except Exception:  # without a worker there is no device to continue with
                 self.gone = True
                 return None
-        batch = Batch(family_name(self._case), [self._case.shrunk(program)])
+        batch = Batch(family_of(self._case).name, [self._case.shrunk(program)])
         try:
             answer = self._worker.run(batch, max(self._until - time.monotonic(), 1.0))
         except WorkerDied as death:

@@ -22,7 +22,7 @@ _CONTROL = ("entry_point", "specialization", "subgroup_size", "full_subgroups", 
 
 @dataclass(frozen=True)
 class Output:
-    """One thing that a step left."""
+    """One output of a step."""
 
     #: `name`, `file`: as in the folder.
     name: str
@@ -36,7 +36,7 @@ class Output:
 
     @property
     def differing(self) -> int:
-        """Elements that are not, in every bit, what they were."""
+        """Number of elements that differ in any bit."""
         if self.before.shape != self.now.shape or self.before.dtype != self.now.dtype:
             return max(self.before.size, self.now.size)
         one, other = (np.ascontiguousarray(array).reshape(-1) for array in (self.before, self.now))
@@ -46,12 +46,12 @@ class Output:
 def repeat(
     device: Device, folder: Path, step: Json, *, timeout: float, as_arrays: bool = False
 ) -> list[Output]:
-    """Repeat a step, and return what it left.
+    """Repeat a step, and return its outputs.
 
     Parameters
     ----------
-    as_arrays : whether buffers become arrays: the reference device then tells what is defined. What memory
-        cannot be seen in that way is left out.
+    as_arrays : whether buffers become arrays; then the reference device reports which elements are defined.
+        Outputs in memory that cannot be an array are left out.
     """
     with ExitStack() as stack:
         decoder = Decoder(folder, device, partial(read_module, folder), stack, as_arrays=as_arrays)
@@ -71,7 +71,7 @@ def repeat(
 
 
 def _now(entry: Json, decoder: Decoder, results: Mapping[Any, Any]) -> Array | None:
-    """Return what an output holds."""
+    """Return the current content of an output; None if it cannot be read."""
     if "memory" in entry:
         memory = decoder.memory.get(entry["memory"])
         if memory is not None:
@@ -82,7 +82,7 @@ def _now(entry: Json, decoder: Decoder, results: Mapping[Any, Any]) -> Array | N
 
 
 def _look_up(results: Mapping[Any, Any], entry: Json) -> Array | None:
-    """Return the array of a binding that results call by its name or its number; None where none do."""
+    """Return the array of a binding, found by its name or its number; None if there is none."""
     for key in (entry["name"], *([int(entry["name"])] if entry["name"].isdecimal() else [])):
         try:
             return np.asarray(results[key])
@@ -116,7 +116,7 @@ def _bound(device: Device, decoder: Decoder, arguments: Json, stack: ExitStack) 
 def _dispatch(
     device: Device, call: str, decoder: Decoder, arguments: Json, stack: ExitStack, timeout: float
 ) -> Found:
-    """Dispatch once, or as often as it was in one submission."""
+    """Dispatch as often as the recorded submission did."""
     bound = _bound(device, decoder, arguments, stack)
     push = decoder.decode(arguments.get("push"))
     if "indirect" in arguments:

@@ -1,4 +1,4 @@
-"""Listening to a device: every dispatch, draw and trace that somebody makes is written down as a step.
+"""Recording of a device: every dispatch, draw and trace is written down as a step.
 
 A step is what was called, what it was given, and what it left: shaders, memory before and after, constants,
 numbers. It can be repeated by itself from its files (`vkgroup.results.reproduction.steps`).
@@ -27,14 +27,14 @@ from vkgroup.results.reproduction.values import (
 from vkgroup.spirv import Module
 
 MOST_STEPS = 24
-"""Steps that are written down: of cases that dispatch hundreds of times, the first ones."""
+"""Maximum number of recorded steps; further steps of a case are counted only."""
 
 Note = Callable[[list[Json]], None]
-"""Is told all steps, before each one runs and after it: what a driver crashes on is known by then."""
+"""Called with all steps before and after each step, so that a step that crashes the driver is recorded."""
 
 
 class Tap:
-    """Writes down the steps of one device, from when it is made until it is closed.
+    """Records the steps of one device from its creation until `close`.
 
     Attributes
     ----------
@@ -57,11 +57,11 @@ class Tap:
             sequence=self._sequence,
             acceleration_structure=self._structure,
         )
-        # Pipelines that were kept from before would not be heard.
+        # Pipelines that were cached before would not be recorded.
         device._pipelines.clear()
 
     def close(self) -> None:
-        """Listen no longer."""
+        """Stop recording."""
         for name in self._original:
             self._device.__dict__.pop(name)
         self._device._pipelines.clear()
@@ -69,7 +69,7 @@ class Tap:
     # --- draws and traces ---------------------------------------------------------------------------------
 
     def _call(self, method: str) -> Callable[..., Any]:
-        """Return what stands for a method of the device that does everything in one call."""
+        """Return a recording replacement for a method of the device that does everything in one call."""
         first = {"draw": ("shader", "size", "bindings"), "trace": ("raygen", "size", "bindings")}[method]
 
         def call(*positional: Any, **named: Any) -> Any:
@@ -88,7 +88,7 @@ class Tap:
         return call
 
     def _arguments(self, given: Mapping[str, Any]) -> Json:
-        """Return arguments by name; time-outs are for who repeats the step."""
+        """Return arguments by name, without time limits, which are set when the step is repeated."""
         found = {
             name: self._encoder.encode(value, self._name(name))
             for name, value in given.items()
@@ -99,7 +99,7 @@ class Tap:
         return found
 
     def _bindings(self, bindings: Mapping[Any, Any], modules: list[Module]) -> Json:
-        """Return bindings; their files are called as the shader calls them."""
+        """Return bindings; their files have the names that the shader gives them."""
         pairs = []
         for key, value in bindings.items():
             name = self._name(name_of(key, modules))
@@ -121,7 +121,7 @@ class Tap:
         return pipeline
 
     def _listen(self, bound: Work, made: Mapping[str, Any], bindings: Mapping[Any, Any]) -> None:
-        """Write down what is dispatched with bindings."""
+        """Record the dispatches of a bound pipeline."""
         bound.__dict__["of_tap"] = made, bindings
 
         def listen(method: str) -> None:
@@ -150,7 +150,7 @@ class Tap:
             listen(method)
 
     def _prepared(self, bound: Work) -> dict[str, Json]:
-        """Return how a dispatch is prepared: its pipeline, and its bindings with what they hold now."""
+        """Return the pipeline of a dispatch, and its bindings with their current content."""
         made, bindings = bound.__dict__["of_tap"]
         places, now = bound.result_keys(), bound.results()
         current = {
@@ -205,7 +205,7 @@ class Tap:
         return made
 
     def _begin(self, call: str) -> dict[str, Json] | None:
-        """Begin a step; None where there are enough."""
+        """Begin a step; None after `MOST_STEPS` steps."""
         if len(self.steps) == MOST_STEPS:
             self.left_out += 1
             return None
@@ -217,7 +217,7 @@ class Tap:
         return f"inputs/step{len(self.steps) - 1}-{what}"
 
     def _end(self, step: dict[str, Json], results: Mapping[Any, Any], given: Mapping[str, Any]) -> None:
-        """Write down what a step left: the arrays that it gave back, and what memory of the device holds."""
+        """Record the outputs of a step: the returned arrays, and the content of the device's memory."""
         number = self.steps.index(step)
 
         def save(name: str, array: Array, **where: Json) -> None:

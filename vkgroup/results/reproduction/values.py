@@ -2,7 +2,7 @@
 
 The JSON of a value is the value itself where JSON has it, and else an object with one of the keys ``array``,
 ``buffer``, ``image``, ``sampler``, ``scene``, ``module``, ``hit_group``, ``bytes``, ``tuple``, ``list`` or
-``mapping``. Memory of a device has a number, so that what several places share stays shared.
+``mapping``. Memory of a device has a number, so that shared memory stays shared.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from vkgroup.spirv import Module
 
 
 def modules_of(given: Any) -> Iterator[Module]:
-    """Go over the shaders in arguments."""
+    """Yield the shaders in arguments."""
     if isinstance(given, Module):
         yield given
     elif isinstance(given, HitGroup):
@@ -48,35 +48,35 @@ def modules_of(given: Any) -> Iterator[Module]:
 
 
 def slot_of(key: Any, modules: Iterable[Module]) -> Slot | None:
-    """Return the place that a binding's key means."""
+    """Return the slot of a binding's key."""
     slots = slots_of([binding for module in modules for binding in module.reflection.bindings])
     return next((slot for slot in slots if slot.matches(key)), None)
 
 
 def word(key: Any) -> str:
-    """Return a key as a part of a file's name."""
+    """Return a key as part of a file name."""
     text = "-".join(map(str, key)) if isinstance(key, tuple) else str(key)
     return "".join(letter if letter.isalnum() or letter in "-_" else "_" for letter in text)[:60]
 
 
 def name_of(key: Any, modules: Iterable[Module]) -> str:
-    """Return what files call a binding: the shader's name of it, if it has one."""
+    """Return the name of a binding in file names: its name in the shader, if it has one."""
     slot = slot_of(key, modules)
     return word(key if slot is None else slot.key)
 
 
 def parts_of(value: Any) -> list[Any]:
-    """Return what a binding's value consists of: images without their samplers, each of several."""
+    """Return the parts of a binding's value, with nested lists flattened."""
     return [part for one in value for part in parts_of(one)] if isinstance(value, list | tuple) else [value]
 
 
 def has_memory(value: Any) -> bool:
-    """Whether a value is memory of the device, or holds some."""
+    """Return whether a value is or contains memory of the device."""
     return any(isinstance(part, Buffer | Image) for part in parts_of(value))
 
 
 def written(given: Mapping[str, Any]) -> dict[str, Buffer | Image]:
-    """Return the memory in arguments that the work may write to, by what files call it.
+    """Return the memory in arguments that the work may write, by its name in file names.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def written(given: Mapping[str, Any]) -> dict[str, Buffer | Image]:
     for name, value in named.items():
         parts = [part for part in parts_of(value) if isinstance(part, Buffer | Image)]
         for n, memory in enumerate(parts):
-            # Of several samples, an image cannot be read.
+            # An image with several samples cannot be read.
             if not (isinstance(memory, Image) and memory.samples > 1):
                 found[name if len(parts) == 1 else f"{name}-{n}"] = memory
     return found
@@ -113,9 +113,9 @@ class Files:
         self._taken: set[str] = set()
 
     def save(self, name: str, array: Array) -> str:
-        """Write an array as ``NAME.npy``; returns the file, another one where that holds the same already."""
+        """Write an array as ``NAME.npy`` and return the file; a file with the same content is reused."""
         array = np.asarray(array)
-        # Expected values are of different meanings, be they alike or not.
+        # Expected values have different meanings, so equal ones do not share a file.
         apart = name if name.startswith("expected/") else name.partition("/")[0]
         head = f"{array.dtype.str} {array.shape} {apart}".encode()
         key = hashlib.sha256(head + np.ascontiguousarray(array).tobytes()).digest()
@@ -138,7 +138,7 @@ def load(folder: Path, file: str) -> Array:
     try:
         found = np.load(path, allow_pickle=False)
     except Exception as error:
-        # NumPy parses a header as Python and allocates what it promises: a wrong one raises nearly anything.
+        # NumPy parses the header as Python and allocates its size: a wrong header can raise almost any error.
         raise InvalidInput(f"{path} cannot be read as an .npy file: {error}") from error
     if not isinstance(found, np.ndarray):
         raise InvalidInput(f"{path} holds several arrays; an .npy file holds one.")
@@ -146,18 +146,18 @@ def load(folder: Path, file: str) -> Array:
 
 
 def contents(buffer: Buffer) -> Array:
-    """Return what a buffer holds: as the array that it was made from, or as words of 32 bits."""
+    """Return the content of a buffer: as the array from which it was made, or as 32-bit words."""
     if buffer.dtype == np.uint8 and buffer.nbytes % 4 == 0 and len(buffer.shape) == 1:
         return buffer.read(np.uint32, buffer.nbytes // 4)
     return buffer.read()
 
 
 class Encoder:
-    """Writes values down.
+    """Encodes values as JSON and files.
 
     Attributes
     ----------
-    scenes : what acceleration structures were made of, by their ids; who makes them tells.
+    scenes : acceleration structures and their parts by id; the caller adds them.
     memory : buffers and images by their numbers.
     """
 
@@ -237,7 +237,7 @@ class Encoder:
 
 
 class Decoder:
-    """Makes values again, on a device."""
+    """Restores encoded values on a device."""
 
     def __init__(
         self,

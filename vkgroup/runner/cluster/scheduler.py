@@ -14,7 +14,7 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import CancelledError
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from queue import Empty, Queue
 from typing import Any
 
@@ -87,14 +87,6 @@ class ClusterScheduler:
         return [] if self._judging is None else self._judging.drain()
 
 
-@dataclass(frozen=True)
-class _Arrived:
-    """An outcome, and the retry that it belongs to."""
-
-    retry: Retry
-    outcome: Outcome
-
-
 class _Exchange:
     """Sends batches to the workers, receives the outcomes, and watches which workers are left."""
 
@@ -143,8 +135,8 @@ class _Exchange:
             pure=False,
         )
 
-    def take(self, seconds: float) -> _Arrived | None:
-        """Return the next outcome; None if none arrives in so many seconds."""
+    def take(self, seconds: float) -> tuple[Retry, Outcome] | None:
+        """Return the next outcome and its batch; None if none arrives in so many seconds."""
         self._look()
         try:
             future = self._ended.get(timeout=seconds)
@@ -158,7 +150,7 @@ class _Exchange:
             self._looked = 0.0  # it is gone: count the workers again before the next batch is sent
             detail = f"workers of the cluster died of it one after another, {worker} last"
             outcome = Outcome(WorkerFailure(Status.CRASH, detail), worker, "", "")
-        return _Arrived(retry, outcome)
+        return retry, outcome
 
     def _result(self, future: Any) -> Any:
         """Return the result of a call on a worker."""
@@ -258,11 +250,12 @@ class _Judging:
             yield self._quarantine.release()
             if arrived is None:
                 continue
-            if arrived.outcome.answer is None:
-                self._exchange.refused(arrived.outcome)
-                waiting.appendleft(arrived.retry)
+            retry, outcome = arrived
+            if outcome.answer is None:
+                self._exchange.refused(outcome)
+                waiting.appendleft(retry)
             else:
-                yield finish(arrived.retry, arrived.outcome)
+                yield finish(retry, outcome)
 
     def _finish_beside_others(self, retry: Retry, outcome: Outcome) -> list[Result]:
         """Return the final results of a batch that ran beside others."""
@@ -280,11 +273,10 @@ class _Judging:
 
 def _with_origin(outcome: Outcome, results: list[Result]) -> list[Result]:
     """Return results with the device that judged them, and failures with its host."""
-    named = [replace(result, device=outcome.device) for result in results]
-    return [_with_host(result, outcome.host) for result in named] if outcome.host else named
-
-
-def _with_host(result: Result, host: str) -> Result:
-    if result.status not in AGAINST_THE_DEVICE:
-        return result
-    return replace(result, detail=f"{result.detail}\njudged on the host {host}".strip())
+    named = []
+    for result in results:
+        detail = result.detail
+        if outcome.host and result.status in AGAINST_THE_DEVICE:
+            detail = f"{detail}\njudged on the host {outcome.host}".strip()
+        named.append(replace(result, device=outcome.device, detail=detail))
+    return named

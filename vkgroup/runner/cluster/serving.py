@@ -1,4 +1,4 @@
-"""Starting workers of a cluster: one Dask worker for each device, which announces it."""
+"""Starting Dask workers, one for each device of this host, and reading the capabilities they announce."""
 
 from __future__ import annotations
 
