@@ -139,10 +139,7 @@ def validate(module: Module, target: Target = Target.VULKAN_1_1) -> None:
     Layouts that need ``scalarBlockLayout`` or ``uniformBufferStandardLayout``, and ``LocalSizeId``, are
     accepted; reflection reports the features that they need.
 
-    Raises
-    ------
-    InvalidModule
-        The module is invalid; the message has SPIRV-Tools' reason.
+    Raises InvalidModule: the module is invalid; the message has SPIRV-Tools' reason.
     """
     validate_for(module, target.environment)
 
