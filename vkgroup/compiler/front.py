@@ -401,8 +401,8 @@ def link(
 
     Raises CompileError: a shader does not compile. Raises LinkError: the shaders compile but do not link: no
     workgroup size or different ones, no ``main`` or several, a compute shader with other stages, conflicting
-    declarations, or a limit is exceeded. Raises CompilerUnavailable: the compiler is not installed; the message
-    says what to install.
+    declarations, or a limit is exceeded. Raises CompilerUnavailable: the compiler is not installed; the
+    message says what to install.
     """
     if dialect != "gl":
         raise CompileError(
