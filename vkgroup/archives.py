@@ -12,10 +12,8 @@ def extract_files(archive: Path, folder: Path) -> None:
 
     Replaces tarfile's ``filter="data"``, which Python 3.11.2 of Debian 12 does not have.
 
-    Raises
-    ------
-    tarfile.TarError, OSError, EOFError, lzma.LZMAError
-        The archive is damaged, or contains a path outside of `folder`.
+    Raises tarfile.TarError, OSError, EOFError or lzma.LZMAError: the archive is damaged, or contains a path
+    outside of `folder`.
     """
     with tarfile.open(archive) as tar:
         for member in tar:

@@ -15,10 +15,7 @@ def write_whole(path: Path, text: str) -> None:
 
     Symbolic links stay links; devices and pipes are written to directly.
 
-    Raises
-    ------
-    OSError
-        The file cannot be written; an existing file is unchanged.
+    Raises OSError: the file cannot be written; an existing file is unchanged.
     """
     path = path.resolve()
     if path.exists() and not path.is_file():
@@ -36,10 +33,7 @@ def write_whole(path: Path, text: str) -> None:
 def write_output(path: Path, text: str, advice: str = "") -> None:
     """Write a file atomically, and make its folders.
 
-    Raises
-    ------
-    InvalidInput
-        The file cannot be written: says why, and adds the advice.
+    Raises InvalidInput: the file cannot be written. The message has the reason and the advice.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

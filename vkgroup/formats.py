@@ -85,17 +85,10 @@ FORMATS: dict[str, Format] = {entry.name: entry for entry in (*_equal_channels()
 
 
 def fitting(dtype: np.dtype[Any], components: int, kind: str | None, *, depth: bool = False) -> Format | None:
-    """Return the default format for an array's texels.
+    """Return the first format for texels of `components` elements; None if no unpacked format fits.
 
-    Parameters
-    ----------
-    dtype, components : type and number of the array's elements per texel.
-    kind : type that the shader reads (`Format.kind`); None if the shader is unknown.
-    depth : whether the shader compares depths.
-
-    Returns
-    -------
-    The first matching format, or None. Packed formats are never chosen.
+    `kind` is the type that the shader reads (`Format.kind`), or None if the shader is unknown. `depth` says
+    whether the shader compares depths.
     """
     for entry in FORMATS.values():
         same = (entry.dtype, entry.components) == (dtype, components) and not entry.packed

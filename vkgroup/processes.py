@@ -48,14 +48,10 @@ def receive(stream: IO[bytes]) -> Any:
 
 
 def serve_and_leave(serve: Callable[[IO[bytes], IO[bytes]], None]) -> None:
-    """Run a worker on the process's own standard streams, and end the process.
+    """Call `serve` with the standard streams for requests and answers, and end the process.
 
     Output of the driver on standard output goes to standard error, so that it cannot damage the answers. The
     process ends without clean-up, in which a lost device could hang.
-
-    Parameters
-    ----------
-    serve : called with the stream of requests and the stream of answers.
     """
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)

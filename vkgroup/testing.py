@@ -16,8 +16,7 @@ import numpy.typing as npt
 
 from vkgroup import choices
 from vkgroup.check import checking
-from vkgroup.check.findings import Finding, Kind, Report
-from vkgroup.check.text import finding_lines
+from vkgroup.check.findings import Finding, Kind, Report, finding_lines
 from vkgroup.compiler import compile_file, compile_source
 from vkgroup.device import DeviceInfo
 from vkgroup.dispatch import RunResult

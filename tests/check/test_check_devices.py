@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from vkgroup import processes
-from vkgroup.check import check, checking, device_job
+from vkgroup.check import check, checking, runs
 from vkgroup.cli.main import main
 from vkgroup.drivers import Driver
 from vkgroup.errors import NoDevice
@@ -152,8 +152,8 @@ def test_a_device_is_compared_at_its_own_size(written: Callable[..., Path], chec
 
 @pytest.mark.slow
 def test_a_device_that_goes_wrong_at_one_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    def run(job: device_job.Job) -> device_job.Answer:
-        answer = device_job.run_job(job)
+    def run(job: runs.Job) -> runs.Answer:
+        answer = runs.run_job(job)
         if job.subgroup_size == 16:
             (values,) = (array for place, array in answer.outputs.items())
             values.view("u1")[0] ^= 1
@@ -169,8 +169,8 @@ def test_a_device_that_goes_wrong_at_one_size(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_device_with_another_order_of_lanes_may_be_right(monkeypatch: pytest.MonkeyPatch) -> None:
-    def run(job: device_job.Job) -> device_job.Answer:
-        answer = device_job.run_job(job)
+    def run(job: runs.Job) -> runs.Answer:
+        answer = runs.run_job(job)
         for values in answer.outputs.values():
             values[:] = values[::-1].copy()
         return answer

@@ -10,7 +10,7 @@ import pytest
 from elf_files import write_library
 
 from vkgroup.drivers import Driver
-from vkgroup.drivers.elf import Dynamic, load_order, read_dynamic
+from vkgroup.drivers.build import Dynamic, load_order, read_dynamic
 
 
 def test_reads_soname_and_needed_libraries(tmp_path: Path) -> None:

@@ -36,10 +36,7 @@ LIBRARIES = ("libvulkan.so.1", "libGLdispatch.so.0", "libEGL.so.1")
 def check(folder: Path) -> None:
     """Check that a bundle is complete and made for this host.
 
-    Raises
-    ------
-    SetupError
-        `folder` is not a bundle, is damaged, or was made for other hosts.
+    Raises SetupError: `folder` is not a bundle, is damaged, or was made for other hosts.
     """
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))

@@ -36,14 +36,9 @@ class SetupError(VkgroupError):
 
 @dataclass(frozen=True)
 class Environment:
-    """The virtual environment ``.venv`` of a clone.
+    """The virtual environment ``.venv`` of a clone."""
 
-    Attributes
-    ----------
-    root : the clone.
-    """
-
-    root: Path
+    root: Path  # the clone
 
     @property
     def folder(self) -> Path:

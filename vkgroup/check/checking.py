@@ -13,8 +13,7 @@ from typing import Any
 import numpy.typing as npt
 
 from vkgroup.check.assumptions import Assumption, Experiment, find_assumption
-from vkgroup.check.compare import Counts, Difference, Tolerance, compare, count_numbers, tolerance_of
-from vkgroup.check.device_job import Answer, Job, bindings_of, outputs_of_answer, run_job
+from vkgroup.check.compare import Counts, Difference, Tolerance, compare, count_numbers, natural, tolerance_of
 from vkgroup.check.diagnosis import (
     Differing,
     assumption_findings,
@@ -22,11 +21,10 @@ from vkgroup.check.diagnosis import (
     failure_finding,
     findings_of,
 )
-from vkgroup.check.divergence import natural
 from vkgroup.check.findings import Configuration, Coverage, Finding, Report, SourceLocations
 from vkgroup.check.flow import Flow, used_axes, uses_atomic_results
 from vkgroup.check.inputs import Key, make_inputs
-from vkgroup.check.runs import Dispatch, Run, fitted
+from vkgroup.check.runs import Answer, Dispatch, Job, Run, bindings_of, fitted, outputs_of_answer, run_job
 from vkgroup.check.size_constants import find_candidates
 from vkgroup.choices import CHECK_SIZES, CHECK_STEP_LIMIT, CHECK_TIMEOUT
 from vkgroup.compiler import Target, assemble, compile_file, validate

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from vkgroup.check.assumptions import Assumption
-from vkgroup.check.compare import Difference
-from vkgroup.check.divergence import Divergence, find_divergence
+from vkgroup.check.compare import Difference, Divergence, find_divergence
 from vkgroup.check.findings import Configuration, Finding, Kind, Note, Place, SourceLocations, join
 from vkgroup.check.flow import Flow
 from vkgroup.check.inputs import Inputs

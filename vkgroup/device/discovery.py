@@ -37,21 +37,16 @@ _HOW = (
 
 @dataclass(frozen=True)
 class IcdReport:
-    """Result of inspecting one driver.
-
-    Attributes
-    ----------
-    status : ``"ok"``, or what failed: ``"manifest"`` (no such file, broken JSON, no library named),
-        ``"library"`` (does not load), ``"not_a_driver"``, ``"instance"`` (vkCreateInstance),
-        ``"no_devices"``, ``"crash"``, ``"timeout"``.
-    message : what failed, in words; empty when nothing did.
-    """
+    """Result of inspecting one driver."""
 
     manifest: str
     name: str
     library: str
+    # ``"ok"``, or what failed: ``"manifest"`` (no such file, broken JSON, no library named), ``"library"``
+    # (does not load), ``"not_a_driver"``, ``"instance"`` (vkCreateInstance), ``"no_devices"``, ``"crash"``,
+    # ``"timeout"``
     status: str
-    message: str
+    message: str  # description of the failure; empty if there is none
     devices: tuple[DeviceInfo, ...]
     system: bool = False
 

@@ -19,23 +19,15 @@ _STAGES = 6
 
 @dataclass(frozen=True)
 class Limit:
-    """One limit of a device, by OpenGL's name.
+    """One limit of a device, by OpenGL's name."""
 
-    Attributes
-    ----------
-    name, token : the name without ``GL_``, and its enumerant's value.
-    minimum : the minimum that the document requires of every implementation.
-    value : the device's; three numbers where the limit has one for each dimension.
-    derivation : how the value follows from Vulkan's limits.
-    constant : the constant of GLSL that has the value; empty where none has.
-    """
-
+    # `name`, `token`: the name without ``GL_``, and its enumerant's value
     name: str
     token: int
-    minimum: Value
-    value: Value
-    derivation: str
-    constant: str = ""
+    minimum: Value  # the minimum that the document requires of every implementation
+    value: Value  # the device's value; three numbers if the limit has one for each dimension
+    derivation: str  # how the value follows from Vulkan's limits
+    constant: str = ""  # the GLSL constant with this value; empty if there is none
 
     @property
     def number(self) -> int:

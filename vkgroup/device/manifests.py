@@ -129,23 +129,15 @@ class _File(msgspec.Struct):
 
 @dataclass(frozen=True)
 class Manifest:
-    """One ICD's JSON file.
-
-    Attributes
-    ----------
-    name : the fetched driver's name (``"lavapipe-22.3.6"``), else the file's name without its ending.
-    library : the driver's shared library as the dynamic linker takes it; empty where `problem` is set.
-    problem : why the file names no driver; empty if it does.
-    foreign : whether the library is for another word size than this process.
-    system : whether the file lies in a folder of the system (or in Windows' registry).
-    """
+    """One ICD's JSON file."""
 
     path: Path
-    name: str
+    name: str  # the fetched driver's name (``"lavapipe-22.3.6"``), else the file's name without its ending
+    # path or name of the shared library for the dynamic linker; empty if `problem` is set
     library: str = ""
-    problem: str = ""
-    foreign: bool = False
-    system: bool = False
+    problem: str = ""  # why the file names no driver; empty if it does
+    foreign: bool = False  # whether the library is for another word size than this process
+    system: bool = False  # whether the file lies in a folder of the system (or in Windows' registry)
 
 
 def find_manifests() -> list[Manifest]:

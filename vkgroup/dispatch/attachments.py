@@ -25,24 +25,15 @@ _FORMAT_COMPONENTS = {1: 1, 2: 2, 3: 4, 4: 4}
 
 @dataclass(frozen=True, eq=False)
 class Attachment:
-    """One image that a draw writes to.
+    """One image that a draw writes to."""
 
-    Attributes
-    ----------
-    name : of the output; ``"depth"`` of the depth attachment.
-    location : of the output; None of the depth attachment.
-    format : its texels.
-    image : the caller's image; None where one is made.
-    before : its contents before the draw, (height, width[, components]); None clears it.
-    components : how many of the format's the shader writes.
-    """
-
-    name: str
-    location: int | None
-    format: Format
-    image: Image | None = None
+    name: str  # name of the output; ``"depth"`` for the depth attachment
+    location: int | None  # location of the output; None for the depth attachment
+    format: Format  # format of the texels
+    image: Image | None = None  # the caller's image; None if a new image is made
+    # contents before the draw, (height, width[, components]); None clears it
     before: npt.NDArray[Any] | None = None
-    components: int = 4
+    components: int = 4  # number of the format's components that the shader writes
 
 
 @dataclass(frozen=True)

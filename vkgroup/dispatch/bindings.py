@@ -210,15 +210,10 @@ class Bindings(Closing):
                 yield slot, own
 
     def defined(self, *, ordered: bool = False) -> dict[Any, Any] | None:
-        """Tell which elements of the results the specifications define.
+        """Return bool arrays in the shapes of `results`: the elements that the specifications define.
 
-        Parameters
-        ----------
-        ordered : whether elements that depend on the order of atomics count as not defined.
-
-        Returns
-        -------
-        Bool arrays of the shapes of `results`; None where the device cannot tell.
+        With `ordered`, elements that depend on the order of atomics count as undefined. None means that the
+        device does not know.
         """
         return None
 

@@ -43,17 +43,11 @@ class Condition:
     """A uint32 in a buffer that decides whether work runs (VK_EXT_conditional_rendering).
 
     It is read when the work starts. A device with the extension reads it itself.
-
-    Attributes
-    ----------
-    buffer : holds it.
-    offset : of its first byte, a multiple of 4.
-    inverted : whether work runs where it is zero; else where it is not.
     """
 
-    buffer: Buffer
-    offset: int = 0
-    inverted: bool = False
+    buffer: Buffer  # the buffer with the uint32
+    offset: int = 0  # offset of its first byte, a multiple of 4
+    inverted: bool = False  # whether work runs if the uint32 is zero; otherwise it runs if it is not zero
 
     def check(self, device: DeviceBase) -> None:
         """Raise where Vulkan forbids it (Vulkan 1.4, VkConditionalRenderingBeginInfoEXT)."""

@@ -26,20 +26,13 @@ _MOST = 2**32 - 1
 
 @dataclass(frozen=True)
 class Vertices:
-    """The vertices of a draw.
+    """The vertices of a draw."""
 
-    Attributes
-    ----------
-    arrays : by location, (count, components) of float32, int32 or uint32.
-    count : vertices drawn of one instance: indices where there are any.
-    indices : (count,) uint32; None draws the vertices in their order.
-    instances : how many times.
-    """
-
+    # arrays by location, (count, components) of float32, int32 or uint32
     arrays: Mapping[int, npt.NDArray[Any]] = field(default_factory=dict)
-    count: int = 3
-    indices: npt.NDArray[np.uint32] | None = None
-    instances: int = 1
+    count: int = 3  # number of vertices of one instance, or of indices if there are any
+    indices: npt.NDArray[np.uint32] | None = None  # (count,) uint32; None draws the vertices in their order
+    instances: int = 1  # number of instances
 
     @property
     def attributes(self) -> tuple[Attribute, ...]:

@@ -10,6 +10,7 @@ from vkgroup.drivers.apt import Progress
 from vkgroup.drivers.build import pack, unpack
 from vkgroup.drivers.cache import (
     COMPANIONS,
+    FAMILIES,
     LOADER,
     Driver,
     drivers_folder,
@@ -17,8 +18,8 @@ from vkgroup.drivers.cache import (
     keep_library,
     kept_library,
     kept_loader,
+    parse_name,
 )
-from vkgroup.drivers.catalogue import FAMILIES, parse_name
 from vkgroup.drivers.fetch import DriverStatus, fetch, fetch_package, list_drivers, path
 from vkgroup.files import cache_folder
 

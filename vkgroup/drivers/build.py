@@ -1,23 +1,28 @@
-"""Creation of a driver's folder from packages of the distribution or from an archive; packing of archives."""
+"""Folder of a driver: created from packages of the distribution or from an archive, and packed.
+
+Needed libraries are read from the dynamic section (System V ABI, "Dynamic Section"), so that no tool such as
+``readelf`` has to be installed. ``docs/decisions/libraries.md`` compares this reader with pyelftools.
+"""
 
 from __future__ import annotations
 
 import lzma
 import os
 import shutil
+import struct
 import subprocess
 import sys
 import tarfile
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
 from vkgroup.archives import extract_files
-from vkgroup.drivers import cache, elf
+from vkgroup.drivers import cache
 from vkgroup.drivers.apt import INSTALL_INSTEAD, Apt, Package, Progress, distribution
-from vkgroup.drivers.cache import LOADER, Driver
-from vkgroup.drivers.catalogue import RUNTIMES, Family, Runtime, parse_name
+from vkgroup.drivers.cache import LOADER, RUNTIMES, Driver, Family, Runtime, parse_name
 from vkgroup.errors import DriverFetchError
 
 # Loads the libraries named on the command line one by one, in a separate process, because loading a foreign
@@ -200,7 +205,7 @@ def _bring_dependencies(
         root = work / f"dependencies-{skip_installed}"
         apt.unpack(packages[1:], root, progress)
         available = [path for path in sorted(root.rglob("lib*.so*")) if not path.is_symlink()]
-        order = elf.load_order(library, available)
+        order = load_order(library, available)
         problem = _trial([*order, library])
         if problem is None:
             return _keep(order, library.parent)
@@ -215,7 +220,7 @@ def _keep(order: Sequence[Path], folder: Path) -> tuple[str, ...]:
     (folder / "lib").mkdir()
     names = []
     for path in order:
-        dynamic = elf.read_dynamic(path)
+        dynamic = read_dynamic(path)
         name = f"lib/{dynamic.soname if dynamic and dynamic.soname else path.name}"
         shutil.copyfile(path, folder / name)
         names.append(name)
@@ -267,3 +272,85 @@ def unpack(name: str, folder: Path) -> Driver:
 
 def _version(archive: Path) -> str:
     return archive.name.removesuffix(_SUFFIX).partition("-")[2]
+
+
+_PT_LOAD, _PT_DYNAMIC = 1, 2
+_DT_NEEDED, _DT_STRTAB, _DT_SONAME = 1, 5, 14
+
+
+@dataclass(frozen=True)
+class Dynamic:
+    """The dynamic section of one shared library."""
+
+    soname: str  # the name other libraries ask for; empty where the library has none
+    needed: tuple[str, ...]  # the sonames this library asks for, in its own order
+
+
+def read_dynamic(library: Path) -> Dynamic | None:
+    """Read a library's dynamic section; None for a file that is not a valid 64-bit ELF library.
+
+    Every supported driver is built for a 64-bit architecture (amd64, arm64), so the 32-bit
+    layout is left out.
+    """
+    data = library.read_bytes()
+    if len(data) < 64 or data[:5] != b"\x7fELF\x02":
+        return None
+    order = "<" if data[5] == 1 else ">"
+    try:
+        return _parse(data, order)
+    except (struct.error, ValueError, OverflowError):  # an offset may exceed the file, or 63 bits
+        return None
+
+
+def _parse(data: bytes, order: str) -> Dynamic | None:
+    table, entry_size, count = (
+        *struct.unpack_from(order + "Q", data, 32),
+        *struct.unpack_from(order + "HH", data, 54),
+    )
+    loads: list[tuple[int, int, int]] = []  # (virtual address, file offset, size in the file)
+    dynamic: tuple[int, int] | None = None
+    for index in range(count):
+        at = table + index * entry_size
+        kind, _flags, offset, address, _physical, size = struct.unpack_from(order + "IIQQQQ", data, at)
+        if kind == _PT_LOAD:
+            loads.append((address, offset, size))
+        elif kind == _PT_DYNAMIC:
+            dynamic = (offset, size)
+    if dynamic is None:
+        return None
+    tags = list(struct.iter_unpack(order + "QQ", data[dynamic[0] : dynamic[0] + dynamic[1]]))
+    strings = next((value for tag, value in tags if tag == _DT_STRTAB), None)
+    if strings is None:
+        return None
+    base = next((strings - a + o for a, o, size in loads if a <= strings < a + size), None)
+    if base is None:
+        return None
+
+    def text(at: int) -> str:
+        return data[base + at : data.index(b"\0", base + at)].decode("utf-8", "replace")
+
+    soname = next((text(value) for tag, value in tags if tag == _DT_SONAME), "")
+    return Dynamic(soname, tuple(text(value) for tag, value in tags if tag == _DT_NEEDED))
+
+
+def load_order(library: Path, available: list[Path]) -> list[Path]:
+    """Return the libraries of `available` that `library` needs, each after the libraries it needs itself.
+
+    If they are loaded in this order, and then `library`, no search path is necessary: the dynamic
+    linker recognizes a loaded library by its soname.
+    """
+    sections = {path: read_dynamic(path) for path in available}
+    by_soname = {(d.soname or path.name): path for path, d in sections.items() if d is not None}
+    order: list[Path] = []
+    visited: set[Path] = set()
+
+    def visit(dynamic: Dynamic | None) -> None:
+        for soname in dynamic.needed if dynamic else ():
+            path = by_soname.get(soname)
+            if path is not None and path not in visited:
+                visited.add(path)
+                visit(sections[path])
+                order.append(path)
+
+    visit(read_dynamic(library))
+    return order

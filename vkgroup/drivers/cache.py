@@ -1,4 +1,4 @@
-"""User's cache of software drivers: folders, metadata and integrity.
+"""Known software drivers with their packages, and the user's cache of drivers: folders, metadata, integrity.
 
 A driver is one folder with all its files (library, ICD manifest, loader, validation layer and libraries that
 the host lacks). Its ``driver.json`` describes them with relative paths, so the folder can be moved or packed
@@ -19,7 +19,7 @@ from pathlib import Path
 
 import msgspec
 
-from vkgroup.errors import DriverFetchError
+from vkgroup.errors import DriverFetchError, InvalidInput
 from vkgroup.files import cache_folder
 
 _FORMAT = 1
@@ -103,8 +103,12 @@ def load(folder: Path) -> Driver | None:
         metadata = read_metadata(folder)
         if metadata.format != _FORMAT:
             return None
-        if not all(_is_intact(folder / name, entry) for name, entry in metadata.files.items()):
-            return None
+        for name, entry in metadata.files.items():
+            status = (folder / name).stat()
+            if status.st_size != entry.size:
+                return None
+            if status.st_mtime_ns != entry.modified and _sha256(folder / name) != entry.sha256:
+                return None
     except (OSError, ValueError, RecursionError):
         return None
     return Driver(
@@ -178,13 +182,6 @@ def put_in_place(finished: Path, target: Path) -> None:
     finished.rename(target)
 
 
-def _is_intact(path: Path, entry: _File) -> bool:
-    status = path.stat()
-    if status.st_size != entry.size:
-        return False
-    return status.st_mtime_ns == entry.modified or _sha256(path) == entry.sha256
-
-
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
@@ -214,3 +211,75 @@ def kept_library(name: str) -> Path | None:
 def kept_loader() -> Path | None:
     """Return the separate Vulkan loader in the user's cache; None if there is none."""
     return kept_library(LOADER)
+
+
+@dataclass(frozen=True)
+class Family:
+    """A software driver and the package that contains it."""
+
+    name: str  # name of the driver for users
+    package: str  # the distribution's package
+    library: str  # the driver's library in the package, as a glob
+    icd: str  # its ICD manifest in the package, as a glob
+    absent: str  # advice if the distribution does not have the package
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """Packages with a Vulkan loader and the Khronos validation layer."""
+
+    packages: tuple[str, ...]  # the required packages
+    loader: str  # the loader in them, as a glob
+    layer: str  # the validation layer's library in them, as a glob
+
+
+FAMILIES = {
+    family.name: family
+    for family in (
+        Family(
+            "swiftshader",
+            "chromium-common",
+            "usr/lib/chromium/libvk_swiftshader.so",
+            "usr/lib/chromium/vk_swiftshader_icd.json",
+            "If `debian-archive-keyring` is missing too, fetch `lavapipe` instead.",
+        ),
+        Family(
+            "lavapipe",
+            "mesa-vulkan-drivers",
+            "usr/lib/*/libvulkan_lvp.so",
+            "usr/share/vulkan/icd.d/lvp_icd*.json",
+            "Check whether the component or repository with Mesa is enabled.",
+        ),
+    )
+}
+
+# The first entry is used whose packages the distribution has. Chromium is first because Debian updates it:
+# the validation layer of Debian 12 (1.3.239) does not know Vulkan 1.4, which lavapipe 25 supports, and would
+# report errors for its structures.
+RUNTIMES = (
+    Runtime(
+        ("chromium-common",),
+        "usr/lib/chromium/libvulkan.so.1",
+        "usr/lib/chromium/libVkLayer_khronos_validation.so",
+    ),
+    Runtime(
+        ("libvulkan1", "vulkan-validationlayers"),
+        "usr/lib/*/libvulkan.so.1",
+        "usr/lib/*/libVkLayer_khronos_validation.so",
+    ),
+)
+
+
+def parse_name(name: str) -> tuple[Family, str | None]:
+    """Split ``lavapipe-25.0.7`` into its family and version; the version is None for the newest.
+
+    Raises InvalidInput: the family is unknown.
+    """
+    match = re.fullmatch(r"([a-z]+)(?:-(\d[\w.]*))?", name)
+    family = FAMILIES.get(match.group(1)) if match else None
+    if match is None or family is None:
+        raise InvalidInput(
+            f"There is no software driver `{name}`. Choose from {', '.join(sorted(FAMILIES))}, optionally "
+            "with a version, such as lavapipe-25.0.7; `vkgroup drivers list` lists them."
+        )
+    return family, match.group(2)

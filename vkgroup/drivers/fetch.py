@@ -9,8 +9,7 @@ from pathlib import Path
 from vkgroup.drivers import cache
 from vkgroup.drivers.apt import INSTALL_INSTEAD, Apt, Package, Progress, distribution
 from vkgroup.drivers.build import build, loads
-from vkgroup.drivers.cache import Driver
-from vkgroup.drivers.catalogue import FAMILIES, Family, parse_name
+from vkgroup.drivers.cache import FAMILIES, Driver, Family, parse_name
 from vkgroup.errors import DriverFetchError, NoDevice
 from vkgroup.files import cache_folder
 

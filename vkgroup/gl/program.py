@@ -31,22 +31,13 @@ _BLOCKS = ("uniform_block", "storage_block")
 
 @dataclass(frozen=True)
 class Block:
-    """An active uniform block, shader storage block, or atomic counter buffer.
+    """An active uniform block, shader storage block, or atomic counter buffer."""
 
-    Attributes
-    ----------
-    name : the block's; empty for counter buffers, which have none.
-    binding : the binding point that it uses.
-    size : bytes that a buffer for it must have, without an array of no fixed length at its end.
-    stages : the stages that refer to it; `referenced_by` asks for one.
-    counters : the names of a counter buffer's counters.
-    """
-
-    name: str
-    binding: int
-    size: int
-    stages: tuple[str, ...]
-    counters: tuple[str, ...] = ()
+    name: str  # name of the block; empty for counter buffers, which have no name
+    binding: int  # the binding point that it uses
+    size: int  # bytes that a buffer for it must have, without an array of no fixed length at its end
+    stages: tuple[str, ...]  # the stages that refer to it; `referenced_by` asks for one
+    counters: tuple[str, ...] = ()  # the names of a counter buffer's counters
 
     def referenced_by(self, stage: str) -> bool:
         """Whether a stage refers to it: ``…_REFERENCED_BY_COMPUTE_SHADER`` and similar."""

@@ -11,8 +11,7 @@ from vkgroup.device.gl_limits import Limit, gl_limits
 from vkgroup.device.requirements import thread_group_state
 from vkgroup.dispatch import Buffer, Device
 from vkgroup.errors import InvalidDispatch, Unsupported
-from vkgroup.gl.executable import Executable, Source
-from vkgroup.gl.points import KINDS, BindingPoints, check_kind
+from vkgroup.gl.executable import KINDS, BindingPoints, Executable, Source, check_kind
 from vkgroup.gl.program import Program, ProgramPipeline, require_program
 from vkgroup.gl.tokens import (
     STAGES,

@@ -126,11 +126,7 @@ def _checked(uniform: Uniform, name: str, value: Any, whole: bool) -> npt.NDArra
 class Names:
     """OpenGL's names for the slots of a module; empty for a module of another dialect.
 
-    Blocks, images and samplers go by the names that they have for `Device.run` anyway.
-
-    Parameters
-    ----------
-    module : of any dialect.
+    Blocks, images and samplers keep the names that `Device.run` uses.
     """
 
     def __init__(self, module: Module) -> None:

@@ -109,7 +109,10 @@ class LayoutChecker:
         end_of_previous = 0
         for member in block.members:
             offset = member.offset or 0
-            alignment = self._member_alignment(member, extended)
+            if isinstance(member.type, VectorType):
+                alignment = member.type.component.size or 4
+            else:
+                alignment = self._alignment(member.type, member, extended)
             if offset % alignment or offset < end_of_previous:
                 return False
             if isinstance(member.type, VectorType) and _straddles(offset, member.type.size or 0):
@@ -134,11 +137,6 @@ class LayoutChecker:
             stride = member.matrix_stride
             return stride is not None and stride % self._alignment(kind, member, extended) == 0
         return not isinstance(kind, StructType) or self._of(kind, extended).keeps
-
-    def _member_alignment(self, member: Member, extended: bool) -> int:
-        if isinstance(member.type, VectorType):
-            return member.type.component.size or 4
-        return self._alignment(member.type, member, extended)
 
     def _alignment(self, kind: Type, member: Member, extended: bool) -> int:
         """Return the base alignment of `kind`, or its extended one (aggregates: rounded up to 16)."""

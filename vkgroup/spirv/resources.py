@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from vkgroup.spirv.access import find_access
 from vkgroup.spirv.binary import Binary
 from vkgroup.spirv.constants import Constant, Value
 from vkgroup.spirv.declarations import Declarations, Variable
+from vkgroup.spirv.instruction_uses import find_access
 from vkgroup.spirv.layout import round_up
 from vkgroup.spirv.types import (
     ArrayType,

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from vkgroup.compiler.gl.blocks import Value, extent, holds_data, holds_opaque, leaves, same
 from vkgroup.compiler.gl.interface import (
     COUNTER_BINDINGS,
     DEFAULT_BLOCK_BINDING,
@@ -15,9 +16,15 @@ from vkgroup.compiler.gl.interface import (
     Resource,
     Uniform,
 )
-from vkgroup.compiler.gl.layout import Value, extent, holds_data, holds_opaque, leaves, same
-from vkgroup.compiler.gl.locations import Locations, Numbers, PlanError, locate, located
-from vkgroup.compiler.gl.stage import GlStage, uniform_locations
+from vkgroup.compiler.gl.stage import (
+    GlStage,
+    Locations,
+    Numbers,
+    PlanError,
+    locate,
+    located,
+    uniform_locations,
+)
 from vkgroup.spec.stages import PRIMITIVE_STAGES
 from vkgroup.spirv.layout import round_up
 from vkgroup.spirv.types import (

@@ -7,7 +7,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 from vkgroup.compiler.gl.coordinates import sizes_as_inputs
-from vkgroup.compiler.gl.locations import PlanError
 from vkgroup.compiler.gl.lowering import lower
 from vkgroup.compiler.gl.plan import plan
 from vkgroup.compiler.gl.rules import (
@@ -20,7 +19,7 @@ from vkgroup.compiler.gl.rules import (
     link_error,
 )
 from vkgroup.compiler.gl.source import Facts, facts, mended
-from vkgroup.compiler.gl.stage import GlStage
+from vkgroup.compiler.gl.stage import GlStage, PlanError
 from vkgroup.compiler.glslang import Compilation, with_include_directive
 from vkgroup.compiler.includes import Dependencies, Includer, Inclusion
 from vkgroup.compiler.optimizer import inline

@@ -28,21 +28,14 @@ _ALL_CHANNELS = 0xF
 
 @dataclass(frozen=True)
 class Target:
-    """One attachment of a render pass; without a location it is the depth attachment, or an input attachment.
-
-    Attributes
-    ----------
-    clear : whether it is cleared before the draw; otherwise its contents stay.
-    resolves : whether it takes the resolved samples of the color at its location.
-    input : the index of an input attachment; None of others.
-    """
+    """One attachment of a render pass; one without location is a depth or an input attachment."""
 
     format: Format
     samples: int
     location: int | None
-    clear: bool = True
-    resolves: bool = False
-    input: int | None = None
+    clear: bool = True  # whether it is cleared before the draw; otherwise its contents stay
+    resolves: bool = False  # whether it takes the resolved samples of the color at its location
+    input: int | None = None  # the index of an input attachment; None of others
 
     @property
     def is_depth(self) -> bool:

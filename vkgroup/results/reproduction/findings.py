@@ -14,8 +14,7 @@ import numpy as np
 from vkgroup import choices
 from vkgroup.check import checking
 from vkgroup.check.fields import fields_of
-from vkgroup.check.findings import Report
-from vkgroup.check.text import lines_of
+from vkgroup.check.findings import Report, lines_of
 from vkgroup.compiler import compile_source
 from vkgroup.device import DeviceInfo
 from vkgroup.errors import VkgroupError
