@@ -64,6 +64,22 @@ def test_lanes_that_get_different_things_are_counted() -> None:
     assert shuffle.in_words == "the last value of the inactive lane in 2 lanes and zero in 2 lanes"
 
 
+def test_a_subgroup_of_one_lane_has_no_result() -> None:
+    result = _reads(1, lambda start, current, lane, source, inside: current[lane])
+    assert result.lines() == ["no result: subgroups are too small to read from an inactive lane"]
+
+
+def test_operations_that_read_no_inactive_lane_are_not_described() -> None:
+    """In a subgroup of two lanes, subgroupShuffleUp reads only out of range."""
+    result = _reads(2, lambda start, current, lane, source, inside: start[source])
+    reads_nothing = {read.operation for read in result.reads if not read.lanes}
+    assert "subgroupShuffleUp" in reads_nothing
+    assert result.lines() == [
+        f"a value set before the branch: {LABELS['held']}",
+        f"a value set inside it: {LABELS['held']}",
+    ]
+
+
 def test_the_out_of_range_lane_of_shuffle_up_is_not_looked_at() -> None:
     def give(start, current, lane, source, inside):
         return np.where(lane == 0, 0xBAD, start[source])

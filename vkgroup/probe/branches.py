@@ -54,7 +54,9 @@ class Read:
     operation: str  # the GLSL function
     #: Whether the value was set inside the branch, which inactive lanes do not take; else before it.
     inside: bool
-    lanes: dict[str, int]  # number of lanes by label, for each key of `LABELS` that occurred
+    #: Number of lanes by label, for each key of `LABELS` that occurred. Empty if the operation reads no
+    #: inactive lane, as in a subgroup of one lane.
+    lanes: dict[str, int]
 
     @property
     def in_words(self) -> str:
@@ -82,10 +84,12 @@ class InactiveLanes(Observation):
     def lines(self) -> list[str]:
         """Return lines on the values read from inactive lanes; operations with equal results are combined."""
         lines = []
+        if self.reads and not any(read.lanes for read in self.reads):
+            lines.append("no result: subgroups are too small to read from an inactive lane")
         for inside, heading in ((False, "a value set before the branch"), (True, "a value set inside it")):
             groups: dict[str, list[str]] = {}
             for read in self.reads:
-                if read.inside == inside:
+                if read.inside == inside and read.lanes:
                     groups.setdefault(read.in_words, []).append(read.operation)
             for words, operations in groups.items():
                 by = "" if len(groups) == 1 else f" by {', '.join(operations)}"

@@ -1,6 +1,6 @@
-"""Segments: the instructions that invocations execute from one point of waiting to the next.
+"""Segments: straight-line sequences of instructions that end with a branch or before a barrier.
 
-Pointers are access chains: a root, which is a variable or an address, and indices into it.
+Pointers are access chains: a root (a variable or an address) and indices into it.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class Root:
     #: ``"cell"`` (a variable of each invocation), ``"buffer"``, ``"push"``, ``"shared"``, ``"resource"``
     #: (images and samplers), ``"texel"`` (of an image) or ``"address"`` (physical storage).
     kind: str
-    number: int  # of the cell; id of the variable; slot of the texel or address
-    type: Type  # of what is there
-    storage_class: str  # SPIR-V's
+    number: int  # number of the cell, id of the variable, or slot of the texel or address
+    type: Type  # pointee type
+    storage_class: str  # SPIR-V name
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +47,14 @@ class Chain:
     """A pointer: a root and the indices from it."""
 
     root: Root  # the start
-    indices: tuple[ChainIndex, ...] = ()  # of members, array elements and components, the outermost first
-    #: An index before them, into an array of elements that begins at the root (OpPtrAccessChain); None
-    #: without one.
+    indices: tuple[ChainIndex, ...] = ()  # members, array elements and components, outermost first
+    #: Index of OpPtrAccessChain into an array that begins at the root, applied before `indices`; else None.
     element: ChainIndex | None = None
-    element_stride: int = 0  # bytes from one of these elements to the next
+    element_stride: int = 0  # bytes between consecutive elements of that array
 
     @property
     def slots(self) -> tuple[int, ...]:
-        """The slots that hold the values on which the pointer depends."""
+        """Slots of the values on which the pointer depends."""
         slots = [index.number for index in self.indices if index.is_slot]
         if self.element is not None and self.element.is_slot:
             slots.append(self.element.number)
@@ -68,10 +67,10 @@ class Chain:
 class CellPath:
     """An access chain into a cell, resolved."""
 
-    leaves: slice  # the cell's leaves that it reaches
-    #: Indices into their dims, each with the number of elements to check it against.
+    leaves: slice  # leaves of the cell that it reaches
+    #: Indices into the leaves' dimensions, each with the number of elements for the bounds check.
     indices: tuple[tuple[ChainIndex, int], ...]
-    type: Type  # of what is there
+    type: Type  # pointee type
 
 
 def cell_path(chain: Chain) -> CellPath:
@@ -103,7 +102,7 @@ def cell_path(chain: Chain) -> CellPath:
 
 def _member_number(index: ChainIndex) -> int:
     if index.is_slot:
-        raise InvalidModule("a structure's member is chosen by an index that is no constant")
+        raise InvalidModule("a structure's member is chosen by an index that is not constant")
     return index.number
 
 
@@ -113,11 +112,11 @@ class MemoryPath:
 
     #: Indices that choose from an array of descriptors, each with the length of its dimension.
     descriptors: tuple[tuple[ChainIndex, int], ...]
-    offset: int  # bytes of the constant indices together
-    #: For each varying index its stride, and the number of elements to check it against (None: as many as the
-    #: memory holds from `offset` on).
+    offset: int  # total byte offset of the constant indices
+    #: Each varying index, its stride in bytes, and the number of elements for the bounds check (None: as many
+    #: as fit into the memory after `offset`).
     scaled: tuple[tuple[ChainIndex, int, int | None], ...]
-    target: LaidOutType  # the type of what is there, with its layout
+    target: LaidOutType  # pointee type with its layout
 
 
 _SMALL_INDEX = 1 << 31
@@ -168,7 +167,7 @@ class Op:
 
     @property
     def uses(self) -> list[int]:
-        """The slots that it reads."""
+        """Slots that are read."""
         slots = [slot for slot in self.arguments if slot is not None]
         for chain in self.chains:
             slots += chain.slots
@@ -188,16 +187,16 @@ class Terminator:
     """The end of a segment."""
 
     kind: str  # ``"jump"``, ``"branch"``, ``"switch"``, ``"exit"``, ``"discard"`` or ``"unreachable"``
-    instruction: Instruction | None = None  # that of the module; None where a segment was split
+    instruction: Instruction | None = None  # instruction of the module; None where a segment was split
     condition: int = -1  # slot of the condition or selector; -1 without one
-    #: The branches: of a condition if true, then if false; of a switch in the order of `literals`, the
-    #: default last.
+    #: For a branch: the edge if true, then the edge if false. For a switch: the edges in the order of
+    #: `literals`, then the default.
     edges: tuple[Edge, ...] = ()
-    literals: tuple[int, ...] = ()  # of a switch
+    literals: tuple[int, ...] = ()  # case literals of a switch
 
     @property
     def uses(self) -> list[int]:
-        """The slots that it reads."""
+        """Slots that are read."""
         slots = [self.condition] if self.condition >= 0 else []
         for edge in self.edges:
             slots += [source for _, source in edge.copies]
@@ -206,7 +205,7 @@ class Terminator:
 
 @dataclass(slots=True)
 class Segment:
-    """Instructions that the active invocations execute one after the other."""
+    """Instructions that the active invocations execute in order."""
 
     number: int  # its position in structured order
     ops: list[Op] = field(default_factory=list)
