@@ -27,10 +27,7 @@ _SEPARATE = (CEILING, MICRO)
 def load(folder: Path) -> tuple[Definition, ...]:
     """Load the definitions of all files of a folder, by name, except files whose names begin with ``_``.
 
-    Raises
-    ------
-    InvalidInput
-        A file has no list `DEFINITIONS`, or two definitions have the same name.
+    Raises InvalidInput: a file has no list `DEFINITIONS`, or two definitions have the same name.
     """
     definitions: dict[str, Definition] = {}
     for path in sorted(folder.glob("*.py")):
@@ -55,16 +52,10 @@ def definitions() -> tuple[Definition, ...]:
 def choose(patterns: Sequence[str] = (), among: Iterable[Definition] | None = None) -> tuple[Definition, ...]:
     """Return the benchmarks that match patterns.
 
-    Parameters
-    ----------
-    patterns : globs for whole names, or parts of names before a dot (``"reduce"``). None means all except
-        microbenchmarks and ceilings; ceilings are measured with the benchmarks that need them.
-    among : the benchmarks to choose from; None means vkgroup's own.
-
-    Raises
-    ------
-    InvalidInput
-        A pattern matches no benchmark.
+    `patterns`: globs for whole names, or parts of names before a dot (``"reduce"``). None means all except
+    microbenchmarks and ceilings; ceilings are measured with the benchmarks that need them.
+    `among`: the benchmarks to choose from; None means vkgroup's own.
+    Raises InvalidInput: a pattern matches no benchmark.
     """
     everything = tuple(definitions() if among is None else among)
     if not patterns:
@@ -112,10 +103,7 @@ _SUFFIXES = {"k": 10, "K": 10, "M": 20, "G": 30}
 def parse_size(text: str) -> int:
     """Parse a size: ``"1000003"``, ``"2^20"``, ``"2**20"``, ``"64k"`` or ``"1Mi"`` (powers of 1024).
 
-    Raises
-    ------
-    InvalidInput
-        The text is not a size, or the size is out of range.
+    Raises InvalidInput: the text is not a size, or the size is out of range.
     """
     match = _SIZE.fullmatch(text.strip())
     if match is None:

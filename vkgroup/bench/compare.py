@@ -67,10 +67,7 @@ class Comparison:
 def compare(old: Path, new: Path, threshold: float = choices.BENCH_THRESHOLD) -> Comparison:
     """Compare two files of `vkgroup bench --json` or another program, in Google Benchmark's format.
 
-    Raises
-    ------
-    InvalidInput
-        A file cannot be read or does not have this format.
+    Raises InvalidInput: a file cannot be read or does not have this format.
     """
     return between(_load(old), _load(new), threshold, names=(str(old), str(new)))
 

@@ -98,11 +98,9 @@ class Peer(Protocol):
     def prepare(self, device: Device, function: Any, data: Data) -> Prepared:
         """Prepare a run of `function` on a set of inputs.
 
-        Parameters
-        ----------
-        device : vkgroup's device; the peer runs on the same one.
-        function : the case's value for this peer. torch, CuPy and NumPy call it as
-            ``function(module, **inputs)`` with their own module and arrays; it returns the outputs by name.
+        `device`: vkgroup's device; the peer runs on the same one.
+        `function`: the case's value for this peer. torch, CuPy and NumPy call it as ``function(module,
+        **inputs)`` with their own module and arrays; it returns the outputs by name.
         """
 
 

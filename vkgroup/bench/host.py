@@ -71,12 +71,10 @@ def drawn(
 ) -> Array:
     """Return random elements.
 
-    Parameters
-    ----------
-    rng : generator that seeds the generators of the blocks.
-    shape, dtype : shape and dtype of the result.
-    draw : function that returns a number of elements from a generator, of any dtype that can be converted to
-        `dtype`.
+    `rng`: generator that seeds the generators of the blocks.
+    `shape`, `dtype`: shape and dtype of the result.
+    `draw`: function that returns a number of elements from a generator, of any dtype that can be converted to
+    `dtype`.
     """
     array = np.empty(shape, dtype)
     flat = array.reshape(-1)
@@ -93,9 +91,7 @@ def drawn(
 def selected(x: Array, keep: Callable[[slice], npt.NDArray[np.bool_]], out: Array | None = None) -> Array:
     """Return the elements of a vector that `keep` selects, in order; `keep` is called with slices.
 
-    Parameters
-    ----------
-    out : array for the result, which becomes its first elements; None allocates an array.
+    `out`: array for the result, which becomes its first elements; None allocates an array.
     """
     blocks = spans(x.size)
     ends = np.cumsum([0, *each(lambda span: np.count_nonzero(keep(span)), blocks)]).tolist()

@@ -193,10 +193,7 @@ class Session:
 def measure(session: Session, definition: Definition, size: int, tuning: Mapping[str, Any]) -> Row:
     """Measure one definition at one size and return its row; a candidate with wrong results has no time.
 
-    Raises
-    ------
-    DeviceLost, DispatchTimeout
-        The device can no longer be used.
+    Raises DeviceLost or DispatchTimeout: the device can no longer be used.
     """
     row = Row(definition.name, definition.title, size, dict(tuning))
     try:

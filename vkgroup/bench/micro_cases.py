@@ -239,9 +239,7 @@ def stepped(case: Case, values: Array, steps: int) -> Lanes:
 def next_operand(base: Array, result: Array) -> Array:
     """Return the operand that follows a result with all bits of `zero` set; see `micro_shader`.
 
-    Parameters
-    ----------
-    base, result : (subgroups, size, components) in the types' dtypes.
+    `base`, `result`: (subgroups, size, components) in the types' dtypes.
     """
     if base.dtype == result.dtype and base.shape == result.shape:
         return np.asarray(base ^ result)
@@ -254,10 +252,8 @@ def next_operand(base: Array, result: Array) -> Array:
 def wrong_mask(case: Case, results: Array, valid: Array, expected: Lanes) -> Array:
     """Return a mask of wrong results; float results of operators are compared as numbers.
 
-    Parameters
-    ----------
-    results, valid : (…, chains, size, components) results of a device, and whether each is a valid value of
-        its type.
+    `results`, `valid`: (…, chains, size, components) results of a device, and whether each is a valid value
+    of its type.
     """
     value, defined = expected
     if results.dtype.kind != "f":

@@ -132,11 +132,9 @@ def _pipeline(device: Device, batch: Batch, size: int, shape: Shape, workgroup: 
 class Chain:
     """Chains of a function, or of its alternative through shared memory (``"subgroup"``, ``"shared"``).
 
-    Parameters
-    ----------
-    many : whether to measure throughput (several chains in many subgroups) instead of latency (one chain in
-        one subgroup).
-    steps : number of steps of the chain, or approximately of each of several chains.
+    `many`: whether to measure throughput (several chains in many subgroups) instead of latency (one chain in
+    one subgroup).
+    `steps`: number of steps of the chain, or approximately of each of several chains.
     """
 
     def __init__(
@@ -232,10 +230,8 @@ def make_case(
 ) -> definition.Case:
     """Return the benchmark of a function on a device; raise `Unsupported` if its subgroups are too small.
 
-    Parameters
-    ----------
-    many, steps : see `Chain`.
-    tuning : ``"components"`` of the case's type, and attributes of `Options` and `Shape`.
+    `many`, `steps`: see `Chain`.
+    `tuning`: ``"components"`` of the case's type, and attributes of `Options` and `Shape`.
     """
     case = case.with_components(tuning.get("components", case.type.components))
     size, options = subgroup_size(device), Options.of(device, tuning)

@@ -70,10 +70,8 @@ def run(
 ) -> Result:
     """Run benchmarks.
 
-    Parameters
-    ----------
-    ceilings, peers : definitions of ceilings, and peers by name; None means vkgroup's own.
-    on_row : function that is called after each row with all results so far and the maximum number of rows.
+    `ceilings`, `peers`: definitions of ceilings, and peers by name; None means vkgroup's own.
+    `on_row`: function that is called after each row with all results so far and the maximum number of rows.
 
     Raises
     ------

@@ -125,12 +125,10 @@ def sets_needed(nbytes: int, evicting_bytes: int, trials: int, most: int) -> tup
     cache. The order of trials alternates between forward and backward, so it repeats every ``2 * trials``
     runs. The number of sets is coprime to this period, so every trial uses every set.
 
-    Parameters
-    ----------
-    nbytes : bytes of the inputs of one set; 0: nothing is read that could be in a cache.
-    evicting_bytes : number of bytes after which the cache no longer holds earlier data.
-    trials : number of candidates that share the sets.
-    most : maximum number of sets. If more would be needed, a few sets are used and the cache is evicted.
+    `nbytes`: bytes of the inputs of one set; 0: nothing is read that could be in a cache.
+    `evicting_bytes`: number of bytes after which the cache no longer holds earlier data.
+    `trials`: number of candidates that share the sets.
+    `most`: maximum number of sets. If more would be needed, a few sets are used and the cache is evicted.
     """
     if nbytes == 0 or nbytes >= evicting_bytes:
         return 1, False
@@ -181,12 +179,10 @@ def time_rounds(
 ) -> Timings:
     """Warm up until all trials are steady, then time rounds for a number of seconds.
 
-    Parameters
-    ----------
-    trials : at least one trial; their samples are replaced.
-    seconds : duration of the timed rounds, of which there are at least 11 and at most 500. The warm-up has at
-        least 3 rounds and takes at most half of this time.
-    eviction, load : as for `Rounds`. The warm-up begins with `GpuLoad.raise_clocks`.
+    `trials`: at least one trial; their samples are replaced.
+    `seconds`: duration of the timed rounds, of which there are at least 11 and at most 500. The warm-up has
+    at least 3 rounds and takes at most half of this time.
+    `eviction`, `load`: as for `Rounds`. The warm-up begins with `GpuLoad.raise_clocks`.
     """
     for trial in trials:
         trial.samples.clear()

@@ -104,9 +104,7 @@ def _drop_output() -> None:
 def parser(with_options: Collection[str] = tuple(COMMANDS)) -> argparse.ArgumentParser:
     """Return the parser of the whole command line.
 
-    Parameters
-    ----------
-    with_options : the commands whose options are declared; of the others only name and purpose are.
+    `with_options`: the commands whose options are declared; of the others only name and purpose are.
     """
     whole = argparse.ArgumentParser(
         prog="vkgroup",

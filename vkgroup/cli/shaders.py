@@ -27,9 +27,7 @@ def named_target(arguments: argparse.Namespace) -> Target:
 def load(arguments: argparse.Namespace, target: Target, capabilities: Capabilities | None = None) -> Module:
     """Return the validated module of the shader on the command line.
 
-    Parameters
-    ----------
-    capabilities : capabilities of the device; they determine OpenGL's limits for ``--dialect gl``.
+    `capabilities`: capabilities of the device; they determine OpenGL's limits for ``--dialect gl``.
     """
     limits = None if arguments.dialect != "gl" or capabilities is None else _limits(capabilities)
     return compile_file(

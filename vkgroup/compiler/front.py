@@ -141,12 +141,10 @@ def compile_file(
 ) -> Module:
     """Compile a file; the other options are those of `compile_source`.
 
-    Parameters
-    ----------
-    path : the file. Its suffix determines the stage: ``.comp``, ``.vert``, …, also before ``.glsl`` or
-        ``.hlsl``. SPIR-V may be assembly (``.spvasm``) or binary (``.spv``).
-    stage : the stage, if the suffix does not determine it.
-    dialect : None means ``"hlsl"`` for ``.hlsl``, ``"spirv"`` for ``.spvasm`` and ``"vulkan"`` for others.
+    `path`: the file. Its suffix determines the stage: ``.comp``, ``.vert``, …, also before ``.glsl`` or
+    ``.hlsl``. SPIR-V may be assembly (``.spvasm``) or binary (``.spv``).
+    `stage`: the stage, if the suffix does not determine it.
+    `dialect`: None means ``"hlsl"`` for ``.hlsl``, ``"spirv"`` for ``.spvasm`` and ``"vulkan"`` for others.
 
     Raises
     ------
@@ -389,11 +387,9 @@ def link(
     declare, and exactly one shader defines ``main``. Interfaces that stages share by name (uniforms, blocks,
     outputs that are the next stage's inputs) have the same binding or location in all stages.
 
-    Parameters
-    ----------
-    shaders : source, stage and name of each shader; diagnostics use the name.
-    dialect : ``"gl"``; sources of other dialects are not linked, see `compile_source`.
-    compiler, cache, options : see `compile_source`; they apply to all shaders.
+    `shaders`: source, stage and name of each shader; diagnostics use the name.
+    `dialect`: ``"gl"``; sources of other dialects are not linked, see `compile_source`.
+    `compiler`, `cache`, `options`: see `compile_source`; they apply to all shaders.
 
     Returns
     -------

@@ -120,12 +120,10 @@ def taken_lanes(size: int) -> Words:
 def inactive_lanes(got: Words, categories: Collection[str], missing: tuple[str, ...] = ()) -> InactiveLanes:
     """Classify the values that lanes read from inactive lanes.
 
-    Parameters
-    ----------
-    got : (operations of `READINGS`, 2, size) uint32: the value that each lane read, of the variable set
-        before the branch and of the variable set inside it.
-    categories : the categories of operations that the device supports; rows of others are ignored.
-    missing : categories to report as missing, by Vulkan's names.
+    `got`: (operations of `READINGS`, 2, size) uint32: the value that each lane read, of the variable set
+    before the branch and of the variable set inside it.
+    `categories`: the categories of operations that the device supports; rows of others are ignored.
+    `missing`: categories to report as missing, by Vulkan's names.
     """
     size = got.shape[2]
     start = start_values(size)
@@ -244,10 +242,8 @@ def keys(invocations: int, seed: int = 1) -> Words:
 def reconvergence(masks: Words) -> Reconvergence:
     """Classify the ballots recorded before, inside and after each construct.
 
-    Parameters
-    ----------
-    masks : (sets of keys, constructs, 3, invocations, 4) uint32: ballots before, inside and after; zero for
-        invocations that did not execute the ballot.
+    `masks`: (sets of keys, constructs, 3, invocations, 4) uint32: ballots before, inside and after; zero for
+    invocations that did not execute the ballot.
     """
     return Reconvergence(tuple(_construct(name, masks[:, index]) for index, name in enumerate(CONSTRUCTS)))
 

@@ -162,10 +162,8 @@ def inputs(kind: FloatType, size: int) -> Words:
 def special_values(kind: FloatType, result: Words) -> SpecialValues:
     """Classify the results of ``floats.comp``.
 
-    Parameters
-    ----------
-    kind : the type.
-    result : (rows, 8, size, 2) uint32: the bits of each lane's result of each operation.
+    `kind`: the type.
+    `result`: (rows, 8, size, 2) uint32: the bits of each lane's result of each operation.
 
     Returns
     -------

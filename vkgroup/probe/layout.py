@@ -110,10 +110,8 @@ def dimensions(extent: Extent) -> int:
 def extents(size: int, limits: dict[str, int]) -> tuple[Extent, ...]:
     """Return workgroup sizes of one, two and three dimensions, some of them multiples of the subgroup size.
 
-    Parameters
-    ----------
-    size : subgroup size, 1 to 128.
-    limits : maximum workgroup of the device, with the keys "invocations", "x", "y" and "z".
+    `size`: subgroup size, 1 to 128.
+    `limits`: maximum workgroup of the device, with the keys "invocations", "x", "y" and "z".
 
     Returns
     -------

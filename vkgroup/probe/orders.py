@@ -209,10 +209,8 @@ def pair_rows(size: int) -> NDArray[np.float32]:
 def recover(sums: NDArray[np.float32], size: int) -> Tree | None:
     """Return the tree that explains the sums of the rows of `pair_rows`.
 
-    Parameters
-    ----------
-    sums : (pairs,) float32, in the order of `pairs`.
-    size : number of lanes, at least 1.
+    `sums`: (pairs,) float32, in the order of `pairs`.
+    `size`: number of lanes, at least 1.
 
     Returns
     -------

@@ -13,9 +13,7 @@ _QUIET = np.uint16(0x0040)
 def widened(bits: NDArray[np.uint16]) -> NDArray[np.float32]:
     """Return the numbers with these bits; every bfloat16 is a float32.
 
-    Parameters
-    ----------
-    bits : uint16, of any shape.
+    `bits`: uint16, of any shape.
     """
     return np.ascontiguousarray(bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
 
@@ -23,10 +21,8 @@ def widened(bits: NDArray[np.uint16]) -> NDArray[np.float32]:
 def rounded(numbers: NDArray[Any]) -> NDArray[np.uint16]:
     """Return the bits of the nearest bfloat16, ties to even; a NaN stays one.
 
-    Parameters
-    ----------
-    numbers : float16, float32 or float64, of any shape. Numbers that are no float32 are first rounded to an
-        odd float32, which avoids double rounding.
+    `numbers`: float16, float32 or float64, of any shape. Numbers that are no float32 are first rounded to an
+    odd float32, which avoids double rounding.
     """
     single = numbers.astype(np.float32)
     if numbers.dtype == np.float64:

@@ -196,10 +196,8 @@ def differences(old: RunRecord, new: RunRecord, *, threshold: float = BENCH_THRE
 def speed_differences(old: RunRecord, new: RunRecord, *, threshold: float = BENCH_THRESHOLD) -> Comparison:
     """Compare the times of two runs with benchmarks.
 
-    Parameters
-    ----------
-    threshold : part by which a time must have changed, beyond the intervals of both, to count as faster or
-        slower.
+    `threshold`: part by which a time must have changed, beyond the intervals of both, to count as faster or
+    slower.
     """
     return between(old.bench or {}, new.bench or {}, threshold, names=(old.info.id, new.info.id))
 

@@ -30,16 +30,11 @@ RUN = "run.json"
 class Journal:
     """The folder of one run, open for appending results.
 
-    Parameters
-    ----------
-    folder : made if it does not exist.
-    identity : device, driver, seed and version of the run, as JSON data.
-    resume : continue the run in the folder, which must have the same identity.
-
-    Raises
-    ------
-    InvalidInput
-        The folder holds a run and `resume` is False, or it holds another run, or it cannot be written.
+    `folder`: made if it does not exist.
+    `identity`: device, driver, seed and version of the run, as JSON data.
+    `resume`: continue the run in the folder, which must have the same identity.
+    Raises InvalidInput: the folder holds a run and `resume` is False, or it holds another run, or it cannot
+    be written.
     """
 
     def __init__(self, folder: Path, identity: dict[str, Any], *, resume: bool = False) -> None:

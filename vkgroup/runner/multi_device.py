@@ -80,12 +80,10 @@ def targets(
 ) -> list[Target]:
     """Return the runs for devices: one for all that are the same model.
 
-    Parameters
-    ----------
-    jobs : worker processes of all runs together; by default the number that suits this machine. Every device
-        has its part, one at least.
-    each : make a separate run for every device.
-    read : reads a device's capabilities.
+    `jobs`: worker processes of all runs together; by default the number that suits this machine. Every device
+    has its part, one at least.
+    `each`: make a separate run for every device.
+    `read`: reads a device's capabilities.
     """
     jobs_each = max(1, (jobs or default_jobs(len(members))) // len(members))
     known = {device: read(device) for device in dict.fromkeys(members)}

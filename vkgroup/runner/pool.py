@@ -28,10 +28,8 @@ from vkgroup.runner.worker_process import SECONDS_PER_CASE, WorkerProcess, run_b
 class WorkQueue:
     """Batches that are waiting; any thread may take them.
 
-    Parameters
-    ----------
-    batches : those that are judged `alone` come last, in their order. None: `fill` adds them later, and a
-        thread that takes a batch waits until then.
+    `batches`: those that are judged `alone` come last, in their order. None: `fill` adds them later, and a
+    thread that takes a batch waits until then.
     """
 
     def __init__(self, batches: Iterable[Work] | None = None) -> None:
@@ -86,11 +84,9 @@ def default_jobs(devices: int = 1) -> int:
 class Pool:
     """Judges batches in worker processes and yields the results in the caller's thread.
 
-    Parameters
-    ----------
-    setup : the first message to each worker.
-    jobs : worker processes.
-    deadline : the `time.monotonic` from which on no batch is started; cases not reached have no result.
+    `setup`: the first message to each worker.
+    `jobs`: worker processes.
+    `deadline`: the `time.monotonic` from which on no batch is started; cases not reached have no result.
     """
 
     def __init__(self, setup: WorkerSetup, jobs: int, deadline: float = math.inf) -> None:
@@ -127,9 +123,7 @@ class Pool:
     ) -> ResultStream:
         """Judge batches of a queue from which the pools of other devices may take, too; see `run`.
 
-        Parameters
-        ----------
-        meanwhile : called in this thread while the workers start.
+        `meanwhile`: called in this thread while the workers start.
         """
         self._queue = queue
         self._count = self._jobs if start_early else min(self._jobs, len(queue))

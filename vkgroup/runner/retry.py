@@ -115,9 +115,7 @@ class Quarantine:
     The parameter `device` of the methods names a device that can be lost without the others; "" where there
     is one only.
 
-    Parameters
-    ----------
-    is_gpu : whether the device is a GPU, which may stay lost after a hang.
+    `is_gpu`: whether the device is a GPU, which may stay lost after a hang.
 
     Attributes
     ----------

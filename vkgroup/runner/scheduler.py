@@ -76,12 +76,10 @@ class Scheduler(Protocol):
 
         A caller that stops early closes the iterator, and finds in `drain` what had arrived.
 
-        Parameters
-        ----------
-        setup : the first message to each worker; its device stands for all devices.
-        deadline : the `time.monotonic` from which on no batch is started.
-        start_early : start the workers before the first batch is planned, to save time where planning is
-            slow.
+        `setup`: the first message to each worker; its device stands for all devices.
+        `deadline`: the `time.monotonic` from which on no batch is started.
+        `start_early`: start the workers before the first batch is planned, to save time where planning is
+        slow.
         """
 
     def drain(self) -> list[Result]:
@@ -105,11 +103,9 @@ class LocalScheduler:
     Each device has its own pool of workers. Batches that may hang a GPU run last, in one worker of each
     device. Retries run on the device on which the worker failed.
 
-    Parameters
-    ----------
-    members : the devices; one that is named twice has twice as many workers.
-    each : worker processes of each device.
-    capabilities : those of the first.
+    `members`: the devices; one that is named twice has twice as many workers.
+    `each`: worker processes of each device.
+    `capabilities`: those of the first.
     """
 
     def __init__(self, members: Sequence[DeviceInfo], each: int, capabilities: Capabilities) -> None:

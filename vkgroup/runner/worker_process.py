@@ -43,11 +43,9 @@ class WorkerDied(Exception):
 class WorkerProcess:
     """One worker process and its pipes.
 
-    Parameters
-    ----------
-    setup : the first message to the worker.
-    known : set of processes that end with the run; the process is in it while it starts, too.
-    start_seconds : seconds that the worker may take to start and open its device.
+    `setup`: the first message to the worker.
+    `known`: set of processes that end with the run; the process is in it while it starts, too.
+    `start_seconds`: seconds that the worker may take to start and open its device.
 
     Raises
     ------
@@ -173,11 +171,9 @@ def start_worker(
     Another worker's crash may have ended the process. A driver that recovers from a hang may refuse a device
     for seconds, even one that a worker had opened before.
 
-    Parameters
-    ----------
-    opened : whether a worker has opened the device before.
-    wait : waits for so many seconds, and returns whether the worker is no longer needed.
-    known : see `WorkerProcess`.
+    `opened`: whether a worker has opened the device before.
+    `wait`: waits for so many seconds, and returns whether the worker is no longer needed.
+    `known`: see `WorkerProcess`.
     """
     for delay in (*(RESTART_DELAYS if opened else RESTART_DELAYS[:FIRST_DELAYS]), None):
         try:

@@ -82,10 +82,7 @@ class Binary:
     def instructions(self) -> tuple[Instruction, ...]:
         """All instructions in order.
 
-        Raises
-        ------
-        InvalidModule
-            An instruction is shorter than the grammar says.
+        Raises InvalidModule: an instruction is shorter than the grammar says.
         """
         words = self.words.tolist()
         table = grammar()

@@ -107,10 +107,7 @@ class Module(Binary):
     def reflection(self) -> Reflection:
         """The declarations: entry points, bindings, constants, capabilities.
 
-        Raises
-        ------
-        InvalidModule
-            The declarations refer to ids that do not exist, or have too few words.
+        Raises InvalidModule: the declarations refer to ids that do not exist, or have too few words.
         """
         declared = Declarations(self)
         return Reflection(

@@ -13,9 +13,7 @@ from vkgroup import choices
 def add_table(parser: argparse._ActionsContainer, rows: tuple[tuple[Any, ...], ...]) -> None:
     """Declare options that take one value.
 
-    Parameters
-    ----------
-    rows : option, metavar, type, help, and optionally the default value.
+    `rows`: option, metavar, type, help, and optionally the default value.
     """
     for option, metavar, type_, purpose, *default in rows:
         parser.add_argument(
@@ -26,9 +24,7 @@ def add_table(parser: argparse._ActionsContainer, rows: tuple[tuple[Any, ...], .
 def add_repeated(parser: argparse._ActionsContainer, rows: tuple[tuple[Any, ...], ...]) -> None:
     """Declare options that may be repeated, whose values make a list.
 
-    Parameters
-    ----------
-    rows : option, name of the list, metavar, type, help.
+    `rows`: option, name of the list, metavar, type, help.
     """
     for option, name, metavar, type_, purpose in rows:
         parser.add_argument(

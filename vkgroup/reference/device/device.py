@@ -71,14 +71,8 @@ class ReferenceDevice(Device):
     `RunResult.defined` has the elements that the specifications define, and `RunResult.events` the errors of
     the run: accesses out of bounds, races and others.
 
-    Parameters
-    ----------
-    subgroup_size : a power of two from 1 to 128.
-
-    Raises
-    ------
-    Unsupported
-        There is no such subgroup size.
+    `subgroup_size`: a power of two from 1 to 128.
+    Raises Unsupported: there is no such subgroup size.
     """
 
     _buffers, _images, _kind_of_pipelines = ReferenceBuffer, ReferenceImage, ReferencePipeline

@@ -65,9 +65,7 @@ def _as_texels(slot: Slot, resource: ReferenceBuffer | CopiedArray, memory: Memo
 def _defined(entry: ArrayBuffer | Image, ordered: bool) -> npt.NDArray[np.bool_]:
     """Return which elements of a bound array or image are defined, in its shape.
 
-    Parameters
-    ----------
-    ordered : whether elements that depend on the order of atomics count as not defined.
+    `ordered`: whether elements that depend on the order of atomics count as not defined.
     """
     assert isinstance(entry, CopiedArray | ReferenceImage)
     memory = entry.memory
@@ -223,9 +221,7 @@ class ReferenceWork(Work):
     def defined(self, *, ordered: bool = False) -> dict[Any, Any]:
         """Return which elements of the results the specifications define, attachments included.
 
-        Parameters
-        ----------
-        ordered : whether elements that depend on the order of atomics count as not defined.
+        `ordered`: whether elements that depend on the order of atomics count as not defined.
         """
         self.require_open()
         defined: dict[Any, Any] = {}

@@ -59,11 +59,9 @@ class Samples(NamedTuple):
 def test_depth(target: DepthTarget, texel: Integers, depth: Data, undefined: Causes | None) -> Flags:
     """Test the depths of samples, in their order, and write those that pass (Vulkan 1.4, "Depth Test").
 
-    Parameters
-    ----------
-    texel : as in `Samples`, (n,).
-    depth : (n,), clamped to 0 to 1.
-    undefined : causes of the depths, (n,) or None. Undefined depths pass, and store their causes.
+    `texel`: as in `Samples`, (n,).
+    `depth`: (n,), clamped to 0 to 1.
+    `undefined`: causes of the depths, (n,) or None. Undefined depths pass, and store their causes.
 
     Returns
     -------
@@ -111,11 +109,9 @@ def write_color(
 ) -> Causes | None:
     """Write fragments' colors to their samples; where several write to one, the last color stays.
 
-    Parameters
-    ----------
-    channels : red, green, blue and alpha of every fragment of the batch, (4, fragments).
-    undefined : their causes, which broadcast to their shape.
-    causes : the table in which failed conversions are numbered.
+    `channels`: red, green, blue and alpha of every fragment of the batch, (4, fragments).
+    `undefined`: their causes, which broadcast to their shape.
+    `causes`: the table in which failed conversions are numbered.
 
     Returns
     -------

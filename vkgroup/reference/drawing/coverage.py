@@ -36,11 +36,9 @@ def covered_quads(
 ) -> Iterator[Quads]:
     """Yield the quads of which a polygon covers any sample.
 
-    Parameters
-    ----------
-    polygon : its corners in `SUBPIXELS` of a pixel, (corners, 2), in either direction.
-    size : of the image in pixels. Pixels outside of it, in quads on its edge, are never covered.
-    locations : of the samples in a pixel, (samples, 2).
+    `polygon`: its corners in `SUBPIXELS` of a pixel, (corners, 2), in either direction.
+    `size`: of the image in pixels. Pixels outside of it, in quads on its edge, are never covered.
+    `locations`: of the samples in a pixel, (samples, 2).
     """
     edges = _edges(polygon)
     low, high = polygon.min(axis=0) // SUBPIXELS, polygon.max(axis=0) // SUBPIXELS

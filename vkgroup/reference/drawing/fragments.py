@@ -106,11 +106,9 @@ def _joined(pieces: list[Fragments]) -> Fragments:
 class Arranger:
     """Puts the quads of a draw into subgroups, batch after batch, and records the lane of each.
 
-    Parameters
-    ----------
-    subgroup_size : lanes of a subgroup.
-    mix : whether quads of several primitives may share a subgroup.
-    rng : for a random order of the quads of each primitive, or with `mix` of all; None for their own order.
+    `subgroup_size`: lanes of a subgroup.
+    `mix`: whether quads of several primitives may share a subgroup.
+    `rng`: for a random order of the quads of each primitive, or with `mix` of all; None for their own order.
 
     Attributes
     ----------
@@ -221,10 +219,8 @@ class Positions:
     ) -> tuple[Interpolation, Causes | None]:
         """Return the interpolation of some fragments at other points of their pixels, and its causes.
 
-        Parameters
-        ----------
-        point, operand : ``"Centroid"``; ``"Sample"`` and its number; ``"Offset"`` from the pixel's center.
-        no_sample : the cause of a number that no sample has.
+        `point`, `operand`: ``"Centroid"``; ``"Sample"`` and its number; ``"Offset"`` from the pixel's center.
+        `no_sample`: the cause of a number that no sample has.
         """
         fragments, cause = self._fragments, None
         corner = np.stack([fragments.x[lanes], fragments.y[lanes]]).astype(np.float64)

@@ -107,12 +107,10 @@ def input_values(
 ) -> dict[int, Value]:
     """Return the fragment stage's inputs by cell.
 
-    Parameters
-    ----------
-    ports : the inputs.
-    types : type of each cell.
-    columns : the outputs of the vertex stage.
-    missing : the cause of inputs without an output.
+    `ports`: the inputs.
+    `types`: type of each cell.
+    `columns`: the outputs of the vertex stage.
+    `missing`: the cause of inputs without an output.
     """
     count = interpolation.vertices.shape[1]
     assemblies: dict[int, Assembly] = {}

@@ -162,9 +162,7 @@ class Screen:
 def _clipped(planes: Float64) -> Float64:
     """Return the corners of a clipped line or polygon.
 
-    Parameters
-    ----------
-    planes : (planes, vertices) distances, zero or positive inside.
+    `planes`: (planes, vertices) distances, zero or positive inside.
 
     Returns
     -------
@@ -236,10 +234,7 @@ _TOPOLOGIES = {
 def assemble(topology: str, count: int) -> Integers:
     """Return the vertices of each primitive, counted in the order of drawing: (primitives, 1, 2 or 3).
 
-    Raises
-    ------
-    Unsupported
-        The topology is not supported.
+    Raises Unsupported: the topology is not supported.
     """
     if topology not in _TOPOLOGIES:
         raise Unsupported(f"The reference device does not draw {topology!r}.", [topology])

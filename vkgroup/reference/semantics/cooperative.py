@@ -27,10 +27,8 @@ def multiply_add(a: Array, b: Array, c: Array, result: np.dtype[Any], *, saturat
     Floats: order and internal precision are the implementation's (Vulkan 1.4, "Precision of Core SPIR-V
     Instructions"). Here everything is computed in float64 and rounded once.
 
-    Parameters
-    ----------
-    a : (..., m, k); b : (..., k, n); c : (..., m, n). Integers have the signedness of the instruction.
-    result : type of the result.
+    `a`: (..., m, k); b : (..., k, n); c : (..., m, n). Integers have the signedness of the instruction.
+    `result`: type of the result.
     """
     if result.kind == "f":
         total = a.astype(np.float64) @ b.astype(np.float64) + c.astype(np.float64)

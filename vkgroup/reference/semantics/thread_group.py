@@ -140,12 +140,10 @@ def tgballot(
 
     NV_shader_thread_group, revision 4, section 2.X.8.Z.
 
-    Parameters
-    ----------
-    value : (subgroups, size, components) of floats or integers. NaN is other than zero, -0.0 is not.
-    destination, written : (subgroups, size, components): the old result vector, and the components that the
-        thread writes (its write mask, the conditional one included; None writes all). Neither keeps a thread
-        from taking part in the ballot.
+    `value`: (subgroups, size, components) of floats or integers. NaN is other than zero, -0.0 is not.
+    `destination`, `written`: (subgroups, size, components): the old result vector, and the components that
+    the thread writes (its write mask, the conditional one included; None writes all). Neither keeps a thread
+    from taking part in the ballot.
     """
     bits = pack(np.moveaxis((value != 0) & active[:, :, None], 2, 1).reshape(-1, active.shape[1]))
     lanes = uniform(bits[:, 0].reshape(len(value), -1), active)

@@ -30,11 +30,8 @@ from vkgroup.results.record import Kind, Results, RunInfo, RunRecord
 def open(path: Path, *, write: bool = False) -> Database:
     """Open a database of runs.
 
-    Raises
-    ------
-    InvalidInput
-        There is no such database, or it is another program's, damaged, locked, read-only (with `write`) or
-        written by a newer vkgroup.
+    Raises InvalidInput: there is no such database, or it is another program's, damaged, locked, read-only
+    (with `write`) or written by a newer vkgroup.
     """
     return Database(path, write=write)
 

@@ -30,15 +30,11 @@ def connect(path: Path, *, write: bool) -> sqlite3.Connection:
 
     A database of an older schema is migrated; if it cannot be written, in a copy in memory.
 
-    Parameters
-    ----------
-    path : the file; with `write` it is made if it does not exist.
-    write : whether results will be written. Reading needs no write permission.
+    Raises InvalidInput: there is no such file, or it is another program's, damaged, locked, read-only (with
+    `write`) or newer.
 
-    Raises
-    ------
-    InvalidInput
-        There is no such file, or it is another program's, damaged, locked, read-only (with `write`) or newer.
+    `path`: the file; with `write` it is made if it does not exist.
+    `write`: whether results will be written. Reading needs no write permission.
     """
     if path.is_dir():
         raise InvalidInput(f"{path} is a folder: name a database file in it")
@@ -233,10 +229,8 @@ VERSION = len(MIGRATIONS)
 def migrate(connection: sqlite3.Connection, path: str) -> None:
     """Migrate a database to `VERSION` in one transaction; an empty one gets its tables.
 
-    Raises
-    ------
-    InvalidInput
-        It is another program's, newer than this vkgroup, or does not match its version; nothing is changed.
+    Raises InvalidInput: it is another program's, newer than this vkgroup, or does not match its version;
+    nothing is changed.
     """
     if version_of(connection, path) == VERSION:
         _check(connection, path)

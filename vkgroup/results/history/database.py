@@ -54,10 +54,8 @@ class Database:
     def runs(self, *, kind: Kind | None = None, device: str = "") -> list[RunInfo]:
         """Return every run in one line each, the one that was started last first.
 
-        Parameters
-        ----------
-        kind : only runs of this kind.
-        device : only runs of devices whose name or driver contains this, in whatever case.
+        `kind`: only runs of this kind.
+        `device`: only runs of devices whose name or driver contains this, in whatever case.
         """
         found = [info for _, info in self._rows(kind, device)]
         return [self._counted(info) for info in found]
@@ -65,15 +63,9 @@ class Database:
     def run(self, name: str, *, kind: Kind | None = None, device: str = "") -> RunRecord:
         """Return a run.
 
-        Parameters
-        ----------
-        name : its id or the beginning of it, ``latest``, or ``latest~N`` for the Nth before that.
-        kind, device : choose among these only; as in `runs`.
-
-        Raises
-        ------
-        InvalidInput
-            No run, or more than one, has that name.
+        `name`: its id or the beginning of it, ``latest``, or ``latest~N`` for the Nth before that.
+        `kind`, `device`: choose among these only; as in `runs`.
+        Raises InvalidInput: no run, or more than one, has that name.
         """
         row, info = self._find(name, kind, device)
         documents = self._documents(row)
@@ -88,11 +80,9 @@ class Database:
     def begin(self, info: RunInfo, *, resume: bool = False) -> Writer:
         """Begin to write a run; it stays unfinished until `Writer.finish`.
 
-        Parameters
-        ----------
-        info : the run; its id, counts and end are not looked at.
-        resume : go on with the newest run of the same kind, device, driver, seed and source, where there
-            is one; it counts as started now.
+        `info`: the run; its id, counts and end are not looked at.
+        `resume`: go on with the newest run of the same kind, device, driver, seed and source, where there is
+        one; it counts as started now.
         """
         with guarded(self.path), transaction(self._connection):
             same = self._same(info, finished=True) if resume else None

@@ -106,10 +106,7 @@ class _Identity(msgspec.Struct):
 def parse(text: str | bytes) -> Any:
     """Return JSON's data; NaN and infinities, which JSON does not have and browsers refuse, become None.
 
-    Raises
-    ------
-    ValueError, RecursionError
-        The text is not JSON.
+    Raises ValueError or RecursionError: the text is not JSON.
     """
     return json.loads(text, parse_constant=lambda _: None, parse_float=_finite)
 
@@ -138,10 +135,7 @@ def is_check(data: Mapping[str, Any]) -> bool:
 def describe(kind: Kind, data: Mapping[str, Any]) -> RunInfo:
     """Return the run in one line that a document describes.
 
-    Raises
-    ------
-    ValueError
-        A field has another type than its command writes; says which field, and both types.
+    Raises ValueError: a field has another type than its command writes; says which field, and both types.
     """
     if kind == Kind.PROBE:
         probe = msgspec.convert(data, _Probe)

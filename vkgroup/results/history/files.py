@@ -22,10 +22,8 @@ class FileResults:
 
     An incomplete last line, of a run that was killed, is ignored.
 
-    Parameters
-    ----------
-    path : the file.
-    strict : raise InvalidInput for any other line without a result. Otherwise it is left out and counted.
+    `path`: the file.
+    `strict`: raise InvalidInput for any other line without a result. Otherwise it is left out and counted.
 
     Attributes
     ----------
@@ -114,16 +112,10 @@ class Check:
 def load(path: Path) -> RunRecord:
     """Read a run from files.
 
-    Parameters
-    ----------
-    path : a folder with ``results.jsonl`` (or ``results.jsonl.xz``) and ``summary.json``, to which
-        ``probe.json`` and ``bench.json`` may be added; or one file: results, a summary, a probe or a
-        benchmark run (JSON).
-
-    Raises
-    ------
-    InvalidInput
-        The path holds no run, or it cannot be read.
+    `path`: a folder with ``results.jsonl`` (or ``results.jsonl.xz``) and ``summary.json``, to which
+    ``probe.json`` and ``bench.json`` may be added; or one file: results, a summary, a probe or a benchmark
+    run (JSON).
+    Raises InvalidInput: the path holds no run, or it cannot be read.
     """
     if path.is_dir():
         return _folder(path)
@@ -136,10 +128,7 @@ def load(path: Path) -> RunRecord:
 def load_all(path: Path) -> list[RunRecord]:
     """Read every run of a folder and its subfolders, each as a separate run, or the run of a file.
 
-    Raises
-    ------
-    InvalidInput
-        There is no run, or one cannot be read. JSON of other kinds is ignored.
+    Raises InvalidInput: there is no run, or one cannot be read. JSON of other kinds is ignored.
     """
     if not path.is_dir():
         return [load(path)]
@@ -156,10 +145,7 @@ def load_shown(path: Path) -> list[RunRecord | Check]:
     Damaged lines of results are left out and counted (`Results.damaged`): a report can mention them, while a
     stored or compared run would seem to lack the cases.
 
-    Raises
-    ------
-    InvalidInput
-        There is nothing to show, or a file cannot be read.
+    Raises InvalidInput: there is nothing to show, or a file cannot be read.
     """
     wanted = f"{_WANTED.replace(' or vkgroup bench', ', vkgroup check --json or vkgroup bench')}"
     if not path.is_dir():

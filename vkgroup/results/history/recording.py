@@ -23,16 +23,10 @@ class Recording:
     If the database fails (a full disk, a lock that is never released), the run continues, and its last
     message says what to do.
 
-    Parameters
-    ----------
-    path : the database; None records nothing.
-    source : folder or file that the run writes, too; None if it writes none.
-    resume : continue the run that was recorded with the same source.
-
-    Raises
-    ------
-    InvalidInput
-        The database cannot be opened; this is raised before the first measurement.
+    `path`: the database; None records nothing.
+    `source`: folder or file that the run writes, too; None if it writes none.
+    `resume`: continue the run that was recorded with the same source.
+    Raises InvalidInput: the database cannot be opened; this is raised before the first measurement.
     """
 
     def __init__(self, path: Path | None, source: Path | None = None, *, resume: bool = False) -> None:
@@ -78,9 +72,7 @@ class Recording:
     def finish(self, run: RunRecord, seconds: float | None = None) -> None:
         """Record the documents of a run, and that it is finished.
 
-        Parameters
-        ----------
-        seconds : the duration, if `RunRecord.info` does not have it.
+        `seconds`: the duration, if `RunRecord.info` does not have it.
         """
         self.update(run)
         seconds = run.info.seconds if seconds is None else seconds

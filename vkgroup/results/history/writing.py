@@ -44,10 +44,7 @@ class Writer:
     def add(self, results: Sequence[Result]) -> None:
         """Write a batch of results; a second result of a case replaces the first.
 
-        Raises
-        ------
-        DatabaseError
-            The database cannot be written; what was added before stays.
+        Raises DatabaseError: the database cannot be written; what was added before stays.
         """
         for start in range(0, len(results), MOST):
             with guarded(self._path), transaction(self._connection):

@@ -139,9 +139,7 @@ _ROWS = ("input", "operand", "expected", "got")
 def drawing_of(result: Result, size: int) -> dict[str, Any] | None:
     """Return the lanes of a failure in the form of `vkgroup.conformance.evidence`; None if unknown.
 
-    Parameters
-    ----------
-    size : the device's subgroup size, 0 if unknown.
+    `size`: the device's subgroup size, 0 if unknown.
 
     Notes
     -----

@@ -24,12 +24,10 @@ class Inputs:
 def read(paths: Sequence[Path | RunRecord]) -> Inputs:
     """Read folders and files, and sort their content by kind.
 
-    Parameters
-    ----------
-    paths : each a run of `vkgroup.results.history.Database.run`, whose database must be open until the
-        report is made, or else the folder of a run (``results.jsonl`` or ``results.jsonl.xz``, ``run.json``,
-        ``summary.json``, and files of other commands beside them), or a file of results, of ``vkgroup probe
-        --json``, of ``vkgroup check --json``, or of ``vkgroup bench --json``.
+    `paths`: each a run of `vkgroup.results.history.Database.run`, whose database must be open until the
+    report is made, or else the folder of a run (``results.jsonl`` or ``results.jsonl.xz``, ``run.json``,
+    ``summary.json``, and files of other commands beside them), or a file of results, of ``vkgroup probe
+    --json``, of ``vkgroup check --json``, or of ``vkgroup bench --json``.
     """
     found = Inputs()
     for given, path in enumerate(paths):

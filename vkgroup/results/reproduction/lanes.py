@@ -30,9 +30,7 @@ _SHOWN_SUBGROUPS = 2
 def write(files: Files, evidence: JudgedLanes, steps: list[Json]) -> Json:
     """Write what each lane was given, may record, and recorded.
 
-    Parameters
-    ----------
-    steps : those of the case: where one of their outputs is what was judged, it can be judged again.
+    `steps`: those of the case: where one of their outputs is what was judged, it can be judged again.
 
     Returns
     -------

@@ -48,10 +48,8 @@ def repeat(
 ) -> list[Output]:
     """Repeat a step, and return its outputs.
 
-    Parameters
-    ----------
-    as_arrays : whether buffers become arrays; then the reference device reports which elements are defined.
-        Outputs in memory that cannot be an array are left out.
+    `as_arrays`: whether buffers become arrays; then the reference device reports which elements are defined.
+    Outputs in memory that cannot be an array are left out.
     """
     with ExitStack() as stack:
         decoder = Decoder(folder, device, partial(read_module, folder), stack, as_arrays=as_arrays)

@@ -78,9 +78,7 @@ def has_memory(value: Any) -> bool:
 def written(given: Mapping[str, Any]) -> dict[str, Buffer | Image]:
     """Return the memory in arguments that the work may write, by its name in file names.
 
-    Parameters
-    ----------
-    given : ``bindings``, the shaders, and what draws have besides: ``colors`` and ``depth``.
+    `given`: ``bindings``, the shaders, and what draws have besides: ``colors`` and ``depth``.
     """
     modules = list(modules_of({name: value for name, value in given.items() if name != "bindings"}))
     named: dict[str, Any] = {}

@@ -46,11 +46,9 @@ class _SchedulerFile(msgspec.Struct):
 class Cluster:
     """A connected cluster.
 
-    Parameters
-    ----------
-    client : Dask's client.
-    address : the scheduler's address.
-    own : the chosen devices of a temporary cluster of this host; indices and files mean nothing in others.
+    `client`: Dask's client.
+    `address`: the scheduler's address.
+    `own`: the chosen devices of a temporary cluster of this host; indices and files mean nothing in others.
     """
 
     def __init__(self, client: Any, address: str, own: Sequence[DeviceInfo] = ()) -> None:
@@ -74,11 +72,9 @@ class Cluster:
 def connected(address: str, jobs: int | None = None, choice: str | None = None) -> Iterator[Cluster]:
     """Connect to a cluster.
 
-    Parameters
-    ----------
-    address : the scheduler's (``tcp://host:8786``; the scheme may be left out), the JSON file that it wrote
-        (``dask scheduler --scheduler-file``), or ``local``: a temporary cluster of this host's devices.
-    jobs, choice : worker processes and devices of a local cluster, as ``vkgroup conform`` takes them.
+    `address`: the scheduler's (``tcp://host:8786``; the scheme may be left out), the JSON file that it wrote
+    (``dask scheduler --scheduler-file``), or ``local``: a temporary cluster of this host's devices.
+    `jobs`, `choice`: worker processes and devices of a local cluster, as ``vkgroup conform`` takes them.
     """
     silence()
     own: Sequence[DeviceInfo] = ()

@@ -42,10 +42,7 @@ AHEAD = 2
 class ClusterScheduler:
     """All workers of a cluster that have a device of one model; see `vkgroup.runner.scheduler.Scheduler`.
 
-    Raises
-    ------
-    NoDevice
-        The workers are gone.
+    Raises NoDevice: the workers are gone.
     """
 
     def __init__(self, cluster: Cluster, offer: Offer) -> None:

@@ -21,10 +21,8 @@ Workers = dict[str, tuple[Offer, int]]
 def targets(cluster: Cluster, choice: str | None) -> list[Target]:
     """Return the runs for a choice of devices: one for each model.
 
-    Parameters
-    ----------
-    choice : ``all``, parts of names with commas between them, or what `vkgroup.open` takes except files; None
-        takes the best device. A temporary cluster of this host has its devices chosen already.
+    `choice`: ``all``, parts of names with commas between them, or what `vkgroup.open` takes except files;
+    None takes the best device. A temporary cluster of this host has its devices chosen already.
     """
     workers = _announced(cluster)
     chosen: dict[str, Offer] = {}

@@ -37,12 +37,10 @@ class Code:
 class Program(ProgramForm):
     """A compute, vertex or fragment shader, ready to execute.
 
-    Parameters
-    ----------
-    module : with an entry point of one of these stages.
-    entry_point : its name; None takes the only one.
-    specialization : values by specialization id.
-    instrument : wraps the function of each lane-wise and group instruction; None leaves it as it is.
+    `module`: with an entry point of one of these stages.
+    `entry_point`: its name; None takes the only one.
+    `specialization`: values by specialization id.
+    `instrument`: wraps the function of each lane-wise and group instruction; None leaves it as it is.
 
     Attributes
     ----------

@@ -23,11 +23,9 @@ SPINS = 64
 class Scheduler:
     """The invocations of a slice that have not ended, by the segment at which they wait.
 
-    Parameters
-    ----------
-    segments : of the program.
-    slice_ : the invocations; the scheduler changes its `alive` and `has_hung`.
-    step_limit : rounds of a loop after which it hangs.
+    `segments`: of the program.
+    `slice_`: the invocations; the scheduler changes its `alive` and `has_hung`.
+    `step_limit`: rounds of a loop after which it hangs.
     """
 
     def __init__(self, segments: list[Segment], slice_: Slice, step_limit: int) -> None:

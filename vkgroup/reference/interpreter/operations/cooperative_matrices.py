@@ -163,9 +163,7 @@ def _scattered(subgroups: Subgroups, matrices: Data, kind: CooperativeMatrixType
 class _Access:
     """The elements in memory of a load or a store.
 
-    Parameters
-    ----------
-    first : number of the layout among the operands; the stride follows.
+    `first`: number of the layout among the operands; the stride follows.
     """
 
     def __init__(

@@ -88,11 +88,9 @@ def difference(
 ) -> Value:
     """Return the differences between the lanes of two pairs of each quad, in the operand's shape.
 
-    Parameters
-    ----------
-    pairs : lanes of the quad: in x the two rows, in y the two columns.
-    fine : whether each lane gets the difference of its own pair; else all get that of the first.
-    choice : the cause of results for which a device may also take the other pair.
+    `pairs`: lanes of the quad: in x the two rows, in y the two columns.
+    `fine`: whether each lane gets the difference of its own pair; else all get that of the first.
+    `choice`: the cause of results for which a device may also take the other pair.
     """
     values = quads(subgroups.spread(operand.data))
     dims = operand.data.shape[:-1]

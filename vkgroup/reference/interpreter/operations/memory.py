@@ -27,11 +27,9 @@ Offsets = npt.NDArray[np.int64]
 class Memory:
     """Bytes of a buffer, of shared variables, or of an image.
 
-    Parameters
-    ----------
-    data : uint8, one-dimensional; used as it is, so writes go into it.
-    name : for messages.
-    defined : whether the bytes have a meaning before the first write.
+    `data`: uint8, one-dimensional; used as it is, so writes go into it.
+    `name`: for messages.
+    `defined`: whether the bytes have a meaning before the first write.
 
     Attributes
     ----------
@@ -112,10 +110,8 @@ class Memory:
     ) -> tuple[Data, Causes | None]:
         """Read numbers.
 
-        Parameters
-        ----------
-        offset : bytes from the start, (dims..., n) or (dims..., 1).
-        dtype : of the numbers.
+        `offset`: bytes from the start, (dims..., n) or (dims..., 1).
+        `dtype`: of the numbers.
 
         Returns
         -------
@@ -198,11 +194,9 @@ class Memory:
     def store(self, frame: Accessor, site: Site, offset: Offsets, data: Data, cause: Causes | None) -> None:
         """Write numbers. Writes outside of the memory are reported and dropped.
 
-        Parameters
-        ----------
-        offset : bytes from the start, (dims..., n) or (dims..., 1).
-        data, cause : broadcast to (dims..., n). Where several invocations write to the same
-            bytes, the number of the last one stays.
+        `offset`: bytes from the start, (dims..., n) or (dims..., 1).
+        `data`, `cause`: broadcast to (dims..., n). Where several invocations write to the same bytes, the
+        number of the last one stays.
         """
         itemsize = data.dtype.itemsize
         racing = np.zeros(0, np.int64)

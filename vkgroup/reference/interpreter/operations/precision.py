@@ -41,12 +41,10 @@ def legal_range(
 ) -> Span:
     """Return the range of results that an implementation may compute.
 
-    Parameters
-    ----------
-    name : of the instruction, ``"OpFDiv"`` or ``"GLSL.std.450 Sin"``.
-    scalar : its floating-point type.
-    operands : exact values; vectors with their components along the first axis.
-    result : the result of the reference.
+    `name`: of the instruction, ``"OpFDiv"`` or ``"GLSL.std.450 Sin"``.
+    `scalar`: its floating-point type.
+    `operands`: exact values; vectors with their components along the first axis.
+    `result`: the result of the reference.
 
     Returns
     -------

@@ -21,11 +21,9 @@ Flags = npt.NDArray[np.bool_]
 class Accesses:
     """The last accesses to the granules of one memory.
 
-    Parameters
-    ----------
-    order : of the dispatch.
-    granules, granule : number of granules of the memory, and bytes of each.
-    memory, kind : name of the memory, and its kind.
+    `order`: of the dispatch.
+    `granules`, `granule`: number of granules of the memory, and bytes of each.
+    `memory`, `kind`: name of the memory, and its kind.
     """
 
     def __init__(self, order: Order, granules: int, granule: int, memory: str, kind: str) -> None:

@@ -27,6 +27,8 @@ Bindings = Mapping[tuple[int, int], Sequence[Any]]
 class Resources:
     """What a dispatch works on.
 
+    Raises InvalidDispatch: a binding that the program uses has no resource.
+
     Parameters
     ----------
     program : the program that uses them.
@@ -43,11 +45,6 @@ class Resources:
     numbered : every resource; image and sampler values are indices into this list.
     by_variable : memories of a buffer variable; of a resource variable its first number and its count.
     addressable : in ascending order of addresses.
-
-    Raises
-    ------
-    InvalidDispatch
-        A binding that the program uses has no resource.
     """
 
     def __init__(

@@ -26,10 +26,8 @@ _WITH_QUADS = ("OpDPd", "OpFwidth", "OpGroupNonUniformQuad")
 class ProgramForm:
     """A compute, vertex or fragment shader as data: everything that its operations are made from.
 
-    Parameters
-    ----------
-    module, entry_point, specialization : as for `Program`.
-    lanewise : the functions of lane-wise instructions, for constants that are operations on others.
+    `module`, `entry_point`, `specialization`: as for `Program`.
+    `lanewise`: the functions of lane-wise instructions, for constants that are operations on others.
 
     Attributes
     ----------

@@ -166,11 +166,9 @@ def read_numbers(port: Port, value: Value) -> dict[Component, tuple[Data, Causes
 class Assembly:
     """The value of an input variable, put together number by number.
 
-    Parameters
-    ----------
-    kind : the variable's type.
-    count : invocations.
-    cause : of numbers that no output provides.
+    `kind`: the variable's type.
+    `count`: invocations.
+    `cause`: of numbers that no output provides.
     """
 
     def __init__(self, kind: Type, count: int, cause: int) -> None:

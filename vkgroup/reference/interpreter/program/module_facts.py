@@ -21,11 +21,9 @@ Lanewise = Mapping[str, Callable[[Site], Callable[..., Value]]]
 class ModuleFacts:
     """What instructions refer to by id, read once for all of them.
 
-    Parameters
-    ----------
-    module : the module, specialization applied.
-    causes : the table in which undefined constants are numbered.
-    lanewise : the functions of lane-wise instructions, for constants that are operations on others.
+    `module`: the module, specialization applied.
+    `causes`: the table in which undefined constants are numbered.
+    `lanewise`: the functions of lane-wise instructions, for constants that are operations on others.
 
     Attributes
     ----------

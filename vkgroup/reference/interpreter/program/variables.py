@@ -59,12 +59,10 @@ _INTERFACE = ("Input", "Output")
 class Variables:
     """The variables that an entry point can reach.
 
-    Parameters
-    ----------
-    facts : of the module.
-    entry : the entry point.
-    slots : the numbering of slots, for initial values.
-    causes : the table in which uninitialized variables are numbered.
+    `facts`: of the module.
+    `entry`: the entry point.
+    `slots`: the numbering of slots, for initial values.
+    `causes`: the table in which uninitialized variables are numbered.
 
     Attributes
     ----------

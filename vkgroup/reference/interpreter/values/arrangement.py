@@ -40,9 +40,7 @@ def shuffled(
 
     Only the last subgroup may be partial, as in the linear assignment.
 
-    Parameters
-    ----------
-    quads : an assignment (1, invocations) whose quads stay together; None for single invocations.
+    `quads`: an assignment (1, invocations) whose quads stay together; None for single invocations.
     """
     x, y, z = local_size
     rng = np.random.default_rng(seed)
@@ -78,13 +76,11 @@ def check_size(subgroup_size: int) -> None:
 class Arrangement:
     """Subgroups and lanes of the invocations of a dispatch.
 
-    Parameters
-    ----------
-    groups : workgroups in x, y, z.
-    local_size : invocations of a workgroup in x, y, z.
-    subgroup_size : lanes of a subgroup.
-    assignment : (workgroups, invocations) or (1, invocations): for each gl_LocalInvocationIndex subgroup
-        times `subgroup_size` plus lane.
+    `groups`: workgroups in x, y, z.
+    `local_size`: invocations of a workgroup in x, y, z.
+    `subgroup_size`: lanes of a subgroup.
+    `assignment`: (workgroups, invocations) or (1, invocations): for each gl_LocalInvocationIndex subgroup
+    times `subgroup_size` plus lane.
 
     Attributes
     ----------
@@ -175,12 +171,10 @@ def _three(number: int, extent: Groups) -> Groups:
 class Placement:
     """Subgroups and lanes of the invocations of a stage of a draw.
 
-    Parameters
-    ----------
-    subgroup_size : lanes of a subgroup.
-    row, lane : subgroup and lane of each invocation, in ascending order, from subgroup 0 on, each with at
-        least one of them.
-    first, first_subgroup : the numbers of invocations and subgroups of the same stage before them.
+    `subgroup_size`: lanes of a subgroup.
+    `row`, `lane`: subgroup and lane of each invocation, in ascending order, from subgroup 0 on, each with at
+    least one of them.
+    `first`, `first_subgroup`: the numbers of invocations and subgroups of the same stage before them.
     """
 
     groups: Groups = (1, 1, 1)

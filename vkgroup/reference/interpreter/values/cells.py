@@ -20,10 +20,8 @@ class Cell:
     Arrays that came from a value may be shared with other values. They are copied before the first write to
     a part of them.
 
-    Parameters
-    ----------
-    leaves : types and dims of its arrays.
-    count : invocations of the slice.
+    `leaves`: types and dims of its arrays.
+    `count`: invocations of the slice.
     """
 
     __slots__ = ("_causes", "_count", "_data", "_layout", "_owned", "_owned_causes")

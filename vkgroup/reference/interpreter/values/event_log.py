@@ -19,10 +19,8 @@ _MOST_EVENTS = 10_000
 class EventLog:
     """Events of one dispatch.
 
-    Parameters
-    ----------
-    causes : the program's table.
-    invocation : returns the invocation with a number in the dispatch.
+    `causes`: the program's table.
+    `invocation`: returns the invocation with a number in the dispatch.
 
     Attributes
     ----------
@@ -52,12 +50,10 @@ class EventLog:
     ) -> None:
         """Add an event, or count it where an equal one exists.
 
-        Parameters
-        ----------
-        lanes : indices in the slice that starts at invocation `first`, (n,).
-        where : (n,), flags of those in which the event happened.
-        offset : (n,) bytes in `memory`.
-        other_position, other : the other side of a race, `other` as a number in the dispatch.
+        `lanes`: indices in the slice that starts at invocation `first`, (n,).
+        `where`: (n,), flags of those in which the event happened.
+        `offset`: (n,) bytes in `memory`.
+        `other_position`, `other`: the other side of a race, `other` as a number in the dispatch.
         """
         count = int(np.count_nonzero(where))
         key = (kind, position, other_position, memory, cause)

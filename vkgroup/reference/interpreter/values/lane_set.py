@@ -96,13 +96,11 @@ class LaneSet:
 class Subgroups:
     """Rows of lanes: the subgroups that have at least one active invocation.
 
-    Parameters
-    ----------
-    size : lanes of a subgroup.
-    row, lane : subgroup and lane of each active invocation, (n,), in ascending order; subgroups may be any
-        numbers.
-    optional : (n,), those that a device may leave out of group operations: helper invocations; None for
-        none.
+    `size`: lanes of a subgroup.
+    `row`, `lane`: subgroup and lane of each active invocation, (n,), in ascending order; subgroups may be any
+    numbers.
+    `optional`: (n,), those that a device may leave out of group operations: helper invocations; None for
+    none.
 
     Attributes
     ----------

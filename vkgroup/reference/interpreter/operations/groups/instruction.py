@@ -146,10 +146,7 @@ class GroupInstruction:
 
     Called with the `Subgroups` that execute it and its operands, in their order in the instruction.
 
-    Raises
-    ------
-    Unsupported
-        On construction: the group is no subgroup, or the instruction has no such variant.
+    Raises Unsupported: on construction: the group is no subgroup, or the instruction has no such variant.
     """
 
     def __init__(self, site: Site) -> None:

@@ -35,9 +35,7 @@ _LEAST_EXPONENT, _HALF_MANTISSA = -14, 10
 def decode(format: Format, elements: Data) -> Data:
     """Return red, green, blue and alpha of texels.
 
-    Parameters
-    ----------
-    elements : (components, n) of the format's dtype.
+    `elements`: (components, n) of the format's dtype.
 
     Returns
     -------
@@ -57,9 +55,7 @@ def decode(format: Format, elements: Data) -> Data:
 def encode(format: Format, values: Data) -> tuple[Data, Flags | None]:
     """Return the elements that hold values, and which of them are undefined.
 
-    Parameters
-    ----------
-    values : at least as many rows as the format has channels, (4, n), of any number type.
+    `values`: at least as many rows as the format has channels, (4, n), of any number type.
 
     Returns
     -------
@@ -232,10 +228,8 @@ class ImageMemory(Memory):
     def offsets(self, position: Data, layer: Data, level: Data, sample: Data | int = 0) -> Offsets:
         """Return the offsets of texels by their coordinates.
 
-        Parameters
-        ----------
-        position : integer x, y and z on the axes that the image has, (axes, n).
-        layer, level, sample : (n,) or (1,).
+        `position`: integer x, y and z on the axes that the image has, (axes, n).
+        `layer`, `level`, `sample`: (n,) or (1,).
 
         Returns
         -------

@@ -94,11 +94,9 @@ def image_and_sampler(frame: Frame, numbers: tuple[int, ...]) -> tuple[ImageMemo
 def on_each(frame: Frame, operands: tuple[Value, ...], run: OnImage) -> Value | None:
     """Run a function for the invocations of each image, and return the combined results.
 
-    Parameters
-    ----------
-    operands : of the instruction; the first is an image, or an image with its sampler. Its causes are added
-        to the result.
-    run : takes a frame of those invocations alone, and their operands.
+    `operands`: of the instruction; the first is an image, or an image with its sampler. Its causes are added
+    to the result.
+    `run`: takes a frame of those invocations alone, and their operands.
     """
     numbers = np.atleast_2d(operands[0].data)
     distinct = np.unique(numbers, axis=1)

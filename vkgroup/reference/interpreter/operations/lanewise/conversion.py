@@ -95,9 +95,7 @@ def _float_to_integer(see: str) -> Factory:
 def _convert(kernel: Callable[[Data, DType], Data], see: str, target: str | None = None) -> Factory:
     """Return the function of a conversion that is defined for all integers.
 
-    Parameters
-    ----------
-    kernel : takes integers, read as `see` says, and the type to convert to: the result's, read as `target`.
+    `kernel`: takes integers, read as `see` says, and the type to convert to: the result's, read as `target`.
     """
 
     def factory(site: Site) -> Function:

@@ -54,10 +54,8 @@ def mark(cause: Causes | None, undefined: Data, number: int) -> Causes | None:
 def casts(site: Site, see: str | None) -> tuple[DType | None, ...] | None:
     """Return the types to view the operands in, None for an unchanged operand, or None for all unchanged.
 
-    Parameters
-    ----------
-    see : ``"signed"`` or ``"unsigned"``: the instruction's view of integers; ``"result"``: all operands in
-        the result's type; None: as they are.
+    `see`: ``"signed"`` or ``"unsigned"``: the instruction's view of integers; ``"result"``: all operands in
+    the result's type; None: as they are.
     """
     wanted = [
         dtype_of(site.type) if see == "result" else dtype_of(operand, see) for operand in site.operand_types
@@ -82,10 +80,8 @@ def arrays(operands: tuple[Value, ...], views: tuple[DType | None, ...] | None) 
 def elementwise(kernel: Kernel, see: str | None = None) -> Factory:
     """Return the function of an instruction that is defined in each component where its operands are.
 
-    Parameters
-    ----------
-    kernel : on the operands' arrays as seen; returns the result, an integer one in the same signedness.
-    see : as in `casts`.
+    `kernel`: on the operands' arrays as seen; returns the result, an integer one in the same signedness.
+    `see`: as in `casts`.
     """
 
     def factory(site: Site) -> Function:
@@ -115,12 +111,10 @@ def partial(
 ) -> Factory:
     """Return the function of an instruction that is undefined for some operands.
 
-    Parameters
-    ----------
-    kernel, see : as in `elementwise`.
-    undefined : on the operands' arrays, returns where the result is undefined.
-    kind, detail : of the cause.
-    safe : whether constant operands rule that out.
+    `kernel`, `see`: as in `elementwise`.
+    `undefined`: on the operands' arrays, returns where the result is undefined.
+    `kind`, `detail`: of the cause.
+    `safe`: whether constant operands rule that out.
     """
     whole = elementwise(kernel, see)
 
