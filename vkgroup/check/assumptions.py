@@ -223,7 +223,9 @@ def _of_size(
     ]
     proof = experiment.prove(base, possible, sorted(wrong))
     confirmed = []
-    if proof is not None and _is_enough(proof, size, wrong):
+    # An experiment is enough if it repairs all smaller sizes that were wrong, or all larger ones.
+    sides = ({other for other in wrong if other < size}, {other for other in wrong if other > size})
+    if proof is not None and any(side and side <= set(proof.sizes) for side in sides):
         # A constant that must equal the size fits no other size.
         confirmed = [replace(entry, relation="=") for entry in proof.candidates]
         possible = [entry for entry in possible if entry not in proof.candidates]
@@ -242,12 +244,6 @@ def _of_size(
         ((where, difference) for where in broken if (difference := differences[where]) is not None), None
     )
     return Assumption(size, tuple(confirmed), base, tuple(broken), example, proof)
-
-
-def _is_enough(proof: Proof, size: int, wrong: Sequence[int]) -> bool:
-    """Whether an experiment repairs all smaller sizes that were wrong, or all larger ones."""
-    sides = ({other for other in wrong if other < size}, {other for other in wrong if other > size})
-    return any(side and side <= set(proof.sizes) for side in sides)
 
 
 def _is_confirmed(candidate: Candidate, linear: Mapping[int, Run], wrong: Sequence[int]) -> bool:

@@ -32,12 +32,10 @@ Judge = Callable[[Sequence[AnyCase], float | None, TakeResults], Run]
 class Expecting:
     """The expectations and cases that the options choose, read before the first case is judged.
 
-    Attributes
-    ----------
-    expectations : the content of the files.
-    cases : the cases to judge.
-    left_out : names of the cases that the skips leave out.
-    root : the folder for ``--out`` to continue the run; None if it is the run's folder.
+    `expectations`: the content of the files.
+    `cases`: the cases to judge.
+    `left_out`: names of the cases that the skips leave out.
+    `root`: the folder for ``--out`` to continue the run; None if it is the run's folder.
     """
 
     arguments: argparse.Namespace
@@ -63,9 +61,7 @@ class Expecting:
     ) -> tuple[RunOutcomes, VkgroupError | None]:
         """Compare a run with the expectations; judge unexpected cases again if the options request it.
 
-        Returns
-        -------
-        The outcomes, and the error that ended the repetition, if any: then the first results stand.
+        Returns the outcomes, and the error that ended the repetition, if any: then the first results stand.
         """
         resumed = read_again(out) if self.arguments.resume and self.tells_flakes else {}
         outcomes = RunOutcomes(run, self.expectations, self.left_out, resumed)

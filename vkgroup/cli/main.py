@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 from collections.abc import Collection, Sequence
 from importlib import import_module
@@ -68,7 +69,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return next(code for kind, code in _EXIT_CODES if isinstance(error, kind))
     except KeyboardInterrupt as end:
         print("vkgroup: interrupted", *getattr(end, "__notes__", ()), sep="; ", file=sys.stderr)
-        return signals.exit_code(end)
+        # A process that a signal ends has 128 plus its number as exit code in a shell.
+        return 128 + (end.number if isinstance(end, signals.Ended) else signal.SIGINT)
     except BrokenPipeError:
         # Discard the buffer: writing it again at exit would fail again.
         _drop_output()

@@ -16,12 +16,7 @@ if TYPE_CHECKING:
     from vkgroup.device import Capabilities
     from vkgroup.device.gl_limits import Value
 
-_TARGETS = {".".join(map(str, target.vulkan_version)): target for target in reversed(Target)}
-
-
-def named_target(arguments: argparse.Namespace) -> Target:
-    """Return the target of the command line."""
-    return _TARGETS[arguments.target]
+TARGETS = {".".join(map(str, target.vulkan_version)): target for target in reversed(Target)}
 
 
 def load(arguments: argparse.Namespace, target: Target, capabilities: Capabilities | None = None) -> Module:
@@ -62,9 +57,7 @@ def load_stages(
 
     In the dialect gl, vertex and fragment shader are linked, because they share uniforms.
 
-    Returns
-    -------
-    The shader, and the other stages as keyword arguments of `Device.draw`.
+    Returns the shader, and the other stages as keyword arguments of `Device.draw`.
     """
 
     def load_file(file: Path | None, stage: str) -> Module | None:

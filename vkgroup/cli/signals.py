@@ -14,19 +14,12 @@ _ENDING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP"
 class Ended(KeyboardInterrupt):
     """The command was interrupted by a signal.
 
-    Attributes
-    ----------
-    number : number of the signal.
+    `number`: number of the signal.
     """
 
     def __init__(self, number: int) -> None:
         super().__init__()
         self.number = number
-
-
-def exit_code(end: KeyboardInterrupt) -> int:
-    """Return 128 plus the signal number, the exit code in a shell of a process ended by a signal."""
-    return 128 + (end.number if isinstance(end, Ended) else signal.SIGINT)
 
 
 @contextmanager

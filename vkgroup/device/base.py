@@ -16,15 +16,13 @@ from vkgroup.errors import DeviceLost, DriverError, InvalidDispatch, Unsupported
 class DeviceBase(Closing):
     """An open device as its buffers, images and pipelines see it.
 
-    Attributes
-    ----------
-    info : identifies the device for other processes.
-    capabilities : the capabilities that it declares.
-    validated : hashes of the modules that SPIRV-Tools has passed for this device.
-    closings : how many objects of the device were closed; while it stays the same, all objects that were
-        open are still open.
-    lost : why the device can no longer be used; empty as long as it can.
-    user : weak reference to the `Device` that users hold.
+    `info`: identifies the device for other processes.
+    `capabilities`: the capabilities that it declares.
+    `validated`: hashes of the modules that SPIRV-Tools has passed for this device.
+    `closings`: how many objects of the device were closed; while it stays the same, all objects that were
+    open are still open.
+    `lost`: why the device can no longer be used; empty as long as it can.
+    `user`: weak reference to the `Device` that users hold.
     """
 
     def __init__(self, info: DeviceInfo, capabilities: Capabilities) -> None:

@@ -24,13 +24,11 @@ _instances: dict[tuple[int, str, bool], Instance] = {}
 class Instance:
     """A VkInstance that sees the driver of one manifest.
 
-    Attributes
-    ----------
-    manifest : the ICD's JSON file.
-    handle : the VkInstance.
-    functions : its functions.
-    version : the Vulkan version asked of it: (major, minor, patch).
-    messages : the validation layer's errors; None without validation.
+    `manifest`: the ICD's JSON file.
+    `handle`: the VkInstance.
+    `functions`: its functions.
+    `version`: the Vulkan version asked of it: (major, minor, patch).
+    `messages`: the validation layer's errors; None without validation.
     """
 
     def __init__(self, manifest: Path, *, validate: bool) -> None:

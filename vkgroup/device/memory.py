@@ -144,12 +144,10 @@ class DeviceBuffer(Closing):
     integrated GPUs, on software drivers and with `host` it is mapped. Shaders may reach an `addressable` one
     by its address (bufferDeviceAddress). `usage` has VkBufferUsageFlags beside those that every buffer has.
 
-    Attributes
-    ----------
-    handle, memory : the VkBuffer and the VkDeviceMemory; None when closed.
-    mapped : the bytes, where the host sees them.
-    shared : the memory as CUDA sees it; None where it does not.
-    references : how many arrays of other libraries view the memory; it is freed after the last of them.
+    `handle`, `memory`: the VkBuffer and the VkDeviceMemory; None when closed.
+    `mapped`: the bytes, where the host sees them.
+    `shared`: the memory as CUDA sees it; None where it does not.
+    `references`: how many arrays of other libraries view the memory; it is freed after the last of them.
     """
 
     def __init__(

@@ -48,11 +48,9 @@ Resource = Buffer | Image | ArrayBuffer | AccelerationStructure
 class Bindings(Closing):
     """Resources by slot.
 
-    Attributes
-    ----------
-    device : the device of the resources.
-    slots : the slots that are filled.
-    resources, samplers : those bound to each slot.
+    `device`: the device of the resources.
+    `slots`: the slots that are filled.
+    `resources`, `samplers`: those bound to each slot.
     """
 
     _images: type[Image]

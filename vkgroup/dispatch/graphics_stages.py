@@ -190,13 +190,11 @@ def _check_numbers(vertices: Vertices) -> None:
 class GraphicsStages(Stages):
     """The shaders of a graphics pipeline, with the formats and the state that it is made for.
 
-    Attributes
-    ----------
-    formats : formats of vertices and attachments.
-    state : the draw state, without None.
-    topology, front_face : of the state, with the defaults in place.
-    workgroups_stage : the stage whose workgroups a draw starts, ``"task"`` or ``"mesh"``; None of draws with
-        vertices.
+    `formats`: formats of vertices and attachments.
+    `state`: the draw state, without None.
+    `topology`, `front_face`: of the state, with the defaults in place.
+    `workgroups_stage`: the stage whose workgroups a draw starts, ``"task"`` or ``"mesh"``; None of draws with
+    vertices.
     """
 
     kind = "graphics"

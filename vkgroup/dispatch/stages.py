@@ -70,14 +70,12 @@ class Stages(ABC):
 
     A subclass is a kind of pipeline, whose constructor checks the shaders.
 
-    Attributes
-    ----------
-    kind : ``"compute"``, ``"graphics"`` or ``"ray-tracing"``.
-    shaders : the stages with their specialization, in the order of the pipeline.
-    subgroup_size : the required subgroup size, None where none was required.
-    full_subgroups : whether full subgroups are required of the stages with workgroups.
-    varying_subgroup_size : whether the subgroup size may vary, from `minSubgroupSize` to `maxSubgroupSize`;
-        that of modules of SPIR-V 1.6 may vary in any case (Vulkan 1.4, 9.26.1).
+    `kind`: ``"compute"``, ``"graphics"`` or ``"ray-tracing"``.
+    `shaders`: the stages with their specialization, in the order of the pipeline.
+    `subgroup_size`: the required subgroup size, None where none was required.
+    `full_subgroups`: whether full subgroups are required of the stages with workgroups.
+    `varying_subgroup_size`: whether the subgroup size may vary, from `minSubgroupSize` to `maxSubgroupSize`;
+    that of modules of SPIR-V 1.6 may vary in any case (Vulkan 1.4, 9.26.1).
     """
 
     kind: ClassVar[str]

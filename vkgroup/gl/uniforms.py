@@ -144,13 +144,8 @@ class Names:
     def uniforms(self, values: Mapping[str, Any]) -> dict[Any, Any]:
         """Pack the loose uniforms.
 
-        Parameters
-        ----------
-        values : by name; the others have the values of their initialisers, or zeros.
-
-        Returns
-        -------
-        The contents of their block, by its slot; empty where the module has none.
+        `values`: by name; the others have the values of their initialisers, or zeros.
+        Returns the contents of their block, by its slot; empty where the module has none.
 
         Raises
         ------

@@ -113,9 +113,7 @@ def extents(size: int, limits: dict[str, int]) -> tuple[Extent, ...]:
     `size`: subgroup size, 1 to 128.
     `limits`: maximum workgroup of the device, with the keys "invocations", "x", "y" and "z".
 
-    Returns
-    -------
-    Extents within the limits. Those with odd sizes are not multiples of any subgroup size above 1.
+    Returns extents within the limits. Those with odd sizes are not multiples of any subgroup size above 1.
     """
     total = max(64, 4 * size)
     while total > limits["invocations"]:

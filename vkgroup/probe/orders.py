@@ -212,9 +212,7 @@ def recover(sums: NDArray[np.float32], size: int) -> Tree | None:
     `sums`: (pairs,) float32, in the order of `pairs`.
     `size`: number of lanes, at least 1.
 
-    Returns
-    -------
-    The tree; None if no tree of additions gives these sums.
+    Returns the tree; None if no tree of additions gives these sums.
     """
     smallest = np.ones((size, size))
     lanes = pairs(size)

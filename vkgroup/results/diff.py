@@ -222,9 +222,7 @@ def case_differences(old: Results, new: Results) -> CaseDifferences:
 def became(before: Mapping[str, Status], after: Mapping[str, Status]) -> dict[str, list[str]]:
     """Group the cases of two runs by their change.
 
-    Returns
-    -------
-    The names of cases for each list of `CaseDifferences`, in order; unchanged cases are in no list.
+    Returns the names of cases for each list of `CaseDifferences`, in order; unchanged cases are in no list.
     """
     changes: dict[str, list[str]] = {name: [] for name in LISTS}
     for case, status in after.items():

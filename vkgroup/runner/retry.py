@@ -117,9 +117,7 @@ class Quarantine:
 
     `is_gpu`: whether the device is a GPU, which may stay lost after a hang.
 
-    Attributes
-    ----------
-    retries : batches to run alone, after all others.
+    Attributes: `retries`: batches to run alone, after all others.
     """
 
     def __init__(self, is_gpu: bool) -> None:

@@ -162,9 +162,7 @@ def _flat(value: Value) -> Iterator[float | int | bool]:
 class BlockTypes:
     """Declarations that the lowering of a stage adds.
 
-    Attributes
-    ----------
-    names, decorations : new instructions for the sections before the types.
+    `names`, `decorations`: new instructions for the sections before the types.
     """
 
     def __init__(self, editor: Editor, declared: Declarations) -> None:

@@ -50,12 +50,10 @@ class GlVariable:
 class GlStage:
     """A stage before lowering.
 
-    Attributes
-    ----------
-    name : for example ``"compute"``.
-    module, declared, editor : the module, its declarations, and the editor that rewrites it.
-    variables : in the order of declaration.
-    bound : names with an explicit binding; None if all bindings in the module are explicit.
+    `name`: for example ``"compute"``.
+    `module`, `declared`, `editor`: the module, its declarations, and the editor that rewrites it.
+    `variables`: in the order of declaration.
+    `bound`: names with an explicit binding; None if all bindings in the module are explicit.
     """
 
     def __init__(self, name: str, module: Module, bound: frozenset[str] | None = None) -> None:

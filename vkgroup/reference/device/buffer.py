@@ -184,9 +184,7 @@ class ReferenceBuffer(Buffer):
 class CopiedArray(ArrayBuffer):
     """A copy of an array that is bound.
 
-    Attributes
-    ----------
-    memory : as the interpreter knows it.
+    `memory`: as the interpreter knows it.
     """
 
     def __init__(self, array: npt.NDArray[Any]) -> None:

@@ -63,9 +63,7 @@ def test_depth(target: DepthTarget, texel: Integers, depth: Data, undefined: Cau
     `depth`: (n,), clamped to 0 to 1.
     `undefined`: causes of the depths, (n,) or None. Undefined depths pass, and store their causes.
 
-    Returns
-    -------
-    Which samples pass, (n,).
+    Returns which samples pass, (n,).
     """
     image = target.image
     texels, _ = encode(image.format, np.clip(depth, 0, 1).astype(np.float32)[None])
@@ -113,9 +111,7 @@ def write_color(
     `undefined`: their causes, which broadcast to their shape.
     `causes`: the table in which failed conversions are numbered.
 
-    Returns
-    -------
-    The causes of the texels written, (elements, samples); None where all are defined.
+    Returns the causes of the texels written, (elements, samples); None where all are defined.
     """
     image = target.image
     format_ = image.format
@@ -143,9 +139,7 @@ def resolved(image: ImageMemory, samples: int) -> tuple[npt.NDArray[Any], Causes
 
     Vulkan 1.4, "Multisample Resolve": of integers any sample may be taken, and drivers take the first.
 
-    Returns
-    -------
-    Elements (pixels, components), and causes of each or None.
+    Returns elements (pixels, components), and causes of each or None.
     """
     format_ = image.format
     texels = image.view(format_.dtype).reshape(-1, samples, format_.components)

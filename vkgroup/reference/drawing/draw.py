@@ -81,20 +81,16 @@ def draw(
 ) -> Drawn:
     """Execute a draw.
 
-    Parameters
-    ----------
-    vertex, fragment : the shaders.
-    parameters : vertices, attachments and state.
-    resources, push : as for `execute`, of both stages.
-    subgroup_size : a power of two from 4 to 128.
-    vertex_size : the subgroup size of the vertex shader, a power of two up to 128; None for the same.
-    shuffle : a seed for a random order of the quads of a primitive in its subgroups; None for their own.
-    mix_primitives : whether quads of several primitives share subgroups.
-    deadline, addressable : as for `execute`.
+    Returns events and counts. The causes of undefined attachments and other memory are in `Memory.causes`.
 
-    Returns
-    -------
-    Events and counts. The causes of undefined attachments and other memory are in `Memory.causes`.
+    `vertex`, `fragment`: the shaders.
+    `parameters`: vertices, attachments and state.
+    `resources`, `push`: as for `execute`, of both stages.
+    `subgroup_size`: a power of two from 4 to 128.
+    `vertex_size`: the subgroup size of the vertex shader, a power of two up to 128; None for the same.
+    `shuffle`: a seed for a random order of the quads of a primitive in its subgroups; None for their own.
+    `mix_primitives`: whether quads of several primitives share subgroups.
+    `deadline`, `addressable`: as for `execute`.
 
     Raises
     ------

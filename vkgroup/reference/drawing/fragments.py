@@ -110,9 +110,7 @@ class Arranger:
     `mix`: whether quads of several primitives may share a subgroup.
     `rng`: for a random order of the quads of each primitive, or with `mix` of all; None for their own order.
 
-    Attributes
-    ----------
-    fragments, helpers : invocations so far that are no helpers, and helper invocations.
+    Attributes: `fragments`, `helpers`: invocations so far that are no helpers, and helper invocations.
     """
 
     def __init__(self, subgroup_size: int, mix: bool, rng: np.random.Generator | None) -> None:

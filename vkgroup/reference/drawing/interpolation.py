@@ -27,10 +27,8 @@ Integers = npt.NDArray[np.int64]
 class Shapes:
     """The shapes of a draw as arrays, with one entry for each shape.
 
-    Attributes
-    ----------
-    forms, scale, vertices, front, number, center, size : as in `Shape`.
-    z, w : depth and w in clip coordinates at each vertex, (shapes, 3).
+    `forms`, `scale`, `vertices`, `front`, `number`, `center`, `size`: as in `Shape`.
+    `z`, `w`: depth and w in clip coordinates at each vertex, (shapes, 3).
     """
 
     def __init__(self, shapes: Sequence[Shape], position: Float64) -> None:

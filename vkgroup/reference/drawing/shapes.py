@@ -164,9 +164,7 @@ def _clipped(planes: Float64) -> Float64:
 
     `planes`: (planes, vertices) distances, zero or positive inside.
 
-    Returns
-    -------
-    The corners as weights of the vertices: (corners, vertices).
+    Returns the corners as weights of the vertices: (corners, vertices).
     """
     count = planes.shape[1]
     corners = np.eye(count)

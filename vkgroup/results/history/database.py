@@ -104,10 +104,8 @@ class Database:
     def add(self, run: RunRecord) -> tuple[str, bool]:
         """Copy a run into the database.
 
-        Returns
-        -------
-        Its id, and whether anything was written: a run that is there finished already (same kind, device,
-        driver, seed and start) is left as it is; one that is there unfinished is completed.
+        Returns its id, and whether anything was written: a run that is there finished already (same kind,
+        device, driver, seed and start) is left as it is; one that is there unfinished is completed.
         """
         there = self._finished_like(run.info)
         if there is not None:

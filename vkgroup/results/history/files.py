@@ -25,9 +25,7 @@ class FileResults:
     `path`: the file.
     `strict`: raise InvalidInput for any other line without a result. Otherwise it is left out and counted.
 
-    Attributes
-    ----------
-    damaged : lines that the last iteration left out.
+    Attributes: `damaged`: lines that the last iteration left out.
     """
 
     def __init__(self, path: Path, *, strict: bool = True) -> None:

@@ -30,9 +30,7 @@ _RESULT = """INSERT OR REPLACE INTO result
 class Writer:
     """One run that is being written; `vkgroup.results.history.Database.begin` makes it.
 
-    Attributes
-    ----------
-    id : the run's, as lists show it.
+    `id`: the run's, as lists show it.
     """
 
     def __init__(self, connection: sqlite3.Connection, path: Path, row: int, key: str) -> None:

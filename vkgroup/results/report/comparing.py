@@ -18,11 +18,9 @@ from vkgroup.results.report.table import LETTERS, NOT_THERE, Table, split
 def cases_compared(runs: Sequence[RunRecord], table: Table) -> list[dict[str, Any]]:
     """Compare the first run that has cases with each later one.
 
-    Returns
-    -------
-    For each: ``old`` and ``new``, places in `runs`; and each list of
-    `vkgroup.results.diff.CaseDifferences` as ``[head, tails, old statuses, new statuses]`` for each head
-    of names, in the numbers of `table`.
+    Returns for each: ``old`` and ``new``, places in `runs`; and each list of
+    `vkgroup.results.diff.CaseDifferences` as ``[head, tails, old statuses, new statuses]`` for each head of
+    names, in the numbers of `table`.
     """
     whole = [(number, run.results) for number, run in enumerate(runs) if run.results is not None]
     before = whole[0][1].statuses() if len(whole) > 1 else {}
@@ -59,9 +57,8 @@ def capabilities_compared(table: Sections) -> list[dict[str, Any]]:
 
     Each later one is compared with the first of a device of that name, or else with the first of all.
 
-    Returns
-    -------
-    For each: ``old`` and ``new``, places of columns; and ``changes``: ``[group, name, old, new]`` in words.
+    Returns for each: ``old`` and ``new``, places of columns; and ``changes``: ``[group, name, old, new]`` in
+    words.
     """
     telling = [number for number, run in enumerate(table.runs) if run.declared is not None]
     found = []
@@ -89,10 +86,8 @@ def _words(value: Any) -> str:
 def speed_compared(inputs: Inputs, threshold: float) -> list[dict[str, Any]]:
     """Compare each run of benchmarks with the first one given before it that has rows in common.
 
-    Returns
-    -------
-    For each: ``old`` and ``new``, places in `Inputs.benches`, and what `vkgroup.results.diff.speed_json`
-    has.
+    Returns for each: ``old`` and ``new``, places in `Inputs.benches`, and what
+    `vkgroup.results.diff.speed_json` has.
     """
     found = []
     for number, new in enumerate(inputs.benches):

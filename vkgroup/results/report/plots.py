@@ -59,11 +59,9 @@ def require_library() -> ModuleType:
 def svg(spec: dict[str, Any], title: str) -> str:
     """Draw a specification.
 
-    Returns
-    -------
-    An ``<svg>`` element without scripts, links and style attributes: colours are variables of the page's
-    style sheet, so that a chart is readable in the dark and on paper. Marks have labels for screen readers
-    and tips.
+    Returns an ``<svg>`` element without scripts, links and style attributes: colours are variables of the
+    page's style sheet, so that a chart is readable in the dark and on paper. Marks have labels for screen
+    readers and tips.
     """
     whole = {"$schema": "https://vega.github.io/schema/vega-lite/v5.json", **spec, "config": _CONFIG}
     text: str = require_library().vegalite_to_svg(json.dumps(whole))

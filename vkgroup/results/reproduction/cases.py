@@ -49,14 +49,12 @@ def make(
     For a failing random program or construct of ``reconvergence``, a smaller program with the same failure is
     searched; it has a folder ``shrunk`` in the case's folder.
 
-    Parameters
-    ----------
-    device : the device, as `vkgroup.opening.select` gives it.
-    name : of the case.
-    folder : new, empty, or an earlier reproduction folder, whose files are replaced.
-    seed, timeout, transform : as for `vkgroup.conformance.run`.
-    on_result : called with the result, once the folder has it, and whether the search for a smaller program
-        follows, which may take `shrunk.SECONDS` and what recording it takes.
+    `device`: the device, as `vkgroup.opening.select` gives it.
+    `name`: of the case.
+    `folder`: new, empty, or an earlier reproduction folder, whose files are replaced.
+    `seed`, `timeout`, `transform`: as for `vkgroup.conformance.run`.
+    `on_result`: called with the result, once the folder has it, and whether the search for a smaller program
+    follows, which may take `shrunk.SECONDS` and what recording it takes.
     """
     if name not in cases_by_name():
         raise InvalidInput(

@@ -32,9 +32,7 @@ def write(files: Files, evidence: JudgedLanes, steps: list[Json]) -> Json:
 
     `steps`: those of the case: where one of their outputs is what was judged, it can be judged again.
 
-    Returns
-    -------
-    The names of the arrays, each (subgroups, lanes, …), and how they are compared.
+    Returns the names of the arrays, each (subgroups, lanes, …), and how they are compared.
     """
     found, entry, expected = evidence.instances, evidence.entry, evidence.expected
     arrays: dict[str, Array] = {
@@ -107,10 +105,8 @@ class Judged:
 def judge(folder: Path, lanes: Json, before: Array, outputs: Array) -> Judged | None:
     """Judge outputs by the expected values of a folder.
 
-    Returns
-    -------
-    None where the invocations formed other subgroups, or other lanes were active: then other values are
-    expected.
+    Returns none where the invocations formed other subgroups, or other lanes were active: then other values
+    are expected.
     """
     record = lanes["record_words"]
     words, then = outputs.reshape(-1), before.reshape(-1)

@@ -21,9 +21,7 @@ _SUFFIXES = {"hlsl": "hlsl"}
 class Shaders:
     """Writes the shaders that work is made of.
 
-    Attributes
-    ----------
-    listed : one object a shader: ``stage``, ``spirv``, ``text``, and ``source`` and ``dialect`` where known.
+    `listed`: one object a shader: ``stage``, ``spirv``, ``text``, and ``source`` and ``dialect`` where known.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -122,9 +120,7 @@ class RecordingExecutor(Executor):
 class RepeatingExecutor(Executor):
     """Takes modules from a folder where their sources are the same.
 
-    Attributes
-    ----------
-    taken, compiled : how many modules came from the folder, and how many did not.
+    `taken`, `compiled`: how many modules came from the folder, and how many did not.
     """
 
     def __init__(self, device: Device, modules: Mapping[str, Module], **options: Any) -> None:

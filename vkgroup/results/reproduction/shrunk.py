@@ -110,9 +110,7 @@ def _kind(result: Result) -> tuple[Status, str] | None:
 class _Trials:
     """Runs programs on the device, in a process that is restarted when it dies, and on the reference device.
 
-    Attributes
-    ----------
-    gone : whether the device can no longer be opened; then no program counts as failing.
+    `gone`: whether the device can no longer be opened; then no program counts as failing.
     """
 
     def __init__(

@@ -36,10 +36,8 @@ Note = Callable[[list[Json]], None]
 class Tap:
     """Records the steps of one device from its creation until `close`.
 
-    Attributes
-    ----------
-    steps : the steps as JSON.
-    left_out : steps beyond `MOST_STEPS`.
+    `steps`: the steps as JSON.
+    `left_out`: steps beyond `MOST_STEPS`.
     """
 
     def __init__(self, device: Device, encoder: Encoder, note: Note) -> None:

@@ -153,10 +153,8 @@ def contents(buffer: Buffer) -> Array:
 class Encoder:
     """Encodes values as JSON and files.
 
-    Attributes
-    ----------
-    scenes : acceleration structures and their parts by id; the caller adds them.
-    memory : buffers and images by their numbers.
+    `scenes`: acceleration structures and their parts by id; the caller adds them.
+    `memory`: buffers and images by their numbers.
     """
 
     def __init__(self, files: Files, module: Callable[[Module], str]) -> None:

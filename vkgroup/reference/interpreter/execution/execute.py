@@ -63,26 +63,22 @@ def execute(
 ) -> Outcome:
     """Run a compute shader.
 
-    Parameters
-    ----------
-    program : the program.
-    groups : number of workgroups in x, y, z.
-    resources : memories, images and samplers by (set, binding), in the order of an array of descriptors.
-        Shaders write into their bytes.
-    push : the bytes of the push constants.
-    subgroup_size : a power of two from 1 to 128.
-    shuffle : a seed for a random assignment of invocations to lanes, in each workgroup. None for a linear
-        assignment.
-    assignment : the assignment itself, as for `Arrangement`.
-    races : whether to search for data races, which takes time and memory.
-    step_limit : rounds of a loop after which it is said to hang.
-    deadline : seconds until the dispatch times out; None for no limit.
-    addressable : memories that physical addresses may point into.
-    watch : invocations to trace, by workgroup and local id.
+    Returns events and traces. The causes of undefined memory are in `Memory.causes`.
 
-    Returns
-    -------
-    Events and traces. The causes of undefined memory are in `Memory.causes`.
+    `program`: the program.
+    `groups`: number of workgroups in x, y, z.
+    `resources`: memories, images and samplers by (set, binding), in the order of an array of descriptors.
+    Shaders write into their bytes.
+    `push`: the bytes of the push constants.
+    `subgroup_size`: a power of two from 1 to 128.
+    `shuffle`: a seed for a random assignment of invocations to lanes, in each workgroup. None for a linear
+    assignment.
+    `assignment`: the assignment itself, as for `Arrangement`.
+    `races`: whether to search for data races, which takes time and memory.
+    `step_limit`: rounds of a loop after which it is said to hang.
+    `deadline`: seconds until the dispatch times out; None for no limit.
+    `addressable`: memories that physical addresses may point into.
+    `watch`: invocations to trace, by workgroup and local id.
 
     Raises
     ------
@@ -140,15 +136,13 @@ def _quads(program: Program, subgroup_size: int) -> npt.NDArray[np.int64] | None
 class Execution:
     """One execution of a program on its resources: all slices of a dispatch, or of a stage of a draw.
 
-    Parameters
-    ----------
-    program : the program.
-    resources, push : as for `execute`.
-    events : the log for events.
-    addressable, step_limit, trace : as for `Machine`.
-    written : further memories, which the caller writes to: attachments.
-    order : the record of barriers while data races are searched for; else None.
-    until : `time.monotonic()` at which to give up; None for never.
+    `program`: the program.
+    `resources`, `push`: as for `execute`.
+    `events`: the log for events.
+    `addressable`, `step_limit`, `trace`: as for `Machine`.
+    `written`: further memories, which the caller writes to: attachments.
+    `order`: the record of barriers while data races are searched for; else None.
+    `until`: `time.monotonic()` at which to give up; None for never.
     """
 
     def __init__(

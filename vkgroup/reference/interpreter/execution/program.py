@@ -42,9 +42,7 @@ class Program(ProgramForm):
     `specialization`: values by specialization id.
     `instrument`: wraps the function of each lane-wise and group instruction; None leaves it as it is.
 
-    Attributes
-    ----------
-    code : the code of each segment, by number.
+    Attributes: `code`: the code of each segment, by number.
 
     Raises
     ------

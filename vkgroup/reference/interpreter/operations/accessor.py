@@ -23,19 +23,18 @@ _STORES = frozenset({"OpStore", "OpImageWrite", "OpCopyMemory"})
 class Slice:
     """Invocations of a dispatch, or of a stage of a draw, that advance together.
 
-    Attributes
-    ----------
-    arrangement : the lanes and subgroups of all invocations.
-    events : the log for events.
-    first, first_workgroup : numbers in the dispatch of the first invocation and the first workgroup.
-    count, lanes : the number of invocations, and the set of all of them.
-    local_index : gl_LocalInvocationIndex of each.
-    workgroup, row, lane : of each its workgroup and its subgroup, both counted in the slice, and its lane.
-    alive : invocations of each workgroup that have not ended, (workgroups,).
-    has_hung : whether a loop did not end. Its invocations were ended, so barriers may miss them.
-    helpers : of the fragment stage: which invocations are helpers; else None.
-    control : what is undefined about the path of each invocation; None where nothing is.
-    soft_control : what the order of atomics decides about it, until all paths have met again.
+    `arrangement`: the lanes and subgroups of all invocations.
+    `events`: the log for events.
+    `first`, `first_workgroup`: numbers in the dispatch of the first invocation and the first workgroup.
+    `count`, `lanes`: the number of invocations, and the set of all of them.
+    `local_index`: gl_LocalInvocationIndex of each.
+    `workgroup`, `row`, `lane`: of each its workgroup and its subgroup, both counted in the slice, and its
+    lane.
+    `alive`: invocations of each workgroup that have not ended, (workgroups,).
+    `has_hung`: whether a loop did not end. Its invocations were ended, so barriers may miss them.
+    `helpers`: of the fragment stage: which invocations are helpers; else None.
+    `control`: what is undefined about the path of each invocation; None where nothing is.
+    `soft_control`: what the order of atomics decides about it, until all paths have met again.
     """
 
     def __init__(self, program: ProgramForm, arrangement: Arranged, part: Part, events: EventLog) -> None:
@@ -93,11 +92,9 @@ class Slice:
 class Accessor:
     """Invocations of a slice that execute an instruction, or access memory, together.
 
-    Attributes
-    ----------
-    machine : the slice that they belong to.
-    lanes : the invocations.
-    count : the number of them.
+    `machine`: the slice that they belong to.
+    `lanes`: the invocations.
+    `count`: the number of them.
     """
 
     __slots__ = ("_subgroups", "count", "lanes", "machine")

@@ -31,16 +31,14 @@ class Memory:
     `name`: for messages.
     `defined`: whether the bytes have a meaning before the first write.
 
-    Attributes
-    ----------
-    granule : bytes for each entry of `causes`.
-    causes : uint16, one for each granule; None where all bytes are defined.
-    kind : of memory, which memory barriers name to order it: ``"buffer"``, ``"workgroup"`` or ``"image"``.
-    address : its start in physical storage; 0 where it has no address.
-    writable : whether a shader may write to it.
-    accesses : the last accesses to each granule, while data races are searched for; else None.
-    reached : the end of the farthest access beyond the memory, in bytes; 0 where there was none.
-    stored_causes : the latest store of each hard cause: position and invocation, for messages.
+    Attributes: `granule`: bytes for each entry of `causes`.
+    `causes`: uint16, one for each granule; None where all bytes are defined.
+    `kind`: of memory, which memory barriers name to order it: ``"buffer"``, ``"workgroup"`` or ``"image"``.
+    `address`: its start in physical storage; 0 where it has no address.
+    `writable`: whether a shader may write to it.
+    `accesses`: the last accesses to each granule, while data races are searched for; else None.
+    `reached`: the end of the farthest access beyond the memory, in bytes; 0 where there was none.
+    `stored_causes`: the latest store of each hard cause: position and invocation, for messages.
     """
 
     def __init__(
@@ -113,9 +111,7 @@ class Memory:
         `offset`: bytes from the start, (dims..., n) or (dims..., 1).
         `dtype`: of the numbers.
 
-        Returns
-        -------
-        The numbers in the shape of `offset`, and their causes. Reads outside of the memory give zero,
+        Returns the numbers in the shape of `offset`, and their causes. Reads outside of the memory give zero,
         undefined, and are reported.
         """
         outside = self._outside(offset, dtype.itemsize)

@@ -48,9 +48,7 @@ def ordered_kinds(semantics: int) -> frozenset[str]:
 class Order:
     """The order between invocations of a dispatch that barriers, fences and atomics have made so far.
 
-    Attributes
-    ----------
-    time : of the last access or barrier.
+    `time`: of the last access or barrier.
     """
 
     def __init__(self, arrangement: Arrangement) -> None:

@@ -23,13 +23,11 @@ from vkgroup.reference.semantics.lanes import same_in_all
 class Reference:
     """Bytes of one memory that some invocations access.
 
-    Attributes
-    ----------
-    frame : the invocations.
-    lanes : the same invocations by index in the frame that resolved the pointer.
-    memory : the memory.
-    offset : bytes from its start, (n,) or (1,).
-    cause : what is undefined about the address.
+    `frame`: the invocations.
+    `lanes`: the same invocations by index in the frame that resolved the pointer.
+    `memory`: the memory.
+    `offset`: bytes from its start, (n,) or (1,).
+    `cause`: what is undefined about the address.
     """
 
     __slots__ = ("cause", "frame", "lanes", "memory", "offset")

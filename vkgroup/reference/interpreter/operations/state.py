@@ -123,19 +123,17 @@ class Resources:
 class SliceState(Slice):
     """A slice with its values and memories.
 
-    Attributes
-    ----------
-    resources : every resource; image and sampler values are indices into this list.
-    memories : memories of a buffer variable by id; of a resource variable its first number and its count.
-    addressable : memories with an address, in ascending order.
-    push : the push constants.
-    order : the record of barriers while data races are searched for; else None.
-    interpolate : in the fragment stage the function of `StageInputs`; else None.
-    has_derivatives : whether invocations form quads between which values change.
-    regs : value of each slot.
-    cells : variables of each invocation, by number.
-    shared : shared variables by id; those of all workgroups lie one after the other.
-    executed : the number of segments executed, for clocks.
+    `resources`: every resource; image and sampler values are indices into this list.
+    `memories`: memories of a buffer variable by id; of a resource variable its first number and its count.
+    `addressable`: memories with an address, in ascending order.
+    `push`: the push constants.
+    `order`: the record of barriers while data races are searched for; else None.
+    `interpolate`: in the fragment stage the function of `StageInputs`; else None.
+    `has_derivatives`: whether invocations form quads between which values change.
+    `regs`: value of each slot.
+    `cells`: variables of each invocation, by number.
+    `shared`: shared variables by id; those of all workgroups lie one after the other.
+    `executed`: the number of segments executed, for clocks.
     """
 
     def __init__(self, program: ProgramForm, arrangement: Arranged, part: Part, resources: Resources) -> None:

@@ -25,14 +25,12 @@ class ModuleFacts:
     `causes`: the table in which undefined constants are numbered.
     `lanewise`: the functions of lane-wise instructions, for constants that are operations on others.
 
-    Attributes
-    ----------
-    declared : the declarations.
-    global_instructions : the instructions before the first function.
-    functions : the functions by id.
-    types : the type of every id that has one.
-    constants : the value of every constant and global OpUndef by id; last axes have length one.
-    extended_sets : names of extended instruction sets by id.
+    Attributes: `declared`: the declarations.
+    `global_instructions`: the instructions before the first function.
+    `functions`: the functions by id.
+    `types`: the type of every id that has one.
+    `constants`: the value of every constant and global OpUndef by id; last axes have length one.
+    `extended_sets`: names of extended instruction sets by id.
     """
 
     def __init__(self, module: Module, causes: CauseTable, lanewise: Lanewise) -> None:

@@ -15,9 +15,7 @@ from vkgroup.spirv import CooperativeMatrixType, EntryPoint, Instruction, Pointe
 class Slots:
     """The numbering of slots.
 
-    Attributes
-    ----------
-    count : slots so far.
+    `count`: slots so far.
     """
 
     def __init__(self) -> None:
@@ -64,21 +62,19 @@ class Variables:
     `slots`: the numbering of slots, for initial values.
     `causes`: the table in which uninitialized variables are numbered.
 
-    Attributes
-    ----------
-    pointers : the pointer of each global variable by id.
-    cells : the arrays of each variable of an invocation, by number.
-    cell_types : the type of each.
-    built_ins : cell by name of the SPIR-V BuiltIn.
-    ports : inputs by location, and all outputs, of a stage of a draw.
-    initializers : slot of the constant that a private variable starts as, by cell.
-    private_cells : cells that an invocation starts with, inputs excepted.
-    private_causes : cause of such a cell before its first write.
-    shared : the shared variables by id: name, type with layout, size in bytes.
-    shared_initializers : slot of the constant that a shared variable starts as, by id.
-    shared_positions : position of the declaration of each in the module.
-    bindings : (set, binding) of each buffer and resource variable by id.
-    layouts : the type of each variable with its layout, by id.
+    Attributes: `pointers`: the pointer of each global variable by id.
+    `cells`: the arrays of each variable of an invocation, by number.
+    `cell_types`: the type of each.
+    `built_ins`: cell by name of the SPIR-V BuiltIn.
+    `ports`: inputs by location, and all outputs, of a stage of a draw.
+    `initializers`: slot of the constant that a private variable starts as, by cell.
+    `private_cells`: cells that an invocation starts with, inputs excepted.
+    `private_causes`: cause of such a cell before its first write.
+    `shared`: the shared variables by id: name, type with layout, size in bytes.
+    `shared_initializers`: slot of the constant that a shared variable starts as, by id.
+    `shared_positions`: position of the declaration of each in the module.
+    `bindings`: (set, binding) of each buffer and resource variable by id.
+    `layouts`: the type of each variable with its layout, by id.
     """
 
     def __init__(self, facts: ModuleFacts, entry: EntryPoint, slots: Slots, causes: CauseTable) -> None:

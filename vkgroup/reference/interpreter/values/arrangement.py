@@ -82,10 +82,8 @@ class Arrangement:
     `assignment`: (workgroups, invocations) or (1, invocations): for each gl_LocalInvocationIndex subgroup
     times `subgroup_size` plus lane.
 
-    Attributes
-    ----------
-    workgroups, per_workgroup : the number of workgroups, and of invocations in each.
-    subgroups : subgroups of a workgroup.
+    Attributes: `workgroups`, `per_workgroup`: the number of workgroups, and of invocations in each.
+    `subgroups`: subgroups of a workgroup.
     """
 
     def __init__(

@@ -22,9 +22,7 @@ class EventLog:
     `causes`: the program's table.
     `invocation`: returns the invocation with a number in the dispatch.
 
-    Attributes
-    ----------
-    first : number in the dispatch of the first invocation of the slice in execution.
+    Attributes: `first`: number in the dispatch of the first invocation of the slice in execution.
     """
 
     def __init__(self, causes: CauseTable, invocation: Callable[[int], Invocation]) -> None:

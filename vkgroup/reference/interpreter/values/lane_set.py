@@ -21,11 +21,9 @@ class LaneSet:
     Most instructions run in all invocations of a slice. That case has no array of indices, so that arrays
     are used whole and without a copy. Make sets by `all`, `none` and `of`.
 
-    Attributes
-    ----------
-    total : invocations to choose from.
-    count : invocations in the set.
-    is_all : whether the set has every invocation.
+    `total`: invocations to choose from.
+    `count`: invocations in the set.
+    `is_all`: whether the set has every invocation.
     """
 
     __slots__ = ("_indices", "count", "is_all", "total")
@@ -102,10 +100,8 @@ class Subgroups:
     `optional`: (n,), those that a device may leave out of group operations: helper invocations; None for
     none.
 
-    Attributes
-    ----------
-    active : (rows, size) bool, the active lanes.
-    optional : (rows, size) bool, the active lanes that a device may leave out; None for none.
+    Attributes: `active`: (rows, size) bool, the active lanes.
+    `optional`: (rows, size) bool, the active lanes that a device may leave out; None for none.
     """
 
     def __init__(

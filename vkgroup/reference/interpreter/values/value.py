@@ -63,11 +63,9 @@ class Value:
     one where the value is the same in all. A structure is the arrays of its members, one after the other. See
     `leaves_of`.
 
-    Attributes
-    ----------
-    leaves : the arrays, which are never written to.
-    causes : for each leaf None where all is defined, else an array that broadcasts to the leaf: 0 where it
-        is defined, else the number of the cause.
+    `leaves`: the arrays, which are never written to.
+    `causes`: for each leaf None where all is defined, else an array that broadcasts to the leaf: 0 where it
+    is defined, else the number of the cause.
     """
 
     __slots__ = ("causes", "leaves")

@@ -167,18 +167,16 @@ class ImageMemory(Memory):
 
     They are in the order of level, layer (of a cube: face), depth, height and width.
 
-    Parameters
-    ----------
-    data : uint8; used as it is. It may be longer than the texels.
-    name : for messages.
-    format : of the texels.
-    dimension : SPIR-V's name: ``"1D"``, ``"2D"``, ``"3D"``, ``"Cube"`` or ``"Buffer"``.
-    extent : width, height and depth of level 0 in texels.
-    arrayed : whether it has layers.
-    layers : number of layers; six for each cube.
-    levels : number of levels, each of half the size of the one before.
-    samples : samples of each texel.
-    defined : whether the texels have a meaning before the first write.
+    `data`: uint8; used as it is. It may be longer than the texels.
+    `name`: for messages.
+    `format`: of the texels.
+    `dimension`: SPIR-V's name: ``"1D"``, ``"2D"``, ``"3D"``, ``"Cube"`` or ``"Buffer"``.
+    `extent`: width, height and depth of level 0 in texels.
+    `arrayed`: whether it has layers.
+    `layers`: number of layers; six for each cube.
+    `levels`: number of levels, each of half the size of the one before.
+    `samples`: samples of each texel.
+    `defined`: whether the texels have a meaning before the first write.
     """
 
     def __init__(
@@ -231,10 +229,8 @@ class ImageMemory(Memory):
         `position`: integer x, y and z on the axes that the image has, (axes, n).
         `layer`, `level`, `sample`: (n,) or (1,).
 
-        Returns
-        -------
-        The first byte of each, (n,); the end of the image for coordinates outside of it (Vulkan 1.4, "Image
-        Coordinate Validation").
+        Returns the first byte of each, (n,); the end of the image for coordinates outside of it (Vulkan 1.4,
+        "Image Coordinate Validation").
         """
         known = (level >= 0) & (level < self.levels)
         chosen = np.where(known, level, 0).astype(np.int64)
