@@ -1,8 +1,8 @@
 """Atomic functions: their results and the last values, explained by some order of the invocations.
 
 All eight functions of ARB_shader_storage_buffer_object ("Atomic Memory Functions") on shared and buffer
-variables, and the same functions on images: many invocations work on few locations. Results that are used
-must follow from one order of the operations; without them the last value must still be possible.
+variables, and the same functions on images: many invocations access few locations. If results are used, one
+order of the operations must explain all of them; otherwise the last value must be possible.
 """
 
 from __future__ import annotations

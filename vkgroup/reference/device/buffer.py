@@ -69,12 +69,12 @@ def allocate(nbytes: int) -> Bytes:
 
 
 def write(memory: Memory, data: Bytes, offset: int = 0) -> None:
-    """Write bytes from outside of shaders: they are defined."""
+    """Write bytes from the host, which are defined."""
     end = offset + data.size
     memory.data[offset:end] = data
     if memory.causes is None:
         return
-    # A granule of which only a part is written would be neither defined nor undefined.
+    # A granule that is written only in part would be neither defined nor undefined.
     edges = offset | (end if end < memory.nbytes else 0)
     if edges % memory.granule:
         memory.refine(edges & -edges)

@@ -29,7 +29,7 @@ _SHAPES = (
 _WIDTH = 560
 _FEWEST_SIZES = 3
 _MOST_ROWS = 40
-"""Rows of one chart; more become several charts."""
+"""Maximum number of rows of one chart; longer lists become several charts."""
 
 _SIZED_WIDTH, _SIZED_HEIGHT = 300, 190
 _MOST_TICKS = 8
@@ -46,7 +46,7 @@ class Chart:
 
 
 def charts_of(timed: Sequence[Timed]) -> list[Chart]:
-    """Return the charts of one file of benchmarks; none where there is nothing to draw."""
+    """Return the charts of one file of benchmarks; an empty list if it has nothing to draw."""
     found = []
     for rows, part in _parts(_last_sizes(timed)):
         found += _ratios(rows, part)
@@ -55,7 +55,7 @@ def charts_of(timed: Sequence[Timed]) -> list[Chart]:
 
 
 def _last_sizes(timed: Sequence[Timed]) -> list[Timed]:
-    """Leave out the smaller sizes of what is drawn by size."""
+    """Drop the smaller sizes of benchmarks that are drawn by size."""
     swept = {key for key, sizes in _sizes(timed).items() if len(sizes) >= _FEWEST_SIZES}
     last = {key: max(sizes) for key, sizes in _sizes(timed).items()}
     ceilings = [one for one in timed if not one.name.startswith("ceiling.")]
@@ -75,7 +75,7 @@ def _sizes(timed: Iterable[Timed]) -> dict[tuple[str, str], set[int]]:
 
 
 def _parts(timed: Sequence[Timed]) -> list[tuple[list[Timed], str]]:
-    """Split long lists, by the first two parts of the names where they are many."""
+    """Split long lists, by the first two parts of the names if there are many."""
     rows: dict[str, list[Timed]] = {}
     for one in timed:
         rows.setdefault(one.row, []).append(one)
@@ -95,7 +95,7 @@ def _parts(timed: Sequence[Timed]) -> list[tuple[list[Timed], str]]:
 
 
 def _ratios(timed: Sequence[Timed], part: str) -> list[Chart]:
-    """Draw how many times as long others take as the version with subgroup operations."""
+    """Draw the time of other versions divided by that of the version with subgroup operations."""
     values = [
         _value(
             one, one.ratio, f"{one.row}: {one.version} takes {_times(one.ratio)} the subgroup version's time"
@@ -114,7 +114,7 @@ def _ratios(timed: Sequence[Timed], part: str) -> list[Chart]:
 
 
 def _shares(timed: Sequence[Timed], part: str) -> list[Chart]:
-    """Draw how near each version comes to what the device can do."""
+    """Draw each version's share of the device's ceiling."""
     values = [
         _value(
             one,
@@ -149,7 +149,7 @@ def _value(one: Timed, interval: Interval, words: str) -> dict[str, Any]:
 def _intervals(
     values: Sequence[dict[str, Any]], title: str, scale: str, reference: float, *, percent: bool = False
 ) -> Spec:
-    """Return points with their intervals, a row each, and a line to compare with."""
+    """Return points with their intervals, one a row, and a reference line."""
     versions = _versions(value["version"] for value in values)
     low = min([reference, *(value["low"] for value in values)])
     high = max([reference, *(value["high"] for value in values)])
@@ -201,7 +201,7 @@ def _intervals(
 
 
 def _by_size(timed: Sequence[Timed]) -> list[Chart]:
-    """Draw what each version costs at each size, a panel for each benchmark."""
+    """Draw the time of each version at each size, with one panel for each benchmark."""
     swept = {key for key, sizes in _sizes(timed).items() if len(sizes) >= _FEWEST_SIZES}
     by_key: dict[tuple[str, str], list[Timed]] = {}
     for one in timed:
@@ -275,7 +275,7 @@ def _panel(members: Sequence[Timed], versions: Sequence[str]) -> Spec:
 
 
 def _size_ticks(sizes: set[int]) -> Spec:
-    """Return a few of the sizes as an axis' ticks, in words."""
+    """Return a few of the sizes as labelled ticks of an axis."""
     every = sorted(sizes)
     step = math.ceil(len(every) / _MOST_TICKS)
     ticks = every[::step]
@@ -284,7 +284,7 @@ def _size_ticks(sizes: set[int]) -> Spec:
 
 
 def _decades(low: float, high: float) -> list[float]:
-    """Return round numbers between two others: powers of ten, and where they are few what lies between."""
+    """Return round numbers between two limits: powers of ten, and multiples of them if those are few."""
     exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     digits = (1,) if math.log10(high / low) >= _FEW_DECADES else (1, 2, 5)
     ticks = [digit * 10.0**exponent for exponent in exponents for digit in digits]
@@ -292,13 +292,13 @@ def _decades(low: float, high: float) -> list[float]:
 
 
 def _versions(names: Iterable[str]) -> list[str]:
-    """Return versions, each once: ours first, in their order."""
+    """Return the versions without duplicates, vkgroup's first, otherwise in their order."""
     found = list(dict.fromkeys(names))
     return [name for name in _KNOWN if name in found] + [name for name in found if name not in _KNOWN]
 
 
 def _places(versions: Sequence[str]) -> dict[str, int]:
-    """Return each version's colour and shape: ours have the same in every chart."""
+    """Return each version's colour and shape; vkgroup's versions have the same ones in every chart."""
     others = [version for version in versions if version not in _KNOWN]
     return {
         **{version: number for number, version in enumerate(_KNOWN)},

@@ -1,4 +1,4 @@
-"""Slices, which advance together, and accessors: the invocations of a slice that execute an instruction."""
+"""Slices (invocations that advance together) and accessors (those that execute one instruction)."""
 
 from __future__ import annotations
 
@@ -28,13 +28,12 @@ class Slice:
     `first`, `first_workgroup`: numbers in the dispatch of the first invocation and the first workgroup.
     `count`, `lanes`: the number of invocations, and the set of all of them.
     `local_index`: gl_LocalInvocationIndex of each.
-    `workgroup`, `row`, `lane`: of each its workgroup and its subgroup, both counted in the slice, and its
-    lane.
+    `workgroup`, `row`, `lane`: workgroup, subgroup (both counted in the slice) and lane of each.
     `alive`: invocations of each workgroup that have not ended, (workgroups,).
     `has_hung`: whether a loop did not end. Its invocations were ended, so barriers may miss them.
     `helpers`: of the fragment stage: which invocations are helpers; else None.
-    `control`: what is undefined about the path of each invocation; None where nothing is.
-    `soft_control`: what the order of atomics decides about it, until all paths have met again.
+    `control`: causes for which the path of each invocation is undefined; None if all paths are defined.
+    `soft_control`: soft causes of the paths (the order of atomics), until the paths meet again.
     """
 
     def __init__(self, program: ProgramForm, arrangement: Arranged, part: Part, events: EventLog) -> None:
@@ -73,7 +72,7 @@ class Slice:
         return subgroups
 
     def helpers_of(self, lanes: LaneSet) -> Flags | None:
-        """Return which of some invocations are helpers now, (n,); None where none is."""
+        """Return flags of the helpers among some invocations, (n,); None if there is no helper."""
         if self.helpers is None:
             return None
         helpers: Flags = self.helpers[lanes.selector]
@@ -124,7 +123,7 @@ class Accessor:
 
     @property
     def control(self) -> Causes | None:
-        """What is undefined, or depends on the order of atomics, about who executes this: (n,), or None."""
+        """Causes that make the set of executing invocations undefined or dependent on atomics: (n,), or None."""
         control = combine(self.machine.control, self.machine.soft_control)
         # A copy, since the machine changes its array in place.
         if control is None:
@@ -134,7 +133,7 @@ class Accessor:
 
     @property
     def control_of_subgroups(self) -> Causes | None:
-        """The same of all invocations of each one's subgroup, those that went elsewhere included: (n,)."""
+        """The same causes over the whole subgroup of each invocation, inactive ones included: (n,)."""
         machine = self.machine
         control = combine(machine.control, machine.soft_control)
         if control is None:
@@ -146,7 +145,7 @@ class Accessor:
 
     @property
     def order_of_atomics(self) -> int:
-        """A soft cause where the order of atomics decides who executes this; else 0."""
+        """A soft cause if the order of atomics decides which invocations execute this; else 0."""
         control = self.machine.soft_control
         return 0 if control is None else int(control[self.lanes.selector].max(initial=0))
 
@@ -180,9 +179,9 @@ class Accessor:
         offset: Indices | None = None,
         cause: int = 0,
     ) -> None:
-        """Report an event in the invocations whose flag, (n,) or (1,), is true.
+        """Report an event for the invocations whose flag, (n,) or (1,), is set.
 
-        Stores and atomics of helper invocations have no effect, so nothing is reported of them.
+        Stores and atomics of helper invocations have no effect and are not reported.
         """
         where = np.broadcast_to(where, (self.count,))
         if site.name in _STORES or site.name.startswith("OpAtomic"):

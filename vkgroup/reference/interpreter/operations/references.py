@@ -1,4 +1,4 @@
-"""Memory references: the memory and the byte offsets that a pointer means in each invocation."""
+"""Memory references: the memory and the byte offset of a pointer in each invocation."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Reference:
     `lanes`: the same invocations by index in the frame that resolved the pointer.
     `memory`: the memory.
     `offset`: bytes from its start, (n,) or (1,).
-    `cause`: what is undefined about the address.
+    `cause`: causes for which the address is undefined.
     """
 
     __slots__ = ("cause", "frame", "lanes", "memory", "offset")
@@ -50,7 +50,7 @@ class Reference:
     def with_effect(self) -> Reference:
         """Return the reference without helper invocations, whose stores and atomics have no effect.
 
-        Vulkan 1.4, "Helper Invocations". It has no invocations left where there are only helpers.
+        Vulkan 1.4, "Helper Invocations". The result is empty if all invocations are helpers.
         """
         helpers = self.frame.helpers
         return self if helpers is None else self.part(~helpers)
@@ -60,7 +60,7 @@ Resolve = Callable[[Frame], list[Reference]]
 
 
 def resolver(program: ProgramForm, chain: Chain, site: Site) -> tuple[Resolve, LaidOutType]:
-    """Return the function that resolves a pointer to references, and the type of what is there."""
+    """Return the function that resolves a pointer to references, and the type of the value."""
     root = chain.root
     if root.kind == "address":
         path = memory_path(chain, LaidOutType(root.type))
@@ -134,7 +134,7 @@ def _index_message(index: Offsets, bad: Flags, length: int | None, memory: Memor
 def _single_resolver(find: Callable[[Frame], Memory], path: MemoryPath, site: Site, size: int = 0) -> Resolve:
     """Return the resolver of a pointer into the same memory in all invocations.
 
-    `size` is that of a shared variable, which every workgroup has a copy of.
+    `size` is the size of a shared variable, of which every workgroup has a copy.
     """
 
     def resolve(frame: Frame) -> list[Reference]:
@@ -148,7 +148,7 @@ def _single_resolver(find: Callable[[Frame], Memory], path: MemoryPath, site: Si
 
 
 def _by_number(frame: Frame, numbers: npt.NDArray[np.int64]) -> Iterator[tuple[int, Flags]]:
-    """Yield each of some numbers, (n,) or (1,), with flags of the invocations that have it, (n,)."""
+    """Yield each distinct number, (n,) or (1,), with flags of the invocations that have it, (n,)."""
     for number in np.unique(numbers).tolist():
         yield number, np.broadcast_to(numbers == number, (frame.count,))
 
@@ -178,7 +178,7 @@ def _partial_reference(
 ) -> Reference:
     """Return the reference of those invocations, (n,) flags, that access one of several memories.
 
-    `undefined` are the causes of that choice; `address`, (n,) or (1,), is where `path` starts if not at the
+    `undefined` are the causes of that choice; `address`, (n,) or (1,), is the start of `path`, by default the
     start of the memory.
     """
     offset, cause = _offset(frame, memory, path, site, where)
@@ -191,10 +191,9 @@ def _partial_reference(
 def descriptor_number(
     frame: Frame, indices: tuple[tuple[ChainIndex, int], ...], site: Site, count: int
 ) -> tuple[npt.NDArray[np.int64], Causes | None]:
-    """Return the index into an array of descriptors in each invocation, and what is undefined about it.
+    """Return the index into an array of descriptors in each invocation, and the causes if it is undefined.
 
-    Both are (n,) or (1,). An index outside of the array is reported, becomes the first or the last, and is
-    undefined.
+    Both are (n,) or (1,). An index outside the array is reported, clamped to the array, and undefined.
     """
     number: npt.NDArray[np.int64] = np.zeros(1, np.int64)
     cause: Causes | None = None
@@ -218,7 +217,7 @@ def descriptor_number(
 
 
 def _not_uniform(frame: Frame, index: npt.NDArray[np.int64], site: Site) -> Causes | None:
-    """Return the causes where the active invocations of a subgroup do not agree in an index.
+    """Return the causes of an index in which the active invocations of a subgroup do not agree.
 
     SPIR-V, decoration NonUniform: without it the index of a descriptor is the same in all of them.
     """

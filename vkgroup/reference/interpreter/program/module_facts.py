@@ -19,7 +19,7 @@ Lanewise = Mapping[str, Callable[[Site], Callable[..., Value]]]
 
 
 class ModuleFacts:
-    """What instructions refer to by id, read once for all of them.
+    """Everything that instructions refer to by id, read once.
 
     `module`: the module, specialization applied.
     `causes`: the table in which undefined constants are numbered.
