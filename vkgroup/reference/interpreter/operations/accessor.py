@@ -123,7 +123,7 @@ class Accessor:
 
     @property
     def control(self) -> Causes | None:
-        """Causes that make the set of executing invocations undefined or dependent on atomics: (n,), or None."""
+        """Causes that make the set of executing invocations undefined or depend on atomics: (n,), or None."""
         control = combine(self.machine.control, self.machine.soft_control)
         # A copy, since the machine changes its array in place.
         if control is None:
