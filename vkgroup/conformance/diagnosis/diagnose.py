@@ -1,0 +1,133 @@
+"""The diagnosis of a failed case as JSON data.
+
+::
+
+    {"kind": "lanes", "wrong": 24, "right": 488,
+     "hypotheses": [{"name": "first_component", "variant": "", "sentence": "only component 0 is used",
+                     "matched": 24, "open": 0, "contradicted": 0}],
+     "common": ["…"]}
+
+``wrong`` and ``right`` count defined lanes. ``hypotheses`` has those that match every wrong lane, the best
+first; if none does, the one that matches most. Of ``open`` wrong lanes a hypothesis predicts nothing, as
+where it reads an inactive lane. ``contradicted`` counts right lanes for which it predicts another value than
+was recorded. A hypothesis *explains* a case if no defined lane recorded another value than it predicts.
+``common`` lists properties that all wrong lanes share and not all right lanes have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from vkgroup.conformance.arrays import Flags
+from vkgroup.conformance.diagnosis.hypotheses import HYPOTHESES, Hypothesis
+from vkgroup.conformance.diagnosis.observation import Observation
+from vkgroup.conformance.verdict import JudgedLanes
+
+MOST = 4
+"""Hypotheses that are listed at most."""
+
+
+@dataclass(frozen=True)
+class _Match:
+    """How one variant of a hypothesis fits a case."""
+
+    hypothesis: Hypothesis
+    variant: str
+    #: Wrong lanes that recorded what it predicts, and those for which it predicts nothing.
+    matched: int
+    open: int
+    contradicted: int  # right lanes that recorded something else than it predicts
+    complete: bool  # whether no wrong lane recorded something else
+
+    @property
+    def explains(self) -> bool:
+        """Whether no defined lane recorded something else."""
+        return self.complete and not self.contradicted
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the match as JSON data."""
+        return {
+            "name": self.hypothesis.name,
+            "variant": self.variant,
+            "sentence": self.hypothesis.sentence.format(self.variant),
+            "matched": self.matched,
+            "open": self.open,
+            "contradicted": self.contradicted,
+        }
+
+
+def diagnose(lanes: JudgedLanes) -> dict[str, Any]:
+    """Return the diagnosis of a case with wrong lanes."""
+    seen = Observation(lanes)
+    wrong = lanes.wrong.any(axis=-1)
+    right = lanes.expected.defined.all(axis=-1) & lanes.instances.recorded & ~wrong
+    matches = [match for row in HYPOTHESES if not row.costly for match in _matches(row, seen, wrong, right)]
+    if not any(match.explains for match in matches):
+        matches += [match for row in HYPOTHESES if row.costly for match in _matches(row, seen, wrong, right)]
+    complete = sorted((m for m in matches if m.complete), key=lambda match: (match.contradicted, match.open))
+    partial = sorted(
+        (m for m in matches if not m.complete), key=lambda match: (-match.matched, match.contradicted)
+    )
+    return {
+        "kind": "lanes",
+        "wrong": int(wrong.sum()),
+        "right": int(right.sum()),
+        "hypotheses": [match.to_json() for match in complete[:MOST] or partial[:1]],
+        "common": _common(seen, wrong, right),
+    }
+
+
+def _matches(row: Hypothesis, seen: Observation, wrong: Flags, right: Flags) -> Iterator[_Match]:
+    """Yield how the variants of a hypothesis fit, except those that match no wrong lane."""
+    for variant, prediction in row.change(seen):
+        agrees, open_ = seen.agrees(prediction)
+        matched, unknown = int((agrees & wrong).sum()), int((open_ & wrong).sum())
+        if matched:
+            contradicted = int((~agrees & ~open_ & right).sum())
+            yield _Match(row, variant, matched, unknown, contradicted, matched + unknown == int(wrong.sum()))
+
+
+def _common(seen: Observation, wrong: Flags, right: Flags) -> list[str]:
+    """Return properties that all wrong lanes share, and that not all right lanes have."""
+    instances = seen.lanes.instances
+    size = wrong.shape[1]
+    lane = np.broadcast_to(np.arange(size), wrong.shape)
+    active = seen.active.sum(axis=1)[:, None]
+    first = lane == seen.active.argmax(axis=1)[:, None]
+    last = lane == size - 1 - seen.active[:, ::-1].argmax(axis=1)[:, None]
+    properties: dict[str, Flags] = {}
+    for name, values in (
+        ("lane", lane),
+        ("slot", instances.slot[:, None]),
+        ("workgroup", instances.group[:, None]),
+    ):
+        numbers = np.unique(np.broadcast_to(values, wrong.shape)[wrong])
+        if len(numbers) == 1:
+            properties[f"{name} {numbers[0]}"] = np.broadcast_to(values == numbers[0], wrong.shape)
+    properties |= {
+        "the first active lane": first,
+        "the last active lane": last,
+        "not the first active lane": ~first,
+        "odd lanes": lane % 2 == 1,
+        "even lanes": lane % 2 == 0,
+        "the lower half of the lanes": lane < size // 2,
+        "the upper half of the lanes": lane >= size // 2,
+        "subgroups with inactive lanes": np.broadcast_to(active < size, wrong.shape),
+        "subgroups with all lanes active": np.broadcast_to(active == size, wrong.shape),
+        "subgroups with one active lane": np.broadcast_to(active == 1, wrong.shape),
+    }
+    if seen.value is not None and seen.value.dtype.kind == "f":
+        nan = np.isnan(seen.value).any(axis=-1) & seen.active
+        properties["subgroups in which a lane has NaN"] = np.broadcast_to(
+            nan.any(axis=1)[:, None], wrong.shape
+        )
+        properties["lanes with NaN"] = nan
+    return [
+        name
+        for name, lanes in properties.items()
+        if lanes[wrong].all() and not (right.any() and lanes[right].all())
+    ]

@@ -1,0 +1,109 @@
+"""Minimum and maximum computed step by step, where the order and the comparison decide what NaN does.
+
+A device that computes ``x < y ? x : y`` instead of a minimum that drops NaN returns whichever operand the
+failed comparison selects. Then the result depends on the order of the steps, so each order is a variant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from vkgroup.conformance.arrays import Array, Flags
+from vkgroup.conformance.comparison import Expected
+from vkgroup.conformance.diagnosis.observation import Observation, required
+from vkgroup.reference.semantics.groups import OPERATORS, identity
+
+Select = Callable[[Any, Any], Any]
+"""(own or accumulated value, other value) → the one that is kept."""
+
+
+def selections(operator: str) -> dict[str, tuple[Select, bool]]:
+    """Return the comparisons by their sentence: the selection, and whether the steps form a tree."""
+    better: Select = np.less if operator == "Min" else np.greater
+
+    def own(own_value: Any, other: Any) -> Any:
+        return np.where(better(own_value, other), own_value, other)
+
+    def other(own_value: Any, other_value: Any) -> Any:
+        return np.where(better(other_value, own_value), other_value, own_value)
+
+    return {
+        "in steps of a tree, the own value stays if it compares as better, else the other lane's": (
+            own,
+            True,
+        ),
+        "in steps of a tree, the other lane's value is taken if it compares as better": (other, True),
+        "lane after lane, the result stays if it compares as better, else the next value is taken": (
+            own,
+            False,
+        ),
+        "lane after lane, the next value is taken if it compares as better": (other, False),
+    }
+
+
+def combined(seen: Observation, select: Select, *, tree: bool) -> Expected | None:
+    """Return each lane's result if every step is `select`; None if the operation is no minimum or maximum.
+
+    In a tree, step s combines lanes 2^s apart. A reduction over a whole subgroup or cluster combines each
+    lane with lane XOR 2^s. Scans, and reductions in which some lanes are inactive, combine the i-th active
+    lane with the one 2^s before it, and a reduction takes the last result. An exclusive scan begins with the
+    identity in front.
+    """
+    operation, value = seen.operation, seen.value
+    if operation is None or value is None or operation.operator not in ("Min", "Max"):
+        return None
+    group = operation.group_operation or ""
+    first = identity(OPERATORS[operation.operator], value.dtype)
+    result = np.zeros_like(value)
+    with np.errstate(all="ignore"):
+        for row, active in enumerate(seen.active):
+            for lanes in _groups(seen, group, row, active):
+                chosen = value[row, lanes]
+                if "Exclusive" in group:
+                    chosen = np.concatenate([np.full_like(chosen[:1], first), chosen[:-1]])
+                if "Scan" in group:
+                    result[row, lanes] = _scan(chosen, select, tree)
+                elif tree and active.all() and "Partitioned" not in group:
+                    result[row, lanes] = _butterfly(chosen, select)
+                else:
+                    result[row, lanes] = _scan(chosen, select, tree)[-1]
+    return required(result, seen.active[..., None])
+
+
+def _groups(seen: Observation, group: str, row: int, active: Flags) -> Iterable[Array]:
+    """Return the active lanes of a row that are combined with each other, each group in ascending order."""
+    lanes = np.flatnonzero(active)
+    if group.startswith("Partitioned"):
+        ballots = seen.others[0][row, lanes]
+        _, subset = np.unique(ballots, axis=0, return_inverse=True)
+    elif group == "ClusteredReduce":
+        subset = lanes // int(seen.others[-1])
+    else:
+        subset = np.zeros(len(lanes), np.int64)
+    return [lanes[subset.ravel() == number] for number in np.unique(subset)]
+
+
+def _scan(values: Array, select: Select, tree: bool) -> Array:
+    """Return the inclusive scan of (lanes, components)."""
+    result = values.copy()
+    if tree:
+        step = 1
+        while step < len(values):
+            moved = result.copy()
+            moved[step:] = select(result[step:], result[:-step])
+            result, step = moved, 2 * step
+        return result
+    for lane in range(1, len(values)):
+        result[lane] = select(result[lane - 1], values[lane])
+    return result
+
+
+def _butterfly(values: Array, select: Select) -> Array:
+    """Return the reduction of (lanes, components) of a power of two of lanes, in each lane."""
+    lane, step = np.arange(len(values)), 1
+    while step < len(values):
+        values, step = select(values, values[lane ^ step]), 2 * step
+    return values
