@@ -6,8 +6,8 @@ the `Verdict`; `verdict_of` does so where a rule of the family tells which eleme
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,17 @@ SHOWN = 4
 
 
 @dataclass(frozen=True)
+class JudgedValues:
+    """Recorded elements, what is allowed of each, and which are wrong; arrays of one shape."""
+
+    got: Array
+    expected: Expected
+    wrong: Flags
+    #: Hypotheses of the family by name: a sentence about the device, and which elements agree with it.
+    alternatives: Mapping[str, tuple[str, Flags]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Verdict:
     """Status and numbers of elements, and for a failure its description and the lanes of one subgroup."""
 
@@ -36,6 +47,10 @@ class Verdict:
     evidence: dict[str, Any] | None = field(default=None, compare=False)
     #: All lanes of a subgroup operation, a `vkgroup.conformance.verdict.JudgedLanes`; None elsewhere.
     lanes: Any = field(default=None, compare=False, repr=False)
+    #: The active masks, a `vkgroup.conformance.instances.MaskFault`, where one of them is wrong; else None.
+    masks: Any = field(default=None, compare=False, repr=False)
+    #: The elements of a comparison outside of subgroup operations; None elsewhere.
+    values: JudgedValues | None = field(default=None, compare=False, repr=False)
 
     def result(self, case: str, seconds: float) -> Result:
         """Return the verdict as the result of a case, by its name."""
@@ -130,10 +145,23 @@ def verdict_of(
 
 
 def compare(
-    got: Array, expected: Expected, description: Description, *, undefined: int | None = None
+    got: Array,
+    expected: Expected,
+    description: Description,
+    *,
+    undefined: int | None = None,
+    alternatives: Mapping[str, tuple[str, Flags]] | None = None,
 ) -> Verdict:
-    """Compare all elements; undefined ones are counted unless their number is given."""
+    """Compare all elements; undefined ones are counted unless their number is given.
+
+    `alternatives` are those of `JudgedValues`.
+    """
     wrong = expected.defined & ~legal(got, expected)
     defined = int(expected.defined.sum())
     open_ = expected.defined.size - defined if undefined is None else undefined
-    return verdict_of(wrong, description, defined=defined, undefined=open_)
+    verdict = verdict_of(wrong, description, defined=defined, undefined=open_)
+    return (
+        replace(verdict, values=JudgedValues(got, expected, wrong, alternatives or {}))
+        if wrong.any()
+        else verdict
+    )

@@ -22,6 +22,18 @@ from vkgroup.conformance.stages import Recorded
 
 
 @dataclass(frozen=True)
+class MaskFault:
+    """The active masks of a batch of which one is wrong; masks are (rows, 4) words."""
+
+    size: int  # subgroup size
+    mask: Words  # as the device gave them
+    reported: Words  # the lanes that reported each mask
+    unseen: Words  # lanes that may be active without a report
+    subgroups: Indices  # (rows, 2): group and subgroup of each row
+    invocations: Indices  # (invocations, 3): group, subgroup and lane of each invocation
+
+
+@dataclass(frozen=True)
 class Instances:
     """The dynamic instances of one batch, one per row."""
 
@@ -40,6 +52,7 @@ class Instances:
     faults: tuple[str, ...]  # contradictions to the specification, one sentence each
     #: The lanes of the instance with the fault, as `vkgroup.conformance.evidence` has them.
     shown: dict[str, Any] | None = None
+    mask_fault: MaskFault | None = None  # all masks, if one of them is wrong
 
 
 def pack(active: Flags) -> Words:
@@ -88,6 +101,10 @@ def read(program: Program, outputs: Words, ballot: bool) -> Instances:
     unseen = everyone if program.pattern.demotes else invocations.unseen[record[first]] & everyone
     fault = _mask_fault(program, rows, number, mask, reported, unseen)
     faults, shown = ([], None) if fault is None else ([fault.words], fault.lanes)
+    mask_fault = None
+    if fault is not None:
+        everybody = np.column_stack([group, subgroup, lane])
+        mask_fault = MaskFault(size, mask, reported, unseen, rows[:, 1:3], everybody)
     if program.pattern.uniform:
         faults += _uniformity_faults(rows, recorded, len(index), group, subgroup)
     place = stage.places(rows[:, 1], number, member)
@@ -95,7 +112,7 @@ def read(program: Program, outputs: Words, ballot: bool) -> Instances:
         size=size, slot=rows[:, 0], group=rows[:, 1], subgroup=rows[:, 2], number=number,
         subgroups=tuple(np.unique(subgroup[group == workgroup]) for workgroup in range(WORKGROUPS)),
         member=member, place=place, active=unpack(mask, size), recorded=recorded, mask=mask,
-        faults=tuple(faults), shown=shown,
+        faults=tuple(faults), shown=shown, mask_fault=mask_fault,
     )  # fmt: skip
 
 

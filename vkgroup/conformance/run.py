@@ -14,6 +14,8 @@ from shlex import quote
 from typing import Any
 
 from vkgroup.conformance import plan
+from vkgroup.conformance.comparison import Verdict
+from vkgroup.conformance.diagnosis import diagnose
 from vkgroup.conformance.execute import Executor, Transform
 from vkgroup.conformance.families import cases_by_name, family_named, family_of, select
 from vkgroup.conformance.family import AnyCase
@@ -46,7 +48,14 @@ def judge_batch(executor: Executor, batch: Batch) -> list[Result]:
         detail = f"{type(error).__name__}: {error}"
         return [Result(batch.cases[0].name, Status.FAIL, seconds, detail=detail)]
     share = (time.perf_counter() - start) / len(batch)
-    return [verdict.result(case.name, share) for case, verdict in zip(batch.cases, verdicts, strict=True)]
+    return [_result(case, verdict, share) for case, verdict in zip(batch.cases, verdicts, strict=True)]
+
+
+def _result(case: AnyCase, verdict: Verdict, seconds: float) -> Result:
+    """Return the result of a case; a failure's evidence has its diagnosis under ``"diagnosis"``."""
+    if verdict.status is Status.FAIL and (diagnosis := diagnose(verdict)) is not None:
+        verdict = replace(verdict, evidence={**(verdict.evidence or {}), "diagnosis": diagnosis})
+    return verdict.result(case.name, seconds)
 
 
 Judge = Callable[[Executor, Any], Any]

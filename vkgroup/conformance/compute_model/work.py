@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from vkgroup.conformance import evidence
 from vkgroup.conformance.arrays import Flags
-from vkgroup.conformance.comparison import Description, Verdict, verdict_of
+from vkgroup.conformance.comparison import Description, Expected, JudgedValues, Verdict, verdict_of
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import TableCase, TableFamily
 from vkgroup.device import Capabilities
@@ -116,7 +116,9 @@ def compare(recorded: Array, expected: Array, what: str, names: Sequence[str] = 
     def shown(wrong: Flags) -> dict[str, Any]:
         return evidence.of_values(what, {"expected": expected, "got": recorded}, wrong, names)
 
-    return verdict_of(wrong, Description("values", line, shown, about=what), defined=recorded.size)
+    verdict = verdict_of(wrong, Description("values", line, shown, about=what), defined=recorded.size)
+    every = Expected(expected, expected, np.ones(wrong.shape, np.bool_))
+    return replace(verdict, values=JudgedValues(recorded, every, wrong)) if wrong.any() else verdict
 
 
 def merged(*verdicts: Verdict) -> Verdict:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from vkgroup.compiler import Target, compile_source
 from vkgroup.conformance import evidence, support
-from vkgroup.conformance.arrays import POISON, Words, poisoned
+from vkgroup.conformance.arrays import POISON, Flags, Words, poisoned
 from vkgroup.conformance.comparison import Description, Expected, Index, Verdict, compare
 from vkgroup.conformance.descriptor_indexing.kinds import (
     CELLS,
@@ -204,7 +204,8 @@ def completed(module: Module, kind: Kind) -> Module:
 
 def _verdicts(executor: Executor, cases: list[DescriptorCase]) -> list[Verdict]:
     """Judge cases, each with a separate shader, so that a failure can be repeated alone."""
-    return [_verdict(executor.seed, case.axes, *_run(executor, case.axes)) for case in cases]
+    size = executor.capabilities.subgroup.size
+    return [_verdict(executor.seed, size, case.axes, *_run(executor, case.axes)) for case in cases]
 
 
 def _run(executor: Executor, case: DescriptorAxes) -> tuple[Words, Words, Words, Words | None]:
@@ -235,7 +236,13 @@ def _run(executor: Executor, case: DescriptorAxes) -> tuple[Words, Words, Words,
 
 
 def _verdict(
-    seed: int, case: DescriptorAxes, wanted: Words, recorded: Words, before: Words, after: Words | None
+    seed: int,
+    size: int,
+    case: DescriptorAxes,
+    wanted: Words,
+    recorded: Words,
+    before: Words,
+    after: Words | None,
 ) -> Verdict:
     """Compare the descriptors that invocations used, and the words that they read or wrote."""
     kind = KINDS[case.kind]
@@ -244,8 +251,12 @@ def _verdict(
         return Verdict(Status.FAIL, INVOCATIONS, 0, *fault)
     place, index = np.arange(INVOCATIONS), chosen.astype(np.int64)
     names: tuple[str, ...]
+    alternatives = {}
     if after is None:
         got, expected, rows = recorded[:, 1], kind.expected(index, place, seed), {"descriptor": chosen}
+        sentence = "all invocations of a subgroup use the descriptor of one of them"
+        shared = _agrees_with_one(kind, index, got, seed, _subgroups(case.stage, size))
+        alternatives = {"one_descriptor": (sentence, shared)}
         where, names, unit = "words that were read", _AXES, "invocation {0}, descriptor {1}"
     else:
         row = WRITE_ROW * INVOCATIONS
@@ -264,7 +275,33 @@ def _verdict(
     description = Description(
         "words", line, lambda wrong: evidence.of_values(where, rows, wrong, names, _FOUND)
     )
-    return compare(got, Expected(expected, expected, np.ones(got.shape, np.bool_)), description)
+    every = Expected(expected, expected, np.ones(got.shape, np.bool_))
+    return compare(got, every, description, alternatives=alternatives)
+
+
+def _subgroups(stage: str, size: int) -> NDArray[np.int64]:
+    """Return the invocations in the order in which subgroups of a size take them, (subgroups, size).
+
+    In fragment shaders each four of them are a quad. The order is an assumption, for the diagnosis alone.
+    """
+    index = np.arange(INVOCATIONS)
+    if stage == "fragment":
+        index = index.reshape(HEIGHT // 2, 2, WIDTH // 2, 2).transpose(0, 2, 1, 3).reshape(-1)
+    return index.reshape(-1, min(size, INVOCATIONS))
+
+
+def _agrees_with_one(
+    kind: Kind, chosen: NDArray[np.int64], got: Words, seed: int, subgroups: NDArray[np.int64]
+) -> Flags:
+    """Return whether an invocation and all others of its subgroup read through the same descriptor."""
+    agrees = np.zeros(INVOCATIONS, np.bool_)
+    place = np.arange(INVOCATIONS)
+    for lane in range(subgroups.shape[1]):
+        of_lane = np.empty(INVOCATIONS, np.int64)
+        of_lane[subgroups] = chosen[subgroups[:, lane]][:, None]
+        same = (kind.expected(of_lane, place, seed) == got)[subgroups].all(axis=1)
+        agrees[subgroups[same]] = True
+    return agrees
 
 
 def _choice_fault(way: Way, chosen: Words, wanted: Words, count: int) -> Fault | None:

@@ -23,8 +23,11 @@ from typing import Any
 import numpy as np
 
 from vkgroup.conformance.arrays import Flags
+from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.diagnosis.hypotheses import HYPOTHESES, Hypothesis
+from vkgroup.conformance.diagnosis.masks import diagnose_masks
 from vkgroup.conformance.diagnosis.observation import Observation
+from vkgroup.conformance.diagnosis.values import diagnose_values
 from vkgroup.conformance.verdict import JudgedLanes
 
 MOST = 4
@@ -60,8 +63,17 @@ class _Match:
         }
 
 
-def diagnose(lanes: JudgedLanes) -> dict[str, Any]:
-    """Return the diagnosis of a case with wrong lanes."""
+def diagnose(verdict: Verdict) -> dict[str, Any] | None:
+    """Return the diagnosis of a failed case; None if the verdict has no elements to diagnose."""
+    if verdict.lanes is not None:
+        return _diagnose_lanes(verdict.lanes)
+    if verdict.masks is not None:
+        return diagnose_masks(verdict.masks)
+    return None if verdict.values is None else diagnose_values(verdict.values)
+
+
+def _diagnose_lanes(lanes: JudgedLanes) -> dict[str, Any]:
+    """Return the diagnosis of wrong lanes of a subgroup operation."""
     seen = Observation(lanes)
     wrong = lanes.wrong.any(axis=-1)
     right = lanes.expected.defined.all(axis=-1) & lanes.instances.recorded & ~wrong
