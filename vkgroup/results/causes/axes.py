@@ -1,0 +1,194 @@
+"""Axes of case names, and the description of a set of cases by the axes that matter."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Sequence
+
+from vkgroup.spec.categories import Category
+from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
+from vkgroup.spec.stages import STAGE_NAMES
+from vkgroup.spec.types import LONG_TYPES, TYPES, GlslType
+
+_ALL_TYPES = {**TYPES, **LONG_TYPES}
+
+Axes = dict[str, str]
+"""The values of a case by axis, in the order of its name."""
+
+TABLE_AXES = ("category", "stage", "operation", "type", "pattern", "data")
+"""Axes of cases of subgroup operations; the name then has an operand, a shape and a size where they apply."""
+
+_OPERATIONS = frozenset({*(category.value for category in Category), "hlsl", "legacy_ballot", "quad_control"})
+_SHAPES = frozenset({"2d", "3d", "framebuffer"})
+_SIZE = re.compile(r"size\d+")
+
+
+def axes_of(name: str) -> Axes:
+    """Return the axes of a case by its name. Parts without a common meaning are named by their position."""
+    parts = name.split(".")
+    if parts[0] not in _OPERATIONS or len(parts) < len(TABLE_AXES):
+        labels = [
+            "category",
+            *("stage" if part in STAGE_NAMES else f"part {at}" for at, part in enumerate(parts)),
+        ]
+        del labels[1]
+        return dict(zip(labels, parts, strict=False))
+    axes = dict(zip(TABLE_AXES, parts, strict=False))
+    for part in parts[len(TABLE_AXES) :]:
+        axis = "size" if _SIZE.fullmatch(part) else "shape" if part in _SHAPES else "operand"
+        axes[axis] = f"{axes[axis]}.{part}" if axis in axes else part
+    return axes
+
+
+def complexity(name: str) -> tuple[object, ...]:
+    """Return a sort key by which the simplest case comes first."""
+    axes = axes_of(name)
+    type_ = _ALL_TYPES.get(axes.get("type", ""))
+    return (
+        list(STAGE_NAMES).index(axes["stage"]) if axes.get("stage", "compute") != "compute" else -1,
+        axes.get("pattern", "all") != "all",
+        type_.components if type_ else 0,
+        type_.scalar.bits if type_ else 0,
+        axes.get("data", "exact") != "exact",
+        "size" in axes,
+        "shape" in axes,
+        len(name),
+        name,
+    )
+
+
+_Predicate = Callable[[str], bool]
+
+
+def _type(test: Callable[[GlslType], bool]) -> _Predicate:
+    return lambda name: name in _ALL_TYPES and test(_ALL_TYPES[name])
+
+
+_TYPES: dict[str, _Predicate] = {
+    "vectors": _type(lambda type_: type_.components > 1),
+    "scalars": _type(lambda type_: type_.components == 1),
+    "floating-point types": _type(lambda type_: type_.scalar.kind == "float"),
+    "16-bit floats": _type(lambda type_: type_.scalar.kind == "float" and type_.scalar.bits == 16),
+    "32-bit floats": _type(lambda type_: type_.scalar.kind == "float" and type_.scalar.bits == 32),
+    "64-bit floats": _type(lambda type_: type_.scalar.kind == "float" and type_.scalar.bits == 64),
+    "integers": _type(lambda type_: type_.scalar.kind in ("int", "uint")),
+    "signed integers": _type(lambda type_: type_.scalar.kind == "int"),
+    "unsigned integers": _type(lambda type_: type_.scalar.kind == "uint"),
+    "Booleans": _type(lambda type_: type_.scalar.kind == "bool"),
+    "8-bit types": _type(lambda type_: type_.scalar.bits == 8),
+    "16-bit types": _type(lambda type_: type_.scalar.bits == 16),
+    "64-bit types": _type(lambda type_: type_.scalar.bits == 64),
+}
+"""Sets of types by their description."""
+
+
+def _operator(*operators: str) -> _Predicate:
+    return lambda name: name in SUBGROUP_OPERATIONS and SUBGROUP_OPERATIONS[name].operator in operators
+
+
+def _group(word: str) -> _Predicate:
+    return lambda name: (
+        name in SUBGROUP_OPERATIONS and word in (SUBGROUP_OPERATIONS[name].group_operation or "")
+    )
+
+
+_OPERATION_SETS: dict[str, _Predicate] = {
+    "minima and maxima": _operator("Min", "Max"),
+    "minima": _operator("Min"),
+    "maxima": _operator("Max"),
+    "sums": _operator("Add"),
+    "products": _operator("Mul"),
+    "And, Or and Xor": _operator("And", "Or", "Xor"),
+    "exclusive scans": _group("ExclusiveScan"),
+    "inclusive scans": _group("InclusiveScan"),
+    "reductions": _group("Reduce"),
+    "shuffles": lambda name: name.startswith("subgroupShuffle"),
+    "broadcasts": lambda name: "Broadcast" in name,
+    "all operations": lambda name: True,
+}
+"""Sets of operations by their description."""
+
+LISTED = 3
+"""Values of an axis that are listed; more are counted."""
+
+
+def describe(failed: Sequence[str], executed: Iterable[str]) -> str:
+    """Return one sentence on failed cases: operations, types, and the other axes where not all values fail.
+
+    `executed` are the names of all executed cases.
+    """
+    axes = [axes_of(name) for name in failed]
+    categories = {case["category"] for case in axes}
+    if not all("operation" in case for case in axes):
+        return f"`{pattern_of(failed)}`: {count_of(failed)}"
+    operations = {case["operation"] for case in axes}
+    others = [
+        other
+        for name in executed
+        if (other := axes_of(name))["category"] in categories and "operation" in other
+    ]
+    same = [other for other in others if other["operation"] in operations]
+    parts = [_operations(operations, others)]
+    if types := _types({case["type"] for case in axes}, {other["type"] for other in same}):
+        parts[0] += f" of {types}"
+    for axis in ("data", "stage", "pattern", "operand", "shape", "size"):
+        mine, every = ({case.get(axis, "") for case in group} for group in (axes, same))
+        if text := _values(axis, mine, every):
+            parts.append(text)
+    return f"{', '.join(parts)}: {count_of(failed)}"
+
+
+def _values(axis: str, failed: set[str], every: set[str]) -> str:
+    """Return the failed values of an axis in words; "" where the axis does not matter."""
+    plural = {"data": "data sets"}.get(axis, f"{axis}s")
+    if failed == every:
+        return f"all {plural}" if axis in ("stage", "pattern") and len(every) > 1 else ""
+    if len(failed) > LISTED:
+        return f"{len(failed)} of {len(every)} {plural}"
+    return f"{axis} {_listed({value or 'none' for value in failed})}"
+
+
+def count_of(cases: Collection[str]) -> str:
+    """Return the number of cases with its noun."""
+    return "1 case" if len(cases) == 1 else f"{len(cases):,} cases"
+
+
+def pattern_of(names: Sequence[str]) -> str:
+    """Return a glob that matches cases: their parts, ``*`` where they differ."""
+    split = [name.split(".") for name in names]
+    length = min(map(len, split))
+    parts = []
+    for at in range(length):
+        values = sorted({name[at] for name in split})
+        braces = "{" + ",".join(values) + "}"
+        parts.append(values[0] if len(values) == 1 else braces if len(values) <= LISTED else "*")
+    return ".".join(parts) + ("" if all(len(name) == length for name in split) else ".*")
+
+
+def _operations(failed: set[str], others: Sequence[Axes]) -> str:
+    if len(failed) <= LISTED:
+        return _listed({f"`{name}`" for name in failed})
+    every = {other["operation"] for other in others if "operation" in other}
+    for text, has in _OPERATION_SETS.items():
+        if failed == {name for name in every if has(name)}:
+            return f"{text} ({len(failed)} operations)"
+    return f"{_listed({f'`{name}`' for name in failed})}"
+
+
+def _types(failed: set[str], every: set[str]) -> str:
+    """Return the failed types in words; "" if all types fail."""
+    if failed == every:
+        return ""
+    for text, has in _TYPES.items():
+        if failed == {name for name in every if has(name)}:
+            return text
+    if len(failed) > LISTED:
+        return f"{len(failed)} of {len(every)} types"
+    return _listed({f"`{name}`" for name in failed})
+
+
+def _listed(values: Collection[str]) -> str:
+    names = sorted(values)
+    if len(names) <= LISTED:
+        return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+    return f"{', '.join(names[:LISTED])} and {len(names) - LISTED} others"

@@ -1,0 +1,145 @@
+"""Known errors of drivers, read from ``vkgroup/findings/*.toml``.
+
+One file describes one error::
+
+    title = "`subgroupAllEqual` of vectors compares only the first component"
+    driver = "SwiftShader"              # the beginning of the driver's name
+    seen = ["156.0"]                    # versions in which it was seen
+    fixed = ""                          # the first version without it, if known
+    filter = ["vote.*.subgroupAllEqual.*vec*"]   # the cases that may show it; none if no case does
+    hypothesis = ["first_component"]    # what explains them; see vkgroup.conformance.diagnosis.hypotheses
+    text = ""                           # or a regular expression that their details match
+    hangs = false                       # whether the cases hang the GPU, so that they do not run by default
+    shader = "all_equal_vector.comp"    # in shaders/findings
+    reported = ""                       # where it was reported
+    description = '''…'''               # Markdown
+
+    [rule]                              # the violated sentence
+    document = "KHR_shader_subgroup, revision 6, section 8.18"
+    quote = "…"
+    strength = "required"               # a key of vkgroup.spec.strength.STRENGTHS
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import msgspec
+
+from vkgroup.results.record import Result
+
+FOLDER = "findings"
+"""The folder of the files, in the package."""
+
+
+class Rule(msgspec.Struct, frozen=True):
+    """The sentence of a specification that an error violates."""
+
+    document: str
+    quote: str
+    strength: str = "required"
+
+
+class Finding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One known error; the module describes the fields."""
+
+    title: str
+    driver: str
+    seen: tuple[str, ...]
+    description: str
+    id: str = ""  # the file's name without its end
+    fixed: str = ""
+    filter: tuple[str, ...] = ()
+    hypothesis: tuple[str, ...] = ()
+    text: str = ""
+    hangs: bool = False
+    shader: str = ""
+    reported: str = ""
+    error: bool = True  # False for behaviour that the specification allows
+    rule: Rule | None = None
+
+    def applies_to(self, driver: DriverVersion) -> bool:
+        """Return whether a driver may have the error: its name fits, and it is older than `fixed`."""
+        if not driver.name.lower().startswith(self.driver.lower()):
+            return False
+        return not self.fixed or not driver.version or driver.version < _numbers(self.fixed)
+
+    @property
+    def since(self) -> str:
+        """The oldest version in which the error was seen."""
+        return min(self.seen, key=_numbers)
+
+    def covers(self, case: str) -> bool:
+        """Return whether a case may show the error."""
+        return any(fnmatchcase(case, pattern) for pattern in self.filter)
+
+    def explains(self, result: Result) -> bool:
+        """Return whether a failure has the known behaviour, and not merely the known name."""
+        if not self.covers(result.case):
+            return False
+        if self.hypothesis:
+            return any(name in self.hypothesis for name, _ in explanations(result))
+        return bool(re.search(self.text, result.detail)) if self.text else True
+
+
+@dataclass(frozen=True)
+class DriverVersion:
+    """The driver of a run: its name and the numbers of its version."""
+
+    name: str
+    version: tuple[int, ...]
+
+    @classmethod
+    def of(cls, name: str, info: str) -> DriverVersion:
+        """Return the version from ``driverName`` and ``driverInfo``; it is empty if they have none."""
+        match = re.search(r"\d+(\.\d+)+", info)
+        return cls(name, _numbers(match[0]) if match else ())
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", version))
+
+
+def explanations(result: Result) -> list[tuple[str, str]]:
+    """Return the hypotheses that explain a failure, each with its variant, the best first."""
+    rows = diagnosis_of(result).get("hypotheses", [])
+    wrong = diagnosis_of(result).get("wrong", 0)
+    return [
+        (row["name"], row["variant"])
+        for row in rows
+        if row["matched"] + row["open"] == wrong and not row["contradicted"]
+    ]
+
+
+def diagnosis_of(result: Result) -> dict[str, Any]:
+    """Return the diagnosis in a result's evidence; empty if there is none."""
+    diagnosis = (result.evidence or {}).get("diagnosis")
+    return diagnosis if isinstance(diagnosis, dict) else {}
+
+
+@cache
+def all_findings() -> tuple[Finding, ...]:
+    """Return all known errors, by driver and file name."""
+    folder = files("vkgroup") / FOLDER
+    findings = [
+        msgspec.structs.replace(
+            msgspec.convert(tomllib.loads(path.read_text("utf-8")), Finding),
+            id=path.name.removesuffix(".toml"),
+        )
+        for path in folder.iterdir()
+        if path.name.endswith(".toml")
+    ]
+    return tuple(sorted(findings, key=lambda finding: (finding.driver, finding.id)))
+
+
+def findings_for(name: str, info: str, findings: Iterable[Finding] | None = None) -> list[Finding]:
+    """Return the known errors of a driver, by ``driverName`` and ``driverInfo``."""
+    driver = DriverVersion.of(name, info)
+    return [finding for finding in findings or all_findings() if finding.applies_to(driver)]
