@@ -12,6 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from vkgroup.cli.causes import print_causes
 from vkgroup.cli.console import Console
 from vkgroup.cli.expecting import Expecting
 from vkgroup.conformance import AGAINST_THE_DEVICE, AnyCase, Result, Run, Status, run
@@ -24,9 +25,6 @@ from vkgroup.results.exports.junit import write_junit
 from vkgroup.results.history import Recording
 from vkgroup.results.record import TakeResults
 from vkgroup.runner import multi_device
-
-SHOWN_FAILURES = 5
-"""Failures that are printed whole; all are in the results."""
 
 _COLOURS = {
     Status.PASS: "green",
@@ -157,16 +155,11 @@ def judge(
 
 
 def _report(outcomes: RunOutcomes, out: Path, console: Console) -> None:
-    """Print the table by category, the first unexpected failures and where everything is."""
+    """Print the causes of unexpected failures, the table by category, and where everything is."""
     found = outcomes.run
-    failures = [result for result in found.failures if not outcomes.by_case[result.case].expected]
-    for result in failures[:SHOWN_FAILURES]:
-        console.write_line(f"{result.status}: {result.case}", style=_COLOURS[result.status])
-        for line in result.detail.splitlines():
-            console.write_line(f"    {line}")
-    if len(failures) > SHOWN_FAILURES:
-        more = len(failures) - SHOWN_FAILURES
-        console.write_line(f"… and {more} more in {out / 'results.jsonl'}")
+    unexpected = {result.case for result in found.failures if not outcomes.by_case[result.case].expected}
+    causes = [cause for cause in found.causes if not unexpected.isdisjoint(cause.cases)]
+    print_causes(causes, out, console)
     for promise in found.capabilities.minimum_promises():
         console.print(Text(f"The device breaks a promise of Vulkan: {promise}", style="bold red"))
     console.print(_table(found))

@@ -11,6 +11,8 @@ from importlib.metadata import version
 from typing import Any
 
 from vkgroup.device import Capabilities
+from vkgroup.results.causes import Cause, find_causes
+from vkgroup.results.causes.grouping import RuleOf
 from vkgroup.results.record import (
     AGAINST_THE_DEVICE,
     Kind,
@@ -34,6 +36,7 @@ class Run(RunRecord):
     executed : cases that this session sent to the device.
     missing : names of the cases that were not reached before the run's time was over.
     devices : all devices, as ``--device`` takes them, if several of one model share the run; else empty.
+    rule_of : the sentence that a failure of a case violates; see `find_causes`.
     """
 
     results: ResultList
@@ -47,6 +50,7 @@ class Run(RunRecord):
         results: Iterable[Result] = (),
         missing: Sequence[str] = (),
         devices: tuple[str, ...] = (),
+        rule_of: RuleOf | None = None,
     ) -> None:
         info = RunInfo(
             id="",
@@ -67,6 +71,7 @@ class Run(RunRecord):
         self.executed = 0
         self.missing = list(missing)
         self.devices = devices
+        self.rule_of = rule_of
 
     @property
     def counts(self) -> Counter[Status]:
@@ -77,6 +82,12 @@ class Run(RunRecord):
     def failures(self) -> list[Result]:
         """The results that are verdicts against the device."""
         return [result for result in self.results if result.status in AGAINST_THE_DEVICE]
+
+    @property
+    def causes(self) -> list[Cause]:
+        """The causes of the failures, new ones first."""
+        driver = self.capabilities.driver_name, self.capabilities.driver_info
+        return find_causes(self.results, *driver, rule_of=self.rule_of)
 
     def summarize(self, outcomes: Mapping[str, int] | None = None) -> dict[str, Any]:
         """Return device, versions, seed, totals and speed as JSON data, and keep it as the run's summary.
@@ -120,6 +131,7 @@ class Run(RunRecord):
                 for category, its in sorted(by_category.items())
             },
             **({"outcomes": dict(sorted(outcomes.items()))} if outcomes is not None else {}),
+            "causes": [cause.to_json() for cause in self.causes],
         }
         self.documents["summary"] = summary
         totals = {status.value: count for status, count in counts.items() if count}

@@ -8,6 +8,6 @@ failure. `axes` describes the cases of a group by the axes that matter.
 from __future__ import annotations
 
 from vkgroup.results.causes.cause import Cause
-from vkgroup.results.causes.grouping import find_causes
+from vkgroup.results.causes.grouping import causes_of, find_causes
 
-__all__ = ["Cause", "find_causes"]
+__all__ = ["Cause", "causes_of", "find_causes"]

@@ -11,7 +11,7 @@ from typing import Any
 from vkgroup.results.causes.axes import complexity, describe, pattern_of
 from vkgroup.results.causes.cause import Cause, Explanation
 from vkgroup.results.causes.findings import Finding, diagnosis_of, explanations, findings_for
-from vkgroup.results.record import AGAINST_THE_DEVICE, Result, Status
+from vkgroup.results.record import AGAINST_THE_DEVICE, Result, RunRecord, Status
 
 Key = tuple[str, ...]
 """What the failures of one cause share: the finding, the hypothesis with its variant, or the kind."""
@@ -57,6 +57,17 @@ def find_causes(
         for key, members in groups.items()
     ]
     return sorted(causes, key=lambda cause: (cause.known, -len(cause.cases), cause.id))
+
+
+def causes_of(run: RunRecord) -> list[dict[str, Any]]:
+    """Return the causes of a run as JSON data: those in its summary, or else those of its results."""
+    recorded = run.summary.get("causes")
+    if isinstance(recorded, list):
+        return recorded
+    if run.results is None:
+        return []
+    driver = run.summary.get("driver") or {"name": run.info.driver, "info": run.info.driver}
+    return [cause.to_json() for cause in find_causes(run.results, driver["name"], driver["info"])]
 
 
 def _grouped(failed: Sequence[Result]) -> Iterable[tuple[Key, list[Result]]]:
