@@ -5,6 +5,7 @@ One file describes one error::
     title = "`subgroupAllEqual` of vectors compares only the first component"
     driver = "SwiftShader"              # the beginning of the driver's name
     seen = ["156.0"]                    # versions in which it was seen
+    introduced = ""                     # the first version with it, if earlier ones are known to be right
     fixed = ""                          # the first version without it, if known
     filter = ["vote.*.subgroupAllEqual.*vec*"]   # the cases that may show it; none if no case does
     hypothesis = ["first_component"]    # what explains them; see vkgroup.conformance.diagnosis.hypotheses
@@ -55,6 +56,7 @@ class Finding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     seen: tuple[str, ...]
     description: str
     id: str = ""  # the file's name without its end
+    introduced: str = ""
     fixed: str = ""
     filter: tuple[str, ...] = ()
     hypothesis: tuple[str, ...] = ()
@@ -66,10 +68,14 @@ class Finding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rule: Rule | None = None
 
     def applies_to(self, driver: DriverVersion) -> bool:
-        """Return whether a driver may have the error: its name fits, and it is older than `fixed`."""
+        """Return whether a driver may have the error: its name fits, and its version if it is known."""
         if not driver.name.lower().startswith(self.driver.lower()):
             return False
-        return not self.fixed or not driver.version or driver.version < _numbers(self.fixed)
+        if not driver.version:
+            return True
+        early = self.introduced and driver.version < _numbers(self.introduced)
+        late = self.fixed and driver.version >= _numbers(self.fixed)
+        return not early and not late
 
     @property
     def since(self) -> str:
