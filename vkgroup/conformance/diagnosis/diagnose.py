@@ -75,7 +75,7 @@ def diagnose(verdict: Verdict) -> dict[str, Any] | None:
 def _diagnose_lanes(lanes: JudgedLanes) -> dict[str, Any]:
     """Return the diagnosis of wrong lanes of a subgroup operation."""
     seen = Observation(lanes)
-    wrong = lanes.wrong.any(axis=-1)
+    wrong: Flags = np.asarray(lanes.wrong.any(axis=-1))
     right = lanes.expected.defined.all(axis=-1) & lanes.instances.recorded & ~wrong
     matches = [match for row in HYPOTHESES if not row.costly for match in _matches(row, seen, wrong, right)]
     if not any(match.explains for match in matches):
@@ -133,7 +133,7 @@ def _common(seen: Observation, wrong: Flags, right: Flags) -> list[str]:
         "subgroups with one active lane": np.broadcast_to(active == 1, wrong.shape),
     }
     if seen.value is not None and seen.value.dtype.kind == "f":
-        nan = np.isnan(seen.value).any(axis=-1) & seen.active
+        nan: Flags = np.asarray(np.isnan(seen.value).any(axis=-1) & seen.active)
         properties["subgroups in which a lane has NaN"] = np.broadcast_to(
             nan.any(axis=1)[:, None], wrong.shape
         )

@@ -344,8 +344,8 @@ def _another_group(seen: Observation) -> Variants:
             fits = other_group == group or mine.category is Category.PARTITIONED
             if other_group == mine.group_operation or not fits:
                 continue
-            other = _row(seen, group_operation=other_group)
-            changed = None if other is None else seen.evaluate(operation=other, others=others)
+            row = _row(seen, group_operation=other_group)
+            changed = None if row is None else seen.evaluate(operation=row, others=others)
             if changed is not None:
                 yield text, changed
 
