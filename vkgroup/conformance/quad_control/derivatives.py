@@ -203,7 +203,7 @@ def _cases() -> Iterator[DerivativeCase]:
 
 
 def _missing(case: DerivativeCase, capabilities: Capabilities) -> list[str]:
-    """Return what the device does not declare."""
+    """Return the requirements of a case that the device lacks."""
     invocations = prod(case.axes.shape)
     feature, subgroup = f"computeDerivativeGroup{case.axes.group.title()}", capabilities.subgroup
     needs = [] if feature in capabilities.features else [feature]

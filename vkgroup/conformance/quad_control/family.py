@@ -85,7 +85,7 @@ def _cases() -> Iterator[SceneCase]:
 
 
 def _missing(case: SceneCase, capabilities: Capabilities) -> list[str]:
-    """Return what the device does not declare."""
+    """Return the requirements of a case that the device lacks."""
     features = ["shaderQuadControl", "shaderMaximalReconvergence", "fragmentStoresAndAtomics"]
     features += LEAVES[TESTS[case.axes.test].leaves].features
     needs = [feature for feature in features if feature not in capabilities.features]
@@ -174,7 +174,7 @@ class _Votes(SubgroupFamily):
         )
 
     def missing(self, case: Case, capabilities: Capabilities) -> list[str]:
-        """Return what the device does not declare."""
+        """Return the requirements of a case that the device lacks."""
         needs = [need for need in support.missing(self.core(case), capabilities) if "CLUSTERED" not in need]
         wanted = ["shaderQuadControl", *(["shaderMaximalReconvergence"] if case.stage == "fragment" else [])]
         needs += [feature for feature in wanted if feature not in capabilities.features]

@@ -149,7 +149,7 @@ class HlslFamily(SubgroupFamily):
         return Case(built_in.category.value, case.stage, row.core, type_, case.pattern, case.data, operand)
 
     def missing(self, case: Case, capabilities: Capabilities) -> list[str]:
-        """Return what the device does not declare.
+        """Return the requirements of a case that the device lacks.
 
         That is what the core's case needs, votes to keep helper lanes out, and ballots to observe the active
         lanes.

@@ -69,7 +69,7 @@ class LegacyBallotFamily(SubgroupFamily):
         return replace(case, category=category, operation=core, data="exact", form="")
 
     def missing(self, case: Case, capabilities: Capabilities) -> list[str]:
-        """Return what the device does not declare.
+        """Return the requirements of a case that the device lacks.
 
         Lowered modules need what the core's instructions need; others the extension, and that of ballots to
         observe who is active.
