@@ -325,8 +325,8 @@ def build(
 ) -> Program:
     """Build the program of a batch of cases of one stage, pattern, shape and subgroup size.
 
-    Without `ballot`, no active masks are recorded. `denormals` holds the widths of floats for which the device
-    supports DenormPreserve.
+    Without `ballot`, no active masks are recorded. `denormals` holds the widths of floats for which the
+    device supports DenormPreserve.
     """
     builder = _Builder(cases[0], size, seed, denormals, spelling)
     for case in cases:

@@ -129,8 +129,8 @@ def run(
     time_limit : seconds after which no case is started; cases that are not reached are in `Run.missing` and
         have no result, so that `resume` continues with them.
     shuffle : seed of a random order of the cases, which also changes the cases that share a batch.
-    isolate : execute in worker processes, so that a crash of the driver affects one case. Otherwise a crash of
-        the driver ends this process.
+    isolate : execute in worker processes, so that a crash of the driver affects one case. Otherwise a crash
+        ends this process.
     transform : see `vkgroup.conformance.execute.Transform`; must be picklable with `isolate`.
     on_start : called once, before the first results, with the run that will contain them.
     on_results : called with each batch's results as they arrive.

@@ -77,7 +77,7 @@ class SubgroupFamily:
     def batch_key(self, case: Case) -> Hashable:
         """Return the properties that determine control flow, pipeline and execution modes.
 
-        Stage, pattern, shape and subgroup size determine control flow and pipeline. Barrier cases are separate
+        Stage, pattern, shape and subgroup size determine control flow and pipeline. Barriers are separate
         because of their memory, and those that wait are separate from the others. Special data of floats
         need an execution mode for the whole module. The framebuffer limits the number of words. Long vectors
         need an additional feature.
@@ -123,7 +123,7 @@ class SubgroupFamily:
         return executor.compile(program.source, stage=program.stage.name)
 
     def judge(self, executor: Executor, cases: list[Case]) -> list[Verdict]:
-        """Execute a batch and return the verdicts: program, module, dispatch, dynamic instances, comparison."""
+        """Execute a batch and return its verdicts: program, module, dispatch, instances, comparison."""
         program = self.program(executor, cases)
         module = self.compiled(executor, program, cases[0])
         outputs, instances = observed(executor, program, module)
