@@ -305,7 +305,7 @@ def _judge_function(function: Function, executor: Executor, memory: str, type_: 
 
 
 def _judge_loop(executor: Executor, memory: str, type_: str) -> Verdict:
-    """Run a loop in which every invocation repeats its compare-and-swap until it succeeds; return the verdict."""
+    """Run a loop in which every invocation repeats its compare-and-swap until it succeeds."""
     place = _PLACES[memory]
     body = [
         f"uint seen = {f'imageLoad({place}).x' if memory == 'image' else place}, expected;",

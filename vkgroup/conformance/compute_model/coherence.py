@@ -116,7 +116,7 @@ _AXES = ("workgroup", "round", "invocation")
 
 
 def _judge_own(executor: Executor, memory: str, coherent: str) -> Verdict:
-    """Run stores to an invocation's cells, read back immediately and before the next store; return the verdict."""
+    """Run stores to an invocation's cells, read back immediately and before the next store."""
     _, write, read = _CELLS[memory]
     body = f"""
         uint cell = (index * 37u + group) % {LOCAL}u;

@@ -105,7 +105,7 @@ def _words(*values: int) -> Words:
 def _judge_call(
     comment: str, call: str, before: int, told: Sequence[int], after: int, what: str, executor: Executor
 ) -> Verdict:
-    """Run a call by every invocation; compare the counter before and after and the sorted results (`told`)."""
+    """Run a call by every invocation; compare the counter and the sorted results (`told`)."""
     source = _shader(comment, _ONE, f"found[index] = {call}(counter);")
     recorded, counters = _run(executor, source, [[before]], TOTAL)
     return work.merged(

@@ -153,8 +153,8 @@ DISPATCHES: dict[str, tuple[Size, tuple[str, ...]]] = {
     "1x65535_groups": ((1, 65535, 1), ("1x1x1",)),
     "1x1x65535_groups": ((1, 1, 65535), ("1x1x1",)),
 }
-"""Numbers of workgroups by name, and the local sizes that each is combined with. Every device allows 65,535 in
-each dimension (ARB_compute_shader, table 6.50)."""
+"""Numbers of workgroups by name, and the local sizes that each is combined with. Every device allows 65,535
+in each dimension (ARB_compute_shader, table 6.50)."""
 
 
 @dataclass(frozen=True)

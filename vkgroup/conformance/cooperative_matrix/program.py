@@ -377,4 +377,4 @@ class Topic:
     components: Callable[[MatrixCase], tuple[str, ...]] = lambda case: case.axes.types
     #: Function that returns the shapes that a device lists for the case, without duplicates.
     shapes: Callable[[MatrixCase, Capabilities], tuple[Shape, ...]] = matrices_of
-    needs: Callable[[MatrixCase], str] = need_of_matrix  # function that returns a phrase for the entry that must be listed
+    needs: Callable[[MatrixCase], str] = need_of_matrix  # returns a phrase for the missing entry

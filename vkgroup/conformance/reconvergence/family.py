@@ -233,7 +233,7 @@ class ReconvergenceFamily:
 
 
 def run(executor: Executor, program: Program, title: str, *, full_subgroups: bool = False) -> Verdict:
-    """Run a program, with `title` at the top of its source; return the verdict on the invocations' records."""
+    """Run a program, with `title` at the top of its source; return the verdict on its records."""
     size, inputs, capacity = executor.capabilities.subgroup.size, inputs_of(program), 0
     layout = linear(size, program.local_invocations, inputs[CONSTANTS:])
     expected = expect(program, layout)

@@ -116,7 +116,7 @@ class Test:
     name: str  # part of the name of a case
     verb: str  # a key of `VERBS`
     selection: str  # fragments that leave, a key of `SELECTIONS`
-    promise: Promise | None  # reconvergence guarantee afterwards; None if there is none: ballots are then not compared
+    promise: Promise | None  # reconvergence guarantee afterwards; None if ballots are not compared
     flow: str = "switch"  # control flow before they leave, a key of `FLOWS`
     #: Action of the remaining fragments, a key of `_PROBES`: ``"read"`` (memory at an index that is invalid
     #: for those that left), ``"quad_any"`` (a vote whether the quad has a helper invocation), ``"any_left"``

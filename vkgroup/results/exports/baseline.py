@@ -23,7 +23,7 @@ def check_baseline(path: Path) -> None:
 def save_baseline(path: Path, outcomes: RunOutcomes) -> None:
     """Write the failures of a run, as lines ``NAME,STATUS`` that deqp-runner reads too.
 
-    An existing file is updated: its comments stay, and so do the lines of cases without a verdict in this run
+    An existing file is updated: it retains comments and the lines of cases without a verdict in this run
     (other shards, cases left out or not reached, flakes). Other lines get the new status, or are removed if
     the case no longer fails. Flakes are not added.
     """
