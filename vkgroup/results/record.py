@@ -22,7 +22,7 @@ class Status(StrEnum):
     FAIL = "Fail"
     """A lane with a defined result has a wrong one, or the driver rejected a valid shader."""
     UNDEFINED = "Undefined"
-    """The case ran, but the specification defines no lane's result; only a crash would have been a failure."""
+    """The case ran, but all its results are undefined; only a crash would have been a failure."""
     NOT_SUPPORTED = "NotSupported"
     """The device lacks a requirement of the case."""
     CRASH = "Crash"

@@ -39,7 +39,7 @@ class FileResults:
             if last.get(result.case) == number:
                 yield result
         if self.damaged and not last:
-            raise InvalidInput(f"{self._path} contains no results: all of its {self.damaged} lines are invalid")
+            raise InvalidInput(f"{self._path} contains no results: all {self.damaged} lines are invalid")
 
     def statuses(self) -> dict[str, Status]:
         """Return each case's status by its name."""
@@ -140,8 +140,8 @@ def load_all(path: Path) -> list[RunRecord]:
 def load_shown(path: Path) -> list[RunRecord | Check]:
     """Read all runs and findings in a folder or a file, each run as a separate one.
 
-    Damaged lines of results are left out and counted (`Results.damaged`), so that a report can mention them. When
-    runs are stored or compared, damaged lines are errors.
+    Damaged lines of results are left out and counted (`Results.damaged`), so that a report can mention them.
+    When runs are stored or compared, damaged lines are errors.
 
     Raises InvalidInput: there are no runs or findings, or a file cannot be read.
     """

@@ -75,7 +75,7 @@ class Cases:
     """The cases of one run in compact form."""
 
     #: ``[head, tails, statuses, lanes, notes]`` for each head of names, sorted by name. ``tails`` are
-    #: numbers, one per case, ``statuses`` one letter per case; ``lanes`` and ``notes`` are numbers, or one number
+    #: numbers, one per case, ``statuses`` as many letters; ``lanes`` and ``notes`` are numbers, or one number
     #: where all are the same.
     blocks: list[list[Any]] = field(default_factory=list)
     totals: Counter[Status] = field(default_factory=Counter)  # results by status

@@ -65,7 +65,7 @@ def repeat_case(device: DeviceInfo, folder: Path, record: Json, timeout: float) 
         if fits and isinstance(found, Repeated):
             return _by_record(record, found, lines)
         raise Unsupported(
-            f"{lines[0]} This version of vkgroup lacks the case {record['case']}, so it cannot be made for this device.",
+            f"{lines[0]} This vkgroup lacks the case {record['case']}, so it cannot make it for this device.",
             [f"a subgroup size of {size}"],
         )
     judged = _asked(setup, Repeat(folder.resolve(), steps=False, case=case))
@@ -90,7 +90,7 @@ def _asked(setup: Setup, request: Repeat) -> Repeated | str:
         return f"It {'hangs' if answer.kind == 'timeout' else 'loses the device'}: {answer.message}"
     if answer.unsupported:
         lacking = ", ".join(answer.unsupported)
-        raise Unsupported(f"{setup.device.name} lacks requirements of the case: {lacking}", answer.unsupported)
+        raise Unsupported(f"{setup.device.name} lacks what the case needs: {lacking}", answer.unsupported)
     if answer.refused:
         raise InvalidInput(answer.refused)
     return answer
