@@ -146,7 +146,7 @@ class LogicalDevice(MemoryDevice):
             self.functions.vkDestroyDevice(leaving, vk.NULL)
 
     def close(self) -> None:
-        """Free all objects of the device, then the device; a hanging device is freed when the process ends."""
+        """Free all objects of the device, then the device; if it hangs, the process's end frees it."""
         if self.handle is None:
             return
         if self.usable:

@@ -65,7 +65,7 @@ class Journal:
             self.done = read_results(results)
         else:
             raise InvalidInput(
-                f"{self.folder} already contains a run: continue it (--resume), or use a different folder (--out)"
+                f"{self.folder} already contains a run: continue it (--resume) or use another folder (--out)"
             )
 
     def append(self, results: list[Result]) -> None:

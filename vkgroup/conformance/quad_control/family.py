@@ -94,7 +94,7 @@ def _missing(case: SceneCase, capabilities: Capabilities) -> list[str]:
 
 
 def _batch_key(case: SceneCase) -> Hashable:
-    """Return the scene, and how fragments leave."""
+    """Return the batch key: the scene, and how fragments leave."""
     return case.axes.scene, TESTS[case.axes.test].leaves
 
 
@@ -125,7 +125,7 @@ def source_of(scene: Scene, tests: Sequence[Probe]) -> str:
 
 
 def _verdicts(executor: Executor, cases: list[SceneCase]) -> list[Verdict]:
-    """Draw the scene once, and judge every test on the results of its fragments."""
+    """Draw the scene once, and return the verdict of every test."""
     tests = [TESTS[case.axes.test] for case in cases]
     scene = replace(SCENES[cases[0].axes.scene], leaves=tests[0].leaves)
     module = executor.compile(source_of(scene, tests), stage="fragment")
@@ -150,7 +150,7 @@ class _Votes(SubgroupFamily):
     special_floats = False
 
     def cases(self) -> tuple[Case, ...]:
-        """Return every vote, in the core's stages and patterns; at required sizes where all take part."""
+        """Return every vote in the core's stages and patterns; at required sizes if all invocations take part."""
         cases = []
         for stage in STAGES:
             sizes = [size for size in REQUIRED_SIZES if size >= QUAD_SIZE and stage in QUAD_STAGES]
@@ -181,7 +181,7 @@ class _Votes(SubgroupFamily):
         return needs + support.lacking_quads(case.stage, capabilities)
 
     def batch_key(self, case: Case) -> Hashable:
-        """Return what makes the control flow and the pipeline."""
+        """Return the properties that determine control flow and pipeline."""
         return case.stage, case.pattern, case.subgroup_size
 
     def spelling(self, cases: list[Case]) -> Spelling:

@@ -53,8 +53,8 @@ def make(
     `name`: of the case.
     `folder`: new, empty, or an earlier reproduction folder, whose files are replaced.
     `seed`, `timeout`, `transform`: as for `vkgroup.conformance.run`.
-    `on_result`: called when the folder is complete, with the result and whether a search for a smaller program
-    follows, which may take `shrunk.SECONDS` plus the time to record it.
+    `on_result`: called when the folder is complete, with the result and whether a search for a smaller
+    program follows, which may take `shrunk.SECONDS` plus the time to record it.
     """
     if name not in cases_by_name():
         raise InvalidInput(

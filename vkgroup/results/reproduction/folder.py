@@ -31,7 +31,7 @@ def begin(folder: Path) -> None:
     if folder.is_dir() and any(folder.iterdir()) and not (folder / RECORD).is_file():
         raise InvalidInput(f"{folder} contains other files; give a new or empty folder.")
     if not _replaceable(folder / SHRUNK):
-        raise InvalidInput(f"{folder / SHRUNK} contains other files and would be replaced; move it to a different folder.")
+        raise InvalidInput(f"{folder / SHRUNK} contains other files and would be replaced; move it away.")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for part in _PARTS:

@@ -124,7 +124,7 @@ def judge(folder: Path, lanes: Json, before: Array, outputs: Array) -> Judged | 
 
 
 def table(folder: Path, lanes: Json) -> list[str]:
-    """Return Markdown tables of the first subgroups with wrong lanes; if a case passed, of the first subgroup."""
+    """Return Markdown tables of the first subgroups with wrong lanes; of the first one if the case passed."""
     arrays = {name: load(folder, file) for name, file in lanes["files"].items()}
     wrong = np.any(arrays["wrong"], axis=-1)
     rows = np.flatnonzero(wrong.any(axis=1))[:_SHOWN_SUBGROUPS]
