@@ -142,7 +142,7 @@ def _separate(
 def _together(runs: Sequence[_DeviceRun], progress: Progress) -> list[Run | VkgroupError]:
     """Execute runs at the same time; an error in one does not end the others.
 
-    The threads end with the process. An interruption loses no result, because each is written when it arrives.
+    The threads end with the process. An interruption loses no result: each is written when it arrives.
     """
     ended: Queue[tuple[int, Run | BaseException]] = Queue()
 

@@ -1,6 +1,6 @@
 """Conformance tests of drivers: cases as data, one program for a batch of cases, one verdict for each lane.
 
-The suite consists of `families`. Each lists its cases and has functions that plan and execute them (`family`).
+The suite consists of `families`. Each lists its cases and has functions that plan and run them (`family`).
 The largest is `subgroup`: `cases` lists its cases, `program` writes a batch's GLSL, `instances` computes
 which invocations were active together, `verdict` compares each lane with `vkgroup.reference`. All families
 use `comparison`, and most use `recording`. `plan` makes batches, `run` executes them on an

@@ -1,6 +1,6 @@
 """Coverage of the Khronos suite (VK-GL-CTS) by group, and cases beyond it: makes docs/coverage.md.
 
-``python -m vkgroup.conformance.coverage`` prints the page. With files, it uses the names in them, one per line.
+``python -m vkgroup.conformance.coverage`` prints the page. With files, it uses the names in these.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def groups_of(names: Iterable[str]) -> list[Group]:
 
 
 def additions(cases: Sequence[AnyCase]) -> str:
-    """Return the axes of a group's cases that Khronos names lack, as text: patterns, data, operands, shapes."""
+    """Return the axes of a group's cases that Khronos names lack: patterns, data, operands, shapes."""
     own = [case for case in cases if isinstance(case, Case) and not case.is_spelled]
     parts = []
     patterns = sorted({case.pattern for case in own} - {"all"})

@@ -1,4 +1,4 @@
-"""Executor: an open device with compiler, buffers and modules; runs one dispatch, draw or trace of a pipeline.
+"""Executor: an open device with compiler, buffers and modules; runs a dispatch, draw or trace of a pipeline.
 
 Rays are traced through a scene in which every ray reaches the stage.
 """

@@ -150,7 +150,7 @@ class _Votes(SubgroupFamily):
     special_floats = False
 
     def cases(self) -> tuple[Case, ...]:
-        """Return every vote in the core's stages and patterns; at required sizes if all invocations take part."""
+        """Return every vote in the core's stages and patterns; at required sizes if all lanes take part."""
         cases = []
         for stage in STAGES:
             sizes = [size for size in REQUIRED_SIZES if size >= QUAD_SIZE and stage in QUAD_STAGES]

@@ -2,8 +2,8 @@
 
 In GLSL every fragment has `x`, `y`, its pixel, and `lane`; helper invocations have them as well. All shaders
 declare RequireFullQuadsKHR and MaximallyReconvergesKHR: each quad starts with four active invocations, and
-helper invocations stay active for its life (Vulkan 1.4, Helper Invocations). So the result of a quad operation
-depends only on the four pixels, for any branches.
+helper invocations stay active for its life (Vulkan 1.4, Helper Invocations). So the result of a quad
+operation depends only on the four pixels, for any branches.
 """
 
 from __future__ import annotations

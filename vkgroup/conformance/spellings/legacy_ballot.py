@@ -100,9 +100,9 @@ class LegacyBallotFamily(SubgroupFamily):
     def spelling(self, cases: list[Case]) -> Spelling:
         """Return the older spelling of the operations of a batch, all of one source.
 
-        The active mask is also an older ballot. In a block that a switch reaches from several cases, the core's
-        ballot may have a different result, because the specifications do not define which invocations are
-        together there. On the H200 the two ballots differ.
+        The active mask is also an older ballot. In a block that a switch reaches from several cases, the
+        core's ballot may have a different result, because the specifications do not define which invocations
+        are together there. On the H200 the two ballots differ.
         """
         ballot = OLDER["OpSubgroupBallotKHR"]
         rows = {OLDER[case.operation].core: OLDER[case.operation] for case in cases}
@@ -121,7 +121,7 @@ class LegacyBallotFamily(SubgroupFamily):
         return _compiled(executor, program.source, case)
 
     def judge(self, executor: Executor, cases: list[Case]) -> list[Verdict]:
-        """Execute a batch with the rules of the core's cases, or of the document's example; return its verdicts."""
+        """Execute a batch by the rules of the core's cases, or of the document's example."""
         if cases[0].operation != EXAMPLE:
             return super().judge(executor, cases)
         module = _compiled(executor, SOURCE, cases[0])

@@ -15,7 +15,7 @@ _UNKNOWN = (Outcome.MISSING, Outcome.FLAKE, Outcome.KNOWN_FLAKE)
 def check_baseline(path: Path) -> None:
     """Raise InvalidInput if a baseline cannot be written, or would replace a file that is not a baseline."""
     if path.is_dir():
-        raise InvalidInput(f"--save-baseline {path} is a folder: name a file")
+        raise InvalidInput(f"--save-baseline {path} is a folder; give the name of a file")
     if path.exists():
         read_baseline(path)
 

@@ -145,7 +145,7 @@ def _by_suite(found: Repeated, result: Result, lines: list[str]) -> Outcome:
 def _by_record(record: Json, found: Repeated, lines: list[str]) -> Outcome:
     """Return the outcome from the files alone: agreement with the reference device, or with the record."""
     lines.append(
-        f"This vkgroup has no case {record['case']}, whose rules would tell right from wrong: what follows "
+        f"This vkgroup lacks the case {record['case']}, which has the rules for a verdict: what follows "
         "is from the files alone."
     )
     if found.outputs and all(one.expected == 0 for one in found.outputs):

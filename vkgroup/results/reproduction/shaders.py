@@ -108,7 +108,7 @@ class RecordingExecutor(Executor):
         return found
 
     def buffer(self, name: str, nbytes: int, *, host: bool = False) -> Buffer:
-        """Return a buffer of exactly this size; the previous one of this name is reused if its size is equal."""
+        """Return a buffer of exactly this size; an equally large previous one of this name is reused."""
         held = self._buffers.get(name)
         if held is not None and held.nbytes != nbytes:
             self._buffers.pop(name).close()
