@@ -60,8 +60,8 @@ def of_lanes(
     """Return the evidence for records of lanes of one subgroup: their texts (`rows`) and which are illegal.
 
     All arrays are (records,), except `active`, which is (size,), or None if it was not recorded. Only the
-    first record of a lane counts; records of other subgroups' lanes are left out. `more` holds ``masks``, ``code``,
-    ``unit`` and ``names`` (see the module); empty values are left out.
+    first record of a lane counts; records of other subgroups' lanes are left out. `more` has ``masks``,
+    ``code``, ``unit`` and ``names`` (see the module); empty values are left out.
     """
     size = min(size, MOST_LANES)
     placed: dict[str, list[str | None]] = {name: [None] * size for name in rows}

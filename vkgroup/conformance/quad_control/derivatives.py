@@ -36,7 +36,7 @@ GROUPS: dict[str, tuple[Shape, ...]] = {
     "quads": ((8, 8, 1), (2, 2, 16), (32, 4, 1), (4, 6, 5)),
     "linear": ((64, 1, 1), (5, 4, 3), (8, 8, 1), (1, 4, 16)),
 }
-"""Rules by which four invocations form a quad: by two local ids in x and two in y, or by the local index. Also
+"""Rules by which four invocations form a quad: by two local ids in x and two in y, or by local index. Also
 the shapes of workgroups, whose sizes in x and y are even there, and the product is a multiple of 4 here."""
 
 
