@@ -185,7 +185,7 @@ def test_names_of_other_suites_are_told(tmp_path) -> None:
         ("baselines", "vote.a,\n", "not a line NAME,STATUS"),
         ("baselines", "vote.a,fail\n", "'fail' is not a status; a baseline has Fail, Crash or Timeout"),
         ("baselines", "vote.a,Fail # why\n", "comments on separate lines"),
-        ("baselines", "vote.a,Fail\n\nvote.a,Crash\n", r"baselines.txt:3: vote.a is on line 1 already"),
+        ("baselines", "vote.a,Fail\n\nvote.a,Crash\n", r"baselines.txt:3: vote.a is already on line 1"),
         ("baselines", b"\xff\xfe\x00", "not UTF-8 text"),
         ("baselines", "vote.a\0,Fail", "zero bytes"),
         ("skips", "fine\nvote.(a\n", r"skips.txt:2: 'vote.\(a' is not a regular expression .*: missing \)"),
