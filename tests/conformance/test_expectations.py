@@ -216,5 +216,5 @@ def test_several_baselines_must_agree_on_who_says_what(tmp_path) -> None:
     two.write_text("# more\nvote.b,Fail\n")
     assert sorted(read_expectations([one, two]).baseline) == ["vote.a", "vote.b"]
     two.write_text("# more\nvote.a,Fail\n")
-    with pytest.raises(InvalidInput, match=r"two.txt:2: vote.a is at .*one.txt:1 already"):
+    with pytest.raises(InvalidInput, match=r"two.txt:2: vote.a is already at .*one.txt:1"):
         read_expectations([one, two])
