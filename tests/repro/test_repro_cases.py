@@ -146,7 +146,7 @@ def test_without_rules_another_size_is_refused(folder: Path, capsys: pytest.Capt
     (folder / "repro.json").write_text(json.dumps(record | {"case": "vote.compute.no_longer"}))
     code, text = run(capsys, folder, "reference:16")
     assert code == 3
-    assert "no case vote.compute.no_longer" in text
+    assert "lacks the case vote.compute.no_longer" in text
 
 
 def test_without_expected_values_and_rules_the_record_is_compared(
