@@ -47,8 +47,8 @@ class Litmus:
     #: ``"; or "``.
     outcome: str
     phrase: str  # the outcome in words
-    sentence: str  # the requirement
-    #: Ways of accessing memory that the test is written in (see `litmus`).
+    sentence: str  # the required behaviour
+    #: The flavours of the test (see `litmus`).
     flavours: tuple[str, ...] = ("atomic",)
 
     @cached_property
@@ -70,7 +70,7 @@ class Litmus:
 
     @property
     def registers(self) -> tuple[str, ...]:
-        """The registers that its reads fill."""
+        """The registers that its reads write."""
         return tuple(sorted(access.register for role in self.roles for access in role if access.register))
 
     @property
