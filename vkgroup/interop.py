@@ -47,7 +47,7 @@ class SharedAllocator:
         """Return the address of `nbytes` of new memory on the GPU with CUDA's number `ordinal`."""
         if ordinal != self._cuda.ordinal:
             raise DriverError(
-                f"Memory was requested on CUDA device {ordinal}, but {self._device.name} is {self._cuda.ordinal}."
+                f"CUDA device {ordinal} was requested, but {self._device.name} is {self._cuda.ordinal}."
             )
         buffer = self._device.buffer(nbytes, shared=True)
         assert isinstance(buffer, VulkanBuffer)
@@ -133,8 +133,9 @@ def torch_pool(device: Device) -> Any:
     def allocate(nbytes: int, ordinal: int, stream: int | None) -> int:
         try:
             return memory.allocate(nbytes, ordinal)
-        except Exception as error:  # exceptions cannot pass through torch; it reports a null pointer as "out
-        of memory" print(f"vkgroup: torch_pool allocates nothing: {error}", file=sys.stderr) return 0
+        except Exception as error:  # exceptions cannot pass through torch; NULL means "out of memory"
+            print(f"vkgroup: torch_pool allocates nothing: {error}", file=sys.stderr)
+            return 0
 
     def free(address: int, nbytes: int, ordinal: int, stream: int | None) -> None:
         memory.free(address, ordinal)

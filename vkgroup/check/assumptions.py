@@ -115,8 +115,7 @@ class Experiment:
         known = {(event.kind, event.position) for event in base.events}
         further = len(changed.words) - len(module.words)
         for event in run.events:
-            # Unwritten shared memory holds zeros on the reference device, so additional summands are
-            # harmless.
+            # Unwritten shared memory holds zeros on the reference device, so more summands are harmless.
             harmless = event.cause is not None and event.cause.kind == "uninitialised"
             if not harmless and (event.kind, event.position - further) not in known:
                 return False

@@ -332,7 +332,7 @@ class Simulator:
         self._events.append(Event(statement.place, path.members, certain, parts if len(parts) > 1 else ()))
 
     def _merge(self, entered: _Path, arriving: int) -> _Path:
-        """Return the path after a merge block: a group is whole if it entered whole and all members arrive."""
+        """Return the path after a merge block: whole groups that arrive with all members stay whole."""
         if self._maximal:
             return _Path(arriving, arriving)
         return _Path(arriving, entered.whole & ~self._fields.with_any(entered.whole & ~arriving))

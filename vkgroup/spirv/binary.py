@@ -125,7 +125,7 @@ class Binary:
 def _in_little_endian(data: bytes) -> bytes:
     """Check size and magic number; swap the bytes of each word of a module of the other byte order."""
     if not data:
-        raise InvalidModule("not a SPIR-V module: the file is empty")
+        raise InvalidModule("not a SPIR-V module: it is empty")
     if len(data) % 4:
         raise InvalidModule(f"not a SPIR-V module: the size, {len(data)} bytes, is not a multiple of 4")
     if len(data) < 4 * HEADER_WORDS:

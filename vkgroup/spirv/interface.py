@@ -79,7 +79,7 @@ _BY_VERTEX = frozenset(
         ("MeshEXT", "Output"),
     }
 )
-"""Stages and storage classes whose variables are arrays with an element for each vertex (Vulkan 1.4, 15.1.2)."""
+"""Stages and storage classes whose variables have an element for each vertex (Vulkan 1.4, 15.1.2)."""
 
 
 def interface_of(declared: Declarations, entry: EntryPointDeclaration) -> Interface:

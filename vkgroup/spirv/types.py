@@ -86,7 +86,7 @@ class MatrixType:
 
 @dataclass(frozen=True, slots=True)
 class CooperativeMatrixType:
-    """A matrix whose elements are distributed over the invocations of a scope (SPV_KHR_cooperative_matrix)."""
+    """A matrix with elements distributed over the invocations of a scope (SPV_KHR_cooperative_matrix)."""
 
     component: ScalarType  # type of the elements
     scope: int  # SPIR-V's number of the scope; 3 is the subgroup

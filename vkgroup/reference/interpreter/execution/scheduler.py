@@ -151,8 +151,7 @@ class Scheduler:
             return False
         size = self._merge(number).count
         if size < self._sizes.get(number, size):
-            # Some invocations have left the loop since: with one lock, the last invocation waits for all
-            # others.
+            # Some invocations have left since: with one lock, the last invocation waits for all others.
             self._rounds[number] = SPINS
         self._sizes[number] = size
         self._sleeping.append((number, self._take(number, ready)))

@@ -175,9 +175,7 @@ class _Access:
         self._unit = target.type.size or self._component
         layout = site.constants[first]
         if layout is None or int(layout.data[0]) > _COLUMN_MAJOR:
-            raise Unsupported(
-                f"{site.name} of a layout that is neither row-major nor column-major.", ["layout"]
-            )
+            raise Unsupported(f"{site.name}: the layout is not row-major or column-major.", ["layout"])
         self._by_columns = int(layout.data[0]) == _COLUMN_MAJOR
         if len(op.arguments) <= first + 1:
             raise Unsupported(f"{site.name} without a stride.", ["Stride"])

@@ -222,8 +222,7 @@ def _interpolate_at(program: ProgramForm, op: Op, site: Site) -> Function:
     """Return the function of one of the instructions GLSL.std.450 InterpolateAt…."""
     if program.stage != "fragment":
         raise Unsupported(
-            f"{site.name} is available in fragment shaders only, because it interpolates between vertices.",
-            [site.name],
+            f"{site.name} interpolates between vertices, so only fragment shaders have it.", [site.name]
         )
     point = site.name.partition("InterpolateAt")[2]
     (chain,) = op.chains

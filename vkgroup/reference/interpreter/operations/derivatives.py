@@ -4,8 +4,7 @@ Lanes 4q to 4q+3 are the fragments (x, y), (x+1, y), (x, y+1), (x+1, y+1). Fine 
 row or column. Coarse ones may use the first row or column for the whole quad, and plain ones may be either;
 here both use the first. If the two differ, the result gets a soft cause, like results that depend on the
 order of atomics. The result is undefined unless all four invocations are active. (The specification also
-requires uniform control flow in the whole primitive, but devices do not depend on invocations in other
-quads.)
+requires uniform control flow in the primitive, but devices do not depend on other quads.)
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Steps of segments, made from the tables of all instructions.
 
-Functions of lane-wise instructions take only values. Functions of group instructions and derivatives also
-take
-`Subgroups`, and all others take a `Frame`.
+Functions of lane-wise instructions take only values, functions of group instructions and derivatives also
+`Subgroups`. All other functions take a `Frame`.
 """
 
 from __future__ import annotations
