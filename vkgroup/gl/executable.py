@@ -70,7 +70,7 @@ class BindingPoints:
         if sampler is not None and not isinstance(sampler, Sampler):
             raise InvalidOperation(f"A sampler must be a result of Device.sampler(…), not {sampler!r}.")
         if sampler is not None and kind != "texture":
-            raise InvalidOperation(f"Only textures take a sampler, not {kind}.")
+            raise InvalidOperation(f"Only textures take samplers, not {kind}.")
         if value is None:
             self._values.pop((kind, int(point)), None)
             return None

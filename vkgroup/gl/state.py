@@ -141,8 +141,8 @@ class State:
             stage: the point that it uses.
         value : a `Buffer` or `Image`; an array, from which one is created; None unbinds the point.
         sampler : sampler of a texture; None reads the nearest texel.
-        **options : of an image created from an array, as for `Device.image`. If `point` is a name, options
-        come from the program's declaration.
+        **options : for an image created from an array, as for `Device.image`; by default the declaration of
+            the program, if `point` is a name.
 
         Returns
         -------

@@ -59,7 +59,7 @@ def row_of(site: Site) -> Operation:
     """Return the row of an instruction."""
     if site.scopes and site.scopes[0] != _SUBGROUP:
         scope = grammar().enumerant("Scope", site.scopes[0])
-        raise Unsupported(f"{site.name}: the reference device supports scope Subgroup, not {scope}")
+        raise Unsupported(f"{site.name} with scope {scope}: the reference device supports Subgroup only")
     opcode = ALIASES.get(site.name, site.name)
     group_operation = _GROUP_OPERATIONS.get(site.literals[0], "") if site.literals else None
     direction = integer(site, 1) if opcode == "OpGroupNonUniformQuadSwap" else None
