@@ -15,14 +15,15 @@ from vkgroup.cli.main import main
 from vkgroup.conformance import Result, Status
 from vkgroup.conformance.plan import Batch
 from vkgroup.conformance.run import Setup
-from vkgroup.device import DeviceInfo
+from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.errors import InvalidInput, NoDevice, Unsupported
-from vkgroup.runner.cluster import offer, scheduler, serving, targets
+from vkgroup.runner import scheduler
+from vkgroup.runner.cluster import offer, serving, targets
 from vkgroup.runner.cluster.connecting import Cluster, scheduler_address
-from vkgroup.runner.cluster.member import Member, Outcome, Turns
+from vkgroup.runner.cluster.member import Member, Turns
 from vkgroup.runner.cluster.offer import Offer, build
-from vkgroup.runner.cluster.scheduler import _Exchange, _Judging
-from vkgroup.runner.retry import Retry
+from vkgroup.runner.cluster.scheduler import ClusterBackend
+from vkgroup.runner.retry import Outcome, Retry
 
 GPU = DeviceInfo(
     "/icd.json", "nvidia", 0, "NVIDIA H200", "discrete_gpu", "NVIDIA", "580", (1, 4, 0), "ab", 32
@@ -86,7 +87,7 @@ def test_devices_are_chosen_as_on_one_host(choice, names) -> None:
 
 def test_a_cluster_of_chosen_devices_judges_on_these(monkeypatch) -> None:
     """Their numbers and files, which chose them, are of this host."""
-    monkeypatch.setattr(_Exchange, "ask", lambda *_: None)
+    monkeypatch.setattr(ClusterBackend, "ask", lambda *_: None)
     client = FakeClient(an_offer(SOFTWARE), an_offer(GPU), an_offer(REFERENCE))
     for choice in ("7", "/icd.json", None):
         made = targets.targets(Cluster(client, "tcp://127.0.0.1:1", [GPU, REFERENCE]), choice)
@@ -224,36 +225,40 @@ class FakeFuture:
 
 
 @pytest.mark.parametrize(
-    ("status", "said"), [("error", "could not judge: .*No space left"), ("lost", "is gone")]
+    ("status", "said"), [("error", "could not run a batch: .*No space left"), ("lost", "has ended")]
 )
 def test_an_error_of_a_worker_is_none_of_the_scheduler(status, said) -> None:
-    exchange = _Exchange(cluster(an_offer(GPU)), an_offer(GPU), dict)
+    backend = ClusterBackend(cluster(an_offer(GPU)), an_offer(GPU), None)
     with pytest.raises(NoDevice, match=said):
-        exchange._result(FakeFuture(status))
+        backend._result(FakeFuture(status))
 
 
-class FakeExchange:
+class FakeBackend:
     """Workers that take some seconds of a clock that nothing else moves for each batch."""
+
+    problem = None
 
     def __init__(self, clock: list[float], seconds: float) -> None:
         self._clock, self._seconds = clock, seconds
         self._work: list[Retry] = []
-        self.sent = 0
+        self.submitted = 0
 
-    def __len__(self) -> int:
+    @property
+    def running(self) -> int:
         return len(self._work)
 
-    def room(self, alone: bool) -> bool:
-        return len(self._work) < 2
-
-    def send(self, retry: Retry, setup: object, alone: bool) -> None:
-        self.sent += 1
+    def submit(self, retry: Retry, alone: bool) -> bool:
+        if len(self._work) == 2:
+            return False
+        self.submitted += 1
         self._work.append(retry)
+        return True
 
-    def take(self, seconds: float) -> tuple[Retry, Outcome] | None:
+    def take(self, seconds: float) -> Outcome | None:
         self._clock[0] += self._seconds
-        retry = self._work.pop(0)
-        return retry, Outcome([Result("a", Status.PASS)], "w", "", "d")
+        return Outcome(self._work.pop(0), [Result("a", Status.PASS)], "w", "d")
+
+    def close(self) -> None: ...
 
 
 @pytest.mark.parametrize(("grace", "judged"), [(5.0, 2), (0.0, 1)])
@@ -261,8 +266,10 @@ def test_batches_at_work_have_some_seconds_when_time_is_over(grace, judged, monk
     clock = [1000.0]
     monkeypatch.setattr(scheduler.time, "monotonic", lambda: clock[0])
     monkeypatch.setattr(scheduler, "GRACE_SECONDS", grace)
-    exchange, results = FakeExchange(clock, 0.1), []
-    judging = _Judging(exchange, Setup(GPU, 0, 1.0), clock[0] + 0.05)
-    for arrived in judging.run([Batch("a", []), Batch("b", []), Batch("c", []), Batch("d", [], alone=True)]):
+    backend, results = FakeBackend(clock, 0.1), []
+    monkeypatch.setattr(scheduler.LocalScheduler, "connect", lambda *_: backend)
+    run = scheduler.LocalScheduler([GPU], 1, Capabilities("fake", "cpu")).run
+    batches = [Batch("a", []), Batch("b", []), Batch("c", []), Batch("d", [], alone=True)]
+    for arrived in run(Setup(GPU, 0, 1.0), batches, deadline=clock[0] + 0.05):
         results += arrived
-    assert (exchange.sent, len(results)) == (2, judged)
+    assert (backend.submitted, len(results)) == (2, judged)

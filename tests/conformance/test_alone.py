@@ -11,8 +11,9 @@ from test_processes import GUILTY, killed_on_elect, rewritten_votes
 from vkgroup.conformance import Status, select
 from vkgroup.conformance.plan import Batch
 from vkgroup.conformance.run import Setup
+from vkgroup.device import Capabilities
 from vkgroup.opening import select as select_device
-from vkgroup.runner.pool import Pool
+from vkgroup.runner.scheduler import LocalScheduler
 
 VOTING = "vote.compute.subgroupAll.bool.data_mask.exact"
 OTHERS = ("vote.compute.subgroupAny.bool.all.exact", "vote.compute.subgroupAllEqual.int.all.exact")
@@ -31,7 +32,8 @@ def judged(transform, *batches, kind="discrete_gpu", jobs=2):
     """The results of batches on a device that is said to be of a kind, in the order in which they came."""
     device = replace(select_device("swiftshader"), type=kind)
     found = []
-    for results in Pool(Setup(device, 0, 20.0, transform), jobs).run(batches):
+    scheduler = LocalScheduler([device], jobs, Capabilities("fake", kind))
+    for results in scheduler.run(Setup(device, 0, 20.0, transform), batches):
         found.extend(results)
     return found
 

@@ -16,7 +16,7 @@ from vkgroup.conformance.outcomes import RunOutcomes, read_again, write_again
 from vkgroup.device import Capabilities, Subgroup
 from vkgroup.errors import NoDevice
 from vkgroup.opening import select as select_device
-from vkgroup.runner import pool
+from vkgroup.runner import scheduler
 
 ALL, ANY, ELECT = 334, 335, 333
 GUILTY = "vote.compute.subgroupAll.bool.data_mask.exact"
@@ -243,7 +243,7 @@ class TestTimeLimit:
         here = os.path.dirname(__file__)
         path = os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")]))
         monkeypatch.setenv("PYTHONPATH", path)
-        monkeypatch.setattr(pool, "GRACE_SECONDS", 0.2)
+        monkeypatch.setattr(scheduler, "GRACE_SECONDS", 0.2)
         start = time.monotonic()
         found = conformance.run(
             select_device("swiftshader"), filters=self.GLOBS, jobs=1, transform=elect_waits, time_limit=3.0

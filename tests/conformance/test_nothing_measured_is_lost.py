@@ -17,8 +17,9 @@ from vkgroup.conformance.run import Setup
 from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.opening import select as select_device
 from vkgroup.results.record import TakeResults
-from vkgroup.runner import pool, worker_process
-from vkgroup.runner.retry import BatchResults
+from vkgroup.runner import worker_process
+from vkgroup.runner.pool import LocalBackend
+from vkgroup.runner.retry import BatchResults, Retry
 from vkgroup.runner.scheduler import LocalScheduler, pass_on
 
 GPU = DeviceInfo("/i.json", "nvidia", 0, "NVIDIA H200", "discrete_gpu", "NVIDIA", "5", (1, 4, 0), "ab", 32)
@@ -39,9 +40,10 @@ class FakeWorker:
     kill = dismiss = signal = close
 
 
-def run_pool(judge: pool.Pool, batches: list[Batch], take: TakeResults) -> None:
+def run_batches(setup: Setup, jobs: int, batches: list[Batch], take: TakeResults) -> None:
     """Pass the results of batches on as a run does."""
-    pass_on(judge.run(batches), judge.drain, take)
+    scheduler = LocalScheduler([setup.device], jobs, Capabilities("fake", setup.device.type))
+    pass_on(scheduler.run(setup, batches), scheduler.drain, take)
 
 
 def test_results_are_split_into_final_ones_and_failures() -> None:
@@ -66,7 +68,7 @@ def test_failures_that_are_held_are_passed_on_where_the_run_ends(how, monkeypatc
             raise how
 
     with pytest.raises(how):
-        run_pool(pool.Pool(Setup(GPU, 0, 1.0), 2), batches, take)
+        run_batches(Setup(GPU, 0, 1.0), 2, batches, take)
     judged = {result.case: result.status for result in found}
     assert sum(status is Status.FAIL for status in judged.values()) >= 3
     for batch in batches[:3]:
@@ -90,13 +92,17 @@ def test_what_a_death_made_doubtful_is_not_passed_on_by_an_interrupted_run(monke
         found.extend(results)
         dying.set()
 
-    def interrupted(self: pool.Pool) -> None:
-        raise KeyboardInterrupt
+    submit = LocalBackend.submit
 
-    monkeypatch.setattr(pool.Pool, "_run_alone", interrupted)
+    def interrupted(self: LocalBackend, retry: Retry, alone: bool) -> bool:
+        if alone:
+            raise KeyboardInterrupt
+        return submit(self, retry, alone)
+
+    monkeypatch.setattr(LocalBackend, "submit", interrupted)
     batches = [Batch("subgroup", list(CASES[at : at + 2])) for at in range(0, 4, 2)]
     with pytest.raises(KeyboardInterrupt):
-        run_pool(pool.Pool(Setup(GPU, 0, 1.0), 2), batches, take)
+        run_batches(Setup(GPU, 0, 1.0), 2, batches, take)
     assert [(result.case, result.status) for result in found] == [(CASES[3].name, Status.PASS)]
 
 
@@ -164,7 +170,7 @@ def test_a_mistake_of_ours_is_called_one(swiftshader, monkeypatch) -> None:
     monkeypatch.setenv("PYTHONPATH", __file__.rpartition("/")[0])
     found: list[Result] = []
     setup = Setup(select_device("swiftshader"), 0, 20.0, fail_of_ours)
-    run_pool(pool.Pool(setup, 1), [Batch("subgroup", list(CASES[:1]))], found.extend)
+    run_batches(setup, 1, [Batch("subgroup", list(CASES[:1]))], found.extend)
     assert found[0].status is Status.CRASH
     assert "Internal error while judging" in found[0].detail
     assert "ZeroDivisionError: of ours" in found[0].detail

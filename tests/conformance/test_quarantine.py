@@ -33,11 +33,11 @@ def test_a_pass_is_final_at_once_and_a_failure_when_no_worker_failure_can_explai
     assert [result.status for result in taken] == [Status.PASS]
     clock[0] += quarantine.QUARANTINE_SECONDS - 1
     taken += its.release()
-    assert its.holding
+    assert [result.status for result in taken] == [Status.PASS]
     clock[0] += 2
     taken += its.release()
     assert [result.status for result in taken] == [Status.PASS, Status.FAIL]
-    assert not its.holding
+    assert its.release(everything=True) == []
     assert not its.retries
 
 
@@ -52,8 +52,8 @@ def test_a_worker_failure_quarantines_failures_of_its_device_and_its_time(clock,
     taken += its.release(everything=True)
     assert len(taken) == (1 if held else 2)
     (dead, *others) = its.retries
-    assert dead == Retry(Batch("subgroup", CASES[:1]), FAILURE)
-    assert others == [Retry(BATCH.only({CASES[1].name}), FAILURE, own=False)] * held
+    assert dead == Retry(Batch("subgroup", CASES[:1]), FAILURE, worker=place)
+    assert others == [Retry(BATCH.only({CASES[1].name}), FAILURE, own=False, worker="here")] * held
 
 
 @pytest.mark.parametrize(("gpu", "said"), [(True, True), (False, False)])

@@ -20,7 +20,7 @@ from vkgroup.device import Capabilities, DeviceInfo, discovery
 from vkgroup.errors import InvalidInput, NoDevice
 from vkgroup.opening import select as select_device
 from vkgroup.runner import multi_device, scheduler, worker_process
-from vkgroup.runner.pool import WorkQueue
+from vkgroup.runner.retry import Outcome, Retry
 from vkgroup.runner.scheduler import LocalScheduler, model_of, read_capabilities
 
 GPU = DeviceInfo("/i.json", "nvidia", 0, "NVIDIA H200", "discrete_gpu", "NVIDIA", "5", (1, 4, 0), "ab", 32)
@@ -117,12 +117,100 @@ def test_devices_that_differ_share_no_run(monkeypatch) -> None:
         LocalScheduler.of([GPU, SOFTWARE], 1)
 
 
-def test_a_supply_is_shared_and_keeps_what_is_judged_alone() -> None:
+class FakeBackend:
+    """A backend that takes one batch at a time, and notes it."""
+
+    problem = None
+
+    def __init__(self) -> None:
+        self.submitted: list[tuple[str, bool]] = []
+        self._retry: Retry | None = None
+
+    @property
+    def running(self) -> int:
+        return int(self._retry is not None)
+
+    def submit(self, retry: Retry, alone: bool) -> bool:
+        if self._retry is not None:
+            return False
+        self.submitted.append((retry.batch.family, alone))
+        self._retry = retry
+        return True
+
+    def take(self, seconds: float) -> Outcome | None:
+        retry, self._retry = self._retry, None
+        return None if retry is None else Outcome(retry, [])
+
+    def close(self) -> None: ...
+
+
+def test_batches_that_run_alone_come_last(monkeypatch) -> None:
     first, second, alone = Batch("a", []), Batch("b", []), Batch("c", [], alone=True)
-    supply = WorkQueue([alone, first, second])
-    assert len(supply) == 2
-    assert [supply.next(), supply.next(), supply.next()] == [first, second, None]
-    assert [supply.next_alone(), supply.next_alone()] == [alone, None]
+    backend = FakeBackend()
+    monkeypatch.setattr(LocalScheduler, "connect", lambda *_: backend)
+    list(
+        LocalScheduler([GPU], 1, Capabilities("fake", "cpu")).run(Setup(GPU, 0, 1.0), [alone, first, second])
+    )
+    assert backend.submitted == [("a", False), ("b", False), ("c", True)]
+
+
+class QuickWorker:
+    """A worker whose cases pass."""
+
+    def __init__(self, setup: Setup, known: object = None) -> None:
+        self.device = setup.device
+
+    def run(self, batch: Batch, seconds: float) -> list[Result]:
+        time.sleep(0.01)
+        return [Result(case.name, Status.PASS) for case in batch.cases]
+
+    def close(self) -> None: ...
+
+    kill = dismiss = signal = close
+
+
+@pytest.mark.parametrize("failing", [GPU, SECOND])
+def test_the_other_device_takes_the_batches_of_one_that_cannot_be_opened(failing, monkeypatch) -> None:
+    """The run ends with the error when everything else is done."""
+
+    class NoWorker(QuickWorker):
+        def __init__(self, setup: Setup, known: object = None) -> None:
+            super().__init__(setup)
+            if setup.device == failing:
+                raise NoDevice("it is gone")
+
+    monkeypatch.setattr(worker_process, "WorkerProcess", NoWorker)
+    case = select(FILTERS)[0]
+    batches = [Batch(f"batch{number}", [case], alone=number > 6) for number in range(9)]
+    pair, results = LocalScheduler((GPU, SECOND), 2, Capabilities("fake", "discrete_gpu")), []
+    with pytest.raises(NoDevice, match="it is gone"):
+        for arrived in pair.run(Setup(GPU, 0, 1.0), batches):
+            results += arrived
+    assert len(results) == 9
+    assert {result.device for result in results} == {GPU.choice, SECOND.choice} - {failing.choice}
+
+
+def test_a_retry_runs_on_the_device_on_which_the_worker_failed(monkeypatch) -> None:
+    """Another device could hide a fault of the first."""
+    used: dict[str, list[str]] = {}
+    all_four = threading.Barrier(4, timeout=20)
+
+    class Dying(QuickWorker):
+        def run(self, batch: Batch, seconds: float) -> list[Result]:
+            devices = used.setdefault(batch.cases[0].name, [])
+            devices.append(self.device.choice)
+            if len(devices) == 1:
+                all_four.wait()
+                raise worker_process.WorkerDied("gone")
+            return super().run(batch, seconds)
+
+    monkeypatch.setattr(worker_process, "WorkerProcess", Dying)
+    batches = [Batch("a", [case]) for case in select(("vote.compute.subgroupAll.bool.*",))[:4]]
+    pair = LocalScheduler((GPU, SECOND), 2, Capabilities("fake", "discrete_gpu"))
+    results = [result for arrived in pair.run(Setup(GPU, 0, 1.0), batches) for result in arrived]
+    assert [result.status for result in results] == [Status.PASS] * 4
+    assert {devices[0] for devices in used.values()} == {GPU.choice, SECOND.choice}
+    assert {result.case: [result.device] * 2 for result in results} == used
 
 
 def test_a_shared_run_is_as_one_on_one_device_and_says_who_judged(tmp_path, swiftshader) -> None:

@@ -12,7 +12,6 @@ import pytest
 from vkgroup.conformance import Status, run, select
 from vkgroup.conformance.run import Setup
 from vkgroup.opening import select as select_device
-from vkgroup.runner.pool import Pool, WorkQueue
 from vkgroup.runner.scheduler import LocalScheduler
 from vkgroup.runner.worker_process import WorkerProcess
 
@@ -89,16 +88,13 @@ def test_a_run_that_is_done_starts_nobody(device, started, tmp_path: Path) -> No
     assert len(started) == 1
 
 
-def test_who_takes_waits_until_there_is_something() -> None:
-    supply, taken = WorkQueue(), []
-    thread = threading.Thread(target=lambda: taken.append(supply.next()))
-    thread.start()
-    thread.join(0.05)
-    assert taken == []
-    supply.fill(())
-    thread.join(20.0)
-    assert taken == [None]
-    assert len(supply) == 0
+def test_workers_that_started_early_and_have_no_batch_end(device) -> None:
+    before = threading.active_count()
+    assert list(LocalScheduler.of([device], 2).run(Setup(device, 0, 20.0), (), start_early=True)) == []
+    deadline = time.monotonic() + 20.0
+    while threading.active_count() > before and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert threading.active_count() == before
 
 
 def test_a_run_does_not_wait_for_a_driver_to_let_go(device, monkeypatch) -> None:
@@ -112,12 +108,10 @@ def test_a_run_does_not_wait_for_a_driver_to_let_go(device, monkeypatch) -> None
         honest(self)
 
     monkeypatch.setattr(WorkerProcess, "close", slow)
-    found, batches = (
-        [],
-        list(conformance_run.plan.batches(CASES[:1], LocalScheduler.of([device], 1).capabilities)),
-    )
+    scheduler, found = LocalScheduler.of([device], 1), []
+    batches = list(conformance_run.plan.batches(CASES[:1], scheduler.capabilities))
     start = time.monotonic()
-    for results in Pool(Setup(device, 0, 20.0), 1).run(batches):
+    for results in scheduler.run(Setup(device, 0, 20.0), batches):
         found.extend(results)
     assert time.monotonic() - start < 20.0
     assert not left.is_set()
