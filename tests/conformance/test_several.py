@@ -21,7 +21,7 @@ from vkgroup.errors import InvalidInput, NoDevice
 from vkgroup.opening import select as select_device
 from vkgroup.runner import multi_device, scheduler, worker_process
 from vkgroup.runner.retry import Outcome, Retry
-from vkgroup.runner.scheduler import LocalScheduler, model_of, read_capabilities
+from vkgroup.runner.scheduler import LocalScheduler, model_of, pass_on, read_capabilities
 
 GPU = DeviceInfo("/i.json", "nvidia", 0, "NVIDIA H200", "discrete_gpu", "NVIDIA", "5", (1, 4, 0), "ab", 32)
 SECOND = replace(GPU, index=1, uuid="cd")
@@ -148,9 +148,8 @@ def test_batches_that_run_alone_come_last(monkeypatch) -> None:
     first, second, alone = Batch("a", []), Batch("b", []), Batch("c", [], alone=True)
     backend = FakeBackend()
     monkeypatch.setattr(LocalScheduler, "connect", lambda *_: backend)
-    list(
-        LocalScheduler([GPU], 1, Capabilities("fake", "cpu")).run(Setup(GPU, 0, 1.0), [alone, first, second])
-    )
+    single = LocalScheduler([GPU], 1, Capabilities("fake", "cpu"))
+    assert list(single.run(Setup(GPU, 0, 1.0), [alone, first, second])) == []
     assert backend.submitted == [("a", False), ("b", False), ("c", True)]
 
 
@@ -184,8 +183,7 @@ def test_the_other_device_takes_the_batches_of_one_that_cannot_be_opened(failing
     batches = [Batch(f"batch{number}", [case], alone=number > 6) for number in range(9)]
     pair, results = LocalScheduler((GPU, SECOND), 2, Capabilities("fake", "discrete_gpu")), []
     with pytest.raises(NoDevice, match="it is gone"):
-        for arrived in pair.run(Setup(GPU, 0, 1.0), batches):
-            results += arrived
+        pass_on(pair.run(Setup(GPU, 0, 1.0), batches), pair.drain, results.extend)
     assert len(results) == 9
     assert {result.device for result in results} == {GPU.choice, SECOND.choice} - {failing.choice}
 

@@ -1,7 +1,7 @@
 """Local backends of the scheduler: pools of worker processes, and this process itself.
 
 A pool has the worker processes of one device. Each process has a thread here, which gives it batches. A
-worker that crashes, hangs or loses its device is killed, and the thread starts another one for the next batch.
+worker that crashes, hangs or loses its device is killed; the thread starts another one for the next batch.
 """
 
 from __future__ import annotations
