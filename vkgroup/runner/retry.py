@@ -20,7 +20,7 @@ class Named(Protocol):
 
 
 class Work(Protocol):
-    """A batch: the cases that a worker judges in one job."""
+    """A batch: the cases that a worker runs in one job."""
 
     @property
     def cases(self) -> Sequence[Named]:
@@ -28,7 +28,7 @@ class Work(Protocol):
 
     @property
     def alone(self) -> bool:
-        """Whether one worker judges it after all others are done."""
+        """Whether one worker runs it after all others are done."""
 
     def __len__(self) -> int:
         """Return the number of cases."""
@@ -110,18 +110,14 @@ class Outcome:
     alone: bool = False  # whether no other worker of the device ran a batch
 
     def with_origin(self, results: list[Result]) -> list[Result]:
-        """Return results with the device that judged them, and failures with its host."""
-        remark = f"\njudged on the host {self.host}" if self.host else ""
-        return [
-            replace(
-                result,
-                device=self.device,
-                detail=f"{result.detail}{remark}".strip()
-                if remark and result.status in AGAINST_THE_DEVICE
-                else result.detail,
-            )
-            for result in results
-        ]
+        """Return results with the device that ran them, and failures with its host."""
+        named = []
+        for result in results:
+            detail = result.detail
+            if self.host and result.status in AGAINST_THE_DEVICE:
+                detail = f"{detail}\njudged on the host {self.host}".strip()
+            named.append(replace(result, device=self.device, detail=detail))
+        return named
 
 
 def with_loss_remark(result: Result, hung: str) -> Result:
