@@ -233,7 +233,7 @@ def test_bad_files_are_told_before_anything_is_judged(conform, arguments, compla
     ("arguments", "complaint"),
     [
         (("--shard", "9/8"), "there is no shard 9/8"),
-        (("--shard", "x"), "'x' is not a shard: write 2/8 for the second of eight"),
+        (("--shard", "x"), "'x' is not a shard; write 2/8 for the second of eight shards"),
         (("--time-limit", "0"), "positive number of seconds"),
         (("--shuffle", "x"), "invalid int value"),
         (("--annotations", "jenkins"), "invalid choice: 'jenkins'"),
