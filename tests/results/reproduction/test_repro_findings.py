@@ -10,7 +10,7 @@ import pytest
 
 from vkgroup.cli.main import main
 
-SHADERS = Path(__file__).parents[2] / "docs/example-project/shaders"
+SHADERS = Path(__file__).parents[3] / "docs/example-project/shaders"
 
 
 @pytest.fixture

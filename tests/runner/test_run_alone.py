@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 
 import pytest
-from test_processes import GUILTY, killed_on_elect, rewritten_votes
+from mutants.driver_errors import killed_on_elect, wrong_vote_and_killed_on_elect
 
 from vkgroup.conformance import Status, select
 from vkgroup.conformance.plan import Batch
@@ -14,17 +13,11 @@ from vkgroup.conformance.run import Setup
 from vkgroup.opening import select as select_device
 from vkgroup.runner.pool import Pool
 
+GUILTY = "basic.compute.subgroupElect.bool.all.exact"
 VOTING = "vote.compute.subgroupAll.bool.data_mask.exact"
 OTHERS = ("vote.compute.subgroupAny.bool.all.exact", "vote.compute.subgroupAllEqual.int.all.exact")
 
 pytestmark = pytest.mark.usefixtures("swiftshader")
-
-
-@pytest.fixture(autouse=True)
-def importable(monkeypatch):
-    """Let workers import the module that holds the transforms."""
-    here = os.path.dirname(__file__)
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")])))
 
 
 def judged(transform, *batches, kind="discrete_gpu", jobs=2):
@@ -62,7 +55,9 @@ def test_a_death_alone_is_final_and_costs_its_case_alone() -> None:
 @pytest.mark.parametrize("kind", ["discrete_gpu", "cpu"])
 def test_failures_after_a_death_are_doubted_on_a_gpu(kind) -> None:
     """A hang leaves a GPU in a state in which right programs fail; a process of the CPU leaves nothing."""
-    found = judged(rewritten_votes, batch(GUILTY, alone=True), batch(VOTING, alone=True), kind=kind)
+    found = judged(
+        wrong_vote_and_killed_on_elect, batch(GUILTY, alone=True), batch(VOTING, alone=True), kind=kind
+    )
     dead, wrong = found
     assert (dead.status, wrong.status) == (Status.CRASH, Status.FAIL)
     assert "was lost before" not in dead.detail

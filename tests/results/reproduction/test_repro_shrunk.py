@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from repro_transforms import ballot_of_nobody, killed_by_a_switch, wrong_switch
+from mutants.driver_errors import empty_ballot, killed_by_a_switch, wrong_switch
 
 from vkgroup.cli.main import main
 from vkgroup.conformance import Result, Status
@@ -46,7 +46,7 @@ def planted(request: pytest.FixtureRequest) -> tuple[Transform, Status]:
 
 
 @pytest.mark.mostly_slow(every=2)
-@pytest.mark.usefixtures("swiftshader", "transforms")
+@pytest.mark.usefixtures("swiftshader")
 def test_statements_that_the_failure_does_not_need_are_removed(
     planted: tuple[Transform, Status], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -87,17 +87,16 @@ def test_statements_that_the_failure_does_not_need_are_removed(
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("transforms")
 def test_full_subgroups_keep_their_workgroup(tmp_path: Path) -> None:
     name, folder = "reconvergence.maximal.small_full_control.reconverge10.ballot", tmp_path / "folder"
-    result = make(select("reference:8"), name, folder, transform=ballot_of_nobody)
+    result = make(select("reference:8"), name, folder, transform=empty_ballot)
     assert result.status is Status.FAIL
     whole, left = cases_by_name()[name].program(0), case_of(read(folder / "shrunk")).program(0)
     assert count_statements(left) < count_statements(whole)
     assert (left.groups, left.local_size) == (1, whole.local_size)
 
 
-@pytest.mark.usefixtures("swiftshader", "transforms")
+@pytest.mark.usefixtures("swiftshader")
 def test_a_smaller_program_is_removed_with_its_folder(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     make(select("swiftshader"), CASE, folder, transform=wrong_switch)
@@ -108,7 +107,7 @@ def test_a_smaller_program_is_removed_with_its_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.mostly_slow(every=3)
-@pytest.mark.usefixtures("swiftshader", "transforms")
+@pytest.mark.usefixtures("swiftshader")
 @pytest.mark.parametrize("kind", ["file", "link", "folder"])
 def test_files_of_others_are_not_touched(tmp_path: Path, kind: str) -> None:
     folder, own = tmp_path / "folder", tmp_path / "own"
@@ -128,7 +127,7 @@ def test_files_of_others_are_not_touched(tmp_path: Path, kind: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("swiftshader", "transforms")
+@pytest.mark.usefixtures("swiftshader")
 def test_an_incomplete_folder_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     honest = readme.write_case
 
@@ -167,7 +166,7 @@ def test_hangs_and_lost_devices_are_not_shrunk(status: Status, detail: str, sear
     assert not shrunk.shrinkable(other, Result(other.name, status, detail=detail))
 
 
-@pytest.mark.usefixtures("swiftshader", "transforms")
+@pytest.mark.usefixtures("swiftshader")
 def test_a_search_without_time_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shrunk, "SECONDS", 0.0)
     folder = tmp_path / "folder"
@@ -176,7 +175,7 @@ def test_a_search_without_time_leaves_no_folder(tmp_path: Path, monkeypatch: pyt
     assert not (folder / "shrunk").exists()
 
 
-@pytest.mark.usefixtures("swiftshader", "transforms")
+@pytest.mark.usefixtures("swiftshader")
 def test_a_lost_device_ends_the_search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     workers = []
 
@@ -198,7 +197,7 @@ def test_a_lost_device_ends_the_search(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("swiftshader", "transforms")
+@pytest.mark.usefixtures("swiftshader")
 def test_a_record_of_another_version_is_judged_by_its_files(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -26,7 +26,7 @@ from vkgroup.results.report.failures import Shaders, drawing_of
 from vkgroup.results.report.plots import require_library
 from vkgroup.results.report.table import Table, axes_of, split
 
-RESULTS = Path(__file__).parents[2] / "bench/results"
+RESULTS = Path(__file__).parents[3] / "bench/results"
 
 
 def test_a_folder_may_hold_everything(tmp_path: Path) -> None:

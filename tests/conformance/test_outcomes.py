@@ -1,9 +1,7 @@
-"""A run beside what is expected: failures, flakes and improvements told apart, planted and made up."""
+"""Outcomes of a run compared with expectations: failures, flakes and improvements."""
 
 from __future__ import annotations
 
-import os
-import time
 from dataclasses import replace
 
 import pytest
@@ -16,7 +14,6 @@ from vkgroup.conformance.outcomes import RunOutcomes, read_again, write_again
 from vkgroup.device import Capabilities, Subgroup
 from vkgroup.errors import NoDevice
 from vkgroup.opening import select as select_device
-from vkgroup.runner import pool
 
 ALL, ANY, ELECT = 334, 335, 333
 GUILTY = "vote.compute.subgroupAll.bool.data_mask.exact"
@@ -213,42 +210,3 @@ def test_a_broken_promise_can_be_expected(tmp_path) -> None:
     assert RunOutcomes(broken, known).success
     assert RunOutcomes(kept).success
     assert RunOutcomes(kept, known).unexpected == {name: Outcome.IMPROVED_PASS}
-
-
-def elect_waits(data: bytes) -> bytes:
-    """Keep the worker busy for a minute where a module elects."""
-    if any(instruction[0] == ELECT for instruction in instructions(data)):
-        time.sleep(60)
-    return data
-
-
-@pytest.mark.usefixtures("swiftshader")
-class TestTimeLimit:
-    """A run ends when its time is over, and what it has not reached has no verdict."""
-
-    GLOBS = ("basic.compute.subgroupElect.bool.all.exact", "vote.compute.subgroupA[ln][ly].bool.all.exact")
-
-    def test_what_is_not_reached_is_missing_until_the_run_goes_on(self, tmp_path) -> None:
-        device = select_device("swiftshader")
-        found = conformance.run(device, filters=self.GLOBS, out=tmp_path, time_limit=1e-9, isolate=False)
-        assert not found.results
-        assert sorted(found.missing) == sorted(case.name for case in select(self.GLOBS))
-        assert found.executed == 0
-        assert found.summarize()["missing"] == 3
-        found = conformance.run(device, filters=self.GLOBS, out=tmp_path, resume=True, isolate=False)
-        assert not found.missing
-        assert {result.status for result in found.results} == {Status.PASS}
-
-    def test_a_worker_that_is_too_late_is_ended_without_a_verdict(self, tmp_path, monkeypatch) -> None:
-        here = os.path.dirname(__file__)
-        path = os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")]))
-        monkeypatch.setenv("PYTHONPATH", path)
-        monkeypatch.setattr(pool, "GRACE_SECONDS", 0.2)
-        start = time.monotonic()
-        found = conformance.run(
-            select_device("swiftshader"), filters=self.GLOBS, jobs=1, transform=elect_waits, time_limit=3.0
-        )
-        assert time.monotonic() - start < 20
-        assert "basic.compute.subgroupElect.bool.all.exact" in found.missing
-        assert not found.failures
-        assert len(found.results) + len(found.missing) == 3

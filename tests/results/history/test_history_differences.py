@@ -14,7 +14,7 @@ from vkgroup.errors import InvalidInput
 from vkgroup.results import diff, history
 from vkgroup.results.history import Kind, RunRecord
 
-RECORDED = Path(__file__).parents[2] / "bench" / "results"
+RECORDED = Path(__file__).parents[3] / "bench" / "results"
 
 OLD = {"a": "Pass", "b": "Fail", "c": "NotSupported", "d": "Pass", "e": "Crash", "f": "Fail", "g": "Pass"}
 NEW = {"a": "Fail", "b": "Pass", "c": "Timeout", "e": "Fail", "f": "NotSupported", "g": "Pass", "h": "Fail"}

@@ -1,9 +1,8 @@
-"""Worker processes: a crash or a hang costs the guilty case alone, and nothing measured is lost."""
+"""Worker processes: a crash or a hang affects one case, and results of ended runs are kept."""
 
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -12,97 +11,26 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from mutants.rewriting import instructions, rewritten
+from mutants.driver_errors import (
+    FLAG,
+    crash_on_elect,
+    hang_on_elect,
+    killed_on_elect,
+    wrong_vote_once_and_killed_on_elect,
+)
 
 import vkgroup.conformance as conformance
 from vkgroup import processes
-from vkgroup.compiler import compile_source
-from vkgroup.conformance import Status, select
+from vkgroup.conformance import AGAINST_THE_DEVICE, Status, select
 from vkgroup.errors import NoDevice
 from vkgroup.opening import select as select_device
 from vkgroup.results.journal import RESULTS
-
-ELECT = 333
-
-HANG = """#version 460
-// Never ends: every invocation adds to the outputs for ever.
-// binding 0: inputs, read in the endless loop; binding 1: outputs.
-layout(local_size_x = 128) in;
-layout(std430, binding = 0) readonly buffer Inputs { uint inputs[]; };
-layout(std430, binding = 1) buffer Outputs { uint outputs[]; };
-void main() {
-    while (inputs[0] < 2u) atomicAdd(outputs[0], 1u);
-}
-"""
-
-
-def _uses(data: bytes, opcode: int) -> bool:
-    return any(instruction[0] == opcode for instruction in instructions(data))
-
-
-def hang_on_elect(data: bytes) -> bytes:
-    """Put an endless shader in place of each that elects."""
-    return compile_source(HANG, stage="compute").to_bytes() if _uses(data, ELECT) else data
-
-
-CRASH = """#version 460
-// Takes SwiftShader's process along: 256 MiB of local variables are more than its compiler bears.
-// binding 0: inputs, which choose the elements; binding 1: outputs.
-layout(local_size_x = 128) in;
-layout(std430, binding = 0) readonly buffer Inputs { uint inputs[]; };
-layout(std430, binding = 1) buffer Outputs { uint outputs[]; };
-void main() {
-    uint heap[1 << 26];
-    for (uint i = 0u; i < (1u << 26); i += 1024u) heap[i + (inputs[0] & 1u)] = i;
-    outputs[gl_GlobalInvocationID.x] = heap[inputs[gl_GlobalInvocationID.x] & 1023u];
-}
-"""
-
-
-def crash_on_elect(data: bytes) -> bytes:
-    """Put a shader that kills the driver's process in place of each that elects."""
-    return compile_source(CRASH, stage="compute").to_bytes() if _uses(data, ELECT) else data
-
-
-def killed_on_elect(data: bytes) -> bytes:
-    """Kill the process from outside, as the system does that runs out of memory."""
-    if _uses(data, ELECT):
-        os.kill(os.getpid(), signal.SIGKILL)
-    return data
-
-
-ALL, ANY = 334, 335
-
-
-def wrong_until_another_dies(data: bytes) -> bytes:
-    """Give a wrong vote once, as a device may that another process's hang resets, and kill who elects."""
-    if _uses(data, ALL):
-        flag = Path(os.environ["VKGROUP_TEST_FLAG"])
-        if not flag.exists():
-            flag.touch()
-            return rewritten(data, lambda words: [[ANY, *words[1:]]] if words[0] == ALL else [words])
-    return killed_on_elect(data)
-
-
-def rewritten_votes(data: bytes) -> bytes:
-    """Give wrong votes, and kill who elects."""
-    if _uses(data, ALL):
-        return rewritten(data, lambda words: [[ANY, *words[1:]]] if words[0] == ALL else [words])
-    return killed_on_elect(data)
-
 
 # One elects among many that do not: they share pattern and shape, and so a batch.
 NEIGHBOURS = ("shuffle.compute.*.int.all.exact.*", "basic.compute.subgroupElect.bool.all.exact")
 GUILTY = "basic.compute.subgroupElect.bool.all.exact"
 
 pytestmark = pytest.mark.usefixtures("swiftshader", "lavapipe")
-
-
-@pytest.fixture(autouse=True)
-def importable(monkeypatch):
-    """Let workers import this module, which holds the transforms."""
-    here = os.path.dirname(__file__)
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")])))
 
 
 def run(tmp_path, **options):
@@ -128,10 +56,13 @@ def test_a_crash_costs_the_guilty_case_alone(tmp_path, transform) -> None:
 
 
 def test_a_failure_beside_a_death_is_judged_again(tmp_path, monkeypatch) -> None:
-    monkeypatch.setenv("VKGROUP_TEST_FLAG", str(tmp_path / "flag"))
+    monkeypatch.setenv(FLAG, str(tmp_path / "flag"))
     voting = "vote.compute.subgroupAll.bool.data_mask.exact"
     found = conformance.run(
-        select_device("swiftshader"), filters=(GUILTY, voting), jobs=2, transform=wrong_until_another_dies
+        select_device("swiftshader"),
+        filters=(GUILTY, voting),
+        jobs=2,
+        transform=wrong_vote_once_and_killed_on_elect,
     )
     assert (tmp_path / "flag").exists()
     results = verdicts(found)
@@ -141,12 +72,12 @@ def test_a_failure_beside_a_death_is_judged_again(tmp_path, monkeypatch) -> None
 
 
 def test_a_failure_of_a_run_without_deaths_stands(tmp_path, monkeypatch) -> None:
-    monkeypatch.setenv("VKGROUP_TEST_FLAG", str(tmp_path / "flag"))
+    monkeypatch.setenv(FLAG, str(tmp_path / "flag"))
     found = conformance.run(
         select_device("swiftshader"),
         filters=("vote.compute.subgroupA[ln][ly].bool.data_mask.exact",),
         jobs=2,
-        transform=wrong_until_another_dies,
+        transform=wrong_vote_once_and_killed_on_elect,
     )
     assert [result.case for result in found.failures] == ["vote.compute.subgroupAll.bool.data_mask.exact"]
 
@@ -156,6 +87,20 @@ def test_a_hang_costs_the_guilty_case_alone(tmp_path) -> None:
     assert found.pop(GUILTY).status == Status.TIMEOUT
     assert len(found) > 10
     assert {result.status for result in found.values()} == {Status.PASS, Status.UNDEFINED}
+
+
+@pytest.mark.slow
+def test_a_hang_of_the_reference_device_affects_one_case(tmp_path) -> None:
+    found = conformance.run(
+        select_device("reference:8"),
+        filters=NEIGHBOURS,
+        jobs=2,
+        out=tmp_path,
+        transform=hang_on_elect,
+        timeout=2.0,
+    )
+    bad = {result.case: result.status for result in found.results if result.status in AGAINST_THE_DEVICE}
+    assert bad == {GUILTY: Status.TIMEOUT}
 
 
 def test_every_case_has_one_line(tmp_path) -> None:

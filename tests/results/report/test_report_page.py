@@ -20,7 +20,7 @@ from vkgroup.results.report import Inputs, html_of, read, write_html
 pytestmark = pytest.mark.slow
 """The browser is no part of the set-up."""
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(scope="module")

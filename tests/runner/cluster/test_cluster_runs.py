@@ -9,8 +9,7 @@ import time
 from collections import Counter
 
 import pytest
-from killers import allow_failures, kill_the_dask_worker
-from test_processes import GUILTY, killed_on_elect
+from mutants.driver_errors import dask_worker_killed_on_elect, killed_on_elect
 
 import vkgroup
 import vkgroup.conformance as conformance
@@ -24,6 +23,7 @@ from vkgroup.runner.cluster.targets import targets
 
 # Some fail on SwiftShader.
 FILTERS = ("vote.compute.subgroupAllEqual.bool.*.exact", "vote.compute.subgroupAllEqual.bvec2.*.exact")
+GUILTY = "basic.compute.subgroupElect.bool.all.exact"
 NEIGHBOUR = "shuffle.compute.subgroupShuffleXor.int.all.exact.by1"
 SMALL = ("vote.compute.subgroupAll.bool.*.exact",)
 
@@ -94,11 +94,17 @@ def test_workers_that_are_killed_cost_nothing_but_time(cluster, plain, tmp_path)
 
 
 def test_what_kills_dask_workers_is_found_and_crashes(cluster) -> None:
-    """The batch is split, and the guilty case told from the one beside it."""
+    """The batch is split until one case is left."""
+
+    # A local function, which the scheduler's process receives by value.
+    def allow_failures(count: int, dask_scheduler: object) -> None:
+        """Set the number of workers that may die of a task before the scheduler gives it up."""
+        dask_scheduler.allowed_failures = count  # type: ignore[attr-defined]
+
     await_workers(cluster, 2)
     cluster.client.run_on_scheduler(allow_failures, 0)
     try:
-        found = judged(cluster, (GUILTY, NEIGHBOUR), transform=kill_the_dask_worker)
+        found = judged(cluster, (GUILTY, NEIGHBOUR), transform=dask_worker_killed_on_elect)
     finally:
         cluster.client.run_on_scheduler(allow_failures, 3)
     results = {result.case: result for result in found.results}
@@ -139,7 +145,7 @@ def test_the_command_judges_every_model_of_a_cluster(scheduler, cluster, lavapip
     assert "Testing llvmpipe" in capfd.readouterr().out
 
 
-def test_every_run_on_a_cluster_of_the_command_has_its_own_folder(importable, tmp_path, capfd) -> None:
+def test_every_run_on_a_cluster_of_the_command_has_its_own_folder(no_validation, tmp_path, capfd) -> None:
     """Devices of a local cluster go by their numbers, as without one."""
     found = vkgroup.devices().devices
     places = [found.index(select_device(name)) for name in ("swiftshader", "reference")]

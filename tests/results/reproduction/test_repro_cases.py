@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pytest
-from repro_transforms import killed
+from mutants.driver_errors import killed
 
 from vkgroup import processes
 from vkgroup.cli.main import main
@@ -208,7 +208,7 @@ def test_masks_are_drawn_in_letters() -> None:
     ]
 
 
-@pytest.mark.usefixtures("swiftshader", "transforms")
+@pytest.mark.usefixtures("swiftshader")
 def test_a_crash_is_written_down(tmp_path: Path) -> None:
     result = make(select("swiftshader"), CASE, tmp_path / "crash", transform=killed)
     assert result.status is Status.CRASH

@@ -17,7 +17,7 @@ from vkgroup.results.exports.folder import export, write_summary
 from vkgroup.results.history import Kind
 from vkgroup.results.journal import read_results
 
-RECORDED = Path(__file__).parents[2] / "bench" / "results"
+RECORDED = Path(__file__).parents[3] / "bench" / "results"
 
 
 @pytest.fixture
