@@ -24,7 +24,7 @@ GLOBS = (
 
 
 class Planted:
-    """Puts wrong votes into the modules that pass by, the first few or all."""
+    """A transform that plants wrong votes into the first `times` modules with votes."""
 
     def __init__(self, times: float) -> None:
         self.left = times
@@ -46,7 +46,7 @@ def expectations(tmp_path, baseline="", flakes=""):
 
 @pytest.mark.usefixtures("swiftshader")
 class TestOnADriver:
-    """Runs in this process, which `transform` can count in."""
+    """Runs in this process, so that a transform can count its calls."""
 
     @staticmethod
     def judged(tmp_path, times: float, **texts: str) -> RunOutcomes:
@@ -61,20 +61,20 @@ class TestOnADriver:
         judged.judge_again(lambda cases, take: take(judge(cases).results))
         return judged
 
-    def test_a_failure_is_one_that_fails_again(self, tmp_path) -> None:
+    def test_a_case_that_fails_twice_is_a_failure(self, tmp_path) -> None:
         judged = self.judged(tmp_path, 99)
         assert judged.unexpected == {GUILTY: Outcome.FAIL}
         assert not judged.success
         assert judged.again[GUILTY].status == Status.FAIL
 
-    def test_what_no_time_was_left_for_is_not_said_to_be_judged_again(self, tmp_path) -> None:
+    def test_cases_the_second_run_did_not_reach_are_not_judged_again(self, tmp_path) -> None:
         judged = self.judged(tmp_path, 0, baseline=f"{GUILTY},Crash\n")
         second = judged.again.pop(GUILTY)
         judged.again.clear()
         assert judged.judge_again(lambda cases, take: take([second] if len(cases) > 1 else [])) == 1
         assert judged.again == {GUILTY: second}
 
-    def test_what_does_not_fail_again_is_a_flake(self, tmp_path) -> None:
+    def test_a_case_that_passes_the_second_time_is_a_flake(self, tmp_path) -> None:
         judged = self.judged(tmp_path, 1)
         assert judged.by_case[GUILTY] == Outcome.FLAKE
         assert judged.success
@@ -93,7 +93,7 @@ class TestOnADriver:
         assert judged.success
         assert not judged.again
 
-    def test_a_pass_against_the_baseline_is_an_improvement(self, tmp_path) -> None:
+    def test_a_pass_of_an_expected_failure_is_an_improvement(self, tmp_path) -> None:
         judged = self.judged(tmp_path, 0, baseline=f"# one\n{GUILTY},Crash\n")
         assert judged.unexpected == {GUILTY: Outcome.IMPROVED_PASS}
         (result,) = (result for result in judged.results if result.case == GUILTY)
@@ -109,13 +109,13 @@ CASES = select(("shuffle.compute.*.int.all.exact*", "shuffle.compute.*.uint.all.
 
 
 def run(statuses: dict[str, Status]) -> Run:
-    """A run of `CASES` that passed but for some."""
+    """A run of `CASES` with these statuses; all other cases passed."""
     found = Run(WHOLE, seed=0, jobs=1, started="")
     found.results = [Result(case.name, statuses.get(case.name, Status.PASS), 0.5) for case in CASES]
     return found
 
 
-def test_the_batches_of_what_is_unexpected_are_judged_again_and_no_others() -> None:
+def test_only_batches_with_unexpected_results_are_judged_again() -> None:
     judged = RunOutcomes(run({CASES[0].name: Status.FAIL}))
     batches = list(plan.batches(CASES, judged.run.capabilities))
     assert len(batches) > 1
@@ -125,7 +125,7 @@ def test_the_batches_of_what_is_unexpected_are_judged_again_and_no_others() -> N
     assert judged.by_case[CASES[0].name] == Outcome.FAIL
 
 
-def test_what_fails_at_the_second_time_only_flakes_too() -> None:
+def test_a_case_that_fails_only_the_second_time_is_a_flake() -> None:
     judged = RunOutcomes(run({CASES[0].name: Status.FAIL}))
     mates = []
 
@@ -139,13 +139,13 @@ def test_what_fails_at_the_second_time_only_flakes_too() -> None:
     assert "wrong this time" in judged.description(result)
 
 
-def test_two_kinds_of_failure_are_no_flake() -> None:
+def test_a_failure_and_a_crash_are_no_flake() -> None:
     judged = RunOutcomes(run({CASES[0].name: Status.FAIL}))
     judged.judge_again(lambda cases, take: take([Result(CASES[0].name, Status.CRASH)]))
     assert judged.unexpected == {CASES[0].name: Outcome.FAIL}
 
 
-def test_second_results_are_kept_and_not_asked_for_again(tmp_path) -> None:
+def test_second_results_are_stored_and_not_repeated(tmp_path) -> None:
     judged = RunOutcomes(run({CASES[0].name: Status.FAIL}))
     judged.judge_again(lambda cases, take: take([Result(case.name, Status.PASS) for case in cases]))
     write_again(tmp_path, judged.again)
@@ -155,7 +155,7 @@ def test_second_results_are_kept_and_not_asked_for_again(tmp_path) -> None:
     assert read_again(tmp_path / "elsewhere") == {}
 
 
-def test_what_was_judged_again_before_that_broke_off_counts() -> None:
+def test_second_results_before_an_error_count() -> None:
     first, other = (batch.cases[0].name for batch in list(plan.batches(CASES, WHOLE))[:2])
     judged = RunOutcomes(run({first: Status.FAIL, other: Status.FAIL}))
 
@@ -172,7 +172,7 @@ def test_what_was_judged_again_before_that_broke_off_counts() -> None:
     assert first not in asked  # it is of another batch
 
 
-def test_a_name_of_khronos_of_which_nothing_fails_is_told_where_all_of_it_was_judged(tmp_path) -> None:
+def test_an_expected_khronos_failure_is_idle_if_all_of_its_cases_pass(tmp_path) -> None:
     listed = "dEQP-VK.subgroups.shuffle.compute.subgroupshuffle_int"
     known = expectations(tmp_path, f"{listed},Fail\n")
     cases = select(known.khronos[listed])
@@ -192,7 +192,7 @@ def test_a_name_of_khronos_of_which_nothing_fails_is_told_where_all_of_it_was_ju
     assert RunOutcomes(found, known).idle() == []
 
 
-def test_what_was_left_out_is_skipped_and_what_was_not_reached_is_missing() -> None:
+def test_excluded_cases_are_skipped_and_cases_not_reached_are_missing() -> None:
     found = run({})
     found.missing = ["vote.z"]
     judged = RunOutcomes(found, left_out=["vote.a"])
@@ -201,7 +201,7 @@ def test_what_was_left_out_is_skipped_and_what_was_not_reached_is_missing() -> N
     assert judged.judge_again(lambda cases, take: pytest.fail("nothing has failed")) == 0
 
 
-def test_a_broken_promise_can_be_expected(tmp_path) -> None:
+def test_a_failed_minimum_promise_can_be_expected(tmp_path) -> None:
     broken, kept = run({}), run({})
     broken.capabilities = replace(WHOLE, subgroup=replace(WHOLE.subgroup, size=3))
     name = "device.minimum_promises"

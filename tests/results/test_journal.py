@@ -1,4 +1,4 @@
-"""A run's folder: nothing measured is lost, and only the same run is resumed."""
+"""Journal of a run: results survive a crash, and only a run with the same identity is resumed."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ def results(count):
 
 
 def test_results_survive_and_resume(tmp_path) -> None:
-    with Journal(tmp_path / "run", IDENTITY) as store:
-        store.append(results(3))
-    with Journal(tmp_path / "run", IDENTITY, resume=True) as store:
-        assert list(store.done.values()) == results(3)
-        store.append([Result("case3", Status.FAIL)])
+    with Journal(tmp_path / "run", IDENTITY) as journal:
+        journal.append(results(3))
+    with Journal(tmp_path / "run", IDENTITY, resume=True) as journal:
+        assert list(journal.done.values()) == results(3)
+        journal.append([Result("case3", Status.FAIL)])
     lines = (tmp_path / "run" / RESULTS).read_text().splitlines()
     assert [json.loads(line)["case"] for line in lines] == ["case0", "case1", "case2", "case3"]
 
 
 @pytest.mark.parametrize("cut", [1, 20, 60])
-def test_a_line_cut_off_is_dropped_and_the_rest_kept(tmp_path, cut) -> None:
-    with Journal(tmp_path, IDENTITY) as store:
-        store.append(results(3))
+def test_an_incomplete_last_line_is_dropped(tmp_path, cut) -> None:
+    with Journal(tmp_path, IDENTITY) as journal:
+        journal.append(results(3))
     path = tmp_path / RESULTS
     path.write_bytes(path.read_bytes()[:-cut])
-    with Journal(tmp_path, IDENTITY, resume=True) as store:
-        assert list(store.done) == ["case0", "case1"]
-        store.append([Result("case2", Status.PASS)])
+    with Journal(tmp_path, IDENTITY, resume=True) as journal:
+        assert list(journal.done) == ["case0", "case1"]
+        journal.append([Result("case2", Status.PASS)])
     assert len(path.read_text().splitlines()) == 3
     assert all(json.loads(line) for line in path.read_text().splitlines())
 
 
-def test_another_run_is_not_resumed(tmp_path) -> None:
-    with Journal(tmp_path, IDENTITY) as store:
-        store.append(results(1))
+def test_a_run_with_another_identity_is_not_resumed(tmp_path) -> None:
+    with Journal(tmp_path, IDENTITY) as journal:
+        journal.append(results(1))
     with pytest.raises(InvalidInput, match="seed: 1, not 2"):
         Journal(tmp_path, IDENTITY | {"seed": 2}, resume=True)
     with pytest.raises(InvalidInput, match="--resume"):
@@ -50,14 +50,14 @@ def test_another_run_is_not_resumed(tmp_path) -> None:
     assert len((tmp_path / RESULTS).read_text().splitlines()) == 1
 
 
-def test_resuming_nothing_starts_a_run(tmp_path) -> None:
-    with Journal(tmp_path / "new", IDENTITY, resume=True) as store:
-        assert store.done == {}
+def test_resume_of_an_empty_folder_starts_a_run(tmp_path) -> None:
+    with Journal(tmp_path / "new", IDENTITY, resume=True) as journal:
+        assert journal.done == {}
 
 
 def test_a_damaged_line_in_the_middle_is_an_error(tmp_path) -> None:
-    with Journal(tmp_path, IDENTITY) as store:
-        store.append(results(3))
+    with Journal(tmp_path, IDENTITY) as journal:
+        journal.append(results(3))
     path = tmp_path / RESULTS
     lines = path.read_text().splitlines(keepends=True)
     path.write_text(lines[0] + "garbage\n" + lines[2])
@@ -65,24 +65,24 @@ def test_a_damaged_line_in_the_middle_is_an_error(tmp_path) -> None:
         Journal(tmp_path, IDENTITY, resume=True)
 
 
-def test_a_folder_that_cannot_be_made(tmp_path) -> None:
+def test_a_folder_that_cannot_be_created_is_an_error(tmp_path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InvalidInput, match="cannot write"):
         Journal(tmp_path / "file" / "run", IDENTITY)
 
 
 def test_two_runs_do_not_write_into_one_folder(tmp_path) -> None:
-    with Journal(tmp_path, IDENTITY) as store:
-        store.append(results(1))
+    with Journal(tmp_path, IDENTITY) as journal:
+        journal.append(results(1))
         with pytest.raises(InvalidInput, match="another run is writing"):
             Journal(tmp_path, IDENTITY, resume=True)
-    with Journal(tmp_path, IDENTITY, resume=True) as store:
-        assert list(store.done) == ["case0"]
+    with Journal(tmp_path, IDENTITY, resume=True) as journal:
+        assert list(journal.done) == ["case0"]
 
 
-def test_an_identity_that_is_none_is_refused(tmp_path) -> None:
-    with Journal(tmp_path, IDENTITY) as store:
-        store.append(results(1))
+def test_a_damaged_identity_is_refused(tmp_path) -> None:
+    with Journal(tmp_path, IDENTITY) as journal:
+        journal.append(results(1))
     (tmp_path / "run.json").write_text("[]")
     with pytest.raises(InvalidInput, match="cannot be read"):
         Journal(tmp_path, IDENTITY, resume=True)

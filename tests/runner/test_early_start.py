@@ -1,4 +1,4 @@
-"""Workers of a long run start while its batches are planned; what comes of it is the same."""
+"""Early start of workers: they start while the batches of a long run are planned."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def device(swiftshader):
 
 @pytest.fixture
 def started(monkeypatch):
-    """The `time.monotonic` at which each worker was started; any number of cases are many."""
+    """The `time.monotonic` of each worker's start; a run of any length starts workers early."""
     monkeypatch.setattr(conformance_run, "MANY_CASES", 1)
     times, honest = [], WorkerProcess.__init__
 
@@ -81,7 +81,7 @@ def test_a_plan_that_fails_ends_the_workers(together, device, started, monkeypat
     assert threading.active_count() == before
 
 
-def test_a_run_that_is_done_starts_nobody(device, started, tmp_path: Path) -> None:
+def test_a_resumed_complete_run_starts_no_worker(device, started, tmp_path: Path) -> None:
     out = tmp_path / "run"
     first = run(device, cases=CASES, jobs=1, out=out)
     assert len(started) == 1
@@ -89,20 +89,20 @@ def test_a_run_that_is_done_starts_nobody(device, started, tmp_path: Path) -> No
     assert len(started) == 1
 
 
-def test_who_takes_waits_until_there_is_something() -> None:
-    supply, taken = WorkQueue(), []
-    thread = threading.Thread(target=lambda: taken.append(supply.next()))
+def test_taking_from_the_queue_waits_until_it_is_filled() -> None:
+    queue, taken = WorkQueue(), []
+    thread = threading.Thread(target=lambda: taken.append(queue.next()))
     thread.start()
     thread.join(0.05)
     assert taken == []
-    supply.fill(())
+    queue.fill(())
     thread.join(20.0)
     assert taken == [None]
-    assert len(supply) == 0
+    assert len(queue) == 0
 
 
-def test_a_run_does_not_wait_for_a_driver_to_let_go(device, monkeypatch) -> None:
-    """NVIDIA's takes a second and more for each process."""
+def test_a_run_does_not_wait_for_workers_to_close(device, monkeypatch) -> None:
+    """NVIDIA's driver takes more than one second to close a process."""
     monkeypatch.setattr("vkgroup.runner.pool.LEAVE_SECONDS", 0.1)
     left = threading.Event()
     honest = WorkerProcess.close

@@ -1,4 +1,4 @@
-"""Several devices of this host at once: which, who shares a run, and what their results say."""
+"""Runs on several devices of this host: choice of devices, shared runs, results."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def found(monkeypatch):
     return let
 
 
-def test_all_are_the_gpus_each_once(found) -> None:
+def test_all_means_every_gpu_once(found) -> None:
     found(SOFTWARE, GPU, replace(GPU, manifest="/another/place/i.json"), SECOND, REFERENCE)
     assert multi_device.choose("all") == [GPU, SECOND]
 
 
-def test_all_are_the_software_devices_where_there_is_no_gpu(found) -> None:
+def test_all_means_software_devices_without_a_gpu(found) -> None:
     found(SOFTWARE, REFERENCE)
     assert multi_device.choose("ALL") == [SOFTWARE]
     found(REFERENCE)
@@ -54,7 +54,7 @@ def test_all_are_the_software_devices_where_there_is_no_gpu(found) -> None:
         multi_device.choose("all")
 
 
-def test_a_name_with_commas_is_no_list(monkeypatch) -> None:
+def test_a_device_name_with_commas_is_no_list(monkeypatch) -> None:
     def only_llvmpipe(choice: str) -> DeviceInfo:
         if choice in ("llvmpipe (LLVM 15, 256 bits)", "H200", "llvmpipe"):
             return SOFTWARE
@@ -68,7 +68,7 @@ def test_a_name_with_commas_is_no_list(monkeypatch) -> None:
     assert multi_device.is_several(" all")
 
 
-def test_a_choice_of_one_is_one(monkeypatch) -> None:
+def test_a_choice_of_one_device(monkeypatch) -> None:
     monkeypatch.setattr(multi_device, "select", lambda choice: {"7": GPU, "a, b": SECOND}[choice])
     assert multi_device.choose("7") == [GPU]
     assert multi_device.choose("a, b") == [SECOND]
@@ -79,12 +79,12 @@ def test_sizes_of_the_reference_device_are_a_list() -> None:
     assert [device.subgroup_size for device in multi_device.choose("reference:32,reference:64")] == [32, 64]
 
 
-def test_folders_are_unique_whatever_the_devices_are_called() -> None:
+def test_folder_names_are_unique() -> None:
     assert multi_device.unique_slugs(["GPU", "GPU", "GPU 2"]) == ["gpu", "gpu-2", "gpu-2-2"]
     assert multi_device.unique_slugs(["GPU 2", "GPU", "GPU"]) == ["gpu-2", "gpu", "gpu-3"]
 
 
-def test_one_model_shares_a_run_unless_each_is_wanted(monkeypatch, swiftshader) -> None:
+def test_devices_of_one_model_share_a_run_without_each(monkeypatch, swiftshader) -> None:
     capabilities = read_capabilities(select_device("swiftshader"))
     monkeypatch.setattr(os, "cpu_count", lambda: 40)
 
@@ -103,29 +103,29 @@ def test_one_model_shares_a_run_unless_each_is_wanted(monkeypatch, swiftshader) 
     assert multi_device.targets([GPU, SECOND], read=read)[0].scheduler.jobs == 32
 
 
-def test_a_model_is_what_cases_are_chosen_by(swiftshader) -> None:
+def test_devices_of_one_model_have_equal_capabilities(swiftshader) -> None:
     capabilities = read_capabilities(select_device("swiftshader"))
     assert model_of(replace(capabilities, uuid="other", memory_heaps=())) == model_of(capabilities)
     assert model_of(replace(capabilities, features=frozenset())) != model_of(capabilities)
     assert model_of(replace(capabilities, driver_info="older")) != model_of(capabilities)
 
 
-def test_devices_that_differ_share_no_run(monkeypatch) -> None:
+def test_different_devices_cannot_share_a_run(monkeypatch) -> None:
     monkeypatch.setattr(scheduler, "read_capabilities", lambda device: Capabilities(device.name, device.type))
     assert LocalScheduler.of([GPU, SECOND, GPU], 2).jobs == 6
     with pytest.raises(InvalidInput, match=r"differ cannot share a run: NVIDIA H200 .*, llvmpipe"):
         LocalScheduler.of([GPU, SOFTWARE], 1)
 
 
-def test_a_supply_is_shared_and_keeps_what_is_judged_alone() -> None:
+def test_a_queue_keeps_batches_that_run_alone_apart() -> None:
     first, second, alone = Batch("a", []), Batch("b", []), Batch("c", [], alone=True)
-    supply = WorkQueue([alone, first, second])
-    assert len(supply) == 2
-    assert [supply.next(), supply.next(), supply.next()] == [first, second, None]
-    assert [supply.next_alone(), supply.next_alone()] == [alone, None]
+    queue = WorkQueue([alone, first, second])
+    assert len(queue) == 2
+    assert [queue.next(), queue.next(), queue.next()] == [first, second, None]
+    assert [queue.next_alone(), queue.next_alone()] == [alone, None]
 
 
-def test_a_shared_run_is_as_one_on_one_device_and_says_who_judged(tmp_path, swiftshader) -> None:
+def test_a_shared_run_has_the_results_of_one_device_and_names_the_device(tmp_path, swiftshader) -> None:
     device = select_device("swiftshader")
     pair = LocalScheduler.of([device, device], 1)
     shared = conformance.run(device, filters=FILTERS, scheduler=pair, out=tmp_path / "run")
@@ -148,8 +148,8 @@ def test_a_shared_run_is_as_one_on_one_device_and_says_who_judged(tmp_path, swif
     assert resumed.failures[0].device == device.choice
 
 
-def test_what_may_hang_is_judged_last_by_one_worker_of_each_device(monkeypatch, swiftshader) -> None:
-    """Pools of two devices share batches; each device judges alone when it has no other work left."""
+def test_batches_that_may_hang_run_last_in_one_worker_per_device(monkeypatch, swiftshader) -> None:
+    """Pools of two devices share batches; a device runs one worker alone after all other batches."""
     device = replace(select_device("swiftshader"), type="discrete_gpu")
     other = replace(device, manifest="/other.json")
     log: list[tuple[str, str, str]] = []
@@ -190,8 +190,8 @@ def test_what_may_hang_is_judged_last_by_one_worker_of_each_device(monkeypatch, 
         assert [family[:5] for family, _ in own[start:]] == ["alone", "alone"]
 
 
-def test_the_command_judges_several_at_once(tmp_path, capfd, swiftshader, lavapipe) -> None:
-    """One that cannot be judged, for its folder has another run, does not end the others."""
+def test_the_command_runs_several_devices(tmp_path, capfd, swiftshader, lavapipe) -> None:
+    """A device whose folder holds another run is an error, which does not end the other runs."""
     junit = tmp_path / "j.xml"
     out = tmp_path / "out"
     taken = out / multi_device.unique_slugs([select_device("swiftshader").name] * 2)[1]

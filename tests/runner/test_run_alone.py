@@ -1,4 +1,4 @@
-"""Cases that can hang a GPU run in one worker after all others; failures after a hang are repeated."""
+"""Batches that may hang a GPU: they run alone, in one worker, after all other batches."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("swiftshader")
 
 
 def judged(transform, *batches, kind="discrete_gpu", jobs=2):
-    """The results of batches on a device that is said to be of a kind, in the order in which they came."""
+    """The results of batches on a device of a pretended kind, in the order of their arrival."""
     device = replace(select_device("swiftshader"), type=kind)
     found = []
     for results in Pool(Setup(device, 0, 20.0, transform), jobs).run(batches):
@@ -33,7 +33,7 @@ def batch(*names, alone=False):
     return Batch("subgroup", list(select(names)), alone)
 
 
-def test_what_is_judged_alone_comes_last() -> None:
+def test_batches_alone_run_last() -> None:
     first, *others = (batch(name) for name in (GUILTY, VOTING, *OTHERS))
     found = judged(None, replace(first, alone=True), *others)
     assert found[-1].case == GUILTY
@@ -42,7 +42,7 @@ def test_what_is_judged_alone_comes_last() -> None:
     assert not any(result.detail for result in found)
 
 
-def test_a_death_alone_is_final_and_costs_its_case_alone() -> None:
+def test_a_crash_alone_is_final_and_affects_one_case() -> None:
     guilty = batch(GUILTY, *OTHERS, alone=True)
     found = {result.case: result for result in judged(killed_on_elect, guilty, batch(VOTING))}
     assert found[GUILTY].status == Status.CRASH
@@ -53,8 +53,8 @@ def test_a_death_alone_is_final_and_costs_its_case_alone() -> None:
 
 
 @pytest.mark.parametrize("kind", ["discrete_gpu", "cpu"])
-def test_failures_after_a_death_are_doubted_on_a_gpu(kind) -> None:
-    """A hang leaves a GPU in a state in which right programs fail; a process of the CPU leaves nothing."""
+def test_failures_after_a_crash_mention_it_on_a_gpu(kind) -> None:
+    """After a crash on a GPU, correct programs may fail; on a CPU each process is independent."""
     found = judged(
         wrong_vote_and_killed_on_elect, batch(GUILTY, alone=True), batch(VOTING, alone=True), kind=kind
     )

@@ -26,7 +26,7 @@ from vkgroup.errors import NoDevice
 from vkgroup.opening import select as select_device
 from vkgroup.results.journal import RESULTS
 
-# One elects among many that do not: they share pattern and shape, and so a batch.
+# One case elects, and many do not. They share pattern and shape, and so a batch.
 NEIGHBOURS = ("shuffle.compute.*.int.all.exact.*", "basic.compute.subgroupElect.bool.all.exact")
 GUILTY = "basic.compute.subgroupElect.bool.all.exact"
 
@@ -45,7 +45,7 @@ def verdicts(found):
 
 @pytest.mark.mostly_slow(every=2)
 @pytest.mark.parametrize("transform", [crash_on_elect, killed_on_elect])
-def test_a_crash_costs_the_guilty_case_alone(tmp_path, transform) -> None:
+def test_a_crash_affects_one_case(tmp_path, transform) -> None:
     found = verdicts(run(tmp_path, transform=transform))
     guilty = found.pop(GUILTY)
     assert guilty.status == Status.CRASH
@@ -55,7 +55,7 @@ def test_a_crash_costs_the_guilty_case_alone(tmp_path, transform) -> None:
     assert {result.status for result in found.values()} == {Status.PASS, Status.UNDEFINED}
 
 
-def test_a_failure_beside_a_death_is_judged_again(tmp_path, monkeypatch) -> None:
+def test_a_failure_near_a_crash_is_judged_again(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv(FLAG, str(tmp_path / "flag"))
     voting = "vote.compute.subgroupAll.bool.data_mask.exact"
     found = conformance.run(
@@ -71,7 +71,7 @@ def test_a_failure_beside_a_death_is_judged_again(tmp_path, monkeypatch) -> None
     assert "judged again after it had failed while another worker died" in results[voting].detail
 
 
-def test_a_failure_of_a_run_without_deaths_stands(tmp_path, monkeypatch) -> None:
+def test_a_failure_of_a_run_without_crashes_is_final(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv(FLAG, str(tmp_path / "flag"))
     found = conformance.run(
         select_device("swiftshader"),
@@ -82,7 +82,7 @@ def test_a_failure_of_a_run_without_deaths_stands(tmp_path, monkeypatch) -> None
     assert [result.case for result in found.failures] == ["vote.compute.subgroupAll.bool.data_mask.exact"]
 
 
-def test_a_hang_costs_the_guilty_case_alone(tmp_path) -> None:
+def test_a_hang_affects_one_case(tmp_path) -> None:
     found = verdicts(run(tmp_path, transform=hang_on_elect, timeout=2.0))
     assert found.pop(GUILTY).status == Status.TIMEOUT
     assert len(found) > 10
@@ -110,7 +110,7 @@ def test_every_case_has_one_line(tmp_path) -> None:
     assert len(lines) == len(found.results)
 
 
-def test_a_run_that_is_killed_resumes_where_it_was(tmp_path) -> None:
+def test_a_killed_run_is_resumed(tmp_path) -> None:
     command = [
         sys.executable, "-m", "vkgroup", "conform", "--device", "swiftshader", "--jobs", "2",
         "--filter", "arithmetic.compute.*.all.exact", "--out", str(tmp_path / "run"),
@@ -153,7 +153,7 @@ def test_the_same_seed_gives_the_same_verdicts_and_lanes(tmp_path) -> None:
 
 
 def children(pid: int) -> set[int]:
-    """The processes that a process has started and that still run."""
+    """The running child processes of a process."""
     found = set()
     for status in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
@@ -171,7 +171,7 @@ def alive(pid: int) -> bool:
 
 @pytest.mark.mostly_slow(every=3)
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_no_worker_stays_behind(tmp_path, ending) -> None:
+def test_no_worker_outlives_a_run(tmp_path, ending) -> None:
     command = [
         sys.executable, "-m", "vkgroup", "conform", "--device", "swiftshader", "--jobs", "2",
         "--filter", "arithmetic.*", "--out", str(tmp_path / "run"),
@@ -180,7 +180,7 @@ def test_no_worker_stays_behind(tmp_path, ending) -> None:
         command,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        # A shell has what it starts in the background ignore SIGINT, and that is inherited down to here.
+        # A process that a shell starts in the background ignores SIGINT, and its children inherit that.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     deadline = time.monotonic() + 60
@@ -205,7 +205,7 @@ def test_files_in_the_current_folder_are_not_imported(tmp_path, monkeypatch) -> 
     assert not found.failures
 
 
-def test_a_worker_that_cannot_start_is_an_error_and_no_verdict(tmp_path, monkeypatch) -> None:
+def test_a_worker_that_cannot_start_is_an_error(tmp_path, monkeypatch) -> None:
     honest = processes.command
 
     def command(module: str, *arguments: str) -> list[str]:

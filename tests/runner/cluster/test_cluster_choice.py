@@ -1,4 +1,4 @@
-"""Finding a cluster and its devices: what is chosen, and what is said where nothing fits."""
+"""Choice of a cluster and of its devices, and errors where no device fits."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def an_offer(device: DeviceInfo, **changes: object) -> Offer:
 
 
 class FakeClient:
-    """A client of a cluster whose workers have announced offers."""
+    """A client of a cluster whose workers have sent offers."""
 
     def __init__(self, *offers: Offer | None) -> None:
         self._workers = {
@@ -64,7 +64,7 @@ def chosen(choice: str | None, *offers: Offer) -> list[str]:
     return [device.name for device in targets._choose(connected, connected.workers(), choice)]
 
 
-def test_offers_pass_through_json_whole() -> None:
+def test_offers_survive_json() -> None:
     made = an_offer(GPU)
     assert Offer.from_json(json.loads(json.dumps(made.to_json()))) == made
 
@@ -97,14 +97,14 @@ def test_all_means_software_where_there_is_no_gpu() -> None:
     assert chosen("all", an_offer(SOFTWARE)) == [SOFTWARE.name]
 
 
-def test_no_fitting_device_lists_what_there_is() -> None:
+def test_without_a_fitting_device_the_error_lists_all() -> None:
     with pytest.raises(
         NoDevice, match=r"(?s)fits 'gpu'.*llvmpipe .* on here, 2 at once \(tcp://10.0.0.0:1\)"
     ):
         targets.targets(cluster(an_offer(SOFTWARE)), "gpu")
 
 
-def test_workers_without_devices_are_told_how_to_get_them() -> None:
+def test_the_error_without_devices_names_the_remedy() -> None:
     with pytest.raises(NoDevice, match=r"\(1 without\).*vkgroup worker tcp://10.0.0.9:8786"):
         targets.targets(cluster(None), None)
 
@@ -146,7 +146,7 @@ def test_without_dask_the_command_says_what_to_install(monkeypatch, capfd) -> No
     assert "pip install 'vkgroup[cluster]'" in capfd.readouterr().err
 
 
-def test_who_is_alone_waits_for_others_and_keeps_later_ones_out() -> None:
+def test_a_batch_alone_waits_for_others_and_delays_later_ones() -> None:
     turns, order = Turns(), []
     inside, leave = threading.Event(), threading.Event()
 
@@ -176,7 +176,7 @@ def test_who_is_alone_waits_for_others_and_keeps_later_ones_out() -> None:
 
 
 class FakeNanny:
-    """A worker that ends after so many seconds."""
+    """A worker that ends after `seconds`."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -186,7 +186,7 @@ class FakeNanny:
 
 
 @pytest.mark.parametrize("scheduler_stays", [True, False])
-def test_a_worker_that_ends_alone_takes_no_other_along(scheduler_stays, monkeypatch, capsys) -> None:
+def test_a_worker_that_ends_does_not_end_others(scheduler_stays, monkeypatch, capsys) -> None:
     async def is_there(address: str) -> bool:
         return scheduler_stays
 
@@ -226,14 +226,14 @@ class FakeFuture:
 @pytest.mark.parametrize(
     ("status", "said"), [("error", "could not judge: .*No space left"), ("lost", "is gone")]
 )
-def test_an_error_of_a_worker_is_none_of_the_scheduler(status, said) -> None:
+def test_an_error_in_a_worker_is_reported(status, said) -> None:
     exchange = _Exchange(cluster(an_offer(GPU)), an_offer(GPU), dict)
     with pytest.raises(NoDevice, match=said):
         exchange._result(FakeFuture(status))
 
 
 class FakeExchange:
-    """Workers that take some seconds of a clock that nothing else moves for each batch."""
+    """Workers that advance a fake clock by `seconds` for each batch."""
 
     def __init__(self, clock: list[float], seconds: float) -> None:
         self._clock, self._seconds = clock, seconds
@@ -257,7 +257,7 @@ class FakeExchange:
 
 
 @pytest.mark.parametrize(("grace", "judged"), [(5.0, 2), (0.0, 1)])
-def test_batches_at_work_have_some_seconds_when_time_is_over(grace, judged, monkeypatch) -> None:
+def test_running_batches_have_a_grace_period_after_the_time_limit(grace, judged, monkeypatch) -> None:
     clock = [1000.0]
     monkeypatch.setattr(scheduler.time, "monotonic", lambda: clock[0])
     monkeypatch.setattr(scheduler, "GRACE_SECONDS", grace)

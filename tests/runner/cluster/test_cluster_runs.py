@@ -1,4 +1,4 @@
-"""Runs on a cluster are complete and equal those on one device, also if processes die."""
+"""Runs on a cluster: the results of one device, also if processes are killed."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def await_workers(cluster: Cluster, count: int) -> None:
 
 
 @pytest.mark.slow
-def test_workers_that_are_killed_cost_nothing_but_time(cluster, plain, tmp_path) -> None:
-    """A driver that crashes beside that costs one case."""
+def test_results_do_not_change_if_dask_workers_are_killed(cluster, plain, tmp_path) -> None:
+    """A crash of the driver in the same run affects one case."""
     await_workers(cluster, 2)
     killed: list[int] = []
 
@@ -93,7 +93,7 @@ def test_workers_that_are_killed_cost_nothing_but_time(cluster, plain, tmp_path)
     assert f"--device {failure.device} " in failure.detail
 
 
-def test_what_kills_dask_workers_is_found_and_crashes(cluster) -> None:
+def test_a_case_that_kills_dask_workers_is_a_crash(cluster) -> None:
     """The batch is split until one case is left."""
 
     # A local function, which the scheduler's process receives by value.
@@ -115,7 +115,7 @@ def test_what_kills_dask_workers_is_found_and_crashes(cluster) -> None:
 
 
 def test_the_command_judges_every_model_of_a_cluster(scheduler, cluster, lavapipe, tmp_path, capfd) -> None:
-    """A worker that joins later has another model: with ``all``, each model has a separate run."""
+    """A worker with another model joins later; with ``all``, each model has a separate run."""
     command = [*processes.command("vkgroup"), "worker", scheduler, "--device", lavapipe.name, "--jobs", "1"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=processes.environment(), text=True) as worker:
         try:
@@ -146,7 +146,7 @@ def test_the_command_judges_every_model_of_a_cluster(scheduler, cluster, lavapip
 
 
 def test_every_run_on_a_cluster_of_the_command_has_its_own_folder(no_validation, tmp_path, capfd) -> None:
-    """Devices of a local cluster go by their numbers, as without one."""
+    """Devices of a local cluster have the same numbers as devices of this host."""
     found = vkgroup.devices().devices
     places = [found.index(select_device(name)) for name in ("swiftshader", "reference")]
     devices = ["--cluster", "local", "--device", ",".join(map(str, places))]
