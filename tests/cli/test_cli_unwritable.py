@@ -73,7 +73,9 @@ def test_a_full_device_is_reported_in_one_line(tmp_path: Path, capsys: pytest.Ca
     assert "cannot be written" in said(capsys, 2, "compile", shader, "-o", "/dev/full")
 
 
-def test_a_summary_on_a_full_disk_keeps_the_previous_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_summary_on_a_full_disk_keeps_the_previous_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = tmp_path / "summary.json"
     files.write_whole(file, "before")
 
@@ -139,7 +141,9 @@ def test_a_user_without_a_home_folder_has_no_cache(
     assert os.listdir(tmp_path) == []
 
 
-def test_two_runs_started_in_one_second_have_two_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_runs_started_in_one_second_have_two_folders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Stopped(datetime):
         @classmethod
         def now(cls, tz: Any = None) -> Stopped:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from mutants.subgroup_mutations import MUTATIONS
+from suite_runs import results_of
 from test_mutations import cases_of
 
 import vkgroup.conformance as conformance
@@ -45,12 +46,6 @@ def test_workers_open_it_with_its_size(tmp_path) -> None:
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.name)
 def test_planted_errors_are_caught(mutation) -> None:
-    found = conformance.run(
-        select_device("reference:8"),
-        cases=cases_of(mutation)[::4],
-        isolate=False,
-        transform=mutation.mutate,
-        seed=11,
-    )
-    assert any(result.status == Status.FAIL for result in found.failures)
-    assert not any("InvalidModule" in result.detail for result in found.failures)
+    results = results_of("reference:8", cases_of(mutation)[::4], seed=11, transform=mutation.mutate)
+    assert any(result.status == Status.FAIL for result in results)
+    assert not any("InvalidModule" in result.detail for result in results)

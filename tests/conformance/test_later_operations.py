@@ -9,6 +9,7 @@ import pytest
 from imaginary import Imaginary
 from mutants.rotate_and_partition_mutations import LATER_MUTATIONS
 from operations_page import PAGE, page
+from suite_runs import results_of
 from test_support import CATEGORIES, EVERYTHING
 
 import vkgroup.conformance as conformance
@@ -278,9 +279,7 @@ def test_a_planted_error_is_caught(mutation) -> None:
         changed.append(mutated != module)
         return mutated
 
-    found = conformance.run(
-        select_device(mutation.driver), cases=cases_of(mutation), isolate=False, transform=transform, seed=11
-    )
-    assert any(changed), "the mutation found nothing to change"
-    assert any(result.status == Status.FAIL for result in found.results)
-    assert not any("InvalidModule" in result.detail for result in found.results)
+    results = results_of(mutation.driver, cases_of(mutation), seed=11, transform=transform)
+    assert any(changed), "the mutation changed no module"
+    assert any(result.status == Status.FAIL for result in results)
+    assert not any("InvalidModule" in result.detail for result in results)

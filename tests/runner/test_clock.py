@@ -15,7 +15,9 @@ FILTER = "vote.compute.subgroupAll.bool.*"
 
 
 @pytest.mark.usefixtures("swiftshader")
-def test_a_clock_that_jumps_does_not_change_durations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_clock_that_jumps_does_not_change_durations(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     jumps = itertools.cycle((1e9, -1e9, 0.0))
     honest = time.time
     monkeypatch.setattr(time, "time", lambda: honest() + next(jumps))
