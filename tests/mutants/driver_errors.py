@@ -12,6 +12,7 @@ from pathlib import Path
 
 from mutants.rewriting import Words, boolean_constant, instructions, rewritten
 from vkgroup.compiler import compile_source
+from vkgroup.errors import DispatchTimeout
 
 LOOP, SWITCH, ELECT, ALL, ANY, BALLOT = 246, 251, 333, 334, 335, 339
 """Opcodes of OpLoopMerge, OpSwitch and group operations."""
@@ -52,6 +53,13 @@ def uses(data: bytes, opcode: int) -> bool:
 def hang_on_elect(data: bytes) -> bytes:
     """Replace each shader that elects by an endless one."""
     return compile_source(HANG, stage="compute").to_bytes() if uses(data, ELECT) else data
+
+
+def time_out_on_elect(data: bytes) -> bytes:
+    """Raise the error of a hanging dispatch at a shader that elects, without the wait."""
+    if uses(data, ELECT):
+        raise DispatchTimeout("planted: no end within the time limit")
+    return data
 
 
 def wait_on_elect(data: bytes) -> bytes:
