@@ -9,6 +9,7 @@ import json
 from pathlib import Path
 from xml.etree import ElementTree
 
+import kept_results
 import pytest
 
 from vkgroup.cli import conform_run as command
@@ -27,8 +28,9 @@ pytestmark = pytest.mark.usefixtures("swiftshader")
 
 @pytest.fixture
 def conform(tmp_path, monkeypatch, capsys):
-    """Run the command in an empty folder, and return its exit code and what it printed."""
+    """Run the command in an empty folder, with kept results; return its exit code and its output."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(command, "run", kept_results.run)
 
     def run(*arguments: str) -> tuple[int, str]:
         code = main(["conform", "--filter", RIGHT, "--filter", WRONG, *arguments])

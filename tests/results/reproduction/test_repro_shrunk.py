@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ from vkgroup.cli.main import main
 from vkgroup.conformance import Result, Status
 from vkgroup.conformance.families import cases_by_name
 from vkgroup.conformance.run import Setup
+from vkgroup.drivers import Driver
 from vkgroup.errors import InvalidInput, NoDevice
 from vkgroup.opening import select
 from vkgroup.programs.nodes import count_statements, walk
@@ -34,6 +36,22 @@ Transform = Callable[[bytes], bytes]
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Remove the time limit, which a slow machine could reach."""
     monkeypatch.setattr(shrunk, "SECONDS", 600.0)
+
+
+@pytest.fixture(scope="session")
+def shrunk_once(swiftshader: Driver, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the failure that `wrong_switch` causes, with a smaller program."""
+    folder = tmp_path_factory.mktemp("shrunk") / "folder"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shrunk, "SECONDS", 600.0)
+        assert make(select("swiftshader"), CASE, folder, transform=wrong_switch).status is Status.FAIL
+    return folder
+
+
+@pytest.fixture
+def folder(shrunk_once: Path, tmp_path: Path) -> Path:
+    """A copy of the folder with a smaller program."""
+    return Path(shutil.copytree(shrunk_once, tmp_path / "folder"))
 
 
 @pytest.fixture(
@@ -97,9 +115,7 @@ def test_full_subgroups_keep_their_workgroup(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("swiftshader")
-def test_a_smaller_program_is_removed_with_its_folder(tmp_path: Path) -> None:
-    folder = tmp_path / "folder"
-    make(select("swiftshader"), CASE, folder, transform=wrong_switch)
+def test_a_smaller_program_is_removed_with_its_folder(folder: Path) -> None:
     assert (folder / "shrunk").is_dir()
     assert make(select("swiftshader"), CASE, folder).status is Status.PASS
     assert not (folder / "shrunk").exists()
@@ -109,9 +125,9 @@ def test_a_smaller_program_is_removed_with_its_folder(tmp_path: Path) -> None:
 @pytest.mark.mostly_slow(every=3)
 @pytest.mark.usefixtures("swiftshader")
 @pytest.mark.parametrize("kind", ["file", "link", "folder"])
-def test_files_of_others_are_not_touched(tmp_path: Path, kind: str) -> None:
-    folder, own = tmp_path / "folder", tmp_path / "own"
-    make(select("swiftshader"), CASE, folder)
+def test_files_of_others_are_not_touched(tmp_path: Path, folder: Path, kind: str) -> None:
+    own = tmp_path / "own"
+    shutil.rmtree(folder / "shrunk")
     own.mkdir()
     (own / "mine.comp").write_text("mine")
     if kind == "link":
@@ -199,10 +215,8 @@ def test_a_lost_device_ends_the_search(tmp_path: Path, monkeypatch: pytest.Monke
 @pytest.mark.slow
 @pytest.mark.usefixtures("swiftshader")
 def test_a_record_of_another_version_is_judged_by_its_files(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = tmp_path / "folder"
-    make(select("swiftshader"), CASE, folder, transform=wrong_switch)
     path = folder / "shrunk/repro.json"
     honest = json.loads(path.read_text())
     for change in (

@@ -10,7 +10,7 @@ from vkgroup.opening import select
 from vkgroup.runner.cluster.connecting import local_scheduler
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def no_validation() -> Iterator[None]:
     """Start workers without the validation layer; other tests watch the drivers."""
     with pytest.MonkeyPatch.context() as patch:
@@ -18,7 +18,7 @@ def no_validation() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def scheduler(no_validation: None, swiftshader: object) -> Iterator[str]:
     """The address of a cluster's scheduler; two workers have SwiftShader, one process each."""
     device = select("swiftshader")

@@ -17,7 +17,7 @@ from vkgroup.conformance.plan import Batch
 from vkgroup.conformance.run import Setup
 from vkgroup.device import DeviceInfo
 from vkgroup.errors import InvalidInput, NoDevice, Unsupported
-from vkgroup.runner.cluster import offer, scheduler, serving, targets
+from vkgroup.runner.cluster import connecting, offer, scheduler, serving, targets
 from vkgroup.runner.cluster.connecting import Cluster, scheduler_address
 from vkgroup.runner.cluster.member import Member, Outcome, Turns
 from vkgroup.runner.cluster.offer import Offer, build
@@ -131,7 +131,8 @@ def test_addresses(tmp_path) -> None:
 
 @pytest.mark.parametrize("command", [["conform", "--cluster"], ["worker"]])
 def test_without_a_scheduler_the_command_says_so(command, monkeypatch, capfd) -> None:
-    monkeypatch.setattr("vkgroup.runner.cluster.serving.CONNECT_SECONDS", 0.3)
+    for module in (serving, connecting):
+        monkeypatch.setattr(module, "CONNECT_SECONDS", 0.3)
     assert main([*command, "127.0.0.1:9"]) == 3
     error = capfd.readouterr().err
     assert "No Dask scheduler answers at tcp://127.0.0.1:9" in error
