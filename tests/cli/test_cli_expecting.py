@@ -90,8 +90,8 @@ def test_names_of_khronos_mean_the_cases_that_answer_to_them(conform) -> None:
 
 
 @pytest.fixture
-def no_second_run(monkeypatch):
-    """Let the device be lost when cases are to be judged again, as after a hang of a GPU."""
+def no_second_run(conform, monkeypatch):
+    """Raise NoDevice when cases are judged again, as after a hang of a GPU."""
     honest = command.run
 
     def run(*arguments, **options):
