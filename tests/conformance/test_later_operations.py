@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from imaginary import Imaginary
 from mutants.rotate_and_partition_mutations import LATER_MUTATIONS
 from operations_page import PAGE, page
+from simulated_device import SimulatedDevice
 from suite_runs import results_of
 from test_support import CATEGORIES, EVERYTHING
 
@@ -168,16 +168,16 @@ def test_values_to_partition_are_equal_different_and_nearly_equal(type_) -> None
 @pytest.mark.parametrize("operation", ["Add", "InclusiveMul"])
 def test_partitions_admit_rounding_and_no_more(operation) -> None:
     name = f"partitioned.compute.subgroupPartitioned{operation}NV.float.all.rounding.equal"
-    imaginary = Imaginary([cases_by_name()[name]], size=32)
-    (entry,) = imaginary.program.entries
+    simulated = SimulatedDevice([cases_by_name()[name]], size=32)
+    (entry,) = simulated.program.entries
     verdict = conformance.verdict.verdict_on(
-        entry, imaginary.program, imaginary.instances(), imaginary.outputs
+        entry, simulated.program, simulated.instances(), simulated.outputs
     )
     assert (verdict.status, verdict.undefined) == (Status.PASS, 0)
-    result = imaginary.result(entry)
+    result = simulated.result(entry)
     result[0] = (result[0].view(np.float32) * np.float32(1.001)).view(np.uint32)
     verdict = conformance.verdict.verdict_on(
-        entry, imaginary.program, imaginary.instances(), imaginary.outputs
+        entry, simulated.program, simulated.instances(), simulated.outputs
     )
     assert verdict.status == Status.FAIL
     assert "operand 0x" in verdict.detail

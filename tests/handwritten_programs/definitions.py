@@ -1,4 +1,4 @@
-"""All programs, by theme."""
+"""Table of all handwritten programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Subgroup operations of the rarer kinds: rotation, clusters, partitions, barriers, sums in branches."""
+"""Less common subgroup operations: rotation, clusters, partitions, barriers, sums in branches."""
 
 from __future__ import annotations
 

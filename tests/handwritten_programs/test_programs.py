@@ -1,4 +1,4 @@
-"""Real programs on every driver and on the reference device: what NumPy says comes out."""
+"""Handwritten programs: every driver and the reference device give the results of NumPy."""
 
 from __future__ import annotations
 

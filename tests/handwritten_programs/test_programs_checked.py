@@ -1,4 +1,4 @@
-"""`vkgroup.check` has nothing against the programs: no race, hang or undefined value."""
+"""`vkgroup.check` has no findings in the handwritten programs."""
 
 from __future__ import annotations
 

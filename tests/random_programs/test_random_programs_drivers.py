@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 from mutants.changes import LSB, MSB, SHUFFLE, SHUFFLE_XOR, another_opcode
-from planted import TailDuplicating, another_scan
+from planted_errors import TailDuplicating, another_scan
 
 from vkgroup.device import Capabilities
 from vkgroup.opening import open_device, select

@@ -1,4 +1,4 @@
-"""A database of runs: what is written comes back, runs are found by name, and rows are small."""
+"""Database of runs: stored runs are read back, found by name, and take little space."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two runs compared by case, capability and speed."""
+"""Comparison of two runs by case, capability and speed."""
 
 from __future__ import annotations
 

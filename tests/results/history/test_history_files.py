@@ -1,4 +1,4 @@
-"""Runs in files: what is read of them, what is copied into a database, and what is written out again."""
+"""Runs in files: reading, copying into a database, and export."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Databases of older schemas become those of today, whole; those of newer ones are left alone."""
+"""Migration of databases of older schemas; those of newer schemas are not changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several processes write one database at once, and are killed on the way."""
+"""Several processes write one database at once, and some are killed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chromium for the tests of reports: the one that the system has, driven by Playwright."""
+"""Chromium for the tests of reports: the system's, driven by Playwright."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-import made_runs as made
+import sample_runs as made
 
 from vkgroup.cli.main import main
 from vkgroup.conformance.families import all_cases

@@ -1,4 +1,4 @@
-"""The report in a browser: what a reader sees, searches, follows, and what stays inert."""
+"""Report in a browser: content, search, links; texts from files are never executed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 sys.path.insert(0, str(Path(__file__).parent))
-import made_runs as made
+import sample_runs as made
 from browser import open_browser
 
 from vkgroup.results.report import Inputs, html_of, read, write_html

@@ -1,4 +1,4 @@
-"""The folder of a failing case: what is in it, and repeating it on devices of each kind."""
+"""Folder of a failing case: its content, and its repetition on devices of each kind."""
 
 from __future__ import annotations
 

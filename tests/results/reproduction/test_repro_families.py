@@ -1,4 +1,4 @@
-"""Cases of every kind of work are written down, and repeated from their files with the same outcome."""
+"""Recording of a case of each family, and repetition from its files with the same outcome."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run as files: what a machine reads back is what was found."""
+"""Exports of a run: JUnit and the summary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs as their commands write them, made up for the tests of reports."""
+"""Sample runs for the tests of reports, in the files that the commands write."""
 
 from __future__ import annotations
 

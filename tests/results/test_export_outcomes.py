@@ -1,4 +1,4 @@
-"""Tables, baselines, annotations and JUnit of a run beside what is expected: they all say the same."""
+"""Exports of a run with expectations: tables, baselines, annotations and JUnit agree."""
 
 from __future__ import annotations
 

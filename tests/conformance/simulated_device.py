@@ -1,4 +1,4 @@
-"""A simulated device that returns the reference's results, or wrong ones if a test asks for them."""
+"""Simulated device that returns the reference's results, or wrong ones on request."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from vkgroup.reference.dtypes import dtype_of
 ACTIVE = {"all": lambda lane: lane >= 0, "partial": lambda lane: lane >= 0, "odd": lambda lane: lane % 2 == 1}
 
 
-class Imaginary:
+class SimulatedDevice:
     """The outputs of one batch on a device that puts invocations into subgroups one after another.
 
     In a draw it fills subgroups with quads from left to right, and makes helper invocations of the pixels

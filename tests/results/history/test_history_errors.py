@@ -1,4 +1,4 @@
-"""Databases that are damaged, locked, read-only, full or no databases: clear errors, and nothing is lost."""
+"""Databases that are damaged, locked, read-only, full or of another kind: clear errors, no lost data."""
 
 from __future__ import annotations
 
