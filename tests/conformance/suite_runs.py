@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
+from fnmatch import translate
 from functools import cache
 
 import vkgroup.conformance as conformance
+from vkgroup.conformance import cases_by_name
 from vkgroup.conformance.family import AnyCase
 from vkgroup.device import DeviceInfo
 from vkgroup.opening import select
@@ -20,6 +23,13 @@ _kept: dict[tuple[str, int], dict[str, Result]] = {}
 def device_of(name: str) -> DeviceInfo:
     """Return a device by its name; each search takes a process."""
     return select(name)
+
+
+@cache
+def matching(*globs: str) -> tuple[AnyCase, ...]:
+    """Return the cases that `select` returns for globs; the names of all cases are made only once."""
+    pattern = re.compile("|".join(map(translate, globs)))
+    return tuple(case for name, case in cases_by_name().items() if pattern.match(name))
 
 
 def results_of(

@@ -9,7 +9,7 @@ import pytest
 from mutants.rotate_and_partition_mutations import LATER_MUTATIONS
 from operations_page import PAGE, page
 from simulated_device import SimulatedDevice
-from suite_runs import results_of
+from suite_runs import matching, results_of
 from test_support import CATEGORIES, EVERYTHING
 
 import vkgroup.conformance as conformance
@@ -258,7 +258,7 @@ def cases_of(mutation):
     patterns = ("all",) if mutation.driver == "lavapipe" else ("all", "odd", "nested")
     cases = [
         case
-        for case in select((mutation.cases,))
+        for case in matching(mutation.cases)
         if case.pattern in patterns and not case.subgroup_size and case.shape == "1d"
     ]
     return cases[:: max(1, len(cases) // 8)]

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import pytest
-from suite_runs import results_of
+from suite_runs import matching, results_of
 
-from vkgroup import conformance
 from vkgroup.conformance import Status
 from vkgroup.conformance.case import Case
 from vkgroup.conformance.execute import Transform
@@ -94,7 +93,7 @@ def device(request: pytest.FixtureRequest, swiftshader: Driver) -> str:
 
 def statuses(device: str, *filters: str, transform: Transform | None = None) -> set[Status]:
     """Judge cases; return the statuses of those that the device supports."""
-    results = results_of(device, conformance.select(filters), seed=3, transform=transform)
+    results = results_of(device, matching(*filters), seed=3, transform=transform)
     return {result.status for result in results} - {Status.NOT_SUPPORTED}
 
 

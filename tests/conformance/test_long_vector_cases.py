@@ -24,7 +24,7 @@ from mutants.changes import (
     own_value,
 )
 from mutants.rewriting import rewritten
-from suite_runs import results_of
+from suite_runs import matching, results_of
 
 from vkgroup.compiler import Target, compile_source
 from vkgroup.compiler.tools import validate
@@ -153,7 +153,7 @@ MUTATIONS = {
 def test_a_planted_error_is_caught(name: str) -> None:
     glob, mutate = MUTATIONS[name]
     category, _, rest = glob.partition(".")
-    chosen = [case for case in select((f"{category}.compute.{rest}",)) if not case.subgroup_size]
+    chosen = [case for case in matching(f"{category}.compute.{rest}") if not case.subgroup_size]
     cases = chosen[:: max(1, len(chosen) // 6)]
     changed = []
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 from mutants.subgroup_mutations import FRAGMENT_MUTATIONS, MUTATIONS
-from suite_runs import results_of
+from suite_runs import matching, results_of
 
-from vkgroup.conformance import Status, select
+from vkgroup.conformance import Status
 
 PATTERNS = ("all", "odd", "loop", "nested")
 MOST = {"compute": 40, "fragment": 12}
@@ -18,7 +18,7 @@ def cases_of(mutation):
     """Return about `MOST` of the cases that a mutation names, with a few patterns and one shape."""
     cases = [
         case
-        for case in select((mutation.cases,))
+        for case in matching(mutation.cases)
         if case.pattern in PATTERNS and not case.subgroup_size and case.shape == "1d"
     ]
     return cases[:: max(1, len(cases) // MOST[cases[0].stage])]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from mutants.changes import BALLOT, COPY_OBJECT, QUAD_BROADCAST, QUAD_SWAP, another_constant, swapped_builtins
 from mutants.rewriting import boolean_constant, rewritten
-from suite_runs import results_of
+from suite_runs import matching, results_of
 
 import vkgroup.conformance as conformance
 from vkgroup.conformance import AGAINST_THE_DEVICE, Status, select
@@ -199,7 +199,7 @@ def test_a_planted_error_is_caught(what, name, mutate) -> None:
         changed.append(mutate(data) != data)
         return mutate(data)
 
-    cases = select((f"thread_group.{name}",))
+    cases = matching(f"thread_group.{name}")
     device = select_device("swiftshader")
     assert not {result.status for result in results_of("swiftshader", cases)} & set(AGAINST_THE_DEVICE)
     found = conformance.run(device, cases=cases, isolate=False, transform=transform)
