@@ -155,6 +155,6 @@ def test_every_output_is_judged(program: Program, references: dict[int, Device])
         assert _failures(list(program.expected(replace(outcome, outputs=outputs)))), name
 
 
-def test_there_are_programs_enough() -> None:
+def test_there_are_enough_programs() -> None:
     names = [program.name for program in PROGRAMS]
     assert len(names) == len(set(names)) >= 80

@@ -96,7 +96,7 @@ def test_the_summary_counts_outcomes(tmp_path, judged) -> None:
     assert summary["missing"] == 1
 
 
-def test_junit_fails_what_is_unexpected_and_nothing_else(tmp_path, judged) -> None:
+def test_junit_has_only_unexpected_failures(tmp_path, judged) -> None:
     write_junit(judged, tmp_path / "junit.xml")
     root = ElementTree.parse(tmp_path / "junit.xml").getroot()
     said = {f"{case.get('classname')}.{case.get('name')}": case for case in root.iter("testcase")}
@@ -113,7 +113,7 @@ def test_junit_fails_what_is_unexpected_and_nothing_else(tmp_path, judged) -> No
     assert root.get("tests") == str(len(said)) == "11"
 
 
-def test_github_gets_a_command_a_line(tmp_path, judged, monkeypatch) -> None:
+def test_github_has_one_command_per_line(tmp_path, judged, monkeypatch) -> None:
     monkeypatch.setenv("GITHUB_WORKSPACE", str(tmp_path))
     lines = github(judged, tmp_path / "run")
     assert all("\n" not in line and "\r" not in line for line in lines)
@@ -128,7 +128,7 @@ def test_github_gets_a_command_a_line(tmp_path, judged, monkeypatch) -> None:
     assert len(lines) == 5
 
 
-def test_github_is_given_no_more_than_it_shows(tmp_path) -> None:
+def test_github_has_at_most_the_shown_number(tmp_path) -> None:
     found = Run(DEVICE, seed=0, jobs=1, started="")
     found.results = [Result(f"vote.{number:02}", Status.FAIL) for number in range(30)]
     lines = github(RunOutcomes(found), tmp_path)
@@ -136,7 +136,7 @@ def test_github_is_given_no_more_than_it_shows(tmp_path) -> None:
     assert lines[-1] == f"::error title=21 more::see {tmp_path / 'failures.csv'}"
 
 
-def test_gitlab_gets_what_its_code_quality_report_needs(tmp_path, judged, monkeypatch) -> None:
+def test_gitlab_has_the_fields_of_a_code_quality_report(tmp_path, judged, monkeypatch) -> None:
     monkeypatch.setenv("CI_PROJECT_DIR", str(tmp_path))
     write_tables(judged, tmp_path / "run")
     entries = json.loads(write_gitlab(judged, tmp_path / "run").read_text())
@@ -166,7 +166,7 @@ def test_a_baseline_of_a_run_makes_the_next_one_succeed(tmp_path, judged) -> Non
     assert set(again.unexpected.values()) == {Outcome.MISSING, Outcome.TIMEOUT}
 
 
-def test_a_baseline_is_brought_up_to_date(tmp_path, judged) -> None:
+def test_a_baseline_is_updated(tmp_path, judged) -> None:
     save_baseline(tmp_path / "fails.txt", judged)
     assert (tmp_path / "fails.txt").read_text() == BASELINE.replace(
         "vote.compute.e.improved,Fail\n", ""
@@ -174,7 +174,7 @@ def test_a_baseline_is_brought_up_to_date(tmp_path, judged) -> None:
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
-def test_a_file_that_is_no_baseline_is_left_alone(tmp_path, judged) -> None:
+def test_another_file_is_not_replaced_by_a_baseline(tmp_path, judged) -> None:
     notes = tmp_path / "notes.md"
     notes.write_text("my notes, dear\n")
     with pytest.raises(InvalidInput, match=r"notes.md:1: 'dear' is not a status|' dear' is not a status"):

@@ -67,7 +67,7 @@ def test_the_summary_is_json_with_totals(tmp_path) -> None:
     assert summary["seed"] == 3
 
 
-def test_what_cannot_be_written_is_said(tmp_path) -> None:
+def test_files_that_cannot_be_written_are_reported(tmp_path) -> None:
     (tmp_path / "file").write_text("")
     outcomes = RunOutcomes(run())
     for write in (write_junit, lambda outcomes, path: write_summary(outcomes.run, path)):

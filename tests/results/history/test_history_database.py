@@ -13,7 +13,7 @@ from vkgroup.results import history
 from vkgroup.results.history import DatabaseError, Kind
 
 
-def test_a_run_comes_back_as_it_was_written(tmp_path: Path, results, record) -> None:
+def test_a_run_is_read_as_it_was_written(tmp_path: Path, results, record) -> None:
     declared = {"features": ["shaderInt8"]}
     documents = {"summary": {"device": "é", "totals": {}}, "capabilities": {"capabilities": declared}}
     key = record(results, documents)
@@ -31,7 +31,7 @@ def test_a_run_comes_back_as_it_was_written(tmp_path: Path, results, record) -> 
     assert (run.info.device, run.info.seed, run.info.seconds, run.info.finished) == ("Device ∞", 3, 1.5, True)
 
 
-def test_results_may_be_gone_through_again_or_asked_for(tmp_path: Path, results, record) -> None:
+def test_results_can_be_iterated_twice_and_looked_up(tmp_path: Path, results, record) -> None:
     key = record(results)
     with history.open(tmp_path / "runs.db") as database:
         found = database.run(key).results
@@ -43,7 +43,7 @@ def test_results_may_be_gone_through_again_or_asked_for(tmp_path: Path, results,
         assert found.of([]) == {}
 
 
-def test_a_result_takes_the_place_of_an_earlier_one(tmp_path: Path, make_info) -> None:
+def test_a_result_replaces_an_earlier_one(tmp_path: Path, make_info) -> None:
     with history.open(tmp_path / "runs.db", write=True) as database:
         writer = database.begin(make_info())
         writer.add([Result("a.b", Status.FAIL, detail="first")])
@@ -54,7 +54,7 @@ def test_a_result_takes_the_place_of_an_earlier_one(tmp_path: Path, make_info) -
         }
 
 
-def test_an_unfinished_run_says_so_and_counts_what_it_has(tmp_path: Path, results, make_info) -> None:
+def test_an_unfinished_run_has_counts(tmp_path: Path, results, make_info) -> None:
     with history.open(tmp_path / "runs.db", write=True) as database:
         database.begin(make_info()).add(results)
     with history.open(tmp_path / "runs.db") as database:
@@ -79,7 +79,7 @@ def test_runs_are_listed_latest_first_and_found_by_name(tmp_path: Path, record) 
             database.run("x")
 
 
-def test_a_beginning_that_several_runs_have_is_refused(tmp_path: Path, record, monkeypatch) -> None:
+def test_an_ambiguous_prefix_is_refused(tmp_path: Path, record, monkeypatch) -> None:
     keys = iter(["abcd0001", "abcd0001", "abcd0002"])
     monkeypatch.setattr("vkgroup.results.history.database.secrets.token_hex", lambda _: next(keys))
     assert [record(()), record(())] == ["abcd0001", "abcd0002"]
@@ -89,7 +89,7 @@ def test_a_beginning_that_several_runs_have_is_refused(tmp_path: Path, record, m
         assert database.run("abcd0002").info.id == "abcd0002"
 
 
-def test_resuming_goes_on_with_the_run_of_the_same_source(tmp_path: Path, results, make_info) -> None:
+def test_a_resumed_run_continues_the_run_of_the_same_source(tmp_path: Path, results, make_info) -> None:
     with history.open(tmp_path / "runs.db", write=True) as database:
         first = database.begin(make_info(source="/a"))
         first.add(results[:2])
@@ -100,7 +100,7 @@ def test_resuming_goes_on_with_the_run_of_the_same_source(tmp_path: Path, result
         assert len(list(database.results(first.id))) == len(results)
 
 
-def test_a_name_and_a_detail_stand_once_for_many_results(tmp_path: Path, record) -> None:
+def test_names_and_details_are_stored_once(tmp_path: Path, record) -> None:
     cases = [f"arithmetic.compute.operation{number}.float.all.exact" for number in range(4000)]
     results = [Result(case, Status.NOT_SUPPORTED, detail="needs " + "x" * 200) for case in cases]
     record(results)
@@ -111,7 +111,7 @@ def test_a_name_and_a_detail_stand_once_for_many_results(tmp_path: Path, record)
     assert more / (4 * len(cases)) < 25, "bytes a further result"
 
 
-def test_what_no_other_run_needs_goes_with_a_removed_run(tmp_path: Path, results, record) -> None:
+def test_a_removed_run_removes_unshared_rows(tmp_path: Path, results, record) -> None:
     gone, kept = record(results), record(results[:1])
     with history.open(tmp_path / "runs.db", write=True) as database:
         assert database.remove(gone).id == gone

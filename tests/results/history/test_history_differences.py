@@ -26,7 +26,7 @@ def _results(statuses: dict[str, str]) -> list[Result]:
 
 
 @pytest.mark.parametrize("stored", ["database", "files"])
-def test_cases_are_told_apart_by_what_became_of_them(tmp_path: Path, record, stored: str) -> None:
+def test_cases_are_grouped_by_change_of_status(tmp_path: Path, record, stored: str) -> None:
     if stored == "database":
         keys = [record(_results(statuses)) for statuses in (OLD, NEW)]
         with history.open(tmp_path / "runs.db") as database:
@@ -67,7 +67,7 @@ def test_cases_are_told_apart_by_what_became_of_them(tmp_path: Path, record, sto
 @pytest.mark.parametrize(
     ("old", "new"), [("Fail", "Crash"), ("Fail", "Pass"), (None, "Fail"), ("Fail", None)]
 )
-def test_only_what_newly_fails_fails(tmp_path: Path, record, old, new) -> None:
+def test_only_new_failures_fail(tmp_path: Path, record, old, new) -> None:
     keys = [record(_results({"kept": "Pass"} | ({"x": status} if status else {}))) for status in (old, new)]
     with history.open(tmp_path / "runs.db") as database:
         assert not diff.differences(*map(database.run, keys)).newly_fails
@@ -82,7 +82,7 @@ def _of(make_info, **documents: Any) -> RunRecord:
     return RunRecord(make_info(id="x", kind=Kind.PROBE), None, documents)
 
 
-def test_capabilities_are_told_apart_by_name(make_info) -> None:
+def test_capabilities_are_compared_by_name(make_info) -> None:
     old = _probe("swiftshader")
     new = copy.deepcopy(old)
     declared = new["capabilities"]
@@ -150,7 +150,7 @@ def test_speed_changes_count_beyond_the_intervals(make_info) -> None:
     assert not again.newly_fails, "it was wrong before"
 
 
-def test_runs_that_have_nothing_in_common_are_refused(make_info) -> None:
+def test_runs_without_common_content_are_refused(make_info) -> None:
     probe, bench = _of(make_info, probe=_probe("swiftshader")), _of(make_info, bench=_bench())
     with pytest.raises(
         InvalidInput, match="x has capabilities, x has benchmarks: there is nothing to compare"

@@ -31,7 +31,7 @@ def _foreign(path: Path) -> None:
         (lambda path: path.mkdir(), "is a folder"),
     ],
 )
-def test_what_is_no_database_of_runs_is_refused_and_kept(tmp_path: Path, make, words, write) -> None:
+def test_another_file_is_refused_and_not_changed(tmp_path: Path, make, words, write) -> None:
     path = tmp_path / "runs.db"
     make(path)
     before = path.read_bytes() if path.is_file() else None
@@ -40,7 +40,7 @@ def test_what_is_no_database_of_runs_is_refused_and_kept(tmp_path: Path, make, w
     assert (path.read_bytes() if path.is_file() else None) == before
 
 
-def test_reading_wants_a_file_with_runs(tmp_path: Path) -> None:
+def test_reading_needs_a_file_with_runs(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"no database .*history add"):
         history.open(tmp_path / "none.db")
     (tmp_path / "empty.db").touch()
@@ -51,7 +51,7 @@ def test_reading_wants_a_file_with_runs(tmp_path: Path) -> None:
     assert not (tmp_path / "none.db").exists()
 
 
-def test_a_lock_that_is_not_given_back_is_told_of(tmp_path: Path, results, record, monkeypatch) -> None:
+def test_a_lock_that_is_not_released_is_reported(tmp_path: Path, results, record, monkeypatch) -> None:
     record(results)
     monkeypatch.setattr("vkgroup.results.history.connection.BUSY_SECONDS", 0.1)
     other = sqlite3.connect(tmp_path / "runs.db", isolation_level=None)
@@ -75,7 +75,7 @@ def test_a_full_disk_keeps_what_was_committed(tmp_path: Path, results, make_info
         assert list(database.results(writer.id)) == list(results[:2])
 
 
-def test_what_may_not_be_written_can_be_read(tmp_path: Path, results, record, monkeypatch) -> None:
+def test_a_read_only_database_can_be_read(tmp_path: Path, results, record, monkeypatch) -> None:
     key = record(results)
     monkeypatch.setattr("vkgroup.results.history.connection.os.access", lambda path, mode: False)
     before = sorted((entry.name, entry.stat().st_mtime_ns) for entry in tmp_path.iterdir())
@@ -94,7 +94,7 @@ def _read(path: Path, key: str) -> list[Result]:
         return list(database.run(key).results or ())
 
 
-def test_content_that_makes_no_sense_is_told_of(tmp_path: Path, results, record) -> None:
+def test_invalid_content_is_reported(tmp_path: Path, results, record) -> None:
     for statement in (
         "UPDATE run SET kind = 'dance'",
         "UPDATE run SET counts = '[1'",

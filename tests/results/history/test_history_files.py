@@ -80,7 +80,7 @@ def test_compressed_results_and_repeated_cases_are_read(folder: Path, results) -
     assert added.info.source == str(folder.resolve())
 
 
-def test_what_is_shown_may_be_damaged_and_says_so(folder: Path, results) -> None:
+def test_damaged_files_are_reported(folder: Path, results) -> None:
     path = folder / "results.jsonl"
     path.write_text("no result\n" + path.read_text())
     (folder / "check.json").write_text('{"shader": "a.comp", "findings": []}')

@@ -94,7 +94,7 @@ def _check(database: history.Database) -> None:
 
 
 @pytest.mark.parametrize("write", [False, True])
-def test_schema_1_becomes_that_of_today(old: Path, write: bool, make_info) -> None:
+def test_schema_1_is_migrated(old: Path, write: bool, make_info) -> None:
     with history.open(old, write=write) as database:
         _check(database)
     assert _version(old) == VERSION == 3
@@ -106,7 +106,7 @@ def test_schema_1_becomes_that_of_today(old: Path, write: bool, make_info) -> No
         assert database.run("latest").documents == {"probe": {"capabilities": {}}}
 
 
-def test_an_old_database_that_may_not_be_written_is_read_as_it_is(old: Path, monkeypatch) -> None:
+def test_a_read_only_old_database_is_read(old: Path, monkeypatch) -> None:
     before = old.read_bytes()
     monkeypatch.setattr("vkgroup.results.history.connection.os.access", lambda path, mode: False)
     with history.open(old) as database:
@@ -143,7 +143,7 @@ def test_a_migration_that_fails_changes_nothing(old: Path, monkeypatch) -> None:
 
 
 @pytest.mark.parametrize("write", [False, True])
-def test_a_newer_schema_is_refused_and_left_alone(old: Path, write: bool) -> None:
+def test_a_newer_schema_is_refused(old: Path, write: bool) -> None:
     connection = sqlite3.connect(old)
     connection.execute(f"PRAGMA user_version = {VERSION + 1}")
     connection.close()

@@ -103,7 +103,7 @@ def test_a_killed_writer_leaves_what_it_committed(tmp_path: Path, make_info, res
     assert _integrity(path) == "ok"
 
 
-def test_a_run_may_be_written_in_a_thread_of_its_own(tmp_path: Path, make_info, results) -> None:
+def test_a_run_can_be_written_in_another_thread(tmp_path: Path, make_info, results) -> None:
     with history.open(tmp_path / "runs.db", write=True) as database:
         writer = database.begin(make_info())
         with ThreadPoolExecutor(1) as pool:

@@ -94,7 +94,7 @@ def test_recorded_folders_can_be_shown() -> None:
         ("missing.jsonl", None, "there is no"),
     ],
 )
-def test_what_is_no_run_is_said_without_a_traceback(
+def test_another_file_is_refused_without_a_traceback(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, text: str | None, words: str
 ) -> None:
     if text is not None:
@@ -222,7 +222,7 @@ def test_the_page_has_the_lists_of_the_history(tmp_path: Path) -> None:
     }
 
 
-def test_devices_that_changed_beside_their_driver_are_told_of(tmp_path: Path) -> None:
+def test_devices_that_changed_with_their_driver_are_listed(tmp_path: Path) -> None:
     for name, features in (("one", ["shaderInt8"]), ("two", ["shaderInt8"]), ("three", ["shaderInt64"])):
         folder = made.write_run(tmp_path / name, made.old_run())
         declared = {"capabilities": made.capabilities() | {"features": features}}
@@ -234,7 +234,7 @@ def test_devices_that_changed_beside_their_driver_are_told_of(tmp_path: Path) ->
     ]
 
 
-def test_speed_is_compared_between_what_was_given_apart(tmp_path: Path) -> None:
+def test_speed_is_compared_between_separate_inputs(tmp_path: Path) -> None:
     for name, scale in (("one", 1.0), ("two", 1.5)):
         (tmp_path / name).mkdir()
         (tmp_path / name / "bench.json").write_text(json.dumps(made.bench(scale)))

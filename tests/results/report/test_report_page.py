@@ -186,7 +186,7 @@ def test_lanes_of_older_runs_are_read_from_their_words(page: Page, report: Path)
     assert case.locator("tr.got td").all_inner_texts() == ["?", "?", "True", "True"]
 
 
-def test_failures_of_other_families_are_drawn_as_what_they_are_of(context_page: Page, tmp_path: Path) -> None:
+def test_failures_of_other_families_are_drawn_in_their_units(context_page: Page, tmp_path: Path) -> None:
     made.write_run(tmp_path / "run", made.other_run())
     path, page = tmp_path / "report.html", context_page
     page.complaints.clear()  # type: ignore[attr-defined]

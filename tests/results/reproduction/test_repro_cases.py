@@ -97,7 +97,7 @@ def test_the_readme_says_what_is_wrong_and_what_is_required(made: tuple[Path, Re
             assert f"`{path.relative_to(made[0])}`" in text
 
 
-def test_the_device_is_as_the_probe_has_it(made: tuple[Path, Result]) -> None:
+def test_the_device_file_has_the_observations_of_the_probe(made: tuple[Path, Result]) -> None:
     device = json.loads((made[0] / "device.json").read_text())
     assert device["capabilities"]["subgroup"]["size"] == 4
     assert device["experiments"]
@@ -219,7 +219,7 @@ def test_a_crash_is_written_down(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("swiftshader")
 @pytest.mark.parametrize("code", ["import os; os.abort()", "print('no answer', flush=True); input()"])
-def test_a_process_that_does_not_start_is_no_device_and_no_crash_of_the_case(
+def test_a_process_that_does_not_start_is_no_crash_of_the_case(
     code: str,
     folder: Path,
     tmp_path: Path,
@@ -240,7 +240,7 @@ def test_a_process_that_does_not_start_is_no_device_and_no_crash_of_the_case(
     assert "It crashes" not in said
 
 
-def test_what_a_device_does_not_declare_makes_no_folder(tmp_path: Path) -> None:
+def test_an_unsupported_case_has_no_folder(tmp_path: Path) -> None:
     with pytest.raises(Unsupported, match="shaderFloat16"):
         make(select("swiftshader"), CASE.replace("vec3", "f16vec3"), tmp_path / "none")
     assert not (tmp_path / "none").exists()
@@ -261,7 +261,7 @@ def test_what_a_device_does_not_declare_makes_no_folder(tmp_path: Path) -> None:
         ([CASE, "new", "--annotations", "github"], "omit --annotations"),
     ],
 )
-def test_bad_use_of_the_command_is_2(
+def test_bad_options_exit_with_2(
     words: list[str],
     said: str,
     tmp_path: Path,

@@ -22,7 +22,7 @@ def folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
     return made
 
 
-def test_it_has_the_finding_the_inputs_and_what_is_expected(folder: Path) -> None:
+def test_the_folder_has_the_finding_the_inputs_and_the_expected_values(folder: Path) -> None:
     text = (folder / "README.md").read_text()
     assert "only the first word of a ballot is used" in text
     assert "seen at subgroup size 64" in text
@@ -36,7 +36,7 @@ def test_it_has_the_finding_the_inputs_and_what_is_expected(folder: Path) -> Non
     assert json.loads((folder / "device.json").read_text())["device"]["name"].startswith("vkgroup reference")
 
 
-def test_it_is_repeated_and_mended(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_finding_is_repeated_and_corrected(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", str(folder), "--device", "reference"]) == 1
     assert "count_wrong.comp:15" in (text := capsys.readouterr().out) or "count_wrong.comp:" in text
     assert "It does not agree." in text
