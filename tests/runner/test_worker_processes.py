@@ -27,31 +27,36 @@ from vkgroup.errors import NoDevice
 from vkgroup.opening import select as select_device
 from vkgroup.results.journal import RESULTS
 
-# One case elects, and many do not. They share pattern and shape, and so a batch.
+# One case elects, and the others do not. They share pattern and shape, and so a batch. Each failure in a
+# batch starts a worker, so tests of the first tier have small batches.
 NEIGHBOURS = ("shuffle.compute.*.int.all.exact.*", "basic.compute.subgroupElect.bool.all.exact")
+FEW = ("shuffle.compute.subgroupShuffle.int.all.exact.*", "basic.compute.subgroupElect.bool.all.exact")
 GUILTY = "basic.compute.subgroupElect.bool.all.exact"
 
 pytestmark = pytest.mark.usefixtures("swiftshader", "lavapipe")
 
 
-def run(tmp_path, device="swiftshader", **options):
-    return conformance.run(select_device(device), filters=NEIGHBOURS, jobs=2, out=tmp_path / "run", **options)
+def run(tmp_path, device="swiftshader", filters=FEW, **options):
+    return conformance.run(select_device(device), filters=filters, jobs=2, out=tmp_path / "run", **options)
 
 
 def verdicts(found):
     return {result.case: result for result in found.results if result.status != Status.NOT_SUPPORTED}
 
 
-@pytest.mark.mostly_slow(every=2)
-@pytest.mark.parametrize("transform", [crash_on_elect, killed_on_elect])
-def test_a_crash_affects_one_case(tmp_path, transform) -> None:
-    found = verdicts(run(tmp_path, transform=transform))
+@pytest.mark.parametrize(
+    ("filters", "transform"),
+    [(FEW, crash_on_elect), pytest.param(NEIGHBOURS, killed_on_elect, marks=pytest.mark.slow)],
+)
+def test_a_crash_affects_one_case(tmp_path, filters, transform) -> None:
+    found = verdicts(run(tmp_path, filters=filters, transform=transform))
     guilty = found.pop(GUILTY)
     assert guilty.status == Status.CRASH
     assert f"--filter {GUILTY}" in guilty.detail
     assert ("LLVM ERROR" if transform is crash_on_elect else f"signal {int(signal.SIGKILL)}") in guilty.detail
-    assert len(found) > 10
-    assert {result.status for result in found.values()} == {Status.PASS, Status.UNDEFINED}
+    assert len(found) > 5
+    others = {Status.PASS} if filters == FEW else {Status.PASS, Status.UNDEFINED}
+    assert {result.status for result in found.values()} == others
 
 
 def test_a_failure_near_a_crash_is_judged_again(tmp_path, monkeypatch) -> None:
@@ -82,25 +87,26 @@ def test_a_failure_of_a_run_without_crashes_is_final(tmp_path, monkeypatch) -> N
 
 
 @pytest.mark.parametrize(
-    ("device", "transform"),
+    ("device", "filters", "transform"),
     [
-        ("swiftshader", time_out_on_elect),
-        pytest.param("swiftshader", hang_on_elect, marks=pytest.mark.slow),
-        pytest.param("reference:8", hang_on_elect, marks=pytest.mark.slow),
+        ("swiftshader", FEW, time_out_on_elect),
+        pytest.param("swiftshader", NEIGHBOURS, hang_on_elect, marks=pytest.mark.slow),
+        pytest.param("reference:8", NEIGHBOURS, hang_on_elect, marks=pytest.mark.slow),
     ],
 )
-def test_a_hang_affects_one_case(tmp_path, device, transform) -> None:
+def test_a_hang_affects_one_case(tmp_path, device, filters, transform) -> None:
     """The slow tests wait for a real hang; the first has only the error that the wait would end with."""
-    found = verdicts(run(tmp_path, device, transform=transform, timeout=2.0))
+    found = verdicts(run(tmp_path, device, filters, transform=transform, timeout=2.0))
     assert found.pop(GUILTY).status == Status.TIMEOUT
-    assert len(found) > 10
-    assert {result.status for result in found.values()} == {Status.PASS, Status.UNDEFINED}
+    assert len(found) > 5
+    others = {Status.PASS} if filters == FEW else {Status.PASS, Status.UNDEFINED}
+    assert {result.status for result in found.values()} == others
 
 
 def test_every_case_has_one_line(tmp_path) -> None:
     found = run(tmp_path)
     lines = [json.loads(line) for line in (tmp_path / "run" / RESULTS).read_text().splitlines()]
-    assert sorted(line["case"] for line in lines) == sorted(case.name for case in select(NEIGHBOURS))
+    assert sorted(line["case"] for line in lines) == sorted(case.name for case in select(FEW))
     assert len(lines) == len(found.results)
 
 
