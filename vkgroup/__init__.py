@@ -39,7 +39,7 @@ _DISPATCH = """
     Work
 """
 
-#: Module and name in it of each public name; submodules have no name.
+#: Module and attribute of each public name; submodules have no attribute.
 _PUBLIC = {
     **{name: ("vkgroup.dispatch", name) for name in _DISPATCH.split()},
     **{name: (f"vkgroup.{name}", "") for name in ("errors", "gl", "interop", "kernels", "testing")},

@@ -45,14 +45,14 @@ def write_output(path: Path, text: str, advice: str = "") -> None:
 def cache_folder() -> Path:
     """Return vkgroup's cache folder: ``VKGROUP_CACHE``, else a folder in the system's cache.
 
-    For a user without a home it is a path at which no folder can exist: there is no cache.
+    For a user without a home directory the path cannot exist, so nothing is cached.
     """
     chosen = os.environ.get("VKGROUP_CACHE")
     if chosen:
         return expanded(chosen)
     try:
         folder = Path(platformdirs.user_cache_dir("vkgroup"))
-    except RuntimeError:  # newer versions refuse where there is no home, older ones keep the "~"
+    except RuntimeError:  # newer versions raise an error without a home, older ones keep the "~"
         folder = Path("~")
     return folder if folder.is_absolute() else Path(os.devnull, "vkgroup")
 

@@ -1,4 +1,4 @@
-"""Python's cyclic garbage collection, paused while very many lasting objects are made."""
+"""Python's cyclic garbage collection, paused while many long-lived objects are created."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def paused() -> Iterator[None]:
-    """Pause garbage collection: for half a million new objects it takes longer than their creation."""
+    """Pause garbage collection, which takes longer than the creation of half a million objects."""
     enabled = gc.isenabled()
     gc.disable()
     try:

@@ -1,7 +1,7 @@
 """Other array libraries: allocators whose arrays vkgroup can use without a copy.
 
-Single arrays need none of this: ``torch.from_dlpack(device.empty(shape, shared=True))`` is a tensor in memory
-that both sides use. The allocators are for code that makes its arrays itself.
+Single arrays need no allocator: ``torch.from_dlpack(device.empty(shape, shared=True))`` is a tensor in shared
+memory. The allocators are for code that creates its own arrays.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from vkgroup.errors import DriverError, Unsupported
 
 __all__ = ["cupy_allocator", "torch_pool"]
 
-#: As ``torch.cuda.memory.CUDAPluggableAllocator`` wants them: size, device, stream, and the address before.
+#: Arguments of ``torch.cuda.memory.CUDAPluggableAllocator``: size, device, stream; for free also the address.
 _Allocate = ctypes.CFUNCTYPE(c_void_p, c_size_t, c_int, c_void_p)
 _Free = ctypes.CFUNCTYPE(None, c_void_p, c_size_t, c_int, c_void_p)
 
-#: torch calls the functions as long as the process lives, and holds none of them.
+#: torch calls the functions until the process ends, but holds no references to them.
 _kept: list[Any] = []
 
 
 class SharedAllocator:
-    """Gives memory of a device by its addresses in CUDA; it outlives the device: only `free` frees it."""
+    """Allocates memory of a device by CUDA address; only `free` frees it, even after the device is closed."""
 
     def __init__(self, device: Device) -> None:
         if not isinstance(device, VulkanDevice):
@@ -47,7 +47,7 @@ class SharedAllocator:
         """Return the address of `nbytes` of new memory on the GPU with CUDA's number `ordinal`."""
         if ordinal != self._cuda.ordinal:
             raise DriverError(
-                f"Memory is asked for on CUDA device {ordinal}; {self._device.name} is {self._cuda.ordinal}."
+                f"CUDA device {ordinal} was requested, but {self._device.name} is {self._cuda.ordinal}."
             )
         buffer = self._device.buffer(nbytes, shared=True)
         assert isinstance(buffer, VulkanBuffer)
@@ -56,14 +56,14 @@ class SharedAllocator:
         return address
 
     def free(self, address: int, ordinal: int = 0) -> None:
-        """Free what `allocate` gave, once CUDA has finished all work in flight."""
+        """Free memory of `allocate` after CUDA has finished all submitted work."""
         buffer, reference = self._held.pop(address)
         reference.release()
         buffer.close()
 
 
 def library(name: str) -> Any:
-    """Import a library that vkgroup does not depend on; `Unsupported` where it is not installed."""
+    """Import an optional library; raises `Unsupported` if it is not installed."""
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
@@ -73,7 +73,7 @@ def library(name: str) -> Any:
 def cupy_allocator(device: Device) -> Callable[[int], Any]:
     """Make an allocator for CuPy whose arrays vkgroup uses in place.
 
-    Freed memory goes to its own pool (`cupy.cuda.MemoryPool`), so that allocations are quick.
+    Freed memory goes to a separate pool (`cupy.cuda.MemoryPool`), so that allocations are fast.
 
     Parameters
     ----------
@@ -104,8 +104,8 @@ def cupy_allocator(device: Device) -> Callable[[int], Any]:
 def torch_pool(device: Device) -> Any:
     """Make a pool for torch whose tensors vkgroup uses in place.
 
-    torch calls back into Python for its large blocks, holding a lock of its allocator. Make tensors in the
-    pool, and let go of them, in one thread, as all of a device is used.
+    For large blocks torch calls Python while it holds a lock of its allocator. Create and release tensors of
+    the pool in one thread, the thread that uses the device.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def torch_pool(device: Device) -> Any:
 
     Returns
     -------
-    A `torch.cuda.MemPool`, for `torch.cuda.use_mem_pool`. torch frees its memory when it is gone.
+    A `torch.cuda.MemPool`, for `torch.cuda.use_mem_pool`. torch frees its memory when it is deleted.
 
     Raises
     ------
@@ -133,7 +133,7 @@ def torch_pool(device: Device) -> Any:
     def allocate(nbytes: int, ordinal: int, stream: int | None) -> int:
         try:
             return memory.allocate(nbytes, ordinal)
-        except Exception as error:  # nothing goes through torch: it knows NULL, and then says "out of memory"
+        except Exception as error:  # exceptions cannot pass through torch; NULL means "out of memory"
             print(f"vkgroup: torch_pool allocates nothing: {error}", file=sys.stderr)
             return 0
 

@@ -1,4 +1,4 @@
-"""List of all devices, and opening one of them."""
+"""Listing and opening of devices."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ REFERENCE = "reference"
 
 
 def devices(timeout: float = discovery.TIMEOUT) -> Discovery:
-    """Find every device: those of Vulkan, as `vkgroup.device.discover` does, and last the reference device.
+    """Return all devices: Vulkan devices, as `vkgroup.device.discover`, and last the reference device.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def open_device(
         ``"lavapipe"``, ``"swiftshader"``, an ICD's JSON file, ``"reference"`` (the device made of NumPy,
         which needs no Vulkan) or ``"reference:64"`` (the same, with subgroups of 64), or a `DeviceInfo`.
         None takes `VKGROUP_DEVICE`, else a GPU, else lavapipe, else SwiftShader, else the reference device.
-    validation : whether errors of the Khronos validation layer become exceptions; None asks
+    validation : whether errors of the Khronos validation layer become exceptions; None uses
         `VKGROUP_VALIDATION`. The reference device needs no layer.
     robust : whether accesses are kept inside their buffers if the device can do that; otherwise a shader that
         accesses memory outside a buffer may end the process. The reference device always keeps them inside.
@@ -93,7 +93,7 @@ def open_device(
 
 
 def _open_reference(subgroup_size: int) -> Device:
-    # Imported here: the interpreter takes longer to load than a driver to open.
+    # Imported here, because loading the interpreter takes longer than opening a driver.
     from vkgroup.reference.device.device import ReferenceDevice
 
     return ReferenceDevice(subgroup_size)

@@ -1,4 +1,4 @@
-"""The shaders of docs/check-examples.md give the findings that the page prints; corrected, they give none."""
+"""The shaders of the example pages give the findings that the pages print; corrected, they give none."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import pytest
 
 from vkgroup.cli.main import main
 
-_TEXT = (Path(__file__).parents[2] / "docs" / "check-examples.md").read_text()
+_PAGES = ("check-examples.md", "check-inactive-lanes.md")
+_TEXT = "".join((Path(__file__).parents[2] / "docs" / page).read_text() for page in _PAGES)
 
 
 def _blocks(language: str) -> dict[str, str]:

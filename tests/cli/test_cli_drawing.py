@@ -125,7 +125,7 @@ def test_a_draw_has_a_mesh_shader(folder: Path, lavapipe: Driver, capsys: pytest
         ("white.frag --size 4,4 --topology points --vertex white.vert", "cannot be read"),
         ("white.frag --size 4,4 --subgroup-size 7", "power of two"),
         ("white.frag --size 4,4 --full-subgroups", "only for compute shaders"),
-        ("white.frag --size 4,4 --uniform scale=1", "no loose uniforms"),
+        ("white.frag --size 4,4 --uniform scale=1", "no uniforms outside of blocks"),
         ("white.frag --size 4,4 --push a=1 --push a=2", "given twice"),
         ("white.frag --size 4,4 --spec 0=1 --spec 0=2", "given twice"),
         ("white.frag --size 4,4 --out color=a.npy --out color=b.npy", "given twice"),

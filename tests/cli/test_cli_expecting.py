@@ -235,7 +235,7 @@ def test_bad_files_are_reported_before_the_run(conform, arguments, complaint) ->
     ("arguments", "complaint"),
     [
         (("--shard", "9/8"), "there is no shard 9/8"),
-        (("--shard", "x"), "'x' is not a shard: write 2/8 for the second of eight"),
+        (("--shard", "x"), "'x' is not a shard; write 2/8 for the second of eight shards"),
         (("--time-limit", "0"), "positive number of seconds"),
         (("--shuffle", "x"), "invalid int value"),
         (("--annotations", "jenkins"), "invalid choice: 'jenkins'"),

@@ -216,11 +216,11 @@ def test_a_report_shows_runs_of_a_database_beside_files(tmp_path: Path, capsys) 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["history"], "which database? Name it with --db, or set VKGROUP_DB"),
+        (["history"], "no database given: use --db FILE, or set VKGROUP_DB"),
         (["history", "--db", "none.db"], "there is no database none.db"),
-        (["diff", "aaaa", "bbbb"], "which database?"),
+        (["diff", "aaaa", "bbbb"], "no database given"),
         (["diff", "no/such/folder", "latest"], "there is no no/such/folder"),
-        (["report", "latest"], "which database?"),
+        (["report", "latest"], "no database given"),
         (["report", "latest", "--db", "none.db"], "there is no database none.db"),
         (["history", "add", "runs.db", "nowhere"], "nowhere cannot be read"),
         (["history", "export", "none.db", "latest", "--out", "x"], "there is no database none.db"),

@@ -185,7 +185,7 @@ def test_names_of_other_suites_are_told(tmp_path) -> None:
         ("baselines", "vote.a,\n", "not a line NAME,STATUS"),
         ("baselines", "vote.a,fail\n", "'fail' is not a status; a baseline has Fail, Crash or Timeout"),
         ("baselines", "vote.a,Fail # why\n", "comments on separate lines"),
-        ("baselines", "vote.a,Fail\n\nvote.a,Crash\n", r"baselines.txt:3: vote.a is on line 1 already"),
+        ("baselines", "vote.a,Fail\n\nvote.a,Crash\n", r"baselines.txt:3: vote.a is already on line 1"),
         ("baselines", b"\xff\xfe\x00", "not UTF-8 text"),
         ("baselines", "vote.a\0,Fail", "zero bytes"),
         ("skips", "fine\nvote.(a\n", r"skips.txt:2: 'vote.\(a' is not a regular expression .*: missing \)"),
@@ -216,5 +216,5 @@ def test_several_baselines_must_agree_on_who_says_what(tmp_path) -> None:
     two.write_text("# more\nvote.b,Fail\n")
     assert sorted(read_expectations([one, two]).baseline) == ["vote.a", "vote.b"]
     two.write_text("# more\nvote.a,Fail\n")
-    with pytest.raises(InvalidInput, match=r"two.txt:2: vote.a is at .*one.txt:1 already"):
+    with pytest.raises(InvalidInput, match=r"two.txt:2: vote.a is already at .*one.txt:1"):
         read_expectations([one, two])

@@ -107,7 +107,8 @@ def test_a_derivative_takes_debian_s_package_by_its_own_copy_of_the_keys(
     repository.add_library("vulkan-validationlayers", "libVkLayer_khronos_validation.so")
     asked: list[Path] = []
     monkeypatch.setattr(apt, "is_debian", lambda: False)
-    monkeypatch.setattr(apt, "_debian_sources", lambda keys: asked.append(keys) or debian.source)
+    monkeypatch.setattr(apt, "_system_keyring", lambda: None)
+    monkeypatch.setattr(apt, "_bookworm_sources", lambda keys: asked.append(keys) or debian.source)
     monkeypatch.setattr(apt.Apt, "_source_lists", lambda self: [self._sources or repository.source])
     assert drivers.fetch("swiftshader").version == "156.0"
     assert asked[0].read_text() == "keys"
@@ -118,9 +119,28 @@ def test_a_derivative_takes_debian_s_package_by_its_own_copy_of_the_keys(
         drivers.fetch("lavapipe-99.0")
 
 
+def test_debian_12_builds_a_version_that_a_later_debian_lacks_or_builds_otherwise(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    older = Repository(tmp_path / "bookworm")
+    older.folder.mkdir()
+    for source, builds in ((older, ("22.3-1+deb12u1", "25.0-1+deb12u1")), (repository, ("25.0-1+deb13u1",))):
+        for build in builds:
+            source.add_lavapipe(build)
+        source.add_library("libvulkan1", "libvulkan.so.1")
+        source.add_library("vulkan-validationlayers", "libVkLayer_khronos_validation.so")
+    monkeypatch.setattr(apt, "is_debian", lambda: True)
+    monkeypatch.setattr(apt, "_bookworm_sources", lambda keys: older.source)
+    monkeypatch.setattr(apt.Apt, "_source_lists", lambda self: [self._sources or repository.source])
+    assert drivers.fetch("lavapipe-22.3").package.endswith("+deb12u1")
+    assert drivers.fetch("lavapipe-25.0").package.endswith("+deb13u1")
+    monkeypatch.setenv("VKGROUP_CACHE", str(tmp_path / "another cache"))
+    assert drivers.fetch("lavapipe-25.0", bookworm=True).package.endswith("+deb12u1")
+
+
 def test_debian_s_own_sources_are_signed_by_its_keys() -> None:
-    lines = apt._debian_sources(Path("/some/keys.gpg")).splitlines()
-    assert [line.split()[3] for line in lines] == ["oldstable", "oldstable-backports", "oldstable-security"]
+    lines = apt._bookworm_sources(Path("/some/keys.gpg")).splitlines()
+    assert [line.split()[3] for line in lines] == ["bookworm", "bookworm-backports", "bookworm-security"]
     assert all(line.startswith("deb [signed-by=/some/keys.gpg] http://deb.debian.org/") for line in lines)
 
 

@@ -1,4 +1,4 @@
-"""Check the statements and examples of docs/gl.md."""
+"""Check the statements and examples of docs/gl.md and docs/gl-limits.md."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from vkgroup.device import Capabilities
 from vkgroup.device.gl_limits import gl_limits
 from vkgroup.reference.device.capabilities import capabilities_of
 
-_PAGE = (Path(__file__).parents[2] / "docs" / "gl.md").read_text(encoding="utf-8")
+_DOCS = Path(__file__).parents[2] / "docs"
+_PAGE = (_DOCS / "gl.md").read_text(encoding="utf-8")
+_LIMITS = (_DOCS / "gl-limits.md").read_text(encoding="utf-8")
 
 
 def test_the_table_of_limits() -> None:
     """Names, minima and derivations are those of the code."""
     capabilities: Capabilities = capabilities_of()
-    rows = re.findall(r"^\| (MAX_\w+) \| ([\d, x]+) \| (.+) \|$", _PAGE, re.MULTILINE)
+    rows = re.findall(r"^\| (MAX_\w+) \| ([\d, x]+) \| (.+) \|$", _LIMITS, re.MULTILINE)
     expected = []
     for limit in gl_limits(capabilities).values():
         least = limit.minimum if isinstance(limit.minimum, tuple) else (limit.minimum,)

@@ -53,7 +53,7 @@ def test_names_of_no_uniform(program: gl.Program, name: Any) -> None:
 
 def test_points_of_blocks_are_numbers(program: gl.Program) -> None:
     for point in (True, 1.0, "1", None, -1):
-        with pytest.raises(gl.InvalidValue, match="numbers from 0"):
+        with pytest.raises(gl.InvalidValue, match="nonnegative integer"):
             program.set_binding("Data", point)  # type: ignore[arg-type]
     program.set_binding("Data", np.int64(2))  # type: ignore[arg-type]
     assert program.binding("Data") == 2
@@ -90,7 +90,7 @@ def test_what_is_no_program_and_no_pipeline(context: gl.Context, given: Any) -> 
 
 @pytest.mark.parametrize("source", [None, 3, b"#version 430"])
 def test_what_is_no_shader(context: gl.Context, source: Any) -> None:
-    with pytest.raises(InvalidDispatch, match="A shader is"):
+    with pytest.raises(InvalidDispatch, match="A shader must be"):
         context.program(compute=source)
 
 
@@ -112,7 +112,7 @@ def test_nothing_of_another_device_is_taken(context: gl.Context, other: Device) 
 
 @pytest.mark.parametrize("query", [None, "yes", 1.5, np.zeros(2, np.uint32)])
 def test_queries_that_are_none(context: gl.Context, query: Any) -> None:
-    with pytest.raises(gl.InvalidOperation, match="A query is"):
+    with pytest.raises(gl.InvalidOperation, match="A query must be"):
         context.begin_conditional_render(query)
     with pytest.raises(gl.InvalidOperation, match="has not begun"):
         context.end_conditional_render()
@@ -146,5 +146,5 @@ def test_draws_take_shaders_and_bindings_from_the_context(context: gl.Context) -
 
 @pytest.mark.parametrize("sampler", ["linear", 3])
 def test_what_is_no_sampler(context: gl.Context, sampler: Any) -> None:
-    with pytest.raises(gl.InvalidOperation, match="A sampler is"):
+    with pytest.raises(gl.InvalidOperation, match="A sampler must be"):
         context.bind("texture", 0, np.zeros((2, 2, 4), np.float32), sampler=sampler)

@@ -113,7 +113,7 @@ def test_torch_is_told_of_failure_by_null(
 ) -> None:
     allocate, _ = interop.torch_pool(shared_device)
     assert allocate(64, 0, None) is None
-    assert "asked for on CUDA device 0" in capsys.readouterr().err
+    assert "CUDA device 0 was requested" in capsys.readouterr().err
     assert allocate(1 << 60, 1, None) is None
     assert "over the limit" in capsys.readouterr().err
 

@@ -133,7 +133,7 @@ def test_matrices_of_a_workgroup_are_refused() -> None:
         coopmat<float, gl_ScopeWorkgroup, 16, 16, gl_MatrixUseAccumulator> m;
         coopMatLoad(m, data, 0u, 16u, ROWS);
     }"""
-    with pytest.raises(Unsupported, match="of a subgroup, and none of scope 2"):
+    with pytest.raises(Unsupported, match="of scope Subgroup, not of scope 2"):
         interpret(body)
 
 

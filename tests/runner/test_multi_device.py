@@ -206,7 +206,7 @@ def test_the_command_runs_several_devices(tmp_path, capfd, swiftshader, lavapipe
         assert (summary["totals"]["Fail"] > 0) == folder.startswith("swiftshader")
         assert junit.with_suffix(f".{folder}.xml").exists()
     printed = capfd.readouterr()
-    assert "already holds a run" in printed.err
+    assert "already contains a run" in printed.err
     assert printed.out.count("with 1 worker, results in") == 3
     positions = [printed.out.index(text) for text in ("Testing SwiftShader", "Testing llvmpipe", "category")]
     assert positions == sorted(positions)

@@ -262,5 +262,5 @@ def test_variable_of_no_pointer_type_is_invalid() -> None:
         "%c = OpVariable %to_block StorageBuffer", "%c = OpVariable %uint StorageBuffer"
     )
     module = assemble(text)
-    with pytest.raises(InvalidModule, match="no pointer"):
+    with pytest.raises(InvalidModule, match="is not a pointer"):
         _ = module.reflection

@@ -91,14 +91,14 @@ def test_equality_hash_and_pickle(module: Module) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda data: b"", "no bytes"),
-        (lambda data: data[:10], "no whole number"),
+        (lambda data: b"", "it is empty"),
+        (lambda data: data[:10], "is not a multiple of 4"),
         (lambda data: data[:12], "shorter than the header"),
         (lambda data: b"\x7fELF" + data[4:], "starts with 7f454c46"),
         (lambda data: data[:4] + b"\xff\xff\xff\xff" + data[8:], "version"),
         (lambda data: data[:12] + bytes(4) + data[16:], "bound"),
         (lambda data: data[:12] + b"\xff\xff\xff\xff" + data[16:], "bound"),
-        (lambda data: data + bytes(4), "no words"),
+        (lambda data: data + bytes(4), "has length 0"),
         (lambda data: data[:20] + b"\x11\x00\xff\xff" + data[24:], "runs past the end"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Check compute shaders: run one at every subgroup size on the reference device, and on real devices."""
+"""Check of compute shaders at every subgroup size, on the reference device and on real devices."""
 
 from __future__ import annotations
 

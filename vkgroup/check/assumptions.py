@@ -38,8 +38,8 @@ class Count:
 class Proof:
     """Constants that an experiment has shown to stand for a subgroup size."""
 
-    candidates: tuple[Candidate, ...]  # constants that have to follow the size
-    counts: tuple[Count, ...]  # constants that have to change with them because they are numbers of subgroups
+    candidates: tuple[Candidate, ...]  # constants that must follow the size
+    counts: tuple[Count, ...]  # constants that must change with them because they are numbers of subgroups
     # subgroup sizes at which the changed shader gives the same results as the original one at the size that
     # its constants were written for
     sizes: tuple[int, ...]
@@ -74,7 +74,7 @@ class Experiment:
         return self._least(base, used, counts, more) if more else None
 
     def _least(self, base: Run, used: list[Candidate], counts: list[Count], sizes: tuple[int, ...]) -> Proof:
-        """Return the proof without the constants that need not follow the size."""
+        """Return the proof without constants that do not have to follow the size."""
         needed = list(used)
         for entry in used if len(used) > 1 else ():
             fewer = [other for other in needed if other is not entry]
@@ -85,7 +85,7 @@ class Experiment:
             if self._repaired_sizes(base, needed, rest, sizes) == sizes:
                 counts = rest
         # Quotient, remainder and the bounds they are compared with belong together: one of them may be
-        # harmless by chance with these inputs.
+        # harmless with these inputs by chance.
         origins = {entry.origin for entry in needed} - {""}
         candidates = [entry for entry in used if entry in needed or entry.origin in origins]
         return Proof(tuple(candidates), tuple(counts), sizes)
@@ -115,7 +115,7 @@ class Experiment:
         known = {(event.kind, event.position) for event in base.events}
         further = len(changed.words) - len(module.words)
         for event in run.events:
-            # Unwritten shared memory holds zeros on the reference device: an unused summand is harmless.
+            # Unwritten shared memory holds zeros on the reference device, so more summands are harmless.
             harmless = event.cause is not None and event.cause.kind == "uninitialised"
             if not harmless and (event.kind, event.position - further) not in known:
                 return False

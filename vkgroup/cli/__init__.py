@@ -1,5 +1,5 @@
-"""The command line: arguments in, calls of the layers above, printing out. No logic.
+"""The command line: parses arguments, calls other packages and prints results. It contains no other logic.
 
-Exit codes are a contract: 0 all right, 1 a verdict against the device or the shader, 2 bad usage
-or input, 3 no such device or missing capability.
+Exit codes do not change between versions: 0 success, 1 the device or the shader fails, 2 wrong usage
+or input, 3 no such device or a missing capability.
 """

@@ -1,4 +1,4 @@
-"""``vkgroup conform``: driver conformance, on one device or several."""
+"""``vkgroup conform``: test the conformance of the drivers of one or several devices."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def execute_devices(expecting: Expecting, console: Console) -> int:
 
 @dataclass
 class _DeviceRun:
-    """One of several runs: its devices, its options and its database."""
+    """One of several runs: devices, options and database."""
 
     target: Target
     expecting: Expecting
@@ -71,7 +71,7 @@ class _DeviceRun:
 
 
 def _judge_all(expecting: Expecting, targets: Sequence[Target], console: Console, *, apart: bool) -> int:
-    """Make all runs at the same time, and report them one after another; returns the worst exit code."""
+    """Execute all runs at the same time, report them one after another, and return the worst exit code."""
     arguments = expecting.arguments
     root = arguments.out or default_folder(multi_device.ALL if apart else targets[0].name)
     codes = [0]
@@ -104,7 +104,7 @@ def _judge_all(expecting: Expecting, targets: Sequence[Target], console: Console
 
 
 def _conclude(device_run: _DeviceRun, found: Run | VkgroupError, console: Console) -> int:
-    """Write and print the results of a run, or raise its error; returns its exit code."""
+    """Write and print the results of a run, or raise the run's error; return the exit code."""
     if isinstance(found, VkgroupError):
         raise found
     return conclude(
@@ -119,7 +119,7 @@ def _conclude(device_run: _DeviceRun, found: Run | VkgroupError, console: Consol
 
 
 def _kept(root: Path) -> str:
-    """Return where the results of interrupted runs are, and how to continue them."""
+    """Return a message with the folders of interrupted runs and the commands that continue them."""
     return (
         f"what was judged is under {root}: continue with the same command and --resume --out "
         f"{shlex.quote(str(root))}"
@@ -129,7 +129,7 @@ def _kept(root: Path) -> str:
 def _separate(
     arguments: argparse.Namespace, target: Target, root: Path, apart: bool, many: bool
 ) -> argparse.Namespace:
-    """Return the arguments of one of several runs, with separate files."""
+    """Return the arguments of one of several runs, with output files for this run only."""
     separate = copy.copy(arguments)
     separate.out = root / target.folder if apart else root
     for name in ("junit", "save_baseline"):
@@ -140,9 +140,9 @@ def _separate(
 
 
 def _together(runs: Sequence[_DeviceRun], progress: Progress) -> list[Run | VkgroupError]:
-    """Make runs at the same time; an error in one does not end the others.
+    """Execute runs at the same time; an error in one does not end the others.
 
-    The threads end with the process. An interruption loses no result: all are written already.
+    The threads end with the process. An interruption loses no result: each is written when it arrives.
     """
     ended: Queue[tuple[int, Run | BaseException]] = Queue()
 
@@ -202,7 +202,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _cases(arguments: argparse.Namespace, console: Console) -> tuple[AnyCase, ...]:
-    """Return the cases that both the filters and the case list choose."""
+    """Return the cases that are selected by both the filters and the case list."""
     cases = select(tuple(arguments.filter))
     if arguments.filter and not cases:
         raise InvalidInput(
@@ -224,7 +224,7 @@ def _cases(arguments: argparse.Namespace, console: Console) -> tuple[AnyCase, ..
 
 
 def kept(out: Path) -> str:
-    """Return where the results of an interrupted run are, and how to continue it."""
+    """Return a message with the folder of an interrupted run and the command that continues it."""
     if not (out / RESULTS).exists():
         return "nothing was judged yet"
     return (

@@ -1,4 +1,4 @@
-"""One run of ``vkgroup conform``: judge, compare with the expectations, write files and print a report."""
+"""One run of ``vkgroup conform``: execute, compare with the expectations, write files, print a report."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from vkgroup.results.record import TakeResults
 from vkgroup.runner import multi_device
 
 SHOWN_FAILURES = 5
-"""Failures that are printed whole; all are in the results."""
+"""Number of failures that are printed with all details; the results contain all failures."""
 
 _COLOURS = {
     Status.PASS: "green",
@@ -39,9 +39,9 @@ _COLOURS = {
 
 
 def check_files(arguments: argparse.Namespace) -> None:
-    """Raise InvalidInput where a file could not be written that a run is to write in the end."""
+    """Raise InvalidInput, before the run starts, if one of its output files cannot be written."""
     if arguments.junit is not None and arguments.junit.is_dir():
-        raise InvalidInput(f"--junit {arguments.junit} is a folder: name a file")
+        raise InvalidInput(f"--junit {arguments.junit} is a folder; give the name of a file")
     if arguments.save_baseline is not None:
         check_baseline(arguments.save_baseline)
 
@@ -55,9 +55,9 @@ def conclude(
     recording: Recording,
     target: multi_device.Target | None = None,
 ) -> int:
-    """Judge again what is unexpected, print what a run found and write what is asked for.
+    """Repeat cases with unexpected results, then print the results of the run and write the requested files.
 
-    Returns the exit code. Whatever keeps it from judging again is raised in the end, when all is written.
+    Returns the exit code. An error while repeating is raised at the end, after all files are written.
     """
 
     def again(cases: Sequence[AnyCase], left: float | None, take: TakeResults) -> Run:
@@ -85,20 +85,20 @@ def conclude(
 
 
 def number_of(cases: tuple[AnyCase, ...]) -> str:
-    """Return how many cases there are, in words."""
+    """Return the number of cases as text."""
     return "1 case" if len(cases) == 1 else f"{len(cases)} cases"
 
 
 def default_folder(device: str) -> Path:
-    """Return the folder of a run that is given none: a device's name, and the time."""
+    """Return the default folder of a run, named after the device and the time."""
     folder = Path("vkgroup-results") / f"{multi_device.slug(device)}-{datetime.now():%Y%m%d-%H%M%S}"
-    # Two runs of one second, or a clock that was set back.
+    # The name exists after two runs in one second, or after the clock was set back.
     further = (folder.with_name(f"{folder.name}-{number}") for number in itertools.count(2))
     return next(name for name in itertools.chain([folder], further) if not name.exists())
 
 
 def progress_view() -> Progress:
-    """Return the view of how far runs are, a bar each."""
+    """Return the progress display with one bar for each run."""
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -121,9 +121,9 @@ def judge(
     target: multi_device.Target | None = None,
     take: TakeResults | None = None,
 ) -> Run:
-    """Run the cases under a progress bar, on one device or a target's; without a folder nothing is kept.
+    """Run the cases with a progress bar; without a folder, no results are stored.
 
-    `take` is given the results as they come.
+    `take` is called with each result when it arrives.
     """
     arguments = expecting.arguments
     counts = dict.fromkeys(Status, 0)
@@ -157,7 +157,7 @@ def judge(
 
 
 def _report(outcomes: RunOutcomes, out: Path, console: Console) -> None:
-    """Print the table by category, the first unexpected failures and where everything is."""
+    """Print the table by category, the first unexpected failures and the paths of the written files."""
     found = outcomes.run
     failures = [result for result in found.failures if not outcomes.by_case[result.case].expected]
     for result in failures[:SHOWN_FAILURES]:

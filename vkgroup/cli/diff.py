@@ -1,4 +1,4 @@
-"""``vkgroup diff``: what changed between two runs."""
+"""``vkgroup diff``: print the differences between two runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from vkgroup.results.diff import CapabilityChange, CaseChange, CaseDifferences
 from vkgroup.results.history import RunInfo
 
 _WIDTH = 120
-"""Columns where the output is no terminal."""
+"""Width of output that does not go to a terminal, in columns."""
 
 
 def execute(arguments: argparse.Namespace) -> int:
@@ -87,7 +87,7 @@ def _listed(words: str, changes: Sequence[CaseChange], limit: int | None, style:
 
 
 def _by_category(words: str, changes: Sequence[CaseChange], limit: int | None) -> Iterator[Text]:
-    """Yield what came or went, a line a category and status: single names say little there."""
+    """Yield one line of added or removed cases for each category and status."""
     if not changes:
         return
     yield Text(f"{words}:")

@@ -1,4 +1,4 @@
-"""``vkgroup drivers``: list, fetch and find the software drivers in the user's cache."""
+"""``vkgroup drivers``: list, download and locate the software drivers in the user's cache."""
 
 from __future__ import annotations
 

@@ -25,15 +25,15 @@ SHOWN = 20
 """Maximum number of names of a kind that are printed."""
 
 Judge = Callable[[Sequence[AnyCase], float | None, TakeResults], Run]
-"""Judges cases again, in at most so many seconds, without the run's folder; passes on each result."""
+"""Repeats cases within a number of seconds, without the run's folder; passes on each result."""
 
 
 @dataclass
 class Expecting:
-    """The expectations and cases that the options choose, read before the first case is judged.
+    """The expectations and cases that the options select, read before the first case runs.
 
     `expectations`: the content of the files.
-    `cases`: the cases to judge.
+    `cases`: the cases to run.
     `left_out`: names of the cases that the skips leave out.
     `root`: the folder for ``--out`` to continue the run; None if it is the run's folder.
     """
@@ -52,14 +52,14 @@ class Expecting:
 
     @property
     def tells_flakes(self) -> bool:
-        """Whether unexpected cases are judged again."""
+        """Whether unexpected cases are repeated."""
         arguments = self.arguments
         return bool(arguments.baseline or arguments.flakes or arguments.save_baseline)
 
     def judged(
         self, run: Run, out: Path, judge: Judge, console: Console
     ) -> tuple[RunOutcomes, VkgroupError | None]:
-        """Compare a run with the expectations; judge unexpected cases again if the options request it.
+        """Compare a run with the expectations; repeat unexpected cases if the options request it.
 
         Returns the outcomes, and the error that ended the repetition, if any: then the first results stand.
         """
@@ -76,7 +76,7 @@ class Expecting:
     def _again(
         self, outcomes: RunOutcomes, left: float | None, out: Path, judge: Judge, console: Console
     ) -> None:
-        """Judge unexpected cases again, and write and print the results."""
+        """Repeat unexpected cases, and write and print the results."""
         start, before = time.monotonic(), len(outcomes.again)
         try:
             outcomes.judge_again(lambda cases, take: judge(cases, left, take), self.shuffle)

@@ -1,4 +1,4 @@
-"""``vkgroup history``: the runs in a database; and finding the runs that other commands name."""
+"""``vkgroup history``: list the runs in a database; find runs by name for other commands."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ class Runs:
 def database(path: Path | None) -> Path:
     """Return the path of the database; InvalidInput if there is none."""
     if path is None:
-        raise InvalidInput("which database? Name it with --db, or set VKGROUP_DB")
+        raise InvalidInput("no database given: use --db FILE, or set VKGROUP_DB")
     return path
 
 
 _WIDTH = 140
-"""Columns if the output is not a terminal."""
+"""Width of output that does not go to a terminal, in columns."""
 
 _BAD = ("Fail", "Crash", "Timeout", "wrong", "failed")
 
@@ -130,7 +130,7 @@ def moment(info: RunInfo) -> str:
 
 
 def counts(info: RunInfo) -> Text:
-    """Return a run's counts as text, failures first."""
+    """Return the number of results with each status of a run as text, failures first."""
     text = Text()
     if not info.finished:
         text.append("unfinished", style="yellow")

@@ -42,5 +42,5 @@ def table(rows: list[list[str]], stream: TextIO) -> None:
 
 
 def megabytes(size: int) -> str:
-    """Return a size for people: ``31.6 MB``."""
+    """Return a size with a suitable unit: ``31.6 MB``."""
     return f"{size / 1e6:.1f} MB"

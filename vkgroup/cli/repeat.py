@@ -1,4 +1,4 @@
-"""``vkgroup run FOLDER``: repeating the case or check of a reproduction folder."""
+"""``vkgroup run FOLDER``: repeat the case or check of a reproduction folder."""
 
 from __future__ import annotations
 

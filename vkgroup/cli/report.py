@@ -1,4 +1,4 @@
-"""``vkgroup report``: runs as one HTML file."""
+"""``vkgroup report``: write runs as one HTML file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from vkgroup.results.report import read, write_html
 def execute(arguments: argparse.Namespace) -> int:
     """Run the command; returns its exit code."""
     if arguments.out.is_dir():
-        raise InvalidInput(f"-o {arguments.out} is a folder: name a file")
+        raise InvalidInput(f"-o {arguments.out} is a folder; give the name of a file")
     with Runs(arguments) as runs:
         inputs = read([runs.named(name) for name in arguments.runs])
         write_html(inputs, arguments.out, threshold=arguments.threshold)

@@ -1,4 +1,4 @@
-"""``vkgroup conform --repro CASE DIR``: one case with all its files."""
+"""``vkgroup conform --repro CASE DIR``: write the reproduction folder of one case."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TAKEN = ("repro", "device", "seed", "timeout")
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Make the folder; returns the exit code of a run of the case."""
+    """Make the folder, and return the exit code of a run of the case."""
     if given := _unsuitable(arguments):
         raise InvalidInput(f"--repro makes the folder of one case: omit {', '.join(given)}.")
     name, folder = arguments.repro[0], Path(arguments.repro[1])

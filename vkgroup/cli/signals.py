@@ -51,7 +51,7 @@ def orderly() -> Iterator[None]:
 
 @contextmanager
 def keeping(what: Callable[[], str]) -> Iterator[None]:
-    """Add a note to an interruption: which results are saved, and how to continue."""
+    """Add a note to an interruption: the saved results, and the command that continues."""
     try:
         yield
     except KeyboardInterrupt as end:

@@ -1,4 +1,4 @@
-"""``vkgroup worker``: offer this host's devices to a cluster."""
+"""``vkgroup worker``: make this host's devices available to a cluster."""
 
 from __future__ import annotations
 

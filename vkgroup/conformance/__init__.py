@@ -1,10 +1,10 @@
-"""Conformance of drivers: cases as data, one program for a batch, one verdict for each lane.
+"""Conformance tests of drivers: cases as data, one program for a batch of cases, one verdict for each lane.
 
-The suite is made of `families`, each with its cases and the functions that plan and judge them (`family`).
-The largest is `subgroup`: `cases` lists its cases, `program` writes a batch's GLSL, `instances` finds the
-invocations that were active together, `verdict` judges each lane against `vkgroup.reference`. All families
-compare in `comparison`, and most record through `recording`. Around them, `plan` makes batches, `run`
-judges them on an `execute.Executor`, and `vkgroup.runner` isolates a crashing driver.
+The suite consists of `families`. Each lists its cases and has functions that plan and run them (`family`).
+The largest is `subgroup`: `cases` lists its cases, `program` writes a batch's GLSL, `instances` computes
+which invocations were active together, `verdict` compares each lane with `vkgroup.reference`. All families
+use `comparison`, and most use `recording`. `plan` makes batches, `run` executes them on an
+`execute.Executor`, and `vkgroup.runner` isolates crashes of a driver.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The operands of a case beyond its value: what the shader is given, and the same lane by lane in NumPy."""
+"""Operands of a case after its value: in the shader's GLSL, and for each lane in NumPy."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from vkgroup.spec.categories import Category
 
 @dataclass(frozen=True)
 class Argument:
-    """The operand of a case, as its program has it."""
+    """The operand of a case in its program."""
 
     operand: Operand  # the choice
     glsl: tuple[str, ...]  # the arguments in GLSL
-    table: Words | None = None  # the words that it reads, one a place, or None where it reads none
+    table: Words | None = None  # the words that it reads, one for each place; None if it reads none
 
     def of_lanes(self, place: Indices, active: Flags) -> Words:
         """Return the operand of each lane, (rows, size); for a partition its ballot, (rows, size, 4)."""
@@ -71,7 +71,7 @@ class Arguments:
         self.preparations: list[str] = []
 
     def of(self, case: Case) -> Argument | None:
-        """Return a case's argument; None where its operation takes a value alone, or nothing."""
+        """Return a case's argument; None if its operation has no operand after the value."""
         if not case.operand:
             return None
         operand = choices(case.operation)[case.operand]
@@ -90,7 +90,7 @@ class Arguments:
         return Argument(operand, (first, f"{operand.cluster}u") if clustered else (first,), table)
 
     def _read(self, operand: Operand, kind: str) -> tuple[str, Words | None]:
-        """Return an operand's word of its table in GLSL, and the table, one word a place."""
+        """Return the GLSL that reads an operand from its table, and the table, one word for each place."""
         if operand.table is None:
             return "", None
         key = f"{kind}:{operand.name}"
@@ -105,7 +105,7 @@ class Arguments:
         return f"subgroupBroadcastFirst({word})" if operand.leader else word, words
 
     def _specialized(self, operand: Operand) -> str:
-        """Return a specialization constant, whose own value is a wrong one."""
+        """Return a specialization constant whose default value is wrong."""
         assert operand.literal is not None
         value = operand.literal(self._size)
         name = f"SPECIALIZED_{value}"
@@ -116,7 +116,7 @@ class Arguments:
         return name
 
     def _partition(self, operand: Operand, word: str) -> str:
-        """Return the variable of a partition, which all cases of the program share."""
+        """Return the variable with a partition; all cases of the program share it."""
         assert operand.expression is not None
         if not self._partitions:
             self.declarations.append(PARTITION_FUNCTIONS)

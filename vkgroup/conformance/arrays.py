@@ -1,4 +1,4 @@
-"""Types of the suite's arrays, and poison: the contents of outputs before a run, to show missing results."""
+"""Array types of the suite, and poison: the initial contents of outputs, which reveal missing results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Indices = NDArray[np.int64]
 Words = NDArray[np.uint32]
 
 POISON = 0xA5A5A5A5
-"""A word that no result has by chance: as a number it is larger than all lanes, sizes and counts."""
+"""A word that is no valid result: as a number it is larger than all lanes, sizes and counts."""
 
 
 def poisoned(*shape: int) -> Words:

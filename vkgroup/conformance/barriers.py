@@ -1,4 +1,4 @@
-"""Barriers: the memory that each orders, and the GLSL that tests whether it does.
+"""Barriers: the memory that each orders, and the GLSL that tests this ordering.
 
 *exchange* (subgroupBarrier): every active invocation writes its own cell of memory, executes the barrier,
 and reads the cell of the next active lane; it must read the value that the lane wrote. This is done three
@@ -7,8 +7,8 @@ times with different values, with a barrier between a read and the next write.
 *message* (the memory barriers, which order memory and make no invocation wait): every active invocation
 writes a cell, executes the barrier, and sets its flag by an atomic; then it reads the flag of the next active
 lane, executes the barrier, and reads that lane's cell. If the flag was set, the cell must hold the value;
-otherwise nothing is defined. This is done three times with different cells, because only the barrier under
-test orders the rounds. (Message passing; Vulkan 1.4, Memory Model:
+otherwise its value is undefined. This is done three times with different cells, because only the tested
+barrier orders the rounds. (Message passing; Vulkan 1.4, Memory Model:
 a barrier before an atomic write and one after the atomic read that sees it synchronise.)
 """
 
@@ -22,7 +22,7 @@ from vkgroup.conformance.arrays import Words
 from vkgroup.conformance.stages import GROUP_CELLS, Stage
 
 ROUNDS = 3
-"""Times that a case repeats its exchange, each with another value."""
+"""Number of exchanges of a case, each with different values."""
 
 ROW = 256
 """Cells in a row of an image."""
@@ -38,7 +38,7 @@ class Barrier:
 
     @property
     def sentence(self) -> str:
-        """The barrier's duty, to complete "subgroupBarrier …"."""
+        """What the barrier must do, to complete "subgroupBarrier …"."""
         if self.kind == "exchange":
             return "makes each active invocation's writes visible to the others before any goes on"
         return "orders an invocation's writes before its flag, as seen by others of its subgroup"
@@ -87,7 +87,7 @@ _CELLS = {
     ),
 }
 
-# memory → (raise the flag of {cell} to {value}, look at it); the flags lie before all cells.
+# memory → (set the flag of {cell} to {value}, read it); the flags lie before all cells.
 _FLAGS = {
     "shared": ("atomicExchange(cells_{k}[{cell}], {value});", "atomicOr(cells_{k}[{cell}], 0u)"),
     "buffer": (
@@ -141,10 +141,10 @@ def declarations(memory: str, k: int, binding: int, planes_: int) -> str:
 
 
 def body(barrier: Barrier, memory: str, k: int, at: str) -> str:
-    """Return the GLSL that a case executes at a place of observation.
+    """Return the GLSL that a case executes at a mark ``@OBSERVE(slot)``.
 
     It writes `ROUNDS` pairs (flag seen, value read) from output word `at` on. The code uses `mask`, the
-    ballot of the place of observation, to find the next active lane.
+    ballot recorded there, to find the next active lane.
     """
     lines = [
         "uint cell_base = group * CELL_STRIDE;",
@@ -160,7 +160,7 @@ def body(barrier: Barrier, memory: str, k: int, at: str) -> str:
         lines.append(f"outputs[{at} + {2 * number + 1}u * INVOCATIONS] = value_{number};")
         lines.append(f"outputs[{at} + {2 * number}u * INVOCATIONS] = seen_{number};")
         if barrier.kind == "exchange":
-            # All must have read before any writes again.
+            # All reads must be complete before the next write.
             lines.append(f"{barrier.name}();")
     return "\n        ".join(lines)
 

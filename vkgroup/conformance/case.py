@@ -1,4 +1,4 @@
-"""A case of a subgroup operation: one value of each axis, from which its name and its sentence follow."""
+"""A case of a subgroup operation: one value for each axis; name and description are derived from them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from vkgroup.spec.types import GlslType, type_named
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One case: what is executed, on what data, by which invocations. An axis that does not apply is ""."""
+    """One case: operation, data and active invocations. An axis that does not apply is ""."""
 
     #: Of `vkgroup.reference`, or ``"hlsl"``, ``"legacy_ballot"`` or ``"quad_control"`` for operations that
     #: are spelled differently; see `vkgroup.conformance.spellings`.
@@ -29,10 +29,10 @@ class Case:
     pattern: str
     data: str
     operand: str = ""
-    #: Of workgroups, a key of `SHAPES`; elsewhere "1d", or `FRAMEBUFFER` where the shader writes to no
-    #: buffer.
+    #: For workgroups, a key of `SHAPES`; for other stages "1d", or `FRAMEBUFFER` if the shader writes to
+    #: no buffer.
     shape: str = "1d"
-    subgroup_size: int = 0  # the size that the pipeline requires, or 0 for the device's own
+    subgroup_size: int = 0  # the subgroup size that the pipeline requires, or 0 for the default
     form: str = ""  # for ``"legacy_ballot"``, a key of `FORMS`
 
     @property
@@ -58,9 +58,9 @@ class Case:
 
     @property
     def preserved_width(self) -> int:
-        """Width of the floats whose special values the module must ask to be preserved; 0 if none.
+        """Width of the floats whose special values the module must preserve (execution mode); 0 if none.
 
-        Arithmetic on NaN, infinities and signed zeros is judged under that promise alone; moves need none.
+        Arithmetic on NaN, infinities and signed zeros is compared only with this mode; moves do not need it.
         """
         operation, scalar = SUBGROUP_OPERATIONS.get(self.operation), self.glsl_type.scalar
         arithmetic = operation is not None and operation.operator is not None
@@ -73,12 +73,12 @@ class Case:
 
 
 def _shader(case: Case) -> str:
-    """Return a shader of the case's stage in words."""
+    """Return the description of a shader of the case's stage."""
     return f"{case.stage.replace('_', ' ')} shader"
 
 
 def _executed(case: Case) -> str:
-    """Return who executes the operation, in words."""
+    """Return the description of the invocations that execute the operation."""
     return f"executed {patterns_of(case.stage)[case.pattern].sentence}"
 
 

@@ -1,9 +1,9 @@
-"""Case lists: vkgroup's names and globs, and the names of the Khronos suite (VK-GL-CTS) with our cases.
+"""Case lists: names and globs of vkgroup, and names of the Khronos suite (VK-GL-CTS) mapped to cases.
 
 The lists of all Khronos names on subgroups and reconvergence are those of July 2026, in the folder
-``khronos_lists``. A baseline may excuse and a skip may leave out fewer cases for a name (`answering`) than
-``--caselist`` runs for it: none with a required size where the name has none, and none for the group
-``shape``, whose names would stand for every case with clusters or quads.
+``khronos_lists``. For a name, ``--caselist`` may run more cases than a baseline excuses or a skip leaves out
+(`answering`). The latter exclude cases with a required size if the name has none, and the group ``shape``,
+whose names map to every case with clusters or quads.
 
 Regular expressions in files have RE2's syntax: close to Rust's (deqp-runner), without endless searches.
 """
@@ -30,13 +30,13 @@ LONGEST = 100_000
 """Maximum number of characters of an expression."""
 
 _SET_SIZE = 100
-"""Expressions of a set: a hundred are nearly as fast in RE2 as one, and thousands are slow."""
+"""Number of expressions in a set: in RE2 a hundred are nearly as fast as one, and thousands are slow."""
 
 _MEMORY = 256 << 20
 """Maximum number of bytes that RE2 may use for a set."""
 
 _EVERYWHERE = ""
-"""An expression that matches every text. If it does not match, RE2 is out of memory and finds nothing."""
+"""An expression that matches every text. If it does not match, RE2 has run out of memory."""
 
 _CLASS = re.compile(r"\\.|\[\^?\]?(?P<inside>(?:\\.|\[:\^?\w+:\]|[^\]\\])*)\]", re.DOTALL)
 """An escape, or a class with its content, except for a leading bracket."""
@@ -46,7 +46,7 @@ _OF_RUST = re.compile(r"\\.|\[:\^?\w+:\]|(?P<operator>\[|&&|--|~~)", re.DOTALL)
 
 
 class TooLarge(InvalidInput):
-    """RE2 has not enough memory for all expressions together."""
+    """RE2 does not have enough memory for all expressions together."""
 
 
 def problem(text: str) -> str | None:
@@ -99,7 +99,7 @@ def _compile_all(texts: Sequence[str]) -> Any:
 
 
 def _asked(call: Any, *arguments: str) -> Any:
-    """Call RE2; TooLarge if C++ has not enough memory."""
+    """Call RE2; raise TooLarge if C++ runs out of memory."""
     try:
         return call(*arguments)
     except MemoryError as error:
@@ -109,7 +109,7 @@ def _asked(call: Any, *arguments: str) -> Any:
 def _options() -> Any:
     """Return the options for RE2."""
     options = re2.Options()
-    options.log_errors = False  # standard error is for the command
+    options.log_errors = False  # RE2 must not write to the command's standard error
     options.max_mem = _MEMORY
     return options
 
@@ -118,7 +118,7 @@ def _options() -> Any:
 class CaseList:
     """A case list, read and mapped."""
 
-    cases: tuple[AnyCase, ...] = ()  # vkgroup's cases, each once, in the order of the suite
+    cases: tuple[AnyCase, ...] = ()  # the cases, each once, in the order of the suite
     #: `mapped`, `unmapped`: the list's names with a counterpart, and those without.
     mapped: list[Mapping] = field(default_factory=list)
     unmapped: list[Mapping] = field(default_factory=list)
@@ -227,7 +227,7 @@ _listed_names = cache(lambda: frozenset(listed()))
 
 
 def answering(name: str) -> tuple[str, ...]:
-    """Return the names of the cases that test what one of the listed names does; none for any other name."""
+    """Return the names of the cases that correspond to a listed Khronos name; empty for any other name."""
     if name not in _listed_names() or name.startswith(_WIDE):
         return ()
     cases = matches(map_name(name).globs)

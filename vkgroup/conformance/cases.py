@@ -1,7 +1,7 @@
 """The cases of subgroup operations as data: axes combined, filtered and named.
 
 A case's name is ``category.stage.operation.type.pattern.data[.operand][.shape][.sizeN]``; shape 1-D and
-the device's own subgroup size are not written.
+the default subgroup size are left out.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ _SPECIAL_MOVE_PATTERNS = ("all", "partial")
 
 @dataclass(frozen=True)
 class Axes:
-    """What a stage's cases vary in, beside operation, type and pattern."""
+    """Axes of a stage's cases besides operation, type and pattern."""
 
-    #: The patterns in which an operation is combined with every operand; the others have the representatives
-    #: alone, for divergence does in one stage what it does in another.
+    #: The patterns in which an operation is combined with every operand; the others have only the
+    #: representatives, because divergence is tested more thoroughly in compute shaders.
     all_operands: tuple[str, ...]
-    partitions: tuple[str, ...]  # the patterns in which partitioned operations are met
-    inexact: tuple[str, ...] | None = None  # the patterns that have rounding and special data; None for all
+    partitions: tuple[str, ...]  # the patterns with partitioned operations
+    inexact: tuple[str, ...] | None = None  # the patterns with rounding and special data; None for all
     sized: tuple[str, ...] = ()  # the patterns with cases at each required subgroup size
     shapes: tuple[str, ...] = ()  # workgroups other than 1-D
     least_size: int = 1  # the smallest subgroup size that is required
-    #: The types that stand for all in the patterns other than `_MAIN_PATTERNS`; empty for all types.
+    #: The types used in the patterns other than `_MAIN_PATTERNS`; empty for all types.
     types: tuple[str, ...] = ()
 
 
 _MAIN_PATTERNS = ("all", "data_mask")
-"""The patterns that stand for the others where not all are met."""
+"""The patterns used for axes that are not combined with all patterns."""
 
 _SOME_TYPES = ("float", "vec3", "int", "uvec2", "uint64_t", "f16vec4", "bool")
 
@@ -68,23 +68,23 @@ _SPECIAL_AXES: dict[str, Axes] = {
 }
 
 
-# Compute shaders come first, as they are tested most thoroughly.
+# Compute shaders come first and are tested most thoroughly.
 _AXES = {
     stage.name: _SPECIAL_AXES.get(stage.name) or (_IN_WORKGROUPS if stage.workgroups else _OTHER)
     for stage in sorted(stages.STAGES, key=lambda stage: stage.name != "compute")
 }
 STAGES = tuple(_AXES)
-"""The shader stages that the suite judges."""
+"""The shader stages that the suite tests."""
 
-# Elsewhere operands are the representatives, but for those that say which lanes belong together.
+# In other stages: the representatives, and all operands that group lanes.
 _WITH_EVERY_OPERAND = ("compute", "fragment")
 _SHAPED = (Category.CLUSTERED.value, Category.QUAD.value)
 
-# Of long vectors: the sizes that GPUs of all kinds require; broadcasts have them all.
+# For long vectors: subgroup sizes of common GPUs; broadcasts use all sizes.
 _BROADCASTS = ("subgroupBroadcast", "subgroupBroadcastFirst")
 _LONG_SIZES = (8, 32, 64)
 
-# Where choices that are narrow are met, and partitions with data that rounds or is special.
+# Patterns of `narrow` choices, and of partitions with rounding or special data.
 _NARROW_PATTERNS = ("all", "partial", "odd")
 
 
@@ -97,13 +97,13 @@ def _combined(case: Case) -> bool:
         return False
     if not choices(case.operation)[case.operand].narrow:
         return case.pattern in patterns
-    # What a partition is has nothing to do with the number of components.
+    # A partition does not depend on the number of components.
     fits = case.category != Category.PARTITIONED.value or case.glsl_type.components == 1
     return fits and case.data == "exact" and case.pattern in patterns and case.pattern in _NARROW_PATTERNS
 
 
 def _data_sets(operation: Operation, type_: GlslType) -> tuple[str, ...]:
-    """Return the data sets that apply to an operation on a type."""
+    """Return the data sets for an operation on a type."""
     kind = type_.scalar.kind
     if operation.operator in ("Add", "Mul"):
         return ("exact", "rounding", "special") if kind == "float" else ("exact",)
@@ -114,7 +114,7 @@ def _data_sets(operation: Operation, type_: GlslType) -> tuple[str, ...]:
 
 
 def _has_data(operation: Operation, stage: str, data: str, pattern: str) -> bool:
-    """Whether a data set is combined with a pattern: special values are only moved by whole subgroups."""
+    """Whether a data set is combined with a pattern; moves of special values use whole subgroups only."""
     inexact = _AXES[stage].inexact
     if operation.category is Category.PARTITIONED and pattern not in _AXES[stage].partitions:
         return False
@@ -148,7 +148,7 @@ def _operation_cases(operation: Operation, stage: str) -> Iterator[Case]:
 
 
 def _long_cases(operation: Operation, stage: str) -> Iterator[Case]:
-    """Yield the cases of vectors of eight components: representatives, for a component is like another."""
+    """Yield the cases of vectors of eight components, with representative choices only."""
     if not operation.operands or operation.operands[0].kind is not OperandKind.VALUE:
         return
     scalars = {type_.scalar for type_ in operation.types}
@@ -157,7 +157,7 @@ def _long_cases(operation: Operation, stage: str) -> Iterator[Case]:
             case = Case(operation.category.value, stage, operation.name, type_.name, "all", "exact", operand)
             if type_.scalar not in scalars or not represents(case.operation, case.operand):
                 continue
-            # Votes of helper invocations, too.
+            # Helper invocations vote, too.
             helpers = ("partial",) if stage == "fragment" and operation.category is Category.VOTE else ()
             yield from (replace(case, pattern=pattern) for pattern in (*_MAIN_PATTERNS, *helpers))
             if _AXES[stage].sized:
@@ -169,9 +169,9 @@ def _long_cases(operation: Operation, stage: str) -> Iterator[Case]:
 
 
 def _variations(case: Case) -> Iterator[Case]:
-    """Yield the case again in other shapes, at required subgroup sizes and with the framebuffer's outputs.
+    """Yield variants of the case: other shapes, required subgroup sizes, and output to the framebuffer.
 
-    For one operand and exact data.
+    Only for one operand and exact data.
     """
     axes = _AXES[case.stage]
     if case.data != "exact" or not represents(case.operation, case.operand):
@@ -220,7 +220,7 @@ def _stage_cases(stage: str) -> Iterator[Case]:
 
 @cache
 def subgroup_cases() -> tuple[Case, ...]:
-    """Return every case of the family, in the order in which they are listed; needs no device."""
+    """Return every case of the family, in the order of the suite; needs no device."""
     with paused():
         cases = [case for stage in STAGES for case in _stage_cases(stage)]
         cases.sort(key=attrgetter("category"))

@@ -1,7 +1,7 @@
-"""Comparison of recorded values with what the specification allows, and the verdict that follows from it.
+"""Comparison of recorded values with the values that the specification allows, and the resulting verdict.
 
-Every family states what it expects as `Expected` and names its elements in a `Description`. `compare` returns
-the `Verdict`; `verdict_of` does so where a rule of the family tells which elements are wrong.
+Every family gives the legal values as `Expected` and names its elements in a `Description`. `compare` returns
+the `Verdict`; `verdict_of` returns it if the family itself determines which elements are wrong.
 """
 
 from __future__ import annotations
@@ -20,44 +20,44 @@ Index = tuple[int, ...]
 Show = Callable[[Any], str]
 
 SHOWN = 4
-"""Wrong elements that a failure describes."""
+"""Number of wrong elements that a failure describes."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Status and numbers of elements, and for a failure its description and the lanes of one subgroup."""
+    """Status and numbers of elements; for a failure also its description and the lanes of one subgroup."""
 
     status: Status
-    #: `defined`, `undefined`: elements with a required result, and elements of which nothing is required.
+    #: `defined`, `undefined`: numbers of elements with a required result, and with any result allowed.
     defined: int
     undefined: int
     detail: str = ""
-    #: Of a failure, as JSON data; see `vkgroup.conformance.evidence`.
+    #: Evidence of a failure, as JSON data; see `vkgroup.conformance.evidence`.
     evidence: dict[str, Any] | None = field(default=None, compare=False)
-    #: All lanes of a subgroup operation, a `vkgroup.conformance.verdict.JudgedLanes`; None elsewhere.
+    #: All lanes of a subgroup operation, a `vkgroup.conformance.verdict.JudgedLanes`; otherwise None.
     lanes: Any = field(default=None, compare=False, repr=False)
 
     def result(self, case: str, seconds: float) -> Result:
-        """Return the verdict as the result of a case, by its name."""
+        """Return the verdict as the result of the case with this name."""
         verdict = (self.defined, self.undefined, self.detail, self.evidence)
         return Result(case, self.status, seconds, *verdict)
 
 
 @dataclass(frozen=True)
 class Expected:
-    """What the specification allows of each element; arrays of one shape."""
+    """The legal values of each element; all arrays have the same shape."""
 
-    #: `low`, `high`: the least and greatest legal value; the same array where one value alone is legal.
+    #: `low`, `high`: the least and greatest legal value; the same array if only one value is legal.
     low: Array
     high: Array
     defined: Flags  # False where any value is legal
-    bits: bool = True  # whether floats must agree in every bit, and not only as numbers
+    bits: bool = True  # whether floats must agree in every bit, not only as numbers
     others: tuple[Array, ...] = ()  # further legal values, each an array
-    mask: Array | None = None  # the bits of words that must agree, where others may differ; None for all
+    mask: Array | None = None  # the bits of words that must agree; None for all
 
     @classmethod
     def one_of(cls, values: Sequence[Array], defined: Flags) -> Expected:
-        """Return the expectation that an element equals, as a number, one of several values."""
+        """Return the expectation that an element equals one of several values, compared as numbers."""
         first, *others = values
         return cls(first, first, defined, bits=False, others=tuple(others))
 
@@ -74,13 +74,13 @@ class Description:
 
     unit: str  # the elements in the plural, such as ``"pixels"``
     line: Callable[[Index], str]  # the description of one wrong element
-    #: The evidence, for which elements are wrong; None where there is none.
+    #: Function of the wrong elements that returns the evidence; None if there is none.
     evidence: Callable[[Flags], dict[str, Any] | None]
-    shown: int = SHOWN  # wrong elements that are described
-    about: str = ""  # what the elements are, where the unit does not say it
+    shown: int = SHOWN  # number of wrong elements that are described
+    about: str = ""  # what the elements are, if the unit does not name it
 
     def text(self, wrong: Flags, total: int) -> str:
-        """Return the text of a failure: how many elements are wrong, and the first of them."""
+        """Return the text of a failure: the number of wrong elements, and the first ones."""
         about = f" ({self.about})" if self.about else ""
         lines = [f"{int(wrong.sum())} of {total} {self.unit} are wrong{about}"]
         indices = np.argwhere(wrong)[: self.shown].tolist()
@@ -100,7 +100,7 @@ def legal(got: Array, expected: Expected) -> Flags:
     equal = got == low
     for other in expected.others:
         equal = equal | (got == other)
-    # As numbers: sums and minima may return either zero, and any NaN stands for another.
+    # Compared as numbers: -0 equals +0, and all NaN are equal.
     if got.dtype.kind == "f":
         equal = equal | (np.isnan(got) & np.isnan(low))
     return np.asarray(equal)
@@ -117,7 +117,7 @@ def verdict_of(
     note: str = "",
     lanes: Any = None,
 ) -> Verdict:
-    """Return the verdict on elements of which some are wrong.
+    """Return the verdict on elements; `wrong` marks the wrong ones.
 
     A failure's description mentions `total` elements, by default the defined ones. If none is wrong, `note`
     is the detail, and the case passes if `passed`, by default if any element is defined.

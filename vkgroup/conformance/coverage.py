@@ -1,6 +1,6 @@
-"""Coverage of Khronos' suite (VK-GL-CTS) by group, and the additions to it: the table of docs/coverage.md.
+"""Coverage of the Khronos suite (VK-GL-CTS) by group, and cases beyond it: makes docs/coverage.md.
 
-``python -m vkgroup.conformance.coverage`` prints the page; with files, that of the names in them, one a line.
+``python -m vkgroup.conformance.coverage`` prints the page. With files, it uses the names in these.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SHOWN_PATTERNS = 4
 
 @dataclass
 class Group:
-    """One group of Khronos' suite, and what it maps to."""
+    """One group of the Khronos suite, and the cases it maps to."""
 
     name: str  # ``"subgroups.arithmetic.compute"``
     #: `names`, `mapped`: names of the list in this group, and those of them with a counterpart.
@@ -31,7 +31,7 @@ class Group:
 
 
 def group_of(name: str) -> str:
-    """Return the group of a name of Khronos' suite: all but its last part, or that of its seeds."""
+    """Return the group of a Khronos name: the name without its last part or its seeds."""
     parts = name.removeprefix(PREFIX).split(".")
     if parts[0] == "reconvergence" and len(parts) > 4:
         return ".".join(parts[:-2])
@@ -39,7 +39,7 @@ def group_of(name: str) -> str:
 
 
 def groups_of(names: Iterable[str]) -> list[Group]:
-    """Sort names into groups, in the order in which these first come, and find our cases for each."""
+    """Return the groups of the names, in order of first appearance, each with the corresponding cases."""
     groups: dict[str, Group] = {}
     for name in names:
         key = group_of(name)
@@ -52,7 +52,7 @@ def groups_of(names: Iterable[str]) -> list[Group]:
 
 
 def additions(cases: Sequence[AnyCase]) -> str:
-    """Say what a group's cases vary in that a name of Khronos' does not: patterns, data, operands, shapes."""
+    """Return the axes of a group's cases that Khronos names lack: patterns, data, operands, shapes."""
     own = [case for case in cases if isinstance(case, Case) and not case.is_spelled]
     parts = []
     patterns = sorted({case.pattern for case in own} - {"all"})
@@ -109,7 +109,7 @@ def page(names: Sequence[str]) -> str:
 
 
 def _beyond(met: set[str]) -> str:
-    """Return the section on what no name of Khronos' maps to: cases by category."""
+    """Return the section on cases that no Khronos name maps to, by category."""
     counts: dict[str, int] = {}
     for case in all_cases():
         if case.name not in met:

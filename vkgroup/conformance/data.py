@@ -1,14 +1,14 @@
-"""Input data: values for which different operations of one signature have different results.
+"""Input data: values for which operations with the same signature have different results.
 
-Each of the four workgroups of a dispatch gets data of another kind, so that one dispatch has subgroups in
-which all values agree, none agree, and some agree. Invocations that the pattern leaves inactive feed
+Each of the four workgroups of a dispatch has data of a different kind, so one dispatch has subgroups in
+which all values are equal, all differ, or some are equal. Invocations that the pattern leaves inactive read
 *decoys*: values that change the result if the device includes them.
 
 Data sets
 ---------
 exact : every order of evaluation gives the same bits, so bits are compared.
-rounding : floating-point sums and products that round; judged by a rigorous interval.
-special : NaN, infinities, negative zero, denormals; the extremes of the integers.
+rounding : floating-point sums and products that round; compared with a guaranteed interval.
+special : NaN, infinities, negative zero, denormals; the smallest and largest integers.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from vkgroup.spec.types import GlslType
 
 @dataclass(frozen=True)
 class Request:
-    """What a recipe needs to know to make its values."""
+    """The parameters of a recipe."""
 
     type: GlslType  # the GLSL type of the values
     invocations: int  # invocations in one workgroup
@@ -49,7 +49,7 @@ def _bits(generator: np.random.Generator, request: Request) -> Array:
     if dtype == np.bool_:
         return generator.integers(0, 2, request.shape).astype(np.bool_)
     if dtype.kind == "f":
-        # Normal numbers of all signs and many magnitudes: no NaN, so that a move is compared by bits.
+        # Normal numbers of both signs and many magnitudes: no NaN, so that bits can be compared.
         exponent = generator.integers(-12, 13, request.shape)
         mantissa = generator.uniform(1.0, 2.0, request.shape) * generator.choice([-1.0, 1.0], request.shape)
         return np.asarray(np.ldexp(mantissa, exponent).astype(dtype))
@@ -59,15 +59,15 @@ def _bits(generator: np.random.Generator, request: Request) -> Array:
 
 
 def moves(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
-    """Random values: two invocations hardly ever hold the same."""
+    """Random values: two invocations very rarely have the same one."""
     return _bits(generator, request), _bits(generator, request)
 
 
 def _singles(generator: np.random.Generator, request: Request) -> Array:
     """Booleans for half of a workgroup, one true among 32 in each component: (half, components).
 
-    It is in an even and an odd lane in turn, so that a device that leaves out half of the lanes is wrong
-    somewhere. It is in the upper half of eight lanes, so that other lanes come before it in a scan.
+    It is in an even and an odd lane alternately, so that leaving out half of the lanes gives a wrong
+    result. It is in the upper half of eight lanes, so that other lanes precede it in a scan.
     """
     half, components = request.invocations // 2, request.type.components
     blocks = -(-half // 32)
@@ -81,7 +81,7 @@ def _singles(generator: np.random.Generator, request: Request) -> Array:
 def predicates(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
     """Booleans: all true, none, one true among 32 and half, one false among 32 and a few.
 
-    The decoys say the opposite.
+    The decoys have the opposite value.
     """
     likelihood = np.array([1.0, 0.0, 0.5, 0.9]).reshape(WORKGROUPS, 1, 1)
     values = generator.random(request.shape) < likelihood
@@ -91,7 +91,7 @@ def predicates(generator: np.random.Generator, request: Request) -> tuple[Array,
 
 
 def equalities(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
-    """Values all equal, all different, equal but for a few in one component, equal in every workgroup."""
+    """Values all equal, all different, equal except a few in one component, equal in every workgroup."""
     values = _bits(generator, request).copy()
     same = np.broadcast_to(values[:, :1], request.shape)
     few = generator.random(request.shape) < 0.1
@@ -105,7 +105,7 @@ def equalities(generator: np.random.Generator, request: Request) -> tuple[Array,
 
 
 def classes(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
-    """Values all equal, all different, of three kinds, of two that differ in the last component alone.
+    """Values all equal, all different, of three kinds, of two kinds that differ only in the last component.
 
     The decoys are of the same kinds.
     """
@@ -119,7 +119,7 @@ def classes(generator: np.random.Generator, request: Request) -> tuple[Array, Ar
 
 
 def ballots(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
-    """Bit masks, another for each invocation, dense and sparse, with bits beyond any subgroup set."""
+    """Bit masks, dense and sparse, different for each invocation, with bits beyond any subgroup set."""
     density = np.array([0.5, 0.95, 0.05, 0.3]).reshape(WORKGROUPS, 1, 1, 1)
     bits = generator.random((*request.shape, 32)) < density
     words = np.packbits(bits, axis=-1, bitorder="little").view(np.uint32)[..., 0]
@@ -127,13 +127,13 @@ def ballots(generator: np.random.Generator, request: Request) -> tuple[Array, Ar
 
 
 def uniform_ballots(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
-    """Bit masks that all invocations of a workgroup share (subgroupInverseBallot asks for that)."""
+    """Bit masks that all invocations of a workgroup share, as subgroupInverseBallot requires."""
     values = np.broadcast_to(ballots(generator, request)[0][:, :1], request.shape).copy()
     return values, ~values
 
 
 def sums(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
-    """Summands: any integers; floating-point integers up to 15, whose sums of 128 are exact in float16."""
+    """Summands: any integers; floating-point integers up to 15, so that sums of 128 are exact in float16."""
     dtype = dtype_of(request.type.scalar)
     if dtype.kind != "f":
         return moves(generator, request)
@@ -178,7 +178,7 @@ def rounded_products(generator: np.random.Generator, request: Request) -> tuple[
 
 
 def _mostly(generator: np.random.Generator, request: Request, ones: bool) -> Array:
-    """Words of which each bit is rarely the odd one out, so that And and Or of many do not saturate."""
+    """Words in which each bit rarely differs, so that And and Or of many words do not saturate."""
     dtype = dtype_of(request.type.scalar)
     rarity = np.array([0.02, 0.2, 0.005, 0.08]).reshape(WORKGROUPS, 1, 1)
     if dtype == np.bool_:
@@ -190,9 +190,9 @@ def _mostly(generator: np.random.Generator, request: Request, ones: bool) -> Arr
 
 
 def _few_true(generator: np.random.Generator, request: Request) -> Array:
-    """Booleans of which few are true: none, two, three, one in 32 and half; And, Or and Xor differ on them.
+    """Booleans with few true: none, two, three, one in 32 and half; And, Or and Xor give different results.
 
-    The two and the three are odd lanes among the first eight, so that most patterns keep them together:
+    The two or three are odd lanes among the first eight, so they are active together in most patterns:
     two make Or true and Xor false, three make Xor true and And false.
     """
     values = generator.random(request.shape) < np.array([0, 0, 0, 0.5]).reshape(WORKGROUPS, 1, 1)
@@ -209,7 +209,7 @@ def conjunctions(generator: np.random.Generator, request: Request) -> tuple[Arra
 
 
 def disjunctions(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
-    """Values for Or: hardly a bit set; the decoys set bits."""
+    """Values for Or: few bits set; the decoys set bits."""
     return _mostly(generator, request, ones=False), _bits(generator, request)
 
 
@@ -221,7 +221,7 @@ def parities(generator: np.random.Generator, request: Request) -> tuple[Array, A
 
 
 def orders(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
-    """Values for Min and Max; the decoys are the extremes of both directions."""
+    """Values for Min and Max; the decoys are the smallest and largest values."""
     values = _bits(generator, request)
     low, high = _extremes(dtype_of(request.type.scalar))[:2]
     decoys = np.where(generator.random(request.shape) < 0.5, low, high).astype(values.dtype)
@@ -237,7 +237,7 @@ def _extremes(dtype: np.dtype[Any]) -> Array:
 
 
 def special_floats(denormals: bool, dtype: np.dtype[Any]) -> Array:
-    """Return the special values of a floating-point type, denormals among them on request."""
+    """Return the special values of a floating-point type, with denormals on request."""
     info = np.finfo(dtype)
     values = [np.nan, np.inf, -np.inf, -0.0, 0.0, float(info.max), float(info.min), 1.0, -2.0]
     if denormals:
@@ -246,14 +246,14 @@ def special_floats(denormals: bool, dtype: np.dtype[Any]) -> Array:
 
 
 def special_moves(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
-    """Special values, to be moved without a bit changed."""
+    """Special values for operations that must copy every bit."""
     dtype = dtype_of(request.type.scalar)
     pool = special_floats(True, dtype) if dtype.kind == "f" else _extremes(dtype)
     return generator.choice(pool, request.shape), _bits(generator, request)
 
 
 def special_orders(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
-    """Special values for Min and Max: many NaN, one workgroup of nothing else, one without infinities."""
+    """Special values for Min and Max: many NaN, one workgroup with only NaN, one without infinities."""
     dtype = dtype_of(request.type.scalar)
     if dtype.kind != "f":
         return generator.choice(_extremes(dtype), request.shape), _bits(generator, request)

@@ -59,9 +59,9 @@ def of_lanes(
 ) -> dict[str, Any]:
     """Return the evidence for records of lanes of one subgroup: their texts (`rows`) and which are illegal.
 
-    All arrays are (records,), but `active` is (size,), or None where it was not recorded. Only the first
-    record of a lane counts; records of other subgroups' lanes are left out. `more` holds ``masks``, ``code``,
-    ``unit`` and ``names`` (see the module); empty values are left out.
+    All arrays are (records,), except `active`, which is (size,), or None if it was not recorded. Only the
+    first record of a lane counts; records of other subgroups' lanes are left out. `more` has ``masks``,
+    ``code``, ``unit`` and ``names`` (see the module); empty values are left out.
     """
     size = min(size, MOST_LANES)
     placed: dict[str, list[str | None]] = {name: [None] * size for name in rows}
@@ -125,7 +125,7 @@ def mask_of(name: str, lanes: Flags, wrong: Flags | None = None) -> dict[str, st
 def masks_of(
     lane: Indices, got: Flags, least: Flags, most: Flags, *, told: bool = True
 ) -> list[dict[str, str]]:
-    """Return the different masks, (records, size), of a subgroup's lanes, after the mask that all must have.
+    """Return the masks of a subgroup's lanes without duplicates, (records, size), after the expected mask.
 
     `least` and `most` hold the lanes that a mask must and may name. Without `told`, the expected mask is left
     out.

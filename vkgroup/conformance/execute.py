@@ -1,4 +1,4 @@
-"""Executor: an open device with compiler, buffers and modules; and one dispatch, draw or trace of a pipeline.
+"""Executor: an open device with compiler, buffers and modules; runs a dispatch, draw or trace of a pipeline.
 
 Rays are traced through a scene in which every ray reaches the stage.
 """
@@ -18,11 +18,11 @@ from vkgroup.spec.stages import STAGE_NAMES, Pipeline
 from vkgroup.spirv import Module
 
 Transform = Callable[[bytes], bytes]
-"""Rewrites a module before it reaches the device, to plant errors that the suite must catch."""
+"""Rewrites a module before it is passed to the device, to insert errors that the suite must detect."""
 
 
 class Executor:
-    """One open device, which it does not close, with modules compiled for it and buffers that are reused.
+    """One open device with compiled modules and reused buffers; closing the executor leaves the device open.
 
     A dispatch may take `timeout` seconds.
     """
@@ -34,7 +34,7 @@ class Executor:
         self.capabilities = device.capabilities
         self.seed = seed
         self.timeout = timeout
-        # Not above SPIR-V 1.5: from 1.6 on the subgroup size of a pipeline may vary without a request.
+        # At most SPIR-V 1.5: from 1.6 on, the subgroup size of a pipeline may vary without a flag.
         self.target = Target.VULKAN_1_1 if self.capabilities.api_version < (1, 2) else Target.VULKAN_1_2
         self._transform = transform
         self._buffers: dict[str, Buffer] = {}
@@ -48,20 +48,20 @@ class Executor:
         return self.transform_module(compile_source(source, stage=stage, name="<conformance>", **options))
 
     def plain(self, source: str, stage: str) -> Module:
-        """Return a shader for the rest of a pipeline, compiled once, which `Transform` does not rewrite."""
+        """Return a shader for another stage of a pipeline, compiled once and not rewritten by `Transform`."""
         if (source, stage) not in self._plain:
             module = compile_source(source, stage=stage, name="<conformance>", target=self.target)
             self._plain[source, stage] = module
         return self._plain[source, stage]
 
     def transform_module(self, module: Module, source: str | None = None) -> Module:
-        """Return the module for the device: the same one, except in tests of the suite."""
+        """Return the module for the device: `module` itself, except in tests of the suite."""
         return module if self._transform is None else Module.from_bytes(self._transform(module.to_bytes()))
 
     def buffer(self, name: str, nbytes: int, *, host: bool = False) -> Buffer:
-        """Return a buffer that is large enough: the last one of this name, if its size suffices.
+        """Return a buffer of at least this size; the previous one of this name is reused if large enough.
 
-        A buffer in host memory is written and read without work for the GPU, whose queue many workers share.
+        A buffer in host memory is accessed without GPU work, because many workers share the GPU's queue.
         """
         buffer = self._buffers.get(name)
         if buffer is None or buffer.nbytes < nbytes:
@@ -71,7 +71,7 @@ class Executor:
         return buffer
 
     def keep(self, name: str, make: Callable[[Device, ExitStack], Any]) -> Any:
-        """Return the object that `make` makes once for this name, for all batches, until `close`."""
+        """Return the object of this name; the first call creates it with `make`, and `close` frees it."""
         if name not in self._objects:
             self._objects[name] = make(self.device, self._stack)
         return self._objects[name]
@@ -92,7 +92,7 @@ _BOX = np.array([[[-1, -1, 0], [2, 2, 1]]], np.float32)
 
 
 def _scene(part: Callable[[], Any]) -> Callable[[Device, ExitStack], Any]:
-    """Return a function that makes a scene of one instance."""
+    """Return a function that creates a scene of one instance."""
 
     def make(device: Device, stack: ExitStack) -> Any:
         bottom = stack.enter_context(device.acceleration_structure(part()))

@@ -26,35 +26,35 @@ from vkgroup.errors import InvalidInput
 from vkgroup.results.record import Status
 
 PROMISES = "device.minimum_promises"
-"""The name under which broken promises of the device (`Capabilities.minimum_promises`) can be expected."""
+"""The name in expectation files for missing required minimums (`Capabilities.minimum_promises`)."""
 
 MOST_BYTES = 256 << 20
 """Maximum size of a file in bytes, six times that of a results file of the whole suite."""
 
 
 class Outcome(StrEnum):
-    """A result compared with its expectation, in deqp-runner's words (its ``RunnerStatus``)."""
+    """A result compared with its expectation, with the names of deqp-runner's ``RunnerStatus``."""
 
     PASS = "Pass"
     FAIL = "Fail"
     CRASH = "Crash"
     TIMEOUT = "Timeout"
     SKIP = "Skip"
-    """Not judged: left out, not supported, or without any defined lane."""
+    """No verdict: left out, not supported, or without any defined lane."""
     MISSING = "Missing"
-    """Not reached before the run's time was over."""
+    """Not reached before the run's time limit."""
     EXPECTED_FAIL = "ExpectedFail"
     """Fails as in the baseline."""
     FLAKE = "Flake"
-    """Failed once and did not fail once, in one run."""
+    """Failed in one of two executions in the same run."""
     KNOWN_FLAKE = "KnownFlake"
-    """Unexpected, but the flakes name it."""
+    """Unexpected, but listed in the flakes."""
     IMPROVED_PASS = "UnexpectedImprovement(Pass)"
     """Passes; the baseline has another status."""
     IMPROVED_FAIL = "UnexpectedImprovement(Fail)"
     """Fails; the baseline has a crash or a time-out."""
     IMPROVED_SKIP = "UnexpectedImprovement(Skip)"
-    """Is no longer judged; the baseline has a failure."""
+    """No verdict any more; the baseline has a failure."""
 
     @property
     def expected(self) -> bool:
@@ -100,11 +100,11 @@ _STATUSES = frozenset(outcome.value for outcome in Outcome) | {
     "UnexpectedImprovement(Timeout)",
     "UnexpectedImprovement(Warn)",
 }
-"""All words of deqp-runner for a status."""
+"""All names of deqp-runner for a status."""
 
 
 _KHRONOS = re.compile("dEQP", re.IGNORECASE)
-"""Marks an expression for Khronos names; no name of vkgroup contains it."""
+"""Text that marks an expression for Khronos names; no name of vkgroup contains it."""
 
 _FAILING = ("Fail", "Crash", "Timeout", "ExpectedFail")
 
@@ -114,7 +114,7 @@ _NO_WORSE = (Outcome.EXPECTED_FAIL, Outcome.IMPROVED_FAIL)
 
 @dataclass(frozen=True)
 class Expected:
-    """A line of a baseline: name, status in deqp-runner's words, file and line number (from 1)."""
+    """A line of a baseline: name, deqp-runner's status, file and line number (from 1)."""
 
     name: str
     status: str
@@ -208,7 +208,7 @@ def read_expectations(
             if name in entries:
                 other = entries[name]
                 raise InvalidInput(
-                    f"{path}:{entry.line}: {name} is at {other.path}:{other.line} already: remove one of them"
+                    f"{path}:{entry.line}: {name} is already at {other.path}:{other.line}; remove one of them"
                 )
             entries[name] = entry
     return Expectations(entries, _read_patterns(skips), _read_patterns(flakes))
@@ -221,7 +221,7 @@ def read_baseline(path: Path) -> dict[str, Expected]:
         name, status = parse_line(line, f"{path}:{number}")
         if name in entries:
             raise InvalidInput(
-                f"{path}:{number}: {name} is on line {entries[name].line} already: remove one of them"
+                f"{path}:{number}: {name} is already on line {entries[name].line}; remove one of them"
             )
         entries[name] = Expected(name, status, path, number)
     return entries

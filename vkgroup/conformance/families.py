@@ -1,4 +1,4 @@
-"""The families that make up the suite, and its cases by name and by glob."""
+"""The families of the suite, and its cases by name and by glob."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ _WILDCARD = compile_pattern(r"[*?\[]")
 
 
 def family_named(name: str) -> Family:
-    """Return the family of a name; KeyError where none has it."""
+    """Return the family with this name; KeyError if there is none."""
     return {family.name: family for family in FAMILIES}[name]
 
 
 @cache
 def _cases_of(family: Family) -> tuple[AnyCase, ...]:
-    """Return the cases of a family, which are made once."""
+    """Return the cases of a family; they are created once."""
     return tuple(family.cases())
 
 
@@ -58,7 +58,7 @@ def _cases_of(family: Family) -> tuple[AnyCase, ...]:
 def _family_of_kind(kind: type, category: str) -> Family:
     """Return the family of a class and a category of cases.
 
-    The cases are listed only where several families share the category.
+    The cases are listed only if several families share the category.
     """
     families = [family for family in FAMILIES if category in family.categories]
     if len(families) > 1:
@@ -69,13 +69,13 @@ def _family_of_kind(kind: type, category: str) -> Family:
 
 
 def family_of(case: AnyCase) -> Family:
-    """Return the family that a case belongs to; KeyError where the suite has no such cases."""
+    """Return the family that a case belongs to; KeyError if there is none."""
     return _family_of_kind(type(case), case.category)
 
 
 @cache
 def all_cases() -> tuple[AnyCase, ...]:
-    """Return every case of the suite, in the order in which they are listed; needs no device."""
+    """Return every case of the suite, in the order of the families; needs no device."""
     return tuple(case for family in FAMILIES for case in _cases_of(family))
 
 
@@ -98,10 +98,10 @@ def _categories_match(family: Family, globs: tuple[str, ...]) -> bool:
 
 @cache
 def select(filters: tuple[str, ...] = ()) -> tuple[AnyCase, ...]:
-    """Return the cases whose names match any of the globs; all cases where there is none.
+    """Return the cases whose names match any of the globs; all cases if there are no globs.
 
     A glob is matched against the whole name and is case-sensitive: ``*``, ``?`` and ``[…]`` as in `fnmatch`.
-    Families in whose categories no name can match are not listed.
+    The cases of a family are listed only if a glob can match its categories.
     """
     if not filters:
         return all_cases()

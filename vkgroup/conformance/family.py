@@ -1,7 +1,7 @@
-"""Cases and families of cases: the interfaces, and the families that are tables of axes.
+"""Cases and families of cases: their interfaces, and families whose cases are tables of axes.
 
-The suite is made of families (`vkgroup.conformance.families`). Everything around them (names, filters,
-workers, results, reports) uses `AnyCase` and `Family` alone.
+The suite consists of families (`vkgroup.conformance.families`). All other code (names, filters, workers,
+results, reports) uses only `AnyCase` and `Family`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Axes = TypeVar("Axes", bound=tuple[Any, ...])
 
 
 class AnyCase(Protocol):
-    """A case of any family: hashable, picklable, the same in every process (a frozen dataclass)."""
+    """A case of any family: hashable, picklable, equal in every process (a frozen dataclass)."""
 
     @property
     def name(self) -> str:
@@ -26,7 +26,7 @@ class AnyCase(Protocol):
 
     @property
     def category(self) -> str:
-        """The first part of the name, by which results are summed up."""
+        """The first part of the name; result counts are grouped by it."""
 
     @property
     def sentence(self) -> str:
@@ -34,39 +34,39 @@ class AnyCase(Protocol):
 
 
 class Family(Hashable, Protocol):
-    """One kind of case."""
+    """A family: one kind of cases, with the functions that plan and execute them."""
 
     @property
     def name(self) -> str:
-        """The family's name, unique among the families, by which workers find it."""
+        """The family's name, unique among the families; workers look the family up by it."""
 
     @property
     def categories(self) -> tuple[str, ...]:
         """The categories of the family's cases."""
 
     def cases(self) -> Iterable[AnyCase]:
-        """Return every case of the family, in the order in which they are listed; needs no device."""
+        """Return every case of the family, in the order of the suite; needs no device."""
 
     def missing(self, case: Any, capabilities: Capabilities, /) -> list[str]:
-        """Return the requirements that the device lacks, by Vulkan's names; empty if it has all."""
+        """Return the requirements of a case that the device lacks, by Vulkan's names; empty if none."""
 
     def batch_key(self, case: Any, /) -> Hashable:
-        """Return what all cases of a batch share."""
+        """Return a key; only cases with equal keys can share a batch."""
 
     def batch_size(self, case: Any, capabilities: Capabilities, /) -> int:
-        """Return how many cases of a case's kind a batch may have on a device."""
+        """Return the maximum number of cases in a batch with this case on a device."""
 
     def judge(self, executor: Executor, cases: list[Any], /) -> list[Verdict]:
-        """Judge the cases of a batch, in their order.
+        """Execute the cases of a batch and return their verdicts, in the same order.
 
-        A `VkgroupError` other than a lost device splits the batch; where one case is left, it fails.
-        Every module goes through `Executor.transform_module` on its way to the device.
+        After a `VkgroupError` other than a lost device, the batch is split; a single case fails.
+        Every module is passed through `Executor.transform_module` before it is used on the device.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class TableCase(Generic[Axes]):
-    """A case of a family that is a table: one value of each axis, which make its name."""
+    """A case of a family that is a table: one value for each axis; the values form its name."""
 
     category: str  # the first part of the name
     #: The family's NamedTuple of values, most of them keys of its tables. A value is a part of the name, or a
@@ -85,7 +85,7 @@ class TableCase(Generic[Axes]):
 
 @dataclass(frozen=True, eq=False)
 class TableFamily(Generic[Axes]):
-    """A family whose cases are a table of axes, with functions that plan and judge them (see `Family`)."""
+    """A family whose cases are a table of axes, with functions that plan and execute them (see `Family`)."""
 
     name: str
     table: Callable[[], Iterable[TableCase[Axes]]]  # yields every case
@@ -93,8 +93,8 @@ class TableFamily(Generic[Axes]):
     judge: Callable[[Executor, list[TableCase[Axes]]], list[Verdict]]
     batch_key: Callable[[TableCase[Axes]], Hashable] = lambda case: case
     batch: int = 32  # maximum number of cases in a batch
-    llvm_batch: int = 0  # the same on lavapipe, whose compiler is slow with large shaders; 0: `batch`
-    category: str = ""  # of all cases; by default the family's name
+    llvm_batch: int = 0  # the maximum on lavapipe, whose compiler is slow for large shaders; 0: `batch`
+    category: str = ""  # category of all cases; by default the family's name
 
     @property
     def categories(self) -> tuple[str, ...]:
@@ -102,11 +102,11 @@ class TableFamily(Generic[Axes]):
         return (self.category or self.name,)
 
     def cases(self) -> tuple[TableCase[Axes], ...]:
-        """Return every case, in the order in which they are listed."""
+        """Return every case, in the order of the suite."""
         return tuple(self.table())
 
     def batch_size(self, case: TableCase[Axes], capabilities: Capabilities) -> int:
-        """Return how many cases a batch may have."""
+        """Return the maximum number of cases in a batch."""
         llvm = capabilities.driver_name == "llvmpipe"
         return self.llvm_batch if llvm and self.llvm_batch else self.batch
 
@@ -116,7 +116,7 @@ class JointFamily:
     """Several families under one name."""
 
     name: str
-    parts: Mapping[str, Family]  # by the first value of their cases' axes; under "" that of all other cases
+    parts: Mapping[str, Family]  # by the first value of the cases' axes; "" is the part for all other cases
     categories: tuple[str, ...]
 
     def cases(self) -> tuple[AnyCase, ...]:
@@ -129,18 +129,18 @@ class JointFamily:
         return self.parts[first if first in self.parts else ""]
 
     def missing(self, case: AnyCase, capabilities: Capabilities) -> list[str]:
-        """Return what the device does not declare."""
+        """Return the requirements of a case that the device lacks."""
         return self._part(case).missing(case, capabilities)
 
     def batch_key(self, case: AnyCase) -> Hashable:
-        """Return the part, and what its batches share."""
+        """Return the name of the part, and the part's batch key."""
         part = self._part(case)
         return part.name, part.batch_key(case)
 
     def batch_size(self, case: AnyCase, capabilities: Capabilities) -> int:
-        """Return how many cases a batch may have."""
+        """Return the maximum number of cases in a batch."""
         return self._part(case).batch_size(case, capabilities)
 
     def judge(self, executor: Executor, cases: list[Any]) -> list[Verdict]:
-        """Judge the cases of a batch, all of one part."""
+        """Execute the cases of a batch, all of one part, and return their verdicts."""
         return self._part(cases[0]).judge(executor, cases)

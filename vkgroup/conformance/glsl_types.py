@@ -1,7 +1,7 @@
-"""Encoding of every GLSL type in 32-bit words, in GLSL and in NumPy.
+"""Encoding of values of every GLSL type in 32-bit words, in GLSL and in NumPy.
 
-Values travel as the words of their bytes, little endian, and are made into their type by shifts, conversions
-and bit casts, so that a case needs the arithmetic type alone and no 8- or 16-bit storage feature. A Boolean
+Values are stored as the words of their bytes, little endian. Shaders convert them by shifts, conversions
+and bit casts, so that a case needs only the arithmetic type and no 8- or 16-bit storage feature. A Boolean
 is a byte, 0 or 1. A value fills one plane for each word, padded with zero bytes; a plane holds that word of
 all invocations.
 """
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from vkgroup.reference.dtypes import dtype_of
 from vkgroup.spec.types import LONG_TYPES, GlslType
 
-# Scalar name → GLSL that makes it from the words {w} and {next}, its lowest bit being bit {bit} of {w}.
+# Scalar name → GLSL that makes it from the words {w} and {next}; its lowest bit is bit {bit} of {w}.
 _READ = {
     "float": "uintBitsToFloat({w})",
     "double": "packDouble2x32(uvec2({w}, {next}))",
@@ -32,7 +32,7 @@ _READ = {
     "float16_t": "unpackFloat2x16({w} >> {bit}).x",
 }
 
-# Scalar name → GLSL of its words, {v} being the value; of less than a word, the bits in the word's lowest.
+# Scalar name → GLSL of the words of value {v}; smaller values are in the lowest bits of a word.
 _WRITE = {
     "float": ("floatBitsToUint({v})",),
     "double": ("unpackDouble2x32({v}).x", "unpackDouble2x32({v}).y"),
@@ -50,29 +50,29 @@ _WRITE = {
 
 
 def is_long(type_: GlslType) -> bool:
-    """Whether a type has more components than GLSL's own vectors (SPV_EXT_long_vector)."""
+    """Whether a type has more components than GLSL's vectors (SPV_EXT_long_vector)."""
     return type_.name in LONG_TYPES
 
 
 def putter(type_: GlslType) -> str:
-    """Return the GLSL function that records a value; the compiler takes all long vectors for one type."""
+    """Return the GLSL function that records a value; to the compiler all long vectors have the same type."""
     return f"put_{type_.name}" if is_long(type_) else "put"
 
 
 def _part(type_: GlslType, value: str, index: int) -> str:
-    """Return a component of a value, in GLSL."""
+    """Return the GLSL of a component of a value."""
     if type_.components == 1:
         return value
     return f"get_{type_.name}_at({value}, {index}u)" if is_long(type_) else f"{value}.{'xyzw'[index]}"
 
 
 def _bytes(type_: GlslType) -> int:
-    """Return the bytes of one value."""
+    """Return the number of bytes of one value."""
     return type_.components * dtype_of(type_.scalar).itemsize
 
 
 def planes(type_: GlslType) -> int:
-    """Return the words of one value, which is the number of its planes."""
+    """Return the number of words of one value, which is also its number of planes."""
     return -(-_bytes(type_) // 4)
 
 
@@ -117,9 +117,9 @@ def to_planes(values: NDArray[Any], type_: GlslType) -> NDArray[np.uint32]:
 
 
 def from_planes(planes_: NDArray[np.uint32], type_: GlslType) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Return the values, (invocations, components), in planes that `writer` wrote, and whether each is sound.
+    """Return the values, (invocations, components), in planes from `writer`, and whether each is valid.
 
-    Unsound words are no value of the type: a Boolean that is neither 0 nor 1, or padding that is not zero.
+    A value is invalid if a Boolean is neither 0 nor 1, or padding is not zero.
     """
     raw = np.ascontiguousarray(planes_.T).view(np.uint8)
     held = np.ascontiguousarray(raw[:, : _bytes(type_)])

@@ -1,8 +1,8 @@
 """Dynamic instances of a batch's operations: the invocations that were active together.
 
-They follow from the records of the shader. A device may form subgroups in any way, and keep any invocations
-together in divergent control flow. Its answers must agree with each other (KHR_shader_subgroup:
-subgroupBallot has the bits of the active invocations alone).
+They are computed from the records of the shader. A device may form subgroups in any way, and may keep any
+invocations together in divergent control flow. Its results must be consistent (KHR_shader_subgroup: the bits
+of subgroupBallot are set for active invocations only).
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ class Instances:
     slot: Indices
     group: Indices
     subgroup: Indices
-    number: Indices  # (rows,) from which the places of its subgroup in the data follow; see `Stage.places`
-    subgroups: tuple[Indices, ...]  # for each group the distinct numbers of its subgroups, ascending
+    number: Indices  # (rows,) the argument of `Stage.places` for its subgroup
+    subgroups: tuple[Indices, ...]  # for each group, the numbers of its subgroups, ascending
     member: Indices  # (rows, size) invocation index of each lane; 0 where the lane left no record
     place: Indices  # (rows, size) where each lane's values lie in the data
     active: Flags  # (rows, size) lanes that executed the instance
-    recorded: Flags  # (rows, size) lanes that left their results: all active ones but helper invocations
-    mask: Words  # (rows, 4) the active mask as the device gave it (or as reconstructed, without ballots)
-    faults: tuple[str, ...]  # contradictions to the specification, one sentence each
-    #: The lanes of the instance with the fault, as `vkgroup.conformance.evidence` has them.
+    recorded: Flags  # (rows, size) lanes that recorded results: all active ones except helper invocations
+    mask: Words  # (rows, 4) the active mask from the device (reconstructed if there are no ballots)
+    faults: tuple[str, ...]  # violations of the specification, one sentence each
+    #: The lanes of the instance with the fault, in the format of `vkgroup.conformance.evidence`.
     shown: dict[str, Any] | None = None
 
 
@@ -56,10 +56,10 @@ def unpack(mask: Words, size: int) -> Flags:
 
 
 def read(program: Program, outputs: Words, ballot: bool) -> Instances:
-    """Find the dynamic instances in a batch's outputs, (program.output_words,).
+    """Return the dynamic instances in a batch's outputs, (program.output_words,).
 
     Without `ballot`, the shader recorded no active masks. Then all executing invocations of a subgroup count
-    as active together, which holds in uniform control flow.
+    as active together, which is correct in uniform control flow.
     """
     stage, n, size = program.stage, program.invocations, program.subgroup_size
     invocations = stage.recorded(outputs[: stage.record_planes * n].reshape(stage.record_planes, n))
@@ -109,7 +109,7 @@ def _empty(size: int, faults: list[str]) -> Instances:
 
 
 def _layout_faults(invocations: Recorded, size: int) -> list[str]:
-    """Check that no two invocations report the same lane; otherwise nothing can be judged.
+    """Check that no two invocations report the same lane; otherwise no result can be compared.
 
     The cases of gl_SubgroupID and gl_NumSubgroups check that these agree.
     """
@@ -127,7 +127,7 @@ def _layout_faults(invocations: Recorded, size: int) -> list[str]:
 
 
 def lane_faults(lane: NDArray[Any], sizes: NDArray[Any], size: int) -> list[str]:
-    """Return how recorded lanes and sizes contradict the device's subgroup size; empty if they do not."""
+    """Return how recorded lanes and sizes contradict the device's subgroup size; empty if they agree."""
     if (sizes != size).any():
         return [f"gl_SubgroupSize is {int(sizes[sizes != size][0])} where the device declares {size}"]
     if (lane >= size).any():
@@ -140,7 +140,7 @@ def _mask_fault(
 ) -> Fault | None:
     """Check that each active mask names exactly the invocations that reported it.
 
-    It may name others of `unseen` as well: helper invocations, whose reports have no effect.
+    It may also name invocations of `unseen`: helper invocations, whose stores have no effect.
     """
     wrong = np.nonzero(np.any((reported & ~mask) | (mask & ~reported & ~unseen), axis=1))[0]
     if not len(wrong):
@@ -171,7 +171,7 @@ def _mask_fault(
 def _uniformity_faults(
     rows: Indices, recorded: Flags, n: int, group: Indices, subgroup: Indices
 ) -> list[str]:
-    """Check that uniform control flow kept the invocations of each subgroup together."""
+    """Check that all invocations of each subgroup were active together in uniform control flow."""
     subgroups = len(np.unique(group * (subgroup.max() + 1) + subgroup))
     if len(rows) == subgroups and int(recorded.sum()) == n:
         return []

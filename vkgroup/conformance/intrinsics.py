@@ -1,7 +1,7 @@
-"""GL_EXT_spirv_intrinsics: what GLSL compilers lack, declared in GLSL by SPIR-V's names.
+"""GL_EXT_spirv_intrinsics: GLSL declarations of SPIR-V features that GLSL compilers lack.
 
 Subgroup functions without GLSL, execution modes, and vectors of eight components (SPV_EXT_long_vector): their
-type, the instructions that make one and take it apart, and each group operation on it.
+type, the instructions that construct one and extract components, and each group operation.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def float_modes(widths: set[int], denormals: frozenset[int]) -> list[str]:
 
 
 def _instruction_of(operation: Operation, type_: GlslType) -> tuple[str, bool]:
-    """Return the beginning of the declaration of an operation, and whether its first operand is the scope."""
+    """Return the first part of an operation's declaration, and whether its first operand is the scope."""
     name, category = operation.opcode(type_), operation.category
     spec = grammar().instruction(grammar().opcodes[name])
     scoped = spec is not None and spec.operands[0].kind == "IdScope"
@@ -73,7 +73,7 @@ class Intrinsic:
     scoped: bool  # whether the instruction's first operand is the scope
 
     def declaration(self, name: str, result: str, operands: Sequence[str]) -> str:
-        """Return the declaration of a function that stands for the GLSL function `name`."""
+        """Return the declaration of a function that replaces the GLSL function `name`."""
         types = ", ".join(["uint", *operands] if self.scoped else operands)
         return f"{self.instruction} {result} {name}_({types});"
 
@@ -97,7 +97,7 @@ def function_of(operation: Operation, type_: GlslType) -> str:
 
 
 def long_vector_declarations(uses: Iterable[tuple[Operation, GlslType]]) -> list[str]:
-    """Return the declarations of long vectors' types, their parts, and operations on them."""
+    """Return the declarations of types of long vectors, of access to components, and of operations."""
     uses = list(dict.fromkeys(uses))
     types = dict.fromkeys(type_ for _, type_ in uses)
     lines = [line for type_ in types for line in _long_type(type_)]
@@ -117,7 +117,7 @@ def _long_type(type_: GlslType) -> list[str]:
 
 
 def _long_operation(operation: Operation, type_: GlslType) -> list[str]:
-    """Return an operation's instruction, and the function that gives it the scope."""
+    """Return the declaration of an operation's instruction, and a function that passes the scope to it."""
     declared, scoped = _instruction_of(operation, type_)
     result = type_.name if operation.result == "value" else str(operation.result)
     others = {
@@ -138,6 +138,6 @@ def _long_operation(operation: Operation, type_: GlslType) -> list[str]:
     call = f"instruction_{name}({', '.join(arguments.values())})"
     return [
         f"{declared} {result} instruction_{name}({', '.join(arguments)});",
-        # A macro, so that constants stay constants.
+        # A macro, so that constant arguments remain constants.
         f"#define {name}({', '.join(['value', *others])}) {call}",
     ]

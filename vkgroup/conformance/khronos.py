@@ -1,7 +1,7 @@
-"""From the names of Khronos' suite (VK-GL-CTS) to the cases here that test the same, and more: by rule.
+"""Mapping of names of the Khronos suite (VK-GL-CTS) to vkgroup's cases that test the same operations.
 
 `dEQP-VK.subgroups.GROUP.PLACE.TEST` names a group of operations, the stages in which one of them runs, and
-the operation with its type. `dEQP-VK.reconvergence.GROUP.STAGE.nestingN.A.B` names one random program.
+the operation with its type. `dEQP-VK.reconvergence.GROUP.STAGE.nestingN.A.B` is one random program.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ PREFIX = "dEQP-VK."
 
 @dataclass(frozen=True)
 class Mapping:
-    """What a foreign name stands for."""
+    """The cases that a Khronos name maps to."""
 
-    name: str  # the name in the list
-    globs: tuple[str, ...] = ()  # globs over our names; empty if there is no counterpart
-    reason: str = ""  # why there is none
+    name: str  # the Khronos name
+    globs: tuple[str, ...] = ()  # globs over vkgroup's names; empty if there is no counterpart
+    reason: str = ""  # why there is no counterpart
 
 
 @dataclass(frozen=True)
 class _Test:
-    """A name of the group `subgroups`, taken apart."""
+    """The parts of a Khronos name of the group `subgroups`."""
 
     group: str  # its group
     place: str  # ``"compute"``, ``"framebuffer"``, ``"mesh"``, …
-    stages: tuple[str, ...]  # our stages
-    text: str  # what is left: operation, type and the way of its operand
-    size: str | None  # "" for any required subgroup size, a number for that one, None where none is required
+    stages: tuple[str, ...]  # vkgroup's stages
+    text: str  # the rest: operation, type and kind of operand
+    size: str | None  # required subgroup size: a number, "" for any, None if none is required
     older: bool  # whether it uses the EXT ballots and votes
 
     @property
     def sized(self) -> str:
-        """The end of a glob for the required size."""
+        """The last part of a glob, for the required size."""
         return "" if self.size is None else f".size{self.size or '*'}"
 
 
@@ -58,7 +58,7 @@ _STAGE_FIRST = re.compile(rf"^({'|'.join(_SHORT)})_")
 
 
 def _take_apart(group: str, rest: str) -> _Test:
-    """Take a name of the group `subgroups` apart; ValueError where it says no stage."""
+    """Parse a name of the group `subgroups`; raise ValueError if it names no stage."""
     older = _OLDER.match(rest)
     place, _, text = (rest[older.end() :] if older else rest).partition(".")
     match = _SIZE.search(text)
@@ -83,7 +83,7 @@ _SHAPES = ("clustered", "quad")
 
 
 def _operands(operation: str, text: str) -> tuple[str, tuple[str, ...]]:
-    """Return the type and the choices of the operand that a test's text after the operation means."""
+    """Return the type and the operand choices from a test's text after the operation."""
     names = tuple(choices(operation))
     constant = tuple(name for name, choice in choices(operation).items() if not choice.dynamic)
     dynamic = tuple(name for name in names if name.startswith("dynamic"))
@@ -99,7 +99,7 @@ def _operands(operation: str, text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _ending(test: _Test, operand: str) -> str:
-    """Return the glob behind the type: pattern, data, operand, and where the results go or the size."""
+    """Return the glob after the type: pattern, data, operand, and framebuffer or size."""
     parts = [".*.*", f".{operand}" if operand else ""]
     if test.place == FRAMEBUFFER and test.stages[0] not in ("task", "mesh"):
         parts.append(f".{FRAMEBUFFER}")
@@ -127,7 +127,7 @@ def _operation_globs(test: _Test) -> tuple[str, ...]:
             raise ValueError(f"{operation.name} of {type_}")
         names = type_
     else:
-        # Khronos' tests of predicates and ballots name the type of what they compare to get one.
+        # Khronos tests of predicates and ballots name the type of the values compared in the predicate.
         names = operation.types[0].name
     category = operation.category.value
     return tuple(
@@ -172,7 +172,7 @@ def _variable_globs(test: _Test) -> tuple[str, ...]:
 
 
 def _shape_globs(test: _Test) -> tuple[str, ...]:
-    """Return all cases of a category in a stage: what has a shape is found by every one of them."""
+    """Return the globs of all cases of a category in a stage; each of them tests the workgroup's shape."""
     if test.text not in _SHAPES:
         raise ValueError(test.text)
     ending = f".{FRAMEBUFFER}" if test.place == FRAMEBUFFER else test.sized
@@ -187,12 +187,12 @@ _SIZE_CONTROL = re.compile(
 
 
 def _size_control_globs(test: _Test) -> tuple[str, ...]:
-    """Return the globs of a test of sizes; from SPIR-V 1.6 on varying and full need no flag."""
+    """Return the globs of a test of sizes; from SPIR-V 1.6 on, varying and full sizes need no flag."""
     match = _SIZE_CONTROL.match(test.text)
     if match is None:
         raise ValueError(test.text)
     what = match["what"]
-    # Tests of SPIR-V 1.6 without `flags` in their name set none: from 1.6 on sizes vary unasked.
+    # Tests of SPIR-V 1.6 without `flags` in their name set none: from 1.6 on, sizes vary without a flag.
     flags = bool(match["flags"]) or not match["spirv"]
     varying = flags and "allow_varying" in what
     mode = f"required_{match['end']}" if match["end"] else "varying" if varying else "default"
@@ -224,18 +224,18 @@ _ALONE: dict[str, tuple[str, ...]] = {
     "shader_quad_control.require_full_quads": ("quad_control.scene.full.*",),
     "shader_quad_control.terminated_invocation": ("quad_control.scene.terminate_*",),
 }
-"""Names that stand alone in their group."""
+"""Khronos names that are mapped one by one."""
 
 
 @cache
 def map_name(name: str) -> Mapping:
-    """Map one name of Khronos' suite to globs over our names."""
+    """Return the mapping of one Khronos name to globs over vkgroup's names."""
     suite, _, rest = name.removeprefix(PREFIX).partition(".")
     try:
         if suite == "subgroups":
             return Mapping(name, _subgroup_globs(rest))
         if suite == "reconvergence":
-            # The random program of the same name, or the draws of a test of fragments.
+            # The random program of the same name, or the draws of a fragment test.
             return Mapping(name, (f"reconvergence.{rest}{'' if '.compute.' in rest else '.*'}",))
     except (KeyError, ValueError):
         return Mapping(name, reason="a name that follows no rule of the suite's")
@@ -249,7 +249,7 @@ def _subgroup_globs(rest: str) -> tuple[str, ...]:
     if group == "uniform_descriptor_indexing":
         return (f"descriptor_indexing.*.{tail}.*",)
     if group == "subgroup_uniform_control_flow":
-        # Constructs in workgroups of a size, of full subgroups (control) or any.
+        # Constructs in workgroups of a given size; with "control", full subgroups are required.
         kind, _, construct = tail.partition(".")
         name = "*" if kind == "discard" else f"reconverge{construct[-2:]}.*"
         return (f"reconvergence.subgroup_uniform.{kind}.{name}",)

@@ -1,9 +1,9 @@
 """Choices for the other operands of an operation: ids, masks, deltas, indices, cluster sizes, partitions.
 
 A choice is a GLSL expression and its NumPy equivalent. Constants that depend on the subgroup size
-are written as literals once the size is known, because the specification asks for constant
-expressions. Choices named ``beyond`` lie outside the subgroup: their results are undefined (but for
-rotations, which wrap around), and the case only shows that the device survives them.
+are written as literals once the size is known, because the specification requires constant
+expressions. Choices named ``beyond`` lie outside the subgroup: their results are undefined (except for
+rotations, which wrap around), and the case only tests that the device does not crash.
 """
 
 from __future__ import annotations
@@ -33,24 +33,24 @@ class Operand:
     sentence: str  # a phrase for the choice, to complete "with …"
     #: Subgroup size → the constant that is written into the shader, or None.
     literal: Callable[[int], int] | None = None
-    #: GLSL over `lane`, `size` and, of a partition, `mask` (the active lanes) and ``{word}`` (the
-    #: invocation's word of the table), where the operand differs between lanes; or None.
+    #: GLSL expression of `lane`, `size` and, for a partition, `mask` (the active lanes) and ``{word}`` (the
+    #: invocation's word of the table), if the operand differs between lanes; else None.
     expression: str | None = None
     #: (lane (rows, size), subgroup size) → operand of each lane, the NumPy equivalent of `expression`.
     lanes: Callable[[Lanes, int], Lanes] | None = None
-    #: (generator, subgroup size, count) → uint32 words that the shader reads: one a workgroup if `uniform`,
-    #: else one an invocation. None where nothing is read.
+    #: (generator, subgroup size, count) → uint32 words that the shader reads: one per workgroup if
+    #: `uniform`, else one per invocation. None if nothing is read.
     table: Callable[[np.random.Generator, int, int], Lanes] | None = None
-    uniform: bool = False  # the table has one entry a workgroup, which makes the operand dynamically uniform
-    #: The word of the first active lane is the operand of all, which makes it dynamically uniform.
+    uniform: bool = False  # the table has one entry per workgroup, so the operand is dynamically uniform
+    #: All lanes use the word of the first active lane, so the operand is dynamically uniform.
     leader: bool = False
-    specialized: bool = False  # the literal reaches the shader as a specialization constant
-    #: The size of the clusters; it is the operand, or another one behind it. 0 where there are none.
+    specialized: bool = False  # the literal is passed as a specialization constant
+    #: The size of the clusters, which is the operand or the one after it; 0 if there are no clusters.
     cluster: int = 0
     #: (lane (rows, size), word (rows, size)) → a number for each lane, the same for lanes of the same subset
-    #: of a partition; the NumPy twin of `expression`, which then is a ballot. Else None.
+    #: of a partition; the NumPy equivalent of `expression`, a ballot. None for other operands.
     labels: Labels | None = None
-    narrow: bool = False  # it is combined with few patterns; see `vkgroup.conformance.cases`
+    narrow: bool = False  # combined with few patterns only; see `vkgroup.conformance.cases`
 
     @property
     def dynamic(self) -> bool:
@@ -213,7 +213,7 @@ def _partition(name: str, sentence: str, ballot: str, labels: Labels, *, reads: 
 
 
 # Ballots that are valid partitions (NV_shader_subgroup_partitioned, section 3.8): each active lane's has its
-# own bit, and equals that of every active lane whose bit it has. The bits of others mean nothing.
+# own bit, and equals that of every active lane whose bit it has. Bits of inactive lanes are ignored.
 _PARTITIONS = (
     _partition(
         "equal", "the subgroupPartitionNV of numbers from memory", "subgroupPartitionNV({word})",
@@ -249,7 +249,7 @@ uvec4 ballot_of_block(uint lane) {
     found[lane >> 5u] = 0xfu << (lane & 28u);
     return found;
 }"""
-"""GLSL that the expressions of partitions call."""
+"""GLSL functions that the expressions of partitions call."""
 
 _BIT_INDICES = (
     _FIRST,
@@ -288,7 +288,7 @@ REPRESENTATIVES: dict[str, tuple[str, ...]] = {
     "cluster_size": ("c4",),
     "ballot": ("equal",),
 }
-"""By family: one choice of each kind, for axes that are not combined with all choices."""
+"""Representatives by family: one choice of each kind, for axes that are not combined with all choices."""
 
 
 def family_of(operation: Operation) -> str:
@@ -304,12 +304,12 @@ def family_of(operation: Operation) -> str:
 
 @cache
 def choices(operation: str) -> dict[str, Operand]:
-    """Return the choices of an operation's other operands; empty where it has none."""
+    """Return the choices of an operation's other operands; empty if it has none."""
     row = SUBGROUP_OPERATIONS.get(operation)
     return {} if row is None else CHOICES.get(family_of(row), {})
 
 
 def represents(operation: str, operand: str) -> bool:
-    """Return whether a choice stands for all choices of an operation; true where it has no operand."""
+    """Return whether a choice is a representative of an operation's choices; true if there is no operand."""
     row = SUBGROUP_OPERATIONS.get(operation)
     return not operand or row is None or operand in REPRESENTATIVES[family_of(row)]

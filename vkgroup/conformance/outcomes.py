@@ -1,4 +1,4 @@
-"""Outcomes of a run: each case's result compared with what is expected, and flakes told from failures."""
+"""Outcomes of a run: each case's result compared with the expected one; separates flakes from failures."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ AGAIN = "reruns.jsonl"
 """The file in a run's folder with the results of cases that were repeated."""
 
 Repeat = Callable[[Sequence[AnyCase], TakeResults], object]
-"""Judges cases again, and passes on their results as they arrive."""
+"""Repeats cases, and passes on their results as they arrive."""
 
 
 @dataclass
 class RunOutcomes:
-    """A run compared with what is expected of it."""
+    """A run compared with the expected results."""
 
     run: Run  # the run
     expectations: Expectations = field(default_factory=Expectations)  # the expected results
-    left_out: Collection[str] = ()  # names of the cases that the skips leave out
+    left_out: Collection[str] = ()  # names of the cases excluded by the skips
     #: Second results by case, for cases that were repeated.
     again: dict[str, Result] = field(default_factory=dict)
 
@@ -39,7 +39,7 @@ class RunOutcomes:
         if broken:
             promises = [Result(PROMISES, Status.FAIL, detail="; ".join(broken))]
         self.results = [*self.run.results, *promises]
-        """Every case's first result, followed by that of `PROMISES` if it matters."""
+        """The first result of every case, and last that of `PROMISES` if it is not a plain pass."""
         self.by_case: dict[str, Outcome] = {}
         """Each case's outcome, by name."""
         self._settle()
@@ -78,11 +78,11 @@ class RunOutcomes:
         return [name for name, outcome in self.by_case.items() if outcome in outcomes]
 
     def expected(self, name: str) -> Expected | None:
-        """Return the baseline's line for a case, else that for its Khronos name, else None."""
+        """Return the baseline's line for a case or for its Khronos name; None if there is none."""
         return next(iter(self.expectations.lines(name)), None)
 
     def idle(self) -> list[str]:
-        """Return the Khronos names in the baseline whose cases were all judged, and none of which fails.
+        """Return the Khronos names in the baseline whose cases all have a verdict, none of them a failure.
 
         They do not count as improvements: Khronos' test may find an error that no case here finds.
         """
@@ -116,9 +116,9 @@ class RunOutcomes:
         return "\n".join(filter(None, parts))
 
     def judge_again(self, repeat: Repeat, shuffle: int | None = None) -> int:
-        """Judge unexpected cases a second time; returns the number of cases that were repeated.
+        """Repeat cases with unexpected results once; return the number of repeated cases.
 
-        Results that arrive before `repeat` raises an error count.
+        If `repeat` raises an error, the results before it still count.
 
         Whole batches are repeated, as deqp-runner repeats whole case lists: a wrong result that depends on
         other cases in the same shader is not a flake.
@@ -155,11 +155,11 @@ class RunOutcomes:
 
 
 def read_again(folder: Path) -> dict[str, Result]:
-    """Return the second results in a run's folder by case; empty if it has no such file."""
+    """Return the second results in a run's folder by case; empty if the file is missing."""
     path = folder / AGAIN
     return read_results(path) if path.exists() else {}
 
 
 def write_again(folder: Path, again: dict[str, Result]) -> None:
-    """Write second results into a run's folder; OSError where that fails."""
+    """Write second results into a run's folder; raise OSError if that fails."""
     write_whole(folder / AGAIN, "".join(map(format_result, again.values())))

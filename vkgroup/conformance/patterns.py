@@ -1,6 +1,6 @@
 """Patterns of activity: the control flow around the operation that a case tests.
 
-A pattern is GLSL with places marked ``@OBSERVE(slot)``. At each place the shader records the active
+A pattern is GLSL with marks ``@OBSERVE(slot)``. At each mark the shader records the active
 mask (`subgroupBallot(true)`) and every result under test into `slot`. An invocation writes a slot at
 most once, so that (slot, subgroup, mask) names one dynamic instance of the operation.
 """
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class Leave:
-    """A way in which fragments leave: the GLSL statement, its extension, and the Vulkan feature it needs."""
+    """A statement that ends or demotes fragments: its GLSL, extension, and the Vulkan feature it needs."""
 
     statement: str
     extension: str = ""
@@ -30,7 +30,7 @@ LEAVES: dict[str, Leave] = {
     "demote": Leave("demote", "GL_EXT_demote_to_helper_invocation", "shaderDemoteToHelperInvocation"),
     "terminate": Leave("terminateInvocation", "GL_EXT_terminate_invocation", "shaderTerminateInvocation"),
 }
-"""All ways by name; "" where no fragment leaves."""
+"""The statements that end or demote fragments, by name; "" for none."""
 
 
 @dataclass(frozen=True)
@@ -40,18 +40,18 @@ class Pattern:
     name: str  # the pattern's part in the name of a case
     sentence: str  # what the pattern does, to complete "the operation is executed …"
     #: GLSL expression over the names that `Stage.start` sets, true for invocations that reach at least one
-    #: place of observation. Those for which it is false feed *decoy* data, which must not show in any result.
+    #: ``@OBSERVE`` mark. Other invocations read *decoy* data, which must not affect any result.
     active: str
-    code: str  # GLSL of the pattern, with ``@OBSERVE(slot)`` at each place of observation
-    slots: int = 1  # how many slots one invocation may write
-    #: The control flow is uniform in the workgroup, so all invocations of a subgroup that exist must be
+    code: str  # GLSL of the pattern, with marks ``@OBSERVE(slot)``
+    slots: int = 1  # number of slots that one invocation may write
+    #: The control flow is uniform in the workgroup, so all existing invocations of a subgroup must be
     #: active together.
     uniform: bool = False
-    partial: bool = False  # the workgroup's size is no multiple of any subgroup size above 1
+    partial: bool = False  # the workgroup's size is not a multiple of any subgroup size above 1
     least_size: int = 1  # the smallest subgroup size at which any invocation is active
-    #: Invocations may turn into helper invocations on the way, which take part without a record.
+    #: Invocations may become helper invocations, which take part without a record.
     demotes: bool = False
-    leave: Leave = LEAVES[""]  # the way in which fragments leave, of `LEAVES`
+    leave: Leave = LEAVES[""]  # the key in `LEAVES` of the statement that ends fragments
 
 
 _DATA_MASK = "inputs[MASK_BASE + own] != 0u"
@@ -113,7 +113,7 @@ PATTERNS: dict[str, Pattern] = {pattern.name: pattern for pattern in _TABLE}
 
 
 def _leaving(name: str, sentence: str, active: str = "true") -> Pattern:
-    """Return a pattern in which every third lane's fragment leaves before the others observe."""
+    """Return a pattern in which every third fragment ends or is demoted before the others record."""
     leave = LEAVES[name]
     code = f"if (lane % 3u == 2u) {leave.statement};\n    @OBSERVE(0u)"
     return Pattern(name, sentence, active, code, demotes=active == "true", leave=leave)
@@ -133,7 +133,7 @@ _FRAGMENT_TABLE = (
 
 FRAGMENT_PATTERNS: dict[str, Pattern] = {pattern.name: pattern for pattern in _FRAGMENT_TABLE}
 """All patterns of fragment shaders by name. A fragment that is discarded or demoted may still take part, so
-it feeds no decoy; a terminated one no longer takes part (SPIR-V 1.6, OpTerminateInvocation)."""
+it reads no decoy; a terminated one no longer takes part (SPIR-V 1.6, OpTerminateInvocation)."""
 
 
 _OTHER = ("all", "partial", "data_mask", "nested")

@@ -21,16 +21,16 @@ from vkgroup.device import Capabilities
 from vkgroup.errors import InvalidInput
 
 SEEN = 2
-"""The `risk` from which on a case runs alone."""
+"""A case with at least this `risk` runs alone."""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Cases of one family that are judged together."""
+    """Cases of one family that are executed together."""
 
     family: str  # the family's name
-    cases: list[AnyCase]  # in the order in which they are judged
-    alone: bool = False  # whether no other batch may run meanwhile, because a hang would affect all
+    cases: list[AnyCase]  # in the order in which they are executed
+    alone: bool = False  # whether it must run alone, because a hang would affect all other batches
 
     def __len__(self) -> int:
         return len(self.cases)
@@ -40,7 +40,7 @@ class Batch:
         return replace(self, cases=[case for case in self.cases if case.name in names])
 
     def parts(self) -> list[Batch]:
-        """Return the batch split in two, or into single cases if each further hang costs seconds."""
+        """Return the batch split in two, or into single cases if a hang is likely and would cost seconds."""
         if self.alone:
             return [replace(self, cases=[case]) for case in self.cases]
         middle = len(self.cases) // 2
@@ -50,15 +50,15 @@ class Batch:
 def batches(
     cases: Iterable[AnyCase], capabilities: Capabilities, most: int | None = None, shuffle: int | None = None
 ) -> Iterator[Batch]:
-    """Split cases into batches for a device: cases that share data together, cases that may hang last.
+    """Split cases into batches for a device: cases with the same data together, cases that may hang last.
 
-    A GPU that hangs is lost for all workers, and may hang again in the next work (both seen on an H200,
+    A GPU that hangs is lost for all workers, and may hang again in the next dispatch (both seen on an H200,
     docs/driver-findings.md). So cases that may hang come last on GPUs, in the order of `risk`, and cases in
     which drivers have hung run alone.
 
-    `most` limits the cases of a batch; by default the families do. `shuffle` is the seed of another order, of
-    the cases that can share a batch and of the batches; cases that may hang stay last. The cases of some
-    batches, planned again with the seed, make the same batches.
+    `most` limits the cases of a batch; by default the families do. `shuffle` is the seed of a random order of
+    the cases that can share a batch and of the batches; cases that may hang stay last. Planning the cases of
+    some batches again with the same seed gives the same batches.
     """
     planned = []
     for members in sorted(_groups(cases), key=lambda members: risk(members[0])):
@@ -90,7 +90,7 @@ def _groups(cases: Iterable[AnyCase]) -> Iterable[list[AnyCase]]:
 def risk(case: AnyCase) -> int:
     """Return how likely a case hangs a GPU.
 
-    0; 1 for barriers; `SEEN` for those in which drivers have hung, and one more if the barrier makes
+    0 in general; 1 for barriers; `SEEN` for barriers in which drivers have hung, plus 1 if the barrier makes
     invocations wait for each other.
     """
     if not isinstance(case, Case) or case.operation not in BARRIERS:
@@ -106,7 +106,7 @@ def _order_key(seed: int, case: AnyCase) -> bytes:
 
 
 def _neighbours(case: Any) -> tuple[str, ...]:
-    """Return the sort key of cases that can share a batch: those of one type read the same data."""
+    """Return the sort key of cases that can share a batch; cases of one type read the same data."""
     if not isinstance(case, Case) or case.is_spelled:
         return ()
     return case.type, case.operation, case.operand
@@ -116,7 +116,7 @@ CHUNK = 64
 """Maximum number of cases in a chunk: two full batches of the families with the largest batches."""
 
 DEALS = 4
-"""Chunks that each shard gets at least, on average, if the selection has enough cases."""
+"""Minimum average number of chunks per shard, if the selection has enough cases."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class Shard:
         return f"{self.index}/{self.count}"
 
     def of(self, cases: Sequence[AnyCase]) -> tuple[AnyCase, ...]:
-        """Return the cases of this shard, in their given order."""
+        """Return the cases of this shard, in the given order."""
         size = max(1, min(CHUNK, len(cases) // (self.count * DEALS)))
         turn, mine = 0, set()
         for members in _groups(cases):
@@ -145,7 +145,7 @@ def parse_shard(text: str) -> Shard:
     """Return the shard of a text such as ``2/8``; InvalidInput if it is not a shard."""
     index, slash, count = text.partition("/")
     if not (slash and index.isascii() and index.isdigit() and count.isascii() and count.isdigit()):
-        raise InvalidInput(f"{text!r} is not a shard: write 2/8 for the second of eight")
+        raise InvalidInput(f"{text!r} is not a shard; write 2/8 for the second of eight shards")
     if len(text) > 20 or not 1 <= int(index) <= int(count):
-        raise InvalidInput(f"there is no shard {text}: shards are numbered from 1/N to N/N")
+        raise InvalidInput(f"there is no shard {text}; shards are numbered from 1/N to N/N")
     return Shard(int(index), int(count))

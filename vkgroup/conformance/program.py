@@ -1,15 +1,15 @@
 """A batch of cases as one program: the GLSL, its input words, and the position of each result.
 
-All cases of a batch share stage, pattern, shape and subgroup size; each reads its own data and writes its own
-results, so one dispatch judges them all.
+All cases of a batch share stage, pattern, shape and subgroup size. Each reads separate data and writes
+separate results, so one dispatch executes them all.
 
 Buffers
 -------
 binding 0, inputs : words. The mask of the pattern ``data_mask``, then the operand tables, then the data
-    sets: planes of 2 × PLACES words, values first and decoys behind them.
+    sets: planes of 2 × PLACES words, first the values, then the decoys.
 binding 1, outputs : planes of INVOCATIONS words. Lane, subgroup, subgroup size and the other records of
-    the stage; then for each slot whether it was executed and the four words of the active mask; then each
-    case's results.
+    the stage; for each slot, whether it was executed and the four words of the active mask; the results of
+    each case.
 binding 2 … : memory of the barrier cases.
 """
 
@@ -58,7 +58,7 @@ def result_type(case: Case) -> GlslType:
 
 @dataclass(frozen=True)
 class Feed:
-    """The data set that a case reads: its place in the inputs and its values."""
+    """The data set that a case reads: its offset in the inputs and its values."""
 
     at: int  # first word in the inputs
     type: GlslType
@@ -74,8 +74,8 @@ class Entry:
     case: Case
     at: int  # first word of its results in the outputs
     planes: int  # planes of one slot of its results
-    feed: Feed | None = None  # its data, or None where it reads none
-    argument: Argument | None = None  # its other operands, or None
+    feed: Feed | None = None  # its data; None if it reads none
+    argument: Argument | None = None  # its other operands; None if it has none
 
 
 @dataclass
@@ -120,7 +120,7 @@ def _call(case: Case, arguments: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class Spelling:
-    """The GLSL spelling of a program's operations: as in KHR_shader_subgroup, or another one."""
+    """The GLSL spelling of a program's operations: that of KHR_shader_subgroup or a different one."""
 
     #: Case and arguments in GLSL → an expression of the operation's result.
     call: Callable[[Case, Sequence[str]], str] = _call
@@ -243,7 +243,7 @@ class _Builder:
 
 
 def _extensions(cases: list[Case], ballot: bool) -> set[str]:
-    """Return the GLSL extensions that a batch needs, but for those of the spelling."""
+    """Return the GLSL extensions that a batch needs, except those of the spelling."""
     names = {Category.BASIC.extension, patterns_of(cases[0].stage)[cases[0].pattern].leave.extension} - {""}
     if ballot:
         names.add(Category.BALLOT.extension)
@@ -289,7 +289,7 @@ void main() {{
 
 
 def _observe(builder: _Builder, ballot: bool, slot: str) -> str:
-    """Return the code of one place of observation."""
+    """Return the code of one mark ``@OBSERVE(slot)``."""
     first = builder.stage.record_planes
     at = f"{first}u * INVOCATIONS + slot * {SLOT_PLANES}u * INVOCATIONS + index"
     lines = [f"uint slot = {slot};", f"uint at = {at};", "outputs[at] = 1u;"]
@@ -325,8 +325,8 @@ def build(
 ) -> Program:
     """Build the program of a batch of cases of one stage, pattern, shape and subgroup size.
 
-    Without `ballot`, no active masks are recorded. `denormals` holds the widths of floats whose denormals the
-    device can be told to preserve.
+    Without `ballot`, no active masks are recorded. `denormals` holds the widths of floats for which the
+    device supports DenormPreserve.
     """
     builder = _Builder(cases[0], size, seed, denormals, spelling)
     for case in cases:

@@ -1,8 +1,8 @@
 """Recorder: planes of words in which the invocations of a compute, vertex or fragment shader record results.
 
-`observed` and `description` are for shaders that only record. Their first planes say who recorded:
-`RECORD`. The results of a family come behind them, by ``record(plane, word)`` in GLSL. Invocations that leave
-no record (helper invocations) are left out of the returned planes.
+`observed` and `description` are for shaders that only record. Their first planes, `RECORD`, identify the
+invocation. The results of a family follow, written by ``record(plane, word)`` in GLSL. Invocations without a
+record (helper invocations) are left out of the returned planes.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Recorder:
 
     stage: str  # one of `STAGES`
     planes: int  # number of planes
-    shape: tuple[int, ...]  # of a plane; one word for each invocation
+    shape: tuple[int, ...]  # shape of a plane; one word for each invocation
     zeroed: tuple[int, ...] = (0,)  # planes that hold zeros before the shader runs; the others hold `POISON`
     groups: int = 0  # workgroups of a dispatch
     size: tuple[int, int] = (1, 1)  # pixels of a draw in x and y
@@ -62,7 +62,7 @@ class Recorder:
 
     @property
     def function(self) -> str:
-        """GLSL of ``record(plane, word)``, which writes the word of the invocation `index`."""
+        """GLSL of ``record(plane, word)``, which writes the word of invocation `index`."""
         words = self.invocations
         return f"void record(uint plane, uint word) {{ outputs[plane * {words}u + index] = word; }}"
 
@@ -76,7 +76,7 @@ class Recorder:
         }[self.stage]
 
     def index(self, vertex: str = "gl_VertexIndex") -> str:
-        """Return the GLSL of the invocation's place in a plane; `vertex` is the variable with its number."""
+        """Return the GLSL of the invocation's index in a plane; `vertex` is GLSL's variable of the vertex."""
         return {
             "compute": "gl_GlobalInvocationID.x",
             "vertex": f"uint({vertex})",
@@ -94,8 +94,8 @@ class Recorder:
     ) -> tuple[Words, Mapping[Any, Any]]:
         """Run a shader of the stage; return the planes, (planes, *shape), and the results of the draw.
 
-        `fragment` is the fragment shader of a draw whose vertices record; by default one that does nothing
-        else.
+        `fragment` is the fragment shader of a draw whose vertices record; by default one that does
+        nothing.
         """
         blank = poisoned(self.planes, *self.shape)
         blank[list(self.zeroed)] = 0
@@ -125,7 +125,7 @@ _SUBGROUP = {
 
 
 def missing(stage: str, capabilities: Capabilities) -> list[str]:
-    """Return what a device lacks to record from a stage, by Vulkan's names."""
+    """Return the requirements for recording from a stage that a device lacks, by Vulkan's names."""
     needs = lacking_stages((stage,), capabilities)
     needs += lacking_operations(("basic",) if stage == "compute" else ("ballot", "basic"), capabilities)
     needs += lacking_stores(stage, capabilities)
@@ -144,9 +144,9 @@ def observed(
     extensions: Iterable[str] = (),
     declarations: str = "",
 ) -> Words:
-    """Run a shader that only records; return (len(RECORD) + planes, invocations that left a record).
+    """Run a shader that only records; return (len(RECORD) + planes, invocations with a record).
 
-    `title` says what the shader observes. `body` has statements of `main`, which may use `index`, the
+    `title` describes the shader. `body` has statements of `main`, which may use `index`, the
     invocation's number, and ``record(plane, word)``.
     """
     planes += len(RECORD)
@@ -187,7 +187,7 @@ def description(
 ) -> Description:
     """Return a function that describes wrong invocations in recorded words, (planes, invocations).
 
-    `line` says what is wrong with an invocation; `rows` makes the rows of the evidence; `code` is text in the
+    `line` describes the fault of an invocation; `rows` makes the rows of the evidence; `code` is text in the
     shader's line that computes the values.
     """
     lane, subgroup = (words[RECORD.index(name)].astype(np.int64) for name in ("lane", "subgroup"))

@@ -1,4 +1,4 @@
-"""A conformance run: choose cases, judge them in batches on workers' devices, record every result."""
+"""A conformance run: select cases, execute them in batches on workers' devices, record every result."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from vkgroup.runner.scheduler import InProcess, LocalScheduler, Scheduler, pass_
 
 
 def judge_batch(executor: Executor, batch: Batch) -> list[Result]:
-    """Judge the cases of a batch, in their order; a batch that fails as a whole is split.
+    """Execute the cases of a batch and return their results in order; a batch that fails as a whole is split.
 
     After DeviceLost or DispatchTimeout the device is unusable, and none of the cases has a result.
     """
@@ -50,12 +50,12 @@ def judge_batch(executor: Executor, batch: Batch) -> list[Result]:
 
 
 Judge = Callable[[Executor, Any], Any]
-"""Performs a job, such as judging the cases of a batch; a function of a module, because it is pickled."""
+"""Performs a job, such as executing a batch; must be a module-level function, because it is pickled."""
 
 
 @dataclass(frozen=True)
 class Setup:
-    """The first message to a worker that judges batches; see `vkgroup.runner.messages.WorkerSetup`."""
+    """The first message to a worker that executes batches; see `vkgroup.runner.messages.WorkerSetup`."""
 
     device: DeviceInfo
     seed: int  # seed of all data
@@ -68,7 +68,7 @@ class Setup:
         return replace(self, device=device)
 
     def open(self) -> ExecutorSession:
-        """Open the device, and an executor on it; VkgroupError where that fails."""
+        """Open the device, and an executor on it; raise VkgroupError if that fails."""
         device = open_device(self.device, robust=False)
         executor = Executor(device, seed=self.seed, timeout=self.timeout, transform=self.transform)
         return ExecutorSession(device, executor, self.judge)
@@ -93,7 +93,7 @@ class ExecutorSession:
 
 
 MANY_CASES = 20_000
-"""Number of cases from which on workers start before the batches are planned, because planning is slow."""
+"""With at least this many cases, workers start before the batches are planned, because planning is slow."""
 
 
 def run(
@@ -114,35 +114,35 @@ def run(
     on_results: TakeResults | None = None,
     scheduler: Scheduler | None = None,
 ) -> Run:
-    """Judge a device on the cases of the suite.
+    """Execute cases of the suite on a device and return the run.
 
     Parameters
     ----------
     device : the device, as `vkgroup.opening.select` gives it.
     filters : globs over case names; all cases if empty. Ignored if `cases` is given.
-    cases : the cases to judge, instead of `filters`.
+    cases : the cases to execute, instead of `filters`.
     jobs : worker processes; one per processor by default.
-    seed : seed of all data: the same seed judges the same inputs.
-    out : folder for ``results.jsonl``; nothing is written without.
+    seed : seed of all data: the same seed gives the same inputs.
+    out : folder for ``results.jsonl``; without it, nothing is written.
     resume : continue the run in `out`.
     timeout : seconds that one dispatch may take.
     time_limit : seconds after which no case is started; cases that are not reached are in `Run.missing` and
         have no result, so that `resume` continues with them.
-    shuffle : seed of another order of the cases, with other neighbours in their batches.
-    isolate : judge in worker processes, so that a crash of the driver costs one case. Without, a crash of the
-        driver ends this process.
+    shuffle : seed of a random order of the cases, which also changes the cases that share a batch.
+    isolate : execute in worker processes, so that a crash of the driver affects one case. Otherwise a crash
+        ends this process.
     transform : see `vkgroup.conformance.execute.Transform`; must be picklable with `isolate`.
-    on_start : called once, before the first results, with the run that will have them.
+    on_start : called once, before the first results, with the run that will contain them.
     on_results : called with each batch's results as they arrive.
-    scheduler : judges instead of workers of this process: several devices (`vkgroup.runner.scheduler`), of
-        which `device` is one, or a cluster's. `jobs` and `isolate` are ignored then.
+    scheduler : used instead of workers of this process: for several devices (`vkgroup.runner.scheduler`),
+        among them `device`, or for a cluster. `jobs` and `isolate` are then ignored.
 
     Raises
     ------
     NoDevice, DriverError
         The device cannot be opened.
     InvalidInput
-        `out` holds another run.
+        `out` contains a different run.
     """
     chosen = tuple(cases) if cases is not None else select(tuple(filters))
     if scheduler is None:
@@ -187,7 +187,7 @@ def run(
 
 
 class _Session:
-    """Records results as they arrive: in the run, in the journal, and with the caller."""
+    """Passes results, as they arrive, to the run, the journal and the caller."""
 
     def __init__(
         self, run: Run, device: str, journal: Journal | None, on_results: TakeResults | None
@@ -198,7 +198,7 @@ class _Session:
         self._on_results = on_results
 
     def sort_out(self, cases: Iterable[AnyCase]) -> list[AnyCase]:
-        """Record the cases that need no dispatch: already judged, or not supported. Return the others."""
+        """Record the cases that need no dispatch (already recorded, or not supported); return the others."""
         done = self._journal.done if self._journal is not None else {}
         self._add([done[case.name] for case in cases if case.name in done])
         unsupported, pending = [], []
@@ -219,13 +219,13 @@ class _Session:
         self._add(results)
 
     def _add(self, results: list[Result]) -> None:
-        """Add results that the journal has."""
+        """Add results that are in the journal already."""
         self._run.results.extend(results)
         if self._on_results is not None and results:
             self._on_results(results)
 
     def _with_command(self, result: Result) -> Result:
-        """Return a failure with the case's sentence and the command that repeats it."""
+        """Return a failure with the case's description and the command that repeats it."""
         if result.status not in AGAINST_THE_DEVICE:
             return result
         case = cases_by_name().get(result.case)

@@ -1,14 +1,14 @@
-"""The family of the shader clocks, in every stage that can record.
+"""The family of shader clocks, in every stage that can record.
 
 OpReadClockKHR (SPV_KHR_shader_clock) gives "the least significant bits of the idealized clock's tick count at
 the time the instruction was executed"; that count is "increasing monotonically over time", and "an observer
-may see sampled values wrap around zero". So of two readings of one clock, one after the other, the second is
-ahead by less than half of 2^64. All invocations of the scope "read from the same source clock": what one lane
-reads behind a barrier is not before what another read in front of it. Nothing says that two lanes read the
-same.
+may see sampled values wrap around zero". So of two successive readings of one clock, the second is
+ahead by less than 2^63. All invocations of the scope "read from the same source clock": a reading of one lane
+after a barrier is not less than a reading of another lane before it. Two lanes need not read the same
+value.
 
-The extension promises no barrier for the motion of code. Each reading here is in a loop that the one before
-could have ended, or behind a barrier that what was read is stored in front of.
+The extension does not forbid compilers to move a reading. So each reading here is in a loop that the
+previous reading could have ended, or after a barrier before which the previous reading is stored.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from vkgroup.results.record import Status
 Ticks = NDArray[np.uint64]
 
 _LONGEST = 4096
-"""Rounds that `advances` waits for a tick, each of some dozens of operations."""
+"""Maximum number of rounds that `advances` waits for a tick; each has some dozens of operations."""
 
 _HALF = np.uint64(1 << 63)
 
@@ -43,17 +43,17 @@ class Clock:
     """A function that reads a clock."""
 
     name: str  # in GLSL
-    wide: bool  # whether it returns 64 bits, and not two words
-    device: bool  # whether its scope is the device, and not the subgroup
+    wide: bool  # whether it returns one 64-bit integer instead of two words
+    device: bool  # whether its scope is the device instead of the subgroup
 
     @property
     def extension(self) -> str:
-        """The GLSL extension that has it."""
+        """The GLSL extension that declares it."""
         return "GL_EXT_shader_realtime_clock" if self.device else "GL_ARB_shader_clock"
 
     @property
     def feature(self) -> str:
-        """Vulkan's feature of its scope."""
+        """The Vulkan feature for its scope."""
         return "shaderDeviceClock" if self.device else "shaderSubgroupClock"
 
     @property
@@ -113,7 +113,7 @@ def _cases() -> Iterator[ClockCase]:
     for stage in STAGES:
         for clock in CLOCKS.values():
             for test, (sentence, _) in _TESTS.items():
-                # Only the device's clock is one for subgroups of a workgroup, which compute shaders have.
+                # Only the device's clock is shared by the subgroups of a workgroup (compute shaders only).
                 if test == "workgroup" and (stage != "compute" or not clock.device):
                     continue
                 text = f"{clock.name} {sentence}, in {stage} shaders."
@@ -121,20 +121,20 @@ def _cases() -> Iterator[ClockCase]:
 
 
 def _missing(case: ClockCase, capabilities: Capabilities) -> list[str]:
-    """Return what the device does not declare."""
+    """Return the requirements of a case that the device lacks."""
     needs = recording.missing(case.axes.stage, capabilities)
     features = [CLOCKS[case.axes.clock].feature, *(["shaderInt64"] if case.axes.wide else [])]
     return needs + [feature for feature in features if feature not in capabilities.features]
 
 
 def _batch_key(case: ClockCase) -> Hashable:
-    """Return what makes the shader: the test, and what it needs of the device."""
+    """Return the test, and the test's requirements on the device; cases with equal keys share a shader."""
     axes = case.axes
     return axes.stage, axes.test, axes.wide, CLOCKS[axes.clock].device
 
 
 def _verdicts(executor: Executor, cases: list[ClockCase]) -> list[Verdict]:
-    """Judge cases of one shader."""
+    """Execute cases of one shader and return their verdicts."""
     rows = [case.axes for case in cases]
     stage, sizes = rows[0].stage, [2 * _TESTS[axes.test][1] for axes in rows]
     planes = [len(RECORD) + sum(sizes[:number]) for number in range(len(cases))]
@@ -215,7 +215,7 @@ def _readings(read: str, at: int, *, divergent: bool) -> str:
 
 
 def _verdict(case: ClockAxes, words: Words, at: int) -> Verdict:
-    """Judge a case by its planes from `at` on: (planes, invocations)."""
+    """Return the verdict on a case from its planes, which begin at `at`: (planes, invocations)."""
     count = words.shape[1]
     if not count:
         return Verdict(Status.FAIL, 0, 0, "no invocation recorded anything")
@@ -251,7 +251,7 @@ def _before(earlier: Ticks, later: Ticks, group: NDArray[np.generic]) -> NDArray
     wrong = np.zeros(len(later), np.bool_)
     order = np.argsort(group, kind="stable")
     for members in np.split(order, np.flatnonzero(np.diff(group[order].astype(np.int64))) + 1):
-        # Relative to one of them, so that a clock that wraps meanwhile is none that goes back.
+        # Relative to one of them, so that wrapping around zero does not count as going back.
         start = earlier[members[0]]
         latest = (earlier[members] - start).view(np.int64).max()
         wrong[members] = (later[members] - start).view(np.int64) < latest

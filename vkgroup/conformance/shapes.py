@@ -1,4 +1,4 @@
-"""Shapes of workgroups: 1-D, 2-D and 3-D, each whole and partial.
+"""Shapes of workgroups: 1-D, 2-D and 3-D, each in a whole and a partial version.
 
 Every device allows 128 invocations per workgroup (Vulkan 1.4, Required Limits,
 maxComputeWorkGroupInvocations), and no subgroup has more than 128. A partial shape has

@@ -1,4 +1,4 @@
-"""The family of VK_NV_shader_sm_builtins: all cases of a stage from one shader."""
+"""The family of VK_NV_shader_sm_builtins: one shader for all cases of a stage."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ VARIABLES = ("gl_WarpsPerSMNV", "gl_SMCountNV", "gl_WarpIDNV", "gl_SMIDNV")
 
 @dataclass(frozen=True)
 class Test:
-    """A rule that the variables must keep."""
+    """A rule that the values of the variables must satisfy."""
 
     name: str  # its part in the names of cases
     sentence: str  # the rule; ``{}`` stands for the variable
-    variables: tuple[str, ...]  # to which it applies
-    stages: tuple[str, ...] = STAGES  # in which it is judged
+    variables: tuple[str, ...]  # variables to which it applies
+    stages: tuple[str, ...] = STAGES  # stages in which it is tested
 
 
 _TESTS = (
@@ -70,7 +70,7 @@ def _cases() -> Iterator[SmCase]:
 
 
 def _missing(case: SmCase, capabilities: Capabilities) -> list[str]:
-    """Return what the device does not declare."""
+    """Return the requirements of a case that the device lacks."""
     needs = recording.missing(case.axes.stage, capabilities)
     if "shaderSMBuiltins" not in capabilities.features or capabilities.sm_builtins is None:
         needs.append("shaderSMBuiltins")
@@ -78,7 +78,7 @@ def _missing(case: SmCase, capabilities: Capabilities) -> list[str]:
 
 
 def _verdicts(executor: Executor, cases: list[SmCase]) -> list[Verdict]:
-    """Judge cases of one stage."""
+    """Execute cases of one stage and return their verdicts."""
     stage = cases[0].axes.stage
     body = "\n    ".join(
         f"record({len(RECORD) + plane}u, {variable});" for plane, variable in enumerate(VARIABLES)
@@ -93,7 +93,7 @@ def _verdicts(executor: Executor, cases: list[SmCase]) -> list[Verdict]:
 
 
 def _verdict(case: SmCase, words: Words, built_ins: SmBuiltins) -> Verdict:
-    """Judge a case by what the invocations recorded: (planes, invocations)."""
+    """Return the verdict on a case from the recorded planes, (planes, invocations)."""
     if not words.size:
         return Verdict(Status.FAIL, 0, 0, "no invocation recorded anything")
     subgroup = words[RECORD.index("subgroup")]
@@ -118,18 +118,18 @@ def _verdict(case: SmCase, words: Words, built_ins: SmBuiltins) -> Verdict:
 
 
 def _differing(got: Words, subgroup: Words) -> NDArray[np.bool_]:
-    """Return which invocations have another value than some invocation of their subgroup."""
+    """Return which invocations have a value that differs within their subgroup."""
     wrong = np.zeros(len(got), np.bool_)
     order = np.argsort(subgroup, kind="stable")
     for members in np.split(order, np.flatnonzero(np.diff(subgroup[order])) + 1):
         value = got[members][None]
-        # The range is another case's; here any number is legal.
+        # Another case tests the range; here any number is legal.
         wrong[members] = ~is_legal_id_nv(value, np.ones(value.shape, np.bool_), 1 << 32)[0]
     return wrong
 
 
 def _told(case: SmCase, words: Words) -> Verdict:
-    """Tell what is seen of workgroups; no text says that one stays on an SM, or that warps keep their ids."""
+    """Return a note on SMs and warp ids per workgroup; no specification requires that they stay constant."""
     sm, warp = (words[len(RECORD) + VARIABLES.index(name)] for name in ("gl_SMIDNV", "gl_WarpIDNV"))
     groups = len(sm) // LOCAL_SIZE
     of_group = sm.reshape(groups, LOCAL_SIZE)

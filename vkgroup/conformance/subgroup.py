@@ -28,39 +28,39 @@ from vkgroup.spec.categories import Category
 from vkgroup.spirv import Module
 
 BATCH = 32
-"""Cases a batch: compiling many operations in one shader costs far less than one shader each."""
+"""Cases in a batch: compiling many operations in one shader costs far less than one shader each."""
 
 LLVM_BATCH = 16
-"""Cases a batch on lavapipe, whose compiler's time grows faster than the shader: 27 ms a case in batches
+"""Cases in a batch on lavapipe, whose compile time grows faster than the shader: 27 ms a case in batches
 of 32, 20 ms in batches of 16 or 8, 25 ms in batches of 4 (lavapipe 25.0, processor time, cold)."""
 
 GPU_BATCH = 16
-"""Cases a batch on GPUs in stages other than fragment. On an H200 a pipeline takes 2.4 ms a case in
+"""Cases in a batch on GPUs in stages other than fragment. On an H200 a pipeline takes 2.4 ms a case in
 evaluation shaders of 16 cases and 4.2 ms in those of 32, and in ray-generation shaders 3.6 and 4.5 ms.
-Sixteen workers judge 2,460 compute cases a second in batches of 12, 2,270 in those of 24 and 2,220 in those
+Sixteen workers execute 2,460 compute cases a second in batches of 12, 2,270 in those of 24 and 2,220 in those
 of 32; of fragment shaders 2,330, 2,440 and 2,460."""
 
 BARRIER_BATCH = 4
-"""Barrier cases in a batch of one slot: each has cells in shared memory, of which 16 KiB are promised."""
+"""Barrier cases in a batch of one slot: each has cells in shared memory, of which 16 KiB are required."""
 
 
 LEAST_ATTACHMENTS = 4
 """Color attachments that every device has (Vulkan 1.4, Required Limits, maxColorAttachments)."""
 
 MOST_WORDS = 32
-"""Words of a framebuffer case at most: every device takes 64 components from stage to stage."""
+"""Maximum number of words of a framebuffer case: every device passes 64 components between stages."""
 
 HEADER = 8
 """Words of the record in the framebuffer: lane, subgroup, size, whether executed, and the mask."""
 
 
 class SubgroupFamily:
-    """The built-in functions and variables of KHR_shader_subgroup; a subclass spells them differently."""
+    """The built-in functions and variables of KHR_shader_subgroup; subclasses use other spellings."""
 
     name = "subgroup"
     categories = tuple(category.value for category in Category)
-    batch, llvm_batch = BATCH, LLVM_BATCH  # on lavapipe the compiler's time grows faster than the shader
-    special_floats = True  # whether the module can ask for denormals to be preserved
+    batch, llvm_batch = BATCH, LLVM_BATCH  # on lavapipe compile time grows faster than the shader
+    special_floats = True  # whether the module can declare DenormPreserve
 
     def cases(self) -> tuple[Case, ...]:
         """Return every case, by category."""
@@ -71,16 +71,16 @@ class SubgroupFamily:
         return case
 
     def missing(self, case: Case, capabilities: Capabilities) -> list[str]:
-        """Return what the device does not declare; see `vkgroup.conformance.support`."""
+        """Return the requirements of a case that the device lacks; see `vkgroup.conformance.support`."""
         return support.missing(case, capabilities)
 
     def batch_key(self, case: Case) -> Hashable:
-        """Return what makes the control flow, the pipeline and the module's execution modes.
+        """Return the properties that determine control flow, pipeline and execution modes.
 
-        Stage, pattern, shape and subgroup size make the control flow and the pipeline; barrier cases stand
-        apart for their memory, and those that wait apart from those that do not; special data on floats
-        needs an execution mode of its width for the whole module; a framebuffer takes so many words; long
-        vectors need another feature.
+        Stage, pattern, shape and subgroup size determine control flow and pipeline. Barriers are separate
+        because of their memory, and those that wait are separate from the others. Special data of floats
+        need an execution mode for the whole module. The framebuffer limits the number of words. Long vectors
+        need an additional feature.
         """
         barrier = BARRIERS[case.operation].kind if case.operation in BARRIERS else ""
         words = planes(result_type(case)) if case.shape == FRAMEBUFFER else 0
@@ -88,7 +88,7 @@ class SubgroupFamily:
         return case.stage, case.pattern, case.shape, case.subgroup_size, *apart
 
     def batch_size(self, case: Case, capabilities: Capabilities) -> int:
-        """Return how many cases one shader has."""
+        """Return the maximum number of cases in one shader."""
         if case.is_spelled:
             return self.llvm_batch if capabilities.driver_name == "llvmpipe" else self.batch
         if case.operation in BARRIERS:
@@ -102,7 +102,7 @@ class SubgroupFamily:
         return GPU_BATCH if capabilities.is_gpu and case.stage != "fragment" else BATCH
 
     def spelling(self, cases: list[Case]) -> Spelling:
-        """Return how the operations of a batch are written."""
+        """Return the spelling of the operations of a batch."""
         return Spelling()
 
     def program(self, executor: Executor, cases: list[Case]) -> Program:
@@ -119,11 +119,11 @@ class SubgroupFamily:
         )
 
     def compiled(self, executor: Executor, program: Program, case: Case) -> Module:
-        """Return the module of a program, of whose cases one is given."""
+        """Return the module of a program; `case` is one of its cases."""
         return executor.compile(program.source, stage=program.stage.name)
 
     def judge(self, executor: Executor, cases: list[Case]) -> list[Verdict]:
-        """Judge a batch: program, module, dispatch, who was active together, verdicts."""
+        """Execute a batch and return its verdicts: program, module, dispatch, instances, comparison."""
         program = self.program(executor, cases)
         module = self.compiled(executor, program, cases[0])
         outputs, instances = observed(executor, program, module)
@@ -131,13 +131,13 @@ class SubgroupFamily:
 
 
 def observed(executor: Executor, program: Program, module: Module) -> tuple[Words, Instances]:
-    """Run a module of a program; return its outputs, and who was active together."""
+    """Run a module of a program; return its outputs and the dynamic instances."""
     outputs = _outputs(executor, program, module)
     return outputs, read(program, outputs, support.has_ballot(executor.capabilities))
 
 
 def _outputs(executor: Executor, program: Program, module: Module) -> Words:
-    """Run a module of a program; return (program.output_words,), `POISON` where nothing was written."""
+    """Run a module of a program; return (program.output_words,), with `POISON` in unwritten words."""
     inputs = executor.buffer("inputs", program.inputs.nbytes, host=True)
     inputs.write(program.inputs)
     bindings: dict[Any, Any] = {0: inputs}

@@ -1,4 +1,4 @@
-"""Requirements of a case on a device; a case is never judged on what the device does not declare."""
+"""Requirements of cases on a device; a case runs only if the device declares all that it needs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from vkgroup.spec.stages import QUAD_STAGES, STAGE_NAMES, STAGES, WORKGROUP_STAG
 
 
 def lacking_stages(stages: Iterable[str], capabilities: Capabilities) -> list[str]:
-    """Return which of the stages have no subgroup operations, in their order."""
+    """Return the stages without subgroup operations, in the given order."""
     supported = capabilities.subgroup.supported_stages
     return [
         f"subgroup operations in the {stage} stage (supportedStages)"
@@ -29,13 +29,13 @@ def lacking_stages(stages: Iterable[str], capabilities: Capabilities) -> list[st
 
 
 def lacking_stores(stage: str, capabilities: Capabilities) -> list[str]:
-    """Return the feature with which a stage writes to buffers, if the device has it not."""
+    """Return the feature that lets a stage write to buffers, if the device lacks it."""
     feature = STAGE_NAMES[stage].store_feature
     return [feature] if feature and feature not in capabilities.features else []
 
 
 def lacking_operations(categories: Iterable[str], capabilities: Capabilities) -> list[str]:
-    """Return which of the categories of operations the device has not, in their order."""
+    """Return the categories of operations that the device lacks, in the given order."""
     supported = capabilities.subgroup.supported_operations
     return [
         f"VK_SUBGROUP_FEATURE_{category.upper()}_BIT" for category in categories if category not in supported
@@ -43,7 +43,7 @@ def lacking_operations(categories: Iterable[str], capabilities: Capabilities) ->
 
 
 STORES = tuple(dict.fromkeys(stage.store_feature for stage in STAGES if stage.store_feature))
-"""The features with which stages may write to buffers."""
+"""The features that let stages write to buffers."""
 
 STAGE_FEATURES: dict[str, tuple[str, ...]] = {
     stage.name: (*stage.features, *filter(None, [stage.store_feature]))
@@ -56,7 +56,7 @@ _DRAWN = stages_of(Pipeline.PRIMITIVES) + stages_of(Pipeline.MESHES)
 
 
 def preserved_denormals(capabilities: Capabilities) -> frozenset[int]:
-    """Return the widths of floats whose denormals the device can be told to preserve."""
+    """Return the widths of floats for which the device supports the execution mode DenormPreserve."""
     return frozenset(
         width
         for width in (16, 32, 64)
@@ -75,7 +75,7 @@ def subgroup_size(case: Case, capabilities: Capabilities) -> int:
 
 
 def missing(case: Case, capabilities: Capabilities) -> list[str]:
-    """Return what a case needs and the device does not declare, by Vulkan's names; empty if nothing."""
+    """Return the requirements of a case that the device lacks, by Vulkan's names; empty if none."""
     needs = _missing_subgroup(case, capabilities)
     needs += _missing_type(case, capabilities)
     needs += _missing_operand(case, capabilities)
@@ -100,7 +100,7 @@ def _missing_subgroup(case: Case, capabilities: Capabilities) -> list[str]:
 
 
 def _missing_category(category: Category, capabilities: Capabilities) -> list[str]:
-    """Return the bit of a category, and the features that came with those that are no part of Vulkan 1.1."""
+    """Return the bit of a category, and the features of its extension if it is not in Vulkan 1.1."""
     declared = category.declared in capabilities.subgroup.supported_operations
     needs = [] if declared else [category.feature]
     needs += [name for name in category.features if name not in capabilities.features]
@@ -112,7 +112,7 @@ def _missing_category(category: Category, capabilities: Capabilities) -> list[st
 
 
 def _missing_stage(case: Case, capabilities: Capabilities) -> list[str]:
-    """Return what a stage needs beside subgroup operations."""
+    """Return the requirements of a stage apart from subgroup operations."""
     features = list(STAGE_FEATURES.get(case.stage, ()))
     if case.shape == FRAMEBUFFER:
         features = [feature for feature in features if feature not in STORES]
@@ -125,7 +125,7 @@ def _missing_stage(case: Case, capabilities: Capabilities) -> list[str]:
 
 
 def lacking_quads(stage: str, capabilities: Capabilities) -> list[str]:
-    """Return what quad operations lack in a stage; elsewhere than in `QUAD_STAGES` they are declared."""
+    """Return the missing requirements of quad operations in a stage (checked for `QUAD_STAGES` only)."""
     declared = stage in QUAD_STAGES or capabilities.subgroup.quad_operations_in_all_stages
     return [] if declared else ["quadOperationsInAllStages"]
 
@@ -167,7 +167,7 @@ def _missing_operand(case: Case, capabilities: Capabilities) -> list[str]:
 
 
 def _invocations(case: Case) -> int:
-    """Return the invocations of a workgroup of a case."""
+    """Return the number of invocations in a workgroup of a case."""
     return stage_of(case.stage, case.shape, patterns_of(case.stage)[case.pattern].partial).group_places
 
 

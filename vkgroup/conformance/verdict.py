@@ -39,7 +39,7 @@ class JudgedLanes:
     wrong: Flags  # the same shape; which components are wrong
 
     def where(self, row: int) -> str:
-        """Return the subgroup of an instance in words."""
+        """Return a description of an instance's subgroup."""
         instances = self.instances
         return self.program.stage.subgroup_name(int(instances.group[row]), int(instances.number[row]))
 
@@ -77,7 +77,7 @@ class JudgedLanes:
         )
 
     def _inputs(self, row: int) -> dict[str, list[str | None]]:
-        """Return the input and the operand of each lane of an instance, by name, where it has them."""
+        """Return the input and the operand of each lane of an instance, by name; absent ones are left out."""
         entry, instances = self.entry, self.instances
         rows: dict[str, list[str | None]] = {}
         if entry.feed is not None:
@@ -89,7 +89,7 @@ class JudgedLanes:
 
 
 def verdict_on(entry: Entry, program: Program, instances: Instances, outputs: Words) -> Verdict:
-    """Return the verdict on one case of a batch, from the batch's outputs."""
+    """Return the verdict on one case of a batch from the batch's outputs."""
     if instances.faults:
         return Verdict(Status.FAIL, 0, 0, "; ".join(instances.faults), instances.shown)
     got, sound = _results(entry, program, instances, outputs)
@@ -115,7 +115,7 @@ def verdict_on(entry: Entry, program: Program, instances: Instances, outputs: Wo
 
 
 def _results(entry: Entry, program: Program, instances: Instances, outputs: Words) -> tuple[Array, Flags]:
-    """Return each lane's record, (rows, size, components), and whether it is a value of its type."""
+    """Return each lane's record, (rows, size, components), and whether it is a valid value of its type."""
     n, slots = program.invocations, program.pattern.slots
     planes = outputs[entry.at : entry.at + slots * entry.planes * n].reshape(slots, entry.planes, n)
     if entry.case.operation in BARRIERS:
@@ -129,10 +129,10 @@ def _results(entry: Entry, program: Program, instances: Instances, outputs: Word
 
 
 def expected_of(entry: Entry, instances: Instances, got: Array) -> Expected:
-    """Return what the specification allows of each lane of a case.
+    """Return the legal values of each lane of a case.
 
-    Only barrier cases use `got`, the records (rows, size, components): whether a lane saw the other's flag
-    decides what it must have read.
+    Only barrier cases use `got`, the records (rows, size, components): the value that a lane must have read
+    depends on whether it saw the other lane's flag.
     """
     if entry.case.operation in BUILTIN_VARIABLES:
         return _expected_variable(entry, instances)
@@ -155,7 +155,7 @@ def expected_of(entry: Entry, instances: Instances, got: Array) -> Expected:
 
 
 def others_of(entry: Entry, instances: Instances) -> list[Any]:
-    """Return the operands beyond the value as the reference functions take them."""
+    """Return the operands after the value, in the form that the reference functions take."""
     if entry.argument is None:
         return []
     cluster = [entry.argument.operand.cluster] if entry.argument.operand.cluster else []
@@ -165,7 +165,7 @@ def others_of(entry: Entry, instances: Instances) -> list[Any]:
 
 
 def _expected_variable(entry: Entry, instances: Instances) -> Expected:
-    """Return a built-in variable's values from the layout that was read (and checked) before."""
+    """Return a built-in variable's values from the recorded and checked layout."""
     rows, size = instances.active.shape
     name = entry.case.operation
     if name in ("gl_NumSubgroups", "gl_SubgroupID"):
@@ -173,7 +173,7 @@ def _expected_variable(entry: Entry, instances: Instances) -> Expected:
         if name == "gl_NumSubgroups":
             of_row = np.array([len(ids) for ids in numbers])
         else:
-            # In the range 0 to gl_NumSubgroups - 1: the least that occurs is 0, the next 1, and so on.
+            # In the range 0 to gl_NumSubgroups - 1: the smallest recorded number is 0, the next 1, and so on.
             pairs = zip(numbers, instances.subgroup, strict=True)
             of_row = np.array([np.searchsorted(ids, subgroup) for ids, subgroup in pairs])
         value = np.broadcast_to(of_row.reshape(-1, 1, 1).astype(np.uint32), (rows, size, 1))
@@ -200,7 +200,7 @@ def _expected_barrier(barrier: Barrier, instances: Instances, got: Array) -> Exp
     following = _next_active(instances.active)
     cell = instances.subgroup[:, None] * instances.size + following
     group = np.broadcast_to(instances.group[:, None], cell.shape).astype(np.uint32)
-    # Writes of helper invocations have no effect, so no lane has to read them.
+    # Stores of helper invocations have no effect, so no lane has to read them.
     written = np.take_along_axis(instances.recorded, following, axis=1)
     value = np.zeros(got.shape, np.uint32)
     defined = np.zeros(got.shape, np.bool_)

@@ -43,7 +43,7 @@ class DeviceBase(Closing):
         return
 
     def require_open(self) -> None:
-        """Raise where the device was closed or lost."""
+        """Raise an error if the device was closed or lost."""
         if self.lost:
             self.raise_lost()
         if self.closed:
@@ -62,7 +62,7 @@ class DeviceBase(Closing):
 
     @contextmanager
     def making(self, child: Closing) -> Iterator[None]:
-        """Register an object of the device while it is made, and close it where that fails."""
+        """Register an object of the device while it is created, and close it if that fails."""
         self.register(child)
         child._holding = True
         try:

@@ -149,7 +149,7 @@ class Capabilities:
 
         Returns
         -------
-        One sentence for each broken promise; empty if all are kept.
+        One sentence for each violated requirement; empty if there are none.
         """
         broken = []
         size = self.subgroup.size

@@ -18,11 +18,11 @@ _LONGEST_WAIT_NS = 200_000_000
 """One uninterrupted wait; between two of them Python can act on signals such as Ctrl-C."""
 
 _MOST_IDLE = 32
-"""Command buffers that a device keeps for later."""
+"""Maximum number of unused command buffers that a device stores for reuse."""
 
 
 def checked_timeout(timeout: Any) -> float:
-    """Return a timeout in seconds; refuse NaN, which would wait forever, and what is not positive."""
+    """Return a timeout in seconds; reject NaN, which would wait forever, and values that are not positive."""
     try:
         seconds = float(timeout)
     except (TypeError, ValueError):
@@ -59,7 +59,7 @@ class Commands(Closing):
         self._holding = True
 
     def share(self, buffers: Iterable[Shareable]) -> None:
-        """Set the buffers that the recorded work uses; those shared with CUDA change their owner around it.
+        """Set the buffers of the recorded work; ownership of those shared with CUDA is transferred around it.
 
         Every `run` then waits for all work of CUDA, and CUDA continues after it.
         """
@@ -85,7 +85,7 @@ class Commands(Closing):
         self.device.check(functions.vkEndCommandBuffer(self.handle), "recording commands")
 
     def run(self, timeout: float | None) -> None:
-        """Submit what was recorded and wait until it has finished, for at most `timeout` seconds.
+        """Submit the recorded commands and wait until they have finished, for at most `timeout` seconds.
 
         Raises `InvalidDispatch` for a time that is no positive number, and `DispatchTimeout` where the work
         did not finish: it cannot be called back, so the device is lost.
@@ -113,7 +113,7 @@ class Commands(Closing):
             device.instance.raise_validation_errors()
 
     def _poll(self) -> int:
-        """Look at the fence for a while: work of microseconds ends before a wait has begun."""
+        """Poll the fence for a short time, because work of microseconds ends before a wait begins."""
         status, device, fence = self._status, self._device_handle, self._fence
         code = vk.VK_NOT_READY
         for _ in range(_POLLS):
@@ -158,7 +158,7 @@ class Commands(Closing):
         if device.lost or len(device.idle_commands) >= _MOST_IDLE:
             self._parts.destroy(device)
             return
-        # Whatever state it is in: an error may have ended its recording.
+        # Reset in any state, because an error may have ended its recording.
         code = device.functions.vkResetCommandBuffer(handle, 0)
         if code:
             self._parts.destroy(device)

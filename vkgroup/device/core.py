@@ -76,7 +76,7 @@ class DeviceCore(DeviceBase):
 class CommandParts:
     """Arrays of one VkCommandBuffer and one VkFence, which outlive the `Commands` that use them.
 
-    Where sixteen processes share a GPU, making and freeing the two takes milliseconds of its driver's lock.
+    If sixteen processes share a GPU, creating and freeing both takes milliseconds of the driver's lock.
     """
 
     def __init__(self, device: DeviceCore) -> None:

@@ -21,7 +21,7 @@ from vkgroup.errors import NoDevice
 from vkgroup.files import expanded
 
 TIMEOUT = 30.0
-"""Seconds that one driver may take to say what devices it has."""
+"""Time limit in seconds for one driver to list its devices."""
 
 #: Software drivers that can be chosen by one word: words in an ICD's name or file, and in a driver's name.
 _SOFTWARE = {
@@ -66,7 +66,7 @@ class Discovery:
 
     @property
     def default(self) -> DeviceInfo | None:
-        """The device used unless another is chosen: a GPU, lavapipe, SwiftShader, or the first there is."""
+        """Return the default device: a GPU, else lavapipe, else SwiftShader, else the first device."""
         candidates = (
             *_gpus(self.devices),
             *_software(self, "lavapipe"),
@@ -117,7 +117,7 @@ def _ask(manifest: Manifest, timeout: float) -> tuple[str, str, tuple[DeviceInfo
 
 
 def _death(code: int, stderr: bytes) -> str:
-    """Say how a process ended that left no report, with the last line it printed."""
+    """Return how a process without a report ended, with the last line that it printed."""
     lines = stderr.decode("utf-8", "replace").strip().splitlines()
     last = f"; the last it printed: {lines[-1]}" if lines else ""
     if code < 0:
@@ -133,7 +133,7 @@ def _death(code: int, stderr: bytes) -> str:
 
 
 def select(choice: str | int | None = None, find: Callable[[], Discovery] | None = None) -> DeviceInfo:
-    """Choose a device; `NoDevice` where nothing fits.
+    """Return the chosen device; raise `NoDevice` if none matches.
 
     A choice is an index into `Discovery.devices`; an ICD's JSON file; a driver's name as ICD
     (``"lavapipe-22.3.6"``); ``"gpu"``, ``"lavapipe"``, ``"swiftshader"``; a device's UUID; part of a device's
@@ -156,7 +156,7 @@ def normal_choice(choice: str | int | None) -> str | int | None:
 
 
 def direct_manifest(choice: str) -> Manifest | None:
-    """Find the driver that a choice names by itself; None where devices must be searched.
+    """Return the driver that a choice names directly; None if devices must be searched.
 
     That is an ICD's JSON file, an ICD's name, or the word for a software driver where only the file
     names have to be looked at. Of several software drivers, the fetched ones are preferred to the system's,
@@ -172,7 +172,7 @@ def direct_manifest(choice: str) -> Manifest | None:
 
 
 def first_device(manifest: Manifest) -> DeviceInfo:
-    """Return a driver's first device; `NoDevice` with the reason where it has none."""
+    """Return a driver's first device; raise `NoDevice` with the reason if it has none."""
     report = _inspect(manifest, TIMEOUT)
     if not report.devices:
         raise NoDevice(f"The driver {report.manifest} gives no device: {report.message}. {_HOW}")
@@ -180,7 +180,7 @@ def first_device(manifest: Manifest) -> DeviceInfo:
 
 
 def choose(discovery: Discovery, choice: str | int | None) -> DeviceInfo:
-    """Choose one of the devices that were found, as `select` does."""
+    """Return one of the available devices, chosen as in `select`."""
     devices = discovery.devices
     if choice is None:
         if discovery.default is None:

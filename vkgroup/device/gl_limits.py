@@ -54,7 +54,7 @@ class Limit:
 
 
 def gl_limits(capabilities: Capabilities) -> dict[str, Limit]:
-    """Return the limits that ARB_compute_shader adds or raises by name, where Vulkan's limits are known."""
+    """Return by name the limits that ARB_compute_shader adds or raises, if Vulkan's limits are known."""
     values = {}
     for name, token, minimum, derivation, derive in _ROWS:
         try:
@@ -152,7 +152,7 @@ _ROWS: tuple[Row, ...] = (
     (
         "MAX_COMPUTE_ATOMIC_COUNTER_BUFFERS",
         0x8264,
-        # GLSL's constant has 1 as its smallest value; the table of the API asks for more.
+        # The smallest value of GLSL's constant is 1; the API's table requires more.
         8,
         "min(maxPerStageDescriptorStorageBuffers, maxDescriptorSetStorageBuffers), as storage blocks have",
         _counter_buffers,
@@ -182,7 +182,7 @@ _ROWS: tuple[Row, ...] = (
     (
         "MAX_COMBINED_COMPUTE_UNIFORM_COMPONENTS",
         0x8266,
-        # The document leaves it to the other minima, as OpenGL does for the other stages.
+        # The document gives no minimum; it follows from other minima, as in OpenGL for other stages.
         _MIN_BLOCKS * _MIN_BLOCK_SIZE // 4 + _MIN_COMPONENTS,
         "MAX_COMPUTE_UNIFORM_BLOCKS * maxUniformBufferRange / 4 + MAX_COMPUTE_UNIFORM_COMPONENTS",
         _combined_components,

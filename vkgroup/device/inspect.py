@@ -56,7 +56,7 @@ def inspect(path: Path, name: str) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Inspect the ICD that the command line names, then leave without running the driver's clean-up."""
+    """Inspect the ICD named on the command line, then exit without running the driver's clean-up."""
     answer = os.dup(1)
     os.dup2(2, 1)
     report = inspect(Path(sys.argv[1]), sys.argv[2])

@@ -47,7 +47,7 @@ class Instance:
             self.messages.attach(self.functions, self.handle)
 
     def _create(self) -> Any:
-        """Create the instance, with a layer folder of a fetched driver where the system has no layer."""
+        """Create the instance, with the layer of a fetched driver if the system has none."""
         loader = vk.instance_functions()
         if self.messages is None or has_layer(loader):
             return self._create_now(loader)
@@ -96,7 +96,7 @@ class Instance:
         code = loader.vkCreateInstance(info, vk.NULL, instance)
         hint = ""
         if code == vk.VK_ERROR_INCOMPATIBLE_DRIVER and (missing := missing_companions()):
-            # NVIDIA's driver refuses a host without libEGL, and does not say so.
+            # NVIDIA's driver fails on a host without libEGL, without a message.
             hint = (
                 f" (this host has no {' and no '.join(missing)}, which NVIDIA's driver needs: install"
                 " libglvnd; Debian and Ubuntu: libegl1; a bundle of vkgroup has them too)"
@@ -114,7 +114,7 @@ class Instance:
         return list(devices)
 
     def raise_validation_errors(self, cause: Exception | None = None) -> None:
-        """Raise what the validation layer has reported since the last call, which explains `cause`."""
+        """Raise the validation layer's messages since the last call, which explain `cause`."""
         if self.messages is not None:
             self.messages.raise_errors(cause)
 
@@ -145,7 +145,7 @@ def shared_instance(manifest: Path, *, validate: bool) -> Instance:
 
 
 def destroy_instances(kept: set[Instance]) -> None:
-    """Destroy this process's instances, except those in `kept`: their devices hang or lend memory."""
+    """Destroy this process's instances, except those in `kept`, whose devices hang or lend memory."""
     for (process, _, _), instance in _instances.items():
         if process == os.getpid() and instance not in kept:
             instance.destroy()
@@ -154,7 +154,7 @@ def destroy_instances(kept: set[Instance]) -> None:
 
 @contextmanager
 def _environment(values: Mapping[str, str | None]) -> Iterator[None]:
-    """Set (or, with None, unset) environment variables for a while; the caller holds the lock."""
+    """Set (or, with None, unset) environment variables during the block; the caller holds the lock."""
     before = {name: os.environ.get(name) for name in values}
     try:
         for name, value in values.items():
@@ -173,7 +173,7 @@ def _set(name: str, value: str | None) -> None:
 
 
 def _loader_version() -> tuple[int, int, int]:
-    """Return the version to ask an instance for: the loader's, up to the newest that vkgroup knows."""
+    """Return the version to request for an instance: the loader's, at most the newest that vkgroup knows."""
     loader = vk.instance_functions()
     if not loader.has("vkEnumerateInstanceVersion"):
         return (1, 0, 0)
@@ -184,7 +184,7 @@ def _loader_version() -> tuple[int, int, int]:
 
 
 def validation_wanted(asked: bool | None) -> bool:
-    """Whether validation is on: as asked, else as `VKGROUP_VALIDATION` says."""
+    """Whether validation is enabled: as requested, else as set by `VKGROUP_VALIDATION`."""
     if asked is not None:
         return asked
     return os.environ.get("VKGROUP_VALIDATION", "0").lower() not in ("", "0", "false", "no", "off")
@@ -229,7 +229,7 @@ class Messages:
         self.detach: Callable[[], None] = lambda: destroy(instance, messenger[0], vk.NULL)
 
     def raise_errors(self, cause: Exception | None = None) -> None:
-        """Raise what has been reported since the last call, if anything."""
+        """Raise an error with the messages since the last call, if there are any."""
         if not self._texts:
             return
         with self._lock:

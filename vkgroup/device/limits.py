@@ -1,4 +1,4 @@
-"""Limits of a device that modules, dispatches and draws must keep."""
+"""Limits of a device for modules, dispatches and draws."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def exceeded(
     for kinds, names in DESCRIPTOR_LIMITS.items():
         count = sum(counts[kind] for kind in kinds)
         over += [_text(name, count, limits) for name in names if count > limits.get(name, count)]
-    # Drivers crash where some of the limits on inputs and outputs are exceeded.
+    # Drivers crash if some of the limits on inputs and outputs are exceeded.
     needs = {name: need_of(entry) for name, need_of in _INTERFACES.get(entry.stage, {}).items()}
     needs["maxRayHitAttributeSize"] = reflection.rays.attribute_size
     over += [_text(name, need, limits) for name, need in needs.items() if need > limits.get(name, need)]
@@ -135,7 +135,7 @@ _INTERFACES: dict[str, dict[str, Callable[[EntryPoint], int]]] = {
 
 
 def require_buffer_size(nbytes: int, capabilities: Capabilities) -> None:
-    """Raise `Unsupported` where a device has no buffers that large."""
+    """Raise `Unsupported` if a buffer is larger than the device allows."""
     most = capabilities.limits.get("maxBufferSize", 1 << 62)
     if nbytes > most:
         raise Unsupported(
@@ -157,7 +157,7 @@ def subgroup_size_problems(
     varying: bool = False,
     stage: str = "compute",
 ) -> list[str]:
-    """List what stands against a required or varying subgroup size, or full subgroups, of a stage.
+    """Return why a stage cannot have a required or varying subgroup size or full subgroups; empty if it can.
 
     Without workgroups its `local_size` is None. A required `size` of None requires none.
     VUID-VkPipelineShaderStageCreateInfo-pNext-02755 to 02759, and

@@ -38,7 +38,7 @@ _abandoned: list[LogicalDevice] = []
 def _forked() -> None:
     """Give up, in a forked process, the devices of its parent: the threads of their drivers are not here."""
     for device in _open:
-        device.lock = threading.RLock()  # another thread of the parent may have held it
+        device.lock = threading.RLock()  # another thread of the parent process may have held the lock
         device.abandon("it was opened by the process that this one was forked from")
 
 
@@ -146,7 +146,7 @@ class LogicalDevice(MemoryDevice):
             self.functions.vkDestroyDevice(leaving, vk.NULL)
 
     def close(self) -> None:
-        """Free everything made from the device, then the device; what hangs is left to the process's end."""
+        """Free all objects of the device, then the device; if it hangs, the process's end frees it."""
         if self.handle is None:
             return
         if self.usable:
@@ -203,6 +203,6 @@ def open_device(
     except ValidationError:
         raise
     except DriverError:
-        # The Vulkan loader says little of why a driver fails: look again where the reason can be seen.
+        # The Vulkan loader does not report why a driver fails, so inspect the driver for the reason.
         info = discovery.first_device(manifest)
         return open_device(info, validate=watch, robust=robust)

@@ -86,7 +86,7 @@ def preload(manifest: Path) -> None:
 
 
 def missing_companions() -> list[str]:
-    """List those of `vkgroup.drivers.COMPANIONS` that the dynamic linker does not find."""
+    """Return the libraries of `vkgroup.drivers.COMPANIONS` that the dynamic linker does not find."""
     missing = []
     for name in drivers.COMPANIONS:
         try:
@@ -208,7 +208,7 @@ def _folders() -> list[Path]:
     ]
     if sys.platform == "darwin":
         bases.append("/opt/homebrew/share")
-    # The loader searches no relative folders; ``~`` stays as it is where there is no home folder.
+    # The loader does not search relative folders; ``~`` is not replaced if there is no home folder.
     return [Path(base) / _SUBFOLDER for base in dict.fromkeys(bases) if os.path.isabs(base)]
 
 
@@ -248,7 +248,7 @@ def _registry_files() -> list[Path]:
 
 
 def _canonical(path: Path) -> Path:
-    """Tell apart files, not spellings; one that is not there stays as it was written."""
+    """Return a path that identifies the file; the path of a missing file is not changed."""
     try:
         return path.resolve()
     except OSError:

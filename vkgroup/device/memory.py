@@ -82,7 +82,7 @@ def allocate(
 
 
 class MemoryDevice(DeviceCore):
-    """A device with its buffers: those kept for reuse, those that are lent, and the staging buffer."""
+    """A device with its buffers: pooled ones, lent ones, and the staging buffer."""
 
     memory: Any
 
@@ -91,13 +91,13 @@ class MemoryDevice(DeviceCore):
     ) -> None:
         super().__init__(instance, physical, info, capabilities)
         self._idle_buffers: dict[tuple[int, bool], list[DeviceBuffer]] = {}
-        # Closed buffers that keep their memory, and the VkDevice, until their last reference is gone.
+        # Closed buffers; their memory and the VkDevice live until the last reference is released.
         self.lent: set[DeviceBuffer] = set()
         self._leaving: Any = None
 
     @cached_property
     def sharing(self) -> CudaSharing | None:
-        """The memory that the device shares with CUDA; None where it cannot share any."""
+        """The memory that the device shares with CUDA; None if it cannot share memory."""
         return sharing_of(self)
 
     def free_memory(self, buffer: DeviceBuffer, handle: Any, memory: Any) -> None:
@@ -117,7 +117,7 @@ class MemoryDevice(DeviceCore):
 
     @cached_property
     def staging(self) -> Staging:
-        """The buffer through which bytes come and go where memory is not mapped."""
+        """The buffer for transfers to and from memory that is not mapped."""
         return Staging(self)
 
     def take_buffer(self, nbytes: int, *, shared: bool = False) -> DeviceBuffer:
@@ -129,7 +129,7 @@ class MemoryDevice(DeviceCore):
         return idle.pop() if idle else DeviceBuffer(self, size, shared=shared)
 
     def give_buffer(self, buffer: DeviceBuffer) -> None:
-        """Keep a buffer for the next `take_buffer`, or free it where enough are kept."""
+        """Store a buffer for the next `take_buffer`, or free it if the pool is full."""
         idle = self._idle_buffers.setdefault((buffer.nbytes, buffer.shared is not None), [])
         if buffer.nbytes > _LARGEST_POOLED or len(idle) >= _MOST_IDLE or not self.usable:
             buffer.close()
@@ -145,8 +145,8 @@ class DeviceBuffer(Closing):
     by its address (bufferDeviceAddress). `usage` has VkBufferUsageFlags beside those that every buffer has.
 
     `handle`, `memory`: the VkBuffer and the VkDeviceMemory; None when closed.
-    `mapped`: the bytes, where the host sees them.
-    `shared`: the memory as CUDA sees it; None where it does not.
+    `mapped`: the bytes, if the host can access them.
+    `shared`: the memory in CUDA; None if CUDA cannot access it.
     `references`: how many arrays of other libraries view the memory; it is freed after the last of them.
     """
 
@@ -227,7 +227,7 @@ class DeviceBuffer(Closing):
 
     @property
     def address(self) -> int:
-        """Where it lies on the device; it is addressable."""
+        """Its address on the device; it must be addressable."""
         core = self.device.capabilities.api_version[:2] >= (1, 2)
         name = "vkGetBufferDeviceAddress" if core else "vkGetBufferDeviceAddressKHR"
         info = vk.new("VkBufferDeviceAddressInfo", buffer=self.handle)
@@ -344,7 +344,7 @@ def barrier(functions: vk.Functions, commands: Any) -> None:
 
 
 def inner_barrier(functions: vk.Functions, commands: Any) -> None:
-    """Order dispatches and transfers that came before against those that follow."""
+    """Add a barrier between the dispatches and transfers before and after this point."""
     functions.vkCmdPipelineBarrier(
         commands, _SHADER_AND_TRANSFER, _SHADER_AND_TRANSFER, 0, 1, _FULL_BARRIER, 0, vk.NULL, 0, vk.NULL
     )

@@ -97,7 +97,7 @@ def read_capabilities(functions: vk.Functions, physical: Any, limit: tuple[int, 
 def _read_properties(
     functions: vk.Functions, physical: Any, version: tuple[int, int, int], extensions: dict[str, int]
 ) -> dict[str, Any]:
-    """Fill the property structs that this device knows; by C name."""
+    """Return the property structs that this device supports, filled by the driver, by C name."""
     structs = {
         name: vk.new(name)
         for name, extension, since in PROPERTY_STRUCTS
@@ -170,7 +170,7 @@ def _members(struct: Any) -> dict[str, Any]:
 
 
 def _float_controls(properties: Any) -> dict[str, int | bool]:
-    """Keep the booleans as such, and the two independences as VkShaderFloatControlsIndependence."""
+    """Return the properties as Booleans, and the two independences as VkShaderFloatControlsIndependence."""
     if not properties:
         return {}
     return {
@@ -215,7 +215,7 @@ _NEWER_COMPONENT_TYPES = {
 
 
 def _enumerant(enumeration: str, value: int) -> str:
-    """Name a value as the headers do, without prefix and suffix; one unknown here by its number."""
+    """Return the name of a value in the headers, without prefix and suffix; its number if it is unknown."""
     names = {number: name for name, number in vk.ffi.typeof(enumeration).relements.items()}
     names |= _NEWER_COMPONENT_TYPES
     name = str(names.get(value, value))
@@ -235,6 +235,6 @@ def usable_structs(version: Version, extensions: Mapping[str, int]) -> list[Feat
 
 
 def wanted_extensions(structs: list[FeatureStruct], extensions: Mapping[str, int]) -> list[str]:
-    """List the device extensions to enable: each struct's, and the plain ones; only those it has."""
+    """Return the device extensions to enable: those of structs and others that the device has."""
     names = dict.fromkeys([struct.extension for struct in structs] + list(EXTENSIONS))
     return sorted(name for name in names if name in extensions)

@@ -59,7 +59,7 @@ def missing(
     entry_point: str | None = None,
     subgroup_size: int | None = None,
 ) -> list[str]:
-    """List what a module needs and a device does not declare, by Vulkan's names; empty where it can run.
+    """Return the requirements of a module that a device lacks, by Vulkan's names; empty if it can run.
 
     The entry point may be None where the module has only one; `InvalidModule` where it has none of that name.
     The subgroup size is the one that the pipeline requires; None takes the device's.
@@ -90,7 +90,7 @@ def missing(
 
 
 def advice(lacking: list[str]) -> str:
-    """Return a sentence that says how to do without what `missing` names; "" where there is no way."""
+    """Return a sentence on how to avoid the requirements in `missing`; "" if there is no way."""
     if _LOWERED.isdisjoint(lacking):
         return ""
     return (
@@ -100,7 +100,7 @@ def advice(lacking: list[str]) -> str:
 
 
 def require(capabilities: Capabilities, lacking: list[str]) -> None:
-    """Raise `Unsupported` where something is lacking."""
+    """Raise `Unsupported` if a requirement is missing."""
     if lacking:
         raise Unsupported(f"{capabilities.name} lacks: {'; '.join(lacking)}.{advice(lacking)}", lacking)
 
@@ -118,7 +118,7 @@ def _missing_version(version: tuple[int, int], capabilities: Capabilities) -> li
 
 
 def _unmet(what: str, needs: str | None, capabilities: Capabilities) -> list[str]:
-    """Give the need in words where no alternative is met; a name that no table has is never met."""
+    """Return the requirement as text if no alternative is met; unknown names are never met."""
     if needs is None:
         return [f"{what}, which no Vulkan feature known here enables"]
     if not needs or any(_has(need, capabilities) for need in needs.split("|")):

@@ -24,7 +24,7 @@ reference_lock = threading.RLock()
 
 
 class Shareable(Protocol):
-    """A buffer of `nbytes` whose memory is `shared` with CUDA; None where CUDA does not see it."""
+    """A buffer of `nbytes` with memory `shared` with CUDA; None if CUDA cannot access it."""
 
     nbytes: int
     shared: SharedMemory | None
@@ -39,7 +39,7 @@ class CudaSharing:
         self._mapped: dict[int, ref[Shareable]] = {}
 
     def add(self, address: int, buffer: Shareable) -> None:
-        """Remember where CUDA has a buffer's memory."""
+        """Store CUDA's address of a buffer's memory."""
         insort(self._starts, address)
         self._mapped[address] = ref(buffer)
 
@@ -49,7 +49,7 @@ class CudaSharing:
         del self._mapped[address]
 
     def find(self, address: int, nbytes: int) -> tuple[Shareable, int] | None:
-        """Find the buffer in whose memory a range of CUDA's addresses lies, and the byte it begins at."""
+        """Return the buffer that contains a range of CUDA's addresses, and the offset of the range."""
         number = bisect_right(self._starts, address) - 1
         if number < 0:
             return None
@@ -61,7 +61,7 @@ class CudaSharing:
 
 
 def sharing_of(device: DeviceCore) -> CudaSharing | None:
-    """Return what a device shares with CUDA; None where CUDA does not have it, or it exports no memory."""
+    """Return a device's memory sharing with CUDA; None if CUDA lacks the device or it exports no memory."""
     if EXTENSION not in device.enabled_extensions:
         return None
     gpu = cuda.find_device(device.capabilities.uuid)
@@ -69,7 +69,7 @@ def sharing_of(device: DeviceCore) -> CudaSharing | None:
 
 
 def why_unshared(device: DeviceCore) -> str:
-    """Say why a device shares nothing with CUDA."""
+    """Return why a device does not share memory with CUDA."""
     if EXTENSION not in device.enabled_extensions:
         return f"it has no {EXTENSION}"
     return cuda.why_none()
@@ -152,7 +152,7 @@ class SharedMemory:
 
     @property
     def address(self) -> int:
-        """Where CUDA has the first byte; mapped when first asked for."""
+        """CUDA's address of the first byte; mapped on first use."""
         if self._mapped is None:
             device = self._sharing.device
             info = vk.new("VkMemoryGetFdInfoKHR", memory=self._memory, handleType=_OPAQUE_FD)
@@ -178,7 +178,7 @@ class SharedMemory:
         self._handles = None
 
     def unmap(self) -> None:
-        """Take the memory out of CUDA's reach, when what CUDA does with it has finished."""
+        """Unmap the memory from CUDA after CUDA's work has finished."""
         mapped, self._mapped = self._mapped, None
         if mapped is not None:
             self._sharing.remove(mapped[1])
@@ -188,7 +188,7 @@ class SharedMemory:
 def wait_for_cuda(memories: Iterable[SharedMemory]) -> None:
     """Wait until CUDA has finished everything that could use memories of one device.
 
-    The user of an array may have any number of streams at work, which vkgroup does not know; so it waits for
+    The user of an array may have work in any streams, which vkgroup does not know; so it waits for
     the whole context.
     """
     for memory in memories:
@@ -198,7 +198,7 @@ def wait_for_cuda(memories: Iterable[SharedMemory]) -> None:
 
 
 def keep_until_exit() -> None:
-    """Leave referenced memory allocated from now on: the process is ending, and frees everything."""
+    """Stop freeing referenced memory, because the process is ending and frees everything."""
     global _process_ends
     _process_ends = True
 
@@ -213,9 +213,9 @@ class Referenced(Protocol):
 
 
 class Reference:
-    """Keeps memory until it is released, or nothing refers to the reference any more.
+    """Keeps memory alive until it is released or the reference is garbage-collected.
 
-    Arrays of other libraries hold one each for the memory they view, and may release it in any thread.
+    Each array of another library has one for the memory that it views, and may release it in any thread.
     """
 
     def __init__(self, memory: Referenced) -> None:

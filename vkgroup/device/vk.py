@@ -2,7 +2,7 @@
 
 Only the package's generated cffi types are used. Its converting wrappers are not: they convert arguments
 on every call, free strings that a struct passed by value still points to, and load `libvulkan` at import.
-Here the types are imported alone, the loader is opened by path when first needed, and every function is
+Here only the types are imported, the loader is opened by path on first use, and every function is
 looked up through `vkGetInstanceProcAddr` or `vkGetDeviceProcAddr`.
 """
 
@@ -71,7 +71,7 @@ _loader: tuple[str, Any] | None = None
 
 
 def load() -> str:
-    """Load the Vulkan loader once for this process and return its name; `NoDevice` where there is none."""
+    """Load the Vulkan loader once for this process and return its name; `NoDevice` if there is none."""
     global _loader
     with _load_lock:
         if _loader is None:
@@ -181,7 +181,7 @@ def array(item: Any, values: Sequence[Any]) -> Any:
 
 
 class BoolStruct:
-    """A struct of `{sType, pNext, VkBool32…}`, which is what every Vulkan feature struct is.
+    """A struct `{sType, pNext, VkBool32…}`: the form of every Vulkan feature struct.
 
     The layout is the same for all of them, so structs newer than the package's headers work alike; without
     `fields` and `structure_type` these come from the headers.

@@ -73,14 +73,20 @@ def is_debian() -> bool:
     return _os_release().get("ID") == "debian"
 
 
-def _debian_sources(keyring: Path) -> str:
-    """Return the sources of Debian oldstable, whose packages work with the C library of Ubuntu."""
-    option = f"[signed-by={keyring}]"
+def _bookworm_sources(keyring: Path | None) -> str:
+    """Return Debian 12's sources; its packages work with the C libraries of later releases and of Ubuntu."""
+    option = f"[signed-by={keyring}] " if keyring else ""
     return (
-        f"deb {option} {_DEBIAN_MIRROR} oldstable main\n"
-        f"deb {option} {_DEBIAN_MIRROR} oldstable-backports main\n"
-        f"deb {option} {_DEBIAN_SECURITY_MIRROR} oldstable-security main"
+        f"deb {option}{_DEBIAN_MIRROR} bookworm main\n"
+        f"deb {option}{_DEBIAN_MIRROR} bookworm-backports main\n"
+        f"deb {option}{_DEBIAN_SECURITY_MIRROR} bookworm-security main"
     )
+
+
+def _system_keyring() -> Path | None:
+    """Return the file of Debian's keyring package; None if the host lacks it (apt then uses its own keys)."""
+    keyrings = [Path("/usr/share/keyrings") / name for name in _KEYRINGS]
+    return next((path for path in keyrings if path.is_file()), None)
 
 
 class Apt:
@@ -191,21 +197,33 @@ class Apt:
     def with_package(
         self, package: str, upstream: str | None = None, progress: Progress | None = None
     ) -> Apt:
-        """Return the sources that have `package`: these, or Debian's if a derivative of Debian lacks it.
+        """Return the sources that have `package`: these, or Debian 12's if these lack it.
 
-        With `upstream`, the sources must have this upstream version of the package. Debian's sources are
-        verified with the keys in the derivative's keyring package, so the chain of trust also starts with the
-        system's keys.
+        With `upstream`, the sources must have this upstream version of the package. Debian itself is asked
+        only for a version, because each release has the package.
         """
-        if is_debian() or self._has(package, upstream) or not self.versions(_KEYRING_PACKAGE):
+        if self._has(package, upstream) or (is_debian() and upstream is None):
             return self
-        keys = self._folder / "debian-keys"
-        keyring = keys / "usr" / "share" / "keyrings" / _KEYRINGS[0]
-        if not keyring.is_file():
-            self.unpack([self.newest(_KEYRING_PACKAGE)], keys, progress)
-        debian = Apt(self._folder / "debian", _debian_sources(keyring))
-        debian.update(progress)
-        return debian if debian._has(package, upstream) else self
+        bookworm = self.bookworm(progress)
+        return bookworm if bookworm is not None and bookworm._has(package, upstream) else self
+
+    def bookworm(self, progress: Progress | None = None) -> Apt | None:
+        """Return the sources of Debian 12; None if this host has no keys to verify them.
+
+        On a derivative, they are verified with the keys in its package of Debian's keyring, so the chain of
+        trust also starts with the system's keys.
+        """
+        keyring = _system_keyring()
+        if keyring is None and not is_debian():
+            if not self.versions(_KEYRING_PACKAGE):
+                return None
+            keys = self._folder / "debian-keys"
+            keyring = keys / "usr" / "share" / "keyrings" / _KEYRINGS[0]
+            if not keyring.is_file():
+                self.unpack([self.newest(_KEYRING_PACKAGE)], keys, progress)
+        bookworm = Apt(self._folder / "bookworm", _bookworm_sources(keyring))
+        bookworm.update(progress)
+        return bookworm
 
     def _has(self, package: str, upstream: str | None) -> bool:
         return any(upstream in (None, version.upstream) for version in self.versions(package))
@@ -222,9 +240,7 @@ class Apt:
         codename = _os_release().get("VERSION_CODENAME", "")
         if not is_debian() or not codename:
             return [None]
-        keyrings = [Path("/usr/share/keyrings") / name for name in _KEYRINGS]
-        keyring = next((path for path in keyrings if path.is_file()), None)
-        # Without the file of the keyring package, apt uses its own trusted keys.
+        keyring = _system_keyring()
         option = f"[signed-by={keyring}] " if keyring else ""
         mirrors = self._mirrors()
         mirror = mirrors.get(codename, _DEBIAN_MIRROR)

@@ -27,13 +27,20 @@ class DriverStatus:
     suite: str  # the distribution's suite with the package; empty if there is none
 
 
-def fetch(name: str, progress: Progress | None = None, *, self_contained: bool = False) -> Driver:
+def fetch(
+    name: str,
+    progress: Progress | None = None,
+    *,
+    self_contained: bool = False,
+    bookworm: bool = False,
+) -> Driver:
     """Fetch a software driver into the user's cache and return it; nothing is downloaded if it is there.
 
     `name` is ``swiftshader`` or ``lavapipe`` (newest version of the distribution or its backports), or has a
     version: ``lavapipe-22.3.6``. `progress` is called with the name of the current step and the completed
     fraction. With `self_contained`, the driver includes all libraries except the C library, also those that
-    this host has, for use on another host.
+    this host has, for use on another host. With `bookworm`, the packages are those of Debian 12, which differ
+    from those of other releases in the version of LLVM.
 
     Raises DriverFetchError if the host is not Debian or a derivative, has no network, or the distribution
     lacks the driver. The message says what to install instead. Partial downloads are removed.
@@ -44,7 +51,9 @@ def fetch(name: str, progress: Progress | None = None, *, self_contained: bool =
             driver = _find(family, version)
             if driver is not None and loads(driver):
                 return driver
-        apt = _updated_apt(progress).with_package(family.package, version, progress)
+        system = _updated_apt(progress)
+        debian_12 = system.bookworm(progress) if bookworm else None
+        apt = debian_12 or system.with_package(family.package, version, progress)
         try:
             package = _choose(apt, family, version)
             return build(apt, folder, family, package, progress, self_contained=self_contained)

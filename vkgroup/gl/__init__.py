@@ -1,6 +1,6 @@
-"""OpenGL's compute model on any device: programs, uniforms by name, binding points, and its errors.
+"""OpenGL's compute model on any device: programs, uniforms by name, binding points, errors.
 
-The API of ARB_compute_shader, for shaders compiled with ``dialect="gl"``; see `Context`.
+It is the API of ARB_compute_shader for shaders compiled with ``dialect="gl"``; see `Context`.
 """
 
 from __future__ import annotations

@@ -20,26 +20,26 @@ from vkgroup.gl.tokens import InvalidOperation, InvalidValue, Name, check_barrie
 from vkgroup.spirv import Module
 
 Query = Buffer | bool | int
-"""The result of a query: itself, or a buffer that has it."""
+"""The result of a query, or a buffer that contains it."""
 
 
 _NOT_DRAWN = ("tessellation_control", "tessellation_evaluation", "geometry")
 
 _OP_DECORATE, _BINDING = 71, 33
 
-#: Added to the bindings of a second program, beyond every binding that the compiler gives out.
+#: Offset of the bindings of a second program; larger than every binding that the compiler assigns.
 _APART = 256
 
 
 class Context(State):
     """OpenGL's compute model on a device of any kind.
 
-    Commands run at once and have finished when they return, in the order in which they are given.
+    Commands run in the order of the calls; each has finished when its call returns.
 
     Parameters
     ----------
     device : an open device; it must stay open.
-    timeout : seconds that one command may take; None waits without limit.
+    timeout : time limit of one command in seconds; None means no limit.
 
     Examples
     --------
@@ -65,23 +65,23 @@ class Context(State):
 
         Parameters
         ----------
-        num_groups_x, num_groups_y, num_groups_z : workgroups in each dimension; zero in one runs nothing.
+        num_groups_x, num_groups_y, num_groups_z : workgroups in each dimension; with a zero nothing runs.
 
         Raises
         ------
         InvalidOperation
-            There is no active program for the compute stage, or the programs in use do not fit together.
+            There is no active program for the compute stage, or the programs in use are incompatible.
         InvalidValue
             A count is over MAX_COMPUTE_WORK_GROUP_COUNT.
         InvalidDispatch
-            OpenGL leaves open what happens, as where nothing is bound to a point that the program uses.
+            The result is undefined in OpenGL: for example, nothing is bound to a point in use.
         """
         executable = self._compute()
         counts = (num_groups_x, num_groups_y, num_groups_z)
         for count, most in zip(counts, self._most, strict=True):
             if not isinstance(count, int | np.integer) or not 0 <= count <= most:
                 raise InvalidValue(
-                    f"{counts} workgroups: there may be 0 to MAX_COMPUTE_WORK_GROUP_COUNT, {self._most}."
+                    f"{counts} workgroups; each count must be at most {self._most} (the device's limit)."
                 )
         condition = self._condition_in_buffer()
         if 0 not in counts and self._condition is not False:
@@ -89,32 +89,32 @@ class Context(State):
             bound.dispatch(counts, timeout=self.timeout, condition=condition)
 
     def dispatch_compute_indirect(self, indirect: int = 0) -> None:
-        """Run the active compute program on as many workgroups as a buffer says (DispatchComputeIndirect).
+        """Run the active compute program with workgroup counts from a buffer (DispatchComputeIndirect).
 
         Parameters
         ----------
-        indirect : the offset, in bytes, of three uint32 in the buffer bound to DISPATCH_INDIRECT_BUFFER.
+        indirect : offset in bytes of three uint32 in the buffer bound to DISPATCH_INDIRECT_BUFFER.
 
         Raises
         ------
         InvalidValue
-            The offset is negative, or no multiple of four.
+            The offset is negative or not a multiple of four.
         InvalidOperation
-            No buffer is bound, it ends before the numbers do, or as for `dispatch_compute`.
+            No buffer is bound, the counts reach beyond its end, or as for `dispatch_compute`.
         InvalidDispatch
-            A number is over MAX_COMPUTE_WORK_GROUP_COUNT: OpenGL leaves open what happens; nothing is run.
+            A count exceeds MAX_COMPUTE_WORK_GROUP_COUNT, which is undefined in OpenGL; nothing runs.
         """
-        # Section 2.9.8 has INVALID_OPERATION for such offsets; section 5.5, "Errors" and the revision that
-        # decided it (19, bug 9181) have INVALID_VALUE, and so does OpenGL 4.3.
+        # Section 2.9.8 requires INVALID_OPERATION for such offsets; section 5.5, "Errors", the revision that
+        # decided it (19, bug 9181) and OpenGL 4.3 require INVALID_VALUE.
         if not isinstance(indirect, int | np.integer) or indirect < 0 or indirect % 4:
-            raise InvalidValue(f"The offset is a multiple of four, from 0 on; {indirect!r} was given.")
+            raise InvalidValue(f"The offset must be a nonnegative multiple of four, not {indirect!r}.")
         executable = self._compute()
         buffer = self._indirect
         if buffer is None or buffer.closed:
             raise InvalidOperation("No buffer is bound to DISPATCH_INDIRECT_BUFFER (bind_dispatch_indirect).")
         if indirect + 12 > buffer.nbytes:
             raise InvalidOperation(
-                f"Twelve bytes from byte {indirect} on reach beyond the buffer's end ({buffer.nbytes} bytes)."
+                f"Counts at bytes {indirect} to {indirect + 11} exceed the buffer ({buffer.nbytes} bytes)."
             )
         condition = self._condition_in_buffer()
         if self._condition is False:
@@ -122,8 +122,8 @@ class Context(State):
         counts = Indirect(buffer, int(indirect)).counts()
         if any(count > most for count, most in zip(counts, self._most, strict=True)):
             raise InvalidDispatch(
-                f"The buffer asks for {counts} workgroups; MAX_COMPUTE_WORK_GROUP_COUNT is {self._most}."
-                " The results are undefined, and nothing was run."
+                f"The buffer has counts of {counts}; MAX_COMPUTE_WORK_GROUP_COUNT is {self._most}."
+                " The result is undefined in OpenGL, so nothing was run."
             )
         if 0 not in counts:
             bound = executable.bound(self._points)
@@ -138,28 +138,28 @@ class Context(State):
         ----------
         size : width and height in pixels.
         state : as for `Device.draw`; a front face of None is OpenGL's, ``"clockwise"`` with y downwards.
-        **options : as for `Device.draw`, of which the shaders and bindings come from the context.
+        **options : as for `Device.draw`; shaders and bindings come from the context.
 
         Returns
         -------
-        As `Device.draw`; row 0 is the bottom row, as OpenGL counts. None where a condition discards the draw.
+        As `Device.draw`; row 0 is the bottom row, as in OpenGL. None if a condition discards the draw.
 
         Raises
         ------
         InvalidOperation
-            The programs in use do not fit together.
+            The programs in use are incompatible.
         InvalidDispatch
-            There is no active fragment program, which leaves the results undefined, or as for `Device.draw`.
+            There is no active fragment program, so the results are undefined, or as for `Device.draw`.
         Unsupported
             A geometry or tessellation program is active.
         """
         self._validate()
         taken = sorted({"bindings", "vertex", "timeout"} & options.keys())
         if taken:
-            raise InvalidDispatch(f"{', '.join(taken)}: the context has that; bind, use and make it so.")
+            raise InvalidDispatch(f"{', '.join(taken)}: the context provides this; omit it.")
         others = [stage for stage in _NOT_DRAWN if self._executable(stage) is not None]
         if others:
-            raise Unsupported(f"Draws have no {others[0]} stage here; take its program out of use.", others)
+            raise Unsupported(f"Draws have no {others[0]} stage here; remove its program from use.", others)
         fragment, vertex = self._executable("fragment"), self._executable("vertex")
         if fragment is None:
             raise InvalidDispatch("No program is active for the fragment stage: the results are undefined.")
@@ -179,17 +179,17 @@ class Context(State):
             size,
             bindings=bindings,
             vertex=shader,
-            # OpenGL's counter-clockwise, which it sees from the side where y goes up.
+            # OpenGL's counter-clockwise, in coordinates with y upwards.
             state=replace(state, front_face=state.front_face or "clockwise"),
             timeout=self.timeout,
             **options,
         )
 
     def memory_barrier(self, *barriers: Name) -> None:
-        """Order what shaders wrote before all that follows (MemoryBarrier).
+        """Order the writes of shaders before all later commands (MemoryBarrier).
 
-        Every command of a context has finished, and what it wrote is visible to everything, before the next
-        begins: nothing is left to be done. Programs that call it are right on OpenGL too.
+        This does nothing, because each command has finished, with all writes visible, before the next one
+        begins. Call it so that programs also run correctly on OpenGL.
 
         Parameters
         ----------
@@ -199,12 +199,12 @@ class Context(State):
         Raises
         ------
         InvalidValue
-            A name is no barrier's.
+            A name is not that of a barrier.
         """
         check_barriers(barriers)
 
     def _compute(self) -> Executable:
-        """Return the active compute program's executable; raise what its state does not allow."""
+        """Return the active compute program's executable; raises InvalidOperation if the state is invalid."""
         executable = self._executable("compute")
         if executable is None:
             why = (
@@ -225,7 +225,7 @@ class Context(State):
     def conditional_render(
         self, query: Query, mode: Name = "QUERY_WAIT", *, offset: int = 0
     ) -> Iterator[None]:
-        """Discard the commands inside of a ``with`` block by a condition; see `begin_conditional_render`."""
+        """Discard commands in a ``with`` block by a condition; see `begin_conditional_render`."""
         self.begin_conditional_render(query, mode, offset=offset)
         try:
             yield
@@ -237,10 +237,10 @@ class Context(State):
 
         Parameters
         ----------
-        query : the result of a query: a number or truth value, or a buffer with a uint32, which is read when
-            a command starts, by the device itself where it has VK_EXT_conditional_rendering. Zero discards.
-        mode : ``"QUERY_WAIT"``, or with ``_INVERTED`` to discard where the result is not zero. Every
-            result is there before a command starts: ``"QUERY_NO_WAIT"`` and the modes by region wait, too.
+        query : the result of a query: a number or bool, or a buffer with a uint32, which is read when a
+            command starts (by the device if it has VK_EXT_conditional_rendering). Zero discards.
+        mode : ``"QUERY_WAIT"``, or with ``_INVERTED`` to discard if the result is not zero. Results are
+            available before a command starts, so ``"QUERY_NO_WAIT"`` and the modes by region also wait.
         offset : of the number in the buffer, in bytes.
 
         Raises
@@ -248,38 +248,38 @@ class Context(State):
         InvalidEnum
             There is no such mode.
         InvalidOperation
-            Conditional rendering has begun already; the buffer is closed, or of another device.
+            Conditional rendering has already begun, or the buffer is closed or of another device.
         InvalidValue
-            The offset is negative, no multiple of four, or beyond the buffer's end.
+            The offset is negative, not a multiple of four, or beyond the buffer's end.
         """
         if isinstance(query, Buffer) and not self.device.owns(query):
-            raise InvalidOperation("The condition's buffer is of another device; make one on this.")
+            raise InvalidOperation("The condition's buffer belongs to another device; create one on this.")
         inverted = is_inverted(mode)
         if self._condition is not None:
-            raise InvalidOperation("Conditional rendering has begun already; end it first.")
+            raise InvalidOperation("Conditional rendering has already begun; end it first.")
         if isinstance(query, bool | int | np.bool_ | np.integer):
             self._condition = bool(query) != inverted
             return
         if not isinstance(query, Buffer):
-            raise InvalidOperation(f"A query is a Buffer, a truth value or a whole number; not {query!r}.")
+            raise InvalidOperation(f"A query must be a Buffer, a bool or an integer, not {query!r}.")
         if query.closed:
             raise InvalidOperation("The condition's buffer has been closed; make a new one.")
         whole = isinstance(offset, int | np.integer)
         if not whole or offset < 0 or offset % 4 or offset + 4 > query.nbytes:
             raise InvalidValue(
-                f"The offset is a multiple of four inside of the buffer ({query.nbytes} bytes);"
-                f" {offset!r} was given."
+                f"The offset must be a multiple of four in the buffer of {query.nbytes} bytes,"
+                f" not {offset!r}."
             )
         self._condition = Condition(query, int(offset), inverted)
 
     def end_conditional_render(self) -> None:
-        """Discard no more (EndConditionalRender); `InvalidOperation` where nothing had begun."""
+        """End conditional rendering (EndConditionalRender); raises `InvalidOperation` if it has not begun."""
         if self._condition is None:
             raise InvalidOperation("Conditional rendering has not begun.")
         self._condition = None
 
     def _condition_in_buffer(self) -> Condition | None:
-        """Return the condition in a buffer that decides about commands; None without one."""
+        """Return the condition in a buffer; None without one."""
         if not isinstance(self._condition, Condition):
             return None
         if self._condition.buffer.closed:
@@ -291,7 +291,7 @@ class Context(State):
 def _apart(module: Module) -> Module:
     """Return a module whose bindings differ from those of all other programs.
 
-    All stages of a pipeline of Vulkan share one space of bindings; separate programs of OpenGL do not.
+    All stages of a Vulkan pipeline share one set of bindings; separate programs of OpenGL do not.
     """
     words, starts = module.words.copy(), module.instruction_starts
     decorations = starts[(words[starts] & 0xFFFF) == _OP_DECORATE]

@@ -1,4 +1,4 @@
-"""Compiling and linking programs, values of their uniforms, and the binding points of a context."""
+"""Compiling and linking of programs, uniform values, and the binding points of a context."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from vkgroup.gl.uniforms import DefaultBlock
 from vkgroup.sampler import Sampler
 from vkgroup.spirv import Module
 
-#: The compiler's names of the kinds of resources, by the kinds of binding points.
+#: The compiler's name of each kind of resource, by the kind of its binding points.
 KINDS = {
     "uniform": "uniform_block",
     "shader_storage": "storage_block",
@@ -47,7 +47,7 @@ class BindingPoints:
         self._numbers = {
             "uniform": limits["MAX_UNIFORM_BUFFER_BINDINGS"].number,
             "texture": limits["MAX_COMBINED_TEXTURE_IMAGE_UNITS"].number,
-            # As many for each of the six stages, as the document has it for the two above (issue 9).
+            # The same number for each of the six stages, as for the two above (ARB_compute_shader, issue 9).
             "shader_storage": 6 * limits["MAX_COMPUTE_ATOMIC_COUNTER_BUFFERS"].number,
             "atomic_counter": 6 * limits["MAX_COMPUTE_ATOMIC_COUNTER_BUFFERS"].number,
             "image": 6 * limits["MAX_COMPUTE_IMAGE_UNIFORMS"].number,
@@ -62,15 +62,15 @@ class BindingPoints:
         sampler: Sampler | None,
         options: dict[str, Any],
     ) -> Any:
-        """Bind a value to a point, or nothing; see `Context.bind`."""
+        """Bind a value to a point, or unbind it; see `Context.bind`."""
         check_kind(kind)
         most = self._numbers[kind]
         if not isinstance(point, int | np.integer) or isinstance(point, bool) or not 0 <= point < most:
-            raise InvalidValue(f"The binding points of {kind} are 0 to {most - 1}; {point!r} was given.")
+            raise InvalidValue(f"The binding point of {kind} must be 0 to {most - 1}, not {point!r}.")
         if sampler is not None and not isinstance(sampler, Sampler):
-            raise InvalidOperation(f"A sampler is what Device.sampler(…) makes; {sampler!r} was given.")
+            raise InvalidOperation(f"A sampler must be a result of Device.sampler(…), not {sampler!r}.")
         if sampler is not None and kind != "texture":
-            raise InvalidOperation(f"Only textures have samplers; {kind} has none.")
+            raise InvalidOperation(f"Only textures take samplers, not {kind}.")
         if value is None:
             self._values.pop((kind, int(point)), None)
             return None
@@ -80,10 +80,10 @@ class BindingPoints:
         return made
 
     def _made(self, kind: str, value: Any, resource: Resource | None, options: dict[str, Any]) -> Bindable:
-        """Return what to bind: the caller's buffer or image, or one made from an array."""
+        """Return the resource to bind: the caller's buffer or image, or one created from an array."""
         if isinstance(value, Buffer | Image):
             if options:
-                raise InvalidOperation(f"{', '.join(options)}: only images made from arrays take options.")
+                raise InvalidOperation(f"{', '.join(options)}: only images made from arrays accept options.")
             if isinstance(value, Image) and kind not in ("image", "texture"):
                 raise InvalidOperation(f"An image cannot be bound to {kind}; give a buffer or an array.")
             _require_open(value, kind)
@@ -93,7 +93,7 @@ class BindingPoints:
             wanted = {"sampled": kind == "texture", **_declared(resource), **options}
             return self._device.image(value, **wanted)
         if options:
-            raise InvalidOperation(f"{', '.join(options)}: buffers take no options.")
+            raise InvalidOperation(f"{', '.join(options)}: buffers accept no options.")
         return self._device.buffer(value)
 
     def get(self, kind: str, point: int) -> Any:
@@ -103,7 +103,7 @@ class BindingPoints:
         return value[0] if isinstance(value, tuple) else value
 
     def value(self, resource: Resource, point: int) -> Any:
-        """Return what is bound to a point of a resource; `InvalidDispatch` where it is unbound or closed."""
+        """Return the value at a resource's point; raises `InvalidDispatch` if it is unbound or closed."""
         kind = _POINTS[resource.kind]
         bound = self._values.get((kind, point))
         what = f"{resource.kind.replace('_', ' ')} {resource.name!r}" if resource.name else "atomic counters"
@@ -117,9 +117,9 @@ class BindingPoints:
 
 
 def check_kind(kind: str) -> None:
-    """Raise `InvalidEnum` where there are no binding points of a kind."""
+    """Raise `InvalidEnum` if there are no binding points of a kind."""
     if kind not in KINDS:
-        raise InvalidEnum(f"There are no binding points {kind!r}. There are: {', '.join(KINDS)}.")
+        raise InvalidEnum(f"There are no binding points {kind!r}; choose from: {', '.join(KINDS)}.")
 
 
 def _require_open(value: Bindable, what: str) -> None:
@@ -146,7 +146,7 @@ Source = str | os.PathLike[str] | Module
 
 
 class Executable:
-    """A program after it was linked: modules by stage, values of loose uniforms, and binding points."""
+    """A linked program: modules by stage, values of uniforms outside of blocks, and binding points."""
 
     def __init__(self, device: Device, modules: Mapping[str, Module], interface: GlInterface) -> None:
         self._device = device
@@ -164,7 +164,7 @@ class Executable:
     # --- uniforms and binding points by name ----------------------------------------------------------
 
     def __setitem__(self, name: str, value: Any) -> None:
-        """Set a loose uniform, or the unit of a sampler or image."""
+        """Set a uniform outside of blocks, or the unit of a sampler or image."""
         match = self._named(name, _OPAQUE)
         if match is None:
             self.block[name] = value
@@ -174,15 +174,15 @@ class Executable:
         most = 1 if index is not None else resource.length or 1
         if units.ndim != 1 or units.dtype.kind not in "iu" or not 1 <= len(units) <= most:
             raise InvalidOperation(
-                f"{name!r}, a {resource.type}, takes the numbers of {most} units; {value!r} given."
+                f"{name!r}, a {resource.type}, takes the numbers of {most} units, not {value!r}."
             )
         if units.min() < 0:
-            raise InvalidValue(f"{name!r} takes numbers of units from 0 on; {value!r} was given.")
+            raise InvalidValue(f"{name!r} takes nonnegative unit numbers, not {value!r}.")
         first = index or 0
         self.points[resource.name][first : first + len(units)] = units.tolist()
 
     def __getitem__(self, name: str) -> Any:
-        """Return the value of a loose uniform, or the unit of a sampler or image."""
+        """Return the value of a uniform outside of blocks, or the unit of a sampler or image."""
         match = self._named(name, _OPAQUE)
         if match is None:
             return self.block[name]
@@ -193,7 +193,7 @@ class Executable:
         return points[0] if resource.length is None else list(points)
 
     def resource(self, name: str, kinds: Iterable[str]) -> tuple[Resource, int]:
-        """Return the resource of a name, if it is of these kinds, and the array element it names."""
+        """Return the resource and the array element that a name of these kinds denotes."""
         match = self._named(name, kinds)
         if match is None:
             names = [entry.name for entry in self.interface.resources if entry.kind in kinds]
@@ -212,7 +212,7 @@ class Executable:
         return None
 
     def points_of(self, resource: Resource) -> list[int]:
-        """Return the binding points that a resource uses now."""
+        """Return the current binding points of a resource."""
         if resource.name:
             return self.points[resource.name]
         return _initial_points(resource)
@@ -220,7 +220,7 @@ class Executable:
     # --- running --------------------------------------------------------------------------------------
 
     def bindings(self, points: BindingPoints, stages: Iterable[str]) -> dict[Place, Any]:
-        """Return what some stages use, by set and binding in Vulkan; refuses unbound points."""
+        """Return resources of some stages by Vulkan's set and binding; raises errors for unbound points."""
         values_by_slot: dict[Place, Any] = {}
         for resource in self.interface.resources:
             if not set(stages) & set(resource.stages):
@@ -234,7 +234,7 @@ class Executable:
         return values_by_slot
 
     def bound(self, points: BindingPoints) -> Work:
-        """Return the compute pipeline with everything bound, as last time where nothing has changed."""
+        """Return the compute pipeline with bound resources; reused if nothing has changed."""
         assert self._pipeline is not None
         bindings = self.bindings(points, ("compute",))
         if self._last is None or self._last[0] != bindings or self._last[1].closed:
@@ -263,7 +263,7 @@ class Executable:
 
 
 def _initial_points(resource: Resource) -> list[int]:
-    """Return the binding points after linking: elements of an array follow the author's; else all are 0."""
+    """Return the initial binding points: consecutive from the declared one for an array; 0 if undeclared."""
     count = resource.length or 1
     return list(range(resource.gl_binding, resource.gl_binding + count)) if resource.explicit else [0] * count
 
@@ -276,7 +276,7 @@ def build(
     modules = {stage: source for stage, source in several if isinstance(source, Module)}
     if modules:
         if len(modules) != len(several):
-            raise LinkError("Modules are linked already; give them alone, one for each stage.")
+            raise LinkError("Modules are already linked; pass one module for each stage and no other shader.")
     else:
         given = {"target": device.target, "limits": gl_values(device.capabilities), **options}
         texts = []
@@ -288,5 +288,5 @@ def build(
         modules = link(texts, **given)
     interface = interface_of(next(iter(modules.values())))
     if interface is None:
-        raise LinkError("The module was not compiled in the dialect gl.")
+        raise LinkError("The module was not compiled in the dialect gl; pass dialect='gl'.")
     return modules, interface

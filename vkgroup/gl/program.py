@@ -35,8 +35,8 @@ class Block:
 
     name: str  # name of the block; empty for counter buffers, which have no name
     binding: int  # the binding point that it uses
-    size: int  # bytes that a buffer for it must have, without an array of no fixed length at its end
-    stages: tuple[str, ...]  # the stages that refer to it; `referenced_by` asks for one
+    size: int  # minimum bytes of a buffer for it, without a runtime array at its end
+    stages: tuple[str, ...]  # the stages that refer to it; see `referenced_by`
     counters: tuple[str, ...] = ()  # the names of a counter buffer's counters
 
     def referenced_by(self, stage: str) -> bool:
@@ -45,17 +45,17 @@ class Block:
 
 
 class Program:
-    """A program object; `Context.program` and `Context.create_program` make it.
+    """A program object, created by `Context.program` or `Context.create_program`.
 
     Uniforms are set and read by name: ``program["scale"] = 2.0``, ``program["lights[1].color"]``. A matrix is
-    an array of its columns. Samplers and images take the number of a unit.
+    an array of its columns. The value of a sampler or image is the number of its unit.
 
     Attributes
     ----------
-    linked : whether the last `link` went well (LINK_STATUS).
+    linked : whether the last `link` succeeded (LINK_STATUS).
     info_log : the messages of the last `link`.
-    separable : whether it may become part of a program pipeline (PROGRAM_SEPARABLE); counts when linking.
-    links : how many times it has been linked well.
+    separable : whether it may become part of a program pipeline (PROGRAM_SEPARABLE); read by `link`.
+    links : number of successful links.
     executable : the result of the last successful link; None without one.
     device : the device that it was made for.
     """
@@ -82,20 +82,20 @@ class Program:
         InvalidEnum
             There is no such stage.
         InvalidDispatch
-            A source is none.
+            A source is not a text, file or module.
         """
         if stage not in STAGES.values():
-            raise InvalidEnum(f"There is no stage {stage!r}. There are: {', '.join(STAGES.values())}.")
+            raise InvalidEnum(f"There is no stage {stage!r}; choose from: {', '.join(STAGES.values())}.")
         for source in sources:
             if not isinstance(source, str | os.PathLike | Module):
-                raise InvalidDispatch(f"A shader is text, a pathlib.Path or a Module; {source!r} was given.")
+                raise InvalidDispatch(f"A shader must be text, a pathlib.Path or a Module, not {source!r}.")
         self._shaders.setdefault(stage, []).extend(sources)
 
     def link(self, **options: Any) -> None:
         """Compile and link the attached shaders (LinkProgram).
 
-        All uniforms get the values of their initialisers. Where it fails, what runs is still what was linked
-        before, as long as the program is in use; nothing of it can be asked or set any more.
+        All uniforms get the values of their initialisers. If linking fails while the program is in use,
+        commands still run the previous executable, but its values can no longer be queried or set.
 
         Parameters
         ----------
@@ -136,7 +136,7 @@ class Program:
         self._require_linked()[name] = value
 
     def __getitem__(self, name: str) -> Any:
-        """Return the value of a uniform (GetUniform…); `InvalidOperation` where there is none."""
+        """Return the value of a uniform (GetUniform…); raises `InvalidOperation` if there is none."""
         return self._require_linked()[name]
 
     @property
@@ -148,7 +148,7 @@ class Program:
         return uniforms | {entry.name: _array(entry.type, entry.length) for entry in opaque}
 
     def location(self, name: str) -> int:
-        """Return the location of a loose uniform (GetUniformLocation); -1 where there is none."""
+        """Return the location of a uniform outside of blocks (GetUniformLocation); -1 if there is none."""
         try:
             uniform, index = self._require_linked().interface.uniform(name)
         except KeyError:
@@ -162,11 +162,11 @@ class Program:
         return executable.points_of(resource)[index]
 
     def set_binding(self, name: str, point: int) -> None:
-        """Choose the binding point of a block (UniformBlockBinding, ShaderStorageBlockBinding).
+        """Set the binding point of a block (UniformBlockBinding, ShaderStorageBlockBinding).
 
         Parameters
         ----------
-        name : the block's; of an array of blocks with its element, ``"Data[1]"``.
+        name : name of the block; for an array of blocks with its element, ``"Data[1]"``.
         point : the binding point.
 
         Raises
@@ -179,14 +179,14 @@ class Program:
         executable = self._require_linked()
         resource, index = executable.resource(name, _BLOCKS)
         if not isinstance(point, int | np.integer) or isinstance(point, bool) or point < 0:
-            raise InvalidValue(f"Binding points are numbers from 0 on; {point!r} was given.")
+            raise InvalidValue(f"A binding point must be a nonnegative integer, not {point!r}.")
         executable.points[resource.name][index] = int(point)
 
     # --- queries --------------------------------------------------------------------------------------
 
     @property
     def stages(self) -> tuple[str, ...]:
-        """The stages that the linked program has an executable for."""
+        """The stages of the linked program."""
         return tuple(self._require_linked().modules)
 
     @property
@@ -268,7 +268,7 @@ class Program:
                 return len(self.atomic_counter_buffers) if self.linked else 0
             case "COMPUTE_WORK_GROUP_SIZE":
                 return self.work_group_size
-        raise InvalidEnum(f"A program has no {name!r}.")
+        raise InvalidEnum(f"A program has no value {name!r}.")
 
     def __repr__(self) -> str:
         stages = ", ".join(self._shaders) or "no shaders"
@@ -276,9 +276,9 @@ class Program:
 
 
 def require_program(given: Any) -> None:
-    """Raise `InvalidOperation` for values of other types than `Program`."""
+    """Raise `InvalidOperation` if a value is not a `Program`."""
     if not isinstance(given, Program):
-        raise InvalidOperation(f"A program is what program() and create_program() make; not {given!r}.")
+        raise InvalidOperation(f"A program must be a result of program() or create_program(), not {given!r}.")
 
 
 def _array(kind: str, length: int | None) -> str:
@@ -286,7 +286,7 @@ def _array(kind: str, length: int | None) -> str:
 
 
 class ProgramPipeline:
-    """A program pipeline object; `Context.create_pipeline` makes it."""
+    """A program pipeline object, created by `Context.create_pipeline`."""
 
     def __init__(self) -> None:
         self._programs: dict[str, tuple[Program, int]] = {}
@@ -297,13 +297,13 @@ class ProgramPipeline:
         Parameters
         ----------
         stages : ``"COMPUTE_SHADER_BIT"``, ``"VERTEX_SHADER_BIT"``, …, or several of them;
-            ``"ALL_SHADER_BITS"`` means all. Or OpenGL's bits as a number.
-        program : linked as separable; None leaves the stages without one.
+            ``"ALL_SHADER_BITS"``: all stages. Or OpenGL's bits as a number.
+        program : linked as separable; None leaves the stages without a program.
 
         Raises
         ------
         InvalidValue
-            A name is no stage's.
+            A name is not that of a stage.
         InvalidOperation
             The program is not linked, or was not linked as separable (ARB_compute_shader, issue 7).
         """
@@ -317,7 +317,7 @@ class ProgramPipeline:
             raise InvalidOperation("The program has not been linked successfully; link it first.")
         if not program.linked_separable:
             raise InvalidOperation(
-                "Only separable programs become part of a pipeline; link with separable=True."
+                "Only separable programs can be part of a pipeline; link with separable=True."
             )
         for stage in names:
             self._programs[stage] = program, program.links
@@ -333,14 +333,14 @@ class ProgramPipeline:
         return self.program("compute")
 
     def problems(self) -> list[str]:
-        """Say what the commands that run shaders would refuse (OpenGL 4.2, 2.11.12, "Validation")."""
+        """Return the errors of commands that run shaders now (OpenGL 4.2, 2.11.12, "Validation")."""
         relinked = [
             f"the program of the {stage} stage has been linked anew, not as separable, since it became"
             " part of the pipeline"
             for stage, (program, links) in self._programs.items()
             if program.links != links and not program.linked_separable
         ]
-        # A compute program between the stages of drawing does not matter (ARB_compute_shader, 2.11.12).
+        # A compute program between drawing stages has no effect on this rule (ARB_compute_shader, 2.11.12).
         active = [(stage, program) for stage in PRIMITIVE_STAGES if (program := self._active(stage))]
         interleaved = [
             f"another program is active for the {middle} stage than around it, for {first} and {last}"

@@ -27,11 +27,11 @@ from vkgroup.sampler import Sampler
 
 
 class State:
-    """The state that commands use: the part of `Context` that runs nothing."""
+    """The state that commands use: the part of `Context` without commands."""
 
     def __init__(self, device: Device) -> None:
         if not isinstance(device, Device):
-            raise InvalidDispatch(f"A context needs an open device (vkgroup.open()); {device!r} was given.")
+            raise InvalidDispatch(f"A context needs an open device (vkgroup.open()), not {device!r}.")
         self.device = device
         self._limits = gl_limits(device.capabilities)
         self._points = BindingPoints(device, self._limits)
@@ -42,7 +42,7 @@ class State:
     # --- programs -------------------------------------------------------------------------------------
 
     def create_program(self) -> Program:
-        """Make a program without shaders (CreateProgram)."""
+        """Create a program without shaders (CreateProgram)."""
         return Program(self.device)
 
     def program(
@@ -54,7 +54,7 @@ class State:
         fragment: Source | Sequence[Source] = (),
         **options: Any,
     ) -> Program:
-        """Make a program of shaders, compiled and linked.
+        """Create a program from shaders, compiled and linked.
 
         Parameters
         ----------
@@ -79,7 +79,7 @@ class State:
         return program
 
     def create_pipeline(self) -> ProgramPipeline:
-        """Make a program pipeline object without programs (GenProgramPipelines)."""
+        """Create a program pipeline object without programs (GenProgramPipelines)."""
         return ProgramPipeline()
 
     def use(self, program: Program | None) -> None:
@@ -88,33 +88,33 @@ class State:
         Raises
         ------
         InvalidOperation
-            The program has not been linked successfully, is for another device, or is none.
+            The program has not been linked successfully, or belongs to another device, or is not a program.
         """
         if program is not None:
             require_program(program)
         if program is not None and program.device is not self.device:
-            raise InvalidOperation("The program was made for another device; make one in this context.")
+            raise InvalidOperation("The program was created for another device; create one in this context.")
         if program is not None and not program.linked:
             raise InvalidOperation("The program has not been linked successfully; link it first.")
         self._program = program
 
     def bind_pipeline(self, pipeline: ProgramPipeline | None) -> None:
-        """Make a program pipeline current (BindProgramPipeline); it counts where no program is in use.
+        """Make a program pipeline current (BindProgramPipeline), for use while no program is in use.
 
         Raises
         ------
         InvalidOperation
-            It is none.
+            It is not a pipeline.
         """
         if pipeline is not None and not isinstance(pipeline, ProgramPipeline):
-            raise InvalidOperation(f"A pipeline is what create_pipeline() makes; {pipeline!r} was given.")
+            raise InvalidOperation(f"A pipeline must be a result of create_pipeline(), not {pipeline!r}.")
         self._pipeline = pipeline
 
     def active(self, stage: str) -> Program | None:
         """Return the active program of a stage; None where there is none.
 
-        The program in use is current for every stage; without one, the current pipeline's of that stage is.
-        A current program is active where it has an executable for the stage (ARB_compute_shader, issue 7).
+        The program in use is current for every stage; without one, the pipeline's program of the stage is.
+        A current program is active if it has an executable for the stage (ARB_compute_shader, issue 7).
         """
         current = self._program
         if current is None and self._pipeline is not None:
@@ -139,27 +139,27 @@ class State:
         point : the binding point: an index, or an image or texture unit. Or the name of a block, image or
             sampler of the program that is active for the compute stage, else for the fragment or the vertex
             stage: the point that it uses.
-        value : a `Buffer` or `Image`; an array, of which one is made; None binds nothing.
-        sampler : how a texture is sampled; None takes the nearest texel.
-        **options : of an image made from an array, as for `Device.image`. What the program declares is known
-            where `point` is a name.
+        value : a `Buffer` or `Image`; an array, from which one is created; None unbinds the point.
+        sampler : sampler of a texture; None reads the nearest texel.
+        **options : for an image created from an array, as for `Device.image`; by default the declaration of
+            the program, if `point` is a name.
 
         Returns
         -------
-        The buffer or image, to be read and written with its own methods; None where nothing is bound.
+        The bound buffer or image; None if nothing is bound.
 
         Raises
         ------
         InvalidEnum, InvalidValue
-            There are no such binding points; there are not that many.
+            There are no such binding points, or fewer of them.
         InvalidOperation
-            The resource does not fit the kind, or was closed; no active program has that name.
+            The resource does not fit the kind or is closed, or no active program has this name.
         """
         resource = None
         if isinstance(point, str):
             executable = next(filter(None, map(self._executable, ("compute", "fragment", "vertex"))), None)
             if executable is None:
-                raise InvalidOperation(f"{point!r} is looked up in the program in use, and there is none.")
+                raise InvalidOperation(f"The name {point!r} needs a program in use; use one first.")
             check_kind(kind)
             resource, index = executable.resource(point, (KINDS[kind],))
             point = executable.points_of(resource)[index]
@@ -175,18 +175,18 @@ class State:
         Raises
         ------
         InvalidOperation
-            It is no open buffer of the context's device.
+            It is not an open buffer of the context's device.
         """
         if buffer is not None and (not isinstance(buffer, Buffer) or buffer.closed):
             raise InvalidOperation(
-                f"DISPATCH_INDIRECT_BUFFER takes an open Buffer (device.buffer(array)); {buffer!r} was given."
+                f"DISPATCH_INDIRECT_BUFFER needs an open Buffer (device.buffer(array)), not {buffer!r}."
             )
         if buffer is not None and not self.device.owns(buffer):
-            raise InvalidOperation("The buffer is of another device; make one on this.")
+            raise InvalidOperation("The buffer belongs to another device; create one on this device.")
         self._indirect = buffer
 
     def problems(self) -> list[str]:
-        """Say why commands that run shaders would raise INVALID_OPERATION (ValidateProgram); empty if not.
+        """Return the reasons why commands would raise INVALID_OPERATION (ValidateProgram); empty if none.
 
         The rules are the same for draws and compute dispatches, and apply to all stages (OpenGL 4.2, 2.11.12;
         ARB_compute_shader, issue 11).
@@ -229,20 +229,20 @@ class State:
 
         Parameters
         ----------
-        name : a limit's, ``"DISPATCH_INDIRECT_BUFFER_BINDING"``, ``"CURRENT_PROGRAM"`` or
-            ``"PROGRAM_PIPELINE_BINDING"``; these three give the object, None where nothing is bound.
+        name : a limit, ``"DISPATCH_INDIRECT_BUFFER_BINDING"``, ``"CURRENT_PROGRAM"`` or
+            ``"PROGRAM_PIPELINE_BINDING"``; these three return the object, None if nothing is bound.
             ``"WARP_SIZE_NV"``, ``"WARPS_PER_SM_NV"`` or ``"SM_COUNT_NV"`` (NV_shader_thread_group).
-            Of those that the documents add also the value, such as 0x90EF.
-        index : 0, 1 or 2 of a limit with three dimensions; None gives all three.
+            For names of these extensions also the value, such as 0x90EF.
+        index : 0, 1 or 2 of a limit with three dimensions; None returns all three.
 
         Raises
         ------
         InvalidEnum
             There is no such value, or it has no index.
         InvalidValue
-            The index is none of 0, 1 and 2.
+            The index is not 0, 1 or 2.
         Unsupported
-            The device has no SM built-ins, and so does not tell how many warps or SMs there are.
+            The device has no SM built-ins, so it does not report the number of warps or SMs.
         """
         limits = {limit.name: limit.token for limit in self._limits.values()}
         name = name_of(name, {**TOKENS, **THREAD_GROUP_TOKENS, **limits})
@@ -254,16 +254,16 @@ class State:
             **{limit.name: limit.value for limit in self._limits.values()},
         }
         if name not in values:
-            raise InvalidEnum(f"A context has no {name!r}.")
+            raise InvalidEnum(f"A context has no value {name!r}.")
         value = values[name]
         if value is None and name in THREAD_GROUP_TOKENS:
             raise Unsupported(
-                f"The device does not tell {name}: it lacks shaderSMBuiltins.", ["shaderSMBuiltins"]
+                f"The device does not report {name}: it lacks shaderSMBuiltins.", ["shaderSMBuiltins"]
             )
         if index is None:
             return value
         if not isinstance(value, tuple):
             raise InvalidEnum(f"{name} has no index.")
         if not isinstance(index, int | np.integer) or index not in (0, 1, 2):
-            raise InvalidValue(f"The dimensions are 0, 1 and 2; {index!r} was given.")
+            raise InvalidValue(f"The index of a dimension must be 0, 1 or 2, not {index!r}.")
         return value[index]

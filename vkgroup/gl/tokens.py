@@ -11,7 +11,7 @@ from vkgroup.errors import InvalidDispatch
 
 
 class GLError(InvalidDispatch):
-    """A command that OpenGL refuses, and that has no effect.
+    """An error of an OpenGL command; the command has no effect.
 
     Attributes
     ----------
@@ -31,13 +31,13 @@ class InvalidEnum(GLError):
 
 
 class InvalidValue(GLError):
-    """A number out of its range."""
+    """A number out of range."""
 
     gl_error = "INVALID_VALUE"
 
 
 class InvalidOperation(GLError):
-    """A command that the present state does not allow."""
+    """A command that the current state does not allow."""
 
     gl_error = "INVALID_OPERATION"
 
@@ -60,7 +60,7 @@ THREAD_GROUP_TOKENS: Mapping[str, int] = {
     "SM_COUNT_NV": 0x933B,
 }
 
-#: Stages by the names of their bits for UseProgramStages, which are 1, 2, 4 and so on.
+#: Stages by the names of their bits in UseProgramStages: 1, 2, 4 and so on.
 STAGES: Mapping[str, str] = {
     "VERTEX_SHADER_BIT": "vertex",
     "FRAGMENT_SHADER_BIT": "fragment",
@@ -107,7 +107,7 @@ Name = str | int
 
 
 def name_of(given: Name, tokens: Mapping[str, int]) -> str:
-    """Return an enumerant's name without ``GL_``; of a value, the name that `tokens` has for it."""
+    """Return an enumerant's name without ``GL_``; for a value, its name in `tokens`."""
     if isinstance(given, str):
         return given.removeprefix("GL_")
     if not isinstance(given, int | np.integer):
@@ -116,18 +116,18 @@ def name_of(given: Name, tokens: Mapping[str, int]) -> str:
 
 
 def stages_of(bits: Name | Iterable[Name]) -> set[str]:
-    """Return the stages of UseProgramStages' bits; `InvalidValue` for others (OpenGL 4.2, 2.11.4)."""
+    """Return the stages of UseProgramStages' bits; raises `InvalidValue` for others (OpenGL 4.2, 2.11.4)."""
     several = bits if isinstance(bits, Iterable) and not isinstance(bits, str) else [bits]
     return {STAGES[name] for name in _bits(several, STAGE_BITS, "ALL_SHADER_BITS")}
 
 
 def check_barriers(bits: Iterable[Name]) -> None:
-    """Raise `InvalidValue` where a bit is none of MemoryBarrier's (OpenGL 4.2, 2.11.13)."""
+    """Raise `InvalidValue` if a bit does not belong to MemoryBarrier (OpenGL 4.2, 2.11.13)."""
     _bits(bits, BARRIER_BITS, "ALL_BARRIER_BITS")
 
 
 def _bits(given: Iterable[Name], valid: Mapping[str, int], everything: str) -> set[str]:
-    """Return the names of bits; some may be given together as one number."""
+    """Return the names of bits, given as names or combined as one number."""
     names: set[str] = set()
     for entry in given:
         if isinstance(entry, int):
@@ -142,14 +142,14 @@ def _bits(given: Iterable[Name], valid: Mapping[str, int], everything: str) -> s
     unknown = sorted(names - valid.keys())
     if unknown or not names:
         raise InvalidValue(
-            f"{', '.join(unknown) or 'Nothing'} is no such bit. There are: {', '.join(valid)}."
+            f"{', '.join(unknown) or 'Nothing'} is not such a bit; choose from: {', '.join(valid)}."
         )
     return names
 
 
 def is_inverted(mode: Name) -> bool:
-    """Whether a mode of BeginConditionalRender is inverted; `InvalidEnum` for other names."""
+    """Whether a mode of BeginConditionalRender is inverted; raises `InvalidEnum` for other names."""
     name = name_of(mode, CONDITIONAL_MODES)
     if name not in CONDITIONAL_MODES:
-        raise InvalidEnum(f"{mode!r} is no mode. There are: {', '.join(CONDITIONAL_MODES)}.")
+        raise InvalidEnum(f"{mode!r} is not a mode; choose from: {', '.join(CONDITIONAL_MODES)}.")
     return name.endswith("_INVERTED")

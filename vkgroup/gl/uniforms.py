@@ -1,4 +1,4 @@
-"""Loose uniforms of a program, set and read by OpenGL's names."""
+"""Loose uniforms of a program (uniforms outside of blocks), set and read by OpenGL's names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from vkgroup.spirv import Module
 
 
 class DefaultBlock:
-    """Values of a program's loose uniforms, initially of their initialisers; `version` counts changes."""
+    """Values of a program's loose uniforms, initially from initialisers; `version` counts changes."""
 
     def __init__(self, interface: GlInterface) -> None:
         self._interface = interface
@@ -30,9 +30,9 @@ class DefaultBlock:
         return self._data
 
     def __setitem__(self, name: str, value: Any) -> None:
-        """Set a uniform, an element of one, or a structure or array of structures from mappings and lists.
+        """Set a uniform or an element; structures and arrays of structures take mappings and lists.
 
-        Raises `InvalidOperation`, and sets nothing, where the value does not fit (OpenGL 4.2, 2.11.7).
+        Raises `InvalidOperation`, and sets nothing, if the value does not fit (OpenGL 4.2, 2.11.7).
         """
         data = self._data.copy()
         self._set(data, name, value)
@@ -51,7 +51,7 @@ class DefaultBlock:
         return element.item() if element.shape == () else np.array(element)
 
     def _find(self, name: str) -> tuple[Uniform, int, bool]:
-        """Find a uniform, the element that is meant, and whether all of them are."""
+        """Return the uniform of a name, its first element, and whether the name denotes all elements."""
         try:
             uniform, index = self._interface.uniform(name)
         except KeyError:
@@ -72,13 +72,13 @@ class DefaultBlock:
                     self._set(data, f"{name}[{index}]", item)
                 return
             raise InvalidOperation(
-                f"The uniform {name!r} is a structure; give a mapping from its members' names."
+                f"The uniform {name!r} is a structure; pass a mapping from the names of its members."
             )
         uniform, index, whole = self._find(name)
         uniform.write(data, _checked(uniform, name, value, whole), index)
 
     def _is_structure(self, name: str) -> bool:
-        """Whether a name stands for several uniforms: a structure, or an array of arrays or structures."""
+        """Whether a name denotes several uniforms: a structure, or an array of arrays or structures."""
         return any(entry.name.startswith((f"{name}.", f"{name}[")) for entry in self._interface.uniforms)
 
 
@@ -91,7 +91,7 @@ def _shape(uniform: Uniform) -> tuple[int, ...]:
 
 
 def _checked(uniform: Uniform, name: str, value: Any, whole: bool) -> npt.NDArray[Any]:
-    """Return a value as an array of the uniform's type; `InvalidOperation` where it does not fit."""
+    """Return a value as an array of the uniform's type; raises `InvalidOperation` if it does not fit."""
     elements = whole and uniform.length is not None
     what = f"The uniform {name!r}, a {uniform.type}{f'[{uniform.length}]' * elements},"
     try:
@@ -105,7 +105,7 @@ def _checked(uniform: Uniform, name: str, value: Any, whole: bool) -> npt.NDArra
         raise InvalidOperation(str(error)) from None
     shape = _shape(uniform)
     if array.ndim == 1:
-        # The components one after the other, as Uniform…v takes them.
+        # Components in one dimension, as for Uniform…v.
         if elements and array.size % math.prod(shape) == 0:
             array = array.reshape(-1, *shape)
         elif not elements and array.size == math.prod(shape) and shape:
@@ -115,11 +115,11 @@ def _checked(uniform: Uniform, name: str, value: Any, whole: bool) -> npt.NDArra
             return array
         raise InvalidOperation(
             f"{what} takes arrays of shape {(uniform.length, *shape)}, or of fewer elements to set the first"
-            f" ones; the shape {array.shape} was given."
+            f" ones, not of shape {array.shape}."
         )
     if array.shape != shape:
         wanted = f"the shape {shape}" if shape else "a single number"
-        raise InvalidOperation(f"{what} takes {wanted}; the shape {array.shape} was given.")
+        raise InvalidOperation(f"{what} takes {wanted}, not an array of shape {array.shape}.")
     return array
 
 
@@ -133,7 +133,7 @@ class Names:
         self._interface = interface_of(module)
 
     def key(self, key: Any) -> Any:
-        """Return the slot of the buffer that has an atomic counter of that name; any other key unchanged."""
+        """Return the slot of the buffer with the atomic counter of a name; other keys unchanged."""
         if self._interface is not None:
             for counter in self._interface.counters:
                 for buffer in self._interface.at("atomic_counter_buffer", counter.binding):
@@ -144,27 +144,27 @@ class Names:
     def uniforms(self, values: Mapping[str, Any]) -> dict[Any, Any]:
         """Pack the loose uniforms.
 
-        `values`: by name; the others have the values of their initialisers, or zeros.
-        Returns the contents of their block, by its slot; empty where the module has none.
+        `values`: by name; other uniforms have the values of their initialisers, or zeros.
+        Returns the contents of their block, by its slot; empty if the module has none.
 
         Raises
         ------
         InvalidDispatch
             The module has no loose uniforms.
         InvalidOperation
-            There is no uniform of a name, or a value does not fit its type.
+            A name is not that of a uniform, or a value does not fit its type.
         """
         block = None if self._interface is None else self._interface.default_block
         if self._interface is None or block is None:
             if values:
                 names = ", ".join(values)
                 raise InvalidDispatch(
-                    f"Values were given for {names}, and the module has no loose uniforms, as OpenGL has:"
-                    " compile with the dialect gl."
+                    f"Values were given for {names}, but the module has no uniforms outside of blocks;"
+                    " compile it with the dialect gl."
                 )
             return {}
         contents = DefaultBlock(self._interface)
         for name, value in values.items():
             contents[name] = value
-        # Bytes without a type go into a block of any types.
+        # Untyped bytes fit a block of any types.
         return {(block.set, block.binding): contents.data.view("V4")}

@@ -1,4 +1,4 @@
-"""Vocabulary of a program, and random expressions with their subgroup operations."""
+"""Vocabulary of a program, and random expressions with subgroup operations."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Vocabulary:
 
     uses: dict[str, tuple[str, ...]]  # operation → the types it may be used with
     types: tuple[str, ...]  # names of the types for variables
-    subgroup_size: int  # of the device; clusters are no larger
+    subgroup_size: int  # smallest subgroup size of the device; clusters are at most as large
     #: Whether broadcasts may use ids that are not constant (``subgroupBroadcastDynamicId``).
     dynamic_ids: bool = True
-    #: Whether operations may be used so that some of their results are undefined. If not, two drivers can be
-    #: compared with each other.
+    #: Whether some results of operations may be undefined. If not, two drivers can be compared with each
+    #: other.
     undefined: bool = True
 
 
@@ -94,7 +94,7 @@ def word(value: int) -> nodes.Literal:
 
 
 class Expressions:
-    """Makes random expressions of a vocabulary and of the variables that may be read."""
+    """Generator of random expressions from a vocabulary and the readable variables."""
 
     def __init__(self, dice: Dice, vocabulary: Vocabulary, variables: tuple[nodes.Variable, ...]) -> None:
         self.dice = dice
@@ -173,11 +173,11 @@ class Expressions:
         )
 
     def word(self, context: Context, *, divergent: bool) -> nodes.Expression:
-        """Return a uint; it is uniform unless invocations may diverge."""
+        """Return a uint, uniform if invocations must not diverge."""
         return self.value("uint", context) if divergent else self.uniform_word(context)
 
     def uniform_word(self, context: Context) -> nodes.Expression:
-        """Return a uint that is the same in all invocations that are together."""
+        """Return a uint that is the same in all active invocations."""
         sources: list[nodes.Expression] = [nodes.Builtin("gl_WorkGroupID.x"), word(self.dice.below(8))]
         sources += [nodes.Counter(number) for number in sorted(context.uniform_counters)] * 2
         if context.is_uniform(nodes.Builtin("gl_SubgroupID")):
@@ -188,7 +188,7 @@ class Expressions:
         return nodes.Apply(self.dice.choose(("+", "^", "*")), "uint", (first, second))
 
     def uniform_condition(self, context: Context) -> nodes.Expression:
-        """Return a condition that is the same in all invocations that are together."""
+        """Return a condition that is the same in all active invocations."""
         voted = context.is_uniform(nodes.Communicate("subgroupAny", "bool", (nodes.Literal("bool", (1,)),)))
         votes = [name for name in ("subgroupAny", "subgroupAll") if name in self.vocabulary.uses]
         if voted and context.together and votes and self.dice.chance(0.5):

@@ -1,7 +1,7 @@
 """Generator of random programs and their data: choices, scopes, budget and functions of all profiles.
 
-A profile subclasses `Generator` and lists the statements that may stand in a scope, each with its weight. The
-order of random choices is part of what a seed means, so it must not change.
+A profile subclasses `Generator` and lists the statements that a scope may contain, each with its weight. A
+seed determines a program only if the order of random choices never changes.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ class Dice:
 class Budget:
     """Remaining size of a program."""
 
-    statements: int  # about how many may still be made
-    executions: float  # how many recorded operations one invocation may still execute; trips multiply
+    statements: int  # approximate number of statements still to make
+    executions: float  # recorded operations that one invocation may still execute; loop trips multiply
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Scope:
 
     context: Context  # rules that hold there
     depth: int = 0  # number of enclosing constructs
-    weight: float = 1  # about how often a statement here is executed
+    weight: float = 1  # approximate number of executions of a statement here
     in_function: bool = False  # whether it is in a function, not in ``main``
     #: Type that the function returns; None in ``main`` and in functions that return nothing.
     result: str | None = None
@@ -102,11 +102,11 @@ class Generator(ABC):
 
     @abstractmethod
     def makers(self, scope: Scope) -> Sequence[tuple[Maker, float]]:
-        """Return what makes the statements that may stand in a scope, each with its weight."""
+        """Return the makers of the statements that a scope may contain, each with its weight."""
 
     @abstractmethod
     def may_call(self, candidate: CallableFunction, scope: Scope) -> bool:
-        """Return whether a function may be called in a scope, its cost aside."""
+        """Return whether a function may be called in a scope, regardless of its cost."""
 
     def statement(self, scope: Scope) -> Statement:
         """Make one statement."""
@@ -114,7 +114,7 @@ class Generator(ABC):
         return make(scope)
 
     def allowed_jumps(self, scope: Scope, *, may_return: bool = True) -> list[str]:
-        """Return the jumps that may stand in a scope."""
+        """Return the jumps that a scope may contain."""
         kinds = ("break", "continue", "return") if may_return and scope.depth > 0 else ("break", "continue")
         return [kind for kind in kinds if kind in scope.context.jumps]
 
@@ -140,7 +140,7 @@ class Generator(ABC):
         ]
 
     def choose_function(self, scope: Scope) -> Function:
-        """Choose one of the functions that may be called in a scope, and pay for the call."""
+        """Choose a function that may be called in a scope, and subtract its cost from the budget."""
         chosen = self.dice.choose(self.callable_functions(scope))
         self.budget.executions -= chosen.executions * scope.weight
         return chosen.function
@@ -162,9 +162,9 @@ Words = NDArray[np.uint32]
 
 
 def random_words(program: Program) -> Words:
-    """Return one word for each invocation, (workgroups, invocations of one).
+    """Return one word for each invocation, (workgroups, invocations of a workgroup).
 
-    A hash instead of NumPy's generators: these may change between versions of NumPy.
+    Computed with a hash, because NumPy's generators may change between versions.
     """
     index = np.arange(program.invocations, dtype=np.uint64) + np.uint64(program.seed * 0x9E3779B1 % 2**32)
     mixed = index * np.uint64(0xD6E8FEB86659FD93)

@@ -58,8 +58,8 @@ def literal(type_: GlslType, components: tuple[int, ...]) -> str:
 class Writer:
     """Writes the functions and the body of one program.
 
-    The shader around them declares what they use: the variables ``index``, ``lane`` and ``data``, the
-    functions ``record`` and ``glance``, and `helpers`, each a kind and a type.
+    The surrounding shader declares the variables ``index``, ``lane`` and ``data``, the functions ``record``
+    and ``glance``, and `helpers`, each a kind and a type.
     """
 
     def __init__(self, program: nodes.Program) -> None:
@@ -74,7 +74,7 @@ class Writer:
     # Expressions
 
     def expression(self, e: nodes.Expression) -> str:
-        """Return an expression, in parentheses where it needs them inside another."""
+        """Return an expression, in parentheses if it needs them as an operand."""
         if isinstance(e, nodes.Read):
             return e.variable.name
         if isinstance(e, nodes.Literal):
@@ -141,7 +141,7 @@ class Writer:
         text = f"{e.operation}({', '.join(arguments)})"
         exclusive = operation.group_operation == "ExclusiveScan"
         if type_.scalar.kind == "float" and exclusive and operation.operator in ("Min", "Max"):
-            # The identity of Max is minus infinity: with the sign changed, one helper serves both.
+            # The identity of Max is minus infinity: one helper with a changed sign handles Min and Max.
             sign = "-" if operation.operator == "Max" else ""
             text = f"{self._use('bound', e.type)}({sign}{text})"
         return text
@@ -149,7 +149,7 @@ class Writer:
     # Statements
 
     def block(self, block: nodes.Block, depth: int) -> list[str]:
-        """Return the lines of a block, indented by so many levels."""
+        """Return the lines of a block, indented by a number of levels."""
         return [line for statement in block for line in self._statement(statement, depth)]
 
     def _statement(self, s: nodes.Statement, depth: int) -> list[str]:

@@ -1,7 +1,7 @@
 """Syntax tree of a random program: expressions, statements, functions.
 
-Both profiles of the generator use these nodes; a field that one profile alone needs has a default. Programs
-that record observations branch only on a `Condition` and a `Number`, which the simulator can evaluate.
+Both profiles of the generator use these nodes; fields of only one profile have a default. Programs that
+record observations branch only on a `Condition` and a `Number`, which the simulator can evaluate.
 """
 
 from __future__ import annotations
@@ -290,7 +290,7 @@ class Loop:
     between: Observe | None = None
     #: Whether the number of trips is unknown; all invocations reach the end, or return.
     unpredictable: bool = False
-    limit: int | None = None  # most trips; None: as many as `trips` says
+    limit: int | None = None  # largest number of trips; None: `trips`
     #: ``"subgroupAny"`` or ``"subgroupAll"``, which is applied to the loop's condition; or empty.
     vote: str = ""
 
@@ -316,7 +316,7 @@ class Switch:
 
 @dataclass(frozen=True)
 class Jump:
-    """``break``, ``continue`` or ``return``; only where `condition` holds, if there is one."""
+    """``break``, ``continue`` or ``return``; only if `condition` holds, if there is one."""
 
     kind: str
     condition: Expression | None = None
@@ -358,7 +358,7 @@ class Program:
     local_size: tuple[int, int, int]  # invocations of a workgroup in x, y and z
     groups: int  # workgroups in x
     functions: tuple[Function, ...]  # in the order of their declaration
-    body: Block  # of ``main``
+    body: Block  # statements of ``main``
     elect: bool = False  # whether observations record subgroupElect() instead of subgroupBallot(true)
 
     @property

@@ -1,9 +1,9 @@
 """Profile of programs that record which invocations are active together.
 
-They contain every way in which GLSL lets invocations diverge and reconverge. Where the active invocations are
-unknown (under uniform control flow nearly everywhere after a divergent branch), an election has no known
-outcome. A construct that depends on one is *unpredictable*: all invocations leave it at its end, and the
-observations in it are not compared. So the log of every invocation is known except for its masks.
+They contain all ways in which GLSL invocations can diverge and reconverge. Where the active invocations are
+unknown (under uniform control flow, nearly everywhere after a divergent branch), the outcome of an election
+is unknown. A construct that depends on one is *unpredictable*: all invocations leave it at its end, and the
+observations in it are not compared. So the log of every invocation is known, except for its masks.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ GROUPS = 2
 """Workgroups of a dispatch."""
 
 MOST_ENTRIES = 300
-"""About how many observations one invocation may record; trips multiply."""
+"""Approximate maximum of observations of one invocation; loop trips multiply."""
 
 _DEEPEST_LOOP = 3
 _FEWEST_OBSERVATIONS = 6
 
-# About how many trips such a loop has, in subgroups of 32.
+# Approximate number of trips of such a loop in subgroups of 32.
 _ELECT_TRIPS, _LANE_TRIPS = 16, 32
 
 
@@ -40,7 +40,7 @@ class Observations:
 
     promise: nodes.Promise  # reconvergence guarantee that they rely on
     elect: bool  # whether observations record elections instead of ballots
-    nesting: int  # most constructs inside each other
+    nesting: int  # largest nesting depth of constructs
     local_size: tuple[int, int, int]  # shape of the workgroups
 
     def program(self, seed: int, dice: Dice) -> nodes.Program:
@@ -53,8 +53,8 @@ class Observations:
 class _Generator(Generator):
     """Generator of one program.
 
-    In its contexts `together` means that elections have a known outcome, or may stand in unpredictable
-    constructs.
+    In its contexts `together` means that elections have a known outcome, or that unpredictable constructs
+    may contain them.
     """
 
     def __init__(self, dice: Dice, promise: nodes.Promise, nesting: int, invocations: int) -> None:
@@ -67,7 +67,7 @@ class _Generator(Generator):
     # Blocks
 
     def main(self) -> nodes.Block:
-        """Make the body of main: constructs with observations between them, whatever they cost."""
+        """Make the body of main: constructs with observations between them, regardless of cost."""
         scope = Scope(Context(self.promise))
         statements: list[nodes.Statement] = [self.observation(scope)]
         while self.budget.statements > 0 or self.observations < _FEWEST_OBSERVATIONS:
@@ -95,7 +95,7 @@ class _Generator(Generator):
         return nodes.Observe(self.observations, scope.context.unpredictable)
 
     def maybe_observation(self, scope: Scope, chance: float) -> list[nodes.Observe]:
-        """Return a list of one observation, or none."""
+        """Return a list of one observation, or an empty list."""
         affordable = scope.context.unpredictable or self.budget.executions >= scope.weight
         return [self.observation(scope)] if affordable and self.dice.chance(chance) else []
 
@@ -174,7 +174,7 @@ class _Generator(Generator):
         return nodes.Loop(number, form, trips, body, rest, between=_first(between))
 
     def trips(self, scope: Scope) -> tuple[nodes.Number, float]:
-        """Return a number of trips, and about how many these are."""
+        """Return an expression for the number of trips, and its approximate value."""
         options: list[tuple[tuple[nodes.Number, float], float]] = [
             ((nodes.Fixed(self.dice.between(1, 4)), 2.5), 2.0),
             ((nodes.OfLane(self.dice.between(2, 5), self.dice.below(2)), 2.5), 1.5),
@@ -218,7 +218,7 @@ class _Generator(Generator):
             )
         if self.dice.chance(0.3):
             return self.uniform_switch(inside)
-        # Under maximal reconvergence, invocations with different selectors may be apart in the same case.
+        # Even under maximal reconvergence, invocations with different selectors may be apart in one case.
         together = inside.context.together and not self.maximal
         mixed = replace(inside, context=replace(inside.context, together=together))
         selectors: list[tuple[nodes.Number, float]] = [
@@ -247,7 +247,7 @@ class _Generator(Generator):
         return nodes.Switch(selector, (single, nodes.Case((), self.block(mixed, 1), default=True)))
 
     def uniform_switch(self, inside: Scope) -> nodes.Statement:
-        """Make a switch of which all invocations take the second case."""
+        """Make a switch in which all invocations take the second case."""
         value = self.dice.below(5)
         never = replace(inside, weight=0.0)
         falls = self.dice.chance(0.3)
@@ -298,5 +298,5 @@ class _Generator(Generator):
 
 
 def _first(observations: list[nodes.Observe]) -> nodes.Observe | None:
-    """Return the observation of a list that has one or none."""
+    """Return the observation of a list with one element; None for an empty list."""
     return observations[0] if observations else None

@@ -1,20 +1,20 @@
-"""Rules that keep a program's results defined: where each statement may stand.
+"""Rules that keep a program's results defined: the allowed positions of each statement.
 
 The generator follows them, and the shrinker discards programs that break them. Both profiles share the rules
 of structure (`_Checker`): jumps have a target, counters are read inside their loop, labels are unique.
 
 Programs that record values (`value_faults`) also need that
 
-* a subgroup operation stands only where the promise says which invocations execute it together, and
-* no branch, no loop and no id depends on a value that may be undefined.
+* subgroup operations occur only where the reconvergence guarantee determines the active invocations, and
+* no branch, loop or id depends on a value that may be undefined.
 
-Programs that record observations (`observation_faults`) also need that elections with an unknown outcome
-decide only unpredictable constructs, which record nothing that is compared.
+In programs that record observations (`observation_faults`), elections with an unknown outcome may control
+only unpredictable constructs, whose observations are not compared.
 
-A switch needs care even under maximal reconvergence: invocations with different selectors that execute the
-same case may or may not be together, and the same holds for those that fall into a case and those that enter
-it (SPV_KHR_maximal_reconvergence, "Divergence" and "Reconvergence"). The active invocations are known only in
-a case that exactly one selector value reaches and nothing falls into, or if the selector is uniform.
+Even under maximal reconvergence, the active invocations in a case of a switch may be unknown: invocations
+that reach it by different selectors, or by falling through from another case, may be together or apart
+(SPV_KHR_maximal_reconvergence, "Divergence" and "Reconvergence"). They are known if exactly one selector
+value reaches the case and no other case falls through into it, or if the selector is uniform.
 """
 
 from __future__ import annotations
@@ -48,20 +48,20 @@ class Context:
     """Properties of the position of a statement."""
 
     promise: nodes.Promise  # of the program
-    together: bool = True  # whether it is known which invocations execute this together
+    together: bool = True  # whether the active invocations are known
     jumps: frozenset[str] = frozenset({"return"})  # the kinds of `Jump` that are allowed, for any invocation
     loops: frozenset[int] = frozenset()  # numbers of the enclosing loops of this function
-    #: Those whose counter is the same in all invocations that are together.
+    #: Loops whose counter is the same in all active invocations.
     uniform_counters: frozenset[int] = frozenset()
-    #: Whether the invocations that get here depend on elections with unknown outcome.
+    #: Whether the active invocations depend on elections with unknown outcome.
     unpredictable: bool = False
 
     def with_jumps(self, *more: str, less: str = "") -> Context:
-        """Return the same with other jumps."""
+        """Return the context with other jumps."""
         return replace(self, jumps=(self.jumps | set(more)) - {less})
 
     def is_uniform(self, expression: nodes.Expression) -> bool:
-        """Whether an expression is the same in all invocations that are together here."""
+        """Whether an expression is the same in all active invocations."""
         if isinstance(expression, nodes.Builtin):
             of_workgroup = expression.name in ("gl_WorkGroupID.x", "gl_SubgroupSize")
             of_subgroup = self.promise is not nodes.Promise.WORKGROUP and expression.name == "gl_SubgroupID"
@@ -106,13 +106,13 @@ class Context:
 
 def function_context(promise: nodes.Promise, together: bool) -> Context:
     """Return the context at the start of a function with a result."""
-    # Only maximal reconvergence reunites invocations that returned at different statements.
+    # Without maximal reconvergence, invocations that returned at different statements stay apart.
     returns = together or promise is nodes.Promise.MAXIMAL
     return Context(promise, together=together, jumps=frozenset({"return"}) if returns else NO_JUMPS)
 
 
 def _has_one_value(switch: nodes.Switch, index: int) -> bool:
-    """Whether exactly one selector value reaches a case, and nothing falls into it."""
+    """Whether exactly one selector value reaches a case, and no case falls through into it."""
     case = switch.cases[index]
     labelled = {label for other in switch.cases for label in other.labels}
     values = len(case.labels)
@@ -124,7 +124,7 @@ def _has_one_value(switch: nodes.Switch, index: int) -> bool:
 
 
 def may_be_undefined(call: nodes.Communicate, subgroup_size: int) -> bool:
-    """Whether an operation's result may be undefined, judged by its second operand."""
+    """Whether an operation's second operand may make its result undefined."""
     operation = OPERATIONS[call.operation]
     kinds = [operand.kind for operand in operation.operands]
     if any(reads_undefined(argument) for argument in call.arguments):
@@ -149,7 +149,7 @@ def reads_undefined(expression: nodes.Expression) -> bool:
 
 
 def value_faults(program: nodes.Program, subgroup_size: int) -> list[str]:
-    """Return the rules that a program which records values breaks, on subgroups of at least this size."""
+    """Return the broken rules of a program that records values, on subgroups of at least this size."""
     checker = _ValueChecker(program, subgroup_size)
     faults = list(checker.block(program.body, Context(program.promise)))
     for function in program.functions:
@@ -158,17 +158,17 @@ def value_faults(program: nodes.Program, subgroup_size: int) -> list[str]:
 
 
 def observation_faults(program: nodes.Program) -> list[str]:
-    """Return the rules that a program which records observations breaks; empty if none.
+    """Return the broken rules of a program that records observations.
 
-    The rules are those that removing parts of a generated program can break. The generator alone ensures that
-    elections under maximal reconvergence stand where the active invocations are known; removing parts keeps
-    this, because parts move outward and switches keep their labels.
+    Only rules that the removal of parts of a program can break are checked. Under maximal reconvergence the
+    generator puts elections only where the active invocations are known. Removal preserves this, because
+    parts move outward and switches keep their labels.
     """
     return list(_ObservationChecker(program).block(program.body, Context(program.promise)))
 
 
 class _Checker:
-    """Walks a program with the context of each statement; yields the rules of structure that are broken."""
+    """Walks a program with the context of each statement; yields broken rules of structure."""
 
     def __init__(self, program: nodes.Program) -> None:
         self.functions = {function.number: function for function in program.functions}
@@ -205,7 +205,7 @@ class _Checker:
         yield from self.block(selection.otherwise, inside)
 
     def loop(self, loop: nodes.Loop, context: Context) -> Iterator[str]:
-        """Yield the faults of a loop that is not left by elections."""
+        """Yield the faults of a loop without exit by election."""
         inside = self.inside(loop, context)
         # An invocation that continues before the only exit never ends.
         yield from self.block(loop.body, inside.with_jumps(less="continue" * (loop.form == "endless")))
@@ -284,7 +284,7 @@ class _ValueChecker(_Checker):
                 elif _contains_communication(node):
                     yield "a subgroup operation stands inside another expression"
                 if isinstance(node, nodes.Apply) and node.operator in ("&&", "||") and reads_undefined(node):
-                    # Their second operand is evaluated in a branch.
+                    # GLSL evaluates their second operand in a branch.
                     yield f"{node.operator} depends on a value that may be undefined"
         if isinstance(statement, nodes.Loop) and statement.vote and not context.together:
             yield "a loop votes where the active invocations are unknown"
@@ -296,7 +296,7 @@ class _ValueChecker(_Checker):
     def _communicate(self, call: nodes.Communicate, context: Context) -> Iterator[str]:
         if not context.together:
             yield f"{call.operation} where the active invocations are unknown"
-        # Operands need to be the same in a subgroup, whatever the promise.
+        # These operands must be uniform in a subgroup under any guarantee.
         of_subgroup = replace(context, promise=nodes.Promise.MAXIMAL)
         for operand, argument in zip(OPERATIONS[call.operation].operands, call.arguments, strict=True):
             constant = operand.constant and operand.kind is OperandKind.CLUSTER_SIZE
@@ -323,7 +323,7 @@ class _ObservationChecker(_Checker):
             inside = replace(context, loops=context.loops | {construct.number}, unpredictable=unpredictable)
             return inside.with_jumps("break", "continue")
         if construct.unpredictable and not context.unpredictable:
-            # Unknown paths begin here, and have to end at the end of the construct.
+            # Unknown paths begin here and must end at the end of the construct.
             return replace(context, jumps=NO_JUMPS, unpredictable=True)
         return context
 
@@ -363,7 +363,7 @@ class _ObservationChecker(_Checker):
 
 
 def _contains_communication(node: object) -> bool:
-    """Whether a node has a subgroup operation as a part, which a compiler might move into a branch."""
+    """Whether a node contains a subgroup operation, which a compiler might move into a branch."""
     if not isinstance(node, nodes.Apply | nodes.Compare | nodes.ToWord | nodes.FromWord):
         return False
     return any(isinstance(part, nodes.Communicate) for part in walk(node))

@@ -25,7 +25,7 @@ Change = Callable[[nodes.Statement], Iterator[nodes.Block]]
 
 
 def weight(program: nodes.Program) -> tuple[int, ...]:
-    """Return the size of a program, to be compared; a smaller one is better."""
+    """Return the size of a program as a tuple for comparison; smaller is better."""
     parts = list(nodes_of(program))
     loops = [node for node in parts if isinstance(node, nodes.Loop)]
     unusual = sum((loop.form != "for") + 2 * bool(loop.vote) + (loop.limit or 0) for loop in loops)
@@ -33,7 +33,7 @@ def weight(program: nodes.Program) -> tuple[int, ...]:
     decisions = [node for node in parts if isinstance(node, nodes.Condition | nodes.Number)]
     varying = sum(not _is_constant(decision) for decision in decisions)
     return (
-        # Inlining a function is worth the assignments that it costs.
+        # Inlining a function reduces the size in spite of its added assignments.
         count_statements(program) + 6 * len(program.functions),
         len(parts),
         varying + unusual,
@@ -56,7 +56,7 @@ def expressional(program: nodes.Program) -> Iterator[nodes.Program]:
 
 
 def _changed(program: nodes.Program, change: Change, *, removals: bool) -> Iterator[nodes.Program]:
-    """Yield programs with one statement changed, without the functions that are no longer called."""
+    """Yield programs with one statement changed and without functions that are no longer called."""
     for block in _blocks(program.body, change, removals):
         yield _pruned(replace(program, body=block))
     for at, function in enumerate(program.functions):
@@ -175,7 +175,7 @@ def _simpler_switches(switch: nodes.Switch) -> Iterator[nodes.Block]:
 
 
 def _without_jumps(block: nodes.Block, kinds: tuple[str, ...]) -> nodes.Block:
-    """Return a block without the jumps that belong to the construct, or function, around it."""
+    """Return a block without the jumps that leave its enclosing construct or function."""
 
     def without(statement: nodes.Statement) -> nodes.Block:
         if isinstance(statement, nodes.Jump):
@@ -200,7 +200,7 @@ def _without_jumps(block: nodes.Block, kinds: tuple[str, ...]) -> nodes.Block:
 
 
 def _simpler_expressions(statement: nodes.Statement) -> Iterator[nodes.Block]:
-    """Yield a statement with one of its own expressions made simpler."""
+    """Yield a statement with one of its expressions simplified."""
     # Programs that record observations have loops without limit and switches without modulus.
     from_memory = isinstance(statement, nodes.Loop | nodes.Switch) and _of_observations(statement)
     for field in fields(statement):
@@ -242,7 +242,7 @@ def simpler_conditions(condition: nodes.Condition) -> Iterator[nodes.Condition]:
 
 
 def _is_constant(decision: nodes.Expression) -> bool:
-    """Whether a condition or number is the same for all invocations, read from memory: nothing is simpler."""
+    """Whether a condition or number is a constant read from memory, which has no simpler form."""
     return isinstance(decision, nodes.Uniform | nodes.Fixed)
 
 
@@ -281,7 +281,7 @@ class Shrunk:
 
     program: Program  # the smallest program that fails
     path: tuple[int, ...]  # number of the variant taken in each step, for `replay`
-    done: bool  # whether no variant fails any more; False if the time or the number of attempts was exhausted
+    done: bool  # whether no smaller variant fails; False if the time or the number of attempts was exhausted
 
 
 def shrink(
@@ -289,7 +289,7 @@ def shrink(
 ) -> Shrunk:
     """Return a smaller program that fails as well, or the program itself.
 
-    `fails` is asked once about each smaller program that is `allowed` (`vkgroup.programs.rules`).
+    `fails` is called once for each smaller program that is `allowed` (`vkgroup.programs.rules`).
     """
     deadline = time.monotonic() + seconds
     path: tuple[int, ...] = ()
@@ -328,7 +328,7 @@ def replay(program: Program, path: Sequence[int], allowed: Predicate) -> Program
         variants = chain(structural(program), expressional(program))
         variant = next(islice(variants, number, None), None) if number >= 0 else None
         if variant is None or weight(variant) >= weight(program) or not allowed(variant):
-            raise ValueError("no such variant")
+            raise ValueError("no such variant: the path belongs to another program or version of vkgroup")
         program = variant
     return program
 

@@ -1,6 +1,6 @@
 """Simulator of control flow: the invocations that are active together at each observation.
 
-It is an oracle beside the reference interpreter and shares no code with it: it works on the program, not on
+It is a second oracle and shares no code with the reference interpreter: it works on the program, not on
 SPIR-V, and on sets of invocations, not on lanes.
 
 A statement is executed at once for all invocations that reach it on the same path. Under maximal
@@ -113,7 +113,7 @@ class Layout:
 
     @cached_property
     def position(self) -> Indices:
-        """Index of the bit of each invocation."""
+        """Index of each invocation's bit."""
         return np.asarray(self.field * self.size + self.lane)
 
     @property
@@ -157,7 +157,7 @@ def linear(size: int, local: int, data: Words) -> Layout:
 # Simulation
 
 Parts = tuple[int, ...]
-"""Disjoint sets: the invocations of a set are together; a device may unite sets or keep them apart."""
+"""Disjoint sets of invocations that are together; a device may merge sets or keep them apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,14 +166,14 @@ class Event:
 
     place: int  # number of the observation
     members: int  # all invocations that execute it on this path
-    certain: int  # those whose active invocations are known: all members of their subgroup
-    #: Sets that no device may split, where a switch leaves open which of them are together; else empty.
+    certain: int  # invocations with a known set of active invocations: all members of their subgroup
+    #: Sets that no device may split, if a switch allows several combinations of them; else empty.
     parts: Parts = ()
 
 
 @dataclass(slots=True)
 class _Path:
-    """Invocations on a path: all of them, and those whose groups are whole."""
+    """Invocations on a path: all of them, and the ones in whole groups."""
 
     members: int = 0
     whole: int = 0
@@ -217,7 +217,7 @@ class Simulator:
     # Conditions and numbers
 
     def _holds(self, condition: nodes.Condition, members: int) -> int:
-        """Return a set that contains the members for which a condition holds; it may contain others."""
+        """Return a superset of the members for which a condition holds."""
         if isinstance(condition, nodes.Not):
             return ~self._holds(condition.condition, members)
         if isinstance(condition, nodes.Elect):
@@ -237,7 +237,7 @@ class Simulator:
         return self._known[condition]
 
     def _fixed(self, condition: nodes.Condition) -> int:
-        """Return the set for which a condition holds that never changes."""
+        """Return the set for which a constant condition holds."""
         layout = self.layout
         if isinstance(condition, nodes.LaneIn):
             return layout.subgroups.repeat(condition.mask)
@@ -291,7 +291,7 @@ class Simulator:
         return {value: above[value] & ~above[value + 1] for value in range(4)}
 
     def _branch(self, path: _Path, taken: int) -> _Path:
-        """Return the path of the members that take a branch; a group stays whole if all of it does."""
+        """Return the path of the members that take a branch; a group stays whole if all members take it."""
         members = path.members & taken
         if self._maximal:
             return _Path(members, members)
@@ -332,7 +332,7 @@ class Simulator:
         self._events.append(Event(statement.place, path.members, certain, parts if len(parts) > 1 else ()))
 
     def _merge(self, entered: _Path, arriving: int) -> _Path:
-        """Return the path after a merge block: a group is whole if it entered whole and all of it arrives."""
+        """Return the path after a merge block: whole groups that arrive with all members stay whole."""
         if self._maximal:
             return _Path(arriving, arriving)
         return _Path(arriving, entered.whole & ~self._fields.with_any(entered.whole & ~arriving))
@@ -454,6 +454,6 @@ class Simulator:
 
 
 def _split(parts: Parts, by: Sequence[int], members: int) -> Parts:
-    """Return the parts of some invocations, split further; empty if one part has them all."""
+    """Return the refined parts of a set of invocations; empty if one part contains all of them."""
     split = tuple(part & other & members for part in parts or (-1,) for other in by if part & other & members)
     return split if len(split) > 1 else ()

@@ -1,6 +1,6 @@
 """Profile of programs that record the results of subgroup operations in divergent control flow.
 
-They terminate, and their results are defined wherever the rules say so.
+They terminate, and `vkgroup.programs.rules` determines which results are defined.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LOCAL_SIZES = (
 """Shapes of workgroups: full and partial subgroups, one and two dimensions."""
 
 MOST_EXECUTIONS = 160
-"""Subgroup operations that one invocation may execute: trips multiply."""
+"""Maximum of subgroup operations that one invocation executes; loop trips multiply."""
 
 _DEEPEST = 4
 _OPERATIONS = 14
@@ -35,7 +35,7 @@ class Values:
 
     vocabulary: Vocabulary  # operations and types that they may use
     promise: nodes.Promise  # reconvergence guarantee that they rely on
-    statements: int = 24  # about how many statements they have, functions aside
+    statements: int = 24  # approximate number of statements, without functions
     local_sizes: tuple[tuple[int, int, int], ...] = LOCAL_SIZES  # shapes of workgroups to choose from
 
     def program(self, seed: int, dice: Dice) -> nodes.Program:
@@ -93,7 +93,7 @@ class _Generator(Generator):
             (self.jump, 1.3 if self.allowed_jumps(scope) else 0.0),
         )
 
-    # Statements without others inside
+    # Simple statements
 
     def set(self, scope: Scope) -> nodes.Statement:
         target = self.dice.choose([v for v in self.expressions.variables if not v.undefined])
@@ -121,7 +121,7 @@ class _Generator(Generator):
         if function.together and not scope.context.together:
             return False
         assert function.result is not None
-        # This draws a variable, although only its existence matters: seeds rely on the order of draws.
+        # Only the existence of a variable matters, but seeds rely on the order of random choices.
         return self.expressions.variable(function.result.type, False) is not None
 
     def call(self, scope: Scope) -> nodes.Statement:
@@ -138,10 +138,10 @@ class _Generator(Generator):
             value = self.expressions.value(scope.result, scope.context, depth=1)
         return nodes.Jump(kind, self._condition(scope, divergent=self._may_diverge(scope)), value)
 
-    # Statements with others inside
+    # Compound statements
 
     def _may_diverge(self, scope: Scope) -> bool:
-        """Whether some invocations may leave a construct while others stay."""
+        """Whether some invocations may leave a construct before others."""
         return self.promise is nodes.Promise.MAXIMAL or not scope.context.together
 
     def _condition(self, scope: Scope, *, divergent: bool) -> nodes.Expression:
@@ -150,7 +150,7 @@ class _Generator(Generator):
         return self.expressions.uniform_condition(scope.context)
 
     def branch(self, scope: Scope) -> nodes.Statement:
-        # Where divergence forbids all communication, most branches stay uniform.
+        # Most branches are uniform if subgroup operations are not allowed in divergent ones.
         divergent = self._may_diverge(scope) or self.dice.chance(0.4)
         condition = self._condition(scope, divergent=divergent)
         inside = scope.inside(scope.context.branch(condition))
@@ -230,7 +230,7 @@ class _Generator(Generator):
 
 
 def _choose_uses(dice: Dice, vocabulary: Vocabulary) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
-    """Choose a program's types and a handful of operations on them, one of each category first."""
+    """Choose a program's types and a few operations on them, first one of each category."""
     scalars = [name for name in vocabulary.types if TYPES[name].components == 1]
     vectors = [name for name in vocabulary.types if TYPES[name].components > 1]
     types = {"uint", dice.choose(scalars), dice.choose(vectors), dice.choose(vectors)}

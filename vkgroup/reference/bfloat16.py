@@ -19,10 +19,10 @@ def widened(bits: NDArray[np.uint16]) -> NDArray[np.float32]:
 
 
 def rounded(numbers: NDArray[Any]) -> NDArray[np.uint16]:
-    """Return the bits of the nearest bfloat16, ties to even; a NaN stays one.
+    """Return the bits of the nearest bfloat16; ties round to even, and a NaN stays a NaN.
 
-    `numbers`: float16, float32 or float64, of any shape. Numbers that are no float32 are first rounded to an
-    odd float32, which avoids double rounding.
+    `numbers`: float16, float32 or float64, of any shape. Wider and narrower types are first converted to
+    float32, rounded to odd, which avoids double rounding.
     """
     single = numbers.astype(np.float32)
     if numbers.dtype == np.float64:

@@ -49,7 +49,7 @@ def _reduction(row: Operation) -> Reference:
 
 
 def specification_of(name: str) -> str:
-    """Return the sentence that defines a built-in, its place, and notes on its function where it has some."""
+    """Return the defining sentence of a built-in, its place in the document, and notes on its function."""
     if name in DEFINITIONS:
         return cleandoc(DEFINITIONS[name].__doc__ or "")
     sentence = SENTENCES[name]

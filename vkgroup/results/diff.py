@@ -18,7 +18,7 @@ from vkgroup.results.record import AGAINST_THE_DEVICE, Results, RunInfo, RunReco
 _GROUPS = {"features": "feature", "extensions": "extension", "limits": "limit"}
 _ORDER = ("property", *_GROUPS.values(), "experiment")
 _SENTENCES = ("status", "sentence")
-# Identifies a board, and is not a capability.
+# Identifies a single board, so it is not a capability.
 _BOARD = ("uuid",)
 
 
@@ -26,7 +26,7 @@ _BOARD = ("uuid",)
 class CapabilityChange:
     """One difference between two devices, or between two drivers of one device."""
 
-    #: ``"feature"``, ``"extension"``, ``"limit"``, ``"property"`` (all else that is declared) or
+    #: ``"feature"``, ``"extension"``, ``"limit"``, ``"property"`` (other declarations) or
     #: ``"experiment"`` (the probe's observation).
     group: str
     name: str  # Vulkan's name if there is one, else the dotted name in `vkgroup.device.Capabilities`
@@ -89,7 +89,7 @@ LISTS = ("newly_failing", "appeared_failing", "fixed", "appeared", "vanished", "
 
 @dataclass(frozen=True)
 class CaseChange:
-    """A case with another status, or one that only one of the runs has."""
+    """A case whose status differs between two runs, or that only one of them has."""
 
     case: str  # its name
     #: `old`, `new`: its statuses; None if the run does not have the case.
@@ -110,7 +110,7 @@ class CaseDifferences:
     #: Cases that only the new run has, with such a verdict. They are not regressions: the suite may be newer,
     #: or the old run may not have reached them.
     appeared_failing: tuple[CaseChange, ...]
-    fixed: tuple[CaseChange, ...]  # cases that had such a verdict, and ran without one now
+    fixed: tuple[CaseChange, ...]  # cases that had such a verdict and now ran without one
     #: `appeared`, `vanished`: all other cases that only the new run has, and cases that only the old run has.
     appeared: tuple[CaseChange, ...]
     vanished: tuple[CaseChange, ...]
@@ -121,7 +121,7 @@ class CaseDifferences:
 class Differences:
     """Two runs compared by all data that both have."""
 
-    #: `old`, `new`: the runs, each in one line.
+    #: `old`, `new`: the summaries of the runs.
     old: RunInfo
     new: RunInfo
     cases: CaseDifferences | None  # None if one of the runs has no results
@@ -130,7 +130,7 @@ class Differences:
 
     @property
     def newly_fails(self) -> bool:
-        """Whether a case or the results of a benchmark fail now and did not fail before."""
+        """Whether a case or the results of a benchmark fail in the new run but not in the old one."""
         return bool(self.cases and self.cases.newly_failing) or bool(self.speed and self.speed.newly_wrong)
 
     def to_json(self) -> dict[str, Any]:
@@ -175,7 +175,7 @@ def _finite(number: float) -> float | None:
 
 
 def differences(old: RunRecord, new: RunRecord, *, threshold: float = BENCH_THRESHOLD) -> Differences:
-    """Compare two runs, whether they come from databases or from files."""
+    """Compare two runs from databases or files."""
     cases = None
     if old.results is not None and new.results is not None:
         cases = case_differences(old.results, new.results)
@@ -187,8 +187,8 @@ def differences(old: RunRecord, new: RunRecord, *, threshold: float = BENCH_THRE
         speed = speed_differences(old, new, threshold=threshold)
     if cases is None and capabilities is None and speed is None:
         raise InvalidInput(
-            f"{old.info.id} has {_what(old)}, {new.info.id} has {_what(new)}: there is nothing to compare; "
-            "give two runs that have the same"
+            f"{old.info.id} has {_what(old)}, {new.info.id} has {_what(new)}: they have no data in common; "
+            "give two runs of the same command"
         )
     return Differences(old.info, new.info, cases, capabilities, speed)
 

@@ -1,7 +1,7 @@
 """The journal of a run in progress: its folder, with results as they arrive, from which a run can be resumed.
 
-``run.json`` identifies the run; ``results.jsonl`` has one case per line and is only appended to, so that a
-run that is killed loses no result. An incomplete last line is dropped on resume.
+``run.json`` identifies the run. ``results.jsonl`` has one case per line and is only appended to, so no result
+is lost if the run is killed. An incomplete last line is dropped on resume.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ RUN = "run.json"
 class Journal:
     """The folder of one run, open for appending results.
 
-    `folder`: made if it does not exist.
+    `folder`: created if it does not exist.
     `identity`: device, driver, seed and version of the run, as JSON data.
     `resume`: continue the run in the folder, which must have the same identity.
     Raises InvalidInput: the folder holds a run and `resume` is False, or it holds another run, or it cannot
@@ -56,7 +56,7 @@ class Journal:
             raise
 
     def _begin(self, identity: dict[str, Any], resume: bool) -> None:
-        """Continue the run in the folder, or begin one if it has none."""
+        """Continue the run in the folder, or begin one if there is none."""
         results, run = self.folder / RESULTS, self.folder / RUN
         if not results.stat().st_size:
             write_whole(run, json.dumps(identity, indent=2) + "\n")
@@ -65,11 +65,11 @@ class Journal:
             self.done = read_results(results)
         else:
             raise InvalidInput(
-                f"{self.folder} already holds a run: continue it (--resume), or name another folder (--out)"
+                f"{self.folder} already contains a run: continue it (--resume) or use another folder (--out)"
             )
 
     def append(self, results: list[Result]) -> None:
-        """Write results and hand them to the operating system."""
+        """Write results and flush them to the operating system."""
         try:
             self._file.write("".join(map(format_result, results)))
             self._file.flush()
@@ -77,7 +77,7 @@ class Journal:
             raise self._unwritable(error) from error
 
     def close(self) -> None:
-        """Close the file after its content is on disk."""
+        """Write the content to disk (fsync), and close the file."""
         if self._file.closed:
             return
         try:

@@ -1,4 +1,4 @@
-"""The schema of a run: one result for each case, the run in one line, and the documents that it wrote.
+"""The schema of a run: one result for each case, a summary, and the documents that it wrote.
 
 The journal, the database, comparisons, reports and exports all read and write these types.
 """
@@ -18,17 +18,17 @@ class Status(StrEnum):
     """The verdict on a case."""
 
     PASS = "Pass"
-    """Every defined lane has the result that the specification requires."""
+    """All lanes with a defined result have the required result."""
     FAIL = "Fail"
-    """A defined lane has another result, or the driver refused a valid shader."""
+    """A lane with a defined result has a wrong one, or the driver rejected a valid shader."""
     UNDEFINED = "Undefined"
-    """The case ran, and the specification defines no lane's result: the device survived, no more."""
+    """The case ran, but all its results are undefined; only a crash would have been a failure."""
     NOT_SUPPORTED = "NotSupported"
-    """The device does not declare what the case needs."""
+    """The device lacks a requirement of the case."""
     CRASH = "Crash"
-    """The process that ran the case alone died, or the device was lost."""
+    """The process died, or the device was lost, when it executed only this case."""
     TIMEOUT = "Timeout"
-    """The case alone did not finish in its time."""
+    """The case, executed alone, did not finish within its time limit."""
 
 
 AGAINST_THE_DEVICE = frozenset({Status.FAIL, Status.CRASH, Status.TIMEOUT})
@@ -42,13 +42,13 @@ class Result:
     Attributes
     ----------
     case : the case's name.
-    seconds : its share of its batch's time, compilation and judging included.
-    defined, undefined : active lanes whose result the specification defines and leaves open.
+    seconds : its share of its batch's time, with compilation and comparison.
+    defined, undefined : numbers of active lanes with a defined and an undefined result.
     detail : for NotSupported, the missing features; for a failure, the wrong values and the command that
         repeats it.
-    evidence : for a failure, the first subgroup that is wrong, lane by lane; see
-        `vkgroup.conformance.evidence`. None where there is none, as in files of older versions.
-    device : the device that judged it, as ``--device`` takes it, if several share the run; else empty.
+    evidence : for a failure, the lanes of the first wrong subgroup; see
+        `vkgroup.conformance.evidence`. None if there is none, as in files of older versions.
+    device : the device that executed it, in the form of ``--device``, if several share the run; else empty.
     """
 
     case: str
@@ -61,7 +61,7 @@ class Result:
     device: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the result as plain JSON data; without ``evidence`` where there is none."""
+        """Return the result as plain JSON data; without ``evidence`` if there is none."""
         data: dict[str, Any] = {
             "case": self.case,
             "status": self.status.value,
@@ -79,7 +79,7 @@ TakeResults = Callable[[list[Result]], None]
 
 
 ResultStream = Generator[list[Result], None, None]
-"""The results of a run, a batch at a time; closing it ends the run."""
+"""Iterator over the results of a run by batches; closing it ends the run."""
 
 
 class _Line(msgspec.Struct):
@@ -99,7 +99,7 @@ _DECODER = msgspec.json.Decoder(_Line)
 
 
 def parse_result(line: bytes) -> Result:
-    """Return the result in a line of ``results.jsonl``; ValueError, which says what is wrong, otherwise."""
+    """Return the result in a line of ``results.jsonl``; raise ValueError with the reason if it is invalid."""
     try:
         return Result(*msgspec.structs.astuple(_DECODER.decode(line)))
     except RecursionError as error:
@@ -112,7 +112,7 @@ def format_result(result: Result) -> str:
 
 
 class Kind(StrEnum):
-    """The command that made a run."""
+    """The command that executed a run."""
 
     CONFORM = "conform"
     PROBE = "probe"
@@ -121,22 +121,22 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class RunInfo:
-    """A run in one line.
+    """The summary of a run.
 
     Attributes
     ----------
-    id : eight hexadecimal digits if the run is in a database; its path if it is in files.
-    kind : the command that made it.
+    id : eight hexadecimal digits for a run in a database; the path for a run in files.
+    kind : the command that executed it.
     device : the device's name.
-    driver : the driver's name and version text, with a space between.
+    driver : the driver's name and version, separated by a space.
     vkgroup : version of vkgroup that ran; empty if unknown.
-    started : when, in ISO 8601, UTC; for files without it, the time of their last change.
+    started : start time in ISO 8601, UTC; for files without it, the time of their last modification.
     finished : False if the run was killed, or is still in progress.
     seconds : its duration; None if unknown.
     seed : seed of its data; None if it has none.
     counts : results by status (conform), outcomes of experiments by status (probe), rows that are
         ``timed``, ``wrong`` and ``untimed`` (bench).
-    source : folder or file that has the results, too; empty if there is none.
+    source : folder or file that also has the results; empty if there is none.
     host : the machine that ran it; empty if unknown.
     """
 
@@ -154,7 +154,7 @@ class RunInfo:
     host: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the line as plain JSON data."""
+        """Return the summary as plain JSON data."""
         data = asdict(self)
         return data | {"kind": self.kind.value, "counts": dict(self.counts)}
 
@@ -166,7 +166,7 @@ class Results(Protocol):
         """Yield every result, one for each case."""
 
     def statuses(self) -> dict[str, Status]:
-        """Return each case's status by its name: quicker than whole results."""
+        """Return each case's status by its name; faster than iterating whole results."""
 
     @property
     def damaged(self) -> int:
@@ -197,9 +197,9 @@ class RunRecord:
 
     Attributes
     ----------
-    info : the run in one line.
-    results : of a conformance run; None if the run has none, or only its summary is left.
-    documents : JSON data by name, where the run has it: ``"summary"``
+    info : the summary of the run.
+    results : the results of a conformance run; None for other runs, or if only the summary exists.
+    documents : the run's JSON documents by name: ``"summary"``
         (`vkgroup.results.run.Run.summary`), ``"capabilities"`` (``{"capabilities": …}``, of
         `vkgroup.device.Capabilities.to_json`), ``"probe"`` (`vkgroup.probe.Probe.to_json`), ``"bench"``
         (`vkgroup.bench.google.to_json`).
@@ -211,9 +211,9 @@ class RunRecord:
 
     @property
     def declared(self) -> dict[str, Any] | None:
-        """The device's capabilities as JSON, of a probe or a conformance run; None if the run has none."""
+        """The device's capabilities as JSON, from a probe or a conformance run; None if the run has none."""
         document = self.documents.get("probe", self.documents.get("capabilities", {}))
-        # Databases of older versions have capabilities without the key that they have in files.
+        # Databases of older versions have the capabilities without the outer key.
         data = document.get("capabilities", None if "probe" in self.documents else document)
         return data if data and isinstance(data, dict) else None
 

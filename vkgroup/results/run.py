@@ -23,7 +23,7 @@ from vkgroup.results.record import (
 
 
 class Run(RunRecord):
-    """The record of a conformance run that this process makes: its results so far, and how it ran.
+    """The record of a conformance run in this process: its results so far, and data on its execution.
 
     Attributes
     ----------
@@ -31,9 +31,9 @@ class Run(RunRecord):
     jobs : worker processes.
     results : every case's result, in the order of arrival.
     seconds : wall-clock seconds of this session of the run.
-    executed : cases that this session sent to the device.
-    missing : names of the cases that were not reached before the run's time was over.
-    devices : all devices, as ``--device`` takes them, if several of one model share the run; else empty.
+    executed : number of cases that this session executed on the device.
+    missing : names of the cases that were not reached before the time limit.
+    devices : all devices, in the form of ``--device``, if several of one model share the run; else empty.
     """
 
     results: ResultList
@@ -70,7 +70,7 @@ class Run(RunRecord):
 
     @property
     def counts(self) -> Counter[Status]:
-        """How many cases have each status."""
+        """Number of cases with each status."""
         return Counter(result.status for result in self.results)
 
     @property
@@ -79,7 +79,7 @@ class Run(RunRecord):
         return [result for result in self.results if result.status in AGAINST_THE_DEVICE]
 
     def summarize(self, outcomes: Mapping[str, int] | None = None) -> dict[str, Any]:
-        """Return device, versions, seed, totals and speed as JSON data, and keep it as the run's summary.
+        """Return device, versions, seed, totals and speed as JSON data, and store it as the run's summary.
 
         Parameters
         ----------

@@ -98,7 +98,7 @@ CAPABILITIES: Mapping[str, str] = {
 """Needs of each SPIR-V capability: alternatives joined by "|".
 
 A name is that of a feature, of an extension (VK_…), of a subgroup category (a key of `OPERATION_BITS`), or a
-Vulkan version ("1.2"); "" needs nothing.
+Vulkan version ("1.2"); "" means no requirement.
 """
 
 EXTENSIONS: Mapping[str, str] = {
@@ -156,7 +156,7 @@ MODES: Mapping[str, str] = {
     "MaximallyReconvergesKHR": "shaderMaximalReconvergence",
     "SubgroupUniformControlFlowKHR": "shaderSubgroupUniformControlFlow",
 }
-"""Needs of each execution mode, in the same notation; a mode that is not here needs nothing."""
+"""Needs of each execution mode, in the same notation; a mode without an entry needs nothing."""
 
 FLOAT_MODES: Mapping[str, str] = {name: f"shader{name}Float" for name in _FLOAT_MODES.split()}
 """Members of VkPhysicalDeviceFloatControlsProperties, without the width, by execution mode."""
@@ -167,4 +167,4 @@ SPIRV_VERSIONS: tuple[tuple[tuple[int, int], tuple[int, int]], ...] = (
     ((1, 1), (1, 3)),
     ((1, 0), (1, 0)),
 )
-"""Vulkan versions, newest first, each with the newest SPIR-V version that it takes."""
+"""Vulkan versions, newest first, each with the newest SPIR-V version that it supports."""

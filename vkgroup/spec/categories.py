@@ -50,7 +50,7 @@ class Category(Enum):
 
     @property
     def features(self) -> tuple[str, ...]:
-        """Vulkan features that a device must have beside the bit."""
+        """Vulkan features that a device must have in addition to the bit."""
         if self is Category.ROTATE:
             return ("shaderSubgroupRotate",)
         if self is Category.ROTATE_CLUSTERED:
@@ -69,7 +69,7 @@ class Category(Enum):
 
     @property
     def spirv_extension(self) -> str:
-        """The SPIR-V extension that brings its instructions; "" for those of SPIR-V 1.3."""
+        """The SPIR-V extension with its instructions; "" for those of SPIR-V 1.3."""
         return registry.CAPABILITY_EXTENSIONS[self.capability]
 
 
@@ -84,7 +84,7 @@ OPERATION_BITS: dict[str, int] = {category.declared: category.bit for category i
 
 
 class ExtendedCategory(Enum):
-    """A GLSL extension with subgroup functions that no feature bit stands for; the value is its name."""
+    """A GLSL extension whose subgroup functions have no feature bit; the value is its name."""
 
     QUAD_CONTROL = "GL_EXT_shader_quad_control"
     ARB_BALLOT = "GL_ARB_shader_ballot"

@@ -1,4 +1,4 @@
-"""The table of the subgroup functions of other extensions: rotate, partitioned, quad votes, the older ones.
+"""The table of subgroup functions of other extensions: rotate, partitioned, quad votes, legacy ballots.
 
 Rows are as in `vkgroup.spec.operations`. The name of a row is that of the GLSL function.
 """
@@ -81,4 +81,4 @@ EXTENDED_OPERATIONS: dict[str, Operation] = {operation.name: operation for opera
 SUBGROUP_OPERATIONS: dict[str, Operation] = OPERATIONS | {
     operation.name: operation for operation in _ROWS if isinstance(operation.category, Category)
 }
-"""Every function that a bit of VkSubgroupFeatureFlagBits promises, by its GLSL name."""
+"""Every function with a bit of VkSubgroupFeatureFlagBits, by its GLSL name."""

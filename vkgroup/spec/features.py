@@ -1,4 +1,4 @@
-"""Vulkan's feature structs and extensions that vkgroup reads, and enables where a device has them."""
+"""Vulkan's feature structs and extensions that vkgroup reads and, if a device has them, enables."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ class FeatureStruct:
     """One struct of features."""
 
     name: str  # its C name
-    extension: str = ""  # the extension that brings it; empty where only a core version does
-    core: Version | None = None  # the Vulkan version that has it in its core; None where none does
+    extension: str = ""  # the extension that adds it; empty if only a core version does
+    core: Version | None = None  # the Vulkan version that has it in its core; None if none has
     #: The version from which a struct of the core has the same members, so that a chain must not have both
     #: (VUID-VkDeviceCreateInfo-pNext-02829 and following).
     replaced: Version | None = None
-    #: `fields`, `structure_type`: for structs that the headers of the `vulkan` package are too old for.
+    #: `fields`, `structure_type`: for structs that the headers of the `vulkan` package lack.
     fields: tuple[str, ...] | None = None
     structure_type: int | None = None
 
     def usable(self, version: Version, extensions: Collection[str]) -> bool:
-        """Whether a device of this version with these extensions takes the struct."""
+        """Whether a device of this version with these extensions accepts the struct."""
         if self.replaced is not None and version >= self.replaced:
             return False
         return (self.core is not None and version >= self.core) or self.extension in extensions
@@ -34,7 +34,7 @@ _V11, _V12, _V13, _V14 = (1, 1), (1, 2), (1, 3), (1, 4)
 
 
 def _struct(stem: str, extension: str, **columns: Any) -> FeatureStruct:
-    """Return the row of a struct; its name ends with the vendor where no core version has its members."""
+    """Return the row of a struct; the name has a vendor suffix if no core version has its members."""
     vendor = "" if columns.keys() & {"core", "replaced"} else extension.split("_")[1]
     return FeatureStruct(f"VkPhysicalDevice{stem}Features{vendor}", extension, **columns)
 
@@ -151,7 +151,7 @@ _EXTENSIONS = """
     VK_NV_shader_subgroup_partitioned
 """
 
-#: Extensions without feature struct that modules or `vkgroup.device.sharing` may need; enabled where present.
+#: Extensions without a feature struct that modules or `vkgroup.device.sharing` may need; enabled if present.
 EXTENSIONS = tuple(_EXTENSIONS.split())
 
 _ROBUSTNESS = """
@@ -177,5 +177,5 @@ _NOT_ENABLED = """
     sparseResidencyImage2D sparseResidencyImage3D
 """
 
-#: Features that cost something, exclude others, or only serve tools and are never asked for.
+#: Features that are never requested: they cost performance, exclude others, or only serve tools.
 NOT_ENABLED = frozenset(_NOT_ENABLED.split())

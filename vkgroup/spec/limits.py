@@ -33,7 +33,7 @@ DESCRIPTOR_LIMITS: dict[tuple[str, ...], tuple[str, str]] = {
         "InputAttachments": ("input_attachment",),
     }.items()
 }
-"""Kinds of descriptors that are counted together, and the limits on their number."""
+"""Kinds of descriptors that share a limit on their number, and the limits."""
 
 PROPERTY_STRUCTS: tuple[tuple[str, str, tuple[int, int] | None], ...] = (
     ("VkPhysicalDeviceIDProperties", "", (1, 1)),

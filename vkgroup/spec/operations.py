@@ -1,7 +1,7 @@
 """The table of operations: one row for each built-in function and variable of KHR_shader_subgroup.
 
 GLSL, conformance cases, the interpreter's dispatch, the documentation and the test of the mapping to SPIR-V
-derive from it. `vkgroup.reference.registry` has the function that computes each row's result.
+are derived from it. `vkgroup.reference.registry` has the function that computes each row's result.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class MemorySemantics(IntFlag):
 
 
 class OperandKind(Enum):
-    """What an operand means; the value is its name in the arguments of the reference functions."""
+    """Meaning of an operand; the value is its argument name in the reference functions."""
 
     VALUE = "value"
     PREDICATE = "predicate"
@@ -46,12 +46,12 @@ class Operand:
     """One operand of a function."""
 
     kind: OperandKind
-    #: None for a VALUE, which has the type that the function is used with.
+    #: None for a VALUE, whose type is that of the call.
     type: GlslType | None = None
-    #: Whether GLSL asks for an integral constant expression. From SPIR-V 1.5 on an ID may be dynamically
-    #: uniform where the device has ``subgroupBroadcastDynamicId``.
+    #: Whether GLSL requires an integral constant expression. From SPIR-V 1.5 on an ID may be dynamically
+    #: uniform if the device has ``subgroupBroadcastDynamicId``.
     constant: bool = False
-    uniform: bool = False  # whether all active lanes must agree in it
+    uniform: bool = False  # whether it must be equal in all active lanes
 
 
 @dataclass(frozen=True)
@@ -60,38 +60,38 @@ class Operation:
 
     name: str  # as in GLSL, ``"subgroupInclusiveAdd"``
     category: Category | ExtendedCategory  # the part of an extension that has it
-    #: The SPIR-V instruction by the kind of the value's scalar; by None for a barrier.
+    #: The SPIR-V instruction by the kind of the value's scalar; the key of a barrier is None.
     opcodes: Mapping[str | None, str] = field(hash=False)
     operands: tuple[Operand, ...]  # in the order of the GLSL function
     #: The types of its VALUE, or of its only operand (a predicate, a ballot), or of its result if it has no
     #: operand; none for a barrier.
     types: tuple[GlslType, ...]
-    result: str | None  # "value" for the type it is used with, "bool", "uint", "uvec4", or None for void
+    result: str | None  # "value" for the value's type, "bool", "uint", "uvec4", or None for void
     sentence: Sentence  # its definition
     operator: str | None = None  # "Add", "Mul", "Min", "Max", "And", "Or" or "Xor" of a reduction or scan
     #: SPIR-V's "Reduce", "InclusiveScan", "ExclusiveScan", "ClusteredReduce", or partitioned.
     group_operation: str | None = None
     direction: int | None = None  # the last operand of OpGroupNonUniformQuadSwap
     memory_semantics: MemorySemantics | None = None  # only of a barrier
-    stages: tuple[str, ...] | None = None  # the stages it is limited to; None for all
+    stages: tuple[str, ...] | None = None  # the only stages with it; None for all
     #: Whether GLSL compilers lack the function, so that shaders declare its SPIR-V instruction
     #: (GL_EXT_spirv_intrinsics).
     by_instruction: bool = False
 
     @property
     def uniform_operand(self) -> OperandKind | None:
-        """The operand in which all active lanes must agree; None if there is none."""
+        """The operand that must be equal in all active lanes; None if there is none."""
         return next((operand.kind for operand in self.operands if operand.uniform), None)
 
     def opcode(self, type_: GlslType | None = None) -> str:
-        """Return the SPIR-V instruction for use with `type_` (None: a barrier).
+        """Return the SPIR-V instruction for values of `type_` (None: a barrier).
 
-        Raises `KeyError` where the function does not take the type.
+        Raises `KeyError` if the function does not accept the type.
         """
         return self.opcodes[type_.scalar.kind if type_ else None]
 
     def result_type(self, type_: GlslType | None = None) -> GlslType | None:
-        """Return the type of the result for use with `type_`; None for a barrier."""
+        """Return the type of the result for values of `type_`; None for a barrier."""
         return type_ if self.result == "value" else TYPES[self.result] if self.result else None
 
 
@@ -144,7 +144,7 @@ def row(
     kinds: tuple[str, ...] = ALL_KINDS,
     **columns: Any,
 ) -> Operation:
-    """Return the row of a function of one instruction.
+    """Return the row of a function with one instruction.
 
     Parameters
     ----------

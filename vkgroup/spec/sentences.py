@@ -19,7 +19,7 @@ class Document:
 
 @dataclass(frozen=True)
 class Sentence:
-    """The words that define a built-in."""
+    """The defining sentence of a built-in."""
 
     document: Document  # the document that has them
     section: str  # its number; of a SPIR-V extension also the instruction's name
@@ -268,7 +268,7 @@ _CLUSTER = " within a cluster"
 def _combining(document: str, names: str, form: str, where: str = "") -> dict[str, Sentence]:
     """Return the sentences of the seven reductions or scans of a kind.
 
-    The documents use the same words for all of them: only the function, the operation and these two differ.
+    The documents use the same words for all of them, except the function, the operation and these two parts.
 
     Parameters
     ----------

@@ -29,17 +29,17 @@ class Stage:
     name: str  # Vulkan's name (`VkShaderStageFlagBits`) in lower case, without prefix and vendor
     bit: int  # its value in `VkShaderStageFlagBits`
     execution_models: tuple[str, ...]  # its names in SPIR-V, that of the KHR or EXT extension first
-    suffix: str  # the end of a GLSL file's name, without the dot
+    suffix: str  # the suffix of GLSL files, without the dot
     glslang: int  # its number in `glslang_stage_t`
     shaderc: int  # its number in `shaderc_shader_kind`
     pipelines: tuple[Pipeline, ...]  # the kinds of pipeline that have it; fragment shaders are in two
     since: tuple[int, int] = (1, 0)  # the SPIR-V version that its extension needs
-    features: tuple[str, ...] = ()  # Vulkan features that it needs, beside `store_feature`
+    features: tuple[str, ...] = ()  # Vulkan features that it needs, in addition to `store_feature`
     #: The Vulkan feature that lets it write to buffers and images; "" if it needs none.
     store_feature: str = ""
     workgroups: bool = False  # whether its invocations form workgroups
     quads: bool = False  # whether it has quad operations without `quadOperationsInAllStages`
-    khronos: str = ""  # its name in test names of VK-GL-CTS, where these name single stages; else ""
+    khronos: str = ""  # its name in test names of VK-GL-CTS; "" if they do not name this stage
 
 
 _PRIMITIVE_STORES = "vertexPipelineStoresAndAtomics"
@@ -47,7 +47,7 @@ _POINT_SIZE = "shaderTessellationAndGeometryPointSize"
 
 
 def _stage(name: str, suffix: str, shaderc: int, *pipelines: Pipeline, **columns: Any) -> Stage:
-    """Return the row of a stage that the registry files have."""
+    """Return the row of a stage in the registry files."""
     bit, glslang, models = registry.STAGES[name]
     return Stage(name, bit, models, suffix, glslang, shaderc, pipelines, **columns)
 

@@ -1,7 +1,7 @@
 """The table of NV_shader_thread_group: one row for each variable and function that it adds to GLSL.
 
-On Vulkan each becomes subgroup built-ins and arithmetic, so a row names the categories that a device must
-have, not one instruction.
+On Vulkan each is translated to subgroup built-ins and arithmetic, so a row has the categories that a device
+must support, not one instruction.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from vkgroup.spec.stages import PRIMITIVE_STAGES
 from vkgroup.spec.types import TYPES, GlslType
 
 STAGES = (*PRIMITIVE_STAGES, "compute")
-"""The stages that the document names."""
+"""The stages in the document."""
 
 _FRAGMENT = ("fragment",)
 
@@ -27,16 +27,16 @@ class ThreadGroupOperation:
     result: GlslType | None  # the type of the result; None for the type of the first operand
     categories: tuple[str, ...]  # subgroup operations that the device must have
     sentence: Sentence  # its definition
-    instruction: str  # the assembly instruction or binding that means the same
+    instruction: str  # the equivalent assembly instruction or binding
     stages: tuple[str, ...] = STAGES  # the stages that have it
     types: tuple[GlslType, ...] = ()  # of the first operand; empty without operands
-    #: Whether the device must have ``shaderSMBuiltins``. The document gives no more than a range of these
-    #: values, so that they have no reference function.
+    #: Whether the device must have ``shaderSMBuiltins``. These values have no reference function, because
+    #: the document gives only their range.
     sm_builtin: bool = False
 
     @property
     def is_function(self) -> bool:
-        """Whether it is called, with parentheses."""
+        """Whether it is a function, not a variable."""
         return not self.name.startswith("gl_")
 
 

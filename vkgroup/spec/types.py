@@ -1,7 +1,7 @@
 """The scalar and vector types of GLSL's subgroup functions, with the features and extensions of each.
 
 The types are genType, genDType, genIType, genUType and genBType of KHR_shader_subgroup (section 8.18) and
-the 8-, 16- and 64-bit ones that GL_EXT_shader_subgroup_extended_types adds to them.
+the 8-, 16- and 64-bit types of GL_EXT_shader_subgroup_extended_types.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ class Scalar:
 
     name: str  # as GLSL writes it, ``"float16_t"``
     kind: str  # {"float", "int", "uint", "bool"}
-    #: Width of the value; 32 for bool, which a buffer holds as a uint. `vkgroup.reference.dtypes` has NumPy's
+    #: Width of the value; 32 for bool, which is stored as a uint. `vkgroup.reference.dtypes` has NumPy's
     #: type.
     bits: int
-    vector_prefix: str  # what GLSL puts before the number of components, ``"f16vec"``
+    vector_prefix: str  # GLSL's prefix of vector types, ``"f16vec"``
     features: tuple[str, ...] = ()  # Vulkan features that any arithmetic in this type needs
     extensions: tuple[str, ...] = ()  # GLSL extensions that make the type available for arithmetic
-    subgroup_extensions: tuple[str, ...] = ()  # GLSL extensions that let the subgroup functions take it
+    subgroup_extensions: tuple[str, ...] = ()  # GLSL extensions for subgroup functions on it
 
     @property
     def extended(self) -> bool:
@@ -95,9 +95,9 @@ TYPES: dict[str, GlslType] = {
 LONG_TYPES: dict[str, GlslType] = {
     type_.name: type_ for type_ in (GlslType(f"vec8_{scalar.name}", scalar, 8) for scalar in _SCALARS)
 }
-"""Vectors of eight components (SPV_EXT_long_vector) by name: GLSL's own functions do not take them."""
+"""Vectors of eight components (SPV_EXT_long_vector) by name; GLSL's functions do not accept them."""
 
 
 def type_named(name: str) -> GlslType:
-    """Return a type by its name, long vectors among them; raises KeyError where there is none."""
+    """Return a type, or long vector, by name; raises KeyError if there is none."""
     return TYPES.get(name) or LONG_TYPES[name]

@@ -15,7 +15,7 @@ from vkgroup.spirv.grammar import grammar
 
 MAGIC = 0x07230203
 HEADER_WORDS = 5
-#: A bound above this is refused: SPIR-V guarantees 4,194,303 (specification 2.17, "Universal Limits").
+#: Largest accepted bound: SPIR-V guarantees 4,194,303 (specification 2.17, "Universal Limits").
 MAXIMUM_BOUND = 1 << 24
 
 
@@ -25,7 +25,7 @@ class Instruction(NamedTuple):
     # `opcode`, `name`: number and name, for example 349 and ``"OpGroupNonUniformIAdd"``
     opcode: int
     name: str
-    # `result_type`, `result_id`: 0 where the instruction has none
+    # `result_type`, `result_id`: 0 if the instruction has none
     result_type: int
     result_id: int
     operands: tuple[int, ...]  # the words after result type and result id
@@ -51,7 +51,7 @@ class Binary:
         Raises
         ------
         InvalidModule
-            `data` is no SPIR-V module.
+            `data` is not a SPIR-V module.
         """
         binary = object.__new__(cls)
         binary._data = _in_little_endian(bytes(data))
@@ -82,7 +82,7 @@ class Binary:
     def instructions(self) -> tuple[Instruction, ...]:
         """All instructions in order.
 
-        Raises InvalidModule: an instruction is shorter than the grammar says.
+        Raises InvalidModule: an instruction is shorter than the grammar requires.
         """
         words = self.words.tolist()
         table = grammar()
@@ -123,11 +123,11 @@ class Binary:
 
 
 def _in_little_endian(data: bytes) -> bytes:
-    """Check size and magic number; swap the bytes of each word where the module needs it."""
+    """Check size and magic number; swap the bytes of each word of a module of the other byte order."""
     if not data:
-        raise InvalidModule("not a SPIR-V module: no bytes at all")
+        raise InvalidModule("not a SPIR-V module: it is empty")
     if len(data) % 4:
-        raise InvalidModule(f"not a SPIR-V module: {len(data)} bytes are no whole number of 32-bit words")
+        raise InvalidModule(f"not a SPIR-V module: the size, {len(data)} bytes, is not a multiple of 4")
     if len(data) < 4 * HEADER_WORDS:
         raise InvalidModule(f"not a SPIR-V module: {len(data)} bytes, shorter than the header of 20 bytes")
     if int.from_bytes(data[:4], "little") == MAGIC:
@@ -151,7 +151,7 @@ def _instruction_starts(words: npt.NDArray[np.uint32]) -> npt.NDArray[np.int64]:
         starts.append(position)
         length = values[position] >> 16
         if not length:
-            raise InvalidModule(f"damaged SPIR-V module: an instruction of no words at word {position}")
+            raise InvalidModule(f"damaged SPIR-V module: the instruction at word {position} has length 0")
         position += length
     if position != end:
         raise InvalidModule(

@@ -16,16 +16,16 @@ from vkgroup.spirv.types import ScalarType
 
 Value = bool | int | float
 
-#: Expressions deeper than this are refused; SPIR-V sets no limit, compilers stay far below.
+#: Maximum depth of expressions; SPIR-V sets no limit, compilers stay far below.
 _MAXIMUM_DEPTH = 100
 
 
 @dataclass(frozen=True, slots=True)
 class SpecializationConstant:
-    """A constant whose value may be given when a pipeline is made."""
+    """A constant whose value may be set when a pipeline is created."""
 
     id: int  # the specialization id (``layout(constant_id = …)``), not SPIR-V's result id
-    name: str  # as in the source; empty where the module has no debug names
+    name: str  # as in the source; empty if the module has no debug names
     type: ScalarType  # scalar type
     default: Value  # its value unless specialized
 
@@ -36,8 +36,8 @@ class Constant:
 
     type: ScalarType | None  # of a scalar; None for a composite
     value: Value = 0  # a literal's value, or a specialization constant's default
-    specialization: SpecializationConstant | None = None  # the specialization constant, where it is one
-    operation: str | None = None  # name of the operation, where it is one
+    specialization: SpecializationConstant | None = None  # the specialization constant; else None
+    operation: str | None = None  # name of the operation; else empty
     operands: tuple[Constant, ...] = ()  # of the operation, or the parts of a composite
     depth: int = 0  # of the expression
     is_specializable: bool = False  # whether specialization can change the value
@@ -57,7 +57,7 @@ def _evaluate(constant: Constant, specialization: Mapping[int, Value], done: dic
             specialization.get(constant.specialization.id, constant.value), constant.specialization.type
         )
     if constant.type is None:
-        raise InvalidModule("a composite constant stands where a scalar is needed")
+        raise InvalidModule("a composite constant is used as a scalar")
     if constant.operation is None:
         return constant.value
     if id(constant) in done:

@@ -60,7 +60,7 @@ class Variable:
 
 
 class Declarations:
-    """Everything that a module declares, by result id.
+    """All declarations of a module, by result id.
 
     Raises InvalidModule if a declaration refers to an id that does not exist, or has too few words.
     """
@@ -108,14 +108,14 @@ class Declarations:
         """Return the type with this result id."""
         kind = self.types.get(identifier)
         if kind is None:
-            raise InvalidModule(f"%{identifier} is used as a type at word {self._position}, and is none")
+            raise InvalidModule(f"%{identifier} at word {self._position} is used as a type but is none")
         return kind
 
     def constant(self, identifier: int) -> Constant:
         """Return the constant with this result id."""
         constant = self.constants.get(identifier)
         if constant is None:
-            raise InvalidModule(f"%{identifier} is used as a constant at word {self._position}, and is none")
+            raise InvalidModule(f"%{identifier} at word {self._position} is used as a constant but is none")
         return constant
 
     def decoration(self, identifier: int, name: str) -> int | None:
@@ -130,7 +130,7 @@ class Declarations:
     def _scalar(self, identifier: int) -> ScalarType:
         kind = self.type(identifier)
         if not isinstance(kind, ScalarType):
-            raise InvalidModule(f"%{identifier} is used as a scalar at word {self._position}, and is none")
+            raise InvalidModule(f"%{identifier} at word {self._position} is used as a scalar but is none")
         return kind
 
     def _string(self, words: list[int], skip: int = 0) -> tuple[str, int]:
@@ -139,7 +139,7 @@ class Declarations:
         raw = self._bytes[first : 4 * (self._position + 1 + len(words))]
         end = raw.find(b"\0")
         if end < 0:
-            raise InvalidModule(f"a string without end at word {self._position}")
+            raise InvalidModule(f"an unterminated string at word {self._position}")
         return raw[:end].decode("utf-8", "replace"), skip + end // 4 + 1
 
     # Instructions before the types; the most frequent ones come first.
@@ -212,7 +212,7 @@ class Declarations:
             case "OpTypeMatrix":
                 column = self.type(words[1])
                 if not isinstance(column, VectorType):
-                    raise InvalidModule(f"the column of a matrix at word {self._position} is no vector")
+                    raise InvalidModule(f"the column of a matrix at word {self._position} is not a vector")
                 return MatrixType(column, words[2])
             case "OpTypeCooperativeMatrixKHR":
                 scope, rows, columns, use = (int(self.constant(word).evaluate()) for word in words[2:6])
@@ -229,7 +229,7 @@ class Declarations:
 
     def _width(self, bits: int) -> int:
         if bits not in (8, 16, 32, 64):
-            raise InvalidModule(f"a number of {bits} bits at word {self._position}; 8, 16, 32 and 64 exist")
+            raise InvalidModule(f"a number of {bits} bits at word {self._position}, not of 8, 16, 32 or 64")
         return bits
 
     def _array(self, words: list[int]) -> ArrayType:
@@ -293,7 +293,7 @@ class Declarations:
                 if isinstance(kind, ScalarType):
                     constant = Constant(kind, False if kind.kind == "bool" else 0)
             case "OpConstantComposite" | "OpSpecConstantComposite":
-                # A composite that contains no numbers (such as a null structure) is no size and is left out.
+                # A composite without numbers (such as a null structure) cannot be a size and is omitted.
                 if all(part in self.constants for part in words[2:]):
                     constant = combine(None, None, tuple(self.constants[part] for part in words[2:]))
             case "OpSpecConstantOp":
@@ -327,7 +327,7 @@ class Declarations:
     def _read_variable(self, name: str, words: list[int]) -> None:
         pointer = self.type(words[0])
         if not isinstance(pointer, PointerType) or pointer.pointee is None:
-            raise InvalidModule(f"the type of variable %{words[1]} is no pointer to a known type")
+            raise InvalidModule(f"the type of variable %{words[1]} is not a pointer to a declared type")
         storage = self._enumerant("StorageClass", words[2])
         self.variables.append(Variable(words[1], storage, pointer.pointee))
 

@@ -1,4 +1,4 @@
-"""Editor of modules: rewrites single instructions, and adds types and constants that they need."""
+"""Editor of modules: rewrites single instructions and adds the types and constants that they need."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from vkgroup.spirv.grammar import grammar
 from vkgroup.spirv.reflection import Module
 
 Words = list[int]
-"""One instruction: its words, the first with length and opcode."""
+"""The words of one instruction; the first contains length and opcode."""
 
 Rewrite = Callable[["Editor", Words], Iterable[Words]]
 """Returns the instructions that replace one instruction."""
 
 
 class Editor:
-    """Editor of a module, which itself does not change.
+    """Editor of a module; the module itself does not change.
 
-    Types and constants that a rewrite asks for are those that the module has, or else are declared before its
-    first function. `version` is the SPIR-V version of the result, `instructions` those of the module in
-    order, and `type_of` has the type's id of each result id.
+    Types and constants for a rewrite are taken from the module, or declared before its first function.
+    `version` is the SPIR-V version of the result, `instructions` those of the module in order, and `type_of`
+    has the type's id of each result id.
     """
 
     def __init__(self, module: Module) -> None:
@@ -97,7 +97,7 @@ class Editor:
         return self._declare(2, self.instruction("OpConstantComposite", type_, 0, *constants))
 
     def null(self, type_: int) -> int:
-        """Return the id of the constant of a type that is all zeros."""
+        """Return the id of the null constant of a type."""
         return self._declare(2, self.instruction("OpConstantNull", type_, 0))
 
     def true(self) -> int:
@@ -116,7 +116,7 @@ class Editor:
         self._decorations.append(self.instruction("OpDecorate", identifier, decoration, *literals))
 
     def add(self, name: str, *operands: int) -> None:
-        """Declare a variable, or a type that is not shared (because of its decorations), by all its words."""
+        """Declare a variable, or a type that must stay separate (it has decorations), by all its words."""
         words = self.instruction(name, *operands)
         spec = grammar().instruction(words[0] & 0xFFFF)
         self._added.append(words)
@@ -142,7 +142,7 @@ class Editor:
         return self.joined(changed)
 
     def joined(self, instructions: Sequence[Words]) -> Module:
-        """Return the module of these instructions and of all added declarations and decorations."""
+        """Return the module with these instructions and all added declarations and decorations."""
         functions = self._first(instructions, lambda name: name == "OpFunction")
         types = self._first(instructions, lambda name: name.startswith(("OpType", "OpConstant")))
         parts = (
@@ -158,7 +158,7 @@ class Editor:
         return Module.from_bytes(np.array(flat, "<u4").tobytes())
 
     def inserted(self, before: Sequence[str], added: Sequence[Words]) -> list[Words]:
-        """Return the instructions with others added after the last one that `before` names."""
+        """Return the instructions with others inserted after the last one whose name is in `before`."""
         codes = {self._codes[name] for name in before}
         last = [index for index, words in enumerate(self.instructions) if words[0] & 0xFFFF in codes]
         end = last[-1] + 1 if last else 0
@@ -213,7 +213,7 @@ def set_source(module: Module, file: str, text: str) -> Module:
 
 
 def set_version(module: Module, version: tuple[int, int]) -> Module:
-    """Return `module` declared as one of another SPIR-V version, for example ``(1, 0)``.
+    """Return `module` with another SPIR-V version in its header, for example ``(1, 0)``.
 
     Raises InvalidModule: there is no such version.
     """
@@ -223,11 +223,11 @@ def set_version(module: Module, version: tuple[int, int]) -> Module:
 
 
 def replace_constants(module: Module, values: Mapping[int, int]) -> Module:
-    """Return `module` with other integers instead of constants, at single uses of them.
+    """Return `module` with single uses of integer constants replaced.
 
     `values` has the new integer by the index of a word in ``module.words`` that is the id of an integer
-    constant. The new constants stand before all functions, so that every instruction of a function lies the
-    same number of words further on.
+    constant. The new constants are declared before all functions, so every instruction of a function
+    moves by the same number of words.
     """
     editor = Editor(module)
     starts = module.instruction_starts
@@ -251,7 +251,7 @@ def replace_constants(module: Module, values: Mapping[int, int]) -> Module:
 
 
 def _split(text: bytes) -> list[bytes]:
-    """Return text in parts that fit into an instruction, split between characters."""
+    """Split text between characters into parts that fit into an instruction."""
     parts = []
     while len(text) > _LONGEST_TEXT:
         end = _LONGEST_TEXT
@@ -274,7 +274,7 @@ def source_extensions(module: Module) -> frozenset[str]:
     for start, length in zip(starts[chosen].tolist(), (first[chosen] >> 16).tolist(), strict=True):
         raw, end, _ = module.words[start + 1 : start + length].tobytes().partition(b"\0")
         if not end:
-            raise InvalidModule(f"a string without end at word {start}")
+            raise InvalidModule(f"an unterminated string at word {start}")
         names.add(raw.decode("utf-8", "replace"))
     return frozenset(names)
 

@@ -1,7 +1,7 @@
 """Uses of instructions (subgroup operations, ray tracing) and of variables (read, written) in a module.
 
-The access analysis is static: an instruction in a branch never taken counts. A variable whose pointer is
-chosen at run time or passed to a function counts as read and written.
+The access analysis is static: instructions in branches that are never taken count. A variable whose
+pointer is selected at run time or passed to a function counts as read and written.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ class SubgroupUse:
     """One kind of subgroup operation in a module."""
 
     operation: str  # SPIR-V's name, for example ``"OpGroupNonUniformIAdd"``
-    # scalar type of its value, or of the result where it has no value operand; None where that is neither
+    # scalar type of its value, or of its result if it has no value operand; None if that is neither
     # scalar nor vector
     type: ScalarType | None
     group_operation: str = ""  # ``"Reduce"``, ``"InclusiveScan"``, …; empty where the operation has none
-    # whether the id of an `OpGroupNonUniformBroadcast` or quad broadcast is no constant, which needs
+    # whether the id of an `OpGroupNonUniformBroadcast` or quad broadcast is not constant, which needs
     # ``subgroupBroadcastDynamicId``
     dynamic_id: bool = False
 
@@ -40,7 +40,7 @@ _BROADCAST_ID = {"OpGroupNonUniformBroadcast": "Invocation Id", "OpGroupNonUnifo
 
 
 def find_subgroup_uses(module: Binary, declared: Declarations) -> frozenset[SubgroupUse]:
-    """Return the OpGroupNonUniform… instructions of a module, each kind once.
+    """Return the kinds of OpGroupNonUniform… instructions in a module.
 
     Raises InvalidModule: one of them is too short.
     """
@@ -112,7 +112,7 @@ def _uses_of(
 
 
 def _ids(module: Binary, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return the ids at some words; 0, which is no id, where a number is out of bounds."""
+    """Return the ids at some words; 0 (no id) for words out of bounds."""
     ids = module.words[positions].astype(np.int64)
     return np.where(ids < module.bound, ids, 0)
 
@@ -255,7 +255,7 @@ class _Roles(NamedTuple):
     written: npt.NDArray[np.uint8]
 
 
-#: Instructions whose result refers to (part of) the object that their operand of this name points to.
+#: Instructions whose result points into the object of the operand with this name.
 _FOLLOWED = {
     "OpAccessChain": "Base",
     "OpInBoundsAccessChain": "Base",
@@ -321,7 +321,7 @@ class _Body(NamedTuple):
     bound: int
 
     def operand(self, index: npt.NDArray[np.int64], wanted: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-        """Return word `index` of each instruction; 0 (no id) where not `wanted`, absent, or no id."""
+        """Return word `index` of each instruction; 0 (no id) if not `wanted`, absent, or not an id."""
         present = wanted & (index > 0) & (index < self.lengths)
         values = np.zeros(len(self.starts), np.int64)
         values[present] = self.words[self.starts[present] + index[present]]
@@ -370,8 +370,8 @@ def _roots(body: _Body, roles: _Roles, handles: npt.NDArray[np.bool_]) -> npt.ND
     results = body.operand(np.full(len(body.starts), 2), bases > 0)
     root = np.arange(body.bound, dtype=np.int64)
     root[results[results > 0]] = bases[results > 0]
-    # Halving every chain each time ends after log2(longest chain) steps; a damaged module may
-    # hold a cycle, which the fixed number of steps ends as well.
+    # Each step halves every chain, so log2(longest chain) steps are enough. The number of steps is
+    # fixed because a damaged module may contain a cycle.
     for _ in range(24):
         further = root[root]
         if np.array_equal(further, root):

@@ -149,7 +149,7 @@ def location_count(kind: Type) -> int:
 
 
 def built_ins_of(declared: Declarations, variable: Variable) -> dict[int | None, str]:
-    """Return the built-in that a variable is (key None), and those of its block's members by index."""
+    """Return the built-in of a variable (key None), and of the members of its block by index."""
     decorations: dict[int | None, Decorations] = {None: declared.decorations.get(variable.id, {})}
     block = innermost(variable.type)
     if isinstance(block, StructType):
@@ -164,10 +164,10 @@ def built_ins_of(declared: Declarations, variable: Variable) -> dict[int | None,
 
 
 def writes_built_in(module: Binary, name: str) -> bool:
-    """Return whether a module stores to the built-in output of a name (SPIR-V's: ``"PointSize"``).
+    """Return whether a module stores to a built-in output, by SPIR-V's name (``"PointSize"``).
 
-    Built-ins that are only declared in ``gl_PerVertex`` do not count. An instruction in a branch never taken
-    counts, and so does a pointer to the output.
+    Built-ins that are only declared in ``gl_PerVertex`` do not count. Instructions in
+    branches that are never taken count, and so do pointers to the output.
     """
     declared = Declarations(module)
     whole: set[int] = set()

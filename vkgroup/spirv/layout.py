@@ -26,15 +26,15 @@ from vkgroup.spirv.types import (
 class _Facts(NamedTuple):
     """The classification of a structure under one set of rules."""
 
-    structure: StructType  # held, so that its id() stays its own
+    structure: StructType  # a reference, so that its id() is not reused
     alignment: int
     keeps: bool
 
 
 class LayoutChecker:
-    """Classifies structures, each once, so that shared and deep nesting stay cheap.
+    """Classifies each structure once, so that shared and deeply nested structures are fast.
 
-    Structures are to be shown to `remember` in the order of declaration, inner ones first.
+    `remember` must receive structures in the order of declaration, inner ones first.
     """
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ class LayoutChecker:
         return "std430" if base.keeps else "scalar"
 
     def shared_size(self, kind: Type) -> tuple[int | None, int]:
-        """Return size and alignment of a shared variable laid out by std430, booleans as 4 bytes.
+        """Return the size and alignment of a shared variable in std430, with booleans of 4 bytes.
 
         The size is None where the type has none (an opaque type, an array without length).
         """
@@ -119,7 +119,7 @@ class LayoutChecker:
                 return False
             if not self._strides_keep(member, extended):
                 return False
-            # The next member may not lie in the padding of an aggregate before it.
+            # A member must not lie in the padding of the aggregate before it.
             end_of_previous = offset + (member.size or 0)
             if isinstance(member.type, ArrayType | StructType | MatrixType):
                 end_of_previous = round_up(end_of_previous, alignment)
@@ -160,12 +160,12 @@ def _vector_alignment(kind: Type) -> int:
 
 
 def _straddles(offset: int, size: int) -> bool:
-    """Return whether a vector "improperly straddles" (Vulkan): it need not cross its boundary of 16 bytes."""
+    """Return whether a vector "improperly straddles" (Vulkan): it crosses a 16-byte boundary without need."""
     if size <= 16:
         return size > 0 and offset // 16 != (offset + size - 1) // 16
     return offset % 16 != 0
 
 
 def round_up(value: int, multiple: int) -> int:
-    """Return the smallest multiple that is not below a value."""
+    """Return the smallest multiple that is at least a value."""
     return -(-value // multiple) * multiple

@@ -1,4 +1,4 @@
-"""SPV_KHR_shader_ballot and SPV_KHR_subgroup_vote: lowering to core SPIR-V, and rules of their types.
+"""Lowering of SPV_KHR_shader_ballot and SPV_KHR_subgroup_vote to core SPIR-V, and checks of their types.
 
 The older instructions have no scope operand; they work on the subgroup. Each has a core instruction of the
 same meaning (SPIR-V 3.49.24, "Non-Uniform Instructions"). The five masks are the same built-ins, with the
@@ -43,8 +43,8 @@ def lower_legacy(module: Module) -> Module:
     =============================== ==============================================================
 
     The built-ins `SubgroupEqMask` … `SubgroupLtMask`, `SubgroupSize` and `SubgroupLocalInvocationId` stay,
-    under `GroupNonUniformBallot`. A module of SPIR-V before 1.3 becomes one of 1.3. A module that declares
-    neither capability stays as it is. The module is taken to be valid.
+    under `GroupNonUniformBallot`. The version becomes at least 1.3. A module that declares neither
+    capability is unchanged. The module must be valid.
     """
     if CAPABILITIES.keys().isdisjoint(module.reflection.capabilities):
         return module
@@ -94,7 +94,7 @@ def _scope(editor: Editor) -> int:
 
 
 def _named(name: str) -> Rewrite:
-    """Return the rewrite to an instruction that differs only in its scope."""
+    """Return the rewrite that adds the scope to an instruction."""
 
     def rewrite(editor: Editor, words: Words) -> list[Words]:
         return [editor.instruction(name, words[1], words[2], _scope(editor), *words[3:])]

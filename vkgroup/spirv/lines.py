@@ -28,7 +28,7 @@ NOWHERE = Line("", 0)
 
 
 class LineTable:
-    """Lines of a module's instructions, `NOWHERE` without debug information; and the texts of its sources."""
+    """Lines of a module's instructions (`NOWHERE` without debug information), and its source texts."""
 
     def __init__(self, module: Module) -> None:
         self._module = module

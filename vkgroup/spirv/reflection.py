@@ -41,7 +41,7 @@ class Reflection:
     memory_model: tuple[str, str]  # addressing and memory model, for example ``("Logical", "GLSL450")``
     subgroup_uses: frozenset[SubgroupUse]  # the subgroup operations, with their types
     array_lengths: tuple[Constant, ...]  # lengths of arrays that specialization can change
-    # those of them that count descriptors, or outputs of a fragment shader
+    # the ones that count descriptors, or outputs of a fragment shader
     interface_lengths: tuple[Constant, ...]
     shared_variables: tuple[SharedVariable, ...]  # the variables in shared memory, in order
     rays: RayInterface  # the traces, calls and ray data of a stage of ray tracing

@@ -37,7 +37,7 @@ class Binding:
     # ``"acceleration_structure"`` or ``"input_attachment"``
     kind: str
     type: Type  # of one descriptor: a `StructType` for buffers
-    count: int | None  # number of descriptors; None where the descriptor set decides it
+    count: int | None  # number of descriptors; None if the descriptor set determines it
     # `readable`, `writable`: whether the declaration allows it (``writeonly``, ``readonly``, the kind)
     readable: bool
     writable: bool
@@ -167,7 +167,7 @@ class SharedVariable:
     # `size`, `alignment`: bytes, with specialization constants at their defaults; no size where it has none
     size: int | None
     alignment: int
-    # number of elements in all dimensions that specialization can change, at the defaults
+    # number of elements in the dimensions that specialization can change, at the defaults
     default_length: int
     lengths: tuple[Constant, ...]  # of these dimensions
 
@@ -192,8 +192,8 @@ def find_shared_variables(declared: Declarations) -> tuple[SharedVariable, ...]:
 def shared_size(variables: Iterable[SharedVariable], specialization: Mapping[int, Value]) -> int:
     """Return the bytes of shared variables under values by specialization id.
 
-    The variables lie one after the other by the rule of Vulkan 1.3 §9.9 (std430 layout); -1 where a type has
-    no such size.
+    The variables are laid out in sequence as in Vulkan 1.3 §9.9 (std430); -1 if a type has no size in this
+    layout.
     """
     end = 0
     for variable in variables:

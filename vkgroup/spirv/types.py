@@ -40,7 +40,7 @@ class ScalarType:
 
     @property
     def dtype(self) -> np.dtype[np.generic]:
-        """NumPy's type of the same bits; raw bytes where NumPy has none."""
+        """NumPy's type with the same bits; raw bytes if NumPy has none."""
         if self.kind == "bool":
             return np.dtype(np.bool_)
         letter = {"float": "f", "int": "i", "uint": "u"}.get(self.kind)
@@ -69,7 +69,7 @@ class VectorType:
 
 @dataclass(frozen=True, slots=True)
 class MatrixType:
-    """`columns` column vectors; stride and majorness belong to the structure's member."""
+    """A matrix of column vectors; the structure's member has its stride and majorness."""
 
     column: VectorType
     columns: int
@@ -86,7 +86,7 @@ class MatrixType:
 
 @dataclass(frozen=True, slots=True)
 class CooperativeMatrixType:
-    """A matrix whose elements the invocations of a scope hold between them (SPV_KHR_cooperative_matrix)."""
+    """A matrix with elements distributed over the invocations of a scope (SPV_KHR_cooperative_matrix)."""
 
     component: ScalarType  # type of the elements
     scope: int  # SPIR-V's number of the scope; 3 is the subgroup
@@ -164,9 +164,9 @@ class StructType:
 
     @property
     def fixed_size(self) -> int:
-        """Bytes up to the end of the last member whose size is known, without any runtime array.
+        """Bytes up to the end of the last member with a known size.
 
-        A runtime array counts with its offset alone.
+        A runtime array counts only up to its offset.
         """
         return max(
             (

@@ -156,7 +156,7 @@ def test_a_run_is_the_same_after_adding_and_exporting(tmp_path: Path, folder: Pa
         (added,) = history.load_all(tmp_path / "run")
         key, _ = database.add(added)
         files = export(database.run(key), tmp_path / "out")
-        with pytest.raises(InvalidInput, match=r"has results.jsonl already"):
+        with pytest.raises(InvalidInput, match=r"already has results.jsonl"):
             export(database.run(key), tmp_path / "out")
     assert {path.name for path in files} == {path.name for path in folder.iterdir()}
     out, before = history.load(tmp_path / "out"), history.load(folder)

@@ -89,7 +89,7 @@ def test_recorded_folders_can_be_shown() -> None:
     [
         ("a.json", "{", "is no JSON"),
         ("a.json", "{}", "is no run"),
-        ("a.jsonl", "nothing\n", "holds no results"),
+        ("a.jsonl", "nothing\n", "contains no results"),
         ("a.jsonl.xz", "nothing", "is not an .xz file"),
         ("missing.jsonl", None, "there is no"),
     ],

@@ -146,7 +146,7 @@ def test_without_rules_another_size_is_refused(folder: Path, capsys: pytest.Capt
     (folder / "repro.json").write_text(json.dumps(record | {"case": "vote.compute.no_longer"}))
     code, text = run(capsys, folder, "reference:16")
     assert code == 3
-    assert "no case vote.compute.no_longer" in text
+    assert "lacks the case vote.compute.no_longer" in text
 
 
 def test_without_expected_values_and_rules_the_record_is_compared(
@@ -233,10 +233,12 @@ def test_a_process_that_does_not_start_is_no_crash_of_the_case(
 
     monkeypatch.setattr(processes, "command", command)
     assert main(["conform", "--device", "swiftshader", "--repro", CASE, str(tmp_path / "new")]) == 3
-    assert "vkgroup: No process for SwiftShader Device (Subzero) starts: " in capsys.readouterr().err
+    assert (
+        "vkgroup: The process for SwiftShader Device (Subzero) cannot be started: " in capsys.readouterr().err
+    )
     code_of_run, said = run(capsys, folder, "swiftshader")
     assert code_of_run == 3
-    assert "No process for SwiftShader" in said
+    assert "The process for SwiftShader" in said
     assert "It crashes" not in said
 
 
@@ -250,7 +252,7 @@ def test_an_unsupported_case_has_no_folder(tmp_path: Path) -> None:
     ("words", "said"),
     [
         (["no.such.case", "new"], "There is no case"),
-        ([CASE, "full"], "holds other files"),
+        ([CASE, "full"], "contains other files"),
         ([CASE, "full/file"], "is a file"),
         ([CASE, "new", "--filter", "vote.*"], "omit --filter"),
         ([CASE, "new", "--baseline", "b", "--skips", "s"], "omit --baseline, --skips"),

@@ -137,7 +137,7 @@ def test_files_of_others_are_not_touched(tmp_path: Path, folder: Path, kind: str
     else:
         (folder / "shrunk").write_text("mine")
     before = sorted(folder.rglob("*"))
-    with pytest.raises(InvalidInput, match="holds other files, and would be replaced: move it away"):
+    with pytest.raises(InvalidInput, match="contains other files and would be replaced; move it away"):
         make(select("swiftshader"), CASE, folder, transform=wrong_switch)
     assert sorted(folder.rglob("*")) == before
 
@@ -231,7 +231,7 @@ def test_a_record_of_another_version_is_judged_by_its_files(
         assert (
             main(["run", str(folder / "shrunk"), "--device", "swiftshader"]) == 0
         )  # it does what the module says
-        assert f"This vkgroup has no case {CASE}.shrunk" in capsys.readouterr().out
+        assert f"This vkgroup lacks the case {CASE}.shrunk" in capsys.readouterr().out
     path.write_text(json.dumps(honest | {"path": "none"}))
     assert main(["run", str(folder / "shrunk"), "--device", "swiftshader"]) == 2
     assert "damaged" in capsys.readouterr().err

@@ -1,5 +1,5 @@
-"""The options of each command, apart from what executes it: help and completion need no more than these.
+"""The options of each command; help and completion import only these modules.
 
-Nothing here may import what takes long (NumPy, rich, Vulkan, the tools); `tests/cli/test_cli_imports.py`
-checks this.
+These modules must not import slow packages (NumPy, rich, Vulkan, the tools); this is checked in
+`tests/cli/test_cli_imports.py`.
 """

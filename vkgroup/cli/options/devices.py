@@ -139,7 +139,7 @@ def add_bench(parser: argparse.ArgumentParser) -> None:
 
 
 class _Compare(argparse.Action):
-    """Keep the two files, and leave the command to `vkgroup.cli.bench_compare`."""
+    """Store the two file names, and select the command `vkgroup.cli.bench_compare`."""
 
     def __call__(self, _: object, namespace: argparse.Namespace, values: Any, option: object = None) -> None:
         setattr(namespace, self.dest, values)

@@ -141,7 +141,7 @@ def add_history(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_choice(parser: argparse.ArgumentParser) -> None:
-    """Declare the options that choose among runs."""
+    """Declare the options that select runs."""
     parser.add_argument("--kind", choices=choices.RUN_KINDS, help="only runs of this command")
     parser.add_argument(
         "--device", metavar="D", default="", help="only runs of devices with this in the name"

@@ -29,7 +29,7 @@ _CONSTANTS = (
 
 
 def _add_shader(parser: argparse.ArgumentParser) -> None:
-    """Declare the shader and the options that compile it."""
+    """Declare the shader argument and the compiler options."""
     parser.add_argument(
         "shader",
         metavar="SHADER",
@@ -167,7 +167,7 @@ def _add_drawing(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_tracing(parser: argparse.ArgumentParser) -> None:
-    """Declare the shaders that rays start."""
+    """Declare the shaders of a ray-tracing pipeline."""
     group = parser.add_argument_group(
         "ray-generation shaders",
         "--size W,H[,D] is the number of invocations. --in SCENE=F.npy creates an acceleration structure of "
@@ -260,5 +260,5 @@ def _size(text: str) -> tuple[int, ...]:
     match = re.fullmatch(r"(\d+)[,x](\d+)(?:[,x](\d+))?", text)
     numbers = () if match is None else tuple(int(number) for number in match.groups() if number is not None)
     if 0 in numbers or not numbers:
-        raise argparse.ArgumentTypeError(f"{text!r} is no width and height, both at least 1")
+        raise argparse.ArgumentTypeError(f"{text!r} is not W,H with both at least 1")
     return numbers

@@ -22,7 +22,7 @@ def add_table(parser: argparse._ActionsContainer, rows: tuple[tuple[Any, ...], .
 
 
 def add_repeated(parser: argparse._ActionsContainer, rows: tuple[tuple[Any, ...], ...]) -> None:
-    """Declare options that may be repeated, whose values make a list.
+    """Declare options that may be repeated; the values are stored in a list.
 
     `rows`: option, name of the list, metavar, type, help.
     """

@@ -1,4 +1,4 @@
-"""Atomic functions: their results and the last values, explained by some order of the invocations.
+"""Atomic functions: results and last values must be possible for some order of the invocations.
 
 All eight functions of ARB_shader_storage_buffer_object ("Atomic Memory Functions") on shared and buffer
 variables, and the same functions on images: many invocations access few locations. If results are used, one
@@ -26,15 +26,15 @@ Fold = Callable[[Values, Values], Values]
 
 # --- orders -------------------------------------------------------------------------------------------
 #
-# Each check takes what the invocations gave to an atomic operation on one location, what it returned to them,
-# and the location's value before and after, as 1-D arrays of one integer type. It returns the empty string if
-# an order of the operations explains all of it, else a contradiction.
+# Each check takes the operands of an atomic operation on one location, its results, and the location's value
+# before and after, as 1-D arrays of one integer type. It returns the empty string if
+# these values are possible for some order of the operations; otherwise a description of the error.
 
 Check = Callable[[Values, Values, Values, Values], str]
 
 
 def _chain(given: Values, returned: Values, before: Values, after: Values, fold: Fold, key: Values) -> str:
-    """Check that the operations, sorted by `key`, follow from each other."""
+    """Check that, sorted by `key`, each operation starts from the result of the previous one."""
     order = np.argsort(key, kind="stable")
     state = np.concatenate([before, fold(returned[order], given[order])])
     wrong = np.flatnonzero(state[:-1] != returned[order])
@@ -80,7 +80,7 @@ def _monotone(
     before: Values,
     after: Values,
 ) -> str:
-    """Check operations that only ever raise `key` of the value, or leave the value."""
+    """Check operations that either increase `key` of the value or leave the value unchanged."""
     changes = fold(returned, given) != returned
     order = key(returned[changes], before)
     problem = _chain(given[changes], returned[changes], before, after, fold, order)
@@ -92,7 +92,7 @@ def _monotone(
 
 
 def _first_wins(given: Values, returned: Values, before: Values, after: Values) -> str:
-    """Check swaps if the first value is there, with distinct others: one succeeds, all get its value."""
+    """Check compare-and-swap with the first value: one invocation succeeds, and the others read its value."""
     winners = np.flatnonzero(returned == before)
     if len(winners) != 1:
         return f"{len(winners)} invocations found the first value and replaced it, must be 1"
@@ -109,7 +109,7 @@ LOCAL, GROUPS = 128, 4
 """Invocations of a workgroup, and workgroups."""
 
 ROUNDS = 4
-"""Locations that each invocation works on, one after the other."""
+"""Number of locations that each invocation accesses, one after the other."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class Function:
 
     name: str  # in GLSL, for buffer and shared variables
     check: Check  # see the comment above `Check`
-    sharers: int  # invocations that work on one location
+    sharers: int  # number of invocations that access one location
     words: str  # predicate of the case's sentence
     #: The operation on two values; None if the last value is any of the given ones.
     fold: np.ufunc | None = None
@@ -133,7 +133,7 @@ class Function:
 def _function(
     name: str, fold: np.ufunc, key: Callable[[Values, Values], Values], sharers: int, words: str
 ) -> Function:
-    """Return a function whose operations change the value for good, or leave it; see `_monotone`."""
+    """Return a function whose operations never restore an earlier value; see `_monotone`."""
     return Function(name, partial(_monotone, fold, key), sharers, words, fold)
 
 
@@ -157,7 +157,7 @@ FUNCTIONS: dict[str, Function] = {
             "atomicOr", np.bitwise_or, lambda values, _: _bits(values), 32,
             "sets bits one invocation after the other",
         ),
-        # Each invocation gives a different bit: the value gathers changed bits.
+        # Each invocation has a different bit, and each operation changes its bit in the value.
         _function(
             "atomicXor", np.bitwise_xor, lambda values, before: _bits(values ^ before), 32,
             "turns bits over one invocation after the other",
@@ -212,7 +212,7 @@ def data_of(function: Function, type_: str, rng: np.random.Generator) -> tuple[V
     if function.fold is np.add:
         given = rng.integers(1, 2**20, (ROUNDS, total), dtype)
     elif function.fold in (np.minimum, np.maximum):
-        # In the middle, so that about half of the values change something at first.
+        # In the middle of the range, so that about half of the operands change the value at first.
         first = np.full(cells, (low + high) // 2, dtype)
     elif function.fold is not None:
         # Sharers of a cell lie a fixed distance apart: the quotient numbers them.
@@ -292,7 +292,7 @@ def _run(executor: Executor, text: str, memory: str, first: Values, given: Value
 
 
 def _judge_function(function: Function, executor: Executor, memory: str, type_: str, use: str) -> Verdict:
-    """Judge a function that all invocations execute on `ROUNDS` cells each."""
+    """Run a function that every invocation executes on `ROUNDS` cells; return the verdict."""
     number = list(FUNCTIONS).index(function.name)
     first, given = data_of(function, type_, np.random.default_rng([executor.seed, number]))
     name = _name_in(memory, function.name)
@@ -305,7 +305,7 @@ def _judge_function(function: Function, executor: Executor, memory: str, type_: 
 
 
 def _judge_loop(executor: Executor, memory: str, type_: str) -> Verdict:
-    """Judge a loop in which every invocation tries until its own compare-and-swap succeeds."""
+    """Run a loop in which every invocation repeats its compare-and-swap until it succeeds."""
     place = _PLACES[memory]
     body = [
         f"uint seen = {f'imageLoad({place}).x' if memory == 'image' else place}, expected;",

@@ -1,7 +1,7 @@
 """Built-in variables and constants of compute shaders (ARB_compute_shader, sections 7.1 and 7.3).
 
 Each invocation takes a ticket from an atomic counter of the dispatch and writes all its built-in variables
-to the record with that number, so that a wrong variable cannot misplace its own record.
+to the record with that number. So a wrong variable does not change the position of its record.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _variables_missing(case: ModelCase, capabilities: Capabilities) -> list[str]
 
 
 def _batch_key(case: ModelCase) -> Hashable:
-    """One dispatch judges all variables."""
+    """Run one dispatch for all variables; return the verdicts."""
     return case.axes.variant
 
 
@@ -149,7 +149,7 @@ def _judge_variable(test: str, shape: Shape, records: Words) -> Verdict:
             recorded, must, "the pairs of workgroup and local id, sorted", ("pair", "component")
         )
     if test == "gl_GlobalInvocationID":
-        # By the formula on the recorded variables first, then by the expected value.
+        # First compare with the formula on the recorded variables, then with the expected value.
         formula = records[:, 0:3] * records[:, 13:16] + records[:, 4:7]
         what = "not the formula's value of the other variables"
         by_formula = work.compare(records[:, 7:10], formula, what, ("record", "component"))

@@ -24,7 +24,7 @@ LOCAL, GROUPS, ROUNDS = 128, 8, 8
 """Invocations of a workgroup, workgroups, and rounds of a case."""
 
 _ALL_GROUPS = 64
-"""Workgroups of the cases in which the last one collects the stores of all."""
+"""Number of workgroups in cases in which the last workgroup reads the stores of all."""
 
 _BARRIERS = {
     "buffer": ("memoryBarrier", "memoryBarrierBuffer", "groupMemoryBarrier"),
@@ -98,7 +98,7 @@ void main() {{
 
 
 def _run(executor: Executor, source: str, memory: str, groups: int, each: int, **more: Any) -> Words:
-    """Run a shader; return `each` words for each workgroup, flat."""
+    """Run a shader; return `each` words for each workgroup as a 1-D array."""
     bindings: dict[str, Any] = {"Found": poisoned(groups * each), **more}
     if memory == "buffer":
         bindings["Cells"] = np.zeros(groups * LOCAL, np.uint32)
@@ -116,7 +116,7 @@ _AXES = ("workgroup", "round", "invocation")
 
 
 def _judge_own(executor: Executor, memory: str, coherent: str) -> Verdict:
-    """Judge stores to cells of one invocation each, read back at once and before the next store."""
+    """Run stores to an invocation's cells, read back immediately and before the next store."""
     _, write, read = _CELLS[memory]
     body = f"""
         uint cell = (index * 37u + group) % {LOCAL}u;
@@ -148,7 +148,7 @@ def _exchange(memory: str, barrier: str, side: str, coherent: bool) -> str:
 
 
 def _exchanged() -> Words:
-    """Return the values that an exchange must read."""
+    """Return the values that invocations must read in an exchange."""
     group, number, index = np.indices((GROUPS, ROUNDS, LOCAL), dtype=np.uint32)
     return work.hashed((index + 1 + number * 29) % LOCAL, number, group)
 
@@ -174,7 +174,7 @@ def _judge_incoherent(executor: Executor, memory: str) -> Verdict:
 
 
 def _judge_last(executor: Executor, memory: str, barrier: str) -> Verdict:
-    """Judge that the workgroup that arrives last reads the stores of all workgroups."""
+    """Return the verdict on whether the last workgroup reads the stores of all workgroups."""
     declaration, write, read = _CELLS[memory]
     others = read.replace("int(group)", "int(other)").replace("base", f"other * {LOCAL}u").format(at="index")
     source = f"""#version 430

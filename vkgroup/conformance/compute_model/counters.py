@@ -1,8 +1,8 @@
-"""Atomic counters: numbers handed out once, totals, reads, and the order of barriers (GLSL 4.20, 8.10).
+"""Atomic counters: unique results, totals, reads, and ordering by barriers (GLSL 4.20, 8.10).
 
-Counters have no stores except increments, so ordering is tested as a race between two of them. An invocation
-that raises the second counter has raised the first before. An invocation that reads the second and then the
-first must not find the first behind.
+Counters have no stores except increments, so ordering is tested with two counters. An invocation increments
+the first counter, then the second. If another invocation reads the second and then the first, the first must
+not be less than the second.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _words(*values: int) -> Words:
 def _judge_call(
     comment: str, call: str, before: int, told: Sequence[int], after: int, what: str, executor: Executor
 ) -> Verdict:
-    """Judge a call by every invocation, from the counter before and after and the sorted results (`told`)."""
+    """Run a call by every invocation; compare the counter and the sorted results (`told`)."""
     source = _shader(comment, _ONE, f"found[index] = {call}(counter);")
     recorded, counters = _run(executor, source, [[before]], TOTAL)
     return work.merged(
@@ -157,7 +157,7 @@ def _judge_coherence(executor: Executor) -> Verdict:
     source = _shader("Each invocation counts, and reads the counter twice.", _ONE, body)
     recorded, after = _run(executor, source, [[0]], 2 * ROUNDS * TOTAL)
     first, second = recorded.reshape(ROUNDS, TOTAL, 2).transpose(2, 0, 1).astype(np.int64)
-    # A reader's own increments are counted when it reads.
+    # The counter includes the increments of the reading invocation.
     own = np.arange(1, ROUNDS + 1)[:, None]
     wrong = (second < first) | (first < own) | (second > ROUNDS * TOTAL)
     wrong[1:] |= first[1:] <= second[:-1]
@@ -171,7 +171,7 @@ def _judge_coherence(executor: Executor) -> Verdict:
 
 
 def _judge_order(executor: Executor, barrier: str, placement: str) -> Verdict:
-    """Judge that no invocation sees the second counter ahead of the first."""
+    """Return the verdict on whether an invocation sees the second counter greater than the first."""
     fence = "" if barrier == "none" else f"{barrier}();"
     groups = 1 if placement == "workgroup" else GROUPS
     declarations = (

@@ -1,8 +1,8 @@
-"""Dispatches one after another, direct and indirect: each sees the results of the ones before.
+"""Successive dispatches, direct and indirect: each must see the results of the previous ones.
 
 ARB_compute_shader, section 5.5; OpenGL 4.2, 2.11.13 ("Shared Memory Access Synchronization"). vkgroup puts a
-barrier between any two pieces of work, which OpenGL leaves to glMemoryBarrier; the cases test that the device
-respects it.
+barrier between successive commands, for which OpenGL programs call glMemoryBarrier; the cases test that the
+device obeys it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from vkgroup.conformance.execute import Executor
 LOCAL, GROUPS = 64, 16
 TOTAL = LOCAL * GROUPS
 STEPS = 30
-"""Dispatches of a case, each on what the one before left."""
+"""Number of dispatches of a case; each uses the results of the previous one."""
 
 
 def _start() -> Words:
@@ -107,7 +107,7 @@ def _memories(executor: Executor, opened: ExitStack, image: bool) -> list[Any]:
 
 
 def _judge_swapped(image: bool, every: int, executor: Executor) -> Verdict:
-    """Judge `STEPS` dispatches between two memories; the result is compared after each `every` of them."""
+    """Run `STEPS` dispatches between two memories; compare the result after each `every` of them."""
     source, names = (_IMAGES, ("from", "to")) if image else (_BUFFERS, ("From", "To"))
     verdicts = []
     with pipeline_of(executor, source) as pipeline, ExitStack() as opened:
@@ -126,7 +126,7 @@ def _judge_swapped(image: bool, every: int, executor: Executor) -> Verdict:
 
 
 def _judge_one_submission(image: bool, executor: Executor) -> Verdict:
-    """Judge `STEPS` dispatches of one submission, with a barrier between each two."""
+    """Run `STEPS` dispatches in one submission with barriers between them; return the verdict."""
     halves = np.concatenate([_start(), poisoned(TOTAL)])
     bindings: dict[str, Any] = {"Tickets": np.zeros(1, np.uint32)}
     if image:
@@ -206,7 +206,7 @@ void main() {
 
 
 def _judge_read_only(image: bool, executor: Executor) -> Verdict:
-    """Judge a dispatch that reads memory as a uniform block, or as a texture."""
+    """Run a dispatch that reads memory as a uniform block or as a texture; return the verdict."""
     writing, reading = (_IMAGES, _READ_TEXTURE) if image else (_BUFFERS, _READ_BLOCK)
     with (
         pipeline_of(executor, writing) as write,
@@ -240,7 +240,7 @@ void main() { atomicAdd(cells[gl_GlobalInvocationID.x % 7u], gl_GlobalInvocation
     return compare(recorded, expected, f"the totals of {STEPS} dispatches")
 
 
-# --- indirect dispatches, and dispatches of nothing ---------------------------------------------------
+# --- indirect and empty dispatches --------------------------------------------------------------------
 
 _NOTHING = ((0, 1, 1), (3, 0, 1), (1, 5, 0), (0, 0, 0))
 
@@ -276,7 +276,7 @@ def _counting() -> dict[str, Words]:
 
 
 def _judge_counts(runs: tuple[tuple[int | None, tuple[int, int, int]], ...], executor: Executor) -> Verdict:
-    """Judge dispatches, each from an offset in a buffer; without an offset, directly."""
+    """Run indirect dispatches at offsets in a buffer (direct if there is no offset); return the verdict."""
     verdicts = []
     with pipeline_of(executor, _COUNT) as pipeline:
         for offset, groups in runs:

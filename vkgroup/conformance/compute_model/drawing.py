@@ -1,4 +1,4 @@
-"""Compute then draw, and draw then compute: each sees what the other stored."""
+"""A dispatch then a draw, and a draw then a dispatch: the second must see the stores of the first."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from vkgroup.reference.device.capabilities import DRIVER_NAME
 
 WIDTH, HEIGHT = 32, 24
 ROUNDS = 5
-"""Times that a dispatch and a draw follow each other, each with other values."""
+"""Number of pairs of a dispatch and a draw, each with different values."""
 
 
 def missing(case: ModelCase, capabilities: Capabilities) -> list[str]:
-    """Return the features that a case of dispatches needs and the device lacks; without draws none."""
+    """Return the features that a case with draws needs and the device lacks."""
     if case.axes.test not in TESTS:
         return []
     needs = []
@@ -65,7 +65,7 @@ _NUMBER = "layout(std430, binding = 1) readonly buffer Number { uint number; };"
 
 
 def _compute(memory: str, *, write: bool) -> str:
-    """Return the dispatch's shader: it fills memory, or copies it into a buffer."""
+    """Return the dispatch's shader, which fills memory or copies it into a buffer."""
     declaration, store, load = _MEMORY[memory]
     access = "writeonly" if write else "readonly"
     body = f"uint value = {_VALUE}; {store}"
@@ -82,7 +82,7 @@ void main() {{
 
 
 def _fragment(memory: str, *, write: bool) -> str:
-    """Return the draw's shader: it fills memory, or shows it."""
+    """Return the draw's fragment shader, which fills memory or writes its content as color."""
     declaration, store, load = _MEMORY[memory]
     value = f"uint value = {_VALUE}; {store} color = value;"
     return f"""#version 430
@@ -108,7 +108,7 @@ _GROUPS = (WIDTH // 8, HEIGHT // 8)
 
 
 def _judge_draw(kind: str, executor: Executor) -> Verdict:
-    """Judge draws that read the stores of dispatches."""
+    """Run draws that read the stores of dispatches; return the verdict."""
     device, verdicts = executor.device, []
     memory = "buffer" if kind == "buffer" else "image"
     name, resource = _memory_of(executor, memory)
@@ -124,7 +124,7 @@ def _judge_draw(kind: str, executor: Executor) -> Verdict:
 
 
 def _judge_dispatch(memory: str, executor: Executor) -> Verdict:
-    """Judge dispatches that read the stores of fragments."""
+    """Run dispatches that read the stores of fragments; return the verdict."""
     device, verdicts = executor.device, []
     name, resource = _memory_of(executor, memory)
     fragment = work.compiled(executor, _fragment(memory, write=True), "fragment")

@@ -1,4 +1,4 @@
-"""The family of the compute model: what ARB_compute_shader says of compute shaders."""
+"""The family of the compute model: the requirements of ARB_compute_shader."""
 
 from __future__ import annotations
 

@@ -7,9 +7,9 @@ A case's name is ``compute_model.litmus.test.flavour.memory.barrier.placement``.
 - *guarded*: atomics on the flag, plain accesses to the data, which is read only if the flag was seen.
 - *coherent*: plain accesses to ``coherent`` variables. ARB_compute_shader orders them; the Vulkan memory
   model calls them a data race.
-- *incoherent*: the same without the qualifier. Nothing is promised; the outcomes are counted.
+- *incoherent*: the same without the qualifier. All outcomes are allowed; they are counted.
 
-Without a barrier (*none*) nothing is promised either, except for tests of one location (coherence).
+Without a barrier (*none*) all outcomes are allowed too, except in tests of one location (coherence).
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _placements(memories: tuple[str, str], barrier: str) -> tuple[str, ...]:
 
 
 def _writings(test: Litmus) -> Iterator[Writing]:
-    """Yield the ways in which a test is written."""
+    """Yield the variants of a test."""
     for flavour in test.flavours:
         for memories in _MEMORIES + _MIXED:
             mixed = memories[0] != memories[1]
@@ -129,7 +129,7 @@ def _writing_of(case: ModelCase) -> Writing:
 
 
 def _setting(capabilities: Capabilities) -> Setting:
-    """Return the sizes for a device: at least two subgroups a workgroup, more workgroups on GPUs."""
+    """Return the sizes for a device: at least two subgroups per workgroup, more workgroups on GPUs."""
     subgroup = max(1, capabilities.subgroup.size)
     groups = _GPU_GROUPS if capabilities.is_gpu else _GROUPS
     return Setting(subgroup, max(_LEAST_LOCAL, 2 * subgroup), groups, _ROUNDS)
@@ -145,7 +145,7 @@ def _missing(case: ModelCase, capabilities: Capabilities) -> list[str]:
 
 
 def _batch_key(case: ModelCase) -> Hashable:
-    """Return the test and variant without placement: all placements run one shader."""
+    """Return the test and variant without placement, because all placements use the same shader."""
     return case.axes.topic, case.axes.test, case.axes.variant[:-1]
 
 
@@ -167,7 +167,7 @@ def plan_of(placement: str, setting: Setting) -> Words:
     elif placement == "workgroup":
         away = [zero, 1 + number % (blocks - 1), lane]
     else:
-        # Neighbours are the likeliest to run at once.
+        # Neighbours are most likely to run at the same time.
         group = np.where(number % 8 < 6, 1, 1 + number % (setting.groups - 1))
         away = [group, np.where(number % 8 < 6, 0, number % blocks), lane]
     order = np.array(ORDERS)[number // LAYOUTS % len(ORDERS)]

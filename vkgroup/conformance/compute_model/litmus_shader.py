@@ -1,8 +1,8 @@
-"""Shader of a litmus test: many instances at once; each invocation plays both roles.
+"""Shader of a litmus test: many instances at the same time; each invocation has both roles.
 
-Invocation i plays the first role of instance i and the second role of another instance, whose first role
-another invocation plays. A *plan* from the host has for each round the distance of that invocation, the
-layout of the locations in memory, and the order in which an invocation plays its roles.
+Invocation i has the first role of instance i and the second role of another invocation's instance. For each
+round a *plan* from the host has the distance to that invocation, the layout of the locations in memory, and
+the order of the two roles.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ APART = 8
 """Words from location to location in the widest layout: 32 bytes."""
 
 PATIENCE = 512
-"""Polls of the partner's progress that an invocation makes in all its rounds."""
+"""Maximum number of times that an invocation polls its partner's progress, over all rounds."""
 
 IMAGE_WIDTH = 256
 """Texels in a row of an image of cells."""
 
 ORDERS = (0, 1, 2, 4, 8, 9)
-"""Orders of the roles: 0 first role first, 1 second role first, both by branches in a loop; 2 access by
-access in turns; 4 every other invocation beginning with the other role; 8 and 9 as 0 and 1, in one piece of
-straight code, which a compiler can reorder most freely."""
+"""Orders of the roles: 0 first role first, 1 second role first, both by branches in a loop; 2 accesses of
+both roles alternately; 4 alternate invocations start with different roles; 8 and 9 as 0 and 1, but in
+straight-line code, which a compiler can reorder most freely."""
 
 RESULT_WORDS = 4
 """Words of results of a trial: registers r0 and r1, last values of x and y."""
@@ -126,7 +126,7 @@ _RENDEZVOUS = [
 
 @dataclass(frozen=True)
 class Writing:
-    """Way in which a test is written."""
+    """Variant of a test: memory, barrier and kind of accesses."""
 
     memories: tuple[str, str]  # memory of x and of y: ``"shared"``, ``"buffer"`` or ``"image"``
     barrier: str  # name of the function between two accesses; empty for none
@@ -158,7 +158,7 @@ class Writing:
 
 
 def source(test: Litmus, writing: Writing, setting: Setting) -> str:
-    """Return the GLSL of a litmus test in a way of writing."""
+    """Return the GLSL of a litmus test in a variant."""
     memories = dict.fromkeys(writing.memories)
     coherent = "" if writing.flavour == "incoherent" else "coherent "
     span = setting.local if writing.is_shared else setting.instances
@@ -208,7 +208,7 @@ def _round(test: Litmus, writing: Writing) -> list[str]:
     for role, prefix in enumerate(("", "other_")):
         instance = f"{prefix}local" if shared else f"({prefix}group * LOCAL + {prefix}local)"
         for which, location in enumerate("xy"):
-            # A separate area for each round, and beside shared memory for each workgroup.
+            # A separate area for each round and, if some location is in shared memory, for each workgroup.
             base = ""
             if writing.memory(location) != "shared":
                 base = "number * (2u * INSTANCES * APART) + "
@@ -233,7 +233,7 @@ def _round(test: Litmus, writing: Writing) -> list[str]:
 
 
 def _weave(test: Litmus, writing: Writing) -> list[str]:
-    """Return the accesses of both roles, in the order that the plan asks for."""
+    """Return the accesses of both roles, in the order that the plan selects."""
     fence = [f"{writing.barrier}();"] if writing.barrier else []
     plain = [
         [writing.access(access, role) for access in accesses] for role, accesses in enumerate(test.roles)

@@ -2,7 +2,7 @@
 
 Each invocation performs up to two accesses with a memory barrier between them. Why each outcome is forbidden,
 from ARB_compute_shader ("Modify the table of memory control functions") and from the Vulkan memory model, is
-derived in docs/conformance/litmus.md.
+derived in docs/conformance/litmus-rules.md.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class Litmus:
     #: ``"; or "``.
     outcome: str
     phrase: str  # the outcome in words
-    sentence: str  # the requirement
-    #: Ways of accessing memory that the test is written in (see `litmus`).
+    sentence: str  # the required behaviour
+    #: The flavours of the test (see `litmus`).
     flavours: tuple[str, ...] = ("atomic",)
 
     @cached_property
@@ -70,7 +70,7 @@ class Litmus:
 
     @property
     def registers(self) -> tuple[str, ...]:
-        """The registers that its reads fill."""
+        """The registers that its reads write."""
         return tuple(sorted(access.register for role in self.roles for access in role if access.register))
 
     @property

@@ -1,8 +1,8 @@
 """Shared memory: stores of a workgroup before ``barrier()`` are visible to all its invocations after it.
 
-ARB_compute_shader, sections 4.3.7 ("Shared") and 8.15 ("Shader Invocation Control Functions"). Exchanges are
-tables of who reads whose cell, of the cell's type, and of the position of the barrier. Further tests fill
-shared memory up to the device's limit, add up by a tree, and repeat many rounds.
+ARB_compute_shader, sections 4.3.7 ("Shared") and 8.15 ("Shader Invocation Control Functions"). Exchanges
+combine the cell that each invocation reads, the cell's type, and the position of the barrier. Further tests
+use all shared memory of the device, compute sums in a tree, and repeat many rounds.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from vkgroup.device import Capabilities
 class Pattern:
     """The cell that an invocation reads after the barrier."""
 
-    sentence: str  # in words
+    sentence: str  # description
     glsl: str  # the cell as an expression of `index`, `number` (the round) and `COUNT` (invocations)
     source: Callable[[Words, Words, int], Words]  # the same in NumPy, of index, round and count
 
@@ -85,17 +85,17 @@ class CellType:
 
 
 def _small(h: Words) -> Words:
-    """Return what a float holds exactly."""
+    """Return the number reduced to the integers that a float represents exactly."""
     return np.asarray(h & np.uint32(0xFFFF))
 
 
 def _plus(h: Words, count: int) -> list[Words]:
-    """Return h, h + 1, … of this number."""
+    """Return an array of h, h + 1, … with this many elements."""
     return [np.asarray(h + np.uint32(number)) for number in range(count)]
 
 
 def _floats(count: int) -> str:
-    """Return the GLSL of that many numbers that a float holds exactly."""
+    """Return the GLSL of this many numbers that a float represents exactly."""
     return ", ".join(f"float((h + {number}u) & 0xFFFFu)" for number in range(count))
 
 
@@ -156,11 +156,11 @@ CONTROLS: dict[str, tuple[str, str]] = {
         "else {{\n{write}\nbarrier();\n{read}\n}}",
     ),
 }
-"""Places of the barrier: sentence, and GLSL with {write} and {read}; always uniform control flow.
+"""Positions of the barrier: sentence, and GLSL with {write} and {read}; always uniform control flow.
 `settings` holds 2 and 1."""
 
 ROUNDS = 8
-"""Exchanges of a case, each with other values."""
+"""Number of exchanges of a case, each with different values."""
 
 GROUPS = 4
 """Workgroups, each with different values."""
@@ -241,10 +241,10 @@ SIZES: dict[str, int] = {
     "32_KiB": 8192,
     "limit": 0,
 }
-"""Words of shared memory by name; 0 for all that the device has (maxComputeSharedMemorySize)."""
+"""Words of shared memory by name; 0 for the device's maximum (maxComputeSharedMemorySize)."""
 
 TREES = {"2": 2, "32": 32, "128": 128, "1024": 1024, "limit": 0}
-"""Invocations of a workgroup that adds up by a tree; 0 for as many powers of two as the device has."""
+"""Invocations of a workgroup that sums in a tree; 0 for the device's largest power of two."""
 
 _LOCAL, _GROUPS, _ROUNDS = 64, 3, 2
 _MANY = 200
@@ -274,7 +274,7 @@ def _tree_invocations(name: str, capabilities: Capabilities) -> int:
 
 
 def _declaration(words: int, layout: str) -> tuple[str, str, str]:
-    """Return declarations of so many words of shared memory; a write of h to word `index`, a read of it."""
+    """Return the GLSL of this many words of shared memory: declarations, a write of h to `index`, a read."""
     if layout == "one_array":
         return f"shared uint cells[{words}];", "cells[index] = h;", "cells[index]"
     # Half in an array of uint, a quarter in vectors of four, the rest in int.
@@ -296,7 +296,7 @@ def _declaration(words: int, layout: str) -> tuple[str, str, str]:
 
 
 def _judge_size(executor: Executor, size: str, layout: str) -> Verdict:
-    """Fill all of the memory, and read all of it by other invocations."""
+    """Write all of the memory, read it by other invocations, and return the verdict."""
     words = _words(size, executor.capabilities)
     declaration, write, read = _declaration(words, layout)
     source = f"""#version 430
@@ -326,7 +326,7 @@ void main() {{
 
 
 def _judge_tree(executor: Executor, name: str) -> Verdict:
-    """Add up by a tree: half of the invocations at each level, a barrier between the levels."""
+    """Sum in a tree with half of the invocations at each level and barriers between; return the verdict."""
     count = _tree_invocations(name, executor.capabilities)
     source = f"""#version 430
 // A workgroup adds up {count} values by a tree.
@@ -353,7 +353,7 @@ void main() {{
 
 
 def _judge_rounds(executor: Executor) -> Verdict:
-    """Hand values on to the next invocation many times; each invocation adds a different number."""
+    """Pass values to the next invocation many times; each adds a different number; return the verdict."""
     source = f"""#version 430
 // Values move through the workgroup, {_MANY} times to the next invocation.
 layout(local_size_x = {_LOCAL}) in;

@@ -1,4 +1,4 @@
-"""Topics of the compute model: their cases, shapes of dispatches, and running their shaders.
+"""Topics of the compute model: cases, shapes of dispatches, and execution of shaders.
 
 The sources are OpenGL's (``#version 430``), as ARB_compute_shader is an extension of OpenGL.
 """
@@ -32,7 +32,7 @@ Words = NDArray[np.uint32]
 class ModelAxes(NamedTuple):
     """Axes of a case."""
 
-    topic: str  # the part of the family that judges the case: ``"builtins"``, ``"litmus"``, …
+    topic: str  # the topic, which executes the case: ``"builtins"``, ``"litmus"``, …
     test: str  # key of the topic's table of tests
     variant: tuple[str, ...]  # further parts of the name, each a key of a table of the topic
 
@@ -52,7 +52,7 @@ def topic(
     judges: Mapping[str, Callable[..., Verdict]],
     missing: Callable[[ModelCase, Capabilities], list[str]] = lambda case, capabilities: [],
 ) -> Topic:
-    """Return a topic whose cases are judged one by one, by the function that `judges` has for the test."""
+    """Return a topic whose cases are executed one by one, each by the function in `judges` for its test."""
 
     def judge(executor: Executor, batch: list[ModelCase]) -> list[Verdict]:
         return [judges[case.axes.test](executor, *case.axes.variant) for case in batch]
@@ -67,7 +67,7 @@ def compiled(executor: Executor, source: str, stage: str = "compute") -> Module:
 
 @contextmanager
 def pipeline_of(executor: Executor, source: str) -> Iterator[Pipeline]:
-    """Make the pipeline of a shader, and close it at the end."""
+    """Create the pipeline of a shader, and close it at the end of the block."""
     with executor.device.pipeline(compiled(executor, source)) as pipeline:
         yield pipeline
 
@@ -75,7 +75,7 @@ def pipeline_of(executor: Executor, source: str) -> Iterator[Pipeline]:
 def dispatch(
     executor: Executor, pipeline: Pipeline, groups: int | Sequence[int], bindings: Mapping[Any, Any]
 ) -> dict[Any, Array]:
-    """Run a pipeline once, and return what it wrote into arrays, by name."""
+    """Run a pipeline once, and return the written arrays by name."""
     with pipeline.bind(bindings) as bound:
         bound.dispatch(groups, timeout=executor.timeout)
         return bound.results()
@@ -84,7 +84,7 @@ def dispatch(
 def run(
     executor: Executor, source: str, groups: int | Sequence[int], bindings: Mapping[Any, Any]
 ) -> dict[Any, Array]:
-    """Compile a shader, run it once, and return what it wrote into arrays, by name."""
+    """Compile a shader, run it once, and return the written arrays by name."""
     with pipeline_of(executor, source) as pipeline:
         return dispatch(executor, pipeline, groups, bindings)
 
@@ -94,7 +94,7 @@ HASH = "(index * 747796405u + number * 2891336453u + group * 277803737u + 1u)"
 
 
 def hashed(index: Words, number: Words, group: Words) -> Words:
-    """Return the value of a cell in a round of a workgroup: NumPy's twin of `HASH`."""
+    """Return the value of a cell in a round of a workgroup; the NumPy equivalent of `HASH`."""
     with np.errstate(over="ignore"):
         return np.asarray(
             index * np.uint32(747796405)
@@ -120,7 +120,7 @@ def compare(recorded: Array, expected: Array, what: str, names: Sequence[str] = 
 
 
 def merged(*verdicts: Verdict) -> Verdict:
-    """Return one verdict for several comparisons of a case: the first failure, or all values passed."""
+    """Return one verdict for several comparisons of a case: the first failure, or a pass of all values."""
     defined = sum(verdict.defined for verdict in verdicts)
     for verdict in verdicts:
         if verdict.status != Status.PASS:
@@ -140,7 +140,7 @@ LOCAL_SIZES: dict[str, Size | str] = {
     },
     **{f"max_{dimension}": dimension for dimension in ("x", "y", "z", "all")},
 }  # fmt: skip
-"""Local sizes by name: three numbers, or the dimension in which they are a device's largest."""
+"""Local sizes by name: three numbers, or the dimension in which the size is the device's maximum."""
 
 DISPATCHES: dict[str, tuple[Size, tuple[str, ...]]] = {
     "1_group": ((1, 1, 1), tuple(LOCAL_SIZES)),
@@ -153,8 +153,8 @@ DISPATCHES: dict[str, tuple[Size, tuple[str, ...]]] = {
     "1x65535_groups": ((1, 65535, 1), ("1x1x1",)),
     "1x1x65535_groups": ((1, 1, 65535), ("1x1x1",)),
 }
-"""Numbers of workgroups by name, and the local sizes that each is combined with. Every device takes 65,535 in
-each dimension (ARB_compute_shader, table 6.50)."""
+"""Numbers of workgroups by name, and the local sizes that each is combined with. Every device allows 65,535
+in each dimension (ARB_compute_shader, table 6.50)."""
 
 
 @dataclass(frozen=True)

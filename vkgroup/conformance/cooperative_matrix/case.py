@@ -45,17 +45,17 @@ class Component:
         return 2 if self.is_bfloat16 else self.dtype.itemsize
 
     def stored(self, numbers: Array) -> Array:
-        """Return numbers as memory holds them, in a dtype of `size` bytes."""
+        """Return the numbers encoded as in memory, in a dtype of `size` bytes."""
         return bfloat16.rounded(numbers) if self.is_bfloat16 else numbers.astype(self.dtype)
 
     def read(self, memory: Array) -> Array:
-        """Return the numbers that memory holds, (…, bytes) uint8."""
+        """Return the numbers decoded from memory, (…, bytes) uint8."""
         if self.is_bfloat16:
             return bfloat16.widened(memory.view(np.uint16))
         return memory.view(self.dtype)
 
     def rounded(self, numbers: Array) -> Array:
-        """Return numbers rounded once to the type, so that storing them changes nothing."""
+        """Return the numbers rounded once to the type, so that storing them does not change them."""
         return self.read(self.stored(numbers).view(np.uint8))
 
 
@@ -144,10 +144,10 @@ class Shape:
 
 
 class MatrixAxes(NamedTuple):
-    """Axes of a case, which is judged in every shape that the device lists for its types."""
+    """Axes of a case, which is executed in every shape that the device lists for its types."""
 
-    topic: str  # key of the topic that judges it: ``"load"``, ``"multiply_add"``, …
-    types: tuple[str, ...]  # names of `COMPONENTS`; of a product the name of a combination
+    topic: str  # key of its topic: ``"load"``, ``"multiply_add"``, …
+    types: tuple[str, ...]  # names of `COMPONENTS`; for a product, the name of a combination
     variant: tuple[str, ...]  # further parts of the name, each a key of a table of the topic
 
 
@@ -160,7 +160,7 @@ def matrix_case(topic: str, types: tuple[str, ...], variant: tuple[str, ...], se
 
 
 def listed(capabilities: Capabilities) -> list[tuple[Combination, CooperativeMatrix]]:
-    """Return the rows of the device's list with the subgroup's scope whose types have cases."""
+    """Return the entries of the device's list that have subgroup scope and types with cases."""
     rows = []
     for row in capabilities.cooperative_matrices:
         types = (row.a_type, row.b_type, row.c_type, row.result_type)

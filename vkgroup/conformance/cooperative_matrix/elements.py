@@ -47,7 +47,7 @@ class _Operation:
     """An operation on each element."""
 
     glsl: str  # expression of the matrices x and y; ``@`` is the element type
-    function: Callable[[Array, Array], Array]  # the same on numbers of the type itself
+    function: Callable[[Array, Array], Array]  # the same on numbers of the type
     instruction: str  # instruction on floats, in the tables of precision
     words: str  # subject of the case's sentence
 
@@ -129,7 +129,7 @@ def _add_arithmetic(builder: Builder, case: MatrixCase, shape: Shape) -> Judge:
     )
     with np.errstate(over="ignore"):
         expected = operation.function(x, y)
-    # A quotient may be wrong by units of its last place, even where the exact one is a number of the type.
+    # A quotient may be wrong by some ULP, even if the exact one is a number of the type.
     if data == "rounding" or (component.is_float and name == "divide"):
         second = np.full_like(x, _SCALAR) if name == "scale" else y
         return in_range(target, operation.instruction, [x, second], expected)
@@ -148,7 +148,7 @@ _CONVERTED = {
 
 def _conversion_cases() -> Iterator[MatrixCase]:
     for use, types in _CONVERTED.items():
-        # In a module that is compiled with float16 in the place of bfloat16, the two cannot both occur.
+        # bfloat16 is compiled as float16, so a module cannot contain both.
         for source, target in (*permutations(types, 2), ("bf16", "f32"), ("f32", "bf16")):
             sentence = (
                 f"A matrix of {source}, used as {USES[use]}, becomes one of {target} with the same numbers."
@@ -168,7 +168,7 @@ def _convertible(random: np.random.Generator, source: Component, target: Compone
 
 
 def _conversion_shapes(case: MatrixCase, capabilities: Capabilities) -> tuple[Shape, ...]:
-    """Return the shapes in which both types are listed."""
+    """Return the shapes that the device lists for both types."""
     both = [matrices(component, case.axes.variant[0], capabilities) for component in case.axes.types]
     return tuple(shape for shape in both[0] if shape in both[1])
 
@@ -203,7 +203,7 @@ CONVERSION_TOPIC = Topic(
 # --- components, constants and variables --------------------------------------------------------------
 
 _VALUES = 113
-"""Whole numbers from 0 on that every type has."""
+"""Number of the integers from 0 on that every type can represent."""
 
 _ELEMENTS = {
     "length": "The lengths of a matrix in the lanes of a subgroup are together at least its elements",
@@ -233,7 +233,7 @@ def _cases_of(topic: str, table: dict[str, str], words: str) -> Iterator[MatrixC
 
 
 def _small(builder: Builder, case: MatrixCase, component: Component, shape: Shape, number: int = 0) -> Array:
-    """Return whole numbers from 0 to 60, whose doubles every type has."""
+    """Return integers from 0 to 60; every type can represent twice their value."""
     random = builder.random(f"{case.name} {shape} {number}")
     return small_integers(random, component, 60, shape.rows, shape.columns, least=0)
 
@@ -268,7 +268,7 @@ def _add_observed(builder: Builder, case: MatrixCase, shape: Shape) -> Judge:
     """Count the components of all lanes: `_VALUES` counters, then the sum of the lengths."""
     component, (use, test) = COMPONENTS[case.axes.types[0]], case.axes.variant
     numbers = np.arange(shape.rows * shape.columns).reshape(shape.rows, shape.columns) * 37 % _VALUES
-    # Numbers occur unequally often, which shows one in the place of another.
+    # Numbers occur with different frequencies, so swapped ones are detected.
     numbers = np.where(numbers < 7, 3, numbers)
     every_unit = np.broadcast_to(numbers, (UNITS, *numbers.shape)).copy()
     source = builder.input(component, placed(shape, component.size), every_unit)
@@ -294,7 +294,7 @@ def _add_observed(builder: Builder, case: MatrixCase, shape: Shape) -> Judge:
                 text = f"the lengths' sum is {int(lengths.min())}, and the matrix has {count} elements"
                 return Verdict(Status.FAIL, UNITS, 0, text)
             return Verdict(Status.PASS, UNITS, 0, f"{int(lengths[0])} components in all")
-        # Several lanes may have the same element; each element must be somewhere.
+        # Several lanes may have the same element; each element must occur at least once.
         wrong = (seen < wanted) | ((wanted == 0) & (seen != 0))
         wrong |= (lengths == count)[:, None] & (seen != wanted)
         if not wrong.any():

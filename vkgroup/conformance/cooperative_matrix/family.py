@@ -45,7 +45,7 @@ TOPICS: dict[str, Topic] = {
         VARIABLE_TOPIC,
     )
 }
-"""All topics that a shader judges, by name; `_LIST` needs no shader."""
+"""All topics with a shader, by name; `_LIST` needs no shader."""
 
 _LIST = "list"
 _LIST_SENTENCES = {
@@ -63,7 +63,7 @@ def _cases() -> Iterator[MatrixCase]:
 
 
 def _missing(case: MatrixCase, capabilities: Capabilities) -> list[str]:
-    """Return what the device does not declare: the feature, types, or entries of its list."""
+    """Return the requirements that the device lacks: the feature, types, or entries of its list."""
     if "cooperativeMatrix" not in capabilities.features:
         return ["cooperativeMatrix"]
     if case.axes.topic == _LIST:
@@ -91,13 +91,13 @@ def _described(row: CooperativeMatrix) -> str:
 
 
 def unjudged(capabilities: Capabilities) -> list[str]:
-    """Return the entries of a device's list that no case of `multiply_add` judges."""
+    """Return the entries of a device's list that no case of `multiply_add` covers."""
     judged = {id(row) for types, row in listed(capabilities) if types.name in COMBINATIONS}
     return [_described(row) for row in capabilities.cooperative_matrices if id(row) not in judged]
 
 
 def judge_list(case: MatrixCase, capabilities: Capabilities) -> Verdict:
-    """Judge a device's list by the rules of VkCooperativeMatrixPropertiesKHR."""
+    """Return the verdict on a device's list by the rules of VkCooperativeMatrixPropertiesKHR."""
     rows = capabilities.cooperative_matrices
     (test,) = case.axes.variant
     if test == "known":
@@ -122,7 +122,7 @@ def judge_list(case: MatrixCase, capabilities: Capabilities) -> Verdict:
 
 
 def _judge(executor: Executor, cases: list[MatrixCase]) -> list[Verdict]:
-    """Judge a batch: one shader, a block for each case in each listed shape."""
+    """Execute a batch in one shader, with a block for each case in each listed shape; return its verdicts."""
     capabilities = executor.capabilities
     if cases[0].axes.topic == _LIST:
         return [judge_list(case, capabilities) for case in cases]
@@ -182,7 +182,7 @@ _BFLOAT16_EXTENSION = "SPV_KHR_bfloat16"
 
 
 def with_bfloat16(module: Module) -> Module:
-    """Return a module with bfloat16 (SPV_KHR_bfloat16) in the place of float16; glslang has no bfloat16."""
+    """Return a module with float16 replaced by bfloat16 (SPV_KHR_bfloat16), which glslang lacks."""
     return Editor(module).rewrite(
         {"OpCapability": _capability, "OpExtInstImport": _extension, "OpTypeFloat": _type}
     )

@@ -1,4 +1,4 @@
-"""Judges of the elements of matrices: every bit, or the range that Vulkan's precision allows."""
+"""Comparison of the elements of matrices: every bit, or the range that Vulkan's precision allows."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def _compared(undefined: int, wrong: Flags, expected: Array, got: Array) -> Verd
 def exactly(
     matrix: Matrix, expected: Array, *, defined: Flags | None = None, untouched: bool = True
 ) -> Judge:
-    """Return the judge that compares every bit of a matrix, (UNITS, rows, columns), where defined.
+    """Return a function that compares every bit of a matrix, (UNITS, rows, columns), where defined.
 
-    If `untouched`, the memory between and behind the rows must still hold its old contents.
+    If `untouched`, the memory between and after the rows must be unchanged.
     """
     component, places = matrix.component, matrix.placement.elements
 
@@ -69,7 +69,7 @@ def exactly(
 
 
 def in_range(matrix: Matrix, instruction: str, operands: list[Array], expected: Array) -> Judge:
-    """Return the judge that compares floats with the range that Vulkan's precision allows."""
+    """Return a function that compares floats with the range that Vulkan's precision allows."""
     scalar = ScalarType("float", matrix.component.size * 8)
 
     def judge(outputs: Outputs) -> Verdict:

@@ -37,10 +37,10 @@ _FORMS = {
     "branch": "in a branch that every other subgroup takes",
     "function": "in a function that is given the matrices",
 }
-"""Forms of a product of exact data, beside those of the layouts of A, B, and C with the result."""
+"""Forms of a product of exact data, besides the layouts of A, B, and C with the result."""
 
 _SIGNIFICAND = 11
-"""Most bits of exact sums; hardware keeps at least as many of every floating-point type."""
+"""Maximum number of bits of exact sums; hardware keeps at least this many for every floating-point type."""
 
 
 def _cases() -> Iterator[MatrixCase]:
@@ -84,11 +84,11 @@ def _sizes(shape: Shape, steps: int) -> tuple[tuple[int, ...], ...]:
 def exact_product(
     random: np.random.Generator, combination: Combination, shape: Shape, steps: int = 1
 ) -> tuple[Array, Array, Array]:
-    """Return A, B and C whose product is exact in every order, in every type with at least their digits.
+    """Return A, B and C whose product is exact in every order of additions, in types with enough digits.
 
     Shapes: A (UNITS, steps, rows, inner), B (UNITS, steps, inner, columns), C (UNITS, rows, columns). Floats:
-    every partial sum of `steps` products is a whole number of at most 11 bits, which the narrowest of the
-    four types can hold. Integers: any numbers; overflow keeps the low bits in every order.
+    every partial sum of `steps` products is an integer of at most 11 bits, which the narrowest of the
+    four types can represent. Integers: any numbers; overflow keeps the low bits in every order.
     """
     components, sizes = [COMPONENTS[name] for name in combination.types], _sizes(shape, steps)
     if not components[0].is_float:
@@ -100,7 +100,7 @@ def exact_product(
     largest = 2 ** min(_SIGNIFICAND, *(component.digits for component in components))
     limit = max(1, int((0.7 * largest / (steps * shape.inner)) ** 0.5))
     a = program.small_integers(random, components[0], limit, *sizes[0])
-    # Where even products of ones are too many, only this many numbers of a row are not zero.
+    # If even the sum of products of ones is too large, only this many numbers of a row are nonzero.
     nonzero = int(0.7 * largest / limit**2)
     a[..., max(1, nonzero // steps) :] = 0
     b = program.small_integers(random, components[1], limit, *sizes[1])
@@ -125,7 +125,7 @@ def _rounding_product(
 def _saturating_product(
     random: np.random.Generator, combination: Combination, shape: Shape, steps: int
 ) -> tuple[Array, Array, Array]:
-    """Return A and B of small integers, and C so near the ends of its type that many sums saturate."""
+    """Return A and B of small integers, and C near the limits of its type, so that many sums saturate."""
     a, b = (
         program.small_integers(random, COMPONENTS[name], 100, *size)
         for name, size in zip(combination.types, _sizes(shape, steps)[:2], strict=False)
@@ -137,7 +137,7 @@ def _saturating_product(
     return a, b, np.where(top, limits.max - near, limits.min + near).astype(dtype)
 
 
-# --- code and judgement ---------------------------------------------------------------------------------
+# --- code and comparison --------------------------------------------------------------------------------
 
 
 def _add(builder: Builder, case: MatrixCase, shape: Shape) -> Judge:
@@ -212,7 +212,7 @@ def _lines(builder: Builder, case: MatrixCase, shape: Shape, inputs: Sequence[Se
         return [*lines, f"d = coopMatMulAdd(a, b, {added}{flags});", "}"]
     for name, (matrix, *_) in zip("ab", inputs, strict=False):
         if form == "shared":
-            # One after the other: both may be of one type, and then share its memory.
+            # One after the other, because matrices of the same type share memory.
             tile = builder.tile(matrix.region.view, matrix.region.count)
             lines.append(f"barrier(); {program.copy(tile, matrix.region)} barrier();")
             lines.append(program.load(name, replace(matrix, region=tile)))
@@ -224,7 +224,7 @@ def _lines(builder: Builder, case: MatrixCase, shape: Shape, inputs: Sequence[Se
 
 
 def _measured(target: Matrix, combination: Combination, a: Array, b: Array, c: Array) -> Judge:
-    """Return the judge that counts a product of floats as undefined, and measures its error.
+    """Return a function that counts a product of floats as undefined and measures its error.
 
     The specification leaves the internal precision open (Vulkan 1.4, "Precision of Core SPIR-V Instructions":
     "in an implementation-dependent order and internal precision"). The detail has the largest error divided
@@ -245,7 +245,7 @@ def _measured(target: Matrix, combination: Combination, a: Array, b: Array, c: A
 
 
 def _shapes(case: MatrixCase, capabilities: Capabilities) -> tuple[Shape, ...]:
-    """Return the shapes in which a device lists the combination, each once."""
+    """Return the shapes that a device lists for the combination, without duplicates."""
     combination = COMBINATIONS[case.axes.types[0]]
     shapes = [Shape(row.m, row.n, row.k) for types, row in listed(capabilities) if types == combination]
     return tuple(dict.fromkeys(shapes))

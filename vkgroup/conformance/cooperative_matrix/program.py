@@ -37,7 +37,7 @@ POISON = 0xA5
 """Value of each byte of the outputs before the dispatch."""
 
 VECTOR = "vec4"
-"""The view of memory as uvec4, whatever its elements are."""
+"""The view of memory as uvec4, for elements of any type."""
 
 ALIGNMENT = 16
 """Largest alignment of a pointer and a stride in bytes (Vulkan, RuntimeSpirv-…-08986)."""
@@ -74,7 +74,7 @@ class Placement:
 
     @property
     def extent(self) -> int:
-        """Elements of the memory: those up to the last row or column, and some behind it."""
+        """Number of elements in memory: up to the last row or column, and some after it."""
         return int(self.elements.max()) + 1 + ALIGNMENT // self.size
 
 
@@ -154,7 +154,7 @@ class Matrix:
 def in_place(
     component: Component, placement: Placement, numbers: Array, around: Array | None = None
 ) -> Array:
-    """Return memory that holds a matrix, (UNITS, rows, columns), among other elements, zeros by default."""
+    """Return memory that contains a matrix, (UNITS, rows, columns); other elements are zero by default."""
     memory = component.stored(np.zeros((UNITS, placement.extent)) if around is None else around)
     memory[:, placement.elements] = component.stored(numbers)
     return memory
@@ -173,7 +173,7 @@ class Builder:
         self.specialization: dict[int | str, int] = {}
 
     def random(self, key: str) -> np.random.Generator:
-        """Return the generator of a block's data; the same for the same key and seed."""
+        """Return the generator of a block's data, determined by key and seed."""
         return np.random.default_rng([self.seed, crc32(key.encode())])
 
     # --- memory ---------------------------------------------------------------------------------------
@@ -355,7 +355,7 @@ def any_bits(random: np.random.Generator, component: Component, *shape: int) -> 
 def small_integers(
     random: np.random.Generator, component: Component, limit: int, *shape: int, least: int | None = None
 ) -> Array:
-    """Return whole numbers up to a limit, negative ones where the type has them: (UNITS, …)."""
+    """Return integers up to a limit, also negative ones for signed types: (UNITS, …)."""
     low = -limit if component.dtype.kind != "u" else 0
     numbers = random.integers(low if least is None else least, limit, (UNITS, *shape), endpoint=True)
     return numbers.astype(component.dtype)
@@ -366,15 +366,15 @@ def small_integers(
 
 @dataclass(frozen=True)
 class Topic:
-    """A group of cases with one way to write and judge them."""
+    """A group of cases with the functions that write and compare them."""
 
     name: str  # the second part of the case names
     cases: Callable[[], Iterable[MatrixCase]]  # yields every case; needs no device
-    #: Adds a case in one shape to a program; returns the function that judges it.
+    #: Adds a case in one shape to a program; returns the function that compares its results.
     add: Callable[[Builder, MatrixCase, Shape], Judge]
-    code: str  # part of the shader lines that execute what the cases test
+    code: str  # text in the shader lines that execute the tested operation
     #: Names of the types that a case's shader uses.
     components: Callable[[MatrixCase], tuple[str, ...]] = lambda case: case.axes.types
-    #: The shapes in which a device lists what the case needs, each once; empty if it lists none.
+    #: Function that returns the shapes that a device lists for the case, without duplicates.
     shapes: Callable[[MatrixCase, Capabilities], tuple[Shape, ...]] = matrices_of
-    needs: Callable[[MatrixCase], str] = need_of_matrix  # returns a phrase for what must be listed
+    needs: Callable[[MatrixCase], str] = need_of_matrix  # returns a phrase for the missing entry

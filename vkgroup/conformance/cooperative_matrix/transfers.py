@@ -1,4 +1,4 @@
-"""Topics `load` and `store`: every layout, stride and offset, from and to buffers and shared memory."""
+"""Topics `load` and `store`: all layouts, strides and offsets, in buffers and shared memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MEMORIES = {
     "buffer_vec4": "a storage buffer of uvec4",
     "shared_vec4": "shared memory of uvec4",
 }
-"""Memory of a matrix; a pointer's type need not be that of the elements."""
+"""Memory of a matrix; the pointer's type may differ from that of the elements."""
 
 
 def _cases(topic: str, verb: str, preposition: str) -> Iterator[MatrixCase]:
@@ -52,7 +52,7 @@ def _add_load(builder: Builder, case: MatrixCase, shape: Shape) -> Judge:
     contents = program.in_place(
         component, placement, numbers, program.any_bits(random, component, placement.extent)
     )
-    # With stride 0 all rows are the same one.
+    # With stride 0 all rows are in the same place.
     expected = component.read(np.ascontiguousarray(contents[:, placement.elements]).view(np.uint8))
     region = builder.read(view, contents)
     targets = [

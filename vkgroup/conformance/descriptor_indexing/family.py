@@ -1,4 +1,4 @@
-"""The family of descriptor indexing: a kind of descriptor, an access, and a way to choose the index."""
+"""The family of descriptor indexing: kind of descriptor, access, and computation of the index."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def completed(module: Module, kind: Kind) -> Module:
 
 
 def _verdicts(executor: Executor, cases: list[DescriptorCase]) -> list[Verdict]:
-    """Judge cases, each with a separate shader, so that a failure can be repeated alone."""
+    """Execute cases with separate shaders, so that a failure can be repeated alone; return the verdicts."""
     return [_verdict(executor.seed, case.axes, *_run(executor, case.axes)) for case in cases]
 
 

@@ -1,7 +1,7 @@
-"""Kinds of descriptors, and ways to index an array of them.
+"""Kinds of descriptors, and computations of the index into an array of them.
 
-A kind says how a shader declares an array, reads and writes. A way computes an index that is uniform in the
-subgroup, and in nothing larger.
+A kind has the GLSL that declares, reads and writes an array. A way computes an index that is uniform in the
+subgroup, but not in larger groups.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ class Kind:
     atomic: str = ""
     #: What is bound at binding 2, of `cells_of` each descriptor.
     bound: Callable[[list[Words]], Any] = lambda cells: list(cells)
-    others: dict[int, Any] = field(default_factory=dict)  # what is bound besides
-    stages: tuple[str, ...] = ("compute", "fragment")  # where it can be used
+    others: dict[int, Any] = field(default_factory=dict)  # further bindings
+    stages: tuple[str, ...] = ("compute", "fragment")  # stages in which it can be used
 
     @property
     def accesses(self) -> tuple[str, ...]:
@@ -87,7 +87,7 @@ READ_CELL = f"((index * 7u + 3u) % {INVOCATIONS}u)"
 
 
 def cells_of(number: int, seed: int) -> Words:
-    """Return what a descriptor's cells hold before the dispatch, (`CELLS`,), all different."""
+    """Return the initial contents of a descriptor's cells, (`CELLS`,), all different."""
     mixed = np.arange(CELLS, dtype=np.uint32) + np.uint32(number * CELLS + 977 * seed)
     return np.asarray((mixed * np.uint32(2654435761)) >> np.uint32(8))
 

@@ -30,9 +30,9 @@ class Drawn:
     """The record of a draw, by pixel; axes (layers, GRID, GRID)."""
 
     scene: Scene
-    count: Words  # how often each pixel was shaded to the end
-    before: Words  # how often it was shaded up to the point where fragments may leave
-    lane: Indices  # gl_SubgroupInvocationID; 0 where the device has no subgroups in fragment shaders
+    count: Words  # number of times that each pixel was shaded to the end
+    before: Words  # number of times that it was shaded up to the point where fragments may leave
+    lane: Indices  # gl_SubgroupInvocationID; 0 if fragment shaders have no subgroups
     mask: Words  # (layers, GRID, GRID, 4) subgroupBallot(true); 0 without subgroups
     color: NDArray[Any]  # (size, size[, samples]) contents of the color attachment
     size: int  # subgroup size
@@ -59,7 +59,7 @@ class Drawn:
 
     @property
     def gone(self) -> Flags:
-        """The pixels of fragments that leave on the way, if they are shaded."""
+        """The pixels of fragments that are discarded, demoted or terminated, if they are shaded."""
         return np.broadcast_to(self.scene.gone, self.count.shape)
 
     @property
@@ -85,7 +85,7 @@ class Drawn:
 
 
 Legal = Array | tuple[Array, ...]
-"""The legal value, or values, of each pixel that leaves a result, (layers, GRID, GRID)."""
+"""The legal value or values of each pixel with a result, (layers, GRID, GRID)."""
 
 Expect = Callable[[Drawn], Legal | Expected]
 """The legal values, or the expectation for each pixel, also for those without a result."""
@@ -96,16 +96,16 @@ class Probe:
     """A computation of every fragment of a scene, and the expected result."""
 
     name: str  # its part of a case name
-    sentence: str  # the expected result, with its place in the specification
-    scenes: tuple[str, ...]  # names of the scenes on which it is judged
+    sentence: str  # the expected result, with the section of the specification
+    scenes: tuple[str, ...]  # names of its scenes
     expect: Expect  # see `Expect`
-    code: str = ""  # GLSL expression of the result; "" where the record itself is judged
+    code: str = ""  # GLSL expression of the result; "" if the record is compared
     result: str = "uint"  # "uint" or "float"
-    #: The judged part of the draw: "" for the result, "count" or "before" for these, or "color" for the
+    #: The compared part of the draw: "" for the result, "count" or "before" for these, or "color" for the
     #: attachment, as (samples, GRID, GRID).
     source: str = ""
     needs: tuple[str, ...] = ()  # categories of subgroup operations
-    leaves: str = ""  # how some fragments leave before it, in a scene that does not say so; see `Scene`
+    leaves: str = ""  # how some fragments leave before it, if the scene does not say; see `Scene`
 
 
 def verdicts(
@@ -115,7 +115,7 @@ def verdicts(
     probes: Sequence[Probe],
     bindings: Mapping[int, Any] | None = None,
 ) -> list[Verdict]:
-    """Draw a scene with a shader that records `RECORD` and a plane per probe; judge the probes."""
+    """Draw a scene with a shader that records `RECORD` and a plane per probe; return the verdicts."""
     shape, size = (scene.layers, GRID, GRID), (scene.size, scene.size)
     recorder = Recorder("fragment", RECORD + len(probes), shape, zeroed=(0, 1), size=size)
     planes, attachments = recorder.run(
@@ -140,7 +140,7 @@ def verdicts(
 
 
 def _got(probe: Probe, drawn: Drawn, result: NDArray[np.uint32]) -> NDArray[Any]:
-    """Return the values that a probe judges, (layers, GRID, GRID)."""
+    """Return the values that a probe compares, (layers, GRID, GRID)."""
     if probe.source == "color":
         size, samples = drawn.scene.size, drawn.scene.samples
         color = np.zeros((samples, GRID, GRID), np.float32)
@@ -160,7 +160,7 @@ def _verdict(probe: Probe, drawn: Drawn, result: Words) -> Verdict:
     judged = drawn.present if not probe.source else np.ones(got.shape, np.bool_)
     wrong = expected.defined & ~legal(got, expected)
     if not probe.source:
-        # Where nothing was shaded there is no result to judge, and the count says so.
+        # Pixels that were not shaded have no result; the probe of the count detects them.
         wrong |= judged & (drawn.count == 0)
 
     def line(index: Index) -> str:

@@ -83,7 +83,7 @@ def _missing(case: FragmentCase, capabilities: Capabilities) -> list[str]:
 
 
 def _batch_key(case: FragmentCase) -> Hashable:
-    """Return the scene, and whether the case needs subgroups."""
+    """Return the batch key: the scene, and whether the case needs subgroups."""
     return case.axes.scene, bool(PROBES[case.axes.probe].needs)
 
 
@@ -122,10 +122,10 @@ def source_of(scene: Scene, probes: Sequence[Probe]) -> str:
 
 
 def _verdicts(executor: Executor, cases: list[FragmentCase]) -> list[Verdict]:
-    """Draw the scene once, and judge every probe on the results of its fragments."""
+    """Draw the scene once, and return the verdict of every probe."""
     scene, probes = SCENES[cases[0].axes.scene], [PROBES[case.axes.probe] for case in cases]
     return verdicts(executor, executor.compile(source_of(scene, probes), stage="fragment"), scene, probes)
 
 
 FRAGMENT = TableFamily("fragment", _cases, _missing, _verdicts, _batch_key)
-"""Properties of fragment shaders alone."""
+"""Properties that only fragment shaders have."""

@@ -1,4 +1,4 @@
-"""Probes: a computation of every fragment of a scene, and the result that it must have.
+"""Probes: a computation of every fragment of a scene, and its required result.
 
 In GLSL every fragment has `x` and `y`, its pixel; `layer`, its record; `self`, all three in one word; `f`, a
 value that changes irregularly from pixel to pixel, and `g`, one that is linear in the pixel's position;
@@ -31,14 +31,14 @@ V = "(lane * lane + 3u)"
 
 
 def _of_lane(keep: int, bits: int, drawn: Drawn) -> Expected:
-    """Return the word of the pixel of another lane, which a helper invocation provides where it must.
+    """Return the word of another lane's pixel, provided by a helper invocation if necessary.
 
     That lane's place in the quad is the fragment's place & `keep` ^ `bits`.
     """
     x, y = drawn.of_lane(drawn.lane & keep ^ bits)
     defined = drawn.present
     if drawn.scene.leaves in ("discard", "terminate"):
-        # The specification leaves open whether a discarded fragment takes part, as a helper invocation.
+        # The specification does not define whether a discarded fragment takes part as a helper invocation.
         # A terminated one does not.
         defined = defined & ~drawn.at(drawn.gone, x, y)
     return Expected.one_of((x | y << 8 | drawn.layer << 16,), defined)
@@ -66,7 +66,7 @@ def _times(drawn: Drawn) -> Expected:
 
 
 def _color(drawn: Drawn) -> Expected:
-    """Return the word of the last layer that covers the pixel, in primitive order; 0 where none does."""
+    """Return the word of the last layer, in primitive order, that covers the pixel; 0 if none does."""
     layers = drawn.scene.layers
     covering = drawn.present * (np.arange(layers) + 1)[:, None, None]
     last = covering.max(axis=0)

@@ -1,4 +1,4 @@
-"""Derivative groups of compute shaders: derivatives, levels of detail, and the quads that they agree with."""
+"""Derivative groups of compute shaders: derivatives, levels of detail, and consistent quads."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ GROUPS: dict[str, tuple[Shape, ...]] = {
     "quads": ((8, 8, 1), (2, 2, 16), (32, 4, 1), (4, 6, 5)),
     "linear": ((64, 1, 1), (5, 4, 3), (8, 8, 1), (1, 4, 16)),
 }
-"""How four invocations make a quad: by two local ids in x and two in y, or by the local index; with the
-shapes of workgroups, whose sizes in x and y are even there, and whose product is a multiple of four here."""
+"""Rules by which four invocations form a quad: by two local ids in x and two in y, or by local index. Also
+the shapes of workgroups, whose sizes in x and y are even there, and the product is a multiple of 4 here."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Layout:
 
 
 def layout_of(group: str, shape: Shape) -> Layout:
-    """Return who makes a quad with whom."""
+    """Return the quads of the invocations."""
     index = np.arange(prod(shape))
     x, y, z = index % shape[0], index // shape[0] % shape[1], index // (shape[0] * shape[1])
     if group == "linear":
@@ -72,7 +72,7 @@ Expect = Callable[[Layout], tuple[NDArray[Any], ...]]
 
 @dataclass(frozen=True)
 class Probe:
-    """Something that every invocation does."""
+    """A computation of every invocation, and its legal results."""
 
     #: `name`, `sentence`: as of all cases.
     name: str
@@ -203,7 +203,7 @@ def _cases() -> Iterator[DerivativeCase]:
 
 
 def _missing(case: DerivativeCase, capabilities: Capabilities) -> list[str]:
-    """Return what the device does not declare."""
+    """Return the requirements of a case that the device lacks."""
     invocations = prod(case.axes.shape)
     feature, subgroup = f"computeDerivativeGroup{case.axes.group.title()}", capabilities.subgroup
     needs = [] if feature in capabilities.features else [feature]
@@ -239,7 +239,7 @@ def source_of(group: str, shape: Shape, probes: list[Probe]) -> str:
 
 
 def _verdicts(executor: Executor, cases: list[DerivativeCase]) -> list[Verdict]:
-    """Run the probes of a batch, and judge each."""
+    """Run the probes of a batch, and return their verdicts."""
     group, shape = cases[0].axes.group, cases[0].axes.shape
     probes = [PROBES[case.axes.probe] for case in cases]
     module = executor.compile(source_of(group, shape, probes), stage="compute")
@@ -255,7 +255,7 @@ def _verdicts(executor: Executor, cases: list[DerivativeCase]) -> list[Verdict]:
 
 
 def _verdict(probe: Probe, layout: Layout, got: NDArray[np.float32]) -> Verdict:
-    """Compare what a probe recorded, (workgroups, invocations)."""
+    """Compare the records of a probe, (workgroups, invocations)."""
     values = probe.expect(layout)
     if probe.taken:
         values = tuple(np.where(layout.quad % 3 == 1, value, np.float32(777)) for value in values)

@@ -85,7 +85,7 @@ def _cases() -> Iterator[SceneCase]:
 
 
 def _missing(case: SceneCase, capabilities: Capabilities) -> list[str]:
-    """Return what the device does not declare."""
+    """Return the requirements of a case that the device lacks."""
     features = ["shaderQuadControl", "shaderMaximalReconvergence", "fragmentStoresAndAtomics"]
     features += LEAVES[TESTS[case.axes.test].leaves].features
     needs = [feature for feature in features if feature not in capabilities.features]
@@ -94,7 +94,7 @@ def _missing(case: SceneCase, capabilities: Capabilities) -> list[str]:
 
 
 def _batch_key(case: SceneCase) -> Hashable:
-    """Return the scene, and how fragments leave."""
+    """Return the batch key: the scene, and how fragments leave."""
     return case.axes.scene, TESTS[case.axes.test].leaves
 
 
@@ -125,7 +125,7 @@ def source_of(scene: Scene, tests: Sequence[Probe]) -> str:
 
 
 def _verdicts(executor: Executor, cases: list[SceneCase]) -> list[Verdict]:
-    """Draw the scene once, and judge every test on the results of its fragments."""
+    """Draw the scene once, and return the verdict of every test."""
     tests = [TESTS[case.axes.test] for case in cases]
     scene = replace(SCENES[cases[0].axes.scene], leaves=tests[0].leaves)
     module = executor.compile(source_of(scene, tests), stage="fragment")
@@ -150,7 +150,7 @@ class _Votes(SubgroupFamily):
     special_floats = False
 
     def cases(self) -> tuple[Case, ...]:
-        """Return every vote, in the core's stages and patterns; at required sizes where all take part."""
+        """Return every vote in the core's stages and patterns; at required sizes if all lanes take part."""
         cases = []
         for stage in STAGES:
             sizes = [size for size in REQUIRED_SIZES if size >= QUAD_SIZE and stage in QUAD_STAGES]
@@ -174,14 +174,14 @@ class _Votes(SubgroupFamily):
         )
 
     def missing(self, case: Case, capabilities: Capabilities) -> list[str]:
-        """Return what the device does not declare."""
+        """Return the requirements of a case that the device lacks."""
         needs = [need for need in support.missing(self.core(case), capabilities) if "CLUSTERED" not in need]
         wanted = ["shaderQuadControl", *(["shaderMaximalReconvergence"] if case.stage == "fragment" else [])]
         needs += [feature for feature in wanted if feature not in capabilities.features]
         return needs + support.lacking_quads(case.stage, capabilities)
 
     def batch_key(self, case: Case) -> Hashable:
-        """Return what makes the control flow and the pipeline."""
+        """Return the properties that determine control flow and pipeline."""
         return case.stage, case.pattern, case.subgroup_size
 
     def spelling(self, cases: list[Case]) -> Spelling:

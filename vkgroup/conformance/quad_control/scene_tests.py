@@ -2,8 +2,8 @@
 
 In GLSL every fragment has `x`, `y`, its pixel, and `lane`; helper invocations have them as well. All shaders
 declare RequireFullQuadsKHR and MaximallyReconvergesKHR: each quad starts with four active invocations, and
-helper invocations stay active for its life (Vulkan 1.4, Helper Invocations). So what an operation of the quad
-gives follows from the four pixels, whatever the branches.
+helper invocations stay active for its life (Vulkan 1.4, Helper Invocations). So the result of a quad
+operation depends only on the four pixels, for any branches.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from vkgroup.conformance.fragment.scenes import GONE, GRID, leaves_at
 from vkgroup.conformance.quad_control.values import LEVELS, SIDE
 
 AFTER = ("", "terminate", "demote")
-"""How some fragments leave before the test: terminated ones are gone, demoted ones become helpers."""
+"""How some fragments leave before the test: terminated ones end, demoted ones become helpers."""
 
 _COVERED = ("triangle", "dots", "strip", "overlap")
 _SCENES = ("whole", "odd", *_COVERED)
-"""Scenes; where helper invocations are asked for, those whose triangles lie inside the target."""
+"""Scenes; tests that need helper invocations use those with triangles inside the target."""
 
 
 def _test(
@@ -87,7 +87,7 @@ def _predicate(name: str, drawn: Drawn, after: str) -> Flags:
 
 
 def _there(drawn: Drawn, after: str) -> Flags:
-    """Return which of the four invocations are still there: all but those that terminated."""
+    """Return which of the four invocations remain: all except terminated ones."""
     x, y = _pixels(drawn)
     return ~leaves_at(x, y) if after == "terminate" else np.ones(x.shape, np.bool_)
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from vkgroup.conformance.intrinsics import execution_mode, instruction
 
 LEVELS = 4
-"""Levels of detail that the slopes of texture coordinates lead to."""
+"""Levels of detail that result from the slopes of texture coordinates."""
 
 SIDE = 64
 """Texels of the image's first level in x and y."""
@@ -17,7 +17,7 @@ _QUAD_CONTROL = ("QuadControlKHR", "SPV_KHR_quad_control")
 
 
 def image_levels() -> list[NDArray[np.float32]]:
-    """Return the levels of an image each of whose texels is the number of its level."""
+    """Return the levels of an image; each texel is the number of its level."""
     return [np.full((SIDE >> level, SIDE >> level), level, np.float32) for level in range(LEVELS + 2)]
 
 
@@ -30,7 +30,7 @@ def votes() -> str:
 
 
 def maximal_reconvergence() -> str:
-    """Return the mode with which helper invocations stay active for as long as their quad lives."""
+    """Return the mode that keeps helper invocations active for the life of their quad."""
     return execution_mode("MaximallyReconvergesKHR", extension="SPV_KHR_maximal_reconvergence")
 
 
@@ -44,7 +44,7 @@ def quad_modes() -> str:
 
 
 def derivatives() -> str:
-    """Return the declarations of derivatives and of sampling, which GLSL has in fragment shaders alone."""
+    """Return the declarations of derivatives and sampling, which GLSL only has in fragment shaders."""
     lines = [
         f"{instruction(f'Op{stem}{how}', 'DerivativeControl' if how else '')} float {name}{how}(float value);"
         for how in ("", "Fine", "Coarse")

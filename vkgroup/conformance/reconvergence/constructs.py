@@ -57,11 +57,11 @@ class _Maker:
 
     @cached_property
     def even(self) -> Condition:
-        """Condition that holds in some of the groups of the promise, in each for all invocations."""
+        """Condition that is uniform in each group of the guarantee, and true in some groups."""
         return Uniform(value=True) if self.promise is Promise.WORKGROUP else Not(SubgroupOdd())
 
     def odd(self, *body: Statement) -> If:
-        """Return a branch of the other groups."""
+        """Return a branch that the other groups take."""
         return If(Not(self.even), body)
 
     def observe(self) -> Observe:
@@ -93,8 +93,8 @@ class Construct:
     """One construct."""
 
     make: Callable[[_Maker], Block]  # returns the body of main
-    sentence: str  # requirement, to be completed with the shape of the workgroups
-    votes: bool = False  # whether it has votes, which need ballots
+    sentence: str  # requirement; the shape of the workgroups is appended
+    votes: bool = False  # whether it has votes, which require ballots
 
 
 CONSTRUCTS: dict[str, Construct] = {}

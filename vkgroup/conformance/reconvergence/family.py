@@ -81,10 +81,10 @@ class ReconvergenceCase:
     ballots: bool = field(compare=False)  # whether the program needs ballots
     local_size: tuple[int, int, int] = field(compare=False)  # shape of the workgroups
     full_subgroups: bool = field(default=False, compare=False)  # whether the pipeline requires full subgroups
-    #: Most constructs inside each other in a random program; 0 for a construct.
+    #: Maximum nesting depth of a random program; 0 for a construct.
     nesting: int = field(default=0, compare=False)
     construct: str = field(default="", compare=False)  # a key of `CONSTRUCTS`; empty for a random program
-    #: `of`, `left`: only for a smaller program that fails like a case of the suite: that case, and the
+    #: `of`, `left`: set for a smaller program that fails like a case of the suite: the case, and the
     #: program.
     of: ReconvergenceCase | None = None
     left: Program | None = None
@@ -203,7 +203,7 @@ class ReconvergenceFamily:
         return _cases()
 
     def missing(self, case: ReconvergenceCase, capabilities: Capabilities) -> list[str]:
-        """Return the requirements that the device does not declare."""
+        """Return the requirements that the device lacks."""
         needs = lacking_stages(("compute",), capabilities)
         feature = FEATURES.get(case.promise)
         if feature is not None and feature not in capabilities.features:
@@ -217,15 +217,15 @@ class ReconvergenceFamily:
         return needs
 
     def batch_key(self, case: ReconvergenceCase) -> Hashable:
-        """Return what programs of a batch share: a crash of one kind must not affect the others."""
+        """Return the batch key; kinds are separate, so that a crash in one does not affect the others."""
         return case.promise, case.elect
 
     def batch_size(self, case: ReconvergenceCase, capabilities: Capabilities) -> int:
-        """Return the size, the same for all cases."""
+        """Return the batch size, which is the same for all cases."""
         return BATCH
 
     def judge(self, executor: Executor, cases: list[ReconvergenceCase]) -> list[Verdict]:
-        """Run and judge one program after the other."""
+        """Run and compare one program after the other; return the verdicts."""
         return [
             run(executor, case.program(executor.seed), case.name, full_subgroups=case.full_subgroups)
             for case in cases
@@ -233,7 +233,7 @@ class ReconvergenceFamily:
 
 
 def run(executor: Executor, program: Program, title: str, *, full_subgroups: bool = False) -> Verdict:
-    """Run a program, with `title` at the top of its source, and judge the records of its invocations."""
+    """Run a program, with `title` at the top of its source; return the verdict on its records."""
     size, inputs, capacity = executor.capabilities.subgroup.size, inputs_of(program), 0
     layout = linear(size, program.local_invocations, inputs[CONSTANTS:])
     expected = expect(program, layout)

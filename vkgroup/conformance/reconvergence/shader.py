@@ -12,7 +12,7 @@ from vkgroup.programs.nodes import Program, Vote, nodes_of
 Words = NDArray[np.uint32]
 
 CONSTANTS = 256
-"""Words of the inputs before the data: word n has the value n, which no compiler knows."""
+"""Number of input words before the data: word n has the value n, which compilers cannot know."""
 
 HEADS = ("subgroup", "lane", "size", "entries", "glances", "strays")
 """Planes of the heads: the position of an invocation, its number of entries in the log, its number of
@@ -97,7 +97,7 @@ def words_of(program: Program, size: int) -> int:
 
 
 def salt_of(program: Program) -> int:
-    """Return the number that is added to all places: entries of other programs must not look right."""
+    """Return the number added to all places, so that entries left by other programs are detected."""
     return (program.seed & 0xFFFF) << 16
 
 
@@ -135,7 +135,7 @@ def render(program: Program, *, size: int, capacity: int, title: str) -> str:
 
 
 def data_of(program: Program) -> Words:
-    """Return the data word of each invocation: any, the same for 32 neighbours, or few bits, by workgroup."""
+    """Return the data words: by workgroup random, equal for 32 neighbours, or with few bits set."""
     words = random_words(program)
     for group in range(program.groups):
         first_of_32 = np.arange(program.local_invocations) // 32 * 32

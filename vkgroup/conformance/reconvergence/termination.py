@@ -2,7 +2,7 @@
 
 They test what ``reconvergence.maximal.fragment``, ``reconvergence.terminate_invocation`` and
 ``subgroup_uniform_control_flow.discard`` of the Vulkan CTS test, in every subgroup of the draw: some
-fragments leave, then the others record their masks.
+fragments end or are demoted, then the others record their masks.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Indices = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Selection:
-    """Set of fragments that leave: that are demoted, terminated or discarded."""
+    """Set of fragments that leave, which means that they are demoted, terminated or discarded."""
 
     glsl: str  # the condition, of x, y, place (0 to 3 in the quad), quad (its number), lane and helper
     flags: Callable[[Indices, Indices, Indices], Flags]  # the same for covered pixels, from x, y and lane
@@ -116,7 +116,7 @@ class Test:
     name: str  # part of the name of a case
     verb: str  # a key of `VERBS`
     selection: str  # fragments that leave, a key of `SELECTIONS`
-    promise: Promise | None  # reconvergence guarantee afterwards; None: none, so that ballots are not judged
+    promise: Promise | None  # reconvergence guarantee afterwards; None if ballots are not compared
     flow: str = "switch"  # control flow before they leave, a key of `FLOWS`
     #: Action of the remaining fragments, a key of `_PROBES`: ``"read"`` (memory at an index that is invalid
     #: for those that left), ``"quad_any"`` (a vote whether the quad has a helper invocation), ``"any_left"``
@@ -204,7 +204,7 @@ VALUE = 7
 
 
 class Verb(NamedTuple):
-    """Way of leaving: statement, participle, GLSL extension and feature; empty if it needs none."""
+    """Statement that ends or demotes a fragment, participle, GLSL extension and feature; empty if none."""
 
     statement: str
     participle: str
@@ -221,7 +221,7 @@ VERBS = {
     ),
     "discard": Verb("discard;", "discarded"),
 }
-"""Ways in which fragments leave."""
+"""Statements that end or demote fragments."""
 
 FLOWS = {
     "plain": ("if (leaves) {{ {leave} }}", ""),

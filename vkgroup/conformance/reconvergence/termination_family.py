@@ -43,7 +43,7 @@ _LEAST_SIZE = 4
 
 
 def _missing(case: TerminationCase, capabilities: Capabilities) -> list[str]:
-    """Return the requirements that the device does not declare."""
+    """Return the requirements that the device lacks."""
     test = TESTS[case.axes.test]
     needs = lacking_stages(("fragment",), capabilities)
     features = ["fragmentStoresAndAtomics"]
@@ -61,7 +61,7 @@ def _missing(case: TerminationCase, capabilities: Capabilities) -> list[str]:
 
 
 def _judge(executor: Executor, cases: list[TerminationCase]) -> list[Verdict]:
-    """Draw and judge one case after the other."""
+    """Draw and compare one case after the other; return the verdicts."""
     return [_judge_one(executor, case) for case in cases]
 
 
@@ -185,7 +185,7 @@ class _Record:
     def _certain(self) -> Flags:
         """Whether the active invocations of each pixel are known afterwards, (pixels,)."""
         if self.test.promise is Promise.SUBGROUP:
-            # If one leaves, the others of its subgroup are no longer in uniform control flow.
+            # If one fragment leaves, the others of its subgroup are no longer in uniform control flow.
             return np.asarray(~np.any(self._of_subgroup(self._leaves), axis=1))
         return np.full(int(self.covered.sum()), self.test.promise is Promise.MAXIMAL)
 
@@ -212,7 +212,7 @@ class _Record:
     def _fault_of_masks(
         self, judged: Flags, name: str, least: Flags, most: Flags, about: str
     ) -> Fault | None:
-        """Return the fault of the judged pixels' masks of a name, (pixels, size); None if there is none."""
+        """Return the fault in the pixels' masks of a name, (pixels, size); None if there is none."""
         got = self._masks(name)
         wrong = judged & ((got & ~most) | (least & ~got)).any(axis=1)
         if not wrong.any():

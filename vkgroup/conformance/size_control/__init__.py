@@ -1,1 +1,1 @@
-"""Cases of the subgroup size: varying, required, full, by SPIR-V 1.6, over several dispatches."""
+"""Cases of the subgroup size: varying, required, full, with SPIR-V 1.6, over several dispatches."""

@@ -1,4 +1,4 @@
-"""Cases of the subgroup size: the request of a pipeline, and the sizes that it may then have."""
+"""Cases of the subgroup size: the request of a pipeline, and the legal sizes."""
 
 from __future__ import annotations
 
@@ -40,32 +40,32 @@ class SizeAxes(NamedTuple):
     """The axes of a case that runs pipelines."""
 
     stage: str  # key of the stages that are observed; see `vkgroup.conformance.size_control.stages`
-    mode: str  # key of `SIZES`, with ``_full`` behind it where full subgroups are demanded
+    mode: str  # key of `SIZES`, followed by ``_full`` if full subgroups are required
     version: str = ""  # ``"spirv16"`` for a module of SPIR-V 1.6, "" for one of 1.5
-    output: str = ""  # `FRAMEBUFFER` where the records leave through attachments, "" where through a buffer
+    output: str = ""  # `FRAMEBUFFER` if records are written to attachments, "" for a buffer
 
     @property
     def full(self) -> bool:
-        """Whether full subgroups are demanded."""
+        """Whether full subgroups are required."""
         return self.mode.endswith(_FULL)
 
     @property
     def spirv16(self) -> bool:
-        """Whether the module is of SPIR-V 1.6."""
+        """Whether the module has SPIR-V version 1.6."""
         return bool(self.version)
 
     @property
     def framebuffer(self) -> bool:
-        """Whether the records leave through attachments."""
+        """Whether the records are written to attachments."""
         return bool(self.output)
 
     @property
     def choice(self) -> SizeChoice:
-        """The request of its pipelines for the subgroup size."""
+        """The requested subgroup size of its pipelines."""
         return SIZES[self.mode.removesuffix(_FULL)]
 
     def sentence(self, several: bool) -> str:
-        """Return what a case tests, over several dispatches or in one."""
+        """Return the description of a case over one or several dispatches."""
         full = " and demands full subgroups" if self.full else ""
         version = "SPIR-V 1.6" if self.spirv16 else "SPIR-V 1.5"
         where = ", seen through its attachments" if self.framebuffer else ""
@@ -78,11 +78,11 @@ class SizeAxes(NamedTuple):
 
     @property
     def target(self) -> Target:
-        """The target of its modules."""
+        """The compilation target of its modules."""
         return Target.VULKAN_1_3 if self.spirv16 else Target.VULKAN_1_2
 
     def required(self, capabilities: Capabilities) -> int | None:
-        """Return the size that its pipelines require; None where they require none."""
+        """Return the subgroup size that its pipelines require; None if they require none."""
         return None if self.choice.required is None else self.choice.required(capabilities)
 
     def legal(self, capabilities: Capabilities) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""The family of the subgroup size: what a device declares, and what the invocations of pipelines record."""
+"""The family of the subgroup size: declared properties, and sizes recorded in pipelines."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from vkgroup.spec.limits import QUAD_SIZE, SUBGROUP_SIZES
 class Property:
     """A rule for the declared properties."""
 
-    sentence: str  # the rule, with its place
+    sentence: str  # the rule, with its section
     holds: Callable[[Capabilities], bool]  # whether a device complies
 
 
@@ -107,10 +107,10 @@ _PROPERTIES = TableFamily(
 )
 
 
-# --- sizes that pipelines have ----------------------------------------------------------------------------
+# --- sizes in pipelines -----------------------------------------------------------------------------------
 
 _SEVERAL = "multiple_dispatches"
-"""The category of cases that judge one pipeline over several dispatches."""
+"""The category of cases with several dispatches of one pipeline."""
 
 _MODES = {False: ("",), True: ("", "_full")}
 _VERSIONS = ("", "spirv16")
@@ -156,7 +156,7 @@ def _missing(case: SizeCase, capabilities: Capabilities) -> list[str]:
 
 
 def _verdicts(executor: Executor, cases: list[SizeCase]) -> list[Verdict]:
-    """Judge cases, each with separate pipelines."""
+    """Execute cases, each with separate pipelines; return their verdicts."""
     verdicts = []
     for case in cases:
         if case.category == _SEVERAL:
@@ -172,4 +172,4 @@ SIZE_CONTROL = JointFamily(
     {"properties": _PROPERTIES, "": TableFamily("sizes", _cases, _missing, _verdicts)},
     ("size_control", _SEVERAL),
 )
-"""Varying, required and full subgroups, in every stage, and what a device declares of them."""
+"""Varying, required and full subgroups in every stage, and the declared properties."""

@@ -1,4 +1,4 @@
-"""Recorded subgroup sizes, and the rules that they must keep."""
+"""Recorded subgroup sizes, and the rules for them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Seen:
 
 
 def verdict_of_sizes(case: SizeAxes, seen: list[Seen], capabilities: Capabilities) -> Verdict:
-    """Return the verdict on the sizes that a case's invocations recorded."""
+    """Return the verdict on the recorded sizes of a case's invocations."""
     judged = sum(len(dispatch.records) for dispatch in seen)
     checked = [(dispatch.where, fault_of(case, dispatch, capabilities)) for dispatch in seen]
     faults = [(where, fault) for where, fault in checked if fault is not None]
@@ -57,7 +57,7 @@ def verdict_of_sizes(case: SizeAxes, seen: list[Seen], capabilities: Capabilitie
 
 
 def fault_of(case: SizeAxes, seen: Seen, capabilities: Capabilities) -> Fault | None:
-    """Return the first contradiction to the specification; None if there is none."""
+    """Return the first violation of the specification; None if there is none."""
     if len(seen.records) < seen.least:
         return Fault(f"{len(seen.records)} invocations left a record, of at least {seen.least}")
     legal = case.legal(capabilities)
@@ -88,7 +88,7 @@ def fault_of(case: SizeAxes, seen: Seen, capabilities: Capabilities) -> Fault | 
 def _workgroup_fault(
     case: SizeAxes, seen: Seen, size: NDArray[np.int64], lane: NDArray[np.int64], active: Flags
 ) -> Fault | None:
-    """Return the first contradiction in workgroups, whose invocations are all active."""
+    """Return the first violation in workgroups, whose invocations are all active."""
     assert seen.local_size is not None
     invocations = int(np.prod(seen.local_size))
     group, count, number, index = seen.records[:, 8:12].astype(np.int64).T
@@ -118,7 +118,7 @@ def _workgroup_fault(
 
 
 def _fullness_fault(case: SizeAxes, seen: Seen, width: int, held: NDArray[np.int64]) -> Fault | None:
-    """Return which subgroup must be full and is not; `held` is how many invocations each one's has."""
+    """Return which subgroups must be full and are not; `held`: number of invocations in each subgroup."""
     assert seen.local_size is not None
     if not case.must_be_full(seen.local_size, width):
         return None
@@ -137,7 +137,7 @@ def _fault(
 ) -> Fault:
     """Return a fault with the lanes of the first wrong record's subgroup.
 
-    Records of stages without workgroups do not name their subgroup: then the record stands alone. `got` and
+    Records of stages without workgroups do not name their subgroup: then only that record is shown. `got` and
     `expected` are (records,) numbers or (records, lanes) masks.
     """
     same = np.flatnonzero(wrong)[:1]

@@ -1,6 +1,6 @@
-"""The shaders that record the subgroup size, of every stage.
+"""Shaders of every stage that record the subgroup size.
 
-A pipeline's shaders are all written here; those of the observed stages record the words of `records` into
+All shaders of a pipeline are here; those of the observed stages record the words of `records` into
 a buffer or, through flat outputs, into the pixels of attachments. Each vertex, point of a patch or primitive
 has a separate pixel.
 """
@@ -19,7 +19,7 @@ SIDE = 32
 POINTS = SIDE * SIDE
 
 MOST_RECORDS = 1 << 14
-"""Capacity of the buffer in records: stages before the rasterizer may run more often than needed."""
+"""Capacity of the buffer in records; stages before the rasterizer may run more often than necessary."""
 
 _EXTENSIONS = """#extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_ballot : require"""
@@ -68,7 +68,7 @@ _NO_TRIANGLES = "layout(triangles, max_vertices = 3, max_primitives = 1) out;"
 
 
 def workgroup_shader(stage: str, local_size: tuple[int, int, int]) -> str:
-    """Return a compute, task or mesh shader whose invocations all leave a record.
+    """Return a compute, task or mesh shader whose invocations all write a record.
 
     Workgroups of compute shaders are counted from the push constant `first_group` on.
     """
@@ -95,7 +95,7 @@ void main() {{
 
 
 def ray_shader(stage: str) -> str:
-    """Return a shader of a stage whose invocations leave records."""
+    """Return a shader of a stage whose invocations write records."""
     interface = RAY_INTERFACES[stage](False)
     declarations, observe = _observing(stage, False)
     extensions = "\n".join(f"#extension {name} : require" for name in interface.extensions)
@@ -151,7 +151,7 @@ def graphics_shaders(
 
 
 def segments(observed: Collection[str]) -> int:
-    """Return the segments of the line that each patch becomes: many where evaluation is observed alone."""
+    """Return the number of line segments of each patch: many if only the evaluation stage is observed."""
     return SIDE * 2 - 1 if set(observed) == {"tessellation_evaluation"} else 1
 
 

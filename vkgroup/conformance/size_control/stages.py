@@ -1,6 +1,6 @@
-"""The stages whose subgroup size is judged, the pipelines that observe it, and several dispatches of one.
+"""The tested stages, the pipelines that record their subgroup size, and repeated dispatches.
 
-Over several dispatches the size is uniform in each, and where it may not vary, the same in all of them.
+The size is uniform in each dispatch. If it may not vary, it is equal in all dispatches.
 """
 
 from __future__ import annotations
@@ -54,18 +54,18 @@ class StageRow:
     """A stage, or several of one pipeline."""
 
     name: str  # its part in the names of cases
-    observed: tuple[str, ...]  # the stages that record what they see
-    features: tuple[str, ...]  # Vulkan's names of what the pipeline needs
-    stores: tuple[str, ...]  # those that writing buffers from the observed stages needs
-    workgroups: bool  # whether it has workgroups, whose subgroups can be demanded full
-    attachments: bool  # whether what is seen can leave through attachments instead
+    observed: tuple[str, ...]  # the stages that record
+    features: tuple[str, ...]  # Vulkan's names of the pipeline's requirements
+    stores: tuple[str, ...]  # requirements for writing buffers in the observed stages
+    workgroups: bool  # whether it has workgroups, for which full subgroups can be required
+    attachments: bool  # whether records can be written to attachments instead
     observe: Callable[[Executor, SizeAxes], list[Seen]]  # runs a case and returns the records
 
 
 def shapes(case: SizeAxes, stage: str, capabilities: Capabilities) -> list[Shape]:
-    """Return the shapes of workgroups that a case is judged on, by limits and the pipeline's rules.
+    """Return the shapes of a case's workgroups, which follow limits and the pipeline's rules.
 
-    Full subgroups can be demanded where the size in x is a multiple of the subgroup size, for every
+    Full subgroups can be required if the size in x is a multiple of the subgroup size, for every
     possible size; a required size limits the subgroups of a workgroup to `maxComputeWorkgroupSubgroups`.
     """
     limits, control = capabilities.limits, capabilities.size_control
@@ -121,7 +121,7 @@ def _observe_workgroups(executor: Executor, case: SizeAxes) -> list[Seen]:
 
 
 def _observe_graphics(executor: Executor, case: SizeAxes) -> list[Seen]:
-    """Draw as many points as the target has pixels, or one triangle where fragments alone are observed."""
+    """Draw one point for each pixel of the target, or one triangle if only fragments are observed."""
     observed = STAGES[case.stage].observed
     wanted = {"vertex", "fragment", *observed}
     if any(stage.startswith("tessellation") for stage in observed):
@@ -150,7 +150,7 @@ def _observe_graphics(executor: Executor, case: SizeAxes) -> list[Seen]:
     control = case.control(executor.capabilities)
     result = run_stages(executor, observed[0], modules, command, bindings, **control)
     if buffer is None:
-        # Pixels that still have the clear value have no record.
+        # Pixels with the clear value have no record.
         pixels = np.zeros((POINTS, WORDS), np.uint32)
         pixels[:, :4], pixels[:, 4:8] = result["first"].reshape(-1, 4), result["mask"].reshape(-1, 4)
         return [Seen(observed[0], pixels[pixels[:, 0] != 0], POINTS)]
@@ -216,7 +216,7 @@ def local_sizes(case: SizeAxes, capabilities: Capabilities) -> list[int]:
 
 
 def verdict_of_dispatches(executor: Executor, case: SizeAxes) -> Verdict:
-    """Dispatch one pipeline of each local size several times, and judge each dispatch for itself."""
+    """Dispatch one pipeline of each local size several times; return the records of each dispatch."""
     capabilities = executor.capabilities
     seen: list[Seen] = []
     for invocations in local_sizes(case, capabilities):
@@ -247,7 +247,7 @@ def _dispatched(executor: Executor, case: SizeAxes, shape: tuple[int, int, int])
 
 
 def _by_dispatch(records: NDArray[np.uint32], firsts: NDArray[np.int64]) -> list[NDArray[np.uint32]]:
-    """Split the records by the dispatch that their workgroups, counted through all, belong to."""
+    """Split the records by dispatch; workgroups are numbered consecutively over all dispatches."""
     number = np.searchsorted(firsts, records[:, 8].astype(np.int64), side="right") - 1
     parts = [records[number == dispatch].copy() for dispatch in range(len(GROUPS))]
     for part, first in zip(parts, firsts, strict=False):

@@ -1,7 +1,7 @@
 """The family of HLSL's intrinsics: programs of subgroup operations, translated from GLSL to HLSL.
 
-Names and a few lines are all that differs in the two languages. The index of the lane and the number of the
-subgroup come from HLSL's intrinsics as well.
+The two languages differ only in names and a few lines. The lane index and the subgroup number also come
+from HLSL's intrinsics.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ void main(float4 position : SV_Position) {
 }
 """
 
-#: HLSL numbers no waves: the index of its first lane tells one from another.
+#: HLSL has no wave number, so the index of the first lane identifies a wave.
 _SUBGROUP = (
     "uint subgroup = gl_SubgroupID;\n    uint turn = subgroup;",
     "uint subgroup = WaveReadLaneFirst(gl_LocalInvocationIndex);\n    uint turn = subgroup / size;",
@@ -113,7 +113,7 @@ _CONSTANT = re.compile(r"^const uint\b", re.MULTILINE)
 
 
 def hlsl_of(source: str, stage: Stage) -> str:
-    """Return the HLSL of a program whose calls are HLSL's already (see `Spelling`)."""
+    """Return the HLSL of a program whose calls are already in HLSL (see `Spelling`)."""
     body = _CONSTANT.sub("static const uint", _DROPPED.sub("", source))
     body = body.replace("void main() {", "void judged() {").replace(*_SUBGROUP)
     entry = _COMPUTE_ENTRY.format(*stage.local_size) if isinstance(stage, WorkgroupStage) else _PIXEL_ENTRY
@@ -149,10 +149,10 @@ class HlslFamily(SubgroupFamily):
         return Case(built_in.category.value, case.stage, row.core, type_, case.pattern, case.data, operand)
 
     def missing(self, case: Case, capabilities: Capabilities) -> list[str]:
-        """Return what the device does not declare.
+        """Return the requirements of a case that the device lacks.
 
-        That is what the core's case needs, votes to keep helper lanes out, and ballots to observe the active
-        lanes.
+        These are the requirements of the core's case, votes to exclude helper lanes, and ballots to record
+        the active lanes.
         """
         wanted = ["ballot", *(["vote"] if case.stage == "fragment" else [])]
         needs = support.missing(self.core(case), capabilities)
@@ -165,11 +165,11 @@ class HlslFamily(SubgroupFamily):
         return list(dict.fromkeys(needs))
 
     def batch_key(self, case: Case) -> Hashable:
-        """Return what makes the program; a core case stands in it once, so that calls can be told apart."""
+        """Return the batch key; a core case occurs once in a program, so that its calls can be identified."""
         return case.stage, case.pattern, bucket(row_numbers()[case.operation, case.type, case.operand])
 
     def spelling(self, cases: list[Case]) -> Spelling:
-        """Return the HLSL of a batch's operations."""
+        """Return the HLSL spelling of a batch's operations."""
         rows = {
             self.core(case): (intrinsic_of(case.operation, case.type, case.operand).call, case.type)
             for case in cases
@@ -187,10 +187,10 @@ class HlslFamily(SubgroupFamily):
 
 
 def _patterns(stage: str, row: Intrinsic) -> Iterator[Pattern]:
-    """Yield the patterns in which an intrinsic's results are known.
+    """Yield the patterns in which an intrinsic's results are defined.
 
-    A helper lane takes no part in wave operations, so they cannot tell its value for the quad: quads are
-    judged where every lane of them is drawn.
+    Helper lanes do not take part in wave operations, which therefore cannot give their values: quad
+    operations use patterns in which every lane of a quad is drawn.
     """
     quads = row.name.startswith("Quad")
     for pattern in patterns_of(stage).values():
@@ -211,7 +211,7 @@ def _cases(stage: str, row: Intrinsic) -> Iterator[Case]:
 
 @cache
 def bucket(number: int) -> int:
-    """Return how many rows before one have its core case for one of its types: those need another program."""
+    """Return the number of earlier rows with the same core case and type; they need another program."""
     row = INTRINSICS[number]
     return sum(
         1
@@ -221,5 +221,5 @@ def bucket(number: int) -> int:
 
 
 def _seen(row: Intrinsic) -> set[str]:
-    """Return the types that a row's built-in sees."""
+    """Return the types of a row's built-in."""
     return {row.compared or type_ for type_ in row.types}

@@ -1,7 +1,7 @@
 """HLSL's wave and quad intrinsics, each with the built-in of KHR_shader_subgroup that has the same result.
 
 The definitions are those of Microsoft's reference of Shader Model 6.0. Where an intrinsic and its built-in
-differ, the expression around the intrinsic makes up for it.
+differ, the expression around the intrinsic compensates for it.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ GLSL_OF: dict[str, str] = {
     for scalar, prefix in _PREFIXES.items()
     for count in (1, 2, 3, 4)
 }
-"""HLSL's types, and GLSL's of the same values."""
+"""HLSL's types, and GLSL's types with the same values."""
 
 _COMPONENTS = "xyzw"
 
-# A component that differs between lanes, beside the one whose values a case chooses.
+# A component that differs between lanes, next to the one with the case's values.
 _VARYING = {
     "int": "int(lane)",
     "uint": "lane * 3u",
@@ -35,17 +35,17 @@ _VARYING = {
 
 @dataclass(frozen=True)
 class Intrinsic:
-    """One intrinsic in one use."""
+    """One use of an intrinsic."""
 
     name: str  # HLSL's name
-    core: str  # the built-in of KHR_shader_subgroup that has the same answer
-    definition: str  # its result by HLSL's reference, in short
+    core: str  # the built-in of KHR_shader_subgroup with the same result
+    definition: str  # a summary of its result in HLSL's reference
     call: str  # HLSL with {0} and {1} for the arguments and {type} for the result's type
-    types: tuple[str, ...]  # HLSL types of its value; of a query that of its result
-    #: Choices for the built-in's second operand; a name alone where the call itself has the operand.
+    types: tuple[str, ...]  # HLSL types of its value; for a query, of its result
+    #: Choices for the built-in's second operand; a single name if the call contains the operand.
     operands: tuple[str, ...] = ("",)
     data: tuple[str, ...] = ("exact",)  # data sets of the built-in
-    compared: str = ""  # the type that the built-in sees, where that is a component of the value
+    compared: str = ""  # the built-in's type, if it is a component of the value
 
 
 def _vectors(scalars: tuple[str, ...]) -> tuple[str, ...]:
@@ -53,19 +53,19 @@ def _vectors(scalars: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _of(name: str, core: str, definition: str, scalars: tuple[str, ...], *operands: str) -> Intrinsic:
-    """Return an intrinsic of scalars and vectors that gives a value of its type."""
+    """Return an intrinsic of scalars and vectors whose result has the type of its value."""
     second = ", {1}" if operands else ""
     call = f"{{type}}({name}({{0}}{second}))"
     return Intrinsic(name, core, definition, call, _vectors(scalars), operands or ("",))
 
 
 def _combining(name: str, core: str, definition: str, *, rounds: bool) -> Intrinsic:
-    """Return a sum, product, least or greatest value."""
+    """Return an intrinsic for a sum, product, minimum or maximum."""
     return replace(_of(name, core, definition, _NUMBERS), data=("exact", "rounding")[: 1 + rounds])
 
 
 def _equal_components() -> list[Intrinsic]:
-    """Return WaveActiveAllEqual of vectors: the last component chosen by the case, the others varying."""
+    """Return WaveActiveAllEqual of vectors: the case gives the last component, and the others vary."""
     rows = []
     for type_ in _vectors(_ANY):
         scalar = type_.rstrip("234")

@@ -1,6 +1,6 @@
-"""The family of the older ballots and votes: declared, and lowered to the core's instructions.
+"""The family of the older ballots and votes, as declared and lowered to the core's instructions.
 
-A module that is lowered must give the same results as one that declares the extension.
+A lowered module must have the same results as one that declares the extension.
 
 One case runs the example of SPV_KHR_shader_ballot: five ballots, A to E. The document speaks of dynamic
 instances instead of "lockstep". Only uniform control flow guarantees that invocations are together, so A and
@@ -69,10 +69,10 @@ class LegacyBallotFamily(SubgroupFamily):
         return replace(case, category=category, operation=core, data="exact", form="")
 
     def missing(self, case: Case, capabilities: Capabilities) -> list[str]:
-        """Return what the device does not declare.
+        """Return the requirements of a case that the device lacks.
 
-        Lowered modules need what the core's instructions need; others the extension, and that of ballots to
-        observe who is active.
+        Lowered modules have the requirements of the core's instructions. Others need the extension, and that
+        of ballots to record active invocations.
         """
         if case.operation == EXAMPLE:
             return _missing_of(OLDER["OpSubgroupBallotKHR"], case, capabilities)
@@ -90,7 +90,7 @@ class LegacyBallotFamily(SubgroupFamily):
         return list(dict.fromkeys(needs + _missing_of(OLDER[case.operation], case, capabilities)))
 
     def batch_key(self, case: Case) -> Hashable:
-        """Return what makes the program, and the module that it becomes."""
+        """Return the batch key: the program's properties and the form of the module."""
         if case.operation == EXAMPLE:
             return case
         older = OLDER[case.operation]
@@ -98,11 +98,11 @@ class LegacyBallotFamily(SubgroupFamily):
         return case.stage, case.pattern, case.subgroup_size, case.form, older.glsl, older.wide, alone
 
     def spelling(self, cases: list[Case]) -> Spelling:
-        """Return the older words for the operations of a batch, all of one source.
+        """Return the older spelling of the operations of a batch, all of one source.
 
-        The active mask is a ballot of the older words too. The core's ballot beside them, in a block that a
-        switch reaches in several ways, may name other invocations: the specifications leave open which are
-        together there, and the H200's driver decides differently for the two.
+        The active mask is also an older ballot. In a block that a switch reaches from several cases, the
+        core's ballot may have a different result, because the specifications do not define which invocations
+        are together there. On the H200 the two ballots differ.
         """
         ballot = OLDER["OpSubgroupBallotKHR"]
         rows = {OLDER[case.operation].core: OLDER[case.operation] for case in cases}
@@ -117,11 +117,11 @@ class LegacyBallotFamily(SubgroupFamily):
         return Spelling(call, tuple(extensions), "\n".join(declared), ballot.call.format("true"))
 
     def compiled(self, executor: Executor, program: Program, case: Case) -> Module:
-        """Return the module of a program, lowered where the case's form says so."""
+        """Return the module of a program, lowered if the case's form requires it."""
         return _compiled(executor, program.source, case)
 
     def judge(self, executor: Executor, cases: list[Case]) -> list[Verdict]:
-        """Judge a batch by the rules of the core's cases, or the document's example by its own."""
+        """Execute a batch by the rules of the core's cases, or of the document's example."""
         if cases[0].operation != EXAMPLE:
             return super().judge(executor, cases)
         module = _compiled(executor, SOURCE, cases[0])
@@ -136,7 +136,7 @@ def _compiled(executor: Executor, source: str, case: Case) -> Module:
 
 
 def _missing_of(older: Older, case: Case, capabilities: Capabilities) -> list[str]:
-    """Return what an instruction of a case needs and the device does not declare."""
+    """Return the requirements of a case's instruction that the device lacks."""
     needs = []
     if case.form == "declared" and _EXTENSIONS[older.extension] not in capabilities.extensions:
         needs.append(_EXTENSIONS[older.extension])
@@ -202,7 +202,7 @@ void main() {{
 
 
 def blank() -> NDArray[np.uint32]:
-    """Return the results before the dispatch: nothing executed."""
+    """Return the initial contents of the results: no ballot executed."""
     return np.zeros((INVOCATIONS, WORDS), np.uint32)
 
 
@@ -238,7 +238,7 @@ def verdict_on(results: NDArray[Any], size: int) -> Verdict:
 def _fault(
     name: str, masks: Flags, row: NDArray[Any], lane: NDArray[Any], active: Flags, size: int
 ) -> Fault | None:
-    """Return what a ballot's masks, (invocations, 128), contradict; None if nothing."""
+    """Return the error in a ballot's masks, (invocations, 128); None if there is none."""
     for subgroup in np.unique(row[active]):
         members = np.flatnonzero(active & (row == subgroup))
         there = np.zeros(128, np.bool_)
@@ -273,7 +273,7 @@ def _fault(
 
 
 def _judged(name: str, ballots: Flags, there: Flags, lane: NDArray[Any]) -> tuple[str, Flags]:
-    """Return what is wrong with the masks of one subgroup, (members, 128), and with whose."""
+    """Return the error in the masks of one subgroup, (members, 128), and the members with wrong masks."""
     others = np.any(ballots & ~there, axis=1)
     if name in _UNIFORM and (wrong := np.any(ballots != there, axis=1)).any():
         return f"{name} is not every invocation of the subgroup, in uniform control flow", wrong

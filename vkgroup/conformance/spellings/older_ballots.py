@@ -1,7 +1,7 @@
 """Older ballots and votes: instructions, built-ins and ARB's GLSL, each with its counterpart in the core.
 
 The counterpart is the built-in of KHR_shader_subgroup of the same meaning
-(`vkgroup.reference.semantics.ballot`), whose result a case must have.
+(`vkgroup.reference.semantics.ballot`); a case must have the same result.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FORMS = {
     "lowered": "lowered to the instructions of SPIR-V 1.3, in a module of SPIR-V 1.5",
     "lowered_1_3": "lowered to the instructions of SPIR-V 1.3, in a module of that version",
 }
-"""The forms in which a module reaches the device. The last reads an index that is no constant by another
+"""The forms of a module. In the last form, an index that is not a constant is read by another
 instruction."""
 
 _SCALARS = ("int", "uint", "float")
@@ -36,9 +36,9 @@ class Older:
     call: str  # GLSL of its result as the core's type, with {0} and {1} for the arguments
     types: tuple[str, ...]  # GLSL types of its value, or of the variable
     extension: str = BALLOT  # the SPIR-V extension that it needs
-    glsl: str = ""  # the GLSL extension that it needs; "" for what is declared by SPIR-V's numbers
+    glsl: str = ""  # the GLSL extension that it needs; "" if declared by SPIR-V numbers
     wide: bool = False  # whether its result is a uint64_t
-    declaration: str = ""  # GLSL that it needs: for the most part what declares it by its number
+    declaration: str = ""  # GLSL declarations that it needs, mostly by SPIR-V numbers
     alone: bool = False  # whether its programs ask for nothing else
 
     @property
@@ -61,7 +61,7 @@ def _instruction(name: str, core: str, types: tuple[str, ...], result: str = "",
 
 
 def _built_in(name: str, core: str, type_: str) -> Older:
-    """Return a built-in, read beside a ballot that makes the module declare the extension.
+    """Return a built-in, read together with a ballot, which makes the module declare the extension.
 
     GLSL has it with 32-bit integers under the core's name alone; the number is the same.
     """
@@ -77,7 +77,7 @@ def _arb(name: str, core: str, call: str, types: tuple[str, ...], wide: bool = F
 
 
 def _arb_lane(name: str, core: str) -> Older:
-    """Return a variable that a module may not have beside the core's of the same built-in.
+    """Return a variable; a module must not also have the core's variable of the same built-in.
 
     The whole program uses it, under the core's name.
     """
@@ -118,4 +118,4 @@ _ROWS = (
 )
 
 OLDER: dict[str, Older] = {row.name: row for row in _ROWS}
-"""All by name."""
+"""All older instructions, built-ins, functions and variables by name."""

@@ -51,7 +51,7 @@ CLASSES: dict[str, Callable[[str, str, bool], Stage]] = {
     "fragment": lambda name, shape, partial: FragmentStage(WIDTH - partial, HEIGHT - partial),
     **dict.fromkeys(TICKETED, lambda name, shape, partial: TicketStage(name, TICKETED[name](partial))),
 }
-"""Every stage that the suite judges: ``(name, shape, partial)`` → the invocations of a batch."""
+"""Every stage of the suite: ``(name, shape, partial)`` → the invocations of a batch."""
 
 
 def stage_of(name: str, shape: str, partial: bool) -> Stage:

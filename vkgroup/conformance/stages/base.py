@@ -1,9 +1,9 @@
 """Stages: the invocations of a batch, their numbers and places in the data; compute, task and mesh shaders.
 
-A stage says in GLSL and in NumPy how its invocations are numbered (`index`, where each keeps its record) and
-from which *place* in the data each takes its value. In workgroups the place is the invocation's own index.
-Elsewhere it depends on the subgroup and the lane alone, so that the values of invocations that leave no
-record are known as well.
+A stage defines in GLSL and in NumPy the number of each invocation (`index`, the position of its record) and
+the *place* in the data of its value. In workgroups the place is the invocation's index. In other stages it
+depends only on the subgroup and the lane, so that the values of invocations without a record are also
+known.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def group_of_block(block: Indices) -> Indices:
 
 @dataclass(frozen=True)
 class Recorded:
-    """The invocations that left a record; each array has one element per invocation."""
+    """The invocations with a record; each array has one element per invocation."""
 
     index: Indices  # index of each record, ascending
     #: `lane`, `subgroup`, `size`: the recorded values.
@@ -48,14 +48,14 @@ class Recorded:
     subgroup: Indices
     size: Indices
     group: Indices  # the group of the data that it reads
-    number: Indices  # from which the places of its subgroup in the data follow; see `Stage.places`
+    number: Indices  # the argument of `Stage.places` for its subgroup
     unseen: Words  # (invocations, 4) ballot of the lanes of its subgroup that may be active without a record
-    faults: tuple[str, ...] = ()  # contradictions to the specification in the records, one sentence each
+    faults: tuple[str, ...] = ()  # violations of the specification in the records, one sentence each
 
 
 @dataclass(frozen=True)
 class Around:
-    """The rest of a pipeline in which a stage runs."""
+    """The other shaders of a stage's pipeline, and the arguments of its command."""
 
     #: GLSL of the other shaders by stage; a dispatch has none.
     sources: Mapping[str, str] = field(default_factory=dict)
@@ -69,7 +69,7 @@ class Stage:
     name: str  # the shader stage
     #: Planes of the record of lanes: lane, subgroup, subgroup size, and what `start` records.
     record_planes: int = 3
-    cell_stride: int = 0  # cells of barrier cases from one group to the next; 0 where all count together
+    cell_stride: int = 0  # cells of barrier cases per group; 0 if all groups share one numbering
 
     @property
     def extensions(self) -> tuple[str, ...]:
@@ -122,7 +122,7 @@ class Stage:
         return LANES
 
     def recorded(self, record: Words) -> Recorded:
-        """Return the invocations that left a record, from the planes (record_planes, invocations)."""
+        """Return the invocations with a record, from the planes (record_planes, invocations)."""
         raise NotImplementedError
 
     def block(self, number: Indices) -> Indices:
@@ -135,7 +135,7 @@ class Stage:
         return np.asarray(group[:, None] * LANES + (first[:, None] + np.arange(member.shape[1])) % LANES)
 
     def cells(self, size: int) -> int:
-        """Return how many cells barrier cases need for subgroups of a size."""
+        """Return the number of cells that barrier cases need for subgroups of a size."""
         return self.invocations * size
 
     def subgroup_name(self, group: int, number: int) -> str:
@@ -143,7 +143,7 @@ class Stage:
         raise NotImplementedError
 
     def around(self, planes: int) -> Around:
-        """Return the rest of the pipeline in which the stage runs."""
+        """Return the other shaders of the pipeline, and the arguments of its command."""
         raise NotImplementedError
 
 
@@ -157,7 +157,7 @@ void main() { SetMeshOutputsEXT(0u, 0u); }"""
 
 @dataclass(frozen=True)
 class WorkgroupStage(Stage):
-    """Workgroups of one shape; each has data of another kind."""
+    """Workgroups of one shape; each has data of a different kind."""
 
     local_size: tuple[int, int, int]  # of a workgroup, in x, y and z
     #: Compute, task or mesh. A task shader starts no mesh shaders, a mesh shader makes no primitives.

@@ -1,9 +1,9 @@
 """Stages of draws (except fragment shaders) and of ray tracing, each in the smallest pipeline that runs it.
 
-Vulkan promises that each of these stages runs at least once for each vertex, patch, primitive or ray. A
+Vulkan requires that each of these stages runs at least once for each vertex, patch, primitive or ray. A
 device may run most of them again. So every invocation takes a ticket from a counter in memory; the ticket
-says where the invocation keeps its record. The data depend on the invocation's *own* number (of its vertex,
-patch, primitive or ray), so they are the same in every run, whatever the order of the invocations.
+is the position of its record. The data depend on the invocation's *own* number (of its vertex,
+patch, primitive or ray), so they do not depend on the order of the invocations.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ PIXEL = f"""vec4 pixel_of(uint own) {{
 
 @dataclass(frozen=True)
 class Interface:
-    """Pipeline and GLSL code to run a stage, whether it writes results to buffers or not."""
+    """Pipeline and GLSL code to run a stage, with output to buffers or attachments."""
 
-    thing: str  # the thing that an invocation processes, in words
+    thing: str  # name of the object that an invocation processes
     own: str  # GLSL of the own number, which is below `least`
     least: int  # invocations of the draw
     layout: str  # GLSL declarations

@@ -1,9 +1,9 @@
 """The fragment stage, and stages that may not write to buffers: each invocation has a pixel.
 
-Vulkan leaves stores and atomics outside of compute shaders to two features, `vertexPipelineStoresAndAtomics`
-and `fragmentStoresAndAtomics`. Without them a shader still has outputs. Each invocation collects its record
-in a variable, which travels by flat outputs to the fragment shader, and from there to the attachments, four
-words to each. A stage may run more than once, so the record of a pixel that is drawn over is missing.
+Stores and atomics outside of compute shaders need one of two features, `vertexPipelineStoresAndAtomics`
+and `fragmentStoresAndAtomics`. Without them, each invocation collects its record in a variable,
+which is passed through flat outputs to the fragment shader, and from there to the attachments, four words
+each. A stage may run more than once, so the record of an overwritten pixel is missing.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def _blocks(planes: int) -> range:
 
 
 def _declared(planes: int, direction: str, suffix: str = "", name: str = "record") -> str:
-    """Return the declarations of the words that travel, (planes + 3) // 4 variables of four."""
+    """Return the declarations of the passed words, (planes + 3) // 4 variables of four."""
     return "\n".join(f"layout(location = {k}) {direction} uvec4 {name}_{k}{suffix};" for k in _blocks(planes))
 
 
@@ -207,7 +207,7 @@ class FramebufferStage(Stage):
         return _name_of(number) if self.name == "fragment" else self._interface.subgroup_name(number)
 
     def around(self, planes: int) -> Around:
-        """Return the pipeline that takes the records to the attachments."""
+        """Return the pipeline that writes the records to the attachments."""
         arguments = {"size": self.size}
         if self.name == "fragment":
             return Around({}, arguments)
@@ -222,9 +222,9 @@ class FramebufferStage(Stage):
         return Around(sources, {**around.arguments, **arguments})
 
     def words(self, attachments: Mapping[Any, Any], planes: int) -> Words:
-        """Return the outputs as a buffer would hold them, (planes × invocations,), of attachments (h, w, 4).
+        """Return the outputs of attachments (h, w, 4) in the layout of a buffer, (planes × invocations,).
 
-        Pixels without a record are poisoned; their slots stay zero, which means not executed.
+        Pixels without a record are poisoned, except their slots: zero there means not executed.
         """
         colors = [
             np.asarray(attachments[f"color_{k}"]).reshape(self.invocations, _WORDS) for k in _blocks(planes)

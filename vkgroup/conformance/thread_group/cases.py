@@ -28,13 +28,13 @@ class Flow:
     sentence: str  # completes "… is executed"
     code: str  # GLSL, with ``@OBSERVE(slot)`` where the results are recorded
     executes: tuple[Executes, ...]  # for each slot, which threads record into it
-    uniform: bool = False  # all threads of a warp must be there together
-    partial: bool = False  # workgroups are no multiple of a warp
+    uniform: bool = False  # all threads of a warp must execute it together
+    partial: bool = False  # the workgroup size is not a multiple of the warp size
     fragment: bool = False  # only fragment shaders can have it
-    #: A thread that leaves may go on as a helper thread: OpKill, which discard becomes, may behave as
+    #: A thread that leaves may continue as a helper thread: OpKill, used for discard, may behave as
     #: OpDemoteToHelperInvocation (Vulkan 1.3, "Fragment Shader Termination").
     demotes: bool = False
-    function: str = ""  # GLSL outside of `main`; it may have the places of observation
+    function: str = ""  # GLSL outside of `main`; it may contain ``@OBSERVE`` marks
 
     def executing(self, slot: int, size: int) -> NDArray[np.bool_]:
         """Return which threads of a warp execute a slot, (size,)."""

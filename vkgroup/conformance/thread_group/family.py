@@ -195,7 +195,7 @@ _OBSERVED: dict[str, Callable[[Executions], Expected]] = {
 
 
 def _legal_ids(executed: Executions, got: Words, count: int) -> Flags:
-    """Judge ids of processors or warps, warp by warp."""
+    """Compare ids of processors or warps, warp by warp."""
     legal = np.zeros(len(got), np.bool_)
     for warp in np.unique(executed.warp):
         members = executed.warp == warp
@@ -214,7 +214,7 @@ _SM_BUILTINS: dict[str, Callable[[Executions, Words, SmBuiltins], Flags]] = {
 
 
 def _verdict(entry: Entry, program: Program, slots: list[Executions], capabilities: Capabilities) -> Verdict:
-    """Judge the records of one case in each slot."""
+    """Return the verdict on the records of one case in each slot."""
     judged = [_Slot.of(entry, program, executed, capabilities) for executed in slots]
     wrong = np.concatenate([~slot.correct for slot in judged])
     if not len(wrong):
@@ -264,7 +264,7 @@ def _batch_key(case: ThreadGroupCase) -> Hashable:
 
 
 def _verdicts(executor: Executor, cases: list[ThreadGroupCase]) -> list[Verdict]:
-    """Judge a batch: program, run, verdicts."""
+    """Execute a batch and return its verdicts."""
     program = build([case.axes for case in cases], executor.seed)
     outputs, size = run(executor, program), executor.capabilities.subgroup.size
     if faults := layout_faults(program, outputs, size):

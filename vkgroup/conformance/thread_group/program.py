@@ -150,7 +150,7 @@ def _source(recorder: Recorder, flow: Flow, entries: list[Entry], slot_planes: i
             code = code.replace(f"@OBSERVE({slot})", f"{{{here}}}")
         return code
 
-    # The warp's number and ballot come from KHR_shader_subgroup, by which the built-ins are judged.
+    # The warp's number and ballot come from KHR_shader_subgroup; the built-ins are compared with them.
     return f"""#version 430
 #extension GL_NV_shader_thread_group : require
 #extension GL_KHR_shader_subgroup_basic : require
@@ -218,8 +218,8 @@ class Executions:
     active: Flags  # (n, size) its bits
     ended: Words  # (n,) the bits of those that executed before the results and not after them
     helper: Flags  # (n, size) the helper threads of the own quad: those without a record
-    left_out: Flags  # (n, size) those of them that ballots of the device leave out, which Vulkan allows
-    expected: Flags  # (size,) the threads that the control flow sends here
+    left_out: Flags  # (n, size) helper threads that the device's ballots leave out, as Vulkan allows
+    expected: Flags  # (size,) the threads that reach the slot
     results: Words  # (slot planes, n) the records
 
     @property
@@ -229,7 +229,7 @@ class Executions:
 
     @property
     def unseen(self) -> Flags:
-        """Whether the quad is divergent by helper threads alone that ballots leave out, (n,).
+        """Whether the quad diverges only because of helper threads that ballots leave out, (n,).
 
         The shader cannot detect this on such a device.
         """

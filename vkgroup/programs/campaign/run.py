@@ -70,7 +70,7 @@ _FAILURES = {"crash": Verdict.CRASH, "lost": Verdict.CRASH, "timeout": Verdict.T
 
 @dataclass(frozen=True)
 class Outcome:
-    """The verdict on one program."""
+    """The result of one program: verdict and counts."""
 
     verdict: Verdict
     detail: str = ""  # reason; empty if the program agrees
@@ -191,7 +191,7 @@ def _step(step: int) -> str:
 
 def _value(words: Words, type_: GlslType) -> NDArray[Any]:
     values, sound = from_planes(words[:, None], type_)
-    # Words that are not a value of the type must not equal one.
+    # Words that do not encode a value of the type must not compare equal to one.
     return values[0] if sound.all() else np.full(type_.components, -1)
 
 

@@ -2,7 +2,7 @@
 
 Each invocation has a region of `capacity` words in the outputs. It starts with gl_SubgroupID,
 gl_SubgroupInvocationID and gl_SubgroupSize. Records follow: the number of the step, then the words of the
-value. The first word that is no step (zero, as the host left it) ends them.
+value. The first word that is not a step number (zero, as written by the host) ends them.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def capacity(program: nodes.Program) -> int:
         if isinstance(s, nodes.If):
             return max(cost(s.then), cost(s.otherwise))
         if isinstance(s, nodes.Loop):
-            # A loop that votes continues while others do; it has at most `limit` trips, a "do" at least one.
+            # A voting loop continues while others continue: at most `limit` trips, in a "do" at least one.
             assert s.limit is not None
             return max(s.limit, 1) * (cost(s.body) + cost(s.rest))
         if isinstance(s, nodes.Switch):
@@ -148,7 +148,7 @@ def capacity(program: nodes.Program) -> int:
 
 
 def inputs(program: nodes.Program) -> Words:
-    """Return one data word for each invocation: small, all the same, or any, by workgroup."""
+    """Return one data word for each invocation; the workgroup selects small, equal or arbitrary words."""
     words = random_words(program)
     for group in range(program.groups):
         kind = (program.seed + group) % 3

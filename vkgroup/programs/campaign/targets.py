@@ -59,7 +59,7 @@ class TaskSetup:
     timeout: float
 
     def open(self) -> TaskSession:
-        """Open the device; VkgroupError where that fails."""
+        """Open the device; raises VkgroupError if that fails."""
         return TaskSession(open_device(self.device), self.timeout)
 
 
@@ -140,7 +140,7 @@ class Driver:
 
 
 def assignment(program: Program, observation: Observation) -> NDArray[np.int64] | str:
-    """Return subgroup × size + lane, (workgroups, invocations), or why the records are invalid."""
+    """Return subgroup × size + lane, (workgroups, invocations), or the reason why the records are invalid."""
     subgroup, lane, size = observation.words[:, :HEAD].astype(np.int64).T
     if (size != size[0]).any() or (lane >= size).any():
         return "gl_SubgroupSize and gl_SubgroupInvocationID contradict each other"

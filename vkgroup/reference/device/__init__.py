@@ -1,4 +1,4 @@
 """Reference device: the implementation of `vkgroup.dispatch` in NumPy, without Vulkan.
 
-`vkgroup.reference.device.device` has it; only that needs the interpreter.
+Import it from `vkgroup.reference.device.device`, the only module here that needs the interpreter.
 """

@@ -24,7 +24,7 @@ _FIRST_ADDRESS, _GAP = 1 << 32, 1 << 12
 
 
 class Host(DeviceBase):
-    """The reference device as its buffers, images and pipelines use it."""
+    """Interface of the reference device that its buffers, images and pipelines use."""
 
     _closed = False
 
@@ -34,7 +34,7 @@ class Host(DeviceBase):
         self._next_address = _FIRST_ADDRESS
 
     def assign_address(self, buffer: ReferenceBuffer) -> int:
-        """Return an address for a buffer, with a gap to the next so that overruns reach no other buffer."""
+        """Return an address for a buffer, with a gap after it, so that an overrun reaches no other buffer."""
         self._addressed.add(buffer)
         address = self._next_address
         self._next_address += -(-(buffer.nbytes + _GAP) // _GAP) * _GAP
@@ -64,17 +64,17 @@ def allocate(nbytes: int) -> Bytes:
         return np.zeros(nbytes, np.uint8)
     except MemoryError:
         raise OutOfMemory(
-            f"There is no memory for {nbytes} bytes. Work in parts.", "VK_ERROR_OUT_OF_HOST_MEMORY"
+            f"The host has no memory for {nbytes} bytes. Use smaller buffers.", "VK_ERROR_OUT_OF_HOST_MEMORY"
         ) from None
 
 
 def write(memory: Memory, data: Bytes, offset: int = 0) -> None:
-    """Write bytes from the host, which are defined."""
+    """Write bytes from the host, and mark them as defined."""
     end = offset + data.size
     memory.data[offset:end] = data
     if memory.causes is None:
         return
-    # A granule that is written only in part would be neither defined nor undefined.
+    # Smaller granules: a granule that is written only in part is neither defined nor undefined.
     edges = offset | (end if end < memory.nbytes else 0)
     if edges % memory.granule:
         memory.refine(edges & -edges)
@@ -85,7 +85,7 @@ class ReferenceBuffer(Buffer):
     """A buffer in Python's memory."""
 
     device: Host
-    memory: Memory | None = None  # as the interpreter knows it; None when closed
+    memory: Memory | None = None  # the interpreter's view of it; None when closed
     _written_outside = False
 
     def _create(self, host: bool, shared: bool) -> None:
@@ -184,7 +184,7 @@ class ReferenceBuffer(Buffer):
 class CopiedArray(ArrayBuffer):
     """A copy of an array that is bound.
 
-    `memory`: as the interpreter knows it.
+    `memory`: the interpreter's view of it.
     """
 
     def __init__(self, array: npt.NDArray[Any]) -> None:
@@ -210,7 +210,7 @@ class CopiedArray(ArrayBuffer):
 class ReferenceImage(Image):
     """An image in Python's memory."""
 
-    memory: ImageMemory | None = None  # as the interpreter knows it; None when closed
+    memory: ImageMemory | None = None  # the interpreter's view of it; None when closed
 
     def _limits(self) -> tuple[tuple[int, int, int], int]:
         limits = self.device.capabilities.limits

@@ -25,7 +25,7 @@ _MOST_INVOCATIONS = 1024
 
 _STAGES = ("vertex", "fragment", "compute")
 
-# There are no geometry shaders, but fragment shaders ask for gl_PrimitiveID by that feature's name.
+# The device has no geometry shaders, but gl_PrimitiveID in fragment shaders requires this feature.
 _FEATURES = """
     shaderInt8 shaderInt16 shaderInt64 shaderFloat16 shaderFloat64
     storageBuffer8BitAccess uniformAndStorageBuffer8BitAccess storagePushConstant8
@@ -94,7 +94,7 @@ _MATRICES = tuple(
     )
 )
 
-# Larger than most GPUs' where that costs nothing; the sizes of workgroups and the ranges are those of the
+# Limits without a cost are larger than those of most GPUs. Workgroup sizes and ranges are those of the
 # best GPUs, so that a shader that runs here has a device to run on.
 _LIMITS: dict[str, Any] = {
     "maxComputeWorkGroupCount": (2**31 - 1, 65535, 65535),

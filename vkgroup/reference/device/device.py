@@ -65,11 +65,11 @@ def _execute(step: Step, timeout: float | None) -> tuple[Event, ...]:
 
 
 class ReferenceDevice(Device):
-    """A device that executes SPIR-V in NumPy, lane by lane, as the specifications say.
+    """A device that executes SPIR-V in NumPy, as the specifications define it.
 
     It needs no Vulkan. Accesses outside of a buffer read undefined values and write nothing.
-    `RunResult.defined` has the elements that the specifications define, and `RunResult.events` the errors of
-    the run: accesses out of bounds, races and others.
+    `RunResult.defined` marks the elements that the specifications define. `RunResult.events` lists the errors
+    of the run: accesses out of bounds, data races and others.
 
     `subgroup_size`: a power of two from 1 to 128.
     Raises Unsupported: there is no such subgroup size.

@@ -1,4 +1,4 @@
-"""Pipelines of the reference device, and their work: programs of the interpreter with memories."""
+"""Pipelines of the reference device and their work: interpreted programs with bound memories."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _image_memory(image: Image) -> ImageMemory:
 
 
 def _memory_of(slot: Slot, resource: Resource) -> Memory:
-    """Return a resource's memory, renamed to the name that the shader has for it."""
+    """Return a resource's memory, renamed to its name in the shader."""
     assert isinstance(resource, ReferenceBuffer | ReferenceImage | CopiedArray)
     assert resource.memory is not None
     if not isinstance(resource, ReferenceImage):
@@ -52,7 +52,7 @@ def _memory_of(slot: Slot, resource: Resource) -> Memory:
 
 
 def _as_texels(slot: Slot, resource: ReferenceBuffer | CopiedArray, memory: Memory) -> ImageMemory:
-    """Return the memory of a buffer as that of a texel buffer, over the same bytes."""
+    """Return a view of a buffer's memory as a texel buffer."""
     format_ = texel_format(slot, resource)
     extent = (memory.nbytes // format_.nbytes, 1, 1)
     texels = ImageMemory(memory.data, memory.name, format_, dimension="Buffer", extent=extent)
@@ -88,7 +88,7 @@ def _clear(attachment: Attachment, image: Image, farthest: float) -> None:
 
 
 def _resolve(source: ImageMemory, target: ImageMemory, samples: int) -> None:
-    """Replace several samples by one, and carry over which texels are undefined."""
+    """Resolve a multisampled attachment to one sample, including which texels are undefined."""
     elements, causes = resolved(source, samples)
     write(target, np.ascontiguousarray(elements).reshape(-1).view(np.uint8))
     if causes is not None:
@@ -97,7 +97,7 @@ def _resolve(source: ImageMemory, target: ImageMemory, samples: int) -> None:
 
 
 class ReferenceWork(Work):
-    """The memories of everything that is bound, and the events of the last run."""
+    """The memories of all bound resources, and the events of the last run."""
 
     _images = ReferenceImage
 
@@ -126,7 +126,7 @@ class ReferenceWork(Work):
 
     def _prepare_draw(self, data: DrawData, stages: GraphicsStages, drawn: DrawImages) -> None:
         for attachment, image in drawn.images.items():
-            # Events call it by the name that the shader has for it.
+            # Events use the shader's name for it.
             _image_memory(image).name = attachment.name or f"location {attachment.location}"
 
     def _run(self, command: Command, push: bytes, timeout: float | None) -> None:
@@ -208,7 +208,7 @@ class ReferenceWork(Work):
                 addressable=addressable,
             )
         except MemoryError as error:
-            raise OutOfMemory(f"The reference device has no memory for a draw that large: {error}.") from None
+            raise OutOfMemory(f"Not enough memory for a draw of this size: {error}.") from None
         for attachment, image in drawn.resolved.items():
             _resolve(memories[attachment], _image_memory(image), state.samples)
         return outcome.events
@@ -235,7 +235,7 @@ class ReferenceWork(Work):
         return defined
 
     def close(self) -> None:
-        """Free what was made for arrays; the caller's buffers stay."""
+        """Free the buffers made for arrays; the caller's buffers stay."""
         self._memories = None
         super().close()
 

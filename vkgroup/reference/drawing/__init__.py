@@ -1,4 +1,4 @@
-"""Drawing without a GPU: vertices, primitives, coverage, fragments and attachments, in NumPy.
+"""Drawing in NumPy: vertices, primitives, coverage, fragments and attachments.
 
 `draw` runs all steps. `vertices` runs the vertex stage. `shapes` makes primitives. `coverage` finds the quads
 that they cover. `fragments` arranges these in subgroups. `interpolation` computes their inputs.

@@ -1,6 +1,6 @@
 """Color and depth attachments: depth test, conversion to the format, resolving several samples.
 
-Samples are handled in rasterization order: where several primitives meet at one, in the order of drawing
+Samples are processed in rasterization order: primitives that cover the same sample, in the order of drawing
 (Vulkan 1.4, "Fragment Operations").
 """
 
@@ -85,7 +85,7 @@ def test_depth(target: DepthTarget, texel: Integers, depth: Data, undefined: Cau
 
 
 def _rounds(texel: Integers) -> list[Integers]:
-    """Return samples in rounds in which each texel occurs once: the first of each, the second, and so on."""
+    """Split samples into rounds in which each texel occurs once: its first sample, its second, and so on."""
     order = np.argsort(texel, kind="stable")
     ordered = texel[order]
     starts = np.ones(len(ordered), np.bool_)
@@ -105,7 +105,7 @@ def write_color(
     undefined: Causes | None,
     causes: CauseTable,
 ) -> Causes | None:
-    """Write fragments' colors to their samples; where several write to one, the last color stays.
+    """Write fragments' colors to their samples; if several write to the same sample, the last color stays.
 
     `channels`: red, green, blue and alpha of every fragment of the batch, (4, fragments).
     `undefined`: their causes, which broadcast to their shape.
@@ -137,7 +137,7 @@ def write_color(
 def resolved(image: ImageMemory, samples: int) -> tuple[npt.NDArray[Any], Causes | None]:
     """Return one texel for all samples of a pixel: the average of floats, the first of integers and depths.
 
-    Vulkan 1.4, "Multisample Resolve": of integers any sample may be taken, and drivers take the first.
+    Vulkan 1.4, "Multisample Resolve": for integers any sample is allowed; drivers take the first.
 
     Returns elements (pixels, components), and causes of each or None.
     """

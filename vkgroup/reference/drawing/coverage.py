@@ -1,7 +1,7 @@
 """Sample locations, and coverage: the samples inside a convex polygon, exact, in quads of 2x2 pixels.
 
-A sample on an edge is covered where the edge is a top or a left one, so that of two polygons with a common
-edge exactly one covers it (Vulkan 1.4, "Basic Polygon Rasterization").
+A sample on an edge is covered if the edge is a top or a left edge. So exactly one of two polygons with a
+common edge covers it (Vulkan 1.4, "Basic Polygon Rasterization").
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Quads(NamedTuple):
 def covered_quads(
     polygon: Integers, size: tuple[int, int], locations: npt.NDArray[np.float64]
 ) -> Iterator[Quads]:
-    """Yield the quads of which a polygon covers any sample.
+    """Yield the quads in which a polygon covers at least one sample.
 
     `polygon`: its corners in `SUBPIXELS` of a pixel, (corners, 2), in either direction.
     `size`: of the image in pixels. Pixels outside of it, in quads on its edge, are never covered.
@@ -76,7 +76,7 @@ def _edges(polygon: Integers) -> list[_Edge]:
         across, down = end[0] - start[0], end[1] - start[1]
         if across == 0 and down == 0:
             continue
-        # Clockwise on the screen, so a left edge goes up, and a top edge to the right.
+        # Corners are clockwise on the screen: a left edge goes up, a top edge goes right.
         owns = down < 0 or (down == 0 and across > 0)
         edges.append((start[0], start[1], across, down, 0 if owns else -1))
     return edges
@@ -117,7 +117,7 @@ def sample_locations(samples: int) -> npt.NDArray[np.float64]:
     """
     if samples not in _SIXTEENTHS:
         raise Unsupported(
-            f"The reference device draws with 1, 2, 4 or 8 samples; {samples} were asked for.",
+            f"The reference device draws with 1, 2, 4 or 8 samples; {samples} were requested.",
             [f"framebufferColorSampleCounts with {samples}"],
         )
     return np.array(_SIXTEENTHS[samples], np.float64) / 16

@@ -1,4 +1,4 @@
-"""Draws: the vertex stage, the primitives, the fragment stage and the attachments, one after the other."""
+"""Draws: vertex stage, primitives, fragment stage and attachments, in this order."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ class Draw:
 
 @dataclass(frozen=True)
 class Drawn:
-    """Observations of a draw."""
+    """Events and counts of a draw."""
 
-    #: In the order of the first occurrence of each, those of the vertex stage before the others.
+    #: In the order of first occurrence; events of the vertex stage come first.
     events: tuple[Event, ...]
     vertices: int = 0  # invocations of the vertex stage
-    #: `fragments`, `helpers`: invocations of the fragment stage that are no helpers, and helper invocations.
+    #: `fragments`, `helpers`: invocations of the fragment stage: fragments, and helper invocations.
     fragments: int = 0
     helpers: int = 0
     primitives: int = 0  # number of visible primitives
@@ -101,7 +101,7 @@ def draw(
     """
     if subgroup_size < QUAD_SIZE:
         raise Unsupported(
-            f"A subgroup of {subgroup_size} has no quads, which fragments are shaded in.",
+            f"Fragments are shaded in quads, and a subgroup of {subgroup_size} has no room for one.",
             [f"a subgroup size of {QUAD_SIZE} or more in the fragment stage"],
         )
     locations = sample_locations(parameters.samples)

@@ -84,7 +84,7 @@ class Outputs:
         return pixel * self._samples + sample
 
     def write(self, machine: Machine, fragments: Fragments, positions: Positions, *, tested: bool) -> None:
-        """Write shaded fragments to the attachments; `tested` says that they have passed the depth test."""
+        """Write shaded fragments to the attachments; `tested` is true if they have passed the depth test."""
         mask, uncertain = self._coverage(machine, fragments)
         fragment, sample = samples_of(mask)
         order = np.argsort(fragments.shape[fragment], kind="stable")
@@ -112,7 +112,7 @@ class Outputs:
         mask: Masks = np.where(ended, np.uint32(0), fragments.mask)
         uncertain: Causes | None = None
         if self._program.can_discard and machine.control is not None:
-            # An undefined value may have decided about a discard.
+            # The discard may depend on an undefined value.
             uncertain = np.where(fragments.mask != 0, machine.control, np.uint16(0))
             mask = np.where(uncertain >= HARD, fragments.mask, mask)
         port = self._built_ins.get("SampleMask")
@@ -152,7 +152,7 @@ class Outputs:
 
 
 def _first_number(machine: Machine, port: Port) -> tuple[Data, Causes | None]:
-    """Return the first number of a built-in output in every fragment."""
+    """Return the first component of a built-in output in every fragment."""
     value = machine.cells[port.cell].read(machine.lanes)
     leaf = port.leaves.start
     data, cause = value.leaves[leaf], value.causes[leaf]

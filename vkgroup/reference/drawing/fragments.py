@@ -1,7 +1,7 @@
 """Fragments: quads arranged as subgroups, and the built-in inputs of each fragment.
 
 A quad is four invocations, lanes 4q to 4q+3 of a subgroup, for the pixels (x, y), (x+1, y), (x, y+1) and
-(x+1, y+1) with even x and y; with sample shading, for the same sample of them. Those that the primitive does
+(x+1, y+1) with even x and y; with sample shading, for one sample of each. Invocations that the primitive does
 not cover are helper invocations. The quads of a primitive fill subgroup after subgroup, row by row (with
 sample shading, sample by sample first). The last subgroup of a primitive may be partial, unless quads of
 several primitives share subgroups.
@@ -55,12 +55,12 @@ class Fragments:
         return len(self.shape)
 
     def chosen(self, index: Integers | Flags) -> Fragments:
-        """Return some of them."""
+        """Return the invocations at an index."""
         return Fragments(*(getattr(self, field.name)[index] for field in fields(self)))
 
 
 def samples_of(masks: Masks) -> tuple[Integers, Integers]:
-    """Return fragment and sample of every bit of some masks, fragment by fragment."""
+    """Return the fragment and the sample of every set bit in sample masks, fragment by fragment."""
     count = int(masks.max(initial=0)).bit_length()
     bits = (masks[:, None] >> np.arange(count, dtype=np.uint32)) & np.uint32(1)
     fragment, sample = np.nonzero(bits)
@@ -110,7 +110,7 @@ class Arranger:
     `mix`: whether quads of several primitives may share a subgroup.
     `rng`: for a random order of the quads of each primitive, or with `mix` of all; None for their own order.
 
-    Attributes: `fragments`, `helpers`: invocations so far that are no helpers, and helper invocations.
+    Attributes: `fragments`, `helpers`: numbers of fragments and of helper invocations so far.
     """
 
     def __init__(self, subgroup_size: int, mix: bool, rng: np.random.Generator | None) -> None:
@@ -179,7 +179,7 @@ class Arranger:
 
 
 class Positions:
-    """Positions of the fragments of a batch, and the values of inputs there."""
+    """Positions of the fragments of a batch, and the input values at these positions."""
 
     def __init__(self, shapes: Shapes, fragments: Fragments, locations: npt.NDArray[np.float64]) -> None:
         self._shapes, self._fragments, self._locations = shapes, fragments, locations
@@ -218,13 +218,13 @@ class Positions:
         """Return the interpolation of some fragments at other points of their pixels, and its causes.
 
         `point`, `operand`: ``"Centroid"``; ``"Sample"`` and its number; ``"Offset"`` from the pixel's center.
-        `no_sample`: the cause of a number that no sample has.
+        `no_sample`: the cause for a sample number that does not exist.
         """
         fragments, cause = self._fragments, None
         corner = np.stack([fragments.x[lanes], fragments.y[lanes]]).astype(np.float64)
         position = self._centroid[:, lanes]
         if point == "Sample" and len(self._locations) == 1:
-            # GLSL 4.60, 8.13.2: without several samples the center of the pixel is taken.
+            # GLSL 4.60, 8.13.2: without multisampling, the center of the pixel is used.
             position = corner + 0.5
         elif point == "Sample" and operand is not None:
             number = operand.data.astype(np.int64)

@@ -68,11 +68,11 @@ class At(NamedTuple):
         return np.asarray(self.parts.sum(axis=0) / self.scale)
 
     def smooth(self, values: Float64) -> Float64:
-        """Return values at the vertices, (3, n), interpolated with perspective."""
+        """Interpolate vertex values, (3, n), with perspective correction."""
         return np.asarray((self.parts * values).sum(axis=0) / self.parts.sum(axis=0))
 
     def linear(self, values: Float64) -> Float64:
-        """Return values at the vertices, (3, n), interpolated without perspective."""
+        """Interpolate vertex values, (3, n), without perspective correction."""
         return np.asarray((self.parts * self.w * values).sum(axis=0) / self.scale)
 
 
@@ -103,12 +103,12 @@ def input_values(
     interpolation: Interpolation,
     missing: int,
 ) -> dict[int, Value]:
-    """Return the fragment stage's inputs by cell.
+    """Return the inputs of the fragment stage by cell.
 
     `ports`: the inputs.
     `types`: type of each cell.
     `columns`: the outputs of the vertex stage.
-    `missing`: the cause of inputs without an output.
+    `missing`: the cause for inputs that the vertex stage does not write.
     """
     count = interpolation.vertices.shape[1]
     assemblies: dict[int, Assembly] = {}

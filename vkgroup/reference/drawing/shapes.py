@@ -42,9 +42,9 @@ class Shape:
     polygon: Integers  # convex, its corners in `SUBPIXELS` of a pixel, (corners, 2)
     forms: Float64  # three linear forms of the position, one for each vertex, (3, 3)
     scale: float  # see above
-    #: Three of them; a line has its second twice, a point its only one three times.
+    #: Three vertices: a line repeats its second one, a point repeats its only one.
     vertices: tuple[int, int, int]
-    front: bool  # whether it faces the viewer; lines and points always do
+    front: bool  # whether it is front-facing; lines and points always are
     number: int  # gl_PrimitiveID
     #: `center`, `size`: of a point, in pixels.
     center: tuple[float, float] = (0.0, 0.0)
@@ -53,7 +53,7 @@ class Shape:
 
 @dataclass(frozen=True, eq=False)
 class Screen:
-    """Makes shapes of primitives."""
+    """Converts primitives to shapes."""
 
     size: Float64  # width and height of the image, which is the viewport
     positions: Float64  # of all vertices in clip coordinates, (vertices, 4)
@@ -64,7 +64,7 @@ class Screen:
     clockwise: bool = False  # whether clockwise triangles face the viewer
 
     def shape(self, vertices: Sequence[int], number: int) -> Shape | None:
-        """Return a primitive's shape; None where no part of it is visible."""
+        """Return a primitive's shape; None if no part of it is visible."""
         chosen = np.array(vertices)
         position = self.positions[chosen]
         if not np.isfinite(position).all() or (self.cull[chosen] < 0).all(axis=0).any():
@@ -100,7 +100,7 @@ class Screen:
         w = position[:, 3]
         x, y = ((position[:, :2] + w[:, None]) / 2 * self.size).T
         following, last = [1, 2, 0], [2, 0, 1]
-        # The adjugate of the matrix whose columns are the vertices' homogeneous positions.
+        # Adjugate of the matrix whose columns are the homogeneous positions of the vertices.
         forms = np.stack(
             [
                 y[following] * w[last] - y[last] * w[following],

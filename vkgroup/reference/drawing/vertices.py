@@ -24,7 +24,7 @@ from vkgroup.reference.interpreter.values.arrangement import Placement
 from vkgroup.reference.interpreter.values.value import HARD, Causes, CauseTable, Data, Value, single
 
 Column = tuple[Data, Causes | None]
-"""A number in every vertex, (n,), and its causes."""
+"""One number for every vertex, (n,), and its causes."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def invocation_of(data: VertexData, subgroup_size: int, number: int) -> VertexIn
 
 
 def shade(execution: Execution, data: VertexData, subgroup_size: int, *, points: bool) -> Shaded:
-    """Run the vertex stage, and return its outputs; `points` says that the draw has points."""
+    """Run the vertex stage and return its outputs; `points` is true if the topology is points."""
     program = execution.program
     pieces: list[tuple[dict[Component, Column], dict[str, list[Column]]]] = []
     step = SLICE // subgroup_size * subgroup_size
@@ -172,7 +172,7 @@ def _shaded(
     undefined: Causes | None = None
     rows: dict[str, list[Data]] = {}
     for name, outputs in built_ins.items():
-        # glslang declares all of gl_PerVertex, of which a shader may write the position only.
+        # glslang declares all of gl_PerVertex, even if a shader writes only the position.
         written = name == "Position" or any(cause is None or not cause.all() for _, cause in outputs)
         rows[name] = [data.astype(np.float64) for data, _ in outputs] if written else []
         for _, cause in outputs if written else ():

@@ -1,4 +1,4 @@
-"""The SPIR-V interpreter: modules executed in NumPy, all invocations of some workgroups at once."""
+"""SPIR-V interpreter in NumPy; it executes all invocations of some workgroups at once."""
 
 from __future__ import annotations
 

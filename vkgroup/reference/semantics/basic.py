@@ -1,7 +1,7 @@
 """Basic and vote functions: GL_KHR_shader_subgroup_basic and GL_KHR_shader_subgroup_vote.
 
-The order of stores and loads of different invocations is outside a model of values. Barriers have a function
-so that every row of the table has one.
+This model has values only, no order of stores and loads. Barriers have a function so that every row of the
+table has one.
 """
 
 from __future__ import annotations

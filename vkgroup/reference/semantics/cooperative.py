@@ -51,5 +51,5 @@ def _low(numbers: Array) -> Array:
 
 
 def _exact(numbers: Array) -> Array:
-    """Return integers that never overflow: of 64 bits where all of a product surely fits, else Python's."""
+    """Return integers that cannot overflow: int64 if the whole product fits, else Python's integers."""
     return numbers.astype(np.int64 if numbers.dtype.itemsize <= 2 else np.object_)

@@ -68,7 +68,7 @@ def identity(operator: Operator, dtype: np.dtype[Any]) -> np.generic:
 def _neutral(operator: Operator, dtype: np.dtype[Any]) -> np.generic:
     """Return e with e <op> x = x for every x, to stand in inactive lanes.
 
-    It is I() but for the addition of floats: +0.0 + -0.0 is +0.0, so only -0.0 leaves every x alone.
+    It is I(), except for the addition of floats: +0.0 + -0.0 is +0.0, so only -0.0 leaves every x unchanged.
     """
     if operator.name == "Add" and dtype.kind == "f":
         negative_zero: np.generic = dtype.type(-0.0)
@@ -77,19 +77,19 @@ def _neutral(operator: Operator, dtype: np.dtype[Any]) -> np.generic:
 
 
 def _accumulate(operator: Operator, value: Values) -> Values:
-    """Return the inclusive scan over the lanes of `value`, all of them taking part."""
+    """Return the inclusive scan over all lanes of `value`."""
     with np.errstate(all="ignore"):
         return np.asarray(operator.combine.accumulate(value, axis=1, dtype=value.dtype))
 
 
 def _seen(used: Flags, group: str) -> Flags:
-    """Return which lanes see any of `used` by a scan."""
+    """Return the lanes whose scan includes a lane of `used`."""
     seen = np.logical_or.accumulate(used, axis=1)
     return before(seen, False) if group == "ExclusiveScan" else seen
 
 
 def _choice_is_open(group: str, value: Values, used: Flags, result: Values) -> Flags:
-    """Return where Min or Max may choose either zero: the result is zero and both signs of it are used.
+    """Return where Min or Max may be either zero: the result is zero, and both +0.0 and -0.0 take part.
 
     GLSL's min(x, y) is y if y < x, else x, and -0.0 < +0.0 is false: the sign depends on the order.
     """

@@ -68,8 +68,8 @@ def same_in_all(value: Values, active: Flags) -> Flags:
 def read(value: Values, source: npt.NDArray[np.int64], active: Flags) -> Lanes:
     """Return the `value` that each active lane reads from lane `source` of its subgroup.
 
-    The sources, (subgroups, size) or (size,), may be any integers: one that is no lane of the subgroup, or an
-    inactive lane, gives an undefined result.
+    The sources, (subgroups, size) or (size,), may be any integers. The result is undefined for a source
+    outside of the subgroup and for an inactive lane.
     """
     subgroups, size = active.shape
     rows = np.arange(subgroups)[:, None]

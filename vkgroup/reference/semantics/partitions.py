@@ -16,7 +16,7 @@ def subset_of(ballot: Words, active: Flags) -> tuple[npt.NDArray[np.int64], Flag
 
     NV_shader_subgroup_partitioned, section 3.8: ballots are a valid partition if each active lane's has the
     lane's own bit, and equals the ballot of every active lane whose bit it has. Bits from gl_SubgroupSize on
-    are ignored. The lanes, (subgroups, size), mean nothing where the other, (subgroups,), is false.
+    are ignored. The lanes, (subgroups, size), are valid only where the second result, (subgroups,), is true.
     """
     subgroups, size = active.shape
     rows = np.arange(subgroups)[:, None]
@@ -25,7 +25,7 @@ def subset_of(ballot: Words, active: Flags) -> tuple[npt.NDArray[np.int64], Flag
     member = bit & active[:, None, :]
     lowest = member.argmax(axis=2)
     equal = (bit == bit[rows, lowest]).all(axis=2)
-    # Lanes whose ballots equal their lowest lane's: a subset, if its bits stand for no other lane.
+    # Lanes with the ballot of their lowest lane are a subset if the ballot has no bits of other lanes.
     inhabitants = np.zeros((subgroups, size), dtype=np.int64)
     np.add.at(inhabitants, (np.broadcast_to(rows, active.shape)[active], lowest[active]), 1)
     whole = inhabitants[rows, lowest] == member.sum(axis=2)

@@ -1,6 +1,6 @@
 """Quad functions: GL_KHR_shader_subgroup_quad, and the votes of GL_EXT_shader_quad_control.
 
-A quad is the cluster of four lanes from a multiple of four on; in a fragment shader its lanes 0, 1, 2, 3
+A quad is a cluster of four lanes that starts at a multiple of four; in a fragment shader its lanes 0, 1, 2, 3
 are the pixels (x, y), (x + 1, y), (x, y + 1), (x + 1, y + 1) (KHR_shader_subgroup, section 3.8).
 """
 

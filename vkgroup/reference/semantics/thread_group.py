@@ -59,10 +59,11 @@ def thread_in_warp_nv(active: Flags) -> Lanes:
 
 
 def thread_mask_nv(bits: int, active: Flags, *, inverted: bool = False) -> Lanes:
-    """Return 32 bits shifted up by the id of each thread, all of them inverted where asked for.
+    """Return 32 bits shifted left by the id of each thread, optionally inverted.
 
     The masks “are derived from the value of gl_ThreadInWarpNV using simple bit-shift arithmetic”
-    (NV_shader_thread_group, revision 4, section 7.1): neither activity nor the size of the warp clears bits.
+    (NV_shader_thread_group, revision 4, section 7.1): bits of inactive threads, and of threads beyond the
+    warp size, stay set.
     """
     shifted = np.uint32(bits) << _id(active)
     return scalar(~shifted if inverted else shifted, active)
@@ -140,10 +141,10 @@ def tgballot(
 
     NV_shader_thread_group, revision 4, section 2.X.8.Z.
 
-    `value`: (subgroups, size, components) of floats or integers. NaN is other than zero, -0.0 is not.
+    `value`: (subgroups, size, components) of floats or integers. NaN counts as nonzero, -0.0 as zero.
     `destination`, `written`: (subgroups, size, components): the old result vector, and the components that
-    the thread writes (its write mask, the conditional one included; None writes all). Neither keeps a thread
-    from taking part in the ballot.
+    the thread writes (its write mask, the conditional one included; None writes all). The thread takes part
+    in the ballot in any case.
     """
     bits = pack(np.moveaxis((value != 0) & active[:, :, None], 2, 1).reshape(-1, active.shape[1]))
     lanes = uniform(bits[:, 0].reshape(len(value), -1), active)

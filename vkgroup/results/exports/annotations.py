@@ -3,8 +3,8 @@
 GitHub reads lines ``::error …`` on standard output (docs.github.com, "Workflow commands for GitHub Actions")
 and shows ten of each kind per step. GitLab reads a file of JSON that the job names as its artifact
 ``reports: codequality`` (docs.gitlab.com, "Code Quality", "Code Quality report format"): description,
-check_name, fingerprint, severity and location are what it takes from each entry. GitLab shows the JUnit file
-too (``reports: junit``; docs.gitlab.com, "Unit test reports"), below 30 MB a file.
+check_name, fingerprint, severity and location are read from each entry. GitLab also shows JUnit files below
+30 MB (``reports: junit``; docs.gitlab.com, "Unit test reports").
 """
 
 from __future__ import annotations

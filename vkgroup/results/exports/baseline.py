@@ -15,7 +15,7 @@ _UNKNOWN = (Outcome.MISSING, Outcome.FLAKE, Outcome.KNOWN_FLAKE)
 def check_baseline(path: Path) -> None:
     """Raise InvalidInput if a baseline cannot be written, or would replace a file that is not a baseline."""
     if path.is_dir():
-        raise InvalidInput(f"--save-baseline {path} is a folder: name a file")
+        raise InvalidInput(f"--save-baseline {path} is a folder; give the name of a file")
     if path.exists():
         read_baseline(path)
 
@@ -23,7 +23,7 @@ def check_baseline(path: Path) -> None:
 def save_baseline(path: Path, outcomes: RunOutcomes) -> None:
     """Write the failures of a run, as lines ``NAME,STATUS`` that deqp-runner reads too.
 
-    An existing file is updated: its comments stay, and so do the lines of cases without a verdict in this run
+    An existing file is updated: it retains comments and the lines of cases without a verdict in this run
     (other shards, cases left out or not reached, flakes). Other lines get the new status, or are removed if
     the case no longer fails. Flakes are not added.
     """

@@ -20,7 +20,7 @@ def export(run: RunRecord, folder: Path) -> list[Path]:
         names = [RESULTS, RUN, *names]
     existing = [name for name in names if (folder / name).exists()]
     if existing:
-        raise InvalidInput(f"{folder} has {existing[0]} already: name another folder")
+        raise InvalidInput(f"{folder} already has {existing[0]}; use a different folder")
     identity = {
         "device": run.info.device,
         "driver": run.info.driver,

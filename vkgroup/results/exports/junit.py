@@ -11,7 +11,7 @@ from vkgroup.conformance.expectations import Outcome
 from vkgroup.conformance.outcomes import RunOutcomes
 from vkgroup.files import write_output
 
-# Characters that XML 1.0 cannot hold in any form (W3C XML 1.0, 2.2 Characters).
+# Characters that XML 1.0 does not allow in any form (W3C XML 1.0, 2.2 Characters).
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 

@@ -10,8 +10,8 @@
             print(result.case, result.status)
     old = history.load(Path("results/last-week"))   # a folder or file gives a RunRecord, too
 
-All readers of runs (reports, `vkgroup diff`) use `RunRecord`, wherever the run is stored. The results of a
-run in a database are read while they are iterated, so the database must be open then.
+All readers of runs (reports, `vkgroup diff`) use `RunRecord`, for runs in databases and in files. The results
+of a run in a database are read during iteration, so the database must stay open.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ _AGAIN_SECONDS = 0.05
 
 
 class DatabaseError(InvalidInput):
-    """A database that cannot be read or written; says why, and what to do."""
+    """A database cannot be read or written; the message says why, and what to do."""
 
 
 def connect(path: Path, *, write: bool) -> sqlite3.Connection:
@@ -33,11 +33,11 @@ def connect(path: Path, *, write: bool) -> sqlite3.Connection:
     Raises InvalidInput: there is no such file, or it is another program's, damaged, locked, read-only (with
     `write`) or newer.
 
-    `path`: the file; with `write` it is made if it does not exist.
+    `path`: the file; with `write` it is created if it does not exist.
     `write`: whether results will be written. Reading needs no write permission.
     """
     if path.is_dir():
-        raise InvalidInput(f"{path} is a folder: name a database file in it")
+        raise InvalidInput(f"{path} is a folder; give the name of a database file")
     if not write and not path.exists():
         raise InvalidInput(
             f"there is no database {path}: record a run with vkgroup conform --db {path}, or add recorded "
@@ -83,7 +83,7 @@ def _raw(path: Path, options: str) -> sqlite3.Connection:
     )
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute("PRAGMA trusted_schema = OFF")
-    # In WAL mode a killed process loses nothing; a power failure may lose the last commits only.
+    # In WAL mode a killed process loses no commits; a power failure may lose only the last ones.
     connection.execute("PRAGMA synchronous = NORMAL")
     return connection
 
@@ -104,7 +104,7 @@ def _log_ahead(connection: sqlite3.Connection) -> None:
 def _read_only(path: Path) -> sqlite3.Connection:
     """Open a read-only database; one of an older schema is migrated in memory."""
     log = path.with_name(path.name + "-wal")
-    # Without a log no process is writing, and SQLite need not make its shared files.
+    # Without a log no process is writing, and SQLite does not have to create its shared files.
     alone = not log.exists() or not log.stat().st_size
     connection = _raw(path, "mode=ro&immutable=1" if alone else "mode=ro")
     try:
@@ -125,7 +125,7 @@ def _read_only(path: Path) -> sqlite3.Connection:
 
 @contextmanager
 def guarded(path: Path) -> Iterator[None]:
-    """Turn errors of SQLite into a `DatabaseError` that says what to do."""
+    """Raise errors of SQLite as a `DatabaseError` that says what to do."""
     try:
         yield
     except sqlite3.Error as error:
@@ -214,7 +214,7 @@ MIGRATIONS: tuple[Sequence[str], ...] = (
             UNIQUE (run, name)
         )""",
     ),
-    # 3: the lanes of failures (compressed JSON), which reports draw, and which of several devices judged.
+    # 3: also the evidence of failures (compressed JSON), and which of several devices executed the case.
     (
         "ALTER TABLE result ADD COLUMN evidence BLOB",
         "CREATE TABLE judge (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE)",
@@ -252,12 +252,12 @@ def migrate(connection: sqlite3.Connection, path: str) -> None:
 
 
 def version_of(connection: sqlite3.Connection, path: str) -> int:
-    """Return the version of a database of vkgroup, 0 for an empty one; `InvalidInput` for any other."""
+    """Return the version of a database of vkgroup, 0 for an empty one; InvalidInput for any other file."""
     application, version, objects = _header(connection)
     if application != APPLICATION_ID:
         if version or objects:
             raise InvalidInput(
-                f"{path} is another program's database: name another file; nothing was changed"
+                f"{path} is another program's database; use a different file; nothing was changed"
             )
         return 0
     if version > VERSION:

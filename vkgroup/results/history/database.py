@@ -1,4 +1,4 @@
-"""The runs in a database: listing them, choosing one by name, reading it, removing it."""
+"""The runs in a database: list, select by name, read and remove them."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from vkgroup.results.history.writing import MOST, Writer, transaction
 from vkgroup.results.record import Kind, Result, RunInfo, RunRecord, Status
 
 LATEST = re.compile(r"latest(?:~(\d{1,9}))?")
-"""Names the run that was started last; ``latest~1`` the one before."""
+"""The name of the run that was started last; ``latest~1`` is the one before."""
 
 _FIELDS = tuple(field.name for field in fields(RunInfo))
 """The columns of a run after its row number; the column of `RunInfo.id` is `key`."""
 
 _COLUMNS = ", ".join(("id", "key", *_FIELDS[1:]))
 _CHUNK = 500
-"""Names in a query, rows in a fetch: SQLite takes 999 parameters at the least."""
+"""Number of names in a query and of rows in a fetch: SQLite allows at least 999 parameters."""
 
 
 class Database:
@@ -46,16 +46,16 @@ class Database:
         self.close()
 
     def close(self) -> None:
-        """Close the file; what was written is in it whatever happens."""
-        # Nothing is open that closing could lose: it only tidies up the log.
+        """Close the file; all committed data are already in it."""
+        # An error here loses no data: closing only removes the log.
         with suppress(sqlite3.Error):
             self._connection.close()
 
     def runs(self, *, kind: Kind | None = None, device: str = "") -> list[RunInfo]:
-        """Return every run in one line each, the one that was started last first.
+        """Return the summaries of all runs, the most recently started first.
 
         `kind`: only runs of this kind.
-        `device`: only runs of devices whose name or driver contains this, in whatever case.
+        `device`: only runs of devices whose name or driver contains this text, case-insensitive.
         """
         found = [info for _, info in self._rows(kind, device)]
         return [self._counted(info) for info in found]
@@ -63,8 +63,8 @@ class Database:
     def run(self, name: str, *, kind: Kind | None = None, device: str = "") -> RunRecord:
         """Return a run.
 
-        `name`: its id or the beginning of it, ``latest``, or ``latest~N`` for the Nth before that.
-        `kind`, `device`: choose among these only; as in `runs`.
+        `name`: the run's id or its beginning, ``latest``, or ``latest~N`` for the Nth before that.
+        `kind`, `device`: select among these runs only; as in `runs`.
         Raises InvalidInput: no run, or more than one, has that name.
         """
         row, info = self._find(name, kind, device)
@@ -73,16 +73,16 @@ class Database:
         return RunRecord(self._counted(info), results if results.any() else None, documents)
 
     def results(self, run: RunInfo | str) -> Iterator[Result]:
-        """Yield the results of a conformance run; nothing for a run that has none."""
+        """Yield the results of a conformance run; nothing for other runs."""
         row, _ = self._find(run if isinstance(run, str) else run.id, None, "")
         yield from _DatabaseResults(self._connection, self.path, row)
 
     def begin(self, info: RunInfo, *, resume: bool = False) -> Writer:
-        """Begin to write a run; it stays unfinished until `Writer.finish`.
+        """Begin to write a run, which is unfinished until `Writer.finish`.
 
-        `info`: the run; its id, counts and end are not looked at.
-        `resume`: go on with the newest run of the same kind, device, driver, seed and source, where there is
-        one; it counts as started now.
+        `info`: the run; its id, counts and end are ignored.
+        `resume`: continue the newest run of the same kind, device, driver, seed and source, if there is
+        one; its start becomes the current time.
         """
         with guarded(self.path), transaction(self._connection):
             same = self._same(info, finished=True) if resume else None
@@ -104,8 +104,8 @@ class Database:
     def add(self, run: RunRecord) -> tuple[str, bool]:
         """Copy a run into the database.
 
-        Returns its id, and whether anything was written: a run that is there finished already (same kind,
-        device, driver, seed and start) is left as it is; one that is there unfinished is completed.
+        Returns its id, and whether anything was written. If the database has the same run (kind, device,
+        driver, seed and start), a finished one is not changed, and an unfinished one is completed.
         """
         there = self._finished_like(run.info)
         if there is not None:
@@ -126,7 +126,7 @@ class Database:
         return writer.id, True
 
     def remove(self, name: str) -> RunInfo:
-        """Remove a run, and the names and details that no other run has; returns what it was."""
+        """Remove a run, and the names and details that no other run uses; return its summary."""
         row, info = self._find(name, None, "")
         with guarded(self.path), transaction(self._connection):
             execute = self._connection.execute
@@ -159,7 +159,7 @@ class Database:
             raise damaged(self.path, f"a run: {error}") from error
 
     def _counted(self, info: RunInfo) -> RunInfo:
-        """Return a run with its results counted, where it was not finished and so did not say them."""
+        """Return a run's summary; the results of an unfinished run are counted here."""
         if info.counts or info.kind != Kind.CONFORM:
             return info
         with guarded(self.path):
@@ -206,7 +206,7 @@ class Database:
         return found
 
     def _same(self, info: RunInfo, *, finished: bool) -> tuple[int, str] | None:
-        """Return the row and id of the newest run that `info` goes on with, perhaps a finished one."""
+        """Return the row and id of the newest run that `info` can continue; it may be finished."""
         found: tuple[int, str] | None = self._connection.execute(
             "SELECT id, key FROM run WHERE kind = ? AND device = ? AND driver = ? AND seed IS ? "
             "AND source = ? AND (? OR NOT finished) ORDER BY id DESC LIMIT 1",
@@ -215,7 +215,7 @@ class Database:
         return found
 
     def _finished_like(self, info: RunInfo) -> str | None:
-        """Return the id of a finished run that is the same as one to be added."""
+        """Return the id of a finished run that equals the one to be added; None if there is none."""
         with guarded(self.path):
             found = self._connection.execute(
                 "SELECT key FROM run WHERE kind = ? AND device = ? AND driver = ? AND seed IS ? "
@@ -243,7 +243,7 @@ class _DatabaseResults:
     )
 
     damaged = 0
-    """What is in a database is a result, or the database is damaged: see `Results.damaged`."""
+    """Always 0: an invalid result in a database is an error; see `Results.damaged`."""
 
     def __init__(self, connection: sqlite3.Connection, path: Path, row: int) -> None:
         self._connection = connection
@@ -251,7 +251,7 @@ class _DatabaseResults:
         self._row = row
 
     def any(self) -> bool:
-        """Whether there is a result at all."""
+        """Whether there are any results."""
         with guarded(self._path):
             query = "SELECT EXISTS (SELECT 1 FROM result WHERE run = ?)"
             return bool(self._connection.execute(query, (self._row,)).fetchone()[0])
@@ -295,7 +295,7 @@ class _DatabaseResults:
     def _result(self, row: Sequence[Any]) -> Result:
         case, status, microseconds, defined, undefined, detail, evidence, judge = row
         try:
-            # SQLite stores values of any type in any column.
+            # A column of SQLite may contain values of any type.
             msgspec.convert(microseconds, int)
             columns = {
                 "case": case,
@@ -313,5 +313,5 @@ class _DatabaseResults:
 
 
 def _document(content: bytes) -> dict[str, Any]:
-    """Return a compressed JSON object; zlib.error or ValueError if the bytes are something else."""
+    """Return a compressed JSON object; raise zlib.error or ValueError for other bytes."""
     return msgspec.convert(parse(zlib.decompress(content)), dict[str, Any])

@@ -1,4 +1,4 @@
-"""The JSON documents that commands write: their schemas, and the run in one line that each describes."""
+"""The JSON documents that commands write: their schemas, and the summary of the run that each describes."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import msgspec
 from vkgroup.results.record import Kind, RunInfo, RunRecord
 
 NAMES = {Kind.CONFORM: "summary", Kind.PROBE: "probe", Kind.BENCH: "bench"}
-"""The name in `RunRecord.documents` of the document that a run of each kind writes."""
+"""Kind of run → the name of its document in `RunRecord.documents`."""
 
 Seed = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
-"""A seed, as a database can hold it."""
+"""A seed in the range that a database can store."""
 
 
 class _Driver(msgspec.Struct):
@@ -133,9 +133,9 @@ def is_check(data: Mapping[str, Any]) -> bool:
 
 
 def describe(kind: Kind, data: Mapping[str, Any]) -> RunInfo:
-    """Return the run in one line that a document describes.
+    """Return the summary of the run that a document describes.
 
-    Raises ValueError: a field has another type than its command writes; says which field, and both types.
+    Raises ValueError: a field has an unexpected type; the message names the field and both types.
     """
     if kind == Kind.PROBE:
         probe = msgspec.convert(data, _Probe)
@@ -177,10 +177,10 @@ def describe(kind: Kind, data: Mapping[str, Any]) -> RunInfo:
 
 
 def recorded(data: dict[str, Any]) -> RunRecord:
-    """Return the record of a run that wrote one document; ValueError if no command of a run wrote it."""
+    """Return the record of a run with one document; ValueError if it is not a document of a run."""
     kind = kind_of(data)
     if kind is None:
-        raise ValueError("no command of vkgroup that makes a run writes such a document")
+        raise ValueError("this is not a document of vkgroup conform, probe or bench")
     return RunRecord(describe(kind, data), None, {NAMES[kind]: data})
 
 

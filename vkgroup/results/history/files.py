@@ -39,7 +39,7 @@ class FileResults:
             if last.get(result.case) == number:
                 yield result
         if self.damaged and not last:
-            raise InvalidInput(f"{self._path} holds no results: none of its {self.damaged} lines is one")
+            raise InvalidInput(f"{self._path} contains no results: all {self.damaged} lines are invalid")
 
     def statuses(self) -> dict[str, Status]:
         """Return each case's status by its name."""
@@ -60,7 +60,7 @@ class FileResults:
                 yield number, result
 
     def _lines(self) -> Iterator[tuple[int, bytes]]:
-        """Yield the lines by number; of a compressed file that is cut off, those that are there."""
+        """Yield the lines with their numbers; for a truncated compressed file, the readable lines."""
         self.damaged = 0
         try:
             opened = lzma.open if self._path.suffix == ".xz" else open
@@ -91,7 +91,7 @@ CAPABILITIES, PROBE, BENCH = "capabilities.json", "probe.json", "bench.json"
 
 _COMPRESSED = f"{RESULTS}.xz"
 _OF_A_RUN = (RUN, SUMMARY, CAPABILITIES)
-"""The other files of a conformance run in the folder of its results."""
+"""Names of the other files of a conformance run in the folder with its results."""
 
 _WANTED = (
     "give the folder of a run (vkgroup conform --out), its results.jsonl (.xz too), or what vkgroup probe "
@@ -101,7 +101,7 @@ _WANTED = (
 
 @dataclass(frozen=True)
 class Check:
-    """The findings of ``vkgroup check --json``, which are not a run of a device: the file and its data."""
+    """Findings of ``vkgroup check --json``, which are not a run: the file and its data."""
 
     path: Path
     data: Mapping[str, Any]
@@ -138,12 +138,12 @@ def load_all(path: Path) -> list[RunRecord]:
 
 
 def load_shown(path: Path) -> list[RunRecord | Check]:
-    """Read everything in a folder or a file that can be shown, each run as a separate one.
+    """Read all runs and findings in a folder or a file, each run as a separate one.
 
-    Damaged lines of results are left out and counted (`Results.damaged`): a report can mention them, while a
-    stored or compared run would seem to lack the cases.
+    Damaged lines of results are left out and counted (`Results.damaged`), so that a report can mention them.
+    When runs are stored or compared, damaged lines are errors.
 
-    Raises InvalidInput: there is nothing to show, or a file cannot be read.
+    Raises InvalidInput: there are no runs or findings, or a file cannot be read.
     """
     wanted = f"{_WANTED.replace(' or vkgroup bench', ', vkgroup check --json or vkgroup bench')}"
     if not path.is_dir():
@@ -199,7 +199,7 @@ def _file(path: Path, *, strict: bool) -> RunRecord | Check | None:
 
 
 def _folder(path: Path) -> RunRecord:
-    """Read everything of a folder as one run."""
+    """Read all files of a folder as one run."""
     first = next((name for name in (RESULTS, _COMPRESSED, SUMMARY) if (path / name).exists()), None)
     names = [*([first] if first else []), *(name for name in (PROBE, BENCH) if (path / name).exists())]
     runs = [load(path / name) for name in names]
@@ -210,7 +210,7 @@ def _folder(path: Path) -> RunRecord:
 
 
 def _conform(path: Path, *, strict: bool) -> RunRecord:
-    """Read a conformance run by its results; the files beside them describe the device."""
+    """Read a conformance run from its results and the other files of their folder."""
     results = FileResults(path, strict=strict)
     documents: dict[str, dict[str, Any]] = {}
     identity: dict[str, Any] = {}
@@ -232,7 +232,7 @@ def _conform(path: Path, *, strict: bool) -> RunRecord:
 
 @contextmanager
 def _clear_errors(path: Path) -> Iterator[None]:
-    """Turn an error of a document's schema into one line that names the file, the field and its type."""
+    """Raise an error of a document's schema as InvalidInput that names the file, the field and its type."""
     try:
         yield
     except ValueError as error:
@@ -271,7 +271,7 @@ def _json(path: Path) -> dict[str, Any]:
 
 
 def _written(path: Path) -> str:
-    """Return the time of a file's last change."""
+    """Return the time of a file's last modification."""
     try:
         return datetime.fromtimestamp(path.stat().st_mtime, UTC).isoformat(timespec="seconds")
     except OSError as error:

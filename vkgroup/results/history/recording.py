@@ -18,13 +18,13 @@ from vkgroup.results.record import Result, RunRecord
 
 
 class Recording:
-    """Writes one run into a database, or nowhere.
+    """Writes one run into a database, or nothing if there is no database.
 
     If the database fails (a full disk, a lock that is never released), the run continues, and its last
     message says what to do.
 
     `path`: the database; None records nothing.
-    `source`: folder or file that the run writes, too; None if it writes none.
+    `source`: folder or file that the run also writes; None if there is none.
     `resume`: continue the run that was recorded with the same source.
     Raises InvalidInput: the database cannot be opened; this is raised before the first measurement.
     """
@@ -42,7 +42,7 @@ class Recording:
         return self._writer.id if self._writer is not None else ""
 
     def begin(self, run: RunRecord) -> None:
-        """Begin to record a run, with the documents that it has."""
+        """Begin to record a run with its current documents."""
         if self._database is None or self._error is not None:
             return
         info = replace(
@@ -63,14 +63,14 @@ class Recording:
         self._write(lambda writer: writer.add(results))
 
     def update(self, run: RunRecord) -> None:
-        """Record the documents of a run so far; begins the recording."""
+        """Record the current documents of a run; begins the recording if necessary."""
         if self._writer is None:
             self.begin(run)
         else:
             self._write_documents(run)
 
     def finish(self, run: RunRecord, seconds: float | None = None) -> None:
-        """Record the documents of a run, and that it is finished.
+        """Record the documents of a run, and mark it as finished.
 
         `seconds`: the duration, if `RunRecord.info` does not have it.
         """
@@ -84,7 +84,7 @@ class Recording:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the database; `DatabaseError` if the run succeeded and could not be recorded."""
+        """Close the database; raise DatabaseError if the run succeeded but was not recorded completely."""
         if self._database is None:
             return
         self._database.close()

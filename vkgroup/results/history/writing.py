@@ -108,7 +108,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
         yield
         connection.execute("COMMIT")
     except BaseException:
-        # SQLite ends the transaction itself if the disk is full.
+        # If the disk is full, SQLite has already ended the transaction.
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise

@@ -34,23 +34,23 @@ class Timed:
     size: int
     tuning: str
     version: str
-    time: Interval  # nanoseconds, or whatever `unit` says
+    time: Interval  # time in `unit`, by default nanoseconds
     unit: str
-    rate: float  # bytes, or else operations or items, a second; 0 where none are counted
-    counts: str  # what the rate counts
+    rate: float  # bytes, operations or items per second; 0 if none are counted
+    counts: str  # unit of the rate
     ratio: Interval | None  # time of this contender divided by that of the subgroup version, of paired rounds
     share: Interval | None  # part of the ceiling; `ceiling` is its name
     ceiling: str
 
     @property
     def row(self) -> str:
-        """The name of the row, which contenders that were compared share."""
+        """The name of the row, which is the same for all contenders that were compared."""
         size = f" · {power(self.size)}" if self.size else ""
         return self.name + size + (f" · {self.tuning}" if self.tuning else "")
 
 
 def power(size: int) -> str:
-    """Return a size for people: ``2²⁰`` where it is a power of two from 2¹⁰ on, else its digits."""
+    """Return a size as text: ``2²⁰`` for powers of two from 2¹⁰ on, otherwise the digits."""
     if size < 1024 or size & (size - 1):
         return f"{size:,}"
     return "2" + str(size.bit_length() - 1).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
@@ -105,7 +105,7 @@ class _Entry(msgspec.Struct):
 
 
 def _interval(value: float | UnsetType, low: float, high: float) -> Interval | None:
-    """Return an interval, None where the entry has none; ValueError if it is incomplete or not finite."""
+    """Return an interval, None if the entry has none; ValueError if it is incomplete or not finite."""
     if value is UNSET:
         return None
     if not all(map(math.isfinite, (value, low, high))):

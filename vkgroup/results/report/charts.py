@@ -14,7 +14,7 @@ Spec = dict[str, Any]
 
 _KNOWN = ("subgroup", "shared", "cooperative")
 _SERIES = 8
-"""Colours that the page's style sheet has for versions, and shapes beside them."""
+"""Colours of versions from the page's style sheet, and their shapes."""
 
 _SHAPES = (
     "circle",
@@ -38,7 +38,7 @@ _FEW_DECADES = 2.5
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart: what it shows in words, and its Vega-Lite specification."""
+    """A chart: its description and its Vega-Lite specification."""
 
     title: str
     words: str

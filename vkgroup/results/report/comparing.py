@@ -1,4 +1,4 @@
-"""Comparisons in the report: the pairs of runs, and their changes as data for the page."""
+"""Comparisons in the report: pairs of runs, and their changes as data for the page."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from vkgroup.results.report.table import LETTERS, NOT_THERE, Table, split
 def cases_compared(runs: Sequence[RunRecord], table: Table) -> list[dict[str, Any]]:
     """Compare the first run that has cases with each later one.
 
-    Returns for each: ``old`` and ``new``, places in `runs`; and each list of
+    Returns for each: ``old`` and ``new``, indices in `runs`; and each list of
     `vkgroup.results.diff.CaseDifferences` as ``[head, tails, old statuses, new statuses]`` for each head of
-    names, in the numbers of `table`.
+    names, with the numbers of `table`.
     """
     whole = [(number, run.results) for number, run in enumerate(runs) if run.results is not None]
     before = whole[0][1].statuses() if len(whole) > 1 else {}
@@ -53,12 +53,12 @@ def _letter(status: Status | None) -> str:
 
 
 def capabilities_compared(table: Sections) -> list[dict[str, Any]]:
-    """Compare the columns whose devices say what they declare.
+    """Compare the columns of devices with recorded capabilities.
 
-    Each later one is compared with the first of a device of that name, or else with the first of all.
+    Each column is compared with the first one of a device of the same name, or else with the first of all.
 
-    Returns for each: ``old`` and ``new``, places of columns; and ``changes``: ``[group, name, old, new]`` in
-    words.
+    Returns for each: ``old`` and ``new``, indices of columns; and ``changes``: ``[group, name, old, new]`` as
+    texts.
     """
     telling = [number for number, run in enumerate(table.runs) if run.declared is not None]
     found = []
@@ -84,10 +84,10 @@ def _words(value: Any) -> str:
 
 
 def speed_compared(inputs: Inputs, threshold: float) -> list[dict[str, Any]]:
-    """Compare each run of benchmarks with the first one given before it that has rows in common.
+    """Compare each run of benchmarks with the first earlier one that has rows in common.
 
-    Returns for each: ``old`` and ``new``, places in `Inputs.benches`, and what
-    `vkgroup.results.diff.speed_json` has.
+    Returns for each: ``old`` and ``new``, indices in `Inputs.benches`, and the fields of
+    `vkgroup.results.diff.speed_json`.
     """
     found = []
     for number, new in enumerate(inputs.benches):

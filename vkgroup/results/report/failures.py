@@ -33,11 +33,11 @@ class Shader:
 
 
 class _Caught(Exception):
-    """A shader reached the compiler."""
+    """Raised when a shader is passed to the compiler."""
 
 
 class _Catcher(Executor):
-    """An executor that goes no further than the compiler."""
+    """An executor that stops when a shader is passed to the compiler."""
 
     source: str | None = None
 
@@ -50,12 +50,12 @@ class _Catcher(Executor):
         raise _Caught
 
     def plain(self, source: str, stage: str) -> Module:
-        # What is around a case's shader is never looked at: nothing gets past that shader.
+        # Other shaders of the pipeline are not used, because execution stops at the case's shader.
         return cast(Module, None)
 
 
 class Shaders:
-    """Makes the shaders of cases for one device."""
+    """Generates the shaders of cases for one device."""
 
     def __init__(self, size: int, capabilities: Capabilities | None = None, seed: int = 0) -> None:
         self._device = open_device(select(f"reference:{size if size in SIZES else DEFAULT_SIZE}"))
@@ -65,7 +65,7 @@ class Shaders:
         self._made: dict[str, str | None] = {}
 
     def of(self, name: str, detail: str = "", code: str = "") -> Shader | None:
-        """Return a case's shader; None where this version of the suite has no such case, or no text of it."""
+        """Return a case's shader; None if this version of the suite lacks the case or its text."""
         if name not in self._made:
             self._made[name] = self._source(name)
         source = self._made[name]
@@ -81,7 +81,7 @@ class Shaders:
         except _Caught:
             pass
         except Exception:
-            # A family may need more of the device before it compiles: then there is nothing to show.
+            # A family may use the device before it compiles; then there is no shader to show.
             return None
         return self._catcher.source
 
@@ -92,7 +92,7 @@ class Shaders:
 
 
 def _marked(source: str, name: str, detail: str, code: str) -> tuple[int, ...]:
-    """Return the lines that the failure quotes, else those with the code, else the operation's calls."""
+    """Return the lines quoted in the failure, else the lines with the code, else calls of the operation."""
     lines = [line.strip() for line in source.splitlines()]
     quoted = {line.strip() for line in _QUOTED.findall(detail)}
     found = [number for number, line in enumerate(lines, 1) if line in quoted]
@@ -104,14 +104,14 @@ def _marked(source: str, name: str, detail: str, code: str) -> tuple[int, ...]:
 
 
 def _operations(name: str) -> list[str]:
-    """Return what of a case's name may be the function or the variable that it is about."""
+    """Return the parts of a case's name that may be the tested function or variable."""
     named = [axes_of(split(name)[0])[2], *(part for part in name.split(".") if not part.islower())]
-    # Programs of subgroup operations put their results so, whatever a family calls the operation.
+    # Programs of subgroup operations write their results in this form.
     return [*named, "put"]
 
 
 def _calls(lines: list[str], operation: str) -> tuple[int, ...]:
-    """Return the numbers of the lines with a word, but for those that only say something of it."""
+    """Return the numbers of the lines with a word, except comments and declarations of it."""
     calls = re.compile(rf"\b{re.escape(operation)}\b")
     return tuple(
         number
@@ -176,7 +176,7 @@ class _Evidence(msgspec.Struct):
 
 
 def _drawable(data: dict[str, Any]) -> bool:
-    """Return whether the page can draw recorded evidence: a file may hold anything."""
+    """Return whether the page can draw recorded evidence, which may be invalid in a file."""
     try:
         evidence = msgspec.convert(data, _Evidence)
     except ValueError:
@@ -186,7 +186,7 @@ def _drawable(data: dict[str, Any]) -> bool:
 
 
 def _from_words(detail: str, size: int) -> dict[str, Any] | None:
-    """Return the lanes of the first subgroup that the text names."""
+    """Return the lanes of the first subgroup named in the text."""
     found = [match for line in detail.splitlines() if (match := _LANE.match(line.strip()))]
     if not found:
         return None
@@ -237,7 +237,7 @@ class Failures:
         self._makers: list[tuple[int, Capabilities | None, int, Shaders]] = []
 
     def of(self, run: RunRecord, against: Sequence[Result], inputs: Inputs) -> dict[str, dict[str, Any]]:
-        """Return a run's failures by the case's name."""
+        """Return the failures of a run by case name."""
         if not against:
             return {}
         size = _subgroup_size(run, inputs)
@@ -245,12 +245,12 @@ class Failures:
         return {result.case: self._one(result, size, shaders) for result in against}
 
     def close(self) -> None:
-        """Free what made the shaders."""
+        """Free the shader generators."""
         for *_, shaders in self._makers:
             shaders.close()
 
     def _maker(self, size: int, capabilities: Capabilities | None, seed: int) -> Shaders:
-        """Return what makes shaders for a device and a seed, once for all its runs: they fail alike."""
+        """Return the shader generator for a device and a seed, shared by all runs."""
         for *known, shaders in self._makers:
             if known == [size, capabilities, seed]:
                 return shaders
@@ -259,7 +259,7 @@ class Failures:
         return made
 
     def texts(self) -> dict[str, Any]:
-        """Return the shaders' lines, and each shader as numbers of lines."""
+        """Return the lines of all shaders, and each shader as a list of line numbers."""
         return {"lines": list(self._lines), "shaders": [list(shader) for shader in self._shaders]}
 
     def _one(self, result: Result, size: int, shaders: Shaders) -> dict[str, Any]:

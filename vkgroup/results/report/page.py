@@ -1,4 +1,4 @@
-"""The page: one file with its data, its style sheet and its script, that loads nothing."""
+"""The page: one file with data, style sheet and script; it loads no other files."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ _SCRIPTS = (
     "benchmarks",
     "start",
 )
-"""The parts of the script, in the order in which they need each other."""
+"""The parts of the script; each needs only earlier parts."""
 
 
 def write_html(inputs: Inputs, path: Path, *, threshold: float = BENCH_THRESHOLD) -> None:
-    """Write the report on `inputs`; a file that is there is replaced whole."""
+    """Write the report on `inputs`; an existing file is replaced atomically."""
     text = html_of(inputs, threshold=threshold)
     # A lone surrogate, which JSON can hold and UTF-8 cannot, becomes a question mark.
     text = text.encode("utf-8", "replace").decode("utf-8")
@@ -76,7 +76,7 @@ def _title(inputs: Inputs) -> str:
 
 
 def _policy(script: str, style: str) -> str:
-    """Return a Content-Security-Policy under which nothing runs and nothing loads but what is meant to."""
+    """Return a Content-Security-Policy that allows only the page's own script, styles and data."""
     script_hash, style_hash = (
         base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (script, style)
     )
@@ -87,7 +87,7 @@ def _policy(script: str, style: str) -> str:
 
 
 def _inert(data: dict[str, Any]) -> str:
-    """Return data as JSON that cannot end the script element that holds it, whatever is in its texts."""
+    """Return data as JSON for a script element, escaped so that no text can end the element."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=str)
     return text.replace("<", "\\u003c")
 

@@ -11,7 +11,7 @@ from vkgroup.errors import Unsupported
 
 _CONFIG: dict[str, Any] = {
     "background": None,
-    # Labels are measured in one font and shown in another, which may be wider.
+    # Browsers may show labels in a wider font than the one used for measuring.
     "padding": {"left": 45, "right": 20, "top": 5, "bottom": 5},
     "font": "sans-serif",
     "view": {"stroke": None},
@@ -44,7 +44,7 @@ _PROLOGUE = re.compile(r"^\s*(?:<\?xml[^>]*\?>)?\s*(?:<!DOCTYPE[^>]*>)?\s*", re.
 
 
 def require_library() -> ModuleType:
-    """Return the library that draws."""
+    """Return the library that draws charts; raise Unsupported if it is not installed."""
     try:
         import vl_convert
     except ImportError as error:
@@ -67,7 +67,7 @@ def svg(spec: dict[str, Any], title: str) -> str:
     text: str = require_library().vegalite_to_svg(json.dumps(whole))
     text = _PROLOGUE.sub("", text)
     text = _SIZE.sub(rf'<svg \1role="group" aria-label="{_escape(title)}" width="\2"', text, count=1)
-    # The same words for the eye as for the ear: browsers show a title where the mouse rests.
+    # The labels for screen readers are repeated as titles, which browsers show as tooltips.
     return _MARK.sub(r"\1><title>\2</title></path>", text)
 
 

@@ -17,10 +17,10 @@ from vkgroup.results.record import AGAINST_THE_DEVICE, Result, Status
 from vkgroup.spec.types import LONG_TYPES, TYPES
 
 HEAD = 4
-"""Parts of a name that tell the axes."""
+"""Number of parts of a name that contain its axes."""
 
 NONE = "–"
-"""A stage or type that a name does not have."""
+"""Stage or type of a name without one."""
 
 _HLSL_SCALARS = (
     "bool",
@@ -48,7 +48,7 @@ def axes_of(head: str) -> tuple[str, str, str, str]:
 
 
 def split(name: str) -> tuple[str, str]:
-    """Return a name's head, whose axes are known, and its tail."""
+    """Return a name's head, which contains its axes, and its tail."""
     parts = name.split(".")
     return ".".join(parts[:HEAD]), ".".join(parts[HEAD:])
 
@@ -67,7 +67,7 @@ _STATUSES = {letter: status for status, letter in LETTERS.items()}
 
 
 NOT_THERE = " "
-"""The letter for a case that a run does not have."""
+"""The letter for a case that is missing in a run."""
 
 
 @dataclass
@@ -75,7 +75,7 @@ class Cases:
     """The cases of one run in compact form."""
 
     #: ``[head, tails, statuses, lanes, notes]`` for each head of names, sorted by name. ``tails`` are
-    #: numbers, one a case, ``statuses`` as many letters; ``lanes`` and ``notes`` are numbers, or one number
+    #: numbers, one per case, ``statuses`` as many letters; ``lanes`` and ``notes`` are numbers, or one number
     #: where all are the same.
     blocks: list[list[Any]] = field(default_factory=list)
     totals: Counter[Status] = field(default_factory=Counter)  # results by status

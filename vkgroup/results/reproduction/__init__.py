@@ -1,3 +1,3 @@
-"""Reproduction folders: one case or one finding with all its files, repeated from these anywhere."""
+"""Reproduction folders: one case or finding with all files that are needed to repeat it."""
 
 from __future__ import annotations

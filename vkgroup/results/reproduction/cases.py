@@ -1,4 +1,4 @@
-"""Making the folder of a case, which a worker process judges and records."""
+"""Creation of a case's folder; a worker process executes and records the case."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def make(
     transform: Transform | None = None,
     on_result: Callable[[Result, bool], None] = lambda result, searching: None,
 ) -> Result:
-    """Judge one case, and make its reproduction folder, also if it passes.
+    """Execute one case and make its reproduction folder, even if it passes.
 
     For a failing random program or construct of ``reconvergence``, a smaller program with the same failure is
     searched; it has a folder ``shrunk`` in the case's folder.
@@ -53,13 +53,13 @@ def make(
     `name`: of the case.
     `folder`: new, empty, or an earlier reproduction folder, whose files are replaced.
     `seed`, `timeout`, `transform`: as for `vkgroup.conformance.run`.
-    `on_result`: called with the result, once the folder has it, and whether the search for a smaller program
-    follows, which may take `shrunk.SECONDS` and what recording it takes.
+    `on_result`: called when the folder is complete, with the result and whether a search for a smaller
+    program follows, which may take `shrunk.SECONDS` plus the time to record it.
     """
     if name not in cases_by_name():
         raise InvalidInput(
-            f"There is no case {name!r}: list the names with vkgroup conform --list. A folder is of one "
-            "case; globs are for --filter."
+            f"There is no case {name!r}: list the names with vkgroup conform --list. --repro takes one "
+            "case; only --filter takes globs."
         )
     case = cases_by_name()[name]
     with open_device(device) as opened:
@@ -76,7 +76,7 @@ def make(
 
 
 def _made(setup: Setup, case: Any, folder: Path, capabilities: Capabilities, more: Json) -> Result:
-    """Make the folder of a case, with additional data in its record; returns the result."""
+    """Make the folder of a case, with additional data in its record; return the result."""
     folders.begin(folder)
     start = time.monotonic()
     request = Record(case, folder.resolve(), more)
@@ -102,7 +102,7 @@ def _make_smaller(setup: Setup, case: Any, result: Result, folder: Path, capabil
     except BaseException:
         shutil.rmtree(within, ignore_errors=True)  # an incomplete folder is useless
         raise
-    if again.status is not result.status:  # the failure is not reproducible
+    if again.status is not result.status:  # the failure did not occur again
         shutil.rmtree(within)
         return
     record = folders.read(folder)
@@ -132,13 +132,13 @@ def _recorded(setup: Setup, request: Record) -> Result:
 
 @contextmanager
 def worker_for(setup: Setup) -> Iterator[WorkerProcess]:
-    """Start a worker for one device, and end it with the block."""
+    """Start a worker for one device; it ends when the block ends."""
     try:
         worker = WorkerProcess(replace(setup, judge=answer))
     except VkgroupError:
         raise
     except Exception as error:
-        raise NoDevice(f"No process for {setup.device.name} starts: {error}") from error
+        raise NoDevice(f"The process for {setup.device.name} cannot be started: {error}") from error
     try:
         yield worker
     except (VkgroupError, WorkerDied):
@@ -150,12 +150,12 @@ def worker_for(setup: Setup) -> Iterator[WorkerProcess]:
 
 
 def expected_by_reference(folder: Path, record: Json) -> Json:
-    """Write the reference device's content of each output, and which elements are defined.
+    """Write the content of each output on the reference device, and which elements are defined.
 
     Returns
     -------
     ``outputs``, an object for each: ``step``, ``name``, ``file``, ``defined`` and ``differing``, the
-    number of defined elements in which the device had another value; ``why_not`` if that failed.
+    number of defined elements that differ on the device; ``why_not`` if that failed.
     """
     files, size = Files(folder), record["device"]["subgroup_size"]
     found: list[Json] = []

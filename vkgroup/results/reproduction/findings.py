@@ -1,4 +1,4 @@
-"""The reproduction folder of a check: the shader, its findings, and repeating the check from the folder."""
+"""The reproduction folder of a check: shader and findings; repetition of the check from the folder."""
 
 from __future__ import annotations
 
@@ -107,12 +107,12 @@ def _files(record: Json) -> list[str]:
 
 
 _MOST_SIZES = 4
-"""Subgroup sizes whose outputs are kept."""
+"""Maximum number of subgroup sizes whose outputs are stored."""
 
 
 @dataclass(frozen=True)
 class Checked:
-    """How a shader was compiled and checked, but for its inputs."""
+    """Options with which a shader was compiled and checked, except its inputs."""
 
     #: `dialect`, `defines`: as for `vkgroup.compile`.
     dialect: str | None = None
@@ -172,7 +172,7 @@ def make_check(
 
 
 def _dtype_of(module: Module, key: Any, array: Array) -> np.dtype[Any]:
-    """Return the element type of a binding; of untyped bytes that of its block, if all fields share it."""
+    """Return the element type of a binding; for untyped bytes, the common type of all fields of its block."""
     slot = slot_of(key, [module])
     if array.dtype.kind != "V" or slot is None or not isinstance(slot.variables[0].type, StructType):
         return array.dtype
@@ -192,7 +192,7 @@ def _runs(files: Files, module: Module, report: Report, record: Json) -> list[Js
     """Write the outputs of the reference device at one size without findings and at some with findings."""
     wrong = sorted({size for finding in report.findings for size in finding.sizes})
     right = [size for size in report.covered.sizes if size not in wrong]
-    # Prefer the size with which others were compared.
+    # Prefer the size that the other sizes were compared with.
     compared = {where.subgroup_size for finding in report.findings for where, _ in finding.values[:1]}
     best = sorted(right, key=lambda size: (size not in compared, size != 32, size))[:1]
     found = []
@@ -230,7 +230,7 @@ def _runs(files: Files, module: Module, report: Report, record: Json) -> list[Js
 def repeat_check(device: DeviceInfo, folder: Path, record: Json, timeout: float) -> Outcome:
     """Check the shader of a folder again, on the reference device and on a real one.
 
-    A source in the folder that was changed since is compiled; else the SPIR-V is checked.
+    If the source in the folder was changed, it is compiled again; otherwise the SPIR-V is checked.
     """
     shader = record["shaders"][0]
     mended = record["sha256"] and _hash(folder, shader) != record["sha256"]

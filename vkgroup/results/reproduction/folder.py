@@ -1,4 +1,4 @@
-"""A reproduction folder on disk: beginning one, and its record ``repro.json``."""
+"""A reproduction folder on disk: its creation and its record ``repro.json``."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from vkgroup.results.reproduction.values import Json
 RECORD, README, DEVICE = "repro.json", "README.md", "device.json"
 
 FORMAT = 1
-"""Of `RECORD`; a folder of a later one is refused."""
+"""Format version of `RECORD`; folders with a later version are rejected."""
 
 SHRUNK = "shrunk"
-"""The folder of a smaller program that fails likewise, within that of a case."""
+"""Name of the folder, inside that of a case, of a smaller program with the same failure."""
 
 _PARTS = ("shaders", "inputs", "outputs", "expected", SHRUNK)
 
@@ -27,11 +27,11 @@ _PARTS = ("shaders", "inputs", "outputs", "expected", SHRUNK)
 def begin(folder: Path) -> None:
     """Make an empty folder; an earlier reproduction folder is replaced."""
     if folder.exists() and not folder.is_dir():
-        raise InvalidInput(f"{folder} is a file; name a folder that is new or empty.")
+        raise InvalidInput(f"{folder} is a file; give a new or empty folder.")
     if folder.is_dir() and any(folder.iterdir()) and not (folder / RECORD).is_file():
-        raise InvalidInput(f"{folder} holds other files; name a folder that is new or empty.")
+        raise InvalidInput(f"{folder} contains other files; give a new or empty folder.")
     if not _replaceable(folder / SHRUNK):
-        raise InvalidInput(f"{folder / SHRUNK} holds other files, and would be replaced: move it away.")
+        raise InvalidInput(f"{folder / SHRUNK} contains other files and would be replaced; move it away.")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for part in _PARTS:
@@ -40,11 +40,11 @@ def begin(folder: Path) -> None:
         for file in (RECORD, README, DEVICE):
             (folder / file).unlink(missing_ok=True)
     except OSError as error:
-        raise InvalidInput(f"{folder} cannot be made: {error.strerror or error}") from error
+        raise InvalidInput(f"{folder} cannot be created: {error.strerror or error}") from error
 
 
 def _replaceable(smaller: Path) -> bool:
-    """Return whether the folder of a smaller program does not exist, or holds only files of vkgroup."""
+    """Return whether the folder of a smaller program does not exist, or contains only vkgroup's files."""
     if smaller.is_symlink() or not smaller.is_dir():
         return not (smaller.is_symlink() or smaller.exists())
     return {file.name for file in smaller.iterdir()} <= {*_PARTS, RECORD, README, DEVICE}

@@ -1,4 +1,4 @@
-"""Jobs of the worker that records or repeats a case: the requests, the answers, and how they are done."""
+"""Jobs of the worker that records or repeats a case: requests, answers and execution."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from vkgroup.results.reproduction.values import Encoder, Files, Json, load
 
 @dataclass(frozen=True)
 class Record:
-    """Asks to judge a case and write it down, with more in the record."""
+    """Request to execute and record a case, with additional data in the record."""
 
     case: AnyCase
     folder: Path
@@ -42,18 +42,18 @@ class Record:
 
 @dataclass(frozen=True)
 class ProbeDevice:
-    """Asks for the experiments on the device, into a folder."""
+    """Request to run the probe's experiments and write them into a folder."""
 
     folder: Path
 
 
 @dataclass(frozen=True)
 class Repeat:
-    """Asks to repeat the steps of a folder."""
+    """Request to repeat the steps of a folder."""
 
     folder: Path
     steps: bool  # whether to repeat the steps from their files
-    case: AnyCase | None = None  # judged by the suite, with the folder's shaders; None leaves that out
+    case: AnyCase | None = None  # case to execute by the suite with the folder's shaders; None for no case
 
 
 @dataclass(frozen=True)
@@ -62,11 +62,11 @@ class Compared:
 
     step: int
     name: str
-    #: `size`, `differing`: numbers of elements, and of those that differ from the recorded ones in any bit.
+    #: `size`, `differing`: number of elements, and of elements with bits that differ from the recorded ones.
     size: int
     differing: int
-    #: The number of defined elements that differ from those of the reference device; None if the folder does
-    #: not have them.
+    #: The number of defined elements that differ from those of the reference device; None if the folder
+    #: lacks them.
     expected: int | None = None
 
 
@@ -75,14 +75,14 @@ class Repeated:
     """The answer to a `Repeat`."""
 
     outputs: tuple[Compared, ...] = ()  # each output, compared
-    #: The verdict by the expected values of the folder; None where they do not fit, or there are none.
+    #: The verdict by the expected values of the folder; None if they do not apply, or there are none.
     lanes: Judged | None = None
-    result: Result | None = None  # the suite's verdict; None where it was not asked for
-    #: `taken`, `compiled`: shaders that the suite's verdict took from the folder, and that it compiled.
+    result: Result | None = None  # the suite's verdict; None if it was not requested
+    #: `taken`, `compiled`: numbers of shaders that the suite took from the folder, and that it compiled.
     taken: int = 0
     compiled: int = 0
-    unsupported: tuple[str, ...] = ()  # what the device lacks
-    refused: str = ""  # what is wrong with the folder's files; empty if nothing
+    unsupported: tuple[str, ...] = ()  # requirements that the device lacks
+    refused: str = ""  # the error in the folder's files; empty if none
 
 
 def case_record(case: AnyCase, capabilities: Capabilities, seed: int) -> dict[str, Json]:
@@ -111,7 +111,7 @@ def answer(executor: Executor, request: Any) -> Any:
 
 
 def record(executor: Executor, request: Record) -> Result:
-    """Judge a case alone, and record all its work on the device."""
+    """Execute a case alone, and record all its work on the device."""
     folder, case = request.folder, request.case
     files, shaders = Files(folder), Shaders(folder)
     folders.write_device(folder, Probe(executor.capabilities, {}).to_json())
@@ -139,7 +139,7 @@ def record(executor: Executor, request: Record) -> Result:
 
 
 def _judged(executor: Executor, case: AnyCase) -> Verdict:
-    """Judge one case; an error of the driver is a failure, as in a run."""
+    """Execute one case and return its result; an error of the driver is a failure, as in a run."""
     try:
         return family_of(case).judge(executor, [case])[0]
     except (DeviceLost, DispatchTimeout):

@@ -1,4 +1,4 @@
-"""Expected values lane by lane, as arrays: written from a verdict's evidence, and judged by again."""
+"""Expected values of each lane, as arrays: written from a verdict, and compared when a case is repeated."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from vkgroup.spec.types import type_named
 Flags = npt.NDArray[np.bool_]
 
 _SHOWN_SUBGROUPS = 2
-"""Subgroups with wrong lanes that a table shows."""
+"""Maximum number of subgroups with wrong lanes in a table."""
 
 
 def write(files: Files, evidence: JudgedLanes, steps: list[Json]) -> Json:
-    """Write what each lane was given, may record, and recorded.
+    """Write the inputs, the legal results and the recorded results of each lane.
 
-    `steps`: those of the case: where one of their outputs is what was judged, it can be judged again.
+    `steps`: the steps of the case; if an output of one of them was compared, it can be compared again.
 
     Returns the names of the arrays, each (subgroups, lanes, …), and how they are compared.
     """
@@ -66,7 +66,7 @@ def write(files: Files, evidence: JudgedLanes, steps: list[Json]) -> Json:
 
 
 def specification(evidence: JudgedLanes) -> str:
-    """Return the sentence of the specification that defines the operation; "" where there is none."""
+    """Return the sentence of the specification that defines the operation; "" if there is none."""
     name = evidence.entry.case.operation
     known = name in SUBGROUP_OPERATIONS or name in BUILTIN_VARIABLES
     return specification_of(name) if known else ""
@@ -75,7 +75,7 @@ def specification(evidence: JudgedLanes) -> str:
 def _places(evidence: JudgedLanes) -> Array | None:
     """Return the words in the outputs that hold each lane's value, (rows, size, planes).
 
-    None for barriers, where what is legal follows from what was seen.
+    None for barriers, whose legal values depend on the recorded flags.
     """
     entry, found, n = evidence.entry, evidence.instances, evidence.program.invocations
     if entry.case.operation in BARRIERS:
@@ -85,7 +85,7 @@ def _places(evidence: JudgedLanes) -> Array | None:
 
 
 def _source(evidence: JudgedLanes, steps: list[Json], folder: Path) -> Json | None:
-    """Return which output of which step was judged; None where it was put together of several."""
+    """Return the step and output with the compared words; None if they come from several outputs."""
     for number, step in enumerate(steps):
         for place, output in enumerate(step["outputs"]):
             held = load(folder, output["file"])
@@ -96,17 +96,17 @@ def _source(evidence: JudgedLanes, steps: list[Json], folder: Path) -> Json | No
 
 @dataclass(frozen=True)
 class Judged:
-    """What came of comparing with the expected values."""
+    """Result of a comparison with the expected values."""
 
-    wrong: int  # lanes that are wrong
-    compared: int  # lanes with a defined value
+    wrong: int  # number of wrong lanes
+    compared: int  # number of lanes with a defined value
 
 
 def judge(folder: Path, lanes: Json, before: Array, outputs: Array) -> Judged | None:
-    """Judge outputs by the expected values of a folder.
+    """Compare outputs with the expected values of a folder.
 
-    Returns none where the invocations formed other subgroups, or other lanes were active: then other values
-    are expected.
+    Returns None if the invocations formed different subgroups, or different lanes were active: then the
+    expected values do not apply.
     """
     record = lanes["record_words"]
     words, then = outputs.reshape(-1), before.reshape(-1)
@@ -124,7 +124,7 @@ def judge(folder: Path, lanes: Json, before: Array, outputs: Array) -> Judged | 
 
 
 def table(folder: Path, lanes: Json) -> list[str]:
-    """Draw the first subgroups with wrong lanes as tables in Markdown; of a case that passed, the first."""
+    """Return Markdown tables of the first subgroups with wrong lanes; of the first one if the case passed."""
     arrays = {name: load(folder, file) for name, file in lanes["files"].items()}
     wrong = np.any(arrays["wrong"], axis=-1)
     rows = np.flatnonzero(wrong.any(axis=1))[:_SHOWN_SUBGROUPS]
@@ -145,7 +145,7 @@ def table(folder: Path, lanes: Json) -> list[str]:
 
 
 def _line(arrays: dict[str, Array], row: int, lane: int, wrong: bool) -> str:
-    """Return the line of one lane."""
+    """Return the table row of one lane."""
 
     def cell(name: str) -> str:
         return shown(arrays[name][row, lane]) if name in arrays else ""

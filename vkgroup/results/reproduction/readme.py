@@ -1,4 +1,4 @@
-"""The README of a reproduction folder: what is wrong, in words."""
+"""The README of a reproduction folder, which describes the failure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LAST = ("input", "operand", "expected", "got")
 
 
 def evidence_table(evidence: Json) -> list[str]:
-    """Return the lines of a README that show what `vkgroup.conformance.evidence` has."""
+    """Return the lines of a README that show the evidence (`vkgroup.conformance.evidence`)."""
     unit, names = evidence.get("unit", "lane"), evidence.get("names")
     size, active, wrong = evidence["size"], evidence["active"], set(evidence["wrong"])
     rows = evidence["rows"]
@@ -37,7 +37,7 @@ def _evidence_place(evidence: Json) -> list[str]:
 
 
 def _evidence_cell(rows: Json, name: str, lane: int) -> str:
-    """Return one value; where nothing is expected of one that is there, any is legal."""
+    """Return the text of one value; "any" if the lane recorded a value and nothing is expected."""
     text = rows[name][lane]
     if text is None:
         return "any" if name == "expected" and rows.get("got", {lane: None})[lane] is not None else ""
@@ -45,7 +45,7 @@ def _evidence_cell(rows: Json, name: str, lane: int) -> str:
 
 
 def _masks(evidence: Json) -> list[str]:
-    """Draw sets of lanes, a letter for each lane; X marks who is wrongly in one, or missing."""
+    """Return sets of lanes as text with one letter per lane; X marks wrong or missing lanes."""
     masks = evidence.get("masks", [])
     if not masks:
         return []
@@ -110,11 +110,11 @@ def write_case(folder: Path, record: Json) -> None:
 
 
 def _judged(record: Json) -> list[str]:
-    """Say what the verdict rests on, and what the specification says."""
+    """Return the lines on the basis of the verdict, with the quotation of the specification."""
     result = record["result"]
     lines = ["## What is required", "", f"{record['sentence'].rstrip('.')}."]
     if record.get("specification"):
-        # Quotations name operands as "<value>", which Markdown would take for a tag.
+        # Quotations name operands as "<value>", which Markdown would interpret as a tag.
         quoted = record["specification"].replace("<", r"\<")
         lines += ["", *(f"> {line}".rstrip() for line in quoted.splitlines()), ""]
     if result["defined"] or result["undefined"]:
@@ -155,7 +155,7 @@ def _judged(record: Json) -> list[str]:
 
 
 def _wrong(folder: Path, record: Json) -> list[str]:
-    """Say what was wrong."""
+    """Return the lines on the failure."""
     result = record["result"]
     passed = result["status"] in ("Pass", "Undefined")
     lines = ["## What was found" if passed else "## What is wrong", ""]
@@ -177,7 +177,7 @@ def _wrong(folder: Path, record: Json) -> list[str]:
 
 
 def _smaller(record: Json) -> list[str]:
-    """Say where a smaller program is."""
+    """Return the lines on the folder of a smaller program."""
     found = record.get("shrunk")
     if found is None:
         return []
@@ -193,7 +193,7 @@ def _smaller(record: Json) -> list[str]:
 
 
 def _program(folder: Path, record: Json) -> list[str]:
-    """Quote a smaller program, which fits."""
+    """Return the lines with the source of a smaller program."""
     sources = [entry["source"] for entry in record["shaders"] if "source" in entry]
     if "of" not in record or not sources:
         return []
@@ -235,7 +235,7 @@ def _repeating(folder: Path, record: Json) -> list[str]:
 
 
 def _files(record: Json) -> list[str]:
-    """List what the folder holds."""
+    """Return the lines that list the files of the folder."""
     lines = ["## What is in this folder", ""]
     for entry in record["shaders"]:
         names = [f"`{entry[key]}`" for key in ("source", "spirv", "text") if key in entry]

@@ -1,13 +1,13 @@
-"""Repetition of a folder's case on any device, and whether the device agrees now.
+"""Repetition of a folder's case on any device, and whether it passes now.
 
 The first of these that applies decides:
 
-1. The expected values in the folder, lane by lane, where the device formed the same subgroups with the same
-   lanes active as when the folder was made.
-2. The rules of the suite, with the folder's shaders and the same seed. Where the device has other subgroups
-   than the shaders were made for, the suite makes the case for it anew.
-3. Where the suite has no such case (any longer): what the folder recorded. It tells the same wrong result
-   from another one, and no more.
+1. The expected values in the folder, lane by lane, if the device formed the same subgroups with the same
+   active lanes as when the folder was made.
+2. The rules of the suite, with the folder's shaders and the same seed. If the device has a different subgroup
+   size than the shaders, the suite generates new shaders for it.
+3. If this version of the suite lacks the case: the outputs recorded in the folder. They only show whether the
+   wrong result is the same.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from vkgroup.runner.worker_process import WorkerDied
 class Outcome:
     """The outcome of repeating a folder."""
 
-    agrees: bool  # whether all that the specification defines is now as it must be
+    agrees: bool  # whether all defined results are now correct
     lines: tuple[str, ...]  # report for people
 
 
@@ -65,7 +65,7 @@ def repeat_case(device: DeviceInfo, folder: Path, record: Json, timeout: float) 
         if fits and isinstance(found, Repeated):
             return _by_record(record, found, lines)
         raise Unsupported(
-            f"{lines[0]} This vkgroup has no case {record['case']}, to make it for this device.",
+            f"{lines[0]} This vkgroup lacks the case {record['case']}, so it cannot make it for this device.",
             [f"a subgroup size of {size}"],
         )
     judged = _asked(setup, Repeat(folder.resolve(), steps=False, case=case))
@@ -76,7 +76,7 @@ def repeat_case(device: DeviceInfo, folder: Path, record: Json, timeout: float) 
 
 
 def _asked(setup: Setup, request: Repeat) -> Repeated | str:
-    """Return the answer to a request; a crash or a hang is a sentence."""
+    """Return the answer to a request; a crash or a hang is reported as a sentence."""
     answer: Repeated | Failure
     try:
         if setup.device.is_reference:
@@ -97,7 +97,7 @@ def _asked(setup: Setup, request: Repeat) -> Repeated | str:
 
 
 def _in_place(setup: Setup, request: Repeat) -> Repeated | Failure:
-    """Answer in this process: the reference device has no driver that might crash."""
+    """Answer in this process, because the reference device has no driver that could crash."""
     with open_device(setup.device) as device:
         executor = Executor(device, seed=setup.seed, timeout=setup.timeout)
         try:
@@ -145,7 +145,7 @@ def _by_suite(found: Repeated, result: Result, lines: list[str]) -> Outcome:
 def _by_record(record: Json, found: Repeated, lines: list[str]) -> Outcome:
     """Return the outcome from the files alone: agreement with the reference device, or with the record."""
     lines.append(
-        f"This vkgroup has no case {record['case']}, whose rules would tell right from wrong: what follows "
+        f"This vkgroup lacks the case {record['case']}, which has the rules for a verdict: what follows "
         "is from the files alone."
     )
     if found.outputs and all(one.expected == 0 for one in found.outputs):

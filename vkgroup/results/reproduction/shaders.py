@@ -19,9 +19,9 @@ _SUFFIXES = {"hlsl": "hlsl"}
 
 
 class Shaders:
-    """Writes the shaders that work is made of.
+    """Writes the shaders of the recorded steps.
 
-    `listed`: one object a shader: ``stage``, ``spirv``, ``text``, and ``source`` and ``dialect`` where known.
+    `listed`: one object per shader: ``stage``, ``spirv``, ``text``, and if known ``source`` and ``dialect``.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -31,11 +31,11 @@ class Shaders:
         self._files: dict[Module, str] = {}
 
     def of(self, module: Module, source: str, dialect: str | None) -> None:
-        """Remember what a module was compiled from."""
+        """Store the source of a module."""
         self._sources.setdefault(module, (source, dialect or "vulkan"))
 
     def file(self, module: Module) -> str:
-        """Write a module, unless it is written; returns the file of its SPIR-V."""
+        """Write a module if it is not yet written; return the file of its SPIR-V."""
         if module not in self._files:
             self._files[module] = self._write(module)
         return self._files[module]
@@ -57,7 +57,7 @@ class Shaders:
 
 
 def _text(module: Module) -> str:
-    """Return a module in assembly; of one that the tools cannot read, why."""
+    """Return a module in assembly; if the tools cannot read it, their error."""
     try:
         return disassemble(module)
     except VkgroupError as error:
@@ -76,7 +76,7 @@ def read_module(folder: Path, file: str) -> Module:
 
 
 class RecordingExecutor(Executor):
-    """Remembers the source of every module, and makes buffers no larger than they need to be."""
+    """Stores the source of every module, and creates buffers of exactly the required size."""
 
     def __init__(self, device: Device, shaders: Shaders, **options: Any) -> None:
         super().__init__(device, **options)
@@ -84,7 +84,7 @@ class RecordingExecutor(Executor):
 
     @classmethod
     def beside(cls, other: Executor, shaders: Shaders) -> RecordingExecutor:
-        """Return one that does as another does, on the same device."""
+        """Return an executor with the settings of another one, on the same device."""
         options = {"seed": other.seed, "timeout": other.timeout, "transform": other._transform}
         return cls(other.device, shaders, **options)
 
@@ -95,20 +95,20 @@ class RecordingExecutor(Executor):
         return module
 
     def plain(self, source: str, stage: str) -> Module:
-        """Compile the rest of a pipeline as `Executor` does."""
+        """Compile a shader of another stage as `Executor` does."""
         module = super().plain(source, stage)
         self._shaders.of(module, source, None)
         return module
 
     def transform_module(self, module: Module, source: str | None = None) -> Module:
-        """Return the module that goes to the device."""
+        """Return the module for the device."""
         found = super().transform_module(module, source)
         if source is not None:
             self._shaders.of(found, source, None)
         return found
 
     def buffer(self, name: str, nbytes: int, *, host: bool = False) -> Buffer:
-        """Return a buffer of exactly that size, the same as last time if it was that then."""
+        """Return a buffer of exactly this size; an equally large previous one of this name is reused."""
         held = self._buffers.get(name)
         if held is not None and held.nbytes != nbytes:
             self._buffers.pop(name).close()
@@ -118,9 +118,9 @@ class RecordingExecutor(Executor):
 
 
 class RepeatingExecutor(Executor):
-    """Takes modules from a folder where their sources are the same.
+    """Takes modules from a folder if their sources are equal.
 
-    `taken`, `compiled`: how many modules came from the folder, and how many did not.
+    `taken`, `compiled`: numbers of modules from the folder, and of others.
     """
 
     def __init__(self, device: Device, modules: Mapping[str, Module], **options: Any) -> None:
@@ -137,7 +137,7 @@ class RepeatingExecutor(Executor):
         return self._modules.get(source) or super().plain(source, stage)
 
     def transform_module(self, module: Module, source: str | None = None) -> Module:
-        """Return the folder's module of a source, or the module as it is."""
+        """Return the folder's module for the module's source, or the module unchanged."""
         return (self._found(source) if source is not None else None) or super().transform_module(module)
 
     def _found(self, source: str) -> Module | None:

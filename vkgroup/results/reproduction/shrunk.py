@@ -28,20 +28,20 @@ SECONDS = 60.0
 """Seconds that the search may take."""
 
 _ERROR = re.compile(r"^([A-Z]\w+): ", re.MULTILINE)
-"""Start of a line of the detail if a shader or pipeline was rejected."""
+"""Beginning of a line of the detail if a shader or pipeline was rejected."""
 
 _DEATH = re.compile(r"the process was (?:killed by signal|ended with exit code) \d+")
 """Part of the detail of a crash that ended the process."""
 
 _REFERENCE_SECONDS = 20.0
-"""Seconds for a dispatch on the reference device."""
+"""Time limit in seconds for a dispatch on the reference device."""
 
 
 @dataclass(frozen=True)
 class SmallerProgram:
     """A smaller program that fails."""
 
-    case: ReconvergenceCase  # the case that judges it
+    case: ReconvergenceCase  # the case that executes it
     path: tuple[int, ...]  # of `vkgroup.programs.shrinker.Shrunk`
     statements: int  # number of its statements
     of: int  # number of statements of the whole program
@@ -140,7 +140,7 @@ class _Trials:
         if self._worker is None:
             try:
                 self._worker = WorkerProcess(self._setup)
-            except Exception:  # without a worker there is no device to continue with
+            except Exception:  # no worker: the device is no longer available
                 self.gone = True
                 return None
         batch = Batch(family_of(self._case).name, [self._case.shrunk(program)])
@@ -158,7 +158,7 @@ class _Trials:
     def _is_right(self, program: Program) -> bool:
         """Return whether a program passes on the reference device, which confirms the simulator.
 
-        A program that crashes the device may also have no compared results.
+        For a program that crashes the device, the reference may have no defined results.
         """
         if self._reference is None:
             device = self._open.enter_context(open_device("reference", subgroup_size=self._size))

@@ -27,16 +27,16 @@ class Output:
     #: `name`, `file`: as in the folder.
     name: str
     file: str
-    #: `before`, `now`: what it held when the folder was made, and now.
+    #: `before`, `now`: its content when the folder was made, and now.
     before: Array
     now: Array
-    #: Which elements the specifications define, whatever the order of atomics; None where the device cannot
-    #: tell.
+    #: Elements that the specifications define for every order of atomics; None if the device cannot
+    #: determine them.
     defined: Array | None = None
 
     @property
     def differing(self) -> int:
-        """Number of elements that differ in any bit."""
+        """Number of elements with different bits."""
         if self.before.shape != self.now.shape or self.before.dtype != self.now.dtype:
             return max(self.before.size, self.now.size)
         one, other = (np.ascontiguousarray(array).reshape(-1) for array in (self.before, self.now))
@@ -95,7 +95,7 @@ Found = tuple[Mapping[Any, Any], Mapping[Any, Any] | None]
 def _all_at_once(
     device: Device, call: str, decoder: Decoder, arguments: Json, stack: ExitStack, timeout: float
 ) -> Found:
-    """Draw or trace."""
+    """Execute a draw or a trace."""
     values = {name: decoder.decode(value) for name, value in arguments.items()}
     if call == "draw":
         names = [field.name for field in fields(DrawState) if field.name in values]
@@ -114,7 +114,7 @@ def _bound(device: Device, decoder: Decoder, arguments: Json, stack: ExitStack) 
 def _dispatch(
     device: Device, call: str, decoder: Decoder, arguments: Json, stack: ExitStack, timeout: float
 ) -> Found:
-    """Dispatch as often as the recorded submission did."""
+    """Execute the dispatches of the recorded submission."""
     bound = _bound(device, decoder, arguments, stack)
     push = decoder.decode(arguments.get("push"))
     if "indirect" in arguments:

@@ -1,7 +1,7 @@
-"""Recording of a device: every dispatch, draw and trace is written down as a step.
+"""Recording of a device: every dispatch, draw and trace is recorded as a step.
 
-A step is what was called, what it was given, and what it left: shaders, memory before and after, constants,
-numbers. It can be repeated by itself from its files (`vkgroup.results.reproduction.steps`).
+A step contains the call, its arguments and its results: shaders, memory before and after, constants,
+numbers. It can be repeated from its files (`vkgroup.results.reproduction.steps`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from vkgroup.results.reproduction.values import (
 from vkgroup.spirv import Module
 
 MOST_STEPS = 24
-"""Maximum number of recorded steps; further steps of a case are counted only."""
+"""Maximum number of recorded steps; further steps of a case are only counted."""
 
 Note = Callable[[list[Json]], None]
 """Called with all steps before and after each step, so that a step that crashes the driver is recorded."""
@@ -37,7 +37,7 @@ class Tap:
     """Records the steps of one device from its creation until `close`.
 
     `steps`: the steps as JSON.
-    `left_out`: steps beyond `MOST_STEPS`.
+    `left_out`: number of steps after the first `MOST_STEPS`.
     """
 
     def __init__(self, device: Device, encoder: Encoder, note: Note) -> None:
@@ -55,7 +55,7 @@ class Tap:
             sequence=self._sequence,
             acceleration_structure=self._structure,
         )
-        # Pipelines that were cached before would not be recorded.
+        # Pipelines that are already cached would not be recorded.
         device._pipelines.clear()
 
     def close(self) -> None:
@@ -67,7 +67,7 @@ class Tap:
     # --- draws and traces ---------------------------------------------------------------------------------
 
     def _call(self, method: str) -> Callable[..., Any]:
-        """Return a recording replacement for a method of the device that does everything in one call."""
+        """Return a recording replacement for a method that draws or traces in one call."""
         first = {"draw": ("shader", "size", "bindings"), "trace": ("raygen", "size", "bindings")}[method]
 
         def call(*positional: Any, **named: Any) -> Any:
@@ -97,7 +97,7 @@ class Tap:
         return found
 
     def _bindings(self, bindings: Mapping[Any, Any], modules: list[Module]) -> Json:
-        """Return bindings; their files have the names that the shader gives them."""
+        """Return bindings; their files are named like the shader's variables."""
         pairs = []
         for key, value in bindings.items():
             name = self._name(name_of(key, modules))
@@ -194,7 +194,7 @@ class Tap:
             "push": self._encoder.encode(one.push, self._name("push")),
         }
 
-    # --- all of them --------------------------------------------------------------------------------------
+    # --- all steps ----------------------------------------------------------------------------------------
 
     def _structure(self, parts: Any) -> Any:
         listed = parts if isinstance(parts, list | tuple) or not hasattr(parts, "__iter__") else list(parts)

@@ -1,8 +1,8 @@
 """Arguments of device work (arrays, buffers, images, scenes, shaders, numbers) as JSON and files, and back.
 
-The JSON of a value is the value itself where JSON has it, and else an object with one of the keys ``array``,
+The JSON of a value is the value itself if JSON has its type, otherwise an object with a key ``array``,
 ``buffer``, ``image``, ``sampler``, ``scene``, ``module``, ``hit_group``, ``bytes``, ``tuple``, ``list`` or
-``mapping``. Memory of a device has a number, so that shared memory stays shared.
+``mapping``. Each memory of a device has a number, so that values that share memory share it again.
 """
 
 from __future__ import annotations
@@ -76,9 +76,9 @@ def has_memory(value: Any) -> bool:
 
 
 def written(given: Mapping[str, Any]) -> dict[str, Buffer | Image]:
-    """Return the memory in arguments that the work may write, by its name in file names.
+    """Return the memory in arguments that commands may write, by its name in file names.
 
-    `given`: ``bindings``, the shaders, and what draws have besides: ``colors`` and ``depth``.
+    `given`: ``bindings``, the shaders, and for draws ``colors`` and ``depth``.
     """
     modules = list(modules_of({name: value for name, value in given.items() if name != "bindings"}))
     named: dict[str, Any] = {}
@@ -92,7 +92,7 @@ def written(given: Mapping[str, Any]) -> dict[str, Buffer | Image]:
     for name, value in named.items():
         parts = [part for part in parts_of(value) if isinstance(part, Buffer | Image)]
         for n, memory in enumerate(parts):
-            # An image with several samples cannot be read.
+            # A multisampled image cannot be read.
             if not (isinstance(memory, Image) and memory.samples > 1):
                 found[name if len(parts) == 1 else f"{name}-{n}"] = memory
     return found
@@ -103,7 +103,7 @@ Json = Any
 
 
 class Files:
-    """The arrays of a folder: each content is written once."""
+    """The arrays of a folder; arrays with equal content share a file."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -139,12 +139,12 @@ def load(folder: Path, file: str) -> Array:
         # NumPy parses the header as Python and allocates its size: a wrong header can raise almost any error.
         raise InvalidInput(f"{path} cannot be read as an .npy file: {error}") from error
     if not isinstance(found, np.ndarray):
-        raise InvalidInput(f"{path} holds several arrays; an .npy file holds one.")
+        raise InvalidInput(f"{path} contains several arrays; an .npy file must contain one.")
     return found
 
 
 def contents(buffer: Buffer) -> Array:
-    """Return the content of a buffer: as the array from which it was made, or as 32-bit words."""
+    """Return the content of a buffer, with the type of its original array or as 32-bit words."""
     if buffer.dtype == np.uint8 and buffer.nbytes % 4 == 0 and len(buffer.shape) == 1:
         return buffer.read(np.uint32, buffer.nbytes // 4)
     return buffer.read()
@@ -164,13 +164,13 @@ class Encoder:
         self._numbers: dict[int, int] = {}
 
     def number(self, memory: Buffer | Image) -> int:
-        """Return the number of a buffer or image, which stays the same."""
+        """Return the number of a buffer or image; it does not change."""
         number = self._numbers.setdefault(id(memory), len(self._numbers))
         self.memory[number] = memory
         return number
 
     def encode(self, value: Any, name: str) -> Json:
-        """Return the JSON of a value; its arrays go to files that begin with `name`."""
+        """Return the JSON of a value; its arrays are written to files whose names begin with `name`."""
         if value is None or isinstance(value, bool | int | float | str):
             return value
         if isinstance(value, np.generic):
@@ -249,11 +249,11 @@ class Decoder:
         self.memory: dict[int, Buffer | Image] = {}
 
     def decode(self, value: Json) -> Any:
-        """Return the value of its JSON."""
+        """Return the value encoded by JSON data."""
         if not isinstance(value, dict):
             if value is None or isinstance(value, bool | int | float | str):
                 return value
-            raise InvalidInput(f"{self._folder}: {value!r} is no value; make the folder again.")
+            raise InvalidInput(f"{self._folder}: {value!r} is not a valid value; make the folder again.")
         makers: dict[str, Callable[[Any], Any]] = {
             "array": lambda _: load(self._folder, value["array"]),
             "buffer": lambda _: self._buffer(value),
@@ -269,7 +269,7 @@ class Decoder:
         }
         kind = next((name for name in makers if name in value), None)
         if kind is None:
-            raise InvalidInput(f"{self._folder}: {value!r} is no value; make the folder again.")
+            raise InvalidInput(f"{self._folder}: {value!r} is not a valid value; make the folder again.")
         return makers[kind](value[kind])
 
     def _buffer(self, value: Json) -> Any:
@@ -285,7 +285,7 @@ class Decoder:
         number = value["image"]
         if number not in self.memory:
             if not value["files"]:
-                raise InvalidInput(f"{self._folder} has an image of several samples, which cannot be made.")
+                raise InvalidInput(f"{self._folder} has a multisampled image, which cannot be created.")
             first, *smaller = (load(self._folder, file) for file in value["files"])
             image = self._device.image(
                 first,

@@ -1,1 +1,1 @@
-"""Execution: invocations arranged in subgroups, scheduled over the segments of a program, and observed."""
+"""Execution: subgroups of invocations, scheduling over the segments of a program, events and traces."""

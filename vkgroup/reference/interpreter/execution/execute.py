@@ -1,4 +1,4 @@
-"""Execution of a program, a dispatch or a stage of a draw, slice by slice."""
+"""Execution of a program slice by slice: a dispatch, or one stage of a draw."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ from vkgroup.reference.interpreter.values.event_log import EventLog, Executed, T
 from vkgroup.spec.limits import QUAD_SIZE
 
 SLICE = 1 << 16
-"""Invocations of a slice, which advance together; larger dispatches run in several slices."""
+"""Most invocations in a slice; larger dispatches run in several slices, one after the other."""
 
 STEP_LIMIT = 1 << 22
-"""Rounds of a loop after which it hangs, unless told otherwise."""
+"""Default number of rounds after which a loop counts as hanging."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Observations of an execution."""
+    """Events and traces of an execution."""
 
     events: tuple[Event, ...]  # in the order of the first occurrence of each
     #: The instructions that the watched invocations executed, by workgroup and local id.
@@ -75,7 +75,7 @@ def execute(
     assignment.
     `assignment`: the assignment itself, as for `Arrangement`.
     `races`: whether to search for data races, which takes time and memory.
-    `step_limit`: rounds of a loop after which it is said to hang.
+    `step_limit`: rounds of a loop after which it counts as hanging.
     `deadline`: seconds until the dispatch times out; None for no limit.
     `addressable`: memories that physical addresses may point into.
     `watch`: invocations to trace, by workgroup and local id.
@@ -91,7 +91,7 @@ def execute(
     """
     if program.stage != "compute":
         raise Unsupported(
-            f"{program.entry.name!r} is a {program.stage} shader, and no workgroups run it. Draw with it:"
+            f"{program.entry.name!r} is a {program.stage} shader, which a dispatch cannot run. Draw with it:"
             " Device.draw, or `vkgroup run … --size W,H`.",
             [program.stage],
         )
@@ -122,7 +122,7 @@ def execute(
 
 
 def _quads(program: Program, subgroup_size: int) -> npt.NDArray[np.int64] | None:
-    """Return the assignment in which a compute shader's derivative groups are quads; None without them."""
+    """Return the assignment that makes derivative groups of a compute shader quads; None if it has none."""
     if not program.derivative_group:
         return None
     if subgroup_size < QUAD_SIZE:

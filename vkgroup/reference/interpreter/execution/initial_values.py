@@ -65,7 +65,7 @@ _PLAIN: dict[str, Callable[[Slice], Data]] = {
     "SubgroupId": lambda slice_: (slice_.row % slice_.arrangement.subgroups).astype(np.uint32),
 }
 
-#: The legacy names of SPV_KHR_shader_ballot are aliases in the grammar, of the same meaning.
+#: The grammar lists the names of SPV_KHR_shader_ballot as aliases.
 _FROM_SEMANTICS = {
     variable.builtin.removesuffix("KHR"): variable
     for variable in BUILTIN_VARIABLES.values()
@@ -98,7 +98,7 @@ def check_built_in(name: str, stage: str = "compute") -> None:
     """Raise `Unsupported` for a built-in variable that the reference device lacks."""
     known = name in _PLAIN or name.removesuffix("KHR") in _FROM_SEMANTICS
     if not known and name not in OF_STAGES[stage]:
-        raise Unsupported(f"The built-in variable {name} is not known to the reference device.", [name])
+        raise Unsupported(f"The reference device does not support the built-in variable {name}.", [name])
 
 
 def built_in(name: str, slice_: Slice) -> Value:
@@ -107,7 +107,7 @@ def built_in(name: str, slice_: Slice) -> Value:
         return single(_PLAIN[name](slice_))
     variable = _FROM_SEMANTICS[name.removesuffix("KHR")]
     subgroups = slice_.subgroups_of(slice_.lanes)
-    # Inactive lanes hold zeros, and `collect` leaves them out.
+    # Inactive lanes hold zeros; `collect` omits them.
     value = reference_of(variable.name)(subgroups.active).value
     dims = (4,) if variable.type.name == "uvec4" else ()
     return single(subgroups.collect(np.ascontiguousarray(value), dims))

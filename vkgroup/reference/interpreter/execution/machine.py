@@ -1,4 +1,4 @@
-"""Machine: one slice in execution, segment by segment, in the scheduler's order."""
+"""Machine: execution of one slice, segment by segment, in the scheduler's order."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from vkgroup.reference.interpreter.values.lane_set import LaneSet
 from vkgroup.reference.interpreter.values.value import HARD, Value, leaf_of, select
 
 _CLOCK_EVERY = 64
-"""Segments between two looks at the clock."""
+"""Segments between two checks of the deadline."""
 
 
 class Machine(SliceState):
-    """One slice in execution.
+    """Execution of one slice.
 
     Parameters
     ----------
     program : the program.
     arrangement, part : the lanes and subgroups of the invocations.
     resources : the buffers, images and samplers bound, the push constants, and the log for events.
-    step_limit : rounds of a loop after which it hangs.
+    step_limit : rounds of a loop after which it counts as hanging.
     deadline : `time.monotonic()` at which to give up; None for never.
     trace : the record of chosen invocations; None for none.
 
@@ -67,7 +67,7 @@ class Machine(SliceState):
             self._execute(*chosen)
 
     def _execute(self, number: int, lanes: LaneSet) -> None:
-        """Execute one segment in some invocations."""
+        """Execute one segment in a set of invocations."""
         self.executed += 1
         if self.executed % _CLOCK_EVERY == 0:
             self._check_clock()
@@ -111,7 +111,7 @@ class Machine(SliceState):
 
     def _check_clock(self) -> None:
         if self._deadline is not None and time.monotonic() > self._deadline:
-            raise DispatchTimeout("The dispatch did not finish in the time it was given.")
+            raise DispatchTimeout("The dispatch did not finish before its deadline.")
 
     # --- ends of segments -----------------------------------------------------------------------------
 
@@ -163,7 +163,7 @@ class Machine(SliceState):
             self._go(number, ending.edges[-1], frame, left)
 
     def _go(self, number: int, edge: Edge, frame: Frame, where: Flags | None = None) -> None:
-        """Send invocations, those of `where`, along an edge: copy the operands of its phis, then wait."""
+        """Move invocations along an edge: copy the operands of its phis, then let them wait."""
         lanes = frame.lanes if where is None else frame.lanes.where(where)
         values = [(slot, frame.controlled(self.regs[source])) for slot, source in edge.copies]
         for slot, value in values:
@@ -175,7 +175,7 @@ class Machine(SliceState):
     def _check_condition(self, number: int, code: Code, frame: Frame) -> None:
         """Report an undefined condition of segment `number`, and record that paths depend on it.
 
-        What the order of atomics decides is recorded until all paths from the segment meet again.
+        Dependence on the order of atomics is recorded until all paths from the segment meet again.
         """
         cause = self.regs[code.ending.condition].cause
         if cause is None:
@@ -198,7 +198,7 @@ class Machine(SliceState):
             self._soft_until[lanes] = np.maximum(self._soft_until[lanes], until)
 
     def _end_soft_control(self, number: int, lanes: LaneSet) -> None:
-        """End the record for those invocations whose paths meet again at segment `number`."""
+        """Clear the record for invocations whose paths meet again at segment `number`."""
         assert self.soft_control is not None
         index = lanes.indices
         met = index[self._soft_until[index] == number]

@@ -1,4 +1,4 @@
-"""A program ready to execute: its form, and the function of every instruction."""
+"""Executable programs: the program form, and the function of every instruction."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Program(ProgramForm):
     Unsupported
         The module needs a feature that the reference device lacks; names the instruction.
     InvalidModule
-        The module contradicts itself.
+        The module is invalid.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Program(ProgramForm):
         temporaries = tuple({*life.imports, *(op.result for op in segment.ops)} - {-1})
         ending = segment.terminator
         if any(edge.target.number < 0 for edge in ending.edges):
-            raise InvalidModule("a branch to a block that nothing else reaches")
+            raise InvalidModule("a branch targets a block that is not reachable in structured order")
         position = ending.instruction.position if ending.instruction is not None else -1
         site = Site(ending.kind, None, (), (), (), (), position, self.causes)
         return Code(steps, shown, life.imports, life.exports, temporaries, ending, site)

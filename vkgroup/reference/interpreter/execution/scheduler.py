@@ -1,8 +1,8 @@
 """Scheduler: invocations wait at segments, and each subgroup executes the lowest segment at which one waits.
 
 Since segments are numbered in structured order, this is the reconvergence of SPV_KHR_maximal_reconvergence.
-Subgroups wait for each other at barriers only. A loop that has run for `SPINS` rounds sleeps until all other
-invocations have had their turn, because it may wait for one of them.
+Subgroups wait for each other only at barriers. A loop may wait for another invocation: after `SPINS` rounds
+it sleeps until all other invocations have had a turn.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Scheduler:
         self._sizes: dict[int, int] = {}
 
     def wait(self, number: int, lanes: LaneSet, *, after: int) -> None:
-        """Let invocations wait at segment `number`; they come from segment `after`."""
+        """Record that invocations, coming from segment `after`, wait at segment `number`."""
         if self._segments[number].is_loop:
             if number <= after:
                 self._rounds[number] = self._rounds.get(number, 0) + 1
@@ -52,17 +52,17 @@ class Scheduler:
         self._waiting.setdefault(number, []).append(lanes)
 
     def end(self, lanes: LaneSet) -> None:
-        """End invocations."""
+        """Remove invocations that have ended."""
         if lanes.is_all:
             self._slice.alive[:] = 0
         else:
             self._slice.alive -= np.bincount(self._workgroup[lanes.indices], minlength=self._slice.workgroups)
 
     def next(self) -> tuple[int, LaneSet] | None:
-        """Return the segment that executes next and its invocations; None where all have ended.
+        """Return the segment that executes next and its invocations; None if all have ended.
 
-        A loop that goes on after its limit is reported, and its invocations are ended, so that others can
-        go on.
+        A loop that exceeds its limit is reported, and its invocations are ended, so that others can
+        continue.
         """
         while self._waiting or self._sleeping:
             number, lanes = self._choose()
@@ -73,7 +73,7 @@ class Scheduler:
 
     def _choose(self) -> tuple[int, LaneSet]:
         """Remove the invocations that execute next from those that wait, and return them."""
-        # In the second attempt no loop sleeps.
+        # The second attempt wakes all loops.
         for attempt in range(2):
             claimed = self._rows_asleep()
             for number in sorted(self._waiting):
@@ -96,7 +96,7 @@ class Scheduler:
         return self._waiting[number][0]
 
     def _ready(self, number: int, lanes: LaneSet, claimed: Flags | None) -> LaneSet:
-        """Return the invocations waiting at a segment that may go on.
+        """Return the invocations waiting at a segment that may continue.
 
         `claimed`, (subgroups,), are the subgroups with invocations at a lower segment, or asleep.
         """
@@ -110,7 +110,7 @@ class Scheduler:
         return lanes if free.all() else lanes.where(free)
 
     def _at_complete_barrier(self, lanes: LaneSet) -> LaneSet:
-        """Return the invocations of the workgroups of which all invocations are at a barrier."""
+        """Return the invocations of workgroups whose invocations have all reached a barrier."""
         if lanes.is_all:
             return lanes
         arrived = np.bincount(self._workgroup[lanes.indices], minlength=self._slice.workgroups)
@@ -128,7 +128,7 @@ class Scheduler:
         return chosen
 
     def _release_barrier(self) -> tuple[int, LaneSet]:
-        """Let a barrier go that not all of its workgroup reach, since no other invocation can go on."""
+        """Release a barrier that only part of a workgroup reaches, since no other invocation can continue."""
         number = min(number for number in self._waiting if self._segments[number].is_barrier)
         lanes = self._merge(number)
         if not self._slice.has_hung:
@@ -145,13 +145,13 @@ class Scheduler:
     # --- loops that wait for other invocations --------------------------------------------------------
 
     def _sleeps(self, number: int, ready: LaneSet) -> bool:
-        """Put a loop to sleep that has had its turn; return whether it sleeps now."""
+        """Put a loop to sleep after its turn; return whether it sleeps now."""
         rounds = self._rounds.get(number, 0)
         if rounds - self._turns.get(number, 0) < SPINS or (len(self._waiting) == 1 and not self._sleeping):
             return False
         size = self._merge(number).count
         if size < self._sizes.get(number, size):
-            # Invocations have left since: of many that want the same lock, the last waits for all others.
+            # Some invocations have left since: with one lock, the last invocation waits for all others.
             self._rounds[number] = SPINS
         self._sizes[number] = size
         self._sleeping.append((number, self._take(number, ready)))
@@ -173,7 +173,7 @@ class Scheduler:
         return claimed
 
     def _end_hung_loop(self, number: int, lanes: LaneSet) -> None:
-        """Report a loop that does not end, and end its invocations, so that the others can go on."""
+        """Report a loop that does not end, and end its invocations, so that others can continue."""
         rows = set(self._row[lanes.selector].tolist())
         others = [
             set(self._row[waiting.selector].tolist()) & rows

@@ -123,7 +123,7 @@ class Accessor:
 
     @property
     def control(self) -> Causes | None:
-        """Causes that make the set of executing invocations undefined or depend on atomics: (n,), or None."""
+        """Causes why the set of executing invocations is undefined or depends on atomics: (n,), or None."""
         control = combine(self.machine.control, self.machine.soft_control)
         # A copy, since the machine changes its array in place.
         if control is None:
@@ -160,7 +160,7 @@ class Accessor:
         return self.machine.arrangement.subgroup_numbers
 
     def subset(self, where: Flags) -> Self:
-        """Return the same for those invocations whose flag, (n,), is true."""
+        """Return an accessor for the invocations whose flag, (n,), is true."""
         return type(self)(self.machine, self.lanes.where(where))
 
     def controlled(self, value: Value) -> Value:

@@ -1,4 +1,4 @@
-"""Atomic instructions; those of several invocations on one number take effect in the order of invocations."""
+"""Atomic instructions. Several invocations change one number in ascending order of invocations."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _FOLDS: dict[str, tuple[np.ufunc, str]] = {
     "OpAtomicOr": (np.bitwise_or, ""),
     "OpAtomicXor": (np.bitwise_xor, ""),
 }
-"""Operation of each read-modify-write, and the kind of number that it reads: "i", "u", "f" or as declared."""
+"""Operation of each read-modify-write, and the kind of its number: "i", "u", "f" or the declared one."""
 
 ATOMICS = frozenset({*_FOLDS, "OpAtomicLoad", "OpAtomicStore", "OpAtomicExchange", "OpAtomicCompareExchange"})
 
@@ -48,10 +48,10 @@ def atomic(program: ProgramForm, op: Op, site: Site) -> Atomic:
     """Return the function of an atomic instruction; it takes the frame and the operands that are values."""
     (chain,) = op.chains
     if chain.root.kind == "cell":
-        raise Unsupported("Atomics on variables that only one invocation has.", [site.name])
+        raise Unsupported("Atomics on variables that only one invocation can access.", [site.name])
     resolve, target = resolver(program, chain, site)
     if not isinstance(target.type, ScalarType):
-        raise Unsupported(f"{site.name} on {target.type.glsl}, which is no single number.", [site.name])
+        raise Unsupported(f"{site.name} on {target.type.glsl}, which is not a scalar.", [site.name])
     dtype = target.type.dtype
     order = site.order_cause(_ORDER)
     no_effect = site.cause(
@@ -109,7 +109,7 @@ def _access(
     values = [np.broadcast_to(operand.data, (n,))[lanes] for operand in operands]
     before = np.zeros(n, dtype)
     causes = memory.causes_at(np.where(inside, offset, 0), itemsize) if lanes.size else None
-    # Another invocation could come first, but not in a dispatch of one invocation.
+    # Another order is legal, except in a dispatch of one invocation.
     turn = np.full(n, order, np.uint16) if frame.machine.arrangement.invocations > 1 else None
     if site.name == "OpAtomicLoad":
         before[lanes] = view[cells]
@@ -163,7 +163,7 @@ def _mark(
         memory.record_stored(frame, site, full)
 
 
-# --- the order of turns -------------------------------------------------------------------------------
+# --- order of changes ---------------------------------------------------------------------------------
 
 
 def _modify(
@@ -171,7 +171,7 @@ def _modify(
 ) -> tuple[Data, Flags | None]:
     """Change `view` at `cells`, in the order of invocations.
 
-    Return the number before each turn, and flags of the numbers that the order decides; None for none.
+    Return the number before each change, and flags of the numbers that depend on the order; None for none.
     """
     name = site.name
     sort = np.argsort(cells, kind="stable")
@@ -203,7 +203,7 @@ def _modify(
 def _fold(
     name: str, view: Data, cells: npt.NDArray[np.int64], starts: Flags, arguments: list[Data]
 ) -> tuple[Data, Data]:
-    """Return the numbers before and after each turn, of operations that combine with the old number."""
+    """Return the numbers before and after each change, for operations that use the old number."""
     operation, reading = _FOLDS[name]
     dtype = view.dtype if reading in ("", "f") else np.dtype(f"{reading}{view.dtype.itemsize}")
     old = view[cells].view(dtype)
@@ -234,7 +234,7 @@ def _fold(
 
 
 def _by_rounds(operation: np.ufunc, old: Data, argument: Data, starts: Flags) -> Data:
-    """Fold many groups at once: the first of each, then the second of each, and so on."""
+    """Fold many groups at once: the first element of each, then the second of each, and so on."""
     group_start = np.maximum.accumulate(np.where(starts, np.arange(len(starts)), 0))
     rank = np.arange(len(starts)) - group_start
     left = np.empty_like(argument)
@@ -256,7 +256,7 @@ def _exchange(view: Data, cells: npt.NDArray[np.int64], starts: Flags, argument:
 def _compare(
     view: Data, cells: npt.NDArray[np.int64], starts: Flags, arguments: list[Data]
 ) -> tuple[Data, Data]:
-    """Compare and exchange: in each group the first that matches succeeds, then the next, and so on."""
+    """Compare and exchange: in each group the first match succeeds, then the next, and so on."""
     value, comparator = (array.astype(view.dtype, copy=False) for array in arguments)
     group = np.cumsum(starts) - 1
     groups = int(group[-1]) + 1 if len(group) else 0

@@ -123,19 +123,19 @@ def _matrix(kind: Type | None) -> CooperativeMatrixType:
     assert isinstance(kind, CooperativeMatrixType)
     if kind.scope != _SUBGROUP:
         raise Unsupported(
-            f"The reference device has cooperative matrices of a subgroup, and none of scope {kind.scope}.",
+            f"The reference device has cooperative matrices of scope Subgroup, not of scope {kind.scope}.",
             ["cooperativeMatrixWorkgroupScope"],
         )
     return kind
 
 
 def _length(kind: CooperativeMatrixType, size: int) -> int:
-    """Return the components of an invocation; every lane must hold equally many."""
+    """Return the number of components of an invocation; every lane must hold the same number."""
     elements = kind.rows * kind.columns
     if elements % size:
         raise Unsupported(
-            f"A cooperative matrix of {kind.rows} × {kind.columns} elements in subgroups of {size}; the"
-            " reference device has those whose elements every lane holds equally many of.",
+            f"A cooperative matrix of {kind.rows} × {kind.columns} elements in subgroups of {size}: the"
+            " reference device requires that every lane holds the same number of elements.",
             ["a listed cooperative matrix"],
         )
     return elements // size
@@ -175,13 +175,13 @@ class _Access:
         self._unit = target.type.size or self._component
         layout = site.constants[first]
         if layout is None or int(layout.data[0]) > _COLUMN_MAJOR:
-            raise Unsupported(f"{site.name} of a layout that is neither by rows nor by columns.", ["layout"])
+            raise Unsupported(f"{site.name}: the layout is not row-major or column-major.", ["layout"])
         self._by_columns = int(layout.data[0]) == _COLUMN_MAJOR
         if len(op.arguments) <= first + 1:
             raise Unsupported(f"{site.name} without a stride.", ["Stride"])
 
     def elements(self, frame: Frame, stride: Value) -> tuple[Memory, Offsets, Causes | None]:
-        """Return the memory, the bytes from its start (length, n), and what is undefined about them."""
+        """Return the memory, the byte offsets in it (length, n), and the causes of undefined offsets."""
         reference, *others = self._resolve(frame)
         if others:
             raise Unsupported(f"{self._site.name} from several buffers at once.", ["a uniform pointer"])
@@ -196,7 +196,7 @@ class _Access:
         return reference.memory, offset, combine(cause, self._varying(frame, reference.offset, steps))
 
     def _varying(self, frame: Frame, *operands: npt.NDArray[np.int64]) -> Causes | None:
-        """Return the causes where operands, which must be uniform in a subgroup, differ in it."""
+        """Return the causes where operands that must be uniform in a subgroup differ."""
         subgroups, causes = frame.subgroups, []
         for operand in operands:
             if len(operand) == 1:
@@ -218,7 +218,7 @@ def _by_row(subgroups: Subgroups, rows: npt.NDArray[np.bool_], cause: int) -> Ca
 
 
 def _incomplete(frame: Frame, site: Site) -> Causes | None:
-    """Return the causes where only a part of a subgroup is active: all of it must be, or none."""
+    """Return the causes where a subgroup is partly active; all of its lanes must be active, or none."""
     subgroups = frame.subgroups
     whole = np.asarray(subgroups.active.all(axis=1))
     cause = frame.control_of_subgroups
@@ -241,7 +241,7 @@ def _of_subgroup(frame: Frame, cause: Causes | None) -> Causes | None:
 
 
 def _operand_dtype(kind: CooperativeMatrixType, flags: int, name: str) -> np.dtype[Any]:
-    """Return the number type of a matrix in a product, whose flags say which integers are signed."""
+    """Return the number type of a matrix in a product; flags of the product mark signed integers."""
     scalar = kind.component
     if scalar.kind == BFLOAT16:
         return np.dtype(np.float32)

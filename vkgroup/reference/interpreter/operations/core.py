@@ -93,7 +93,7 @@ def _texel_pointer(program: ProgramForm, op: Op, site: Site) -> Function:
 
 
 def _into_pointer(program: ProgramForm, op: Op, site: Site) -> Function:
-    """Return the function of Modf or Frexp with a pointer, to which the second result is stored."""
+    """Return the function of Modf or Frexp, which store their second result through a pointer."""
     assert site.type is not None
     kinds = (site.type, cell_path(op.chains[0]).type)
     structure = StructType("", tuple(Member("", kind) for kind in kinds))
@@ -112,7 +112,7 @@ def _into_pointer(program: ProgramForm, op: Op, site: Site) -> Function:
 
 
 def _clock(program: ProgramForm, op: Op, site: Site) -> Function:
-    """Return the function of OpReadClockKHR: it counts executed segments; its values depend on the order."""
+    """Return the function of OpReadClockKHR: the number of executed segments, which depends on the order."""
     order = np.array([site.order_cause("the value of a clock is arbitrary")], np.uint16)
     wide = getattr(site.type, "count", 1) == 2
 
@@ -156,7 +156,7 @@ def _control_barrier(program: ProgramForm, op: Op, site: Site) -> Function:
 
 
 def _check_barrier(frame: Frame, site: Site) -> None:
-    """Report a barrier of the workgroup that invocations which have ended never reach."""
+    """Report a workgroup barrier that ended invocations never reach."""
     machine = frame.machine
     ended = machine.alive < machine.count // machine.workgroups
     if ended.any() and not machine.has_hung:
@@ -184,7 +184,7 @@ def _memory_barrier(program: ProgramForm, op: Op, site: Site) -> Function:
 
 
 def _is_volatile_helper(program: ProgramForm, op: Op) -> bool:
-    """Return whether a load is a volatile one of HelperInvocation, which must see earlier demotions."""
+    """Return whether this is a volatile load of HelperInvocation, which must see earlier demotions."""
     helper = program.built_ins.get("HelperInvocation")
     root = op.chains[0].root
     if helper is None or root.kind != "cell" or root.number != helper:
@@ -222,13 +222,13 @@ def _interpolate_at(program: ProgramForm, op: Op, site: Site) -> Function:
     """Return the function of one of the instructions GLSL.std.450 InterpolateAt…."""
     if program.stage != "fragment":
         raise Unsupported(
-            f"{site.name} interpolates between vertices: only fragment shaders have it.", [site.name]
+            f"{site.name} interpolates between vertices, so only fragment shaders have it.", [site.name]
         )
     point = site.name.partition("InterpolateAt")[2]
     (chain,) = op.chains
     path, cell = cell_path(chain), chain.root.number
     if any(index.is_slot for index, _ in path.indices):
-        raise Unsupported(f"{site.name} of an element that is chosen at run time.", [site.name])
+        raise Unsupported(f"{site.name} of an element whose index is not constant.", [site.name])
     indices = tuple(index.number for index, _ in path.indices)
 
     def run(frame: Frame, operand: Value | None = None) -> Value:

@@ -1,10 +1,10 @@
 """Derivatives: differences between the fragments of a quad (Vulkan 1.4, "Derivative Operations").
 
-Lanes 4q to 4q+3 are the fragments (x, y), (x+1, y), (x, y+1), (x+1, y+1). Fine derivatives take the lane's
-own row or column. Coarse ones may take the first for the whole quad, and plain ones may be either; here both
-take the first. Where the two differ, the result gets a soft cause, as if the order of atomics decided it.
-Where not all four invocations are active the result is undefined. (The specification requires more: control
-flow that is uniform in the whole primitive. Devices do not depend on invocations in other quads.)
+Lanes 4q to 4q+3 are the fragments (x, y), (x+1, y), (x, y+1), (x+1, y+1). Fine derivatives use the lane's
+row or column. Coarse ones may use the first row or column for the whole quad, and plain ones may be either;
+here both use the first. If the two differ, the result gets a soft cause, like results that depend on the
+order of atomics. The result is undefined unless all four invocations are active. (The specification also
+requires uniform control flow in the primitive, but devices do not depend on other quads.)
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def partial_cause(site: Site) -> int:
 
 
 def choice_cause(site: Site) -> int:
-    """Return the soft cause of derivatives for which a device may take either of two differences."""
+    """Return the soft cause of derivatives for which a device may use either of two differences."""
     return site.order_cause("a derivative that is not fine may be that of either row or column of the quad")
 
 

@@ -113,7 +113,7 @@ def _offsets(reference: Reference, part: Numbers) -> Offsets:
 def _element_indices(
     frame: Frame, path: CellPath, site: Site
 ) -> tuple[ElementIndices, Flags | None, Causes | None]:
-    """Return the indices into a cell, which invocations are outside, and the causes of the indices."""
+    """Return indices into a cell, flags of invocations with indices out of bounds, and causes of indices."""
     indices: list[int | Offsets] = []
     cause: Causes | None = None
     outside: Flags | None = None
@@ -160,7 +160,7 @@ def _cell_storer(path: CellPath, cell: int, site: Site) -> Store:
         return store_whole
 
     varying = [number for number, (index, _) in enumerate(path.indices) if index.is_slot]
-    #: The indices before the first that varies: they name the array that it chooses from.
+    #: The indices before the first varying one: they name the array that it selects from.
     before = varying[0] if varying else len(path.indices)
 
     def store(frame: Frame, value: Value) -> None:
@@ -172,7 +172,7 @@ def _cell_storer(path: CellPath, cell: int, site: Site) -> Store:
         else:
             _write_inside(variable, path.leaves, indices, stored, frame, ~outside)
         if undefined is not None and undefined.any():
-            # It could as well have been any other element.
+            # The undefined index may select any element.
             around = variable.read_part(path.leaves, indices[:before], frame.lanes)
             variable.write_part(path.leaves, indices[:before], tainted(around, undefined), frame.lanes)
 
@@ -182,7 +182,7 @@ def _cell_storer(path: CellPath, cell: int, site: Site) -> Store:
 def _write_inside(
     variable: Cell, leaves: slice, indices: ElementIndices, value: Value, frame: Frame, inside: Flags
 ) -> None:
-    """Write a part of a cell in those invocations whose indices are inside of their arrays."""
+    """Write a part of a cell in the invocations whose indices are in bounds."""
     where = np.broadcast_to(inside, (frame.count,))
     lanes = frame.lanes.where(where)
     if lanes:
@@ -203,7 +203,7 @@ def _resource_loader(program: ProgramForm, chain: Chain, site: Site) -> Load:
         number, cause = descriptor_number(frame, path.descriptors, site, count)
         value = (number + first).astype(np.int32)
         if leaf.dims == (2,):
-            # Image and sampler are bound together, under one number.
+            # A combined image and sampler has one number.
             value = np.stack([value, value])
         return single(value, cause)
 

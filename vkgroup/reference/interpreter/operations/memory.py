@@ -1,4 +1,4 @@
-"""Memory that invocations share: its bytes, and the causes of those that are undefined."""
+"""Memory that invocations share: its bytes, and the causes of undefined bytes."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class Memory:
 
     Attributes: `granule`: bytes for each entry of `causes`.
     `causes`: uint16, one for each granule; None where all bytes are defined.
-    `kind`: of memory, which memory barriers name to order it: ``"buffer"``, ``"workgroup"`` or ``"image"``.
+    `kind`: kind of memory, as memory barriers name it: ``"buffer"``, ``"workgroup"`` or ``"image"``.
     `address`: its start in physical storage; 0 where it has no address.
     `writable`: whether a shader may write to it.
     `accesses`: the last accesses to each granule, while data races are searched for; else None.
     `reached`: the end of the farthest access beyond the memory, in bytes; 0 where there was none.
-    `stored_causes`: the latest store of each hard cause: position and invocation, for messages.
+    `stored_causes`: position and invocation of the latest store of each hard cause, for messages.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Memory:
         self.accesses: Accesses | None = None
         self._views: dict[np.dtype[Any], Data] = {}
         self.reached = 0
-        #: A soft cause of a store that the order of atomics decided to happen; 0 where there was none.
+        #: The soft cause of a store that happens only in some orders of atomics; 0 if there was none.
         self.decided_store = 0
         self.stored_causes: dict[int, tuple[int, int]] = {}
         if not defined:
@@ -78,7 +78,7 @@ class Memory:
             self.granule = granule
 
     def begin(self) -> None:
-        """Prepare for a dispatch: all that earlier dispatches left undefined gets one of two causes."""
+        """Prepare for a dispatch: bytes that earlier dispatches left undefined get one of two causes."""
         self.stored_causes = {}
         self.decided_store = self.reached = 0
         self.accesses = None
@@ -94,7 +94,7 @@ class Memory:
         self.accesses = Accesses(order, self.granules, self.granule, self.name, self.kind)
 
     def view(self, dtype: np.dtype[Any]) -> Data:
-        """Return the bytes as an array of a type, without an incomplete last element."""
+        """Return the complete elements as an array of a type."""
         view = self._views.get(dtype)
         if view is None:
             usable = self.data.size // dtype.itemsize * dtype.itemsize
@@ -111,8 +111,8 @@ class Memory:
         `offset`: bytes from the start, (dims..., n) or (dims..., 1).
         `dtype`: of the numbers.
 
-        Returns the numbers in the shape of `offset`, and their causes. Reads outside of the memory give zero,
-        undefined, and are reported.
+        Returns the numbers in the shape of `offset`, and their causes. Reads out of bounds
+        return zero, marked as undefined, and are reported.
         """
         outside = self._outside(offset, dtype.itemsize)
         if outside is not None:
@@ -132,10 +132,10 @@ class Memory:
         return data, cause
 
     def _outside(self, offset: Offsets, itemsize: int) -> Flags | None:
-        """Return which accesses are not inside; None where all are."""
+        """Return which accesses are out of bounds; None if none is."""
         if offset.size == 0 or (int(offset.min()) >= 0 and int(offset.max()) + itemsize <= self.nbytes):
             return None
-        # Not `offset + itemsize`, which an address near the end of 64 bits would wrap around.
+        # `offset + itemsize` would overflow for an address near 2^64.
         return (offset < 0) | (offset > self.nbytes - itemsize)
 
     def _gather(self, offset: Offsets, dtype: np.dtype[Any]) -> Data:
@@ -176,7 +176,7 @@ class Memory:
         )
 
     def record_stored(self, frame: Accessor, site: Site, cause: Causes) -> None:
-        """Record an example of a store of each undefined value, for the end of the dispatch."""
+        """Record one store of each undefined value, for the report at the end of the dispatch."""
         numbers = np.unique(cause[cause >= HARD]) if cause.size > 1 else cause.reshape(-1)
         for number in numbers[:8].tolist():
             lane = 0
@@ -191,7 +191,7 @@ class Memory:
         """Write numbers. Writes outside of the memory are reported and dropped.
 
         `offset`: bytes from the start, (dims..., n) or (dims..., 1).
-        `data`, `cause`: broadcast to (dims..., n). Where several invocations write to the same bytes, the
+        `data`, `cause`: broadcast to (dims..., n). If several invocations write to the same bytes, the
         number of the last one stays.
         """
         itemsize = data.dtype.itemsize
@@ -222,8 +222,8 @@ class Memory:
     def end(self) -> None:
         """Finish a dispatch; where data races were searched for, drop the recorded accesses.
 
-        Where the order of atomics decided that a store happens, another order may store elsewhere. So bytes
-        that no store has written depend on the order, too.
+        If a store happens only in some orders of atomics, another order may store elsewhere. So bytes that
+        no store has written also depend on the order.
         """
         if self.accesses is not None and self.decided_store:
             untouched = self.accesses.untouched

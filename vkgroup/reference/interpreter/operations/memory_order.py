@@ -1,10 +1,10 @@
-"""Memory order: the order between accesses that barriers, memory barriers and atomics make in a dispatch.
+"""Memory order: the order of accesses that barriers, memory barriers and atomics establish in a dispatch.
 
-Time counts accesses and barriers of the dispatch. An earlier access is ordered before a later one of another
+Time counts accesses and barriers of the dispatch. An access is ordered before a later access of another
 invocation by
 
-* a barrier of the workgroup, or of the subgroup, that both have passed and that orders this kind of memory
-  (of a subgroup: each has passed some barrier after the earlier access);
+* a barrier of the workgroup or the subgroup that both have passed and that orders this kind of memory (in a
+  subgroup: each has passed some barrier after the earlier access);
 * a barrier of the workgroup together with a memory barrier, either of the whole workgroup before it or of the
   later invocation after it (code often has one of them; Vulkan's memory model requires both);
 * a release after the access (a memory barrier or release semantics, then an atomic write) that the later
@@ -13,8 +13,8 @@ invocation by
 
 A release includes the accesses of the invocation's workgroup and subgroup before their last barrier. See
 Vulkan 1.4, appendix "Memory Model", "Synchronizes-With" and "Inter-Thread-Happens-Before". Releases are
-compared by time alone, as Lamport's clocks do. So ordered accesses are never reported as a race, but a race
-with an unrelated release between the accesses is missed.
+compared only by time (Lamport clocks). So ordered accesses are never reported as a race, but a race with an
+unrelated release between the accesses is missed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ KINDS = {"buffer": 0x40, "workgroup": 0x100, "image": 0x800}
 
 
 def released_and_acquired(semantics: int) -> tuple[bool, bool]:
-    """Return whether the memory semantics of an atomic or a memory barrier release, and acquire."""
+    """Return whether memory semantics release, and whether they acquire."""
     return bool(semantics & _RELEASE), bool(semantics & _ACQUIRE)
 
 
@@ -46,7 +46,7 @@ def ordered_kinds(semantics: int) -> frozenset[str]:
 
 
 class Order:
-    """The order between invocations of a dispatch that barriers, fences and atomics have made so far.
+    """The order that barriers, fences and atomics of a dispatch have established so far.
 
     `time`: of the last access or barrier.
     """
@@ -63,7 +63,7 @@ class Order:
         self._subgroup = {kind: np.zeros(total, np.int64) for kind in KINDS}
         self._fenced = {kind: np.zeros(total, np.int64) for kind in KINDS}
         self._met = np.zeros(arrangement.workgroups, np.int64)
-        #: By invocation: the times up to which it has released, seen releases, and acquired.
+        #: By invocation: the latest times that it has released, has seen released, and has acquired.
         self._release_fence = np.zeros(total, np.int64)
         self.released = np.zeros(total, np.int64)
         self._released_of_workgroup = np.zeros(arrangement.workgroups, np.int64)
@@ -79,7 +79,7 @@ class Order:
     # --- barriers -------------------------------------------------------------------------------------
 
     def workgroup_barrier(self, frame: Accessor, kinds: frozenset[str]) -> None:
-        """Record that some workgroups have met; the barrier itself orders `kinds` of memory."""
+        """Record a barrier of some workgroups, which orders `kinds` of memory."""
         now = self.tick()
         invocations = frame.invocations
         owners = invocations // self.per_workgroup
@@ -97,7 +97,7 @@ class Order:
         self._share(invocations, owners, len(self._met))
 
     def subgroup_barrier(self, frame: Accessor, kinds: frozenset[str]) -> None:
-        """Record that the active invocations of some subgroups have met."""
+        """Record a barrier of the active invocations of some subgroups."""
         now = self.tick()
         invocations = frame.invocations
         for kind in kinds:
@@ -107,7 +107,7 @@ class Order:
             self._share(invocations, owners, len(self._released_of_subgroup))
 
     def _share(self, invocations: Numbers, owners: Numbers, count: int) -> None:
-        """Share seen and acquired times between invocations that have met, those with equal `owners`.
+        """Share seen and acquired times between invocations with equal `owners`, which met at a barrier.
 
         Owners are numbers below `count`.
         """
@@ -131,7 +131,7 @@ class Order:
             self._acquired[invocations] = np.maximum(self._acquired[invocations], self._seen[invocations])
 
     def atomic(self, invocations: Numbers, semantics: int, subgroup_of: Numbers) -> Numbers:
-        """Return the time up to which each of some atomic writes releases; 0 where it releases nothing."""
+        """Return the time up to which each atomic write releases; 0 if it releases nothing."""
         releases, _ = released_and_acquired(semantics)
         upto = self._release_fence[invocations]
         if releases:
@@ -141,7 +141,7 @@ class Order:
         # Accesses of the workgroup before its last barrier are released with it.
         shared = np.minimum(upto, np.maximum.reduce([self._workgroup[kind][workgroups] for kind in KINDS]))
         np.maximum.at(self._released_of_workgroup, workgroups, shared)
-        # So are accesses of the subgroup before its last barrier.
+        # The same holds for accesses of the subgroup before its last barrier.
         shared = np.minimum(upto, np.maximum.reduce([self._subgroup[kind][invocations] for kind in KINDS]))
         np.maximum.at(self._released_of_subgroup, subgroup_of[invocations], shared)
         return np.where(upto > 0, self.time, 0)

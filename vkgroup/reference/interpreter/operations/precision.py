@@ -2,7 +2,7 @@
 
 Each instruction is a row of `PRECISION` or `INHERITED`: the range of its results, computed from its operands
 with the error of each step. Where the tables derive the precision from a formula ("inherited from"), the row
-is that formula. The range then reaches, on both sides, as far from the exact result as the farthest outcome.
+is that formula. The range is then symmetric around the exact result and includes the farthest outcome.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Formula = Callable[..., Span]
 
 
 def format_of(scalar: ScalarType) -> Format:
-    """Return Vulkan's requirements on a floating-point type; double has those of single."""
+    """Return Vulkan's requirements on a floating-point type; double has the requirements of single."""
     limits = np.finfo(scalar.dtype)  # type: ignore[type-var]
     digits = 11 if scalar.bits == 16 else 24
     return Format(digits, float(limits.smallest_normal), float(limits.max), scalar.bits == 16)
@@ -49,10 +49,9 @@ def legal_range(
     Returns
     -------
     Span
-        float64 of the result's shape, both ends inclusive. It is from -infinity to infinity where Vulkan
-        requires nothing, and NaN is legal there, too: outside of a function's stated range, for infinite
-        operands, and where the result is NaN. An instruction without rounding may only flush subnormal
-        numbers.
+        float64 of the result's shape, both ends inclusive. Without a requirement the range is -infinity
+        to infinity, and NaN is legal: outside of a function's stated range, for infinite operands, and if
+        the result is NaN. An instruction without rounding may only flush subnormal numbers.
     """
     center = np.asarray(result, np.float64)
     if name in UNPROMISED:
@@ -72,7 +71,7 @@ def legal_range(
 
 
 def _around(form: Format, center: Float64, outcomes: Span) -> Span:
-    """Return the range around the rounded exact result that reaches as far as the farthest outcome."""
+    """Return the symmetric range around the rounded exact result that includes the farthest outcome."""
     infinite = np.isinf(center)
     distance = np.maximum(np.abs(center - outcomes.low), np.abs(center - outcomes.high))
     distance = distance + np.where(outcomes.low == outcomes.high, 0.0, form.ulp(center))
@@ -176,7 +175,7 @@ def _quotient(over: Formula, under: Formula) -> Formula:
 
 
 def _arc(form: Format, y: Span, x: Span) -> Span:
-    """Atan2: 4096 units (half: 5) of each result; its extremes are at the corners, except across the cut."""
+    """Atan2: 4096 ULP (half: 5). The extremes are at the corners, except across the branch cut."""
     corners = union(*(exactly(np.arctan2(b, a)) for b in y for a in x))
     cut = (y.low <= 0) & (y.high >= 0) & (x.low < 0) & ((y.low < y.high) | (y.low == 0))
     around = where(cut, union(exactly(-pi), exactly(pi)), corners)
@@ -194,7 +193,7 @@ def _one_minus_square(form: Format, x: Span) -> Span:
 
 
 def _hyperbolic(combine: str) -> Formula:
-    """Sinh, Cosh: (exp(x) - exp(-x)) / 2 and with +; halving is exact."""
+    """Sinh, Cosh: (exp(x) - exp(-x)) / 2 and (exp(x) + exp(-x)) / 2; halving is exact."""
 
     def formula(form: Format, x: Span) -> Span:
         step = form.subtract if combine == "-" else form.add
@@ -222,7 +221,7 @@ def _atanh(form: Format, x: Span) -> Span:
 
 
 def _remainder(integral: Callable[[Float64], Float64]) -> Formula:
-    """OpFRem, OpFMod: x - y * trunc(x / y), and with floor."""
+    """OpFRem, OpFMod: x - y * trunc(x / y) and x - y * floor(x / y)."""
 
     def formula(form: Format, x: Span, y: Span) -> Span:
         quotient = form.divide(x, y)

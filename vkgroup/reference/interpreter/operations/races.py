@@ -1,8 +1,8 @@
-"""Data races: accesses of different invocations to the same memory that nothing orders.
+"""Data races: unordered accesses of different invocations to the same memory.
 
-Each granule of memory has a record of the last plain write, of two plain reads (the last one, and the last
-one by another invocation before it) and of the last atomic access, with invocation and time. A later access
-races with a recorded one where `memory_order` does not order them.
+For each granule of memory these accesses are recorded, with invocation and time: the last plain write, the
+last plain read, the last plain read by another invocation before that, and the last atomic access. A later
+access races with a recorded one if `memory_order` does not order them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Accesses:
     def read(
         self, frame: Accessor, site: Site, offset: Numbers, itemsize: int, skipped: Flags | None
     ) -> Flags | None:
-        """Check plain reads, and record them; return which race, in the shape of `offset`, or None."""
+        """Check plain reads and record them; return which of them race, in the shape of `offset`, or None."""
         granule, who = self._flatten(frame, offset, itemsize, skipped)
         now = self._order.tick()
         racing = self._check(frame, site, granule, who, ("write", "atomic"), "reads")
@@ -49,7 +49,7 @@ class Accesses:
         at = granule[changed]
         for record in (self._who, self._when, self._position):
             record["read_before"][at] = record["read"][at]
-        # Where several invocations read at once, one represents the others.
+        # If several invocations read at once, one of them is recorded.
         order = np.argsort(granule, kind="stable")
         repeated = order[1:][granule[order][1:] == granule[order][:-1]]
         self._set("read_before", granule[repeated], who[repeated], now, site.position)
@@ -67,7 +67,7 @@ class Accesses:
     def write(
         self, frame: Accessor, site: Site, offset: Numbers, itemsize: int, skipped: Flags | None
     ) -> Numbers:
-        """Check plain writes, and record them; return the granules that are written in a race."""
+        """Check plain writes and record them; return the granules of racing writes."""
         granule, who = self._flatten(frame, offset, itemsize, skipped)
         now = self._order.tick()
         against = ("write", "read", "read_before", "atomic")
@@ -96,7 +96,7 @@ class Accesses:
         writes: bool,
         reads: bool,
     ) -> None:
-        """Check atomic accesses, record them, and pass on their releases."""
+        """Check and record atomic accesses, and record the releases that they make or see."""
         granule, who = self._flatten(frame, offset, itemsize, skipped)
         now = self._order.tick()
         against = ("write", "read", "read_before") if writes else ("write",)
@@ -108,7 +108,7 @@ class Accesses:
             released = self._order.atomic(who, semantics, frame.subgroup_numbers)
             np.maximum.at(self._released, granule, released)
             if reads:
-                # Within one instruction later invocations see the earlier ones.
+                # Within one instruction, later invocations see the writes of earlier ones.
                 self._order.see(who, self._released[granule], semantics)
             self._set("atomic", granule, who, now, site.position)
 
@@ -144,7 +144,7 @@ class Accesses:
         against: tuple[str, ...],
         verb: str,
     ) -> Flags | None:
-        """Report accesses that race with earlier ones; return which of them do, None for none."""
+        """Report accesses that race with earlier ones; return which of them race, or None."""
         racing: Flags | None = None
         for name in against:
             other = self._who[name][granule]
@@ -175,7 +175,7 @@ class Accesses:
         verb: str,
         met: Flags | None = None,
     ) -> None:
-        """Report races, one for each pair of instructions; `met` says where a barrier() lies between."""
+        """Report races, one for each pair of instructions; `met` marks those with a barrier() in between."""
         subgroup_of = frame.subgroup_numbers
         for there in np.unique(position).tolist():
             chosen = position == there

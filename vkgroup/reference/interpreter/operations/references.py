@@ -24,7 +24,7 @@ class Reference:
     """Bytes of one memory that some invocations access.
 
     `frame`: the invocations.
-    `lanes`: the same invocations by index in the frame that resolved the pointer.
+    `lanes`: the indices of these invocations in the frame that resolved the pointer.
     `memory`: the memory.
     `offset`: bytes from its start, (n,) or (1,).
     `cause`: causes for which the address is undefined.
@@ -39,11 +39,11 @@ class Reference:
 
     @classmethod
     def of_all(cls, frame: Frame, memory: Memory, offset: Offsets, cause: Causes | None) -> Reference:
-        """Return a reference of all invocations of a frame."""
+        """Return a reference for all invocations of a frame."""
         return cls(frame, LaneSet.all(frame.count), memory, offset, cause)
 
     def part(self, where: Flags) -> Reference:
-        """Return the reference of those invocations whose flag, (n,), is true."""
+        """Return the reference for the invocations whose flag, (n,), is true."""
         offset, cause = take(self.offset, where), None if self.cause is None else take(self.cause, where)
         return Reference(self.frame.subset(where), self.lanes.where(where), self.memory, offset, cause)
 
@@ -148,7 +148,7 @@ def _single_resolver(find: Callable[[Frame], Memory], path: MemoryPath, site: Si
 
 
 def _by_number(frame: Frame, numbers: npt.NDArray[np.int64]) -> Iterator[tuple[int, Flags]]:
-    """Yield each distinct number, (n,) or (1,), with flags of the invocations that have it, (n,)."""
+    """Yield each distinct number of (n,) or (1,) numbers with flags of the invocations that have it, (n,)."""
     for number in np.unique(numbers).tolist():
         yield number, np.broadcast_to(numbers == number, (frame.count,))
 
@@ -176,7 +176,7 @@ def _partial_reference(
     undefined: Causes | None,
     address: npt.NDArray[np.int64] | None = None,
 ) -> Reference:
-    """Return the reference of those invocations, (n,) flags, that access one of several memories.
+    """Return the reference for the invocations, (n,) flags, that access one of several memories.
 
     `undefined` are the causes of that choice; `address`, (n,) or (1,), is the start of `path`, by default the
     start of the memory.
@@ -217,9 +217,9 @@ def descriptor_number(
 
 
 def _not_uniform(frame: Frame, index: npt.NDArray[np.int64], site: Site) -> Causes | None:
-    """Return the causes of an index in which the active invocations of a subgroup do not agree.
+    """Return the causes of an index that differs among the active invocations of a subgroup.
 
-    SPIR-V, decoration NonUniform: without it the index of a descriptor is the same in all of them.
+    SPIR-V requires the decoration NonUniform for such an index of descriptors.
     """
     subgroups = frame.subgroups
     agree = same_in_all(subgroups.spread(index), subgroups.active)

@@ -1,6 +1,6 @@
-"""Arithmetic on ranges of numbers: every result that an implementation of Vulkan may compute.
+"""Interval arithmetic: every result that an implementation of Vulkan may compute.
 
-A `Span` has all numbers from `low` to `high`, in each element; from -infinity to infinity it has NaN, too.
+Each element of a `Span` is the numbers from `low` to `high`; from -infinity to infinity it includes NaN.
 Operations return the results that Vulkan 1.4, "Precision of Individual Operations", allows for all numbers of
 their operands. All spans are float64, which holds the numbers of narrower types. For 64-bit types Vulkan
 requires only the precision of 32-bit types.
@@ -45,7 +45,7 @@ def negative(a: Span) -> Span:
 
 
 def union(*spans: Span) -> Span:
-    """Return the smallest span that has all of these."""
+    """Return the smallest span that contains all given spans."""
     low, high = spans[0]
     for span in spans[1:]:
         low, high = np.minimum(low, span.low), np.maximum(high, span.high)
@@ -58,7 +58,7 @@ def where(condition: npt.NDArray[np.bool_], a: Span, b: Span) -> Span:
 
 
 def anything_where(condition: npt.NDArray[np.bool_], a: Span) -> Span:
-    """Return `a`, but all numbers where the condition holds or an end is NaN."""
+    """Return `a`, replaced by all numbers where the condition holds or an end is NaN."""
     condition = condition | np.isnan(a.low) | np.isnan(a.high)
     return Span(np.where(condition, -np.inf, a.low), np.where(condition, np.inf, a.high))
 
@@ -78,7 +78,7 @@ class Format:
         return 2.0 ** (1 - self.digits)
 
     def ulp(self, x: Float64) -> Float64:
-        """Return the distance of neighbouring numbers near `x`."""
+        """Return the distance between neighbouring numbers near `x`."""
         exponent = np.frexp(np.maximum(np.abs(x), self.tiny))[1]
         return np.asarray(np.ldexp(1.0, np.asarray(exponent) - self.digits))
 
@@ -109,7 +109,7 @@ class Format:
         return self.widened(a, units * self.ulp(a.low), units * self.ulp(a.high))
 
     def rounded(self, a: Span) -> Span:
-        """Return a span from the number of the type next below it to that next above it."""
+        """Return a span from the type's next number below it to the next number above it."""
         return self._finished(Span(self._down(a.low), -self._down(-a.high)))
 
     def _down(self, x: Float64) -> Float64:
@@ -166,7 +166,7 @@ class Format:
 
 
 def _outwards(x: Float64, lost: Float64) -> tuple[Float64, Float64]:
-    """Return the float64 at most, and that at least, x + lost, where x is that sum rounded."""
+    """Return float64 bounds below and above of x + lost, where x is that sum rounded."""
     return (
         np.where(lost < 0, np.nextafter(x, -np.inf), x),
         np.where(lost > 0, np.nextafter(x, np.inf), x),

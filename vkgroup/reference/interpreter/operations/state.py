@@ -1,4 +1,4 @@
-"""State of execution that operations change: the values and memories of a slice, and frames on them."""
+"""Execution state: the values and memories of a slice, and frames (the invocations of an instruction)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Bindings = Mapping[tuple[int, int], Sequence[Any]]
 
 
 class Resources:
-    """What a dispatch works on.
+    """The resources of a dispatch.
 
     Raises InvalidDispatch: a binding that the program uses has no resource.
 
@@ -34,7 +34,7 @@ class Resources:
     program : the program that uses them.
     bindings : the resources bound.
     addressable : memories that physical addresses may point into.
-    written : further memories, which the caller writes to: attachments.
+    written : memories that the caller writes to: attachments.
     push : the bytes of the push constants.
     events : the log for events.
     order : the record of barriers while data races are searched for; else None.

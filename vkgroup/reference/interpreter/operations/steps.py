@@ -1,7 +1,7 @@
-"""Steps: the tables of all instructions, and the steps of segments that are made from them.
+"""Steps of segments, made from the tables of all instructions.
 
-Instructions differ in what their functions take. Lane-wise ones take values alone, group instructions and
-derivatives take `Subgroups` as well, the others a `Frame`.
+Functions of lane-wise instructions take only values, functions of group instructions and derivatives also
+`Subgroups`. All other functions take a `Frame`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class StepMaker:
         self._functions: dict[int, tuple[Site, Any]] = {}
 
     def step(self, op: Op) -> Step:
-        """Return the step of an instruction; inlined copies of one instruction share its function."""
+        """Return the step of an instruction; inlined copies of an instruction share one function."""
         position = op.instruction.position
         if position not in self._functions:
             site = site_of(self._program, op)
@@ -58,7 +58,7 @@ class StepMaker:
         return _of_group(function, op) if name in GROUPS or name in DERIVATIVES else _with_frame(function, op)
 
     def _function(self, site: Site) -> Any:
-        """Return an instruction's function; None where it depends on the pointers, which inlining changes."""
+        """Return an instruction's function; None if it depends on pointers, which inlining changes."""
         name, program = site.name, self._program
         if name in OF_POINTERS:
             return None
@@ -70,7 +70,7 @@ class StepMaker:
             return DERIVATIVES[name](site)
         if name in IMAGES:
             return IMAGES[name](site)
-        raise Unsupported(f"{name} is not known to the reference device.", [name])
+        raise Unsupported(f"The reference device does not support {name}.", [name])
 
 
 def site_of(program: ProgramForm, op: Op) -> Site:
@@ -98,7 +98,7 @@ def _scope(program: ProgramForm, identifier: int) -> int:
     """Return the number of a scope or of memory semantics."""
     value = program.facts.constants.get(identifier)
     if value is None:
-        raise Unsupported("A scope or memory semantics that is no constant.", ["scope"])
+        raise Unsupported("A scope or memory semantics that is not constant.", ["scope"])
     return int(value.data[0])
 
 
@@ -106,7 +106,7 @@ def _scope(program: ProgramForm, identifier: int) -> int:
 
 
 def _lanewise(function: Callable[..., Value], op: Op) -> Step:
-    """Return the step of a function that takes values alone."""
+    """Return the step of a function that takes only values."""
     result = op.result
     slots = [slot for slot in op.arguments if slot is not None]
     if len(slots) == 1:
@@ -140,7 +140,7 @@ def _of_group(function: Callable[..., Value], op: Op) -> Step:
         regs = frame.regs
         value = function(frame.subgroups, *[regs[slot] for slot in slots])
         control = frame.control_of_subgroups
-        # Where the set of active invocations is undefined, so is the result in the whole subgroup.
+        # If the set of active invocations is undefined, the result is undefined in the whole subgroup.
         regs[result] = value if control is None else tainted(value, control)
 
     return run

@@ -13,9 +13,9 @@ from vkgroup.spirv import Instruction, Module
 class SegmentLife:
     """The slots of one segment."""
 
-    imports: tuple[int, ...]  # slots that it reads and another segment writes
-    exports: tuple[int, ...]  # slots that it writes and another segment reads
-    frees: tuple[tuple[int, ...], ...]  # for each of its instructions, the slots that nothing reads after it
+    imports: tuple[int, ...]  # slots that this segment reads and another one writes
+    exports: tuple[int, ...]  # slots that this segment writes and another one reads
+    frees: tuple[tuple[int, ...], ...]  # for each instruction, the slots without a later read
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def _imports(segment: Segment, constants: frozenset[int]) -> list[int]:
 
 
 def _frees(segment: Segment, imported: list[int], exports: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
-    """Return for each instruction the slots that it uses last; those of the terminator live to the end."""
+    """Return for each instruction the slots whose last use it is; slots of the terminator live to the end."""
     until_end = {*exports, *segment.terminator.uses}
     own = {*imported, *(op.result for op in segment.ops)} - {-1}
     frees: list[tuple[int, ...]] = []
@@ -70,10 +70,10 @@ END = 1 << 30
 
 
 def post_dominators(segments: list[Segment]) -> list[int]:
-    """Return for each segment the nearest other one that lies on every path from it to the end.
+    """Return the immediate post-dominator of each segment: the nearest one on every path from it to the end.
 
-    Cooper, Harvey and Kennedy's iteration, on the reversed graph. A segment from which nothing leads to the
-    end has `END`.
+    Cooper, Harvey and Kennedy's iteration, on the reversed graph. A segment without a path to the end has
+    `END`.
     """
     count = len(segments)
     after = [[edge.target.number for edge in segment.terminator.edges] or [count] for segment in segments]
@@ -95,7 +95,7 @@ def post_dominators(segments: list[Segment]) -> list[int]:
 
 
 def _from_the_end(after: list[list[int]]) -> list[int]:
-    """Return the nodes from which the end is reached, in reverse post-order of the reversed graph."""
+    """Return the nodes that can reach the end, in reverse post-order of the reversed graph."""
     end = len(after)
     before: list[list[int]] = [[] for _ in range(end + 1)]
     for node, targets in enumerate(after):
@@ -146,7 +146,7 @@ class Block:
     """A basic block."""
 
     label: int  # its id
-    terminator: Instruction  # its last one
+    terminator: Instruction  # its last instruction
     #: `phis`, `body`: its instructions, without label, merge and terminator.
     phis: list[Instruction] = field(default_factory=list)
     body: list[Instruction] = field(default_factory=list)
@@ -176,7 +176,7 @@ def read_functions(module: Module) -> tuple[list[Instruction], dict[int, Functio
             functions[function.id] = function
             body = []
         elif body or entry.name == "OpFunction":
-            # Debug lines may stand between functions.
+            # Debug line instructions may occur between functions.
             body.append(entry)
     return list(instructions[:first]), functions
 
@@ -196,7 +196,7 @@ def _function(body: list[Instruction]) -> Function:
         elif current:
             current.append(entry)
     if current:
-        raise InvalidModule(f"the block %{current[0].result_id} has no end")
+        raise InvalidModule(f"the block %{current[0].result_id} has no terminator")
     first = next(iter(blocks), 0)
     return Function(start.result_id, parameters, structured_order(blocks, first) if first else [])
 
@@ -228,7 +228,7 @@ def successors(terminator: Instruction, selector_words: int = 1) -> list[int]:
 
 
 def switch_targets(words: tuple[int, ...], selector_words: int) -> dict[int, int]:
-    """Return label by literal; literals of 64 bits take two words, the low one first."""
+    """Return the label of each literal; literals of 64 bits take two words, the low one first."""
     step = selector_words + 1
     targets = {}
     for start in range(2, len(words) - step + 1, step):
@@ -267,14 +267,14 @@ def _visits(block: Block, blocks: dict[int, Block]) -> list[int]:
     words = 1
     if block.terminator.name == "OpSwitch":
         words = selector_words(block.terminator, blocks)
-    # The last target of a branch is visited first, so that the first one comes first in the order.
+    # Visit the last target of a branch first, so that its first target precedes it in the order.
     order = [label for label in (block.merge, block.continue_target) if label]
     order += reversed(successors(block.terminator, words))
     return list(reversed(order))
 
 
 def selector_words(switch: Instruction, blocks: dict[int, Block]) -> int:
-    """Return the words of each literal of a switch: one if that makes every label a block, else two."""
+    """Return the number of words of a switch's literals: one if every label is then a block, else two."""
     words = switch.operands[2:]
     if len(words) % 2 == 0 and all(label in blocks for label in words[1::2]):
         return 1
@@ -283,5 +283,5 @@ def selector_words(switch: Instruction, blocks: dict[int, Block]) -> int:
 
 def _get(blocks: dict[int, Block], label: int) -> Block:
     if label not in blocks:
-        raise InvalidModule(f"a branch to %{label}, which is no block of the function")
+        raise InvalidModule(f"a branch targets %{label}, which is not a block of the function")
     return blocks[label]

@@ -1,4 +1,4 @@
-"""The form of a program: functions inlined, segments numbered, variables and constants collected."""
+"""Program form: inlined functions, numbered segments, variables and constants."""
 
 from __future__ import annotations
 
@@ -24,29 +24,26 @@ _WITH_QUADS = ("OpDPd", "OpFwidth", "OpGroupNonUniformQuad")
 
 
 class ProgramForm:
-    """A compute, vertex or fragment shader as data: everything that its operations are made from.
+    """A compute, vertex or fragment shader as data, from which its operations are made.
 
     `module`, `entry_point`, `specialization`: as for `Program`.
-    `lanewise`: the functions of lane-wise instructions, for constants that are operations on others.
+    `lanewise`: the functions of lane-wise instructions, for OpSpecConstantOp.
 
     Attributes
     ----------
     module : the module, specialization applied.
     entry : the entry point.
     stage : ``"compute"``, ``"vertex"`` or ``"fragment"``.
-    local_size : invocations of a workgroup in x, y, z; 1, 1, 1 for the others.
+    local_size : invocations of a workgroup in x, y, z; 1, 1, 1 for other stages.
     causes : the numbers of the causes of undefined values.
     facts : types, constants and functions of the module by id.
-    variables : its variables; the attributes `cells` to `bindings` are copied from there.
+    variables : its variables; the attributes `cells` to `bindings` are copies.
     can_discard : whether a fragment shader has instructions that discard fragments.
-    needs_quads : whether a fragment shader demands full quads, or has derivatives or quad operations
-        anywhere, so that helper invocations must be there.
-    derivative_group : ``"quads"`` or ``"linear"``: how a compute shader's invocations form quads; or "".
-    helpers_take_part : whether helper invocations certainly take part in every group operation.
-    segments : the segments in the order of their numbers.
-    slots : the number of slots.
-    constants : value of each constant by slot.
-    liveness : the life of every slot.
+    needs_quads : whether a fragment shader needs helper invocations: it requires full quads, or has
+    derivatives or quad operations. derivative_group : ``"quads"`` or ``"linear"``: how a compute shader's
+    invocations form quads; or "". helpers_take_part : whether helper invocations certainly take part in every
+    group operation. segments : the segments in the order of their numbers. slots : the number of slots.
+    constants : value of each constant by slot. liveness : the life of every slot.
     """
 
     def __init__(
@@ -61,8 +58,8 @@ class ProgramForm:
         self.stage = self.entry.stage
         if self.stage not in _STAGES or (self.stage == "compute" and self.entry.local_size is None):
             raise Unsupported(
-                f"The reference device runs compute, vertex and fragment shaders; {self.entry.name!r} is for"
-                f" {self.stage}.",
+                f"The reference device runs compute, vertex and fragment shaders; {self.entry.name!r} is a"
+                f" {self.stage} shader.",
                 [self.stage],
             )
         self.local_size = self.entry.local_size.resolve() if self.entry.local_size else (1, 1, 1)
@@ -98,7 +95,7 @@ class ProgramForm:
 
     @cached_property
     def post_dominators(self) -> list[int]:
-        """For each segment the nearest other one through which all paths from it go."""
+        """The immediate post-dominator of each segment."""
         return post_dominators(self.segments)
 
     @property

@@ -1,8 +1,8 @@
-"""Inlining: the functions of an entry point as one list of segments.
+"""Inlining: functions of an entry point, converted to one list of segments.
 
-A segment is a block, or the part of one between calls and barriers of the workgroup. Segments are numbered in
-structured order, a called function's between the parts of its caller. So the invocations that wait in the
-lowest number are always the next to run.
+A segment is a block, or a part of a block between calls and workgroup barriers. Segments are numbered in
+structured order; segments of a called function are between the parts of its caller. So invocations that wait
+at the lowest segment always run next.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class _Scope:
 
 
 class Inliner:
-    """Makes segments of an entry point's function and of those that it calls."""
+    """Converts an entry point's function, and the functions that it calls, to segments."""
 
     def __init__(self, facts: ModuleFacts, variables: Variables, slots: Slots) -> None:
         self._facts, self._variables, self._slots = facts, variables, slots
@@ -59,7 +59,7 @@ class Inliner:
     def _function(self, identifier: int) -> Function:
         function = self._facts.functions.get(identifier)
         if function is None or not function.blocks:
-            raise InvalidModule(f"%{identifier} is called, and has no body")
+            raise InvalidModule(f"%{identifier} is called but has no body")
         return function
 
     def _segment(self, label: Label | None = None) -> Segment:
@@ -76,9 +76,9 @@ class Inliner:
     # --- functions ------------------------------------------------------------------------------------
 
     def _emit(self, function: Function, scope: _Scope, back: Label | None, result: int) -> None:
-        """Add a function's segments. Its return instructions branch to `back`, the value in slot `result`."""
+        """Add a function's segments; returns branch to `back` and write their value to slot `result`."""
         if function.id in self._calls:
-            raise InvalidModule("a function calls itself, which SPIR-V does not allow")
+            raise InvalidModule("a function calls itself, which SPIR-V forbids")
         self._calls.append(function.id)
         for block in function.blocks:
             for entry in (*block.phis, *block.body):
@@ -121,7 +121,7 @@ class Inliner:
                 segment.ops.append(self._op(entry, scope))
             elif self._is_pointer(entry) and entry.name != "OpImageTexelPointer":
                 raise Unsupported(
-                    f"{entry.name} of pointers is not known to the reference device.", ["variablePointers"]
+                    f"The reference device does not support {entry.name} of pointers.", ["variablePointers"]
                 )
             else:
                 segment.ops.append(self._op(entry, scope))
@@ -160,13 +160,13 @@ class Inliner:
                 root = Root("address", self._slot(identifier, scope), kind.pointee, kind.storage_class)
                 return Chain(root)
             raise Unsupported(
-                f"Variables of storage class {kind.storage_class} are not known to the reference device.",
+                f"The reference device does not support variables of storage class {kind.storage_class}.",
                 [kind.storage_class],
             )
-        raise InvalidModule(f"%{identifier} is used as a pointer, and is none")
+        raise InvalidModule(f"%{identifier} is used as a pointer but is not a pointer")
 
     def _index(self, identifier: int, scope: _Scope, *, non_uniform: bool = False) -> ChainIndex:
-        """Return an index of a chain; `non_uniform` says that the chain is decorated NonUniform."""
+        """Return an index of an access chain; `non_uniform` is true if the chain is decorated NonUniform."""
         value = self._facts.constants.get(identifier)
         if value is not None:
             return ChainIndex(min(int(value.data[0]), _LARGEST_INDEX))
@@ -187,7 +187,7 @@ class Inliner:
                 base.element_stride,
             )
         if base.indices or base.element is not None or base.root.kind != "address":
-            raise Unsupported(f"{entry.name} is known for physical addresses only.", ["variablePointers"])
+            raise Unsupported(f"{entry.name} is supported for physical addresses only.", ["variablePointers"])
         rest = tuple(self._index(index, scope) for index in indices[1:])
         stride = self._facts.element_stride(entry.operands[0])
         return Chain(base.root, rest, self._index(indices[0], scope), stride)
@@ -196,7 +196,7 @@ class Inliner:
         kind = self._facts.types.get(entry.result_id)
         assert isinstance(kind, PointerType)
         if kind.pointee is None:
-            raise InvalidModule(f"%{entry.result_id} points to a type that is not known")
+            raise InvalidModule(f"%{entry.result_id} points to an undeclared type")
         cell = self._variables.new_cell(kind.pointee)
         chain = Chain(Root("cell", cell, kind.pointee, kind.storage_class))
         scope.pointers[entry.result_id] = chain
@@ -227,7 +227,7 @@ class Inliner:
 
     def _edge(self, block: Block, label: int, scope: _Scope) -> Edge:
         if label not in scope.labels:
-            raise InvalidModule(f"a branch to %{label}, which is no block of the function")
+            raise InvalidModule(f"a branch targets %{label}, which is not a block of the function")
         copies = []
         for phi in scope.phis[label]:
             pairs = dict(zip(phi.operands[1::2], phi.operands[::2], strict=True))
@@ -235,7 +235,7 @@ class Inliner:
                 raise InvalidModule(f"the phi %{phi.result_id} has no value from %{block.label}")
             if self._is_pointer(phi):
                 raise Unsupported(
-                    "OpPhi of pointers is not known to the reference device.", ["variablePointers"]
+                    "The reference device does not support OpPhi of pointers.", ["variablePointers"]
                 )
             copies.append((scope.slots[phi.result_id], self._slot(pairs[block.label], scope)))
         return Edge(scope.labels[label], tuple(copies))
@@ -263,7 +263,7 @@ class Inliner:
             return Terminator("exit", entry)
         if entry.name in ("OpKill", "OpTerminateInvocation"):
             return Terminator("discard", entry)
-        raise Unsupported(f"{entry.name} is not known to the reference device.", [entry.name])
+        raise Unsupported(f"The reference device does not support {entry.name}.", [entry.name])
 
     def _switch(self, block: Block, blocks: dict[int, Block], scope: _Scope) -> Terminator:
         entry = block.terminator

@@ -44,13 +44,13 @@ class Port:
     position: int = -1  # of the variable in the module
 
     def numbers(self) -> Iterator[Number]:
-        """Yield every number of it, with its location and component."""
+        """Yield every scalar of the port, with its location and component."""
         yield from _numbers_of(self.type, self.location, self.component, self.leaves.start, ())[0]
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """One number of a port."""
+    """One scalar of a port."""
 
     component: Component  # location and component
     scalar: ScalarType  # its type
@@ -62,7 +62,7 @@ class Number:
 def _numbers_of(
     kind: Type, location: int, component: int, leaf: int, index: tuple[int, ...]
 ) -> tuple[list[Number], int]:
-    """Return the numbers of a type, and the location after it (Vulkan 1.4, "Location Assignment")."""
+    """Return the scalars of a type, and the location after it (Vulkan 1.4, "Location Assignment")."""
     if isinstance(kind, ScalarType):
         return [Number((location, component), kind, leaf, index)], location + 1
     if isinstance(kind, VectorType):
@@ -153,7 +153,7 @@ class StageInputs:
 
 
 def read_numbers(port: Port, value: Value) -> dict[Component, tuple[Data, Causes | None]]:
-    """Return a port's numbers in the value of its cell, by location and component; each (n,) or (1,)."""
+    """Return a port's scalars from the value of its cell, by location and component; each (n,) or (1,)."""
     numbers: dict[Component, tuple[Data, Causes | None]] = {}
     for number in port.numbers():
         data, cause = value.leaves[number.leaf], value.causes[number.leaf]
@@ -164,7 +164,7 @@ def read_numbers(port: Port, value: Value) -> dict[Component, tuple[Data, Causes
 
 
 class Assembly:
-    """The value of an input variable, put together number by number.
+    """The value of an input variable, assembled from scalars.
 
     `kind`: the variable's type.
     `count`: invocations.
@@ -180,7 +180,7 @@ class Assembly:
     def put(self, number: Number, data: Data, cause: Causes | None) -> None:
         """Set the values of one number, (n,) or (1,), and their causes."""
         own = self._leaves[number.leaf]
-        # Bits are kept: Vulkan requires that the types of both stages match.
+        # The bits stay: Vulkan requires matching types in both stages.
         own[number.index] = data if data.dtype == own.dtype else _reinterpreted(data, own)
         self._causes[number.leaf][number.index] = 0 if cause is None else cause
 
@@ -201,7 +201,7 @@ def with_declared_types(value: Value, leaves: tuple[Leaf, ...]) -> Value:
 
 
 def _reinterpreted(data: Data, like: Data) -> Data:
-    """Return numbers as another type of the same size; of another size, converted."""
+    """Return numbers viewed as a type of the same size, or converted to a type of another size."""
     if data.dtype.itemsize == like.dtype.itemsize:
         return data.view(like.dtype)
     return data.astype(like.dtype)

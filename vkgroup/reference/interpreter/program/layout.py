@@ -1,4 +1,4 @@
-"""Layout in memory: the offset of every number of a type; and a layout for shared variables."""
+"""Memory layout: the offset of every number of a type, and a layout for shared variables."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def element_of(laid_out: LaidOutType) -> tuple[int, int | None, LaidOutType]:
     if isinstance(kind, MatrixType):
         size = kind.column.component.size or 4
         stride = size if laid_out.row_major else laid_out.matrix_stride
-        # A column of a row-major matrix has its components a row apart.
+        # In a row-major matrix, components of a column are one row apart.
         return stride, kind.columns, replace(laid_out, type=kind.column)
     assert isinstance(kind, VectorType)
     size = kind.component.size or 4

@@ -19,17 +19,17 @@ Lanewise = Mapping[str, Callable[[Site], Callable[..., Value]]]
 
 
 class ModuleFacts:
-    """Everything that instructions refer to by id, read once.
+    """Declarations that instructions refer to by id, read once.
 
     `module`: the module, specialization applied.
     `causes`: the table in which undefined constants are numbered.
-    `lanewise`: the functions of lane-wise instructions, for constants that are operations on others.
+    `lanewise`: the functions of lane-wise instructions, for OpSpecConstantOp.
 
     Attributes: `declared`: the declarations.
     `global_instructions`: the instructions before the first function.
     `functions`: the functions by id.
     `types`: the type of every id that has one.
-    `constants`: the value of every constant and global OpUndef by id; last axes have length one.
+    `constants`: the value of every constant and global OpUndef by id; the last axis has length one.
     `extended_sets`: names of extended instruction sets by id.
     """
 
@@ -74,7 +74,7 @@ class ModuleFacts:
         size = kind.pointee.size if isinstance(kind, PointerType) and kind.pointee is not None else None
         stride = self.declared.decoration(self._type_ids[pointer], "ArrayStride") or size
         if stride is None:
-            raise Unsupported("OpPtrAccessChain of a type without size.", ["variablePointers"])
+            raise Unsupported("OpPtrAccessChain of a type without a size.", ["variablePointers"])
         return stride
 
     # --- constants ------------------------------------------------------------------------------------
@@ -100,7 +100,7 @@ class ModuleFacts:
         opcode, ids = entry.operands[0], entry.operands[1:]
         name = grammar().name(opcode)
         if name not in self._lanewise:
-            raise Unsupported(f"{name} in OpSpecConstantOp is not known to the reference device.", [name])
+            raise Unsupported(f"The reference device does not support {name} in OpSpecConstantOp.", [name])
         values = _WITH_LITERALS.get(name, len(ids))
         return self._evaluate(name, entry, kind, ids[:values], ids[values:])
 
@@ -110,7 +110,7 @@ class ModuleFacts:
         """Apply an instruction to constants."""
         for identifier in ids:
             if identifier not in self.constants:
-                raise InvalidModule(f"%{identifier} is used as a constant, and is none")
+                raise InvalidModule(f"%{identifier} is used as a constant but is not a constant")
         operands = tuple(self.constants[identifier] for identifier in ids)
         types = tuple(self.types.get(identifier) for identifier in ids)
         site = Site(name, kind, types, operands, literals, (), entry.position, self._causes)
@@ -132,7 +132,7 @@ _TRUE, _FALSE = "OpSpecConstantTrue", "OpSpecConstantFalse"
 
 
 def specialize(module: Module, values: Mapping[int, Any]) -> Module:
-    """Return a module whose specialization constants have new defaults, by specialization id."""
+    """Return a module with new defaults for specialization constants, by specialization id."""
     if not values:
         return module
     declared = Declarations(module)
@@ -156,7 +156,7 @@ def specialize(module: Module, values: Mapping[int, Any]) -> Module:
 
 
 def _literal_words(value: Any, kind: ScalarType) -> list[int]:
-    """Return the words of a literal; narrow integers are extended by their sign."""
+    """Return the words of a literal; narrow signed integers are sign-extended."""
     if kind.kind == "float":
         bits = int(np.asarray(value, kind.dtype).view(f"<u{kind.bits // 8}"))
     else:

@@ -48,7 +48,7 @@ class Chain:
 
     root: Root  # the start
     indices: tuple[ChainIndex, ...] = ()  # members, array elements and components, outermost first
-    #: Index of OpPtrAccessChain into an array that begins at the root, applied before `indices`; else None.
+    #: Index of an OpPtrAccessChain: counts elements from the root, applied before `indices`; else None.
     element: ChainIndex | None = None
     element_stride: int = 0  # bytes between consecutive elements of that array
 
@@ -96,13 +96,13 @@ def cell_path(chain: Chain) -> CellPath:
             indices.append((index, kind.rows * kind.columns))
             kind = kind.component
         else:
-            raise InvalidModule(f"an access chain goes into {kind.glsl}, which has no parts")
+            raise InvalidModule(f"an access chain indexes {kind.glsl}, which is not a composite")
     return CellPath(leaves, tuple(indices), kind)
 
 
 def _member_number(index: ChainIndex) -> int:
     if index.is_slot:
-        raise InvalidModule("a structure's member is chosen by an index that is not constant")
+        raise InvalidModule("the index of a structure's member is not constant")
     return index.number
 
 
@@ -120,7 +120,7 @@ class MemoryPath:
 
 
 _SMALL_INDEX = 1 << 31
-"""An index below this times any stride fits into 64 bits."""
+"""Any stride times an index below this limit fits into 64 bits."""
 
 
 def memory_path(chain: Chain, root_type: LaidOutType) -> MemoryPath:
@@ -144,13 +144,13 @@ def memory_path(chain: Chain, root_type: LaidOutType) -> MemoryPath:
             else:
                 scaled.append((index, stride, length))
         else:
-            raise InvalidModule(f"an access chain goes into {target.type.glsl}, which has no parts")
+            raise InvalidModule(f"an access chain indexes {target.type.glsl}, which is not a composite")
     return MemoryPath(tuple(descriptors), offset, tuple(scaled), target)
 
 
 @dataclass(slots=True)
 class Label:
-    """A target of branches; `number` is that of its segment, -1 until the segment exists."""
+    """A branch target; `number` is the number of its segment, -1 until the segment exists."""
 
     number: int = -1
 

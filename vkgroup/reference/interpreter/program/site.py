@@ -1,4 +1,4 @@
-"""The static facts of one instruction: name, types, constants, and its operands sorted by the grammar."""
+"""Static facts of one instruction: name, types, constants, and operands classified by the grammar."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from vkgroup.spirv.grammar import prefixes
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """One instruction in the program, as the factory of its function sees it."""
+    """One instruction of the program, for the factory of its function."""
 
     name: str  # ``"OpFAdd"``; of an extended instruction ``"GLSL.std.450 Sin"``
     type: Type | None  # of the result; None without one
@@ -22,10 +22,10 @@ class Site:
     operand_types: tuple[Type | None, ...]
     #: Of the same operands: the value of each that is a constant, specialization applied.
     constants: tuple[Value | None, ...]
-    literals: tuple[int, ...]  # all operand words that are no ids, in order
+    literals: tuple[int, ...]  # all operand words except ids, in order
     scopes: tuple[int, ...]  # values of the operands that are scopes and memory semantics, in order
     position: int  # index of the instruction's first word in `Module.words`
-    causes: CauseTable = field(repr=False, default_factory=CauseTable)  # the table that `cause` numbers in
+    causes: CauseTable = field(repr=False, default_factory=CauseTable)  # the table of causes
 
     def cause(self, kind: str, detail: str) -> int:
         """Return a number for values that this instruction leaves undefined; `kind` is as in `Cause`."""
@@ -38,13 +38,13 @@ class Site:
 
 _SCOPES = ("IdScope", "IdMemorySemantics")
 
-#: Ids that name no value: a function, a set of extended instructions, a type.
+#: Kinds of ids without a value: a function, a set of extended instructions, a type.
 _NAMES = {"OpExtInst": 1, "OpFunctionCall": 1, "OpCooperativeMatrixLengthKHR": 1}
 
 
 @dataclass(frozen=True, slots=True)
 class Operands:
-    """Operand words, sorted."""
+    """Operand words by kind."""
 
     values: tuple[int, ...]  # ids of values and pointers
     literals: tuple[int, ...]  # numbers and enumerants
@@ -52,7 +52,7 @@ class Operands:
 
 
 def sort_operands(entry: Instruction) -> Operands:
-    """Sort an instruction's operand words by the grammar.
+    """Classify an instruction's operand words by the grammar.
 
     The ids that follow a mask of image operands are values. Memory operands are left out: the reference
     device does not need them.
@@ -60,7 +60,7 @@ def sort_operands(entry: Instruction) -> Operands:
     return _sort(entry.opcode, _NAMES.get(entry.name, 0), entry.operands)
 
 
-# Functions are inlined at each call, so the same instruction is sorted many times.
+# Functions are inlined at each call, so an instruction is classified many times.
 @lru_cache(maxsize=1 << 14)
 def _sort(opcode: int, skipped: int, operands: tuple[int, ...]) -> Operands:
     spec = grammar().instruction(opcode)
@@ -95,7 +95,7 @@ def value_operands(entry: Instruction) -> tuple[int, ...]:
 
 
 def followed_operands(entry: Instruction) -> tuple[int, ...]:
-    """Return the numbers of those values that are pointers which the instruction dereferences."""
+    """Return the positions of the pointers that the instruction dereferences."""
     name = entry.name
     if name in ("OpCopyMemory", "OpCopyMemorySized"):
         return (0, 1)

@@ -23,7 +23,7 @@ class Slots:
         self._constants: dict[int, int] = {}
 
     def new(self) -> int:
-        """Return the number of a slot that nothing uses yet."""
+        """Return the number of a new slot."""
         self.count += 1
         return self.count - 1
 
@@ -34,10 +34,10 @@ class Slots:
         return self._constants[identifier]
 
     def of(self, identifier: int, own: dict[int, int]) -> int:
-        """Return the slot of an id in a function, whose own ids are in `own`, or of a constant."""
+        """Return the slot of an id: of the function, with its ids in `own`, or of a constant."""
         slot = own.get(identifier, self._constants.get(identifier))
         if slot is None:
-            raise InvalidModule(f"%{identifier} is used, and nothing here makes it")
+            raise InvalidModule(f"%{identifier} is used but not defined in this function")
         return slot
 
 
@@ -67,11 +67,11 @@ class Variables:
     `cell_types`: the type of each.
     `built_ins`: cell by name of the SPIR-V BuiltIn.
     `ports`: inputs by location, and all outputs, of a stage of a draw.
-    `initializers`: slot of the constant that a private variable starts as, by cell.
-    `private_cells`: cells that an invocation starts with, inputs excepted.
-    `private_causes`: cause of such a cell before its first write.
+    `initializers`: slot of the initializer of a private variable, by cell.
+    `private_cells`: cells of private variables, without inputs.
+    `private_causes`: cause of each of these cells before its first write.
     `shared`: the shared variables by id: name, type with layout, size in bytes.
-    `shared_initializers`: slot of the constant that a shared variable starts as, by id.
+    `shared_initializers`: slot of the initializer of a shared variable, by id.
     `shared_positions`: position of the declaration of each in the module.
     `bindings`: (set, binding) of each buffer and resource variable by id.
     `layouts`: the type of each variable with its layout, by id.
@@ -108,13 +108,13 @@ class Variables:
         except TypeError:
             name = kind.glsl
             raise Unsupported(
-                f"Variables of type {name} are not known to the reference device.", [name]
+                f"The reference device does not support variables of type {name}.", [name]
             ) from None
         self.cell_types[len(self.cells) - 1] = kind
         return len(self.cells) - 1
 
     def is_buffer(self, identifier: int) -> bool:
-        """Return whether a variable with a binding is memory, not an image or a sampler."""
+        """Return whether a variable with a binding is a buffer, not an image or a sampler."""
         return identifier in self._buffers
 
     def granule(self, identifier: int) -> int:
@@ -128,7 +128,7 @@ class Variables:
         assert isinstance(pointer, PointerType)
         kind, storage_class, identifier = pointer.pointee, pointer.storage_class, entry.result_id
         if kind is None:
-            raise InvalidModule(f"%{identifier} points to a type that is not known")
+            raise InvalidModule(f"%{identifier} points to an undeclared type")
         root = _ROOTS.get(storage_class)
         if root is None or (storage_class in _INTERFACE and identifier not in self._entry.interface):
             return
@@ -175,7 +175,7 @@ class Variables:
         for port in ports:
             if not port.built_in and self._entry.stage == "compute":
                 raise Unsupported(
-                    "A compute shader has no inputs but built-in variables.", ["Input without BuiltIn"]
+                    "A compute shader has no inputs except built-in variables.", ["Input without BuiltIn"]
                 )
             if not port.built_in:
                 self.ports["Input"].append(port)
@@ -187,13 +187,13 @@ class Variables:
     def _declare_shared(self, entry: Instruction, kind: Type) -> None:
         if isinstance(kind, StructType) and any(member.offset is not None for member in kind.members):
             raise Unsupported(
-                "Shared variables with an explicit layout are not known to the reference device.",
+                "The reference device does not support shared variables with an explicit layout.",
                 ["WorkgroupMemoryExplicitLayoutKHR"],
             )
         laid_out, size, _ = lay_out(kind)
         self.layouts[entry.result_id] = laid_out
         name = self._facts.declared.names.get(entry.result_id, "shared memory")
-        # Whole words, and each workgroup's part aligned for the widest number.
+        # A multiple of whole words, so that each workgroup's part is aligned for the widest number.
         self.shared[entry.result_id] = (name, laid_out, -(-size // 16) * 16)
         self.shared_positions[entry.result_id] = entry.position
         if len(entry.operands) > 1:

@@ -1,1 +1,1 @@
-"""Values of many invocations at once: arrays, causes of undefined values, sets of lanes, subgroups."""
+"""Values of many invocations: arrays, causes of undefined values, sets of lanes, subgroups."""

@@ -16,13 +16,13 @@ Groups = tuple[int, int, int]
 
 
 def linear(local_size: Groups) -> npt.NDArray[np.int64]:
-    """Return the assignment in which gl_LocalInvocationIndex counts through the lanes: (1, invocations)."""
+    """Return the assignment in the order of gl_LocalInvocationIndex: (1, invocations)."""
     x, y, z = local_size
     return np.arange(x * y * z, dtype=np.int64)[None, :]
 
 
 def in_quads(local_size: Groups) -> npt.NDArray[np.int64]:
-    """Return the assignment in which invocations of 2 × 2 local ids make a quad: (1, invocations).
+    """Return the assignment in which each 2 × 2 block of local ids is a quad: (1, invocations).
 
     Vulkan 1.4, "Quad": with DerivativeGroupQuadsKHR. Local sizes in x and y are even.
     """
@@ -68,9 +68,7 @@ class Part:
 def check_size(subgroup_size: int) -> None:
     """Raise `InvalidDispatch` for an invalid subgroup size."""
     if not 1 <= subgroup_size <= 128 or subgroup_size & (subgroup_size - 1):
-        raise InvalidDispatch(
-            f"The subgroup size is a power of two from 1 to 128; {subgroup_size} was given."
-        )
+        raise InvalidDispatch(f"The subgroup size must be a power of two from 1 to 128, not {subgroup_size}.")
 
 
 class Arrangement:
@@ -100,15 +98,15 @@ class Arrangement:
         self.per_workgroup = local_size[0] * local_size[1] * local_size[2]
         if given.shape not in ((1, self.per_workgroup), (self.workgroups, self.per_workgroup)):
             raise InvalidDispatch(
-                f"An assignment has one number for each of the {self.per_workgroup} invocations of a"
-                f" workgroup; the one given has the shape {given.shape}."
+                f"An assignment needs one number for each of the {self.per_workgroup} invocations of a"
+                f" workgroup; the given one has the shape {given.shape}."
             )
         #: (workgroups or 1, invocations), ascending by subgroup and lane: the local index of each invocation,
         #: and its subgroup times `subgroup_size` plus its lane.
         self._order = np.argsort(given, axis=1, kind="stable")
         self._lanes = np.take_along_axis(given, self._order, axis=1)
         if self.per_workgroup > 1 and (np.diff(self._lanes, axis=1) <= 0).any():
-            raise InvalidDispatch("An assignment puts two invocations into one lane.")
+            raise InvalidDispatch("The assignment puts two invocations into one lane.")
         self.subgroups = int(self._lanes.max()) // subgroup_size + 1
 
     @cached_property
@@ -138,7 +136,7 @@ class Arrangement:
             yield Part(first * self.per_workgroup, first, count, index, workgroup, row, lane)
 
     def invocation(self, number: int) -> Invocation:
-        """Return the invocation with a number in the dispatch, which counts in the order of execution."""
+        """Return the invocation with a number in the dispatch; numbers follow the order of execution."""
         workgroup, inside = divmod(number, self.per_workgroup)
         row = 0 if len(self._order) == 1 else workgroup
         subgroup, lane = divmod(int(self._lanes[row, inside]), self.subgroup_size)
@@ -170,8 +168,8 @@ class Placement:
     """Subgroups and lanes of the invocations of a stage of a draw.
 
     `subgroup_size`: lanes of a subgroup.
-    `row`, `lane`: subgroup and lane of each invocation, in ascending order, from subgroup 0 on, each with at
-    least one of them.
+    `row`, `lane`: subgroup and lane of each invocation, in ascending order; subgroups start at 0, and none is
+    empty.
     `first`, `first_subgroup`: the numbers of invocations and subgroups of the same stage before them.
     """
 

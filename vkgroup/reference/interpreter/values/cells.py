@@ -11,14 +11,13 @@ from vkgroup.reference.interpreter.values.lane_set import LaneSet
 from vkgroup.reference.interpreter.values.value import Causes, Data, Leaf, Value, select, spread, take
 
 ElementIndices = tuple[int | npt.NDArray[np.int64], ...]
-"""Indices into the dims of a leaf: numbers that are the same in all invocations, or (n,) arrays."""
+"""Indices into the dims of a leaf: uniform numbers, or arrays (n,)."""
 
 
 class Cell:
     """One value for each invocation of a slice, written in parts.
 
-    Arrays that came from a value may be shared with other values. They are copied before the first write to
-    a part of them.
+    An array may be shared with other values. It is copied before the first write to a part of it.
 
     `leaves`: types and dims of its arrays.
     `count`: invocations of the slice.
@@ -61,7 +60,7 @@ class Cell:
     # --- parts ----------------------------------------------------------------------------------------
 
     def read_part(self, leaves: slice, indices: ElementIndices, lanes: LaneSet) -> Value:
-        """Return what `indices` choose of some leaves, in some invocations."""
+        """Return the elements at `indices` of some leaves, in some invocations."""
         if not indices:
             whole = self.read(lanes)
             return Value(whole.leaves[leaves], whole.causes[leaves])
@@ -77,7 +76,7 @@ class Cell:
         return Value(tuple(parts), tuple(causes))
 
     def write_part(self, leaves: slice, indices: ElementIndices, value: Value, lanes: LaneSet) -> None:
-        """Replace what `indices` choose of some leaves, in some invocations."""
+        """Replace the elements at `indices` of some leaves, in some invocations."""
         numbers = range(*leaves.indices(len(self._data)))
         if not indices and lanes.is_all:
             for number, data, cause in zip(numbers, value.leaves, value.causes, strict=True):
@@ -93,14 +92,14 @@ class Cell:
                 if cause is not None and lanes_first:
                     cause = np.moveaxis(spread(cause, data.shape[:-1]), -1, 0)
             else:
-                # First the part, which is a view: NumPy would move the invocations to the front.
+                # Index the part first, as a view: one combined index would move the invocations to the front.
                 part = tuple(index for index in indices if isinstance(index, int))
                 selection = (Ellipsis, lanes.selector)
                 self._own(number)[part][selection] = data
             self._write_cause(number, part, selection, cause)
 
     def _own(self, number: int) -> Data:
-        """Return a leaf's array, with an entry for each invocation and not shared with any value."""
+        """Return a leaf's array, unshared and with an entry for each invocation."""
         data = self._data[number]
         if not self._owned[number]:
             shape = (*self._layout[number].dims, self._count)
@@ -125,21 +124,21 @@ class Cell:
 
 
 def _choose_uniform(array: Data, indices: ElementIndices, lanes: LaneSet) -> Data:
-    """Return the part at indices that are the same in all invocations."""
+    """Return the part at uniform indices."""
     part = array[indices]
     return part if lanes.is_all else take(part, lanes.indices)
 
 
 def _choose_varying(array: Data, indices: ElementIndices, lanes: LaneSet) -> Data:
-    """Return the part at indices of which some vary between invocations."""
+    """Return the part at indices that may vary between invocations."""
     invocations: Any = 0 if array.shape[-1] == 1 else lanes.indices
     rest = array.ndim - 1 - len(indices)
     part = array[(*indices, *(slice(None),) * rest, invocations)]
-    # Indices on both sides of a slice put the invocations first.
+    # With index arrays on both sides of a slice, NumPy puts the invocations first.
     return np.moveaxis(part, 0, -1) if rest else part
 
 
 def _varying_selection(leaf: Leaf, indices: ElementIndices, lanes: LaneSet) -> tuple[Any, bool]:
-    """Return NumPy's index of a write at varying indices, and whether the invocations come first in it."""
+    """Return the NumPy index for a write at varying indices, and whether invocations are its first axis."""
     rest = len(leaf.dims) - len(indices)
     return (*indices, *(slice(None),) * rest, lanes.indices), rest > 0

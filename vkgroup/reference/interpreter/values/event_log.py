@@ -1,4 +1,4 @@
-"""Observations: events, counted where they are equal, and traces of chosen invocations."""
+"""Events, with a count of equal ones, and traces of chosen invocations."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ class EventLog:
         other_position: int = -1,
         other: int = -1,
     ) -> None:
-        """Add an event, or count it where an equal one exists.
+        """Add an event, or increase the count of an equal one.
 
         `lanes`: indices in the slice that starts at invocation `first`, (n,).
-        `where`: (n,), flags of those in which the event happened.
+        `where`: (n,), flags of the invocations with the event.
         `offset`: (n,) bytes in `memory`.
         `other_position`, `other`: the other side of a race, `other` as a number in the dispatch.
         """
@@ -74,7 +74,7 @@ class EventLog:
         cause: int,
         count: int,
     ) -> None:
-        """Add an event of one invocation, a number in the dispatch; -1 for none."""
+        """Add an event of one invocation by its number in the dispatch; -1 for none."""
         key = (kind, position, -1, memory, cause)
         if key not in self._events:
             self._add(key, message, invocation, offset, count)
@@ -116,7 +116,7 @@ class Executed:
     """One instruction that an invocation executed."""
 
     position: int  # of the instruction in the module
-    #: Its result, or the value that it stored, as plain numbers; None where it has neither.
+    #: Its result, or the value that it stored, as Python numbers; None if it has neither.
     value: tuple[Any, ...] | None
 
 
@@ -129,7 +129,7 @@ class Trace:
     executed: dict[tuple[Groups, Groups], list[Executed]] = field(default_factory=dict)
 
     def watched_among(self, numbers: npt.NDArray[np.int64]) -> dict[tuple[Groups, Groups], int]:
-        """Return the watched invocations among some, whose numbers ascend, with their indices there."""
+        """Return the watched invocations in an ascending list of invocations, with their indices in it."""
         return {
             name: int(np.searchsorted(numbers, number))
             for number, name in self.watched.items()
@@ -137,7 +137,7 @@ class Trace:
         }
 
     def record(self, name: tuple[Groups, Groups], position: int, value: Value | None, lane: int) -> None:
-        """Record an executed instruction, and all numbers of its value in invocation `lane`."""
+        """Record an executed instruction and its value in invocation `lane`."""
         numbers: list[Any] = []
         for leaf in value.leaves if value is not None else ():
             numbers += np.asarray(leaf[..., 0 if leaf.shape[-1] == 1 else lane]).reshape(-1).tolist()

@@ -1,4 +1,4 @@
-"""Sets of invocations that advance together, in ascending order, and the subgroups that they form."""
+"""Sets of invocations of a slice, in ascending order, and the subgroups that they form."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ Flags = npt.NDArray[np.bool_]
 class LaneSet:
     """A set of invocations, each named by its index among `total`.
 
-    Most instructions run in all invocations of a slice. That case has no array of indices, so that arrays
-    are used whole and without a copy. Make sets by `all`, `none` and `of`.
+    Most instructions run in all invocations of a slice. The set of all has no array of indices, so arrays
+    are used without a copy. Make sets by `all`, `none` and `of`.
 
     `total`: invocations to choose from.
     `count`: invocations in the set.
@@ -58,7 +58,7 @@ class LaneSet:
 
     @property
     def selector(self) -> Any:
-        """What chooses the invocations on an axis of length `total`: all of it, or the indices."""
+        """The index of the invocations on an axis of length `total`: a full slice, or the indices."""
         return slice(None) if self.is_all else self._indices
 
     def where(self, flags: Flags) -> LaneSet:
@@ -67,7 +67,7 @@ class LaneSet:
         return LaneSet.of(chosen, self.total)
 
     def without(self, other: LaneSet) -> LaneSet:
-        """Return the invocations of this set that are not in `other`, a part of it."""
+        """Return the invocations of this set that are not in its subset `other`."""
         if other.is_all:
             return LaneSet.none(self.total)
         remaining = np.setdiff1d(self.indices, other.indices, assume_unique=True)
@@ -75,7 +75,7 @@ class LaneSet:
 
     @classmethod
     def union(cls, sets: Iterable[LaneSet]) -> LaneSet:
-        """Return the invocations of all of some sets, at least one, that have none in common."""
+        """Return the union of disjoint sets, at least one."""
         first, *others = sets
         if not others:
             return first
@@ -92,13 +92,13 @@ class LaneSet:
 
 
 class Subgroups:
-    """Rows of lanes: the subgroups that have at least one active invocation.
+    """Rows of lanes: the subgroups with at least one active invocation.
 
     `size`: lanes of a subgroup.
     `row`, `lane`: subgroup and lane of each active invocation, (n,), in ascending order; subgroups may be any
     numbers.
-    `optional`: (n,), those that a device may leave out of group operations: helper invocations; None for
-    none.
+    `optional`: (n,), flags of helper invocations, which a device may leave out of group operations; None
+    for none.
 
     Attributes: `active`: (rows, size) bool, the active lanes.
     `optional`: (rows, size) bool, the active lanes that a device may leave out; None for none.

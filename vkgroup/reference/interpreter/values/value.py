@@ -31,7 +31,7 @@ Chosen = npt.NDArray[np.int64] | npt.NDArray[np.bool_]
 """Some of the invocations: their indices, or a flag for each."""
 
 HARD = 0x8000
-"""The first hard cause: of an undefined value. Smaller causes mean dependence on the order of atomics."""
+"""The first hard cause: the value is undefined. Smaller causes: the value depends on the order of atomics."""
 
 ADDRESS = ScalarType("uint", 64)
 """The type of the numbers that hold pointers to physical storage."""
@@ -45,7 +45,7 @@ BFLOAT16 = "BFloat16KHR"
 
 
 def held(kind: ScalarType) -> ScalarType:
-    """Return the type of the numbers that hold a scalar: of bfloat16, which NumPy lacks, the bits."""
+    """Return the NumPy type that holds a scalar; bfloat16, which NumPy lacks, is held as its bits."""
     return ScalarType("uint", 16) if kind.kind == BFLOAT16 else kind
 
 
@@ -60,10 +60,9 @@ class Value:
     """The value of an id in some invocations.
 
     A scalar, vector, matrix, or array of these is one array. Its last axis counts invocations, or has length
-    one where the value is the same in all. A structure is the arrays of its members, one after the other. See
-    `leaves_of`.
+    one if the value is uniform. A structure is the list of the arrays of its members. See `leaves_of`.
 
-    `leaves`: the arrays, which are never written to.
+    `leaves`: the arrays; they are never changed.
     `causes`: for each leaf None where all is defined, else an array that broadcasts to the leaf: 0 where it
     is defined, else the number of the cause.
     """
@@ -109,7 +108,7 @@ _NOTHING = np.zeros(1, np.uint16)
 
 
 def filled(cause: Causes | None) -> Causes:
-    """Return causes as an array: a zero where all is defined."""
+    """Return causes as an array; zero if all is defined."""
     return _NOTHING if cause is None else cause
 
 
@@ -150,7 +149,8 @@ def leaves_of(kind: Type) -> tuple[Leaf, ...]:
     if isinstance(kind, VectorType):
         return (Leaf(held(kind.component), (kind.count,)),)
     if isinstance(kind, CooperativeMatrixType):
-        # As many as an invocation holds in a subgroup of one; in larger subgroups the last ones stay zero.
+        # The number that one invocation holds in a subgroup of size one; larger subgroups leave the last ones
+        # zero.
         return (Leaf(held(kind.component), (kind.rows * kind.columns,)),)
     if isinstance(kind, MatrixType):
         return (Leaf(kind.column.component, (kind.columns, kind.column.count)),)
@@ -175,13 +175,13 @@ def leaf_of(data: Data) -> Leaf:
 
 
 def member_leaves(kind: StructType, index: int) -> slice:
-    """Return which leaves of a structure belong to a member."""
+    """Return the indices of the leaves of a structure's member."""
     first = sum(len(leaves_of(member.type)) for member in kind.members[:index])
     return slice(first, first + len(leaves_of(kind.members[index].type)))
 
 
 def zeros(kind: Type, n: int = 1) -> Value:
-    """Return a value whose every bit is zero, in `n` invocations."""
+    """Return a value of zero bits, in `n` invocations."""
     return Value(tuple(np.zeros((*leaf.dims, n), leaf.scalar.dtype) for leaf in leaves_of(kind)))
 
 
@@ -192,7 +192,7 @@ def undefined(kind: Type, cause: int, n: int = 1) -> Value:
 
 
 def take(array: Data, index: Chosen) -> Data:
-    """Return an array in some invocations: its last axis by `index`, unless that has length one."""
+    """Return an array in some invocations: the last axis indexed by `index`, unless it has length one."""
     return array if array.shape[-1] == 1 else array[..., index]
 
 
@@ -205,7 +205,7 @@ def select(value: Value, index: Chosen) -> Value:
 
 
 def joined(parts: Sequence[tuple[Any, Value]], count: int) -> Value:
-    """Return one value in `count` invocations, from values in some of them and what chooses these."""
+    """Combine values of parts of the invocations into one value of `count` invocations."""
     leaves: list[Data] = []
     causes: list[Causes | None] = []
     for number, first in enumerate(parts[0][1].leaves):
@@ -236,14 +236,14 @@ def tainted(value: Value, cause: Causes) -> Value:
 
 
 BEFORE_SOFT, BEFORE_HARD = 1, HARD
-"""Causes of what an earlier dispatch left in memory."""
+"""Causes of values that an earlier dispatch left in memory."""
 
 
 class CauseTable:
-    """Numbers for causes, as the arrays of `Value.causes` hold them.
+    """The numbers of causes, as in the arrays of `Value.causes`.
 
-    Numbers from `HARD` on mean that a value is undefined. Smaller ones mean that it depends on the order in
-    which invocations run.
+    Numbers from `HARD` on mean that a value is undefined. Smaller numbers mean that it depends on the order
+    of invocations.
     """
 
     def __init__(self) -> None:
@@ -255,7 +255,7 @@ class CauseTable:
         self._next = {False: BEFORE_SOFT + 1, True: BEFORE_HARD + 1}
 
     def number(self, cause: Cause, *, hard: bool = True) -> int:
-        """Return the number of a cause. When the numbers run out, later causes share the last one."""
+        """Return the number of a cause; when no number is left, further causes share the last one."""
         if cause not in self._numbers:
             number = self._next[hard]
             if number not in (HARD - 1, 2 * HARD - 1):

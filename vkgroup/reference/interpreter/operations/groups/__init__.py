@@ -1,1 +1,1 @@
-"""Group instructions: every subgroup operation, computed by its reference function, and explained."""
+"""Group instructions: subgroup operations computed by their reference functions, with causes."""

@@ -50,7 +50,7 @@ def _no_cluster(use: Use) -> Flags:
 
 
 def _no_such_lane(use: Use) -> Flags:
-    """Return where the result is undefined even if all lanes are active and agree with the first one."""
+    """Return where the result is undefined even if all lanes are active and have the first lane's operand."""
     rows, first = np.arange(len(use.active)), first_active(use.active)
     others = tuple(
         np.where(use.active, other, other[rows, first][:, None]) if isinstance(other, np.ndarray) else other
@@ -102,7 +102,7 @@ _OTHERS = {
 
 
 def rules_of(row: Operation) -> tuple[Rule, ...]:
-    """Return the rules of an operation; where several are broken, the first explains the result."""
+    """Return the rules of an operation; if several are broken, the first one explains the result."""
     rules = []
     if row.uniform_operand is not None:
         rules.append(_DISAGREES[row.uniform_operand])
@@ -122,7 +122,7 @@ def rules_of(row: Operation) -> tuple[Rule, ...]:
 def explain(site: Site, name: str, use: Use, missing: Flags) -> Causes:
     """Return the number of the cause of each `missing` result, (subgroups, size, components); 0 elsewhere.
 
-    `missing` is where the operation left an active lane undefined. Sentences call the operation `name`.
+    `missing` marks active lanes that the operation leaves undefined. Sentences call the operation `name`.
     """
     causes = np.zeros(missing.shape, dtype=np.uint16)
     cluster = use.others[-1] if use.others else None

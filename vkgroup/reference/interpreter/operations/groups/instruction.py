@@ -59,14 +59,14 @@ def row_of(site: Site) -> Operation:
     """Return the row of an instruction."""
     if site.scopes and site.scopes[0] != _SUBGROUP:
         scope = grammar().enumerant("Scope", site.scopes[0])
-        raise Unsupported(f"{site.name} with scope {scope}: the reference device has it for Subgroup only")
+        raise Unsupported(f"{site.name} with scope {scope}: the reference device supports Subgroup only")
     opcode = ALIASES.get(site.name, site.name)
     group_operation = _GROUP_OPERATIONS.get(site.literals[0], "") if site.literals else None
     direction = integer(site, 1) if opcode == "OpGroupNonUniformQuadSwap" else None
     row = _ROWS.get((opcode, group_operation, direction, len(site.operand_types)))
     if row is None:
         named = grammar().enumerant("GroupOperation", site.literals[0]) if site.literals else "these operands"
-        raise Unsupported(f"{site.name} with {named}: the reference device does not know it")
+        raise Unsupported(f"{site.name} with {named}: the reference device does not support it")
     return row
 
 
@@ -80,13 +80,13 @@ def integer(site: Site, operand: int) -> int:
     """Return the value of an operand, which must come from a constant instruction."""
     value = site.constants[operand]
     if value is None:
-        raise Unsupported(f"{site.name} with operand {operand + 1} that is no constant: SPIR-V wants one")
+        raise Unsupported(f"{site.name}: operand {operand + 1} is not a constant, as SPIR-V requires")
     return int(value.data.reshape(-1)[0])
 
 
 Flow = Callable[..., Causes]
-"""From the causes of a value (subgroups, size, components) to those of the result, (subgroups, size, 1 or
-components); further arguments are `active` and the operation's other operands."""
+"""Maps the causes of a value (subgroups, size, components) to those of the result, (subgroups, size, 1 or
+components). Further arguments are `active` and the operation's other operands."""
 
 # The cause of a reduction or scan is the largest of its values: the same kind of operation with Max.
 _LARGEST = {
@@ -97,7 +97,7 @@ _LARGEST = {
 
 
 def _of(row: Operation) -> Flow:
-    """Return the flow that applies an operation to causes instead of values."""
+    """Return a flow that applies an operation to causes instead of values."""
 
     def flow(causes: Causes, active: Flags, *others: Any) -> Causes:
         lanes = reference_of(row.name)(causes, active, *others)
@@ -122,7 +122,7 @@ def of_lane(causes: Causes, active: Flags, *others: Any) -> Causes:
 
 
 def flow_of(row: Operation) -> Flow:
-    """Return the flow from the causes of an operation's first operand to its result."""
+    """Return the flow of causes from an operation's first operand to its result."""
     if row.operator is not None:
         return _of(_LARGEST[row.group_operation])
     if row.result == "value":
@@ -146,7 +146,7 @@ class GroupInstruction:
 
     Called with the `Subgroups` that execute it and its operands, in their order in the instruction.
 
-    Raises Unsupported: on construction: the group is no subgroup, or the instruction has no such variant.
+    Raises Unsupported: on construction: the scope is not Subgroup, or the instruction has no such variant.
     """
 
     def __init__(self, site: Site) -> None:
@@ -230,7 +230,7 @@ class GroupInstruction:
         return self._collected(subgroups, self._flows[0](causes, subgroups.active, *arguments[1:]))
 
     def _elected(self, subgroups: Subgroups, optional: Flags) -> Causes | None:
-        """Return the causes of subgroupElect(), in the lanes up to the first that certainly takes part."""
+        """Return the causes of subgroupElect(), in lanes up to the first that is no optional helper."""
         certain = np.logical_or.accumulate(subgroups.active & ~optional, axis=1)
         before = np.zeros_like(certain)
         before[:, 1:] = certain[:, :-1]
@@ -256,7 +256,7 @@ class GroupInstruction:
 
 
 def _flows_of(row: Operation) -> list[Flow]:
-    """Return how the causes of each operand come to the result."""
+    """Return the flow of causes from each operand to the result."""
     uniform = row.uniform_operand
     flows: list[Flow] = []
     for number, operand in enumerate(row.operands):
@@ -264,13 +264,13 @@ def _flows_of(row: Operation) -> list[Flow]:
             flows.append(of_all)
         elif number == 0:
             flows.append(flow_of(row))
-        else:  # The ballots of a partition are checked together.
+        else:  # A partition is valid or not for all lanes together.
             flows.append(of_all if operand.kind is OperandKind.BALLOT else of_lane)
     return flows
 
 
 def _seen_as(kinds: frozenset[str | None], value: Values) -> Values:
-    """Return integers with the sign of the instruction: OpGroupNonUniformSMin takes uint as int."""
+    """Return integers with the signedness of the instruction: OpGroupNonUniformSMin reads uint as int."""
     letter = value.dtype.kind
     if letter == "u" and kinds == {"int"}:
         return value.view(f"i{value.itemsize}")

@@ -1,4 +1,4 @@
-"""Texels of a level at coordinates, combined by a filter.
+"""Filters: the texels of a level around coordinates, combined.
 
 Vulkan 1.4, "Sampling Operations", "Texel Filtering" and "Texel Gathering".
 """
@@ -90,7 +90,7 @@ def to_face(direction: Data, gradient: tuple[Data, Data] | None = None) -> OnFac
 
 
 def _on_face(vector: Data, face: Integers, part: int) -> Data:
-    """Return s (0), t (1) or the major component (2) of vectors on their faces, signed as on the face."""
+    """Return s (0), t (1) or the major component (2) of vectors, with the signs of their faces."""
     vector = np.broadcast_to(vector, (3, *face.shape))
     axes, signs = [], []
     for axis, sign, s, t in _FACES:
@@ -116,7 +116,7 @@ def across_edges(texel: Integers, face: Integers, size: Integers) -> tuple[Integ
     """Return the texels beyond the edges of faces ("Cube Map Edge Handling"); `texel` is x and y, (2, n).
 
     The results are texel, face, and whether the texel lies beyond a corner, where no texel exists: `texel` is
-    then that in the face's corner. Texels are at most one texel outside of the face.
+    then the corner texel of the face. Texels are at most one texel outside of the face.
     """
     outside = (texel < 0) | (texel >= size)
     corner = outside[0] & outside[1]
@@ -142,7 +142,7 @@ def across_edges(texel: Integers, face: Integers, size: Integers) -> tuple[Integ
 def scale_factor(gradient: tuple[Data, Data], extent: Integers) -> Data:
     """Return the level of detail of a gradient, (n,): log2 of the larger scale factor.
 
-    `gradient` is two arrays (axes, n) of normalized coordinates, `extent` that of level 0, (axes,).
+    `gradient` is two arrays (axes, n) of normalized coordinates, `extent` the size of level 0, (axes,).
     """
     sizes = extent[:, None]
     lengths = [np.sqrt(((change.astype(np.float64) * sizes) ** 2).sum(axis=0)) for change in gradient]
@@ -168,7 +168,7 @@ _COMPARE: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Lookup:
-    """The invariants of one instruction while it looks up texels."""
+    """Operands of one instruction that are the same for all texels that it reads."""
 
     frame: Frame
     site: Site
@@ -234,7 +234,7 @@ class Lookup:
     def _around_corner(
         self, position: Integers, inner: Integers, face: Integers, level: Integers, size: Integers
     ) -> list[Texels]:
-        """Read the two texels beside a corner that lie on the other faces that meet there."""
+        """Read the two texels on the other two faces at a corner of the cube."""
         result = []
         for axis in range(2):
             moved = inner.copy()
@@ -295,7 +295,7 @@ def _split(position: Data) -> tuple[Integers, Data]:
 
 
 def _border(format: Format, color: str, dtype: np.dtype[Any]) -> tuple[Data, bool]:
-    """Return red, green, blue and alpha of a border, and whether it does not fit the format."""
+    """Return red, green, blue and alpha of a border color, and whether the format cannot hold it."""
     kind, _, name = color.partition("_")
     rgb, alpha = {"transparent_black": (0, 0), "opaque_black": (0, 1), "opaque_white": (1, 1)}[name]
     values = [rgb, rgb, rgb, alpha]

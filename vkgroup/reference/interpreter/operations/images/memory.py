@@ -163,7 +163,7 @@ AXES = {"1D": 1, "2D": 2, "3D": 3, "Cube": 2, "Rect": 2, "Buffer": 1}
 
 
 class ImageMemory(Memory):
-    """The texels of an image or a texel buffer, one after the other.
+    """The texels of an image or a texel buffer in one array of bytes.
 
     They are in the order of level, layer (of a cube: face), depth, height and width.
 
@@ -205,7 +205,7 @@ class ImageMemory(Memory):
         #: The first byte of each level, and the end of the last one, (levels + 1,).
         self.starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         if self.starts[-1] > data.size:
-            raise ValueError(f"{name}: {data.size} bytes are less than the {self.starts[-1]} of its texels")
+            raise ValueError(f"{name}: {data.size} bytes are too few, its texels need {self.starts[-1]}")
 
     @property
     def axes(self) -> int:
@@ -214,7 +214,7 @@ class ImageMemory(Memory):
 
     @property
     def cubes(self) -> int:
-        """Layers as a shader counts them when it samples: cubes, not faces."""
+        """Layers in the unit of sampling instructions: cubes, not faces."""
         return self.layers // 6 if self.dimension == "Cube" else self.layers
 
     def texels(self, level: int = 0) -> npt.NDArray[Any]:
@@ -282,7 +282,7 @@ def load_texels(
 ) -> tuple[Data, Causes | None]:
     """Read texels, given by the first byte of each, as red, green, blue and alpha with causes: (4, n).
 
-    `extend` is ``"int"`` or ``"uint"`` where integers are read as such in any format.
+    `extend`: ``"int"`` or ``"uint"`` to read integers as signed or unsigned in any format; else None.
     """
     elements, cause = image.load(frame, site, _element_offsets(image, offset), image.format.dtype)
     data = decode(image.format, elements)

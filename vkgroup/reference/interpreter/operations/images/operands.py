@@ -78,7 +78,7 @@ OnImage = Callable[["Frame", ImageMemory, Sampler | None, tuple[Value, ...]], Va
 
 
 def image_and_sampler(frame: Frame, numbers: tuple[int, ...]) -> tuple[ImageMemory, Sampler | None]:
-    """Return the image and the sampler of one number, or of a number for each.
+    """Return the image and the sampler that one number, or one number each, selects.
 
     A combined image sampler is bound as the pair of both.
     """
@@ -92,11 +92,11 @@ def image_and_sampler(frame: Frame, numbers: tuple[int, ...]) -> tuple[ImageMemo
 
 
 def on_each(frame: Frame, operands: tuple[Value, ...], run: OnImage) -> Value | None:
-    """Run a function for the invocations of each image, and return the combined results.
+    """Call a function for each image with the invocations that use it, and combine the results.
 
     `operands`: of the instruction; the first is an image, or an image with its sampler. Its causes are added
     to the result.
-    `run`: takes a frame of those invocations alone, and their operands.
+    `run`: takes a frame of these invocations, and their operands.
     """
     numbers = np.atleast_2d(operands[0].data)
     distinct = np.unique(numbers, axis=1)

@@ -46,7 +46,7 @@ from vkgroup.sampler import Sampler
 class ImplicitGradient:
     """The derivatives of an instruction's coordinates, which may be coarse or fine.
 
-    `divide` says whether the last coordinate divides the others first.
+    `divide`: whether the other coordinates are first divided by the last one.
     """
 
     def __init__(self, site: Site, divide: bool) -> None:
@@ -193,7 +193,7 @@ def _in_levels(lookup: Lookup, point: Data, lod: Data, given: ImageOperands) -> 
 
 
 def _by_filter(lookup: Lookup, point: Data, level: Integers, minified: Data, offset: Data | int) -> Texels:
-    """Filter each invocation with the filter for magnified or for minified images."""
+    """Use the magnification or the minification filter in each invocation."""
     magnify, minify = lookup.sampler.filters
     if magnify == minify or minified.all() or not minified.any():
         return lookup.filtered(point, level, minify if minified.all() else magnify, offset)
@@ -278,7 +278,7 @@ def _causes(given: ImageOperands) -> Causes | None:
 
 
 def _mismatch(site: Site, sampler: Sampler, compare: bool) -> Causes | None:
-    """Return the cause where only one of instruction and sampler compares depths; else None."""
+    """Return the cause where only one of instruction and sampler has a depth comparison; else None."""
     if (sampler.compare is not None) == compare:
         return None
     wanted = "compares depths" if compare else "does not compare depths"

@@ -1,6 +1,6 @@
 """Image instructions that do not sample: reads, writes, pointers to texels, queries, and sampled images.
 
-They take texels by their integer coordinates.
+Coordinates are integers, in texels.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def write(site: Site) -> Callable[..., Value | None]:
 def texel_offset(frame: Frame, image: Value, coordinate: Value, sample: Value) -> Offsets:
     """Return the first bytes of the texels that OpImageTexelPointer points to, (n,) or (1,).
 
-    It is the image's end where there is no such texel.
+    It is the end of the image if the texel does not exist.
     """
     numbers = image.data
     offsets = np.zeros(1, np.int64)

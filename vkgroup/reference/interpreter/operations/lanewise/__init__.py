@@ -1,6 +1,6 @@
-"""Lane-wise instructions, which work on each invocation alone: name to a factory of functions on `Value`.
+"""Lane-wise instructions, which act on each invocation alone: factories of functions on `Value`, by name.
 
-An extended instruction's name has its set's before it: ``"GLSL.std.450 Sin"``. The pointer forms Modf and
+The name of an extended instruction starts with its set: ``"GLSL.std.450 Sin"``. The pointer forms Modf and
 Frexp are absent: `operations.core` makes them from ModfStruct and FrexpStruct.
 
 Functions let NumPy divide by zero and overflow; the caller enters ``numpy.errstate(all="ignore")`` once.
@@ -21,7 +21,7 @@ from vkgroup.reference.interpreter.program.site import Site
 
 
 def _integer_mix(site: Site) -> Function:
-    raise Unsupported(f"{site.name} was taken out of GLSL.std.450: use a compiler that emits OpSelect")
+    raise Unsupported(f"{site.name} was removed from GLSL.std.450: use a compiler that emits OpSelect")
 
 
 LANEWISE: dict[str, Factory] = {

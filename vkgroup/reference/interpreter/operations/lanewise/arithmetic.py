@@ -1,7 +1,7 @@
 """Arithmetic of floats and integers: SPIR-V 3.52.13, OpSNegate to OpSMulExtended, OpSDot to OpSUDotAccSat.
 
-Results of integers are the low bits of the exact ones. The name of an instruction says which operands are
-signed, not their types.
+Integer results are the low bits of the exact results. Signedness depends on the name of the instruction, not
+on the types of its operands.
 
 Each operation on floats is rounded to nearest even in the operands' own width. NumPy computes float16 in
 float32 and rounds again, which for one +, -, *, / or square root gives the same (Figueroa, "When is double
@@ -39,7 +39,7 @@ def divide_unsigned(a: Data, b: Data) -> Data:
 
 
 def modulo_unsigned(a: Data, b: Data) -> Data:
-    """Return the remainder; some number where `b` is 0."""
+    """Return the remainder; an arbitrary number where `b` is 0."""
     if b.shape[-1] == 1:
         # NumPy divides by one number in vector instructions, and takes remainders one by one.
         return np.asarray(a - np.floor_divide(a, b) * b)
@@ -47,9 +47,9 @@ def modulo_unsigned(a: Data, b: Data) -> Data:
 
 
 def divide_signed(a: Data, b: Data) -> Data:
-    """Return the quotient, rounded towards zero."""
+    """Return the signed quotient, rounded towards zero."""
     unsigned = np.dtype(f"<u{a.dtype.itemsize}")
-    # The absolute value of the most negative number has the right bits, seen as unsigned.
+    # The absolute value of the most negative number is right when its bits are read as unsigned.
     quotient = np.floor_divide(np.abs(a).view(unsigned), np.abs(b).view(unsigned)).view(a.dtype)
     negative = (a ^ b) >> (8 * a.dtype.itemsize - 1)
     return np.asarray((quotient ^ negative) - negative)
@@ -74,11 +74,11 @@ def _divisor_harmless(site: Site) -> bool:
 
 
 def pair(kernel: Callable[[Data, Data], tuple[Data, Data]], see: str) -> Factory:
-    """Return the function of an instruction whose result is a structure of two."""
+    """Return the function of an instruction whose result is a structure of two members."""
 
     def factory(site: Site) -> Function:
         if not isinstance(site.type, StructType):
-            raise TypeError(f"{site.name} makes a structure of two, not {site.type}")
+            raise TypeError(f"{site.name} returns a structure of two members, not {site.type}")
         views = casts(site, see)
         first, second = (dtype_of(member.type) for member in site.type.members)
 
@@ -131,12 +131,12 @@ def _zero_divisor(_: Data, divisor: Data) -> Data:
 
 
 def _remainder(kernel: np.ufunc, name: str) -> Factory:
-    """Return the function of a remainder, exact before it is rounded; SPIR-V leaves it undefined by zero."""
+    """Return the function of a remainder, rounded once; a zero divisor is undefined in SPIR-V."""
     return partial(kernel, _zero_divisor, "division", f"{name} divides by zero")
 
 
 def _components(data: Data, packed: bool, see: str) -> Data:
-    """Return the components as (count, n), as numbers of their width with the sign that `see` says."""
+    """Return the components as (count, n), read as ``"signed"`` or ``"unsigned"`` by `see`."""
     if packed:
         octets = np.ascontiguousarray(data).view(np.uint8).reshape(data.shape[-1], 4)
         data = octets.T
@@ -144,7 +144,7 @@ def _components(data: Data, packed: bool, see: str) -> Data:
 
 
 def _extended(numbers: Data, result: DType) -> Data:
-    """Return numbers extended to the result's width, each by its own sign."""
+    """Return numbers extended to the result's width, by zeros or sign bits."""
     return numbers.astype(f"<{numbers.dtype.kind}{result.itemsize}").view(result)
 
 
@@ -153,9 +153,9 @@ def _letter(see: str) -> str:
 
 
 def dot(first: str, second: str, saturating: bool) -> Factory:
-    """Return a dot product of ``"signed"`` or ``"unsigned"`` vectors, modulo two to the result's bits.
+    """Return a dot product of ``"signed"`` or ``"unsigned"`` vectors, modulo 2^bits of the result.
 
-    A saturating one adds the third operand at last, and ends at the least or greatest number of its type.
+    The saturating form adds the third operand last and clamps the sum to the range of its type.
     """
     signed = "signed" if "signed" in (first, second) else "unsigned"
 
@@ -180,10 +180,10 @@ def dot(first: str, second: str, saturating: bool) -> Factory:
 
 
 def _overflows(x: Data, y: Data, total: Data) -> Data:
-    """Return where the dot product of numbers does not fit, by its value in float64.
+    """Return where a dot product exceeds the type of its result, computed in float64.
 
-    That is exact enough for components of up to 32 bits. They are numbers of their own width here: an
-    unsigned one that is extended to a signed result of the same width is another number.
+    That is exact enough for components of up to 32 bits. Components keep their own width here, since
+    extending an unsigned number to a signed result of the same width changes its value.
     """
     limits = np.iinfo(total.dtype)
     value = np.add.reduce(x.astype(np.float64) * y.astype(np.float64), axis=0)

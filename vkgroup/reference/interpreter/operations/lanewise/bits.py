@@ -48,7 +48,7 @@ def _shift(kernel: np.ufunc, see: str) -> Factory:
 
 
 def _number_of(value: Value, kind: Type | None) -> Data:
-    """Return an integer operand as int64, as it counts where it is a number of bits: unsigned, up to 2^62."""
+    """Return an operand that counts bits as int64: read as unsigned, at most 2^62."""
     data = value.data.view(dtype_of(kind, "unsigned"))
     limit = data.dtype.type(min(2**62, np.iinfo(data.dtype).max))
     return np.asarray(np.minimum(data, limit).astype(np.int64))
@@ -61,7 +61,7 @@ def _field(site: Site, see: str) -> tuple[DType, int]:
 
 
 def _ones(count: Data, dtype: DType) -> Data:
-    """Return `count` low bits set, 0 to all of them; NumPy shifts all bits out where C would not."""
+    """Return numbers whose `count` low bits are set; NumPy defines shifts by the whole width, unlike C."""
     ones, width = np.iinfo(np.dtype(f"u{dtype.itemsize}")).max, 8 * dtype.itemsize
     return np.asarray(np.right_shift(dtype.type(ones), (width - count).astype(dtype)))
 
@@ -96,7 +96,7 @@ def _extract(see: str) -> Factory:
             length = np.minimum(length, width)
             up = np.maximum(width - length - np.minimum(first, width), 0).astype(dtype)
             data = np.right_shift(np.left_shift(base.data.view(dtype), up), (width - length).astype(dtype))
-            # A signed shift by the whole width leaves the sign, where a field of no bits is 0.
+            # A signed shift by the whole width leaves the sign, but a field of zero bits is 0.
             data = data if see == "unsigned" else np.where(length == 0, dtype.type(0), data)
             return single(data.view(result), cause)
 
@@ -110,7 +110,7 @@ def reverse(data: Data) -> Data:
     width = 8 * data.dtype.itemsize
     step = 1
     while step < width:
-        # Fields of `step` bits change shift: at first bits, then pairs, ...
+        # Swap neighbouring fields of `step` bits: first single bits, then pairs, and so on.
         low = data.dtype.type((2**width - 1) // (2**step + 1))
         data = ((data >> step) & low) | ((data & low) << step)
         step *= 2

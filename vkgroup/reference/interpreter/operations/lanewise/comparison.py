@@ -1,6 +1,6 @@
 """Relational and logical instructions: SPIR-V 3.52.15, OpAny to OpFUnordGreaterThanEqual, and OpSelect.
 
-A logical and, or, any, all is defined where its defined operands alone decide it.
+A logical and, or, any or all is defined where its defined operands determine the result.
 """
 
 from __future__ import annotations
@@ -73,9 +73,9 @@ def _over_components(kernel: np.ufunc, deciding: bool) -> Factory:
 
 
 def chosen(condition: Data, accept: Data, reject: Data) -> Data:
-    """Return `accept` where the condition holds, else `reject`; one of them itself where it is uniform.
+    """Return `accept` where the condition holds, else `reject`; for a uniform condition without a copy.
 
-    By bits: NumPy's `where` branches for each number, which takes ten times as long where lanes diverge.
+    Uses bit operations: NumPy's `where` branches for each number and is ten times slower in divergent lanes.
     """
     if condition.size == 1:
         return accept if condition.item() else reject
@@ -90,7 +90,7 @@ def chosen(condition: Data, accept: Data, reject: Data) -> Data:
 
 
 def _select(site: Site) -> Function:
-    """OpSelect: a scalar condition chooses a whole object, a vector one component by component."""
+    """OpSelect: a scalar condition chooses a whole object, a vector condition each component."""
 
     def run(condition: Value, accept: Value, reject: Value) -> Value:
         data = condition.leaves[0]

@@ -1,6 +1,6 @@
 """Composites: SPIR-V 3.52.12, OpVectorExtractDynamic to OpCopyLogical.
 
-The cause of a component stays with it.
+Each component keeps its cause.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _UNDEFINED_COMPONENT = 0xFFFFFFFF
 class Part(NamedTuple):
     """The position of a part of a composite."""
 
-    leaves: slice  # those that hold it
+    leaves: slice  # the leaves that hold it
     path: tuple[int, ...]  # indices into the first axes of each of them
     type: Type  # of the part
 
@@ -60,7 +60,7 @@ def locate(kind: Type, indices: Sequence[int]) -> Part:
         elif isinstance(kind, VectorType | CooperativeMatrixType):
             kind = kind.component
         else:
-            raise TypeError(f"{kind} has no parts")
+            raise TypeError(f"{kind} is not a composite")
     return Part(slice(start, start + len(leaves_of(kind))), tuple(index), kind)
 
 
@@ -84,7 +84,7 @@ def _extract(site: Site) -> Function:
 
 
 def _put(array: Data, dims: tuple[int, ...], index: tuple[int, ...], part: Data) -> Data:
-    """Return a copy of an array with the part at `index` replaced; one of both may be uniform."""
+    """Return a copy of an array with the part at `index` replaced; the array or the part may be uniform."""
     n = np.broadcast_shapes(array.shape[-1:], part.shape[-1:])
     result = np.empty((*dims, *n), array.dtype)
     result[...] = array
@@ -120,7 +120,7 @@ def _insert(site: Site) -> Function:
 
 
 def _stack(arrays: Sequence[Data], dims: Sequence[tuple[int, ...]], leaf: Leaf, dtype: DType) -> Data:
-    """Return parts, of these `dims`, one after the other along the first axis of a leaf."""
+    """Concatenate parts with these `dims` along the first axis of a leaf."""
     n = np.broadcast_shapes(*(array.shape[-1:] for array in arrays))
     result = np.empty((*leaf.dims, *n), dtype)
     start = 0
@@ -135,7 +135,7 @@ def _stack(arrays: Sequence[Data], dims: Sequence[tuple[int, ...]], leaf: Leaf, 
 
 
 def _construct(site: Site) -> Function:
-    """OpCompositeConstruct: constituents one after the other; those of a vector may be vectors."""
+    """OpCompositeConstruct: concatenated constituents; constituents of a vector may be vectors."""
     if isinstance(site.type, StructType):
         return lambda *parts: Value(
             tuple(leaf for part in parts for leaf in part.leaves),
@@ -167,7 +167,7 @@ def _construct(site: Site) -> Function:
 
 
 def _fill(kind: CooperativeMatrixType) -> Function:
-    """Return the function that makes a cooperative matrix all of whose elements are its one constituent."""
+    """Return the function that makes a cooperative matrix with all elements equal to its one constituent."""
     (leaf,) = leaves_of(kind)
 
     def run(value: Value) -> Value:
@@ -179,7 +179,7 @@ def _fill(kind: CooperativeMatrixType) -> Function:
 
 
 def _shuffle(site: Site) -> Function:
-    """OpVectorShuffle: components of two vectors, in any order; an index of all ones leaves one undefined."""
+    """OpVectorShuffle: components of two vectors, in any order; index 0xFFFFFFFF means undefined."""
     first, second = (dims_of(kind)[0] for kind in site.operand_types)
     absent = np.array([index == _UNDEFINED_COMPONENT for index in site.literals])[:, None]
     index = [0 if number == _UNDEFINED_COMPONENT else number for number in site.literals]
@@ -270,6 +270,6 @@ COMPOSITES: dict[str, Factory] = {
     "OpCompositeExtract": _extract,
     "OpCompositeInsert": _insert,
     "OpCopyObject": _same,
-    # The types differ in layout decorations alone, which values do not have.
+    # The types differ only in layout decorations, which do not affect values.
     "OpCopyLogical": _same,
 }

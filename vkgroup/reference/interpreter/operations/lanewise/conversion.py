@@ -36,7 +36,7 @@ def regroup(data: Data, dtype: DType, dims: tuple[int, ...]) -> Data:
 
 
 def regroup_cause(cause: Causes, before: tuple[int, ...], after: tuple[int, ...]) -> Causes:
-    """Return the causes of regrouped components: of all whose bits are in one, or that share one's."""
+    """Return the causes of regrouped components: the largest cause of all components that each overlaps."""
     old, new = math.prod(before), math.prod(after)
     whole = spread(cause, before).reshape(old, cause.shape[-1])
     whole = whole.reshape(new, old // new, -1).max(axis=1) if old > new else whole.repeat(new // old, axis=0)
@@ -60,10 +60,10 @@ def bitcast(site: Site) -> Function:
 
 
 def _in_range(data: Data, limits: np.iinfo[Any]) -> Data:
-    """Return where a float, rounded towards zero, is one of an integer type's numbers; NaN never is."""
+    """Return where a float, rounded towards zero, fits an integer type; NaN never fits."""
     least = data.dtype.type(limits.min)
     below = data.dtype.type(limits.min - 1)
-    # Where the float type has no number between min - 1 and min, the first is rounded to the second.
+    # If the float type has no number between min - 1 and min, min - 1 is rounded to min.
     above_least = data > below if below < least else data >= least
     return np.asarray(above_least & (data < data.dtype.type(limits.max + 1)))
 
@@ -95,7 +95,7 @@ def _float_to_integer(see: str) -> Factory:
 def _convert(kernel: Callable[[Data, DType], Data], see: str, target: str | None = None) -> Factory:
     """Return the function of a conversion that is defined for all integers.
 
-    `kernel`: takes integers, read as `see` says, and the type to convert to: the result's, read as `target`.
+    `kernel`: takes integers, read by `see`, and the type to convert to: the result's type, read by `target`.
     """
 
     def factory(site: Site) -> Function:
@@ -110,7 +110,7 @@ def _convert(kernel: Callable[[Data, DType], Data], see: str, target: str | None
 
 
 def _to_float(data: Data, dtype: DType) -> Data:
-    # NumPy would round to float32 first; float64 has all integers that float16 can approach.
+    # NumPy would round to float32 first; float64 holds all integers in the range of float16.
     return (data.astype(np.float64) if dtype == np.float16 else data).astype(dtype)
 
 
@@ -144,7 +144,7 @@ def _convert_float(site: Site) -> Function:
 
 
 def quantize(data: Data) -> Data:
-    """Return float32 rounded to what float16 can hold; subnormal numbers become zero.
+    """Return float32 rounded to values of float16; subnormal numbers become zero.
 
     SPIR-V 3.52.11, OpQuantizeToF16. The zero keeps the sign.
     """
@@ -164,7 +164,7 @@ CONVERSIONS: dict[str, Factory] = {
     "OpQuantizeToF16": elementwise(quantize),
     "OpSatConvertSToU": _convert(_saturated, "signed", "unsigned"),
     "OpSatConvertUToS": _convert(_saturated, "unsigned", "signed"),
-    # An address is a number of 64 bits here, and another width keeps its low bits.
+    # Addresses have 64 bits here; a conversion to another width keeps the low bits.
     "OpConvertPtrToU": _convert(_resized, "unsigned"),
     "OpConvertUToPtr": _convert(_resized, "unsigned"),
     "OpBitcast": bitcast,

@@ -1,7 +1,7 @@
-"""Elementwise instructions from NumPy functions: signedness, causes, values that are uniform.
+"""Elementwise instructions from NumPy functions, with signedness, causes and uniform values.
 
-A *kernel* takes the operands' arrays and returns the result's. Their last axis counts invocations or is of
-length one, so that NumPy's broadcasting keeps uniform values uniform and lets a scalar meet a vector.
+A *kernel* takes the operands' arrays and returns the result's array. The last axis counts invocations or has
+length one. So NumPy's broadcasting keeps uniform values uniform and combines scalars with vectors.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Mask = Callable[..., Data]
 
 
 def scalar_of(kind: Type | None) -> ScalarType:
-    """Return the scalar of a type's components; of a structure that of its first member."""
+    """Return the scalar type of a type's components; for a structure, of its first member."""
     if kind is None:
         raise TypeError("an operand without a type has no scalar")
     return leaves_of(kind)[0].scalar
@@ -52,7 +52,7 @@ def mark(cause: Causes | None, undefined: Data, number: int) -> Causes | None:
 
 
 def casts(site: Site, see: str | None) -> tuple[DType | None, ...] | None:
-    """Return the types to view the operands in, None for an unchanged operand, or None for all unchanged.
+    """Return the type to view each operand in, None for an unchanged operand; None if all are unchanged.
 
     `see`: ``"signed"`` or ``"unsigned"``: the instruction's view of integers; ``"result"``: all operands in
     the result's type; None: as they are.
@@ -68,7 +68,7 @@ def casts(site: Site, see: str | None) -> tuple[DType | None, ...] | None:
 
 
 def arrays(operands: tuple[Value, ...], views: tuple[DType | None, ...] | None) -> list[Data]:
-    """Return the operands' arrays, bits unchanged, in the types asked for."""
+    """Return the operands' arrays viewed in the given types, with the same bits."""
     if views is None:
         return [operand.leaves[0] for operand in operands]
     return [
@@ -78,7 +78,7 @@ def arrays(operands: tuple[Value, ...], views: tuple[DType | None, ...] | None) 
 
 
 def elementwise(kernel: Kernel, see: str | None = None) -> Factory:
-    """Return the function of an instruction that is defined in each component where its operands are.
+    """Return the function of an instruction; each component is defined where its operands are.
 
     `kernel`: on the operands' arrays as seen; returns the result, an integer one in the same signedness.
     `see`: as in `casts`.

@@ -13,7 +13,7 @@ import numpy as np
 from vkgroup.reference.interpreter.values.value import Data
 
 _SPLITTER = 2.0**27 + 1
-_SMALL, _LARGE = 2.0**-960, 2.0**980  # between them products of float64 and their errors are exact
+_SMALL, _LARGE = 2.0**-960, 2.0**980  # products of float64 between these limits have exact errors
 
 
 def fma(a: Data, b: Data, c: Data) -> Data:
@@ -42,11 +42,11 @@ def two_product(a: Data, b: Data) -> tuple[Data, Data]:
 
 
 def _add_to_odd(a: Data, b: Data) -> Data:
-    """Return a + b of float64, an inexact sum rounded to that neighbour whose last bit is one."""
+    """Return a + b of float64, with an inexact sum rounded to odd: to the neighbour whose last bit is one."""
     total, lost = two_sum(a, b)
     bits = total.view(np.int64)
-    # One step away from zero where the sum was rounded towards it, one back where away from it. What is lost
-    # is no number above zero where the sum is infinite or undefined: it stays as it is.
+    # One step away from zero if the sum was rounded towards zero, one step back if away from it. Infinite or
+    # undefined sums stay unchanged: their error is not above zero.
     step = ((bits ^ lost.view(np.int64)) >> 63) | 1
     step &= -(np.abs(lost) > 0).astype(np.int64)
     step &= (bits & 1) - 1
@@ -69,7 +69,7 @@ def _fma64(a: Data, b: Data, c: Data) -> Data:
 def _repair(result: Data, indices: tuple[Data, ...], a: Data, b: Data, c: Data) -> None:
     """Compute some elements of `result` again, in rational numbers where they are not exact."""
     a, b, c = a[indices], b[indices], c[indices]
-    fixed = a * b + c  # right where the product is exact: of a zero, an infinity or a NaN
+    fixed = a * b + c  # exact if an operand is zero, infinite or NaN
     inexact = (a != 0) & (b != 0) & np.isfinite(a) & np.isfinite(b) & np.isfinite(c)
     for index in np.nonzero(inexact)[0]:
         exact = Fraction(float(a[index])) * Fraction(float(b[index])) + Fraction(float(c[index]))

@@ -1,9 +1,9 @@
 """GLSL.std.450 on numbers: rounding, minima and maxima, blends, trigonometry, exponentials, bits, packing.
 
-Transcendental functions are computed in float64 and rounded to the operand's type; of float64 itself they are
-NumPy's result. Where the instruction is undefined for some operands (revisions of the specification before
-NaN was promised, which GLSL 4.60, chapters 8.1 and 8.2, still follows; Vulkan leaves all of them undefined
-that mathematics does), so is the result here. Packed numbers have the first component in the lowest bits.
+Transcendental functions are computed in float64 and rounded to the operand's type. Results are undefined for
+operands for which GLSL 4.60, chapters 8.1 and 8.2, or Vulkan leaves them undefined, even if later revisions
+of GLSL.std.450 require NaN. Packed numbers have the first component in the lowest bits.
+
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def smoothstep(edge0: Data, edge1: Data, x: Data) -> Data:
 
 
 def _minimum(kernel: np.ufunc, name: str) -> Factory:
-    """Return FMin or FMax; `kernel` passes NaN on, so the result shows whether an operand is NaN."""
+    """Return FMin or FMax; `kernel` propagates NaN, so the result shows whether an operand is NaN."""
 
     def factory(site: Site) -> Function:
         number = site.cause("math_domain", f"{name}() of a NaN")
@@ -83,7 +83,7 @@ def _no_range(_: Data, minimum: Data, maximum: Data) -> Data:
 
 
 def _no_clamp(x: Data, minimum: Data, maximum: Data) -> Data:
-    # Negated, so that a NaN is caught with the rest.
+    # Negated, so that NaN is included.
     return np.asarray(~(minimum <= maximum) | np.isnan(x))
 
 
@@ -97,7 +97,7 @@ def _modf(site: Site) -> Function:
 
 
 def _frexp(site: Site) -> Function:
-    """FrexpStruct: significand in [0.5, 1) and exponent; of an infinity or a NaN undefined."""
+    """FrexpStruct: significand in [0.5, 1) and exponent; undefined for infinity and NaN."""
     exponent: DType = np.dtype(np.int32)
     if isinstance(site.type, StructType):
         exponent = leaves_of(site.type)[1].scalar.dtype
@@ -112,7 +112,7 @@ def _frexp(site: Site) -> Function:
 
 
 def _ldexp(site: Site) -> Function:
-    """Ldexp: x * 2^exp, undefined where too large, or where the exponent is above the type's largest."""
+    """Ldexp: x * 2^exp; undefined if the result or the exponent exceeds the largest of the type."""
     dtype = dtype_of(site.operand_types[0])
     signed = dtype_of(site.operand_types[1], "signed")
     limit = np.finfo(dtype).maxexp
@@ -133,7 +133,7 @@ _EXPONENT_BITS, _EXPONENT_BIAS = np.uint64(52), 1023
 
 def find_msb(data: Data) -> Data:
     """Return the position of the highest bit set of unsigned integers; all bits set for 0."""
-    # Without the bit after the highest one, no rounding to float64 reaches the next power of two.
+    # Clear the bit after the highest one, so that rounding to float64 cannot reach the next power of two.
     exact = (data & ~(data >> data.dtype.type(1))).astype(np.float64)
     position = (exact.view(np.uint64) >> _EXPONENT_BITS).astype(np.int64) - _EXPONENT_BIAS
     return np.where(data == 0, -1, position).astype(data.dtype)
@@ -145,7 +145,7 @@ def find_lsb(data: Data) -> Data:
 
 
 def find_signed_msb(data: Data) -> Data:
-    """Return the position of the highest bit unlike the sign of signed integers; -1 for 0 and -1."""
+    """Return the position of the highest bit that differs from the sign bit; -1 for 0 and -1."""
     flipped = data ^ (data >> data.dtype.type(8 * data.dtype.itemsize - 1))
     return find_msb(flipped.view(f"<u{data.dtype.itemsize}")).view(data.dtype)
 
@@ -161,7 +161,7 @@ def _integer_clamp(see: str) -> Factory:
 
 
 def in_double(function: np.ufunc) -> Kernel:
-    """Return a kernel that computes in float64 and rounds once, both in NumPy's own small buffers."""
+    """Return a kernel that computes in float64 and rounds once, with NumPy's internal buffers."""
 
     def kernel(*operands: Data) -> Data:
         shape = np.broadcast_shapes(*(operand.shape for operand in operands))
@@ -198,7 +198,7 @@ def _pow_undefined(x: Data, y: Data) -> Data:
 
 
 def _to_fixed(x: Data, dtype: DType) -> Data:
-    """Return float32 between -1 (0, if unsigned) and 1, scaled to an integer type; halves go to even."""
+    """Return float32 between -1 (0, if unsigned) and 1, scaled to an integer type; halves round to even."""
     largest = np.float32(np.iinfo(dtype).max)
     least = np.float32(-1 if dtype.kind == "i" else 0)
     clamped = np.minimum(np.maximum(x, least), np.float32(1))
@@ -248,7 +248,7 @@ def _unpack(dtype: str, convert: Callable[[Data], Data]) -> Factory:
 
 
 GLSL450: dict[str, Factory] = {
-    # Halves go either way in Round; here to even.
+    # Round may round halves in either direction; here they round to even.
     "Round": elementwise(np.rint),
     "RoundEven": elementwise(np.rint),
     "Trunc": elementwise(np.trunc),
@@ -308,7 +308,7 @@ GLSL450: dict[str, Factory] = {
     "Exp2": _everywhere(np.exp2),
     "Log": _where(np.log, lambda x: np.less_equal(x, 0), "log() of a number not above 0"),
     "Log2": _where(np.log2, lambda x: np.less_equal(x, 0), "log2() of a number not above 0"),
-    # IEEE 754's own square root in every width: see `arithmetic` for float16.
+    # The square root of IEEE 754 in every width; for float16 see `arithmetic`.
     "Sqrt": partial(np.sqrt, lambda x: np.less(x, 0), "math_domain", "sqrt() of a negative number"),
     "InverseSqrt": partial(
         inverse_sqrt,

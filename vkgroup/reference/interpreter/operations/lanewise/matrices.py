@@ -1,8 +1,8 @@
-"""Vectors and matrices: SPIR-V 3.52.13, OpVectorTimesMatrix to OpDot, OpTranspose, and those of GLSL.std.450.
+"""Vector and matrix instructions: SPIR-V 3.52.13, OpVectorTimesMatrix to OpDot, OpTranspose; GLSL.std.450.
 
 A matrix is (columns, rows, n). Sums are added from the first product to the last. Each step is rounded to the
 operands' type, in the order of the formulas from which Vulkan lets these instructions inherit their precision
-("Precision of Individual Operations"). Determinant and inverse, for which Vulkan names no precision, are
+("Precision of Individual Operations"). Determinant and inverse, for which Vulkan gives no precision, are
 computed in float64 and rounded once. A scalar is a vector of one component.
 """
 
@@ -59,7 +59,7 @@ def _outer(column: Data, row: Data) -> Data:
 
 
 def _product(kernel: Kernel, causes: Kernel) -> Factory:
-    """Return the function of a product; `causes` takes those of both operands to the result's components."""
+    """Return the function of a product; `causes` maps causes of both operands to the result's components."""
 
     def factory(site: Site) -> Function:
         first, second = (dims_of(kind) for kind in site.operand_types)
@@ -105,7 +105,7 @@ MATRICES: dict[str, Factory] = {
 
 
 def determinant(matrix: Data) -> Data:
-    """Return the determinants of (size, size, n), developed along the first column."""
+    """Return the determinants of (size, size, n), expanded along the first column."""
     if len(matrix) == 1:
         return np.asarray(matrix[0, 0])
     terms = [matrix[0, row] * determinant(_minor(matrix, 0, row)) for row in range(len(matrix))]
@@ -187,16 +187,16 @@ def _refract(incident: Data, normal: Data, ratio: Data) -> Data:
 
 
 def _vector(operand: Value, dims: tuple[int, ...]) -> Data:
-    """Return a vector's array, or a scalar's as that of a vector of one component."""
+    """Return a vector's array; a scalar counts as a vector of one component."""
     return operand.data if dims else operand.data[None]
 
 
 def _geometry(
     kernel: Callable[..., Data], undefined: Callable[[Data], Data] | None = None, detail: str = ""
 ) -> Factory:
-    """Return a function of vectors whose every component needs all components of all operands.
+    """Return a function of vectors; each component of the result depends on all components of all operands.
 
-    `undefined` says, of the first operand, where there is no result, and `detail` why.
+    `undefined` returns where the first operand gives no result; `detail` is the reason.
     """
 
     def factory(site: Site) -> Function:
@@ -218,7 +218,7 @@ def _geometry(
 
 
 def _cross_factory(site: Site) -> Function:
-    """Cross: each component needs the two others of both operands."""
+    """Cross: each component depends on the two other components of both operands."""
 
     def run(x: Value, y: Value) -> Value:
         cause = combine(x.cause, y.cause)
@@ -231,7 +231,7 @@ def _cross_factory(site: Site) -> Function:
 
 
 def _face_forward_factory(site: Site) -> Function:
-    """FaceForward: each component needs its own of the first operand, and all of the two others."""
+    """FaceForward: each component depends on the first operand's same one and on all of the two others."""
     dims = dims_of(site.type)
 
     def run(normal: Value, incident: Value, reference: Value) -> Value:
