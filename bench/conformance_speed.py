@@ -26,7 +26,7 @@ from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.opening import open_device
 from vkgroup.opening import select as select_device
 from vkgroup.results.run import versions
-from vkgroup.runner.pool import Pool
+from vkgroup.runner.scheduler import LocalScheduler
 
 
 @contextmanager
@@ -51,7 +51,8 @@ def seconds(
     judged: list[Result] = []
     start = time.perf_counter()
     with cold_cache():
-        for results in Pool(Setup(device, 0, 60.0), jobs).run(plan.batches(cases, capabilities, batch)):
+        scheduler = LocalScheduler([device], jobs, capabilities)
+        for results in scheduler.run(Setup(device, 0, 60.0), plan.batches(cases, capabilities, batch)):
             judged += results
     elapsed = time.perf_counter() - start
     assert len(judged) == len(cases)

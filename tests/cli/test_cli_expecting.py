@@ -9,6 +9,7 @@ import json
 from pathlib import Path
 from xml.etree import ElementTree
 
+import kept_results
 import pytest
 
 from vkgroup.cli import conform_run as command
@@ -27,8 +28,9 @@ pytestmark = pytest.mark.usefixtures("swiftshader")
 
 @pytest.fixture
 def conform(tmp_path, monkeypatch, capsys):
-    """Run the command in an empty folder, and return its exit code and what it printed."""
+    """Run the command in an empty folder, with kept results; return its exit code and its output."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(command, "run", kept_results.run)
 
     def run(*arguments: str) -> tuple[int, str]:
         code = main(["conform", "--filter", RIGHT, "--filter", WRONG, *arguments])
@@ -42,7 +44,7 @@ def conform(tmp_path, monkeypatch, capsys):
 DEVICE = ("--device", "swiftshader", "--jobs", "1")
 
 
-def test_a_saved_baseline_is_expected_and_what_differs_from_it_is_not(conform) -> None:
+def test_only_differences_from_a_saved_baseline_are_unexpected(conform) -> None:
     code, _ = conform(*DEVICE, "--out", "one", "--save-baseline", "fails.txt")
     assert code == 1
     text = Path("fails.txt").read_text()
@@ -67,7 +69,7 @@ def test_a_saved_baseline_is_expected_and_what_differs_from_it_is_not(conform) -
     assert sorted(again) == ["Fail", "Pass"]
 
 
-def test_names_of_khronos_mean_the_cases_that_answer_to_them(conform) -> None:
+def test_khronos_names_stand_for_their_counterparts(conform) -> None:
     listed = "dEQP-VK.subgroups.vote.compute.subgroupallequal_ivec2"
     Path("fails.txt").write_text(f"{listed},Fail\ndEQP-VK.pipeline.a,Fail\n")
     code, said = conform(*DEVICE, "--out", "one", "--baseline", "fails.txt", "--junit", "one.xml")
@@ -88,8 +90,8 @@ def test_names_of_khronos_mean_the_cases_that_answer_to_them(conform) -> None:
 
 
 @pytest.fixture
-def no_second_run(monkeypatch):
-    """Let the device be lost when cases are to be judged again, as after a hang of a GPU."""
+def no_second_run(conform, monkeypatch):
+    """Raise NoDevice when cases are judged again, as after a hang of a GPU."""
     honest = command.run
 
     def run(*arguments, **options):
@@ -101,7 +103,7 @@ def no_second_run(monkeypatch):
 
 
 @pytest.mark.usefixtures("no_second_run")
-def test_a_run_that_cannot_be_judged_again_keeps_all_it_found(conform) -> None:
+def test_a_run_without_a_second_run_keeps_its_results(conform) -> None:
     Path("none.txt").touch()
     files = ("--junit", "run/j.xml", "--save-baseline", "fails.txt", "--annotations", "gitlab")
     code, said = conform(*DEVICE, "--out", "run", "--db", "runs.db", "--baseline", "none.txt", *files)
@@ -118,7 +120,7 @@ def test_a_run_that_cannot_be_judged_again_keeps_all_it_found(conform) -> None:
         assert [run.finished for run in database.runs()] == [True]
 
 
-def test_what_was_judged_again_before_the_device_was_lost_is_kept(conform, monkeypatch) -> None:
+def test_second_results_before_the_device_was_lost_are_kept(conform, monkeypatch) -> None:
     honest = command.run
 
     def run(*arguments, **options):
@@ -135,7 +137,7 @@ def test_what_was_judged_again_before_the_device_was_lost_is_kept(conform, monke
     assert WRONG in Path("run/reruns.jsonl").read_text()
 
 
-def test_second_results_count_only_where_flakes_are_told_from_failures(conform) -> None:
+def test_second_results_count_only_with_expectations(conform) -> None:
     Path("none.txt").touch()
     assert conform(*DEVICE, "--out", "run", "--baseline", "none.txt")[0] == 1
     again = Path("run/reruns.jsonl")
@@ -145,7 +147,7 @@ def test_second_results_count_only_where_flakes_are_told_from_failures(conform) 
 
 
 @pytest.mark.usefixtures("no_second_run")
-def test_of_several_runs_one_that_cannot_be_judged_again_does_not_end_the_others(conform) -> None:
+def test_one_run_without_a_second_run_does_not_end_the_others(conform) -> None:
     Path("none.txt").touch()
     code, said = conform(
         "--device", "swiftshader,swiftshader", "--each", "--out", "runs", "--baseline", "none.txt"
@@ -169,7 +171,7 @@ def test_skips_flakes_and_gitlab(conform) -> None:
     assert json.loads(Path("run/gl-code-quality-report.json").read_text()) == []
 
 
-def test_a_run_out_of_time_says_how_to_go_on(conform) -> None:
+def test_a_run_out_of_time_names_the_command_that_continues_it(conform) -> None:
     limited = (*DEVICE, "--out", "run", "--shuffle", "--time-limit", "0.000001")
     code, said = conform(*limited)
     assert code == 1
@@ -180,7 +182,7 @@ def test_a_run_out_of_time_says_how_to_go_on(conform) -> None:
     assert code == 0
 
 
-def test_runs_of_several_devices_go_on_in_the_folder_of_all(conform) -> None:
+def test_runs_of_several_devices_are_resumed_in_one_folder(conform) -> None:
     several = ("--device", "swiftshader,swiftshader", "--each", "--out", "the runs", "--baseline", "none.txt")
     Path("none.txt").touch()
     _, said = conform(*several, "--time-limit", "0.000001")
@@ -191,7 +193,7 @@ def test_runs_of_several_devices_go_on_in_the_folder_of_all(conform) -> None:
     assert [(folder / "failures.csv").read_text() for folder in folders] == [f"{WRONG},Fail\n"] * 2
 
 
-def test_files_of_each_device_are_checked_before_anything_is_judged(conform) -> None:
+def test_files_of_each_device_are_checked_before_the_run(conform) -> None:
     several = ("--device", "reference:4,reference:8", "--out", "runs")
     folders = [slug(select(f"reference:{size}").name) for size in (4, 8)]
     Path(f"fails.{folders[1]}.txt").write_text("x\n")
@@ -220,7 +222,7 @@ def test_shards_are_listed_without_a_device(conform) -> None:
         (("--save-baseline", "."), "--save-baseline . is a folder"),
     ],
 )
-def test_bad_files_are_told_before_anything_is_judged(conform, arguments, complaint) -> None:
+def test_bad_files_are_reported_before_the_run(conform, arguments, complaint) -> None:
     Path("bad.txt").write_text("x\n")
     Path("open.txt").write_text("(\n")
     code, said = conform(*DEVICE, "--out", "run", *arguments)
@@ -239,7 +241,7 @@ def test_bad_files_are_told_before_anything_is_judged(conform, arguments, compla
         (("--annotations", "jenkins"), "invalid choice: 'jenkins'"),
     ],
 )
-def test_bad_usage_is_told(conform, capsys, arguments, complaint) -> None:
+def test_bad_options_are_refused(conform, capsys, arguments, complaint) -> None:
     with pytest.raises(SystemExit) as ended:
         conform(*DEVICE, *arguments)
     assert ended.value.code == 2

@@ -44,7 +44,7 @@ def _list(capsys: pytest.CaptureFixture[str], *words: str) -> list[dict[str, Any
     return found
 
 
-def test_what_conform_and_probe_find_is_recorded(recorded: Path, capsys) -> None:
+def test_results_of_conform_and_probe_are_recorded(recorded: Path, capsys) -> None:
     probe, conform = _list(capsys, "--db", str(recorded / "runs.db"))
     assert (probe["kind"], conform["kind"]) == ("probe", "conform")
     assert probe["device"] == conform["device"]
@@ -62,7 +62,7 @@ def test_what_conform_and_probe_find_is_recorded(recorded: Path, capsys) -> None
         assert run.declared == seen.declared, "a conformance run keeps what its device declares"
 
 
-def test_the_same_run_from_both_places_does_not_differ(recorded: Path, capsys) -> None:
+def test_a_run_in_a_folder_equals_the_run_in_the_database(recorded: Path, capsys) -> None:
     words = ["diff", str(recorded / "run"), "latest", "--kind", "conform", "--db", str(recorded / "runs.db")]
     assert main(words) == 0
     printed = capsys.readouterr().out
@@ -73,7 +73,7 @@ def test_the_same_run_from_both_places_does_not_differ(recorded: Path, capsys) -
     assert "Capabilities: nothing changed" in printed
 
 
-def test_resuming_goes_on_with_the_recorded_run(recorded: Path, swiftshader: Driver, capsys) -> None:
+def test_a_resumed_run_continues_the_recorded_run(recorded: Path, swiftshader: Driver, capsys) -> None:
     path = recorded / "runs.db"
     (before,) = _list(capsys, "--db", str(path), "--kind", "conform")
     connection = sqlite3.connect(path)
@@ -92,7 +92,7 @@ def test_resuming_goes_on_with_the_recorded_run(recorded: Path, swiftshader: Dri
     assert f"{after['id']}  there already" in capsys.readouterr().out
 
 
-def test_a_database_that_fails_on_the_way_does_not_end_the_run(
+def test_a_database_error_does_not_end_the_run(
     tmp_path: Path, recorded: Path, swiftshader: Driver, monkeypatch, capsys
 ) -> None:
     def fail(self: Writer, results: Sequence[Result]) -> None:
@@ -112,7 +112,7 @@ def test_a_database_that_fails_on_the_way_does_not_end_the_run(
     assert sum(info["counts"].values()) == len((out / "results.jsonl").read_text().splitlines())
 
 
-def test_a_database_that_cannot_be_opened_is_told_before_anything_runs(
+def test_a_database_that_cannot_be_opened_is_reported_before_the_run(
     tmp_path: Path, swiftshader: Driver, capsys
 ) -> None:
     (tmp_path / "runs.db").write_text("no database, " * 50)
@@ -150,7 +150,7 @@ def _write(path: Path, started: str, statuses: dict[str, Status]) -> None:
         writer.finish(1.0, {})
 
 
-def test_diff_says_what_newly_fails_and_ends_with_1(tmp_path: Path, capsys) -> None:
+def test_diff_lists_new_failures_and_exits_with_1(tmp_path: Path, capsys) -> None:
     path = tmp_path / "runs.db"
     both = {f"same.{number}": Status.PASS for number in range(4)}
     _write(path, "2026-01-01T00:00:00+00:00", both | {"a.bad": Status.PASS, "a.good": Status.FAIL})
@@ -226,14 +226,16 @@ def test_a_report_shows_runs_of_a_database_beside_files(tmp_path: Path, capsys) 
         (["history", "export", "none.db", "latest", "--out", "x"], "there is no database none.db"),
     ],
 )
-def test_bad_input_is_2_and_says_what_to_do(tmp_path: Path, monkeypatch, capsys, words, said) -> None:
+def test_bad_input_exits_with_2_and_names_the_remedy(
+    tmp_path: Path, monkeypatch, capsys, words, said
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(words) == 2
     assert said in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_lock_ends_with_2(tmp_path: Path, monkeypatch, capsys) -> None:
+def test_a_locked_database_exits_with_2(tmp_path: Path, monkeypatch, capsys) -> None:
     path = tmp_path / "runs.db"
     _write(path, "2026-01-01T00:00:00+00:00", {"a.b": Status.PASS})
     monkeypatch.setattr("vkgroup.results.history.connection.BUSY_SECONDS", 0.05)

@@ -1,4 +1,4 @@
-"""Makes the helper modules of this folder importable from its tests."""
+"""Make the helper modules of this folder importable from its tests."""
 
 from __future__ import annotations
 

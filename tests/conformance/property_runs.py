@@ -1,34 +1,25 @@
-"""Judging cases on a device, as they are and with an error planted, for the tests of properties."""
+"""Results of cases of the small families, with and without a planted error."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fnmatch import fnmatchcase
 from functools import cache
+
+from suite_runs import Transform, results_of
 
 import vkgroup.conformance as conformance
 from vkgroup.conformance import Status
 from vkgroup.conformance.families import family_named
 from vkgroup.conformance.family import AnyCase
-from vkgroup.device import DeviceInfo
-from vkgroup.opening import select as select_device
 from vkgroup.results.record import Result
-
-Mutate = Callable[[bytes], bytes]
 
 _FAMILIES = ("size_control", "descriptor_indexing", "quad_control", "fragment")
 
 
 @cache
 def _cases() -> dict[str, AnyCase]:
-    """Return the cases of the small families by name: the whole suite takes seconds to look through."""
+    """Return the cases of the small families by name; a search of the whole suite takes seconds."""
     return {case.name: case for name in _FAMILIES for case in family_named(name).cases()}
-
-
-@cache
-def _device(name: str) -> DeviceInfo:
-    """Return a device by its name: looking for it takes a process each time."""
-    return select_device(name)
 
 
 def chosen(*filters: str) -> list[AnyCase]:
@@ -36,14 +27,14 @@ def chosen(*filters: str) -> list[AnyCase]:
     return [case for name, case in _cases().items() if any(fnmatchcase(name, glob) for glob in filters)]
 
 
-def judged(device: str, *filters: str, transform: Mutate | None = None) -> list[Result]:
+def judged(device: str, *filters: str, transform: Transform | None = None) -> list[Result]:
     """Judge the cases of filters on a device; return the results of those that it supports."""
     cases = chosen(*filters) or conformance.select(filters)
-    found = conformance.run(_device(device), cases=cases, isolate=False, transform=transform, seed=5)
-    return [result for result in found.results if result.status is not Status.NOT_SUPPORTED]
+    results = results_of(device, cases, seed=5, transform=transform)
+    return [result for result in results if result.status is not Status.NOT_SUPPORTED]
 
 
-def assert_caught(device: str, name: str, mutate: Mutate) -> None:
+def assert_caught(device: str, name: str, mutate: Transform) -> None:
     """Assert that the cases of a name pass, and that one of them fails where an error is planted."""
     honest = judged(device, name)
     assert honest

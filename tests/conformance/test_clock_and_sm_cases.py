@@ -10,13 +10,12 @@ from functools import partial
 import pytest
 from mutants.changes import swapped_builtins
 from mutants.rewriting import assemble, instructions, rewritten
+from suite_runs import results_of
 
-import vkgroup.conformance as conformance
 from vkgroup.conformance import Status, select
 from vkgroup.conformance.shader_clock import SHADER_CLOCK
 from vkgroup.conformance.sm_builtins import SM_BUILTINS
 from vkgroup.device import Capabilities, SmBuiltins
-from vkgroup.opening import select as select_device
 from vkgroup.reference.device import capabilities, device
 from vkgroup.reference.interpreter.execution.initial_values import SM_COUNT, WARPS_PER_SM
 
@@ -27,10 +26,8 @@ LANE_BUILT_IN, WARPS_BUILT_IN, COUNT_BUILT_IN, WARP_BUILT_IN, SM_BUILT_IN = 41, 
 
 
 def run(driver, cases, transform=None):
-    found = conformance.run(
-        select_device(driver), cases=cases, isolate=False, transform=transform, seed=3
-    ).results
-    return [result for result in found if result.status != Status.NOT_SUPPORTED]
+    results = results_of(driver, cases, seed=3, transform=transform)
+    return [result for result in results if result.status != Status.NOT_SUPPORTED]
 
 
 def test_names_and_sentences_are_unique() -> None:

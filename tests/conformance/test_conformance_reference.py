@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import pytest
 from mutants.subgroup_mutations import MUTATIONS
+from suite_runs import results_of
 from test_mutations import cases_of
-from test_processes import GUILTY, NEIGHBOURS, hang_on_elect
 
 import vkgroup.conformance as conformance
-from vkgroup.conformance import AGAINST_THE_DEVICE, Status, support
+from vkgroup.conformance import Status, support
 from vkgroup.conformance.cases import subgroup_cases
 from vkgroup.opening import open_device
 from vkgroup.opening import select as select_device
@@ -47,31 +44,8 @@ def test_workers_open_it_with_its_size(tmp_path) -> None:
     )
 
 
-@pytest.mark.slow
-def test_a_hang_costs_the_guilty_case_alone(tmp_path, monkeypatch) -> None:
-    monkeypatch.setenv(
-        "PYTHONPATH", os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
-    )
-    found = conformance.run(
-        select_device("reference:8"),
-        filters=NEIGHBOURS,
-        jobs=2,
-        out=tmp_path,
-        transform=hang_on_elect,
-        timeout=2.0,
-    )
-    bad = {result.case: result.status for result in found.results if result.status in AGAINST_THE_DEVICE}
-    assert bad == {GUILTY: Status.TIMEOUT}
-
-
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.name)
 def test_planted_errors_are_caught(mutation) -> None:
-    found = conformance.run(
-        select_device("reference:8"),
-        cases=cases_of(mutation)[::4],
-        isolate=False,
-        transform=mutation.mutate,
-        seed=11,
-    )
-    assert any(result.status == Status.FAIL for result in found.failures)
-    assert not any("InvalidModule" in result.detail for result in found.failures)
+    results = results_of("reference:8", cases_of(mutation)[::4], seed=11, transform=mutation.mutate)
+    assert any(result.status == Status.FAIL for result in results)
+    assert not any("InvalidModule" in result.detail for result in results)

@@ -10,8 +10,8 @@ from functools import partial
 import numpy as np
 import pytest
 from mutants.rewriting import assemble, instructions, integer_constants, rewritten
+from suite_runs import results_of
 
-import vkgroup.conformance as conformance
 from vkgroup.compiler import Target, compile_source
 from vkgroup.compiler.tools import validate
 from vkgroup.conformance import Status, select
@@ -26,7 +26,6 @@ from vkgroup.conformance.cooperative_matrix.family import (
 from vkgroup.conformance.cooperative_matrix.products import exact_product
 from vkgroup.conformance.cooperative_matrix.program import Builder, placed
 from vkgroup.device import Capabilities, CooperativeMatrix
-from vkgroup.opening import select as select_device
 from vkgroup.reference.device.capabilities import capabilities_of
 
 FAMILY = COOPERATIVE_MATRIX
@@ -157,8 +156,7 @@ def test_the_line_that_a_report_marks_is_in_every_shader(topic) -> None:
 
 
 def run(cases, transform=None):
-    device = select_device("reference:32")
-    return conformance.run(device, cases=cases, isolate=False, transform=transform, seed=5).results
+    return results_of("reference:32", cases, seed=5, transform=transform)
 
 
 def _layout(opcode, operand, data):

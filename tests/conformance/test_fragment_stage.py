@@ -8,7 +8,7 @@ from fnmatch import fnmatch
 
 import numpy as np
 import pytest
-from imaginary import Imaginary
+from simulated_device import SimulatedDevice
 from test_support import CATEGORIES, EVERYTHING
 
 import vkgroup.conformance as conformance
@@ -31,14 +31,14 @@ ADD = "arithmetic.fragment.subgroupAdd.uvec2"
 
 
 def imagine(*names, size=8):
-    return Imaginary([cases_by_name()[name] for name in names], size=size)
+    return SimulatedDevice([cases_by_name()[name] for name in names], size=size)
 
 
-def verdicts(imaginary):
-    instances = imaginary.instances()
+def verdicts(simulated):
+    instances = simulated.instances()
     return [
-        verdict_on(entry, imaginary.program, instances, imaginary.outputs)
-        for entry in imaginary.program.entries
+        verdict_on(entry, simulated.program, instances, simulated.outputs)
+        for entry in simulated.program.entries
     ]
 
 
@@ -55,69 +55,69 @@ def test_what_the_reference_says_passes(pattern, size) -> None:
     ]
     for case in cases[:: len(cases) // 100]:
         if not (case.operand.startswith("c") and int(case.operand[1:]) > size):
-            (verdict,) = verdicts(Imaginary([case], size=size))
+            (verdict,) = verdicts(SimulatedDevice([case], size=size))
             assert verdict.status in (Status.PASS, Status.UNDEFINED), (case.name, verdict.detail)
 
 
 def test_one_wrong_lane_fails_and_its_pixel_is_shown() -> None:
-    imaginary = imagine(f"{ADD}.odd.exact")
+    simulated = imagine(f"{ADD}.odd.exact")
     # Lane 7 of the third subgroup, whose quads begin at (8, 0) and (10, 0), is the pixel (11, 1).
-    imaginary.result(imaginary.program.entries[0])[1, 32 + 11] += 1
-    (verdict,) = verdicts(imaginary)
+    simulated.result(simulated.program.entries[0])[1, 32 + 11] += 1
+    (verdict,) = verdicts(simulated)
     assert verdict.status == Status.FAIL
     assert "1 of 256 active lanes are wrong" in verdict.detail
     assert "subgroup from pixel (8, 0) lane 7 slot 0 active 0xaa" in verdict.detail
 
 
 def test_helper_invocations_count_in_results_and_are_not_judged() -> None:
-    imaginary = imagine(f"{ADD}.partial.exact")
-    instances = imaginary.instances()
+    simulated = imagine(f"{ADD}.partial.exact")
+    instances = simulated.instances()
     helpers = instances.active & ~instances.recorded
     # 16 quads lack their lower row, 8 their right column, one of them both.
     assert int(helpers.sum()) == 512 - 31 * 15
-    (verdict,) = verdicts(imaginary)
+    (verdict,) = verdicts(simulated)
     assert (verdict.status, verdict.defined) == (Status.PASS, 31 * 15)
-    value = imaginary.program.entries[0].feed.values[instances.place]
+    value = simulated.program.entries[0].feed.values[instances.place]
     row = int(np.flatnonzero(helpers.any(axis=1))[0])
-    got = imaginary.result(imaginary.program.entries[0])[:, instances.member[row][instances.recorded[row]]]
+    got = simulated.result(simulated.program.entries[0])[:, instances.member[row][instances.recorded[row]]]
     assert np.array_equal(got[:, 0], value[row].sum(axis=0, dtype=np.uint32))
 
 
 def test_helper_invocations_may_be_inactive() -> None:
     """GLSL's subgroup extension was later made to allow that; see docs/conformance.md."""
-    imaginary = imagine(f"{ADD}.partial.exact")
-    executing = imaginary.executing
-    for one in np.unique(imaginary.subgroup):
-        inside = imaginary.subgroup == one
-        imaginary.slots[1:, inside & executing] = imaginary.ballot(inside & executing)
-    imaginary.answer()
-    assert verdicts(imaginary)[0].status == Status.PASS
+    simulated = imagine(f"{ADD}.partial.exact")
+    executing = simulated.executing
+    for one in np.unique(simulated.subgroup):
+        inside = simulated.subgroup == one
+        simulated.slots[1:, inside & executing] = simulated.ballot(inside & executing)
+    simulated.answer()
+    assert verdicts(simulated)[0].status == Status.PASS
 
 
 def test_an_active_lane_that_is_neither_recorded_nor_a_helper_is_a_fault() -> None:
-    imaginary = imagine(f"{ADD}.all.exact")
-    imaginary.slots[0, 3] = 0
-    (verdict,) = verdicts(imaginary)
+    simulated = imagine(f"{ADD}.all.exact")
+    simulated.slots[0, 3] = 0
+    (verdict,) = verdicts(simulated)
     assert verdict.status == Status.FAIL
     assert "active mask" in verdict.detail
 
 
 def test_a_pixel_that_was_not_shaded_is_a_fault() -> None:
-    imaginary = imagine(f"{ADD}.all.exact")
-    imaginary.lanes[:, 77] = 0xA5A5A5A5
-    (verdict,) = verdicts(imaginary)
+    simulated = imagine(f"{ADD}.all.exact")
+    simulated.lanes[:, 77] = 0xA5A5A5A5
+    (verdict,) = verdicts(simulated)
     assert verdict.status == Status.FAIL
     assert "1 invocations left no record" in verdict.detail
 
 
 def test_nobody_need_find_what_a_helper_invocation_wrote() -> None:
-    imaginary = imagine("basic.fragment.subgroupBarrier.uint.partial.exact.buffer", size=4)
-    result = imaginary.result(imaginary.program.entries[0])
+    simulated = imagine("basic.fragment.subgroupBarrier.uint.partial.exact.buffer", size=4)
+    result = simulated.result(simulated.program.entries[0])
     # The lane after that of pixel (30, 0) is a helper invocation, (31, 0); the one after (0, 0) is not.
     result[3, 30] ^= 1
-    assert verdicts(imaginary)[0].status == Status.PASS
+    assert verdicts(simulated)[0].status == Status.PASS
     result[3, 0] ^= 1
-    assert verdicts(imaginary)[0].status == Status.FAIL
+    assert verdicts(simulated)[0].status == Status.FAIL
 
 
 @pytest.mark.parametrize("size", [4, 8, 16, 32])

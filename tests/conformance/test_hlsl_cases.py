@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from suite_runs import results_of
 
-from vkgroup import conformance
 from vkgroup.conformance import Status
 from vkgroup.conformance.case import Case
 from vkgroup.conformance.execute import Transform
 from vkgroup.conformance.spellings.hlsl import HlslFamily, bucket
 from vkgroup.conformance.spellings.hlsl_intrinsics import GLSL_OF, INTRINSICS
-from vkgroup.device import DeviceInfo
 from vkgroup.drivers import Driver
-from vkgroup.opening import select
 from vkgroup.spirv import Module
 from vkgroup.spirv.editor import Editor, Rewrite, Words
 
@@ -83,15 +81,15 @@ def test_no_program_asks_a_twin_twice() -> None:
 
 
 @pytest.fixture(params=["swiftshader", "reference:8"])
-def device(request: pytest.FixtureRequest, swiftshader: Driver) -> DeviceInfo:
-    """A real device and the reference."""
-    return select(swiftshader.name if request.param == "swiftshader" else request.param)
+def device(request: pytest.FixtureRequest, swiftshader: Driver) -> str:
+    """The name of a real device, and that of the reference device."""
+    return swiftshader.name if request.param == "swiftshader" else str(request.param)
 
 
-def statuses(device: DeviceInfo, cases: list[Case], transform: Transform | None = None) -> set[Status]:
+def statuses(device: str, cases: list[Case], transform: Transform | None = None) -> set[Status]:
     """Judge cases; return the statuses of those that the device supports."""
-    found = conformance.run(device, cases=cases, isolate=False, transform=transform, seed=5)
-    return {result.status for result in found.results} - {Status.NOT_SUPPORTED}
+    results = results_of(device, cases, seed=5, transform=transform)
+    return {result.status for result in results} - {Status.NOT_SUPPORTED}
 
 
 def cases_of(name: str, pattern: str, *types: str) -> list[Case]:
@@ -105,7 +103,7 @@ def cases_of(name: str, pattern: str, *types: str) -> list[Case]:
 
 @pytest.mark.mostly_slow(every=5)
 @pytest.mark.parametrize("name", OF_SHADER_MODEL_6_0)
-def test_devices_give_what_hlsl_defines(device: DeviceInfo, name: str) -> None:
+def test_devices_give_what_hlsl_defines(device: str, name: str) -> None:
     types = {case.type for case in CASES if case.operation == name}
     few = sorted(types & {"uint", "float3", "bool", "bool2", "double"})
     for pattern in ("nested", "all"):
@@ -143,7 +141,7 @@ def beside(editor: Editor, words: Words) -> list[Words]:
     ],
 )
 def test_a_wrong_instruction_is_caught(
-    device: DeviceInfo, name: str, type_: str, instructions: list[str], rewrite: Rewrite
+    device: str, name: str, type_: str, instructions: list[str], rewrite: Rewrite
 ) -> None:
     def transform(data: bytes) -> bytes:
         return Editor(Module.from_bytes(data)).rewrite(dict.fromkeys(instructions, rewrite)).to_bytes()

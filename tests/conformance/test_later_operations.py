@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from imaginary import Imaginary
 from mutants.rotate_and_partition_mutations import LATER_MUTATIONS
 from operations_page import PAGE, page
+from simulated_device import SimulatedDevice
+from suite_runs import matching, results_of
 from test_support import CATEGORIES, EVERYTHING
 
 import vkgroup.conformance as conformance
@@ -167,16 +168,16 @@ def test_values_to_partition_are_equal_different_and_nearly_equal(type_) -> None
 @pytest.mark.parametrize("operation", ["Add", "InclusiveMul"])
 def test_partitions_admit_rounding_and_no_more(operation) -> None:
     name = f"partitioned.compute.subgroupPartitioned{operation}NV.float.all.rounding.equal"
-    imaginary = Imaginary([cases_by_name()[name]], size=32)
-    (entry,) = imaginary.program.entries
+    simulated = SimulatedDevice([cases_by_name()[name]], size=32)
+    (entry,) = simulated.program.entries
     verdict = conformance.verdict.verdict_on(
-        entry, imaginary.program, imaginary.instances(), imaginary.outputs
+        entry, simulated.program, simulated.instances(), simulated.outputs
     )
     assert (verdict.status, verdict.undefined) == (Status.PASS, 0)
-    result = imaginary.result(entry)
+    result = simulated.result(entry)
     result[0] = (result[0].view(np.float32) * np.float32(1.001)).view(np.uint32)
     verdict = conformance.verdict.verdict_on(
-        entry, imaginary.program, imaginary.instances(), imaginary.outputs
+        entry, simulated.program, simulated.instances(), simulated.outputs
     )
     assert verdict.status == Status.FAIL
     assert "operand 0x" in verdict.detail
@@ -257,7 +258,7 @@ def cases_of(mutation):
     patterns = ("all",) if mutation.driver == "lavapipe" else ("all", "odd", "nested")
     cases = [
         case
-        for case in select((mutation.cases,))
+        for case in matching(mutation.cases)
         if case.pattern in patterns and not case.subgroup_size and case.shape == "1d"
     ]
     return cases[:: max(1, len(cases) // 8)]
@@ -278,9 +279,7 @@ def test_a_planted_error_is_caught(mutation) -> None:
         changed.append(mutated != module)
         return mutated
 
-    found = conformance.run(
-        select_device(mutation.driver), cases=cases_of(mutation), isolate=False, transform=transform, seed=11
-    )
-    assert any(changed), "the mutation found nothing to change"
-    assert any(result.status == Status.FAIL for result in found.results)
-    assert not any("InvalidModule" in result.detail for result in found.results)
+    results = results_of(mutation.driver, cases_of(mutation), seed=11, transform=transform)
+    assert any(changed), "the mutation changed no module"
+    assert any(result.status == Status.FAIL for result in results)
+    assert not any("InvalidModule" in result.detail for result in results)

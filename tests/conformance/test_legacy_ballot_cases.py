@@ -5,17 +5,15 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import pytest
+from suite_runs import matching, results_of
 
-from vkgroup import conformance
 from vkgroup.conformance import Status
 from vkgroup.conformance.case import Case
 from vkgroup.conformance.execute import Transform
 from vkgroup.conformance.spellings import legacy_ballot as example
 from vkgroup.conformance.spellings.legacy_ballot import LegacyBallotFamily
 from vkgroup.conformance.spellings.older_ballots import OLDER
-from vkgroup.device import DeviceInfo
 from vkgroup.drivers import Driver
-from vkgroup.opening import select
 from vkgroup.reference.device.capabilities import capabilities_of
 from vkgroup.spirv import Module, grammar
 from vkgroup.spirv.editor import Editor, Words
@@ -88,15 +86,15 @@ def test_the_example_sees_what_the_document_forbids() -> None:
 
 
 @pytest.fixture(params=["swiftshader", "reference:8"])
-def device(request: pytest.FixtureRequest, swiftshader: Driver) -> DeviceInfo:
-    """A device that runs the lowered forms alone, and one that runs all."""
-    return select(swiftshader.name if request.param == "swiftshader" else request.param)
+def device(request: pytest.FixtureRequest, swiftshader: Driver) -> str:
+    """The name of a device that runs only the lowered forms, and of one that runs all."""
+    return swiftshader.name if request.param == "swiftshader" else str(request.param)
 
 
-def statuses(device: DeviceInfo, *filters: str, transform: Transform | None = None) -> set[Status]:
+def statuses(device: str, *filters: str, transform: Transform | None = None) -> set[Status]:
     """Judge cases; return the statuses of those that the device supports."""
-    found = conformance.run(device, filters=filters, isolate=False, transform=transform, seed=3)
-    return {result.status for result in found.results} - {Status.NOT_SUPPORTED}
+    results = results_of(device, matching(*filters), seed=3, transform=transform)
+    return {result.status for result in results} - {Status.NOT_SUPPORTED}
 
 
 @pytest.mark.mostly_slow(every=3, start=2)
@@ -108,7 +106,7 @@ def statuses(device: DeviceInfo, *filters: str, transform: Transform | None = No
         ("*.discard.*",),
     ],
 )
-def test_devices_pass(device: DeviceInfo, filters: tuple[str, ...]) -> None:
+def test_devices_pass(device: str, filters: tuple[str, ...]) -> None:
     found = statuses(device, *(f"legacy_ballot{name}" for name in filters))
     assert Status.PASS in found
     assert found <= {Status.PASS, Status.UNDEFINED}
@@ -123,7 +121,7 @@ def test_devices_pass(device: DeviceInfo, filters: tuple[str, ...]) -> None:
     ],
 )
 def test_a_wrong_instruction_is_caught(
-    device: DeviceInfo, declared: str, lowered: str, wrong: str, cases: str
+    device: str, declared: str, lowered: str, wrong: str, cases: str
 ) -> None:
     def exchange(editor: Editor, words: Words) -> list[Words]:
         name = grammar().name(words[0] & 0xFFFF)

@@ -24,8 +24,8 @@ from mutants.changes import (
     own_value,
 )
 from mutants.rewriting import rewritten
+from suite_runs import matching, results_of
 
-import vkgroup.conformance as conformance
 from vkgroup.compiler import Target, compile_source
 from vkgroup.compiler.tools import validate
 from vkgroup.conformance import Status, intrinsics, select
@@ -33,7 +33,6 @@ from vkgroup.conformance.cases import STAGES
 from vkgroup.conformance.glsl_types import from_planes, to_planes
 from vkgroup.conformance.program import build
 from vkgroup.conformance.support import missing
-from vkgroup.opening import select as select_device
 from vkgroup.reference.device.capabilities import capabilities_of
 from vkgroup.reference.dtypes import dtype_of
 from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
@@ -114,8 +113,7 @@ def test_the_same_declarations_are_valid_for_vectors_that_the_tools_know(monkeyp
 
 
 def run(cases, transform=None):
-    device = select_device("reference:8")
-    return conformance.run(device, cases=cases, isolate=False, transform=transform, seed=2).results
+    return results_of("reference:8", cases, seed=2, transform=transform)
 
 
 def _extracted(data: bytes) -> bytes:
@@ -155,7 +153,7 @@ MUTATIONS = {
 def test_a_planted_error_is_caught(name: str) -> None:
     glob, mutate = MUTATIONS[name]
     category, _, rest = glob.partition(".")
-    chosen = [case for case in select((f"{category}.compute.{rest}",)) if not case.subgroup_size]
+    chosen = [case for case in matching(f"{category}.compute.{rest}") if not case.subgroup_size]
     cases = chosen[:: max(1, len(chosen) // 6)]
     changed = []
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 from mutants.subgroup_mutations import FRAGMENT_MUTATIONS, MUTATIONS
+from suite_runs import matching, results_of
 
-import vkgroup.conformance as conformance
-from vkgroup.conformance import Status, select
-from vkgroup.opening import select as select_device
+from vkgroup.conformance import Status
 
 PATTERNS = ("all", "odd", "loop", "nested")
 MOST = {"compute": 40, "fragment": 12}
@@ -19,17 +18,15 @@ def cases_of(mutation):
     """Return about `MOST` of the cases that a mutation names, with a few patterns and one shape."""
     cases = [
         case
-        for case in select((mutation.cases,))
+        for case in matching(mutation.cases)
         if case.pattern in PATTERNS and not case.subgroup_size and case.shape == "1d"
     ]
     return cases[:: max(1, len(cases) // MOST[cases[0].stage])]
 
 
 def judge(mutation, transform):
-    found = conformance.run(
-        select_device(mutation.driver), cases=cases_of(mutation), isolate=False, transform=transform, seed=11
-    )
-    return [result for result in found.results if result.status != Status.NOT_SUPPORTED]
+    results = results_of(mutation.driver, cases_of(mutation), seed=11, transform=transform)
+    return [result for result in results if result.status != Status.NOT_SUPPORTED]
 
 
 def test_there_are_at_least_thirty_mutations() -> None:

@@ -10,9 +10,9 @@ import pytest
 from mutants.changes import BALLOT, COPY_OBJECT, ELECT
 from mutants.program_mutants import CHANGES, mutants
 from mutants.rewriting import boolean_constant, rewritten
+from suite_runs import results_of
 
 import vkgroup
-import vkgroup.conformance as conformance
 import vkgroup.conformance.reconvergence.family as reconvergence_run
 from vkgroup.conformance import Status, cases_by_name, select
 from vkgroup.conformance.execute import Executor
@@ -21,7 +21,6 @@ from vkgroup.conformance.reconvergence.comparison import expect
 from vkgroup.conformance.reconvergence.comparison import judge as judge_log
 from vkgroup.conformance.reconvergence.family import KINDS, all_cases
 from vkgroup.conformance.reconvergence.shader import ELECTED, data_of, render, salt_of
-from vkgroup.opening import select as select_device
 from vkgroup.programs.generator import generate
 from vkgroup.programs.nodes import (
     Call,
@@ -322,10 +321,10 @@ def _all_elected(data: bytes) -> bytes:
 
 def judge(driver: str, names: tuple[str, ...], transform=None) -> Counter[Status]:
     cases = [cases_by_name()[name] for name in names]
-    found = conformance.run(select_device(driver), cases=cases, isolate=False, transform=transform, seed=SEED)
-    details = [result.detail for result in found.results]
+    results = results_of(driver, cases, seed=SEED, transform=transform)
+    details = [result.detail for result in results]
     assert not any("InvalidModule" in detail for detail in details), details
-    return found.counts
+    return Counter(result.status for result in results)
 
 
 WORKGROUP = tuple(

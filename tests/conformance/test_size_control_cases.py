@@ -26,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("swiftshader", "lavapipe")
 
 #: A device whose size varies from 8 to 32, like some GPUs.
 VARYING = Capabilities(
-    "imaginary",
+    "simulated",
     "discrete_gpu",
     api_version=(1, 3, 0),
     subgroup=Subgroup(32, ("compute", "vertex"), ("basic", "ballot")),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from imaginary import Imaginary
+from simulated_device import SimulatedDevice
 
 from vkgroup.conformance import Status, cases_by_name
 from vkgroup.conformance.arrays import POISON
@@ -13,14 +13,14 @@ from vkgroup.conformance.verdict import verdict_on
 
 
 def imagine(*names, size=8):
-    return Imaginary([cases_by_name()[name] for name in names], size=size)
+    return SimulatedDevice([cases_by_name()[name] for name in names], size=size)
 
 
-def verdicts(imaginary):
-    instances = imaginary.instances()
+def verdicts(simulated):
+    instances = simulated.instances()
     return [
-        verdict_on(entry, imaginary.program, instances, imaginary.outputs)
-        for entry in imaginary.program.entries
+        verdict_on(entry, simulated.program, instances, simulated.outputs)
+        for entry in simulated.program.entries
     ]
 
 
@@ -35,7 +35,7 @@ def test_what_the_reference_says_passes(pattern, size) -> None:
     for case in cases[:: len(cases) // 150]:
         if case.operand.startswith("c") and int(case.operand[1:]) > size:
             continue
-        for verdict in verdicts(Imaginary([case], size=size)):
+        for verdict in verdicts(SimulatedDevice([case], size=size)):
             if size == 1 and pattern == "odd":
                 assert "no invocation" in verdict.detail
             else:
@@ -43,10 +43,10 @@ def test_what_the_reference_says_passes(pattern, size) -> None:
 
 
 def test_one_wrong_lane_fails_and_is_shown() -> None:
-    imaginary = imagine("arithmetic.compute.subgroupAdd.uvec2.odd.exact")
-    entry = imaginary.program.entries[0]
-    imaginary.result(entry)[1, 128 + 8 + 3] += 1
-    (verdict,) = verdicts(imaginary)
+    simulated = imagine("arithmetic.compute.subgroupAdd.uvec2.odd.exact")
+    entry = simulated.program.entries[0]
+    simulated.result(entry)[1, 128 + 8 + 3] += 1
+    (verdict,) = verdicts(simulated)
     assert verdict.status == Status.FAIL
     assert "1 of 256 active lanes are wrong" in verdict.detail
     assert "workgroup 1 subgroup 1 lane 3" in verdict.detail
@@ -56,10 +56,10 @@ def test_one_wrong_lane_fails_and_is_shown() -> None:
 
 
 def test_evidence_has_every_lane_of_the_first_wrong_subgroup() -> None:
-    imaginary = imagine("clustered.compute.subgroupClusteredAdd.uint.odd.exact.c2")
-    entry = imaginary.program.entries[0]
-    imaginary.result(entry)[0, 128 + 8 + 3] += 1
-    (verdict,) = verdicts(imaginary)
+    simulated = imagine("clustered.compute.subgroupClusteredAdd.uint.odd.exact.c2")
+    entry = simulated.program.entries[0]
+    simulated.result(entry)[0, 128 + 8 + 3] += 1
+    (verdict,) = verdicts(simulated)
     evidence = verdict.evidence
     assert evidence is not None
     assert (evidence["where"], evidence["size"], evidence["active"]) == ("workgroup 1 subgroup 1", 8, "0xaa")
@@ -74,105 +74,105 @@ def test_evidence_has_every_lane_of_the_first_wrong_subgroup() -> None:
 
 
 def test_evidence_leaves_undefined_lanes_open() -> None:
-    imaginary = imagine("shuffle_relative.compute.subgroupShuffleUp.int.all.exact.by2")
-    imaginary.result(imaginary.program.entries[0])[0, imaginary.lane == 2] ^= 1
-    (verdict,) = verdicts(imaginary)
+    simulated = imagine("shuffle_relative.compute.subgroupShuffleUp.int.all.exact.by2")
+    simulated.result(simulated.program.entries[0])[0, simulated.lane == 2] ^= 1
+    (verdict,) = verdicts(simulated)
     assert verdict.evidence is not None
     assert verdict.evidence["rows"]["expected"][:2] == [None, None]
     assert verdict.evidence["rows"]["got"][0] is not None
 
 
 def test_an_inactive_lane_is_not_judged() -> None:
-    imaginary = imagine("arithmetic.compute.subgroupAdd.uvec2.odd.exact")
-    imaginary.result(imaginary.program.entries[0])[:, ::2] += 1
-    assert verdicts(imaginary)[0].status == Status.PASS
+    simulated = imagine("arithmetic.compute.subgroupAdd.uvec2.odd.exact")
+    simulated.result(simulated.program.entries[0])[:, ::2] += 1
+    assert verdicts(simulated)[0].status == Status.PASS
 
 
 def test_undefined_lanes_are_counted_and_not_compared() -> None:
-    imaginary = imagine("shuffle_relative.compute.subgroupShuffleUp.int.all.exact.by2")
-    result = imaginary.result(imaginary.program.entries[0])
-    result[0, imaginary.lane < 2] ^= 0xFFFF
-    (verdict,) = verdicts(imaginary)
+    simulated = imagine("shuffle_relative.compute.subgroupShuffleUp.int.all.exact.by2")
+    result = simulated.result(simulated.program.entries[0])
+    result[0, simulated.lane < 2] ^= 0xFFFF
+    (verdict,) = verdicts(simulated)
     assert verdict.status == Status.PASS
     assert (verdict.defined, verdict.undefined) == (512 * 6 // 8, 512 * 2 // 8)
-    result[0, imaginary.lane == 2] ^= 1
-    assert verdicts(imaginary)[0].status == Status.FAIL
+    result[0, simulated.lane == 2] ^= 1
+    assert verdicts(simulated)[0].status == Status.FAIL
 
 
 def test_a_case_without_defined_lanes_is_undefined() -> None:
-    imaginary = imagine("shuffle.compute.subgroupShuffleXor.int.all.exact.beyond")
-    (verdict,) = verdicts(imaginary)
+    simulated = imagine("shuffle.compute.subgroupShuffleXor.int.all.exact.beyond")
+    (verdict,) = verdicts(simulated)
     assert (verdict.status, verdict.defined) == (Status.UNDEFINED, 0)
 
 
 def test_words_that_are_no_value_of_the_type_fail() -> None:
-    imaginary = imagine("vote.compute.subgroupAny.bool.all.exact")
-    result = imaginary.result(imaginary.program.entries[0])
+    simulated = imagine("vote.compute.subgroupAny.bool.all.exact")
+    result = simulated.result(simulated.program.entries[0])
     true = int(np.nonzero(result[0])[0][0])
     result[0, true] = 2
-    assert verdicts(imaginary)[0].status == Status.FAIL
-    imaginary = imagine("arithmetic.compute.subgroupMin.i8vec3.all.exact")
-    imaginary.result(imaginary.program.entries[0])[0] |= 1 << 24
-    assert verdicts(imaginary)[0].status == Status.FAIL
+    assert verdicts(simulated)[0].status == Status.FAIL
+    simulated = imagine("arithmetic.compute.subgroupMin.i8vec3.all.exact")
+    simulated.result(simulated.program.entries[0])[0] |= 1 << 24
+    assert verdicts(simulated)[0].status == Status.FAIL
 
 
 @pytest.mark.parametrize(("operation", "factor"), [("subgroupAdd", 1.5), ("subgroupInclusiveMul", 1.2)])
 def test_rounding_data_admits_rounding_and_no_more(operation, factor) -> None:
     name = f"arithmetic.compute.{operation}.float.all.rounding"
-    imaginary = imagine(name, size=32)
-    result = imaginary.result(imaginary.program.entries[0])
-    result[0, imaginary.lane > 3] += 1  # the least that a float can differ by, where several terms round
-    assert verdicts(imaginary)[0].status == Status.PASS
+    simulated = imagine(name, size=32)
+    result = simulated.result(simulated.program.entries[0])
+    result[0, simulated.lane > 3] += 1  # the least that a float can differ by, where several terms round
+    assert verdicts(simulated)[0].status == Status.PASS
     result[0] = (result[0].view(np.float32) * np.float32(factor)).view(np.uint32)
-    assert verdicts(imaginary)[0].status == Status.FAIL
+    assert verdicts(simulated)[0].status == Status.FAIL
 
 
 def test_exact_data_admits_no_difference_at_all() -> None:
-    imaginary = imagine("arithmetic.compute.subgroupAdd.float.all.exact", size=32)
-    imaginary.result(imaginary.program.entries[0])[0] += 1
-    assert verdicts(imaginary)[0].status == Status.FAIL
+    simulated = imagine("arithmetic.compute.subgroupAdd.float.all.exact", size=32)
+    simulated.result(simulated.program.entries[0])[0] += 1
+    assert verdicts(simulated)[0].status == Status.FAIL
 
 
 def test_a_moved_nan_keeps_its_bits() -> None:
-    imaginary = imagine("ballot.compute.subgroupBroadcastFirst.float.all.special", size=4)
-    result = imaginary.result(imaginary.program.entries[0])
+    simulated = imagine("ballot.compute.subgroupBroadcastFirst.float.all.special", size=4)
+    result = simulated.result(simulated.program.entries[0])
     nan = np.isnan(result[0].view(np.float32))
     assert nan.any()
     result[0, nan] |= 1
-    assert verdicts(imaginary)[0].status == Status.FAIL
+    assert verdicts(simulated)[0].status == Status.FAIL
 
 
 def test_a_value_that_a_barrier_did_not_deliver_fails() -> None:
-    imaginary = imagine("basic.compute.subgroupBarrier.uint.odd.exact.shared")
-    result = imaginary.result(imaginary.program.entries[0])
-    assert verdicts(imaginary)[0].status == Status.PASS
-    result[3, imaginary.lane == 5] = 0
-    assert verdicts(imaginary)[0].status == Status.FAIL
+    simulated = imagine("basic.compute.subgroupBarrier.uint.odd.exact.shared")
+    result = simulated.result(simulated.program.entries[0])
+    assert verdicts(simulated)[0].status == Status.PASS
+    result[3, simulated.lane == 5] = 0
+    assert verdicts(simulated)[0].status == Status.FAIL
 
 
 def test_who_never_came_through_a_barrier_fails() -> None:
-    imaginary = imagine("basic.compute.subgroupBarrier.uint.all.exact.buffer")
-    result = imaginary.result(imaginary.program.entries[0])
-    assert verdicts(imaginary)[0].status == Status.PASS
-    result[:, imaginary.lane == 1] = POISON
-    assert verdicts(imaginary)[0].status == Status.FAIL
+    simulated = imagine("basic.compute.subgroupBarrier.uint.all.exact.buffer")
+    result = simulated.result(simulated.program.entries[0])
+    assert verdicts(simulated)[0].status == Status.PASS
+    result[:, simulated.lane == 1] = POISON
+    assert verdicts(simulated)[0].status == Status.FAIL
 
 
 def test_a_flag_that_nobody_raises_or_lowers_fails() -> None:
-    imaginary = imagine("basic.compute.subgroupMemoryBarrier.uint.all.exact.image")
-    result = imaginary.result(imaginary.program.entries[0])
-    result[0, imaginary.lane == 3] = 2
-    assert verdicts(imaginary)[0].status == Status.FAIL
+    simulated = imagine("basic.compute.subgroupMemoryBarrier.uint.all.exact.image")
+    result = simulated.result(simulated.program.entries[0])
+    result[0, simulated.lane == 3] = 2
+    assert verdicts(simulated)[0].status == Status.FAIL
 
 
 def test_a_message_whose_flag_was_not_seen_proves_nothing() -> None:
-    imaginary = imagine("basic.compute.subgroupMemoryBarrier.uint.all.exact.buffer")
-    result = imaginary.result(imaginary.program.entries[0])
-    result[0::2, imaginary.lane == 2] = 0
-    result[1::2, imaginary.lane == 2] = 0
-    assert verdicts(imaginary)[0].status == Status.PASS
-    result[0::2, imaginary.lane == 2] = 1
-    assert verdicts(imaginary)[0].status == Status.FAIL
+    simulated = imagine("basic.compute.subgroupMemoryBarrier.uint.all.exact.buffer")
+    result = simulated.result(simulated.program.entries[0])
+    result[0::2, simulated.lane == 2] = 0
+    result[1::2, simulated.lane == 2] = 0
+    assert verdicts(simulated)[0].status == Status.PASS
+    result[0::2, simulated.lane == 2] = 1
+    assert verdicts(simulated)[0].status == Status.FAIL
 
 
 class TestTheRecordItself:
@@ -181,68 +181,68 @@ class TestTheRecordItself:
     NAME = "vote.compute.subgroupAll.bool.all.exact"
 
     def fault(self, change) -> str:
-        imaginary = imagine(self.NAME)
-        change(imaginary)
-        (verdict,) = verdicts(imaginary)
+        simulated = imagine(self.NAME)
+        change(simulated)
+        (verdict,) = verdicts(simulated)
         assert verdict.status == Status.FAIL
         return verdict.detail
 
     def test_another_subgroup_size(self) -> None:
-        def change(imaginary):
-            imaginary.lanes[2] = 16
+        def change(simulated):
+            simulated.lanes[2] = 16
 
         assert "gl_SubgroupSize is 16" in self.fault(change)
 
     def test_a_lane_beyond_the_size(self) -> None:
-        def change(imaginary):
-            imaginary.lanes[0, 5] = 8
+        def change(simulated):
+            simulated.lanes[0, 5] = 8
 
         assert "gl_SubgroupInvocationID 8" in self.fault(change)
 
     def test_two_invocations_in_one_place(self) -> None:
-        def change(imaginary):
-            imaginary.lanes[0, 5] = 4
+        def change(simulated):
+            simulated.lanes[0, 5] = 4
 
         assert "share" in self.fault(change)
 
     def test_a_mask_that_names_a_lane_which_did_not_execute(self) -> None:
-        def change(imaginary):
-            imaginary.slots[:, 9] = 0
+        def change(simulated):
+            simulated.slots[:, 9] = 0
 
         assert "active mask" in self.fault(change)
 
     def test_a_mask_that_leaves_a_lane_out(self) -> None:
-        def change(imaginary):
-            imaginary.slots[1, 8:16] = 0x7F
+        def change(simulated):
+            simulated.slots[1, 8:16] = 0x7F
 
         assert "active mask" in self.fault(change)
 
     def test_a_subgroup_split_by_uniform_control_flow(self) -> None:
-        def change(imaginary):
-            imaginary.slots[1, 8:12] = 0x0F
-            imaginary.slots[1, 12:16] = 0xF0
+        def change(simulated):
+            simulated.slots[1, 8:12] = 0x0F
+            simulated.slots[1, 12:16] = 0xF0
 
         assert "uniform control flow" in self.fault(change)
 
 
 @pytest.mark.parametrize("name", ["gl_NumSubgroups", "gl_SubgroupID"])
 def test_subgroups_are_counted_and_numbered_from_zero(name) -> None:
-    imaginary = imagine(f"basic.compute.{name}.uint.all.exact")
-    assert verdicts(imaginary)[0].status == Status.PASS
-    imaginary.lanes[1, imaginary.subgroup == 15] = 16
-    result = imaginary.result(imaginary.program.entries[0])
+    simulated = imagine(f"basic.compute.{name}.uint.all.exact")
+    assert verdicts(simulated)[0].status == Status.PASS
+    simulated.lanes[1, simulated.subgroup == 15] = 16
+    result = simulated.result(simulated.program.entries[0])
     if name == "gl_SubgroupID":
-        result[0, imaginary.subgroup == 15] = 16
+        result[0, simulated.subgroup == 15] = 16
     else:
         result[0] = 17
-    (verdict,) = verdicts(imaginary)
+    (verdict,) = verdicts(simulated)
     assert verdict.status == Status.FAIL
     assert "got 16" in verdict.detail or "got 17" in verdict.detail
 
 
 def test_divergent_control_flow_may_split_a_subgroup() -> None:
-    imaginary = imagine("arithmetic.compute.subgroupAdd.int.odd.exact")
-    imaginary.slots[1, [9, 11]] = 0b00001010
-    imaginary.slots[1, [13, 15]] = 0b10100000
-    imaginary.answer()
-    assert verdicts(imaginary)[0].status == Status.PASS
+    simulated = imagine("arithmetic.compute.subgroupAdd.int.odd.exact")
+    simulated.slots[1, [9, 11]] = 0b00001010
+    simulated.slots[1, [13, 15]] = 0b10100000
+    simulated.answer()
+    assert verdicts(simulated)[0].status == Status.PASS

@@ -25,7 +25,7 @@ _MOST_BYTES = 20_000
 @cache
 def sources(*suffixes: str) -> tuple[bytes, ...]:
     """Shaders of the repository, by suffix; those that are long cost time and find no more."""
-    folders = ("shaders", "kernels", "tests/check", "tests/programs/shaders", "bench/shaders")
+    folders = ("shaders", "kernels", "tests/check", "tests/handwritten_programs/shaders", "bench/shaders")
     files = sorted(
         file for folder in folders for file in (ROOT / folder).rglob("*") if file.suffix in suffixes
     )

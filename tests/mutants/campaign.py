@@ -23,7 +23,7 @@ from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.opening import open_device
 from vkgroup.results.record import Result, Status
 from vkgroup.results.run import versions
-from vkgroup.runner.pool import Pool
+from vkgroup.runner.scheduler import LocalScheduler
 
 OUTCOMES = {
     Status.FAIL: "caught",
@@ -148,7 +148,7 @@ def run(
     setup = kind(device, seed, timeout, judge=judge_group)
     if isolate:
         with _importable_by_workers():
-            for results in Pool(setup, jobs).run(groups):
+            for results in LocalScheduler([device], jobs, capabilities).run(setup, groups):
                 take(results)
     else:
         _run_here(setup, groups, take)

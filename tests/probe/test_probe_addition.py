@@ -1,4 +1,4 @@
-"""Orders of addition found on imaginary devices that add in known orders."""
+"""Orders of addition that the probe finds on simulated devices with known orders."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from imaginary_observations import told
+from simulated_observations import told
 
 from vkgroup.probe import orders
 from vkgroup.probe.addition import addition_orders, terms

@@ -1,4 +1,4 @@
-"""Denormals and NaN on imaginary devices."""
+"""Denormals and NaN on simulated devices."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from imaginary_observations import told
+from simulated_observations import told
 
 from vkgroup.probe.floats import (
     FLOAT16,

@@ -1,4 +1,4 @@
-"""Sizes, mappings and fullness found on imaginary devices."""
+"""Sizes, mappings and fullness found on simulated devices."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 
 import numpy as np
 import pytest
-from imaginary_observations import in_order, in_tiles, laid_out, rows_of_x, told
+from simulated_observations import in_order, in_tiles, laid_out, rows_of_x, told
 
 from vkgroup.probe.layout import (
     Layout,

@@ -1,4 +1,4 @@
-"""Generated programs that record values: deterministic, valid, terminating, and defined by the rules."""
+"""Random programs: deterministic, valid, terminating, and defined by the rules."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 from mutants.changes import LSB, MSB, SHUFFLE, SHUFFLE_XOR, another_opcode
-from planted import TailDuplicating, another_scan
+from planted_errors import TailDuplicating, another_scan
 
 from vkgroup.device import Capabilities
 from vkgroup.opening import open_device, select
@@ -76,7 +76,7 @@ def test_planted_errors_are_detected_and_shrunk(name) -> None:
     assert small.groups == 1
 
 
-def test_a_driver_that_dies_costs_one_program() -> None:
+def test_a_crash_of_a_driver_affects_one_program() -> None:
     """A worker that is killed is started again."""
     driver = Driver(select("swiftshader"))
     trial = Trial(driver)

@@ -40,7 +40,6 @@ FAMILIES: tuple[Family, ...] = (
 )
 """Every family, in the order in which their cases are listed."""
 
-
 _WILDCARD = compile_pattern(r"[*?\[]")
 
 
@@ -97,6 +96,7 @@ def _categories_match(family: Family, globs: tuple[str, ...]) -> bool:
     )
 
 
+@cache
 def select(filters: tuple[str, ...] = ()) -> tuple[AnyCase, ...]:
     """Return the cases whose names match any of the globs; all cases if there are no globs.
 

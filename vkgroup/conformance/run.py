@@ -156,7 +156,8 @@ def run(
     chosen = tuple(cases) if cases is not None else select(tuple(filters))
     if scheduler is None:
         own, count = read_capabilities(device), jobs or default_jobs()
-        scheduler = LocalScheduler([device], count, own) if isolate else InProcess(device, own, count)
+        kind = LocalScheduler if isolate else InProcess
+        scheduler = kind([device], count, own)
     capabilities = scheduler.capabilities
     started = datetime.now(UTC).isoformat(timespec="seconds")
     result = Run(capabilities, seed, scheduler.jobs, started)

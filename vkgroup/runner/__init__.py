@@ -1,10 +1,11 @@
 """Work items in processes that may die: queue, pool, scheduler, retry, quarantine, worker program.
 
-A `scheduler.Scheduler` yields the results of batches. `pool.Pool` gives the batches of a
-`work_queue.WorkQueue` to `worker_process.WorkerProcess` objects, each of which runs the program `worker`. The
-first message to a worker is a `messages.WorkerSetup`, which says what kind of jobs follow. `retry` and
-`quarantine` decide which batches run again after a worker has failed. `cluster` does the same on a Dask
-cluster.
+`scheduler.Scheduler` has the only loop: it submits batches to a backend, takes their outcomes and yields the
+results. `retry.Quarantine` decides which batches run again after a worker failed. The backends are
+`pool.LocalBackend` (worker processes of this host), `pool.InProcessBackend` (this process) and
+`cluster.scheduler.ClusterBackend` (the workers of a Dask cluster). Each `worker_process.WorkerProcess` runs
+the program `worker`. The first message to a worker is a `messages.WorkerSetup`, which opens the device and
+determines the kind of jobs that follow.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ class Target:
     name: str  # the devices, for people
     folder: str  # a name for the run's folder, unique among the targets
     device: DeviceInfo  # the device, or the first of those that share the run
-    scheduler: Scheduler  # judges the run
+    scheduler: Scheduler  # distributes the run's batches
 
 
 def is_several(choice: str | None) -> bool:

@@ -1,76 +1,28 @@
-"""A queue of batches, and a pool of worker processes on one device that takes batches from it.
+"""Local backends of the scheduler: pools of worker processes, and this process itself.
 
-A worker that crashes, hangs or loses its device costs one case.
-
-Each worker has a thread here that feeds it. A hang or a crash on a GPU may take other workers' devices along,
-so a batch in which a worker failed runs again when all others are done, in the only worker at that time. If
-that worker fails as well, the batch is split until one case is left. Failures near a worker failure run again
-in the same way (`vkgroup.runner.retry.Quarantine`). Batches that may hang run alone from the start.
+A pool has the worker processes of one device. Each process has a thread here, which gives it batches. A
+worker that crashes, hangs or loses its device is killed; the thread starts another one for the next batch.
 """
 
 from __future__ import annotations
 
-import math
 import os
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Sequence
 from queue import Empty, Queue
 
-from vkgroup.results.record import Result, ResultStream
-from vkgroup.runner.messages import WorkerSetup
-from vkgroup.runner.retry import BatchResults, Quarantine, Retry, Work, WorkerFailure
+from vkgroup.errors import DeviceLost, DispatchTimeout, VkgroupError
+from vkgroup.results.record import Result, Status
+from vkgroup.runner.messages import Session, WorkerSetup
+from vkgroup.runner.retry import Outcome, Retry, WorkerFailure
 from vkgroup.runner.worker_process import SECONDS_PER_CASE, WorkerProcess, run_batch, start_worker
-
-
-class WorkQueue:
-    """Batches that are waiting; any thread may take them.
-
-    `batches`: those that are judged `alone` come last, in their order. None: `fill` adds them later, and a
-    thread that takes a batch waits until then.
-    """
-
-    def __init__(self, batches: Iterable[Work] | None = None) -> None:
-        self._filled = threading.Event()
-        self._lock = threading.Lock()
-        self._batches: deque[Work] = deque()
-        self._last: deque[Work] = deque()
-        if batches is not None:
-            self.fill(batches)
-
-    def fill(self, batches: Iterable[Work]) -> None:
-        """Add the batches, once; waiting threads continue even if `batches` raises an error."""
-        try:
-            for batch in batches:
-                (self._last if batch.alone else self._batches).append(batch)
-        finally:
-            self._filled.set()
-
-    def __len__(self) -> int:
-        """Return the number of waiting batches that need not run alone."""
-        self._filled.wait()
-        return len(self._batches)
-
-    def next(self) -> Work | None:
-        """Take a batch that may run beside others; None when all are taken."""
-        self._filled.wait()
-        with self._lock:
-            return self._batches.popleft() if self._batches else None
-
-    def next_alone(self) -> Work | None:
-        """Take a batch that one worker of a device runs last; None when all are taken."""
-        self._filled.wait()
-        with self._lock:
-            return self._last.popleft() if self._last else None
-
 
 MOST_JOBS = 16
 """Worker processes of a device at most, unless more are requested."""
 
-GRACE_SECONDS = 10.0
-"""Seconds that running batches may still take when a run's time is over."""
+AHEAD = 2
+"""Batches that are submitted for each that can run at the same time, so that workers need not wait."""
 
 LEAVE_SECONDS = 0.5
 """Grace period for worker exit; processes stuck in a driver are abandoned after it."""
@@ -81,178 +33,225 @@ def default_jobs(devices: int = 1) -> int:
     return max(1, min(os.cpu_count() or 1, MOST_JOBS * devices))
 
 
+_Answer = list[Result] | WorkerFailure | None
+_Outcomes = Queue["tuple[Pool, Retry, _Answer] | BaseException"]
+
+
 class Pool:
-    """Judges batches in worker processes and yields the results in the caller's thread.
+    """Worker processes of one device.
 
     `setup`: the first message to each worker.
     `jobs`: worker processes.
-    `deadline`: the `time.monotonic` from which on no batch is started; cases not reached have no result.
+    `deadline`: the `time.monotonic` from which on no batch is started.
+    `outcomes`: receives each batch with its results or the failure of its worker; None if it was not started.
+
+    Attributes
+    ----------
+    running : submitted batches whose outcome was not taken.
+    parallel : whether several workers run batches.
+    problem : the reason why no worker can open the device.
     """
 
-    def __init__(self, setup: WorkerSetup, jobs: int, deadline: float = math.inf) -> None:
+    def __init__(
+        self,
+        setup: WorkerSetup,
+        jobs: int,
+        deadline: float,
+        outcomes: _Outcomes,
+    ) -> None:
+        self.jobs = jobs
+        self.running = 0
+        self.parallel = False
+        self.problem: VkgroupError | None = None
         self._setup = setup
-        self._jobs = jobs
         self._deadline = deadline
-        self._queue = WorkQueue(())
-        self._quarantine = Quarantine(setup.device.is_gpu)
-        self._arrived: Queue[BatchResults | BaseException | None] = Queue()
+        self._outcomes = outcomes
+        self._submitted: Queue[Retry | None] = Queue()
+        self._threads: list[threading.Thread] = []
+        self._alone = False
         self._stopping = threading.Event()
-        self._workers: set[WorkerProcess] = set()
-        self._count = 0
+        self._busy: set[WorkerProcess] = set()
         self._opened = False
 
-    def run(self, batches: Iterable[Work], *, start_early: bool = False) -> ResultStream:
-        """Judge all batches, and yield results as they arrive.
+    def start(self, *, at_once: bool = False) -> None:
+        """Add a worker. Its process starts with its first batch, or `at_once`."""
+        thread = threading.Thread(target=self._serve, args=(self._submitted, at_once), daemon=True)
+        self._threads.append(thread)
+        self.parallel = len(self._threads) > 1
+        thread.start()
 
-        A caller that stops early closes the iterator, and finds in `drain` what had arrived.
-        """
-        queue = WorkQueue(None if start_early else batches)
+    def submit(self, retry: Retry, alone: bool) -> None:
+        """Run a batch in the next free worker; before the first that runs alone, end all other workers."""
+        if alone and not self._alone:
+            self._alone = True
+            self._end()
+            self.parallel = False
+        self.running += 1
+        self._submitted.put(retry)
+        if len(self._threads) < (1 if alone else self.jobs):
+            self.start()
 
-        def fill() -> None:
-            if start_early:
-                queue.fill(batches)
-
-        yield from self.share(queue, start_early=start_early, meanwhile=fill)
-
-    def share(
-        self,
-        queue: WorkQueue,
-        *,
-        start_early: bool = False,
-        meanwhile: Callable[[], None] = lambda: None,
-    ) -> ResultStream:
-        """Judge batches of a queue from which the pools of other devices may take, too; see `run`.
-
-        `meanwhile`: called in this thread while the workers start.
-        """
-        self._queue = queue
-        self._count = self._jobs if start_early else min(self._jobs, len(queue))
-        threads = [
-            threading.Thread(target=self._feed, args=(start_early,), daemon=True) for _ in range(self._count)
-        ]
-        try:
-            for thread in threads:
-                thread.start()
-            meanwhile()
-            yield from filter(None, self._collect())
-            yield from filter(None, self._run_alone())
-        finally:
-            self.stop()
-            leave = time.monotonic() + LEAVE_SECONDS
-            for thread in filter(threading.Thread.is_alive, threads):
-                thread.join(max(0.0, leave - time.monotonic()))
-
-    def _collect(self) -> ResultStream:
-        """Yield the final results of all workers until the last worker ends."""
-        alive = self._count
-        while alive:
-            results: list[Result] = []
-            with suppress(Empty):
-                item = self._arrived.get(timeout=1.0 if self._quarantine.holding else None)
-                if item is None:
-                    alive -= 1
-                elif isinstance(item, BaseException):
-                    raise item
-                else:
-                    results = self._final(item)
-            yield results + self._quarantine.release()
-        yield self._quarantine.release(everything=True)
-
-    def _final(self, answer: BatchResults) -> list[Result]:
-        """Return the results that are final; the only worker of a pool has no other that could disturb it."""
-        return self._quarantine.add(answer) if self._count > 1 else answer.results
-
-    def drain(self) -> list[Result]:
-        """Return the final results that `run` had no time to yield before it was closed."""
-        results: list[Result] = []
-        with suppress(Empty):
-            while True:
-                item = self._arrived.get_nowait()
-                if isinstance(item, BatchResults):
-                    results += self._final(item)
-        return results + self._quarantine.release(everything=True)
-
-    def stop(self) -> None:
-        """End all workers; `run` ends with the results that it has, whichever thread it is in."""
+    def close(self) -> None:
+        """End all workers; those that run a batch are killed."""
         self._stopping.set()
-        workers = list(self._workers)
+        workers = list(self._busy)
         for worker in workers:
             worker.signal()
         for worker in workers:
             worker.kill()
+        self._end()
 
-    def _next(self) -> Work | None:
-        """Take a batch; None when all are taken."""
-        return None if self._ending() else self._queue.next()
+    def _end(self) -> None:
+        """Let the workers end after the submitted batches, and wait for them at most `LEAVE_SECONDS`."""
+        for _ in self._threads:
+            self._submitted.put(None)
+        leave = time.monotonic() + LEAVE_SECONDS
+        for thread in self._threads:
+            thread.join(max(0.0, leave - time.monotonic()))
+        self._submitted, self._threads = Queue(), []
 
-    def _ending(self) -> bool:
-        """Return whether the run is stopping, or its time is over."""
-        return self._stopping.is_set() or time.monotonic() >= self._deadline
-
-    def _start(self) -> WorkerProcess:
-        """Start a worker; see `start_worker`."""
-        worker = start_worker(self._setup, self._opened, self._stopping.wait, self._workers)
-        self._opened = True
-        return worker
-
-    def _feed(self, start_early: bool) -> None:
-        """Feed one worker until no batch is left, and start another where it fails."""
+    def _serve(self, submitted: Queue[Retry | None], at_once: bool) -> None:
+        """Run the submitted batches in one worker process at a time."""
         worker: WorkerProcess | None = None
         try:
-            worker = self._start() if start_early else None
-            while (batch := self._next()) is not None:
-                worker = worker or self._start()
-                answer = self._run_batch(worker, batch)
-                if isinstance(answer, list):
-                    self._arrived.put(BatchResults(batch, answer))
-                    continue
-                worker = None
-                if self._ending():
-                    return
-                self._quarantine.add_worker_failure(batch, answer, alone=self._count == 1)
+            worker = self._start() if at_once else None
+            while (retry := submitted.get()) is not None and not self._stopping.is_set():
+                answer: _Answer = None
+                if time.monotonic() < self._deadline:
+                    worker = worker or self._start()
+                    answer = None if worker is None else self._run(worker, retry)
+                if isinstance(answer, WorkerFailure):
+                    worker = None
+                    if self._stopping.is_set():  # `close` ended the worker, not the batch
+                        return
+                self._outcomes.put((self, retry, answer))
         except BaseException as error:
-            self._arrived.put(error)
+            self._outcomes.put(error)
         finally:
-            if worker is not None:
-                self._workers.discard(worker)
-                worker.dismiss()
-            self._arrived.put(None)
             if worker is not None:
                 worker.close()
 
-    def _run_batch(self, worker: WorkerProcess, batch: Work) -> list[Result] | WorkerFailure:
-        """Run a batch in a worker; a worker that fails is killed."""
-        seconds = self._setup.timeout + SECONDS_PER_CASE * len(batch)
-        seconds = max(0.0, min(seconds, self._deadline + GRACE_SECONDS - time.monotonic()))
-        answer = run_batch(worker, batch, seconds)
+    def _start(self) -> WorkerProcess | None:
+        """Start a process; None, and a `problem`, where that fails."""
+        if self.problem is None:
+            try:
+                worker = start_worker(self._setup, self._opened, self._stopping.wait, self._busy)
+            except VkgroupError as error:
+                self.problem = error
+            else:
+                self._opened = True
+                self._busy.discard(worker)
+                return worker
+        return None
+
+    def _run(self, worker: WorkerProcess, retry: Retry) -> list[Result] | WorkerFailure:
+        """Run a batch; a worker that fails is killed."""
+        self._busy.add(worker)
+        answer = run_batch(worker, retry.batch, self._setup.timeout + SECONDS_PER_CASE * len(retry.batch))
+        self._busy.discard(worker)
         if isinstance(answer, WorkerFailure):
-            self._workers.discard(worker)
             worker.kill()
         return answer
 
-    def _run_alone(self) -> ResultStream:
-        """Run the retries and the batches that may hang, in one worker at a time."""
-        worker: WorkerProcess | None = None
-        while (retry := self._next_retry()) is not None:
-            if retry.alone and retry.failure is not None:
-                answer: list[Result] | WorkerFailure = retry.failure
-            else:
-                worker = worker or self._start()
-                answer = self._run_batch(worker, retry.batch)
-            if isinstance(answer, WorkerFailure):
-                if self._ending():  # `stop` or the deadline ended the worker, not the batch
-                    return
-                worker = worker if retry.alone else None
-            yield self._quarantine.finish(retry, answer)
-        if worker is not None:
-            self._workers.discard(worker)
-            worker.close()
 
-    def _next_retry(self) -> Retry | None:
-        """Take the next batch to run alone: first the retries, then the batches that may hang."""
-        if self._ending():
+class LocalBackend:
+    """Devices of this host with a pool each; see `vkgroup.runner.scheduler.Backend`.
+
+    `setups`: for each device the setup, the number of workers, and the name of the device in results.
+    `start_early`: start all workers before the first batch.
+    """
+
+    def __init__(
+        self, setups: Sequence[tuple[WorkerSetup, int, str]], deadline: float, *, start_early: bool
+    ) -> None:
+        self._outcomes: _Outcomes = Queue()
+        self._pools = {
+            Pool(setup, jobs, deadline, self._outcomes): (str(number), name)
+            for number, (setup, jobs, name) in enumerate(setups)
+        }
+        for pool in self._pools if start_early else ():
+            for _ in range(pool.jobs):
+                pool.start(at_once=True)
+
+    @property
+    def running(self) -> int:
+        """The number of submitted batches whose outcome was not taken."""
+        return sum(pool.running for pool in self._pools)
+
+    @property
+    def problem(self) -> VkgroupError | None:
+        """The reason why a device could not be opened."""
+        return next((pool.problem for pool in self._pools if pool.problem), None)
+
+    def submit(self, retry: Retry, alone: bool) -> bool:
+        """Submit a batch to the device with the most room, a retry to the device where it failed before."""
+        pools = [pool for pool in self._pools if pool.problem is None]
+        if not pools and self.problem is not None:
+            raise self.problem
+        pools = [pool for pool in pools if self._pools[pool][0] == retry.worker] or pools
+        pool = min(pools, key=lambda pool: pool.running / pool.jobs)
+        if pool.running >= (1 if alone else AHEAD * pool.jobs):
+            return False
+        pool.submit(retry, alone)
+        return True
+
+    def take(self, seconds: float) -> Outcome | None:
+        """Return the next outcome; None if none arrives in so many seconds."""
+        try:
+            item = self._outcomes.get(timeout=seconds)
+        except Empty:
             return None
-        if self._quarantine.retries:
-            return self._quarantine.retries.popleft()
-        batch = self._queue.next_alone()
-        return None if batch is None else Retry(batch)
+        if isinstance(item, BaseException):
+            raise item
+        pool, retry, answer = item
+        pool.running -= 1
+        worker, device = self._pools[pool]
+        return Outcome(retry, answer, worker, device, alone=not pool.parallel)
+
+    def close(self) -> None:
+        """End all workers."""
+        for pool in self._pools:
+            pool.close()
+
+
+class InProcessBackend:
+    """A device that this process opens; see `vkgroup.runner.scheduler.Backend`."""
+
+    problem = None
+
+    def __init__(self, setup: WorkerSetup) -> None:
+        self._setup = setup
+        self._session: Session | None = None
+        self._submitted: Retry | None = None
+
+    @property
+    def running(self) -> int:
+        """The number of submitted batches whose outcome was not taken."""
+        return int(self._submitted is not None)
+
+    def submit(self, retry: Retry, alone: bool) -> bool:
+        """Accept one batch at a time."""
+        if self._submitted is not None:
+            return False
+        self._submitted = retry
+        return True
+
+    def take(self, seconds: float) -> Outcome | None:
+        """Run the submitted batch; a lost device is closed, and opened again for the next batch."""
+        retry, self._submitted = self._submitted, None
+        if retry is None:
+            return None
+        self._session = self._session or self._setup.open()
+        try:
+            return Outcome(retry, self._session.perform(retry.batch), alone=True)
+        except (DeviceLost, DispatchTimeout) as error:
+            self.close()
+            status = Status.TIMEOUT if isinstance(error, DispatchTimeout) else Status.CRASH
+            return Outcome(retry, WorkerFailure(status, str(error)), alone=True)
+
+    def close(self) -> None:
+        """Close the device."""
+        self._submitted = None
+        if self._session is not None:
+            self._session.close()
+            self._session = None

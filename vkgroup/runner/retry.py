@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import deque
 from collections.abc import Collection, Sequence
@@ -21,7 +20,7 @@ class Named(Protocol):
 
 
 class Work(Protocol):
-    """A batch: the cases that a worker judges in one job."""
+    """A batch: the cases that a worker runs in one job."""
 
     @property
     def cases(self) -> Sequence[Named]:
@@ -29,7 +28,7 @@ class Work(Protocol):
 
     @property
     def alone(self) -> bool:
-        """Whether one worker judges it after all others are done."""
+        """Whether one worker runs it after all others are done."""
 
     def __len__(self) -> int:
         """Return the number of cases."""
@@ -74,8 +73,8 @@ class Retry:
     batch: Work
     #: The worker's failure before; None for a batch that was planned to run alone.
     failure: WorkerFailure | None = None
-    alone: bool = False  # whether that worker was the only one, so that no other can be the cause
     own: bool = True  # whether the worker failed in this batch
+    worker: str = ""  # see `Outcome.worker`; "" where it was not run before
 
     def after(self, answer: list[Result] | WorkerFailure) -> tuple[list[Result], list[Retry]]:
         """Return the results of running it alone, or its parts, to be run alone in turn.
@@ -86,7 +85,7 @@ class Retry:
             return [self._with_history(result) for result in answer], []
         if len(self.batch) == 1:
             return [Result(self.batch.cases[0].name, answer.status, detail=answer.detail)], []
-        return [], [Retry(part, answer) for part in self.batch.parts()]
+        return [], [Retry(part, answer, worker=self.worker) for part in self.batch.parts()]
 
     def _with_history(self, result: Result) -> Result:
         """Return a result with the earlier failure in its detail."""
@@ -95,6 +94,30 @@ class Retry:
         reason = "a worker had died of its batch" if self.own else "it had failed while another worker died"
         before = f"judged again after {reason}: {self.failure.detail}"
         return replace(result, detail=f"{result.detail}\n{before}".strip())
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The outcome of a batch that was submitted."""
+
+    retry: Retry
+    answer: list[Result] | WorkerFailure | None  # None: the batch was not run, and must be submitted again
+    #: `worker`: identifies a device that can be lost without the others. `device`: the device as ``--device``
+    #: takes it, if several share the run. `host`: its host, in a cluster.
+    worker: str = ""
+    device: str = ""
+    host: str = ""
+    alone: bool = False  # whether no other worker of the device ran a batch
+
+    def with_origin(self, results: list[Result]) -> list[Result]:
+        """Return results with the device that ran them, and failures with its host."""
+        named = []
+        for result in results:
+            detail = result.detail
+            if self.host and result.status in AGAINST_THE_DEVICE:
+                detail = f"{detail}\njudged on the host {self.host}".strip()
+            named.append(replace(result, device=self.device, detail=detail))
+        return named
 
 
 def with_loss_remark(result: Result, hung: str) -> Result:
@@ -123,23 +146,14 @@ class Quarantine:
     def __init__(self, is_gpu: bool) -> None:
         self.retries: deque[Retry] = deque()
         self._is_gpu = is_gpu
-        self._lock = threading.Lock()
         self._worker_failures: list[tuple[float, str, WorkerFailure]] = []
         self._held: deque[tuple[BatchResults, str]] = deque()
         self._hung: dict[str, str] = {}
 
-    @property
-    def holding(self) -> bool:
-        """Whether failures are held."""
-        return bool(self._held)
-
-    def add_worker_failure(
-        self, batch: Work, failure: WorkerFailure, device: str = "", *, alone: bool = False
-    ) -> None:
-        """Note that a worker failed in a batch; any thread may call this."""
-        with self._lock:
-            self._worker_failures.append((time.monotonic(), device, failure))
-            self.retries.append(Retry(batch, failure, alone=alone))
+    def add_worker_failure(self, batch: Work, failure: WorkerFailure, device: str = "") -> None:
+        """Note that a worker failed in a batch, which becomes a retry."""
+        self._worker_failures.append((time.monotonic(), device, failure))
+        self.retries.append(Retry(batch, failure, worker=device))
 
     def add(self, answer: BatchResults, device: str = "") -> list[Result]:
         """Hold the failures among a batch's results, and return the others, which are final."""
@@ -157,15 +171,14 @@ class Quarantine:
             if failure is None:
                 results += answer.results
             else:
-                self.retries.append(Retry(answer.batch, failure, own=False))
+                self.retries.append(Retry(answer.batch, failure, own=False, worker=device))
         return results
 
     def _near(self, answer: BatchResults, device: str) -> WorkerFailure | None:
         """Return the first worker failure near an answer in time, on its device."""
-        with self._lock:
-            for when, where, failure in self._worker_failures:
-                if where == device and abs(when - answer.when) <= QUARANTINE_SECONDS:
-                    return failure
+        for when, where, failure in self._worker_failures:
+            if where == device and abs(when - answer.when) <= QUARANTINE_SECONDS:
+                return failure
         return None
 
     def finish(self, retry: Retry, answer: list[Result] | WorkerFailure, device: str = "") -> list[Result]:

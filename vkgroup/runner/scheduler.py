@@ -1,25 +1,32 @@
-"""Schedulers for this host, and the model of a device, which the devices of one run share."""
+"""The scheduler: gives the batches of a run to the workers of a backend, and yields the results.
+
+A hang or a crash on a GPU may affect the devices of other workers, so a batch in which a worker failed runs
+again when all others are done, in the only worker of the device at that time. If that worker fails as well,
+the batch is split until one case is left. Failures near a worker failure run again in the same way
+(`vkgroup.runner.retry.Quarantine`). Batches that may hang run alone from the start.
+"""
 
 from __future__ import annotations
 
 import math
-import threading
 import time
+from abc import ABC, abstractmethod
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import closing, suppress
-from dataclasses import replace
+from contextlib import closing
 from hashlib import sha256
-from queue import Empty, Queue
 from typing import Protocol
 
 from vkgroup.device import Capabilities, DeviceInfo
-from vkgroup.errors import DeviceLost, DispatchTimeout, InvalidInput, VkgroupError
+from vkgroup.errors import InvalidInput, VkgroupError
 from vkgroup.opening import open_device
-from vkgroup.results.record import Result, ResultStream, Status, TakeResults
+from vkgroup.results.record import Result, ResultStream, TakeResults
 from vkgroup.runner.messages import WorkerSetup
-from vkgroup.runner.pool import LEAVE_SECONDS, Pool, WorkQueue
-from vkgroup.runner.retry import Work
+from vkgroup.runner.pool import InProcessBackend, LocalBackend
+from vkgroup.runner.retry import BatchResults, Outcome, Quarantine, Retry, Work, WorkerFailure
+
+GRACE_SECONDS = 10.0
+"""Seconds that running batches may still take when a run's time is over."""
 
 
 def model_of(capabilities: Capabilities) -> str:
@@ -57,12 +64,48 @@ class DeviceSetup(WorkerSetup, Protocol):
         """Return the same setup for another device."""
 
 
-class Scheduler(Protocol):
-    """Distributes the batches of a run over devices of one model."""
+class Backend(Protocol):
+    """Workers that run batches on devices of one model, for one run."""
 
-    capabilities: Capabilities  # what every one of the devices can do
-    devices: Sequence[str]  # the devices, as ``--device`` takes them
-    jobs: int  # worker processes, of all devices together
+    @property
+    def running(self) -> int:
+        """The number of submitted batches whose outcome was not taken."""
+
+    @property
+    def problem(self) -> VkgroupError | None:
+        """An error to raise at the end of the run: other workers have taken the batches over."""
+
+    def submit(self, retry: Retry, alone: bool) -> bool:
+        """Submit a batch; return False if all workers have enough. VkgroupError: no worker is left.
+
+        `alone`: no other batch may run on the device at the same time.
+        """
+
+    def take(self, seconds: float) -> Outcome | None:
+        """Return the next outcome; None if none arrives in so many seconds, or after `close`."""
+
+    def close(self) -> None:
+        """Stop all batches, and end the workers."""
+
+
+class Scheduler(ABC):
+    """Distributes the batches of a run over devices of one model.
+
+    `capabilities`: what every one of the devices can do.
+    `devices`: the devices, as ``--device`` takes them.
+    `jobs`: workers of all devices together.
+    """
+
+    def __init__(self, capabilities: Capabilities, devices: Sequence[str], jobs: int) -> None:
+        self.capabilities = capabilities
+        self.devices = devices
+        self.jobs = jobs
+        self._backend: Backend | None = None
+        self._quarantine = Quarantine(is_gpu=False)
+
+    @abstractmethod
+    def connect(self, setup: DeviceSetup, deadline: float, start_early: bool) -> Backend:
+        """Return the workers for a run; see `run`."""
 
     def run(
         self,
@@ -72,18 +115,66 @@ class Scheduler(Protocol):
         deadline: float = math.inf,
         start_early: bool = False,
     ) -> ResultStream:
-        """Judge all batches, and yield results as they arrive.
+        """Run all batches, and yield results as they arrive.
 
-        A caller that stops early closes the iterator, and finds in `drain` what had arrived.
+        A caller that stops early closes the iterator. `drain` then returns the results that had arrived.
 
         `setup`: the first message to each worker; its device stands for all devices.
         `deadline`: the `time.monotonic` from which on no batch is started.
         `start_early`: start the workers before the first batch is planned, to save time where planning is
         slow.
         """
+        self._quarantine = Quarantine(setup.device.is_gpu)
+        backend = self._backend = self.connect(setup, deadline, start_early)
+        parallel: deque[Retry] = deque()
+        alone: list[Retry] = []
+        try:
+            for batch in batches:
+                (alone if batch.alone else parallel).append(Retry(batch))
+            yield from self._run_phase(backend, parallel, deadline, alone=False)
+            if results := self._quarantine.release(everything=True):
+                yield results
+            self._quarantine.retries.extend(alone)
+            yield from self._run_phase(backend, self._quarantine.retries, deadline, alone=True)
+            if backend.problem is not None:
+                raise backend.problem
+        finally:
+            backend.close()
+
+    def _run_phase(
+        self, backend: Backend, waiting: deque[Retry], deadline: float, *, alone: bool
+    ) -> ResultStream:
+        """Run all waiting batches, including those added meanwhile, and yield their final results."""
+        while waiting or backend.running:
+            late = time.monotonic() - deadline
+            if late >= (GRACE_SECONDS if backend.running else 0.0):
+                return
+            while waiting and late < 0 and backend.submit(waiting[0], alone):
+                waiting.popleft()
+            outcome = backend.take(1.0 if backend.running else 0.2)
+            if outcome is not None and outcome.answer is None:
+                waiting.appendleft(outcome.retry)
+            if results := self._quarantine.release() + self._finish(outcome):
+                yield results
+
+    def _finish(self, outcome: Outcome | None) -> list[Result]:
+        """Return the final results of an outcome."""
+        if outcome is None or outcome.answer is None:
+            return []
+        retry, answer = outcome.retry, outcome.answer
+        if outcome.alone:
+            return outcome.with_origin(self._quarantine.finish(retry, answer, outcome.worker))
+        if isinstance(answer, WorkerFailure):
+            self._quarantine.add_worker_failure(retry.batch, answer, outcome.worker)
+            return []
+        return self._quarantine.add(BatchResults(retry.batch, outcome.with_origin(answer)), outcome.worker)
 
     def drain(self) -> list[Result]:
         """Return the final results that `run` had no time to yield before it was closed."""
+        results: list[Result] = []
+        while self._backend is not None and (outcome := self._backend.take(0.0)) is not None:
+            results += self._finish(outcome)
+        return results + self._quarantine.release(everything=True)
 
 
 def pass_on(stream: ResultStream, drain: Callable[[], list[Result]], take: TakeResults) -> None:
@@ -97,11 +188,8 @@ def pass_on(stream: ResultStream, drain: Callable[[], list[Result]], take: TakeR
             take(remaining)
 
 
-class LocalScheduler:
-    """Devices of this host that share one run: each takes a batch when it has finished its last.
-
-    Each device has its own pool of workers. Batches that may hang a GPU run last, in one worker of each
-    device. Retries run on the device on which the worker failed.
+class LocalScheduler(Scheduler):
+    """Devices of this host that share one run; retries run on the device on which the worker failed.
 
     `members`: the devices; one that is named twice has twice as many workers.
     `each`: worker processes of each device.
@@ -109,14 +197,9 @@ class LocalScheduler:
     """
 
     def __init__(self, members: Sequence[DeviceInfo], each: int, capabilities: Capabilities) -> None:
+        super().__init__(capabilities, [device.choice for device in members], each * len(members))
         self.members = tuple(members)
         self.each = each
-        self.devices: Sequence[str] = [device.choice for device in members]
-        self.jobs = each * len(members)
-        self.capabilities = capabilities
-        self._pools: dict[DeviceInfo, Pool] = {}
-        self._threads: list[threading.Thread] = []
-        self._arrived: Queue[list[Result] | BaseException | None] = Queue()
 
     @classmethod
     def of(cls, members: Sequence[DeviceInfo], each: int) -> LocalScheduler:
@@ -130,121 +213,17 @@ class LocalScheduler:
             raise InvalidInput(f"devices that differ cannot share a run: {names}; judge each in its own run")
         return cls(members, each, known[0])
 
-    def run(
-        self,
-        setup: DeviceSetup,
-        batches: Iterable[Work],
-        *,
-        deadline: float = math.inf,
-        start_early: bool = False,
-    ) -> ResultStream:
-        """Judge each batch on the first device that is free; see `Scheduler`."""
-        self._pools = {
-            device: Pool(setup.on(device), self.each * count, deadline)
-            for device, count in Counter(self.members).items()
-        }
-        if len(self._pools) == 1:
-            (pool,) = self._pools.values()
-            for results in pool.run(batches, start_early=start_early):
-                yield self._with_device(self.members[0], results)
-            return
-        queue = WorkQueue(None if start_early else batches)
-        self._threads = [
-            threading.Thread(target=self._run_pool, args=(device, queue, start_early), daemon=True)
-            for device in self._pools
-        ]
-        try:
-            for thread in self._threads:
-                thread.start()
-            if start_early:
-                queue.fill(batches)
-            yield from self._collect()
-        finally:
-            for pool in self._pools.values():
-                pool.stop()
-
-    def _run_pool(self, device: DeviceInfo, queue: WorkQueue, start_early: bool) -> None:
-        """Pass on the results of one device's pool, until the queue is empty."""
-        try:
-            for results in self._pools[device].share(queue, start_early=start_early):
-                self._arrived.put(self._with_device(device, results))
-        except BaseException as error:
-            self._arrived.put(error)
-        finally:
-            self._arrived.put(None)
-
-    def _collect(self) -> ResultStream:
-        """Yield the results of all pools; the first error is raised when the other pools have finished."""
-        running = len(self._pools)
-        problem: BaseException | None = None
-        while running and (problem is None or isinstance(problem, VkgroupError)):
-            item = self._arrived.get()
-            if item is None:
-                running -= 1
-            elif isinstance(item, BaseException):
-                problem = problem or item
-            else:
-                yield item
-        if problem is not None:
-            raise problem
-
-    def drain(self) -> list[Result]:
-        """Return the final results that `run` had no time to yield before it was closed."""
-        if not self._threads:
-            return [
-                result
-                for device, pool in self._pools.items()
-                for result in self._with_device(device, pool.drain())
-            ]
-        for thread in self._threads:
-            thread.join(2 * LEAVE_SECONDS)
-        results: list[Result] = []
-        with suppress(Empty):
-            while True:
-                item = self._arrived.get_nowait()
-                if isinstance(item, list):
-                    results += item
-        return results
-
-    def _with_device(self, device: DeviceInfo, results: list[Result]) -> list[Result]:
-        """Return results with the device that judged them, where several share the run."""
-        if len(self.members) == 1:
-            return results
-        return [replace(result, device=device.choice) for result in results]
+    def connect(self, setup: DeviceSetup, deadline: float, start_early: bool) -> Backend:
+        """Return the worker processes of all devices."""
+        counts = Counter(self.members).items()
+        names = {device: device.choice if len(self.members) > 1 else "" for device in self.members}
+        pools = [(setup.on(device), self.each * count, names[device]) for device, count in counts]
+        return LocalBackend(pools, deadline, start_early=start_early)
 
 
-class InProcess:
-    """Judges batches in this process; see `vkgroup.runner.scheduler.Scheduler`."""
+class InProcess(LocalScheduler):
+    """Runs batches in this process, on one device."""
 
-    def __init__(self, device: DeviceInfo, capabilities: Capabilities, jobs: int) -> None:
-        self.devices: Sequence[str] = (device.choice,)
-        self.capabilities = capabilities
-        self.jobs = jobs
-
-    def run(
-        self,
-        setup: DeviceSetup,
-        batches: Iterable[Work],
-        *,
-        deadline: float = math.inf,
-        start_early: bool = False,
-    ) -> ResultStream:
-        """Judge all batches, and yield results as they arrive; a lost device is opened again."""
-        waiting = deque(batches)
-        while waiting and time.monotonic() < deadline:
-            with closing(setup.open()) as session:
-                while waiting and time.monotonic() < deadline:
-                    batch = waiting.popleft()
-                    try:
-                        yield session.perform(batch)
-                    except (DeviceLost, DispatchTimeout) as error:
-                        if len(batch) == 1:
-                            status = Status.TIMEOUT if isinstance(error, DispatchTimeout) else Status.CRASH
-                            yield [Result(batch.cases[0].name, status, detail=str(error))]
-                        else:
-                            waiting.extendleft(reversed(batch.parts()))
-                        break
-
-    def drain(self) -> list[Result]:
-        """Return nothing: every result is yielded at once."""
-        return []
+    def connect(self, setup: DeviceSetup, deadline: float, start_early: bool) -> Backend:
+        """Return this process as the only worker."""
+        return InProcessBackend(setup)

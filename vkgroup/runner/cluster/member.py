@@ -1,7 +1,7 @@
-"""The device of a Dask worker, and the worker processes that judge batches on it.
+"""The device of a Dask worker, and the worker processes that run batches on it.
 
 The driver runs in these processes, so a driver that crashes or hangs never takes the Dask worker along. A
-Dask worker has one device, and one process for each batch that it judges at the same time.
+Dask worker has one device, and one process for each batch that runs at the same time.
 """
 
 from __future__ import annotations
@@ -19,18 +19,19 @@ from distributed.diagnostics.plugin import WorkerPlugin
 from vkgroup.device import Capabilities
 from vkgroup.errors import NoDevice
 from vkgroup.results.record import Result
+from vkgroup.runner import worker_process
 from vkgroup.runner.cluster.offer import KEY, Offer
 from vkgroup.runner.retry import Work, WorkerFailure
 from vkgroup.runner.scheduler import DeviceSetup
-from vkgroup.runner.worker_process import SECONDS_PER_CASE, WorkerProcess, run_batch, start_worker
+from vkgroup.runner.worker_process import SECONDS_PER_CASE, WorkerProcess, start_worker
 
 IDLE_SECONDS = 30.0
 """Seconds after which an idle process is ended, and its device closed."""
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """The outcome of a batch on a cluster."""
+class Answer:
+    """A Dask worker's answer to a batch."""
 
     #: Its results, or the failure of the process; None if no process could open the device.
     answer: list[Result] | WorkerFailure | None
@@ -39,12 +40,12 @@ class Outcome:
     worker: str
     host: str
     device: str
-    refused: str = ""  # why the device could not be opened
+    withdrawal: str = ""  # why the device could not be opened
 
 
-def judge(setup: DeviceSetup, batch: Work, alone: bool) -> Outcome:
-    """Judge a batch on the device of the Dask worker that this runs on."""
-    return _member().judge(setup, batch, alone)
+def run_batch(setup: DeviceSetup, batch: Work, alone: bool) -> Answer:
+    """Run a batch on the device of the Dask worker that calls this."""
+    return _member().run(setup, batch, alone)
 
 
 def capabilities() -> Capabilities:
@@ -59,7 +60,7 @@ def _member() -> Member:
 
 
 class Member(WorkerPlugin):
-    """A Dask worker's device, and the processes that judge on it."""
+    """A Dask worker's device, and the processes that run batches on it."""
 
     name = KEY
 
@@ -75,15 +76,15 @@ class Member(WorkerPlugin):
         self._lock = threading.Lock()
         self._opened = False
         self._closed = threading.Event()
-        threading.Thread(target=self._tidy, daemon=True).start()
+        threading.Thread(target=self._end_idle_in_time, daemon=True).start()
 
     def teardown(self, worker: Any) -> None:
         """End all processes."""
         self._closed.set()
         self._end_idle(0.0)
 
-    def judge(self, setup: DeviceSetup, batch: Work, alone: bool) -> Outcome:
-        """Judge a batch; see `judge`."""
+    def run(self, setup: DeviceSetup, batch: Work, alone: bool) -> Answer:
+        """Run a batch; see `run_batch`."""
         setup = setup.on(self.offer.device)
         with self._turns.taken(alone):
             if alone:
@@ -92,17 +93,17 @@ class Member(WorkerPlugin):
                 process = self._take(setup)
             except NoDevice as error:
                 self._withdraw()
-                return self._outcome(None, str(error))
-            answer = run_batch(process, batch, setup.timeout + SECONDS_PER_CASE * len(batch))
+                return self._answer(None, str(error))
+            answer = worker_process.run_batch(process, batch, setup.timeout + SECONDS_PER_CASE * len(batch))
             if isinstance(answer, WorkerFailure):
                 process.kill()
             else:
                 with self._lock:
                     self._idle.append(_Idle(process, setup, time.monotonic()))
-            return self._outcome(answer)
+            return self._answer(answer)
 
-    def _outcome(self, answer: list[Result] | WorkerFailure | None, refused: str = "") -> Outcome:
-        return Outcome(answer, self._worker.address, self.offer.host, self.offer.device.choice, refused)
+    def _answer(self, answer: list[Result] | WorkerFailure | None, withdrawal: str = "") -> Answer:
+        return Answer(answer, self._worker.address, self.offer.host, self.offer.device.choice, withdrawal)
 
     def _take(self, setup: DeviceSetup) -> WorkerProcess:
         """Return an idle process with the same setup, else a new one."""
@@ -119,17 +120,17 @@ class Member(WorkerPlugin):
         """Withdraw the device from the cluster, which then sends no batches here."""
         self._worker.loop.add_callback(self._worker.set_resources, **{self.offer.resource: 0})
 
-    def _end_idle(self, older: float, keep_one: DeviceSetup | None = None) -> None:
+    def _end_idle(self, older: float, except_setup: DeviceSetup | None = None) -> None:
         """End processes that have been idle for longer, except one with a given setup."""
         with self._lock:
             ending = [idle for idle in self._idle if time.monotonic() - idle.since >= older]
-            kept = next((idle for idle in ending if idle.setup == keep_one), None)
-            ending = [idle for idle in ending if idle is not kept]
+            spared = next((idle for idle in ending if idle.setup == except_setup), None)
+            ending = [idle for idle in ending if idle is not spared]
             self._idle = [idle for idle in self._idle if idle not in ending]
         for idle in ending:
             idle.process.close()
 
-    def _tidy(self) -> None:
+    def _end_idle_in_time(self) -> None:
         while not self._closed.wait(IDLE_SECONDS / 4):
             self._end_idle(IDLE_SECONDS)
 

@@ -63,7 +63,7 @@ class Offer:
 
     device: DeviceInfo  # the device as its host names it
     model: str  # see `vkgroup.runner.scheduler.model_of`; devices of one model share a run
-    jobs: int  # batches that it judges at the same time
+    jobs: int  # batches that it runs at the same time
     host: str  # the name of the worker's host
     build: str  # the worker's vkgroup; see `build`
 

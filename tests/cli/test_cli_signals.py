@@ -1,0 +1,199 @@
+"""Signals in every phase of a command: results are kept, the message says how to go on, workers end."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vkgroup.check import checking
+from vkgroup.check.runs import Dispatch
+from vkgroup.cli.main import main
+from vkgroup.conformance import select
+from vkgroup.results.journal import RESULTS, Journal
+from vkgroup.results.run import Run
+from vkgroup.runner import scheduler, worker_process
+
+# Packages have functions of these names.
+bench_run = import_module("vkgroup.bench.run")
+probe_run = import_module("vkgroup.probe.run")
+
+FILTER = "vote.compute.subgroupAll.bool.*"
+SHADER = Path(__file__).parents[1] / "check" / "right" / "binary_search.comp"
+CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
+
+
+@pytest.fixture(autouse=True)
+def sigint_handled() -> Iterator[None]:
+    """Handle SIGINT, which a process that a shell starts in the background ignores."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def signalled(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, number: int, call: int = 1) -> None:
+    """Send a signal to this process after a function has returned for the `call`-th time."""
+    honest, calls = getattr(owner, name), []
+
+    def wrapper(*given: Any, **options: Any) -> Any:
+        found = honest(*given, **options)
+        calls.append(1)
+        if len(calls) == call:
+            os.kill(os.getpid(), number)
+            # A signal to another thread reaches the main thread after some time.
+            time.sleep(0.01)
+        return found
+
+    monkeypatch.setattr(owner, name, wrapper)
+
+
+def ended(capsys: pytest.CaptureFixture[str], number: int, *words: str) -> str:
+    """Run a command that a signal ends; return its output."""
+    handlers = [signal.getsignal(one) for one in CODES]
+    assert main(words) == CODES[signal.Signals(number)]
+    assert [signal.getsignal(one) for one in CODES] == handlers
+    printed = capsys.readouterr()
+    assert "Traceback" not in printed.out + printed.err
+    assert "vkgroup: interrupted; " in printed.err
+    assert children() == set()
+    return printed.out + printed.err
+
+
+def children() -> set[str]:
+    """The names of the running worker processes of this process."""
+    found = set()
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            name, _, rest = status.read_text().rpartition(")")
+            if int(rest.split()[1]) == os.getpid() and rest.split()[0] != "Z":
+                found.add(name + (status.parent / "cmdline").read_text().replace("\0", " "))
+    return {name for name in found if "vkgroup.runner" in name}
+
+
+def conform(out: Path, *more: str) -> tuple[str, ...]:
+    words = ("conform", "--device", "swiftshader", "--jobs", "1", "--filter", FILTER)
+    return (*words, "--out", str(out), *more)
+
+
+PHASES: dict[str, tuple[Any, str, int]] = {
+    "before the device opens": (scheduler, "open_device", 1),
+    "while workers start": (worker_process, "send", 1),
+    "after the first batch": (Journal, "append", 2),
+    "before the summary": (Run, "summarize", 1),
+}
+
+
+@pytest.mark.usefixtures("swiftshader")
+@pytest.mark.parametrize("phase", PHASES)
+def test_an_interrupted_run_keeps_its_results(
+    phase: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    number = signal.SIGTERM if phase in ("while workers start", "before the summary") else signal.SIGINT
+    out = tmp_path / "run"
+    with monkeypatch.context() as patch:
+        signalled(patch, PHASES[phase][0], PHASES[phase][1], number, PHASES[phase][2])
+        printed = ended(capsys, number, *conform(out))
+    if phase == "before the device opens":
+        assert "nothing was judged yet" in printed
+        return
+    assert f"the same command and --resume --out {out}" in printed
+    lines = (out / RESULTS).read_text().splitlines()
+    assert len(lines) == len({json.loads(line)["case"] for line in lines})
+    assert not any('"Crash"' in line for line in lines)
+    if phase == "after the first batch":
+        assert any('"Pass"' in line for line in lines)
+    if phase == "before the summary":
+        # Everything was judged: to go on takes no worker, and writes the summary.
+        monkeypatch.setattr(worker_process, "WorkerProcess", None)
+        assert main(conform(out, "--resume")) == 0
+        assert json.loads((out / "summary.json").read_text())["cases"] == len(select((FILTER,)))
+
+
+def test_an_interrupted_check_prints_its_findings(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    shader = SHADER.parents[1] / "wrong" / "everybody_increments.comp"
+    signalled(monkeypatch, Dispatch, "run", signal.SIGTERM, 2)
+    json_file = tmp_path / "found.json"
+    printed = ended(
+        capsys, signal.SIGTERM, "check", str(shader), "--device", "none", "--json", str(json_file)
+    )
+    assert "race" in printed
+    assert "interrupted" in printed
+    found = json.loads(json_file.read_text())
+    assert found["findings"]
+    assert ["everything else", "interrupted"] in found["covered"]["not_covered"]
+
+
+@pytest.mark.usefixtures("swiftshader")
+def test_a_check_interrupted_on_a_device_keeps_the_other_runs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    signalled(monkeypatch, checking, "run_job", signal.SIGINT)
+    printed = ended(
+        capsys, signal.SIGINT, "check", str(SHADER), "--device", "swiftshader", "--subgroup-size", "4"
+    )
+    assert "size 4" in printed
+
+
+def test_an_interrupted_benchmark_keeps_its_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "rows.json"
+    signalled(monkeypatch, bench_run, "measure", signal.SIGTERM, 2)
+    words = ("bench", "scan", "--device", "reference", "--smoke", "--peers", "none", "--json", str(file))
+    printed = ended(capsys, signal.SIGTERM, *words)
+    assert f"1 row measured until then: above and in {file}" in printed
+    assert len({entry["run_name"] for entry in json.loads(file.read_text())["benchmarks"]}) >= 1
+
+
+def test_an_interrupted_probe_keeps_its_observations(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "probe.json"
+    signalled(monkeypatch, probe_run, "_outcome", signal.SIGINT, 2)
+    printed = ended(capsys, signal.SIGINT, "probe", "--device", "reference", "--json", str(file))
+    assert "run the command again for all of them" in printed
+    found = [one["status"] for one in json.loads(file.read_text())["experiments"].values()]
+    assert found[0] != "not_run"
+    assert set(found[1:]) == {"not_run"}
+
+
+def test_a_second_signal_ends_the_process() -> None:
+    """The second signal does not wait for a driver that hangs."""
+    code = (
+        "import os, signal, sys\n"
+        "from vkgroup.cli.signals import orderly\n"
+        "with orderly():\n"
+        "    try:\n"
+        "        os.kill(os.getpid(), signal.SIGTERM)\n"
+        "    except KeyboardInterrupt:\n"
+        "        os.kill(os.getpid(), signal.SIGTERM)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", code]).returncode == -signal.SIGTERM
+
+
+def test_a_signal_during_imports_ends_the_process_silently() -> None:
+    """There are no results yet, so the process ends with the default action."""
+    code = (
+        "import os, signal, sys\n"
+        "import vkgroup.__main__ as entry\n"
+        "class Finder:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'vkgroup.cli.main':\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Finder())\n"
+        "entry.main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")

@@ -1,0 +1,157 @@
+"""Full disks, folders that cannot be written, a user without a home folder."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import resource
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vkgroup import conformance, files
+from vkgroup.cli import conform_run as command
+from vkgroup.cli.main import main
+from vkgroup.conformance import select
+from vkgroup.device import Capabilities
+from vkgroup.device.manifests import find_manifests
+from vkgroup.errors import InvalidInput
+from vkgroup.results.exports import folder as report
+from vkgroup.results.journal import RESULTS
+
+FILTER = "vote.compute.subgroupAll.bool.*"
+SHADER = Path(__file__).parents[1] / "check" / "right" / "binary_search.comp"
+
+
+def conform(out: Path, *more: str) -> tuple[str, ...]:
+    words = ("conform", "--device", "swiftshader", "--jobs", "1", "--filter", FILTER)
+    return (*words, "--out", str(out), *more)
+
+
+def said(capsys: pytest.CaptureFixture[str], code: int, *words: str) -> str:
+    """Run a command that cannot write; return its message."""
+    assert main(words) == code
+    printed = capsys.readouterr()
+    assert "Traceback" not in printed.out + printed.err
+    return printed.err
+
+
+@pytest.mark.usefixtures("swiftshader")
+def test_a_run_ended_by_a_full_disk_can_be_resumed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run"
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (700, before[1]))
+    try:
+        error = said(capsys, 2, *conform(out))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert "make room" in error
+    assert "--resume" in error
+    kept = (out / RESULTS).read_text().splitlines()
+    assert len(kept) > 1
+    assert main(conform(out, "--resume")) == 0
+    lines = (out / RESULTS).read_text().splitlines()
+    assert lines[: len(kept) - 1] == kept[:-1]
+    assert sorted(json.loads(line)["case"] for line in lines) == sorted(
+        case.name for case in select((FILTER,))
+    )
+
+
+@pytest.mark.usefixtures("swiftshader")
+def test_a_full_device_is_reported_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / RESULTS).symlink_to("/dev/full")
+    assert "make room" in said(capsys, 2, *conform(tmp_path))
+    shader = str(SHADER)
+    check = ("check", shader, "--device", "none", "--subgroup-size", "4", "--json", "/dev/full")
+    assert "/dev/full cannot be written: No space left" in said(capsys, 2, *check)
+    assert "cannot be written" in said(capsys, 2, "compile", shader, "-o", "/dev/full")
+
+
+def test_a_summary_on_a_full_disk_keeps_the_previous_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "summary.json"
+    files.write_whole(file, "before")
+
+    def full(path: Path, text: str, **_: str) -> int:
+        path.touch()
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(InvalidInput, match="No space left"):
+        report.write_summary(conformance.Run(Capabilities("x", "cpu"), 0, 1, ""), file)
+    assert file.read_bytes() == b"before"
+    assert os.listdir(tmp_path) == ["summary.json"]
+
+
+@pytest.fixture
+def unwritable(tmp_path: Path) -> Iterator[Path]:
+    """A folder that cannot be written. For root, only a virtual file system of the kernel is one."""
+    if os.geteuid() == 0:
+        yield Path("/proc/self")
+        return
+    tmp_path.chmod(0o500)
+    yield tmp_path
+    tmp_path.chmod(0o700)
+
+
+@pytest.mark.usefixtures("swiftshader")
+def test_the_error_names_a_folder_that_cannot_be_written(
+    unwritable: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = unwritable / "run"
+    error = said(capsys, 2, *conform(run))
+    assert f"cannot write results into {run}" in error
+    assert "--out" in error
+    error = said(capsys, 2, "compile", str(SHADER), "-o", str(unwritable / "a.spv"))
+    assert "cannot be written" in error
+
+
+def test_a_cache_that_cannot_be_written_is_not_used(
+    unwritable: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("VKGROUP_CACHE", str(unwritable / "cache"))
+    assert main(["compile", str(SHADER)]) == 0
+    assert "Set VKGROUP_CACHE" in said(capsys, 3, "drivers", "fetch", "swiftshader")
+
+
+def test_a_user_without_a_home_folder_has_no_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("HOME", "VKGROUP_CACHE", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"):
+        monkeypatch.delenv(name, raising=False)
+
+    def nobody(_: int) -> None:
+        raise KeyError
+
+    monkeypatch.setattr("pwd.getpwuid", nobody)
+    monkeypatch.chdir(tmp_path)
+    assert files.expanded("~/x") == Path("~/x")
+    assert all(manifest.path.is_absolute() for manifest in find_manifests())
+    assert main(["compile", str(SHADER)]) == 0
+    assert main(["devices"]) == 0
+    assert "Set VKGROUP_CACHE" in said(capsys, 3, "drivers", "fetch", "swiftshader")
+    assert main(["run", str(SHADER), "--groups", "1", "--device", "~nobody/x.json"]) == 3
+    assert os.listdir(tmp_path) == []
+
+
+def test_two_runs_started_in_one_second_have_two_folders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Stopped(datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> Stopped:
+            return cls(2026, 1, 1)
+
+    monkeypatch.setattr(command, "datetime", Stopped)
+    monkeypatch.chdir(tmp_path)
+    first = command.default_folder("A device")
+    assert first == command.default_folder("A device")
+    first.mkdir(parents=True)
+    assert command.default_folder("A device") == first.with_name(f"{first.name}-2")

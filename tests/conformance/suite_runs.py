@@ -1,0 +1,44 @@
+"""Runs of the suite in this process. Results without a transform are kept, and each case is judged once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from fnmatch import translate
+from functools import cache
+
+import vkgroup.conformance as conformance
+from vkgroup.conformance import cases_by_name
+from vkgroup.conformance.family import AnyCase
+from vkgroup.device import DeviceInfo
+from vkgroup.opening import select
+from vkgroup.results.record import Result
+
+Transform = Callable[[bytes], bytes]
+
+_kept: dict[tuple[str, int], dict[str, Result]] = {}
+
+
+@cache
+def device_of(name: str) -> DeviceInfo:
+    """Return a device by its name; each search takes a process."""
+    return select(name)
+
+
+@cache
+def matching(*globs: str) -> tuple[AnyCase, ...]:
+    """Return the cases that `select` returns for globs; the names of all cases are made only once."""
+    pattern = re.compile("|".join(map(translate, globs)))
+    return tuple(case for name, case in cases_by_name().items() if pattern.match(name))
+
+
+def results_of(
+    device: str, cases: Iterable[AnyCase], *, seed: int = 0, transform: Transform | None = None
+) -> list[Result]:
+    """Return the results of cases on a device, in the order of the cases."""
+    cases = list(cases)
+    kept = _kept.setdefault((device, seed), {}) if transform is None else {}
+    if missing := [case for case in cases if case.name not in kept]:
+        run = conformance.run(device_of(device), cases=missing, isolate=False, seed=seed, transform=transform)
+        kept.update((result.case, result) for result in run.results)
+    return [kept[case.name] for case in cases]

@@ -1,0 +1,142 @@
+"""Errors of drivers, planted by rewriting modules: hangs, crashes, killed processes, wrong results.
+
+Worker processes import these functions by name.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+from mutants.rewriting import Words, boolean_constant, instructions, rewritten
+from vkgroup.compiler import compile_source
+from vkgroup.errors import DispatchTimeout
+
+LOOP, SWITCH, ELECT, ALL, ANY, BALLOT = 246, 251, 333, 334, 335, 339
+"""Opcodes of OpLoopMerge, OpSwitch and group operations."""
+
+FLAG = "VKGROUP_TEST_FLAG"
+"""Environment variable: a file that `wrong_vote_once_and_killed_on_elect` creates."""
+
+HANG = """#version 460
+// Never ends: every invocation adds to the outputs for ever.
+// binding 0: inputs, read in the endless loop; binding 1: outputs.
+layout(local_size_x = 128) in;
+layout(std430, binding = 0) readonly buffer Inputs { uint inputs[]; };
+layout(std430, binding = 1) buffer Outputs { uint outputs[]; };
+void main() {
+    while (inputs[0] < 2u) atomicAdd(outputs[0], 1u);
+}
+"""
+
+CRASH = """#version 460
+// Ends the process of SwiftShader: its compiler fails at 256 MiB of local variables.
+// binding 0: inputs, which choose the elements; binding 1: outputs.
+layout(local_size_x = 128) in;
+layout(std430, binding = 0) readonly buffer Inputs { uint inputs[]; };
+layout(std430, binding = 1) buffer Outputs { uint outputs[]; };
+void main() {
+    uint heap[1 << 26];
+    for (uint i = 0u; i < (1u << 26); i += 1024u) heap[i + (inputs[0] & 1u)] = i;
+    outputs[gl_GlobalInvocationID.x] = heap[inputs[gl_GlobalInvocationID.x] & 1023u];
+}
+"""
+
+
+def uses(data: bytes, opcode: int) -> bool:
+    """Return whether a module has an instruction."""
+    return any(instruction[0] == opcode for instruction in instructions(data))
+
+
+def hang_on_elect(data: bytes) -> bytes:
+    """Replace each shader that elects by an endless one."""
+    return compile_source(HANG, stage="compute").to_bytes() if uses(data, ELECT) else data
+
+
+def time_out_on_elect(data: bytes) -> bytes:
+    """Raise the error of a hanging dispatch at a shader that elects, without the wait."""
+    if uses(data, ELECT):
+        raise DispatchTimeout("planted: no end within the time limit")
+    return data
+
+
+def wait_on_elect(data: bytes) -> bytes:
+    """Keep the worker busy for a minute at a shader that elects."""
+    if uses(data, ELECT):
+        time.sleep(60)
+    return data
+
+
+def crash_on_elect(data: bytes) -> bytes:
+    """Replace each shader that elects by one that ends the driver's process."""
+    return compile_source(CRASH, stage="compute").to_bytes() if uses(data, ELECT) else data
+
+
+def killed(data: bytes) -> bytes:
+    """Kill this process."""
+    os.kill(os.getpid(), signal.SIGKILL)
+    return data
+
+
+def killed_on_elect(data: bytes) -> bytes:
+    """Kill this process at a shader that elects, as a system that is out of memory does."""
+    return killed(data) if uses(data, ELECT) else data
+
+
+def dask_worker_killed_on_elect(data: bytes) -> bytes:
+    """Kill the Dask worker that is this process's parent, at a shader that elects."""
+    if uses(data, ELECT):
+        os.kill(os.getppid(), signal.SIGKILL)
+    return data
+
+
+def killed_by_a_switch(data: bytes) -> bytes:
+    """Kill this process at a module with a switch and a loop."""
+    return killed(data) if uses(data, SWITCH) and uses(data, LOOP) else data
+
+
+def wrong_vote(data: bytes) -> bytes:
+    """Replace each subgroupAll by subgroupAny."""
+    return rewritten(data, lambda words: [[ANY, *words[1:]]] if words[0] == ALL else [words])
+
+
+def wrong_vote_and_killed_on_elect(data: bytes) -> bytes:
+    """Replace votes, and kill this process at a shader that elects."""
+    return wrong_vote(data) if uses(data, ALL) else killed_on_elect(data)
+
+
+def wrong_vote_once_and_killed_on_elect(data: bytes) -> bytes:
+    """Replace the vote of the first module only, as if another process's hang had reset the device."""
+    if uses(data, ALL):
+        flag = Path(os.environ[FLAG])
+        if not flag.exists():
+            flag.touch()
+            return wrong_vote(data)
+    return killed_on_elect(data)
+
+
+def wrong_switch(data: bytes) -> bytes:
+    """Exchange the default and the first case of a switch, in modules with a loop."""
+    if not uses(data, LOOP):
+        return data
+
+    def swapped(words: Words) -> list[Words]:
+        if words[0] != SWITCH or len(words) < 5:
+            return [words]
+        opcode, selector, default, literal, target, *others = words
+        return [[opcode, selector, target, literal, default, *others]]
+
+    return rewritten(data, swapped)
+
+
+def empty_ballot(data: bytes) -> bytes:
+    """Replace the predicates of ballots by false."""
+    data, false = boolean_constant(data, value=False)
+    return rewritten(data, lambda words: [[*words[:4], false]] if words[0] == BALLOT else [words])
+
+
+def internal_error(data: bytes) -> bytes:
+    """Raise an error, as a bug of vkgroup does."""
+    raise ZeroDivisionError("planted")
