@@ -135,7 +135,7 @@ def _common(seen: Observation, wrong: Flags, right: Flags) -> list[str]:
     if seen.value is not None and seen.value.dtype.kind == "f":
         nan: Flags = np.asarray(np.isnan(seen.value).any(axis=-1) & seen.active)
         properties["subgroups in which a lane has NaN"] = np.broadcast_to(
-            nan.any(axis=1)[:, None], wrong.shape
+            np.asarray(nan.any(axis=1))[:, None], wrong.shape
         )
         properties["lanes with NaN"] = nan
     return [
