@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
 from typing import Any
 
-from vkgroup.results.causes.axes import complexity, describe, pattern_of
+from vkgroup.results.causes.axes import axes_of, complexity, describe, pattern_of
 from vkgroup.results.causes.cause import Cause, Explanation
 from vkgroup.results.causes.findings import (
     Finding,
@@ -123,8 +123,8 @@ def _kind(result: Result) -> Key:
 
 def _place(case: str) -> tuple[str, ...]:
     """Return the category of a case, and its operation if it has one."""
-    parts = case.split(".")
-    return (parts[0], parts[2]) if len(parts) > 5 else (parts[0],)
+    axes = axes_of(case)
+    return (axes["category"], axes["operation"]) if "operation" in axes else (axes["category"],)
 
 
 def _cause(
