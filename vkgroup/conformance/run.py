@@ -17,7 +17,7 @@ from vkgroup.conformance import plan
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.diagnosis import diagnosis_of
 from vkgroup.conformance.execute import Executor, Transform
-from vkgroup.conformance.families import cases_by_name, family_named, family_of, select
+from vkgroup.conformance.families import case_named, family_named, family_of, select
 from vkgroup.conformance.family import AnyCase
 from vkgroup.conformance.plan import Batch
 from vkgroup.device import DeviceInfo
@@ -238,7 +238,7 @@ class _Session:
         """Return a failure with the case's description and the command that repeats it."""
         if result.status not in AGAINST_THE_DEVICE:
             return result
-        case = cases_by_name().get(result.case)
+        case = case_named(result.case)
         judge = f"judged by: {result.device}\n" if result.device else ""
         device = quote(result.device or self._device)
         options = f"--device {device} --seed {self._run.seed} --filter {quote(result.case)}"
