@@ -74,6 +74,25 @@ class Result:
         return data if self.evidence is None else {**data, "evidence": self.evidence}
 
 
+@dataclass(frozen=True)
+class NoVerdict:
+    """A case without a verdict, because vkgroup or its host failed.
+
+    Attributes
+    ----------
+    case : the case's name.
+    detail : the error, with a traceback if there is one.
+    """
+
+    case: str
+    detail: str
+
+    @property
+    def summary(self) -> str:
+        """The last line of the detail, which names the error."""
+        return self.detail.rstrip().rpartition("\n")[2]
+
+
 TakeResults = Callable[[list[Result]], None]
 """Called with the results of each batch as they arrive."""
 

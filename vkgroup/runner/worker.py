@@ -6,18 +6,20 @@ message is a job; the worker answers it with its result or with a `Failure`, aft
 
 from __future__ import annotations
 
+import faulthandler
 import os
+import signal
 import threading
 import traceback
 from queue import Queue
 from typing import IO, Any
 
-from vkgroup.errors import DeviceLost, DispatchTimeout, VkgroupError
+from vkgroup.errors import DeviceLost, DispatchTimeout, InternalError, VkgroupError
 from vkgroup.processes import receive, send, serve_and_leave
 from vkgroup.runner.messages import CLOSE_SECONDS, READY, Failure, WorkerSetup
 
 INTERNAL_ERROR = (
-    "Internal error while judging: the device returned inconsistent data, or this is a vkgroup bug. "
+    "Internal error while judging: this is a vkgroup bug, or the device returned inconsistent data. "
     "Please report it.\n"
 )
 
@@ -70,9 +72,17 @@ def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
     setup: WorkerSetup = queue.next()
     try:
         session = setup.open()
+    except InternalError as error:
+        send(answers, Failure("internal", str(error)))
+        return
     except VkgroupError as error:
         send(answers, Failure("open", str(error)))
         return
+    except Exception:
+        send(answers, Failure("internal", INTERNAL_ERROR + traceback.format_exc()))
+        return
+    # A run asks with this signal where a worker is whose time is over; see `worker_process`.
+    faulthandler.register(signal.SIGUSR1)
     queue.answered()
     send(answers, READY)
     while (job := queue.next()) is not None:
