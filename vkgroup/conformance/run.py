@@ -61,7 +61,7 @@ def result_of_error(case: str, error: Exception, seconds: float = 0.0) -> Result
     if isinstance(error, Unsupported):
         missing = ", ".join(error.missing) or str(error)
         return Result(case, Status.NOT_SUPPORTED, seconds, detail=f"needs {missing}")
-    return NoVerdict(case, "".join(traceback.format_exception(error)))
+    return NoVerdict(case, f"{describe(error)}\n{''.join(traceback.format_exception(error))}")
 
 
 def _result(case: AnyCase, verdict: Verdict, seconds: float) -> Result:

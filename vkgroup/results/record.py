@@ -81,16 +81,11 @@ class NoVerdict:
     Attributes
     ----------
     case : the case's name.
-    detail : the error, with a traceback if there is one.
+    detail : the error in its first line, then a traceback if there is one.
     """
 
     case: str
     detail: str
-
-    @property
-    def summary(self) -> str:
-        """The last line of the detail, which names the error."""
-        return self.detail.rstrip().rpartition("\n")[2]
 
 
 TakeResults = Callable[[list[Result]], None]

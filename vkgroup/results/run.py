@@ -155,7 +155,7 @@ class CasesWithoutVerdict(InternalError):
         errors = run.without_verdict
         names = list(errors)
         lines = [f"Internal error: no verdict on {len(names)} {'case' if len(names) == 1 else 'cases'}."]
-        lines += [f"  {name}: {errors[name].rstrip().rpartition(chr(10))[2]}" for name in names[:SHOWN_WITHOUT_VERDICT]]
+        lines += [f"  {name}: {errors[name].splitlines()[0]}" for name in names[:SHOWN_WITHOUT_VERDICT]]
         if len(names) > SHOWN_WITHOUT_VERDICT:
             lines.append(f"  … and {len(names) - SHOWN_WITHOUT_VERDICT} more")
         lines.append(

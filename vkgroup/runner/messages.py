@@ -43,8 +43,8 @@ class WorkerSetup(Protocol):
 class Failure:
     """A job without an answer.
 
-    `kind`: ``"timeout"`` or ``"lost"`` of the device, ``"open"`` if it could not be opened, ``"internal"`` for
-    an error of vkgroup or of the host, ``"busy"`` if vkgroup's own code did not end in time.
+    `kind`: ``"timeout"`` or ``"lost"`` of the device, ``"open"`` if it could not be opened, ``"internal"``
+    for an error of vkgroup or of the host, ``"busy"`` if vkgroup's own code did not end in time.
     """
 
     kind: str

@@ -173,15 +173,16 @@ class Scheduler(ABC):
         if outcome is None or outcome.answer is None:
             return []
         retry, answer = outcome.retry, outcome.answer
-        if not isinstance(answer, WorkerFailure):
-            self.without_verdict.extend(entry for entry in answer if isinstance(entry, NoVerdict))
-            answer = [entry for entry in answer if isinstance(entry, Result)]
-        if outcome.alone:
-            return outcome.with_origin(self._quarantine.finish(retry, answer, outcome.worker))
         if isinstance(answer, WorkerFailure):
+            if outcome.alone:
+                return outcome.with_origin(self._quarantine.finish(retry, answer, outcome.worker))
             self._quarantine.add_worker_failure(retry.batch, answer, outcome.worker)
             return []
-        return self._quarantine.add(BatchResults(retry.batch, outcome.with_origin(answer)), outcome.worker)
+        self.without_verdict.extend(entry for entry in answer if isinstance(entry, NoVerdict))
+        results = [entry for entry in answer if isinstance(entry, Result)]
+        if outcome.alone:
+            return outcome.with_origin(self._quarantine.finish(retry, results, outcome.worker))
+        return self._quarantine.add(BatchResults(retry.batch, outcome.with_origin(results)), outcome.worker)
 
     def drain(self) -> list[Result]:
         """Return the final results that `run` had no time to yield before it was closed."""

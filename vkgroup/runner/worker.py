@@ -14,14 +14,14 @@ import traceback
 from queue import Queue
 from typing import IO, Any
 
-from vkgroup.errors import DeviceLost, DispatchTimeout, InternalError, VkgroupError
+from vkgroup.errors import DeviceLost, DispatchTimeout, InternalError, VkgroupError, describe
 from vkgroup.processes import receive, send, serve_and_leave
 from vkgroup.runner.messages import CLOSE_SECONDS, READY, Failure, WorkerSetup
 
-INTERNAL_ERROR = (
-    "Internal error while judging: this is a vkgroup bug, or the device returned inconsistent data. "
-    "Please report it.\n"
-)
+
+def internal_failure(error: Exception) -> Failure:
+    """Return the answer for an error of vkgroup, with its traceback."""
+    return Failure("internal", f"{describe(error)}\n{''.join(traceback.format_exception(error))}")
 
 
 class Requests:
@@ -78,8 +78,8 @@ def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
     except VkgroupError as error:
         send(answers, Failure("open", str(error)))
         return
-    except Exception:
-        send(answers, Failure("internal", INTERNAL_ERROR + traceback.format_exc()))
+    except Exception as error:
+        send(answers, internal_failure(error))
         return
     # A run asks with this signal where a worker is whose time is over; see `worker_process`.
     faulthandler.register(signal.SIGUSR1)
@@ -96,8 +96,8 @@ def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
         except DeviceLost as error:
             send(answers, Failure("lost", str(error)))
             return
-        except Exception:
-            send(answers, Failure("internal", INTERNAL_ERROR + traceback.format_exc()))
+        except Exception as error:
+            send(answers, internal_failure(error))
             return
     session.close()
 

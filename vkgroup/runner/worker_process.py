@@ -41,7 +41,7 @@ KILL_SECONDS = 30.0
 
 
 _EXTERNAL_SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-"""Signals that the system or another process sends: SIGKILL where memory is exhausted. No driver raises them."""
+"""Signals that the system or another process sends, such as SIGKILL where memory is exhausted."""
 
 EXTERNAL = (
     "no error of a driver raises this signal: the system sends SIGKILL when the host's memory is exhausted; "
@@ -63,7 +63,9 @@ class WorkerDied(Exception):
 STACK_SECONDS = 2.0
 """Seconds that a worker may take to write its stack."""
 
-_FRAME = re.compile(r'^  File "(?P<file>.*/vkgroup/(?P<folder>\w+)(?:/.*)?\.py)", line (?P<line>\d+) in (\S+)')
+_FRAME = re.compile(
+    r'^  File "(?P<file>.*/vkgroup/(?P<folder>\w+)(?:/.*)?\.py)", line (?P<line>\d+) in (\S+)'
+)
 
 _OF_DEVICES = ("device", "dispatch", "reference")
 """Folders of vkgroup whose code calls drivers, or is a device."""
@@ -260,9 +262,7 @@ def start_worker(
     raise AssertionError("the last turn returns or raises")
 
 
-def run_batch(
-    worker: WorkerProcess, batch: Work, seconds: float
-) -> list[Result | NoVerdict] | WorkerFailure:
+def run_batch(worker: WorkerProcess, batch: Work, seconds: float) -> list[Result | NoVerdict] | WorkerFailure:
     """Return a batch's results, or how the worker failed."""
     try:
         answer = worker.run(batch, seconds)
