@@ -158,7 +158,7 @@ class Report:
     bindings, push : the inputs, in the form that `vkgroup.dispatch.Device.run` accepts.
     interrupted : the exception of Ctrl-C if it ended the check early; else None.
     no_verdict : what could not be compared because a run did not end.
-    internal_errors : errors of vkgroup or the host while the shader ran on a device; never the device's fault.
+    internal_errors : errors of vkgroup or the host while the shader ran on a device.
     """
 
     shader: str
@@ -185,8 +185,9 @@ class Report:
             raise InternalError(f"Internal error, which is no finding. Please report it.\n{errors}")
         if self.no_verdict and not self.findings:
             raise InvalidInput(
-                f"{self.shader}: no verdict, because there is nothing to compare: {'; '.join(self.no_verdict)}. "
-                "If the shader ends, give more time (--timeout) or less work (--groups)."
+                f"{self.shader}: no verdict, because there is nothing to compare: "
+                f"{'; '.join(self.no_verdict)}. If the shader ends, give more time (--timeout) "
+                "or less work (--groups)."
             )
 
     def to_json(self) -> dict[str, Any]:

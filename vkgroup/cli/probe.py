@@ -55,8 +55,8 @@ def execute(arguments: argparse.Namespace) -> int:
         raise result.interrupted
     if errors := [n for n, outcome in result.outcomes.items() if isinstance(outcome, InternalFailure)]:
         raise InternalError(
-            f"Internal error in {', '.join(errors)}, which is no verdict on the device. All other results are "
-            "above. Please report it."
+            f"Internal error in {', '.join(errors)}, which is no verdict on the device. All other results "
+            "are above. Please report it."
         )
     failed = any(isinstance(outcome, Failed) for outcome in result.outcomes.values())
     return 1 if failed or result.lost or result.capabilities.minimum_promises() else 0

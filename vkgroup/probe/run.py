@@ -54,8 +54,8 @@ class Probe:
 def probe(device: Device) -> Probe:
     """Run the experiments on an open device.
 
-    If an experiment fails, by an error of the driver or of vkgroup, the failure is reported and the next experiment runs. After a lost device or an
-    interruption, the remaining experiments are not run.
+    If an experiment fails, by an error of the driver or of vkgroup, the failure is reported and the next
+    experiment runs. After a lost device or an interruption, the remaining experiments are not run.
 
     Parameters
     ----------

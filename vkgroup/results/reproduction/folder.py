@@ -80,15 +80,23 @@ def read(folder: Path) -> dict[str, Any]:
     return record
 
 
-DAMAGE = (ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+DAMAGE = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
 """Exceptions that values of the right types raise in a damaged folder, such as the number of a missing step."""
 
 
 def damaged(folder: Path, error: BaseException) -> str:
     """Return the message for a folder whose values do not fit together."""
     return (
-        f"{folder} cannot be repeated ({describe(error)}): it is damaged. Make the folder "
-        "again; if the error remains, report it."
+        f"{folder} cannot be repeated ({describe(error)}): it is damaged. "
+        "Make the folder again; if the error remains, report it."
     )
 
 
