@@ -94,7 +94,8 @@ def test_an_error_of_ours_is_no_verdict(transform: Transform, said: str, conform
 def test_resume_judges_cases_without_a_verdict(conform: Command) -> None:
     assert conform(compile_error_on_elect)[0] == 2
     code, err, folder = conform(None, "--resume")
-    assert (code, err) == (0, "")
+    assert code == 0
+    assert "Internal error" not in err
     assert statuses(folder) == dict.fromkeys((GUILTY, *OTHERS), "Pass")
 
 

@@ -94,10 +94,8 @@ DAMAGE = (
 
 def damaged(folder: Path, error: BaseException) -> str:
     """Return the message for a folder whose values do not fit together."""
-    return (
-        f"{folder} cannot be repeated ({describe(error)}): it is damaged. "
-        "Make the folder again; if the error remains, report it."
-    )
+    reason = f"{folder} cannot be repeated ({describe(error)}): it is damaged."
+    return f"{reason} Make the folder again; if the error remains, report it."
 
 
 def device_record(capabilities: Capabilities) -> Json:
