@@ -89,7 +89,7 @@ DAMAGE = (
     TypeError,
     ValueError,
 )
-"""Exceptions that values of the right types raise in a damaged folder, such as the number of a missing step."""
+"""Exceptions that values of the right types raise in a damaged folder, such as a missing step's number."""
 
 
 def damaged(folder: Path, error: BaseException) -> str:

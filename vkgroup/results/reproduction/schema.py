@@ -403,6 +403,8 @@ def _check_value(value: Any, where: str) -> None:
     if kind is None:
         raise _Damage(f"{where}: not an encoded value")
     typed = _convert(value, _VALUES[kind], where)
+    if isinstance(typed, _Sampler) and (unknown := value["sampler"].keys() - vars(typed.sampler).keys()):
+        raise _Damage(f"{where}.sampler: unknown attribute {min(unknown)!r}")
     if isinstance(typed, _Scene):
         _check_scene(typed.scene, f"{where}.scene")
     for name, part in typed.parts():
