@@ -1,7 +1,7 @@
 """Exceptions of vkgroup.
 
-The command line maps them to exit codes (see `vkgroup.cli`): bad input is 2, a missing device or capability
-is 3.
+The command line maps them to exit codes (see `vkgroup.cli`): bad input and internal errors are 2, a missing
+device or capability is 3. Only errors for which `is_device_error` holds may become verdicts on a device.
 """
 
 from __future__ import annotations
@@ -91,6 +91,10 @@ class InvalidInput(VkgroupError, ValueError):
     """A file, folder or argument that a tool cannot use; the message says what to give instead."""
 
 
+class InternalError(VkgroupError):
+    """An error of vkgroup or of the host, such as exhausted memory; it is never a verdict on a device."""
+
+
 class NoDevice(VkgroupError):
     """No device can be opened; the message says what was searched, where, and how to install one."""
 
@@ -121,3 +125,23 @@ class DispatchTimeout(DriverError):
 
 class ValidationError(DriverError):
     """The Khronos validation layer reported an error (``VKGROUP_VALIDATION=1``)."""
+
+
+def is_device_error(error: BaseException) -> bool:
+    """Return whether an exception is evidence against the device.
+
+    It is if the driver reported that a call failed, the device was lost, or its work did not end within the
+    time limit. Every device may run out of memory at any time (Vulkan 1.4, "Return Codes"), so `OutOfMemory`
+    is no evidence. `ValidationError` reports wrong use of Vulkan by vkgroup.
+    """
+    if isinstance(error, OutOfMemory | ValidationError):
+        return False
+    return isinstance(error, DeviceLost | DispatchTimeout) or (
+        isinstance(error, DriverError) and bool(error.result)
+    )
+
+
+def describe(error: BaseException) -> str:
+    """Return the type and the message of an exception in one text."""
+    text = str(error)
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

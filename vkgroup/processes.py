@@ -9,11 +9,15 @@ import os
 import pickle
 import struct
 import sys
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
 _LENGTH = struct.Struct("<Q")
+
+INTERNAL_ERROR = 70
+"""Exit code of a process that ends with an exception of its own code: EX_SOFTWARE of sysexits.h."""
 
 
 def command(module: str, *arguments: str) -> list[str]:
@@ -55,7 +59,13 @@ def serve_and_leave(serve: Callable[[IO[bytes], IO[bytes]], None]) -> None:
     """
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    serve(sys.stdin.buffer, answers)
-    answers.flush()
-    sys.stderr.flush()
-    os._exit(0)
+    code = INTERNAL_ERROR
+    try:
+        serve(sys.stdin.buffer, answers)
+        answers.flush()
+        code = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stderr.flush()
+        os._exit(code)

@@ -17,7 +17,15 @@ from vkgroup.bench.definition import Arrays
 from vkgroup.bench.row import Row
 from vkgroup.bench.run import Options, Result, run
 from vkgroup.dispatch import Device
-from vkgroup.errors import DeviceLost, InvalidDispatch, InvalidInput, Unsupported
+from vkgroup.errors import (
+    CompileError,
+    DeviceLost,
+    DriverError,
+    InternalError,
+    InvalidDispatch,
+    InvalidInput,
+    Unsupported,
+)
 
 OPTIONS = Options(seed=1, seconds=0.01, sizes=(16,))
 
@@ -127,12 +135,24 @@ def test_what_becomes_wrong_while_it_is_timed_has_no_time(reference: Device) -> 
     assert not row.variants
 
 
-def test_an_error_of_ours_is_a_wrong_result(reference: Device) -> None:
+@pytest.mark.parametrize(
+    "error", [InvalidDispatch("it makes no sense"), CompileError("planted"), ZeroDivisionError("planted")]
+)
+def test_an_error_of_vkgroup_is_no_wrong_result(reference: Device, error: Exception) -> None:
     def make() -> Any:
-        raise InvalidDispatch("it makes no sense\nand more")
+        raise error
+
+    one = definition({"subgroup": make, "shared": FakeCandidate([1e-3])})
+    with pytest.raises(InternalError, match=f"subgroup could not be measured.*{type(error).__name__}"):
+        _row(reference, one)
+
+
+def test_an_error_of_the_driver_is_a_wrong_result(reference: Device) -> None:
+    def make() -> Any:
+        raise DriverError("the driver rejects it\nand more", "VK_ERROR_UNKNOWN")
 
     row = _row(reference, definition({"subgroup": make, "shared": FakeCandidate([1e-3])}))
-    assert row.wrong == {"subgroup": "InvalidDispatch: it makes no sense"}
+    assert row.wrong == {"subgroup": "DriverError: the driver rejects it"}
 
 
 def test_a_tuning_value_that_a_kernel_refuses_is_noted(reference: Device) -> None:

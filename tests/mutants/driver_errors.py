@@ -12,7 +12,7 @@ from pathlib import Path
 
 from mutants.rewriting import Words, boolean_constant, instructions, rewritten
 from vkgroup.compiler import compile_source
-from vkgroup.errors import DispatchTimeout
+from vkgroup.errors import CompileError, DispatchTimeout, DriverError, OutOfMemory
 
 LOOP, SWITCH, ELECT, ALL, ANY, BALLOT = 246, 251, 333, 334, 335, 339
 """Opcodes of OpLoopMerge, OpSwitch and group operations."""
@@ -75,14 +75,66 @@ def crash_on_elect(data: bytes) -> bytes:
 
 
 def killed(data: bytes) -> bytes:
-    """Kill this process."""
-    os.kill(os.getpid(), signal.SIGKILL)
+    """End this process as a driver that accesses invalid memory does."""
+    os.kill(os.getpid(), signal.SIGSEGV)
     return data
 
 
 def killed_on_elect(data: bytes) -> bytes:
-    """Kill this process at a shader that elects, as a system that is out of memory does."""
+    """End this process at a shader that elects."""
     return killed(data) if uses(data, ELECT) else data
+
+
+def killed_by_the_system_on_elect(data: bytes) -> bytes:
+    """Kill this process at a shader that elects, as a system that is out of memory does."""
+    if uses(data, ELECT):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return data
+
+
+def memory_error_on_elect(data: bytes) -> bytes:
+    """Raise the error of Python without memory at a shader that elects."""
+    if uses(data, ELECT):
+        raise MemoryError
+    return data
+
+
+def compile_error_on_elect(data: bytes) -> bytes:
+    """Raise the error of a shader of the suite that does not compile, at a shader that elects."""
+    if uses(data, ELECT):
+        raise CompileError("planted: does not compile")
+    return data
+
+
+def invalid_module_on_elect(data: bytes) -> bytes:
+    """Return no module at a shader that elects."""
+    return b"" if uses(data, ELECT) else data
+
+
+def out_of_memory_on_elect(data: bytes) -> bytes:
+    """Raise the error of a driver without memory at a shader that elects."""
+    if uses(data, ELECT):
+        raise OutOfMemory("planted", "VK_ERROR_OUT_OF_HOST_MEMORY")
+    return data
+
+
+def rejected_on_elect(data: bytes) -> bytes:
+    """Raise the error of a driver that rejects a pipeline, at a shader that elects."""
+    if uses(data, ELECT):
+        raise DriverError("vkCreateComputePipelines failed (VK_ERROR_UNKNOWN).", "VK_ERROR_UNKNOWN")
+    return data
+
+
+def internal_error_on_elect(data: bytes) -> bytes:
+    """Raise an error at a shader that elects, as a bug of vkgroup does."""
+    return internal_error(data) if uses(data, ELECT) else data
+
+
+def exits_on_elect(data: bytes) -> bytes:
+    """End the worker by an exception of its own code at a shader that elects."""
+    if uses(data, ELECT):
+        raise SystemExit("planted")
+    return data
 
 
 def dask_worker_killed_on_elect(data: bytes) -> bytes:

@@ -13,7 +13,7 @@ from test_probe_run import PLAYED, PlayedDevice
 
 from vkgroup.cli.main import main
 from vkgroup.device import Capabilities, Subgroup
-from vkgroup.errors import DeviceLost, DriverError
+from vkgroup.errors import CompileError, DeviceLost, DriverError
 from vkgroup.probe import EXPERIMENTS
 
 
@@ -79,9 +79,20 @@ def test_a_lost_device_is_told_and_what_was_known_is_written(
 
 
 def test_a_failure_is_told(play, capsys: pytest.CaptureFixture[str]) -> None:
-    play(reconvergence=DriverError("the pipeline [compiler] failed"))
+    play(reconvergence=DriverError("the pipeline [compiler] failed", "VK_ERROR_UNKNOWN"))
     assert main(["probe"]) == 1
     assert "failed: the pipeline [compiler] failed" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("error", [CompileError("planted"), ZeroDivisionError("planted"), MemoryError()])
+def test_an_error_of_vkgroup_exits_with_2(error: Exception, play, capsys: pytest.CaptureFixture[str]) -> None:
+    play(reconvergence=error)
+    assert main(["probe", "--json", "-"]) == 2
+    out, err = capsys.readouterr()
+    experiments = json.loads(out)["experiments"]
+    assert experiments["reconvergence"]["status"] == "internal_error"
+    assert experiments["addition_order"]["status"] == "observed"
+    assert "vkgroup: Internal error in reconvergence, which is no verdict on the device." in err
 
 
 def test_a_broken_promise_is_a_verdict(play, capsys: pytest.CaptureFixture[str]) -> None:

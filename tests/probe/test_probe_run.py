@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from vkgroup.device import Capabilities, SizeControl, Subgroup
-from vkgroup.errors import CompileError, DeviceLost, DispatchTimeout, DriverError, Unsupported
-from vkgroup.probe import EXPERIMENTS, Failed, NotRun, NotSupported, Observed, probe
+from vkgroup.errors import CompileError, DeviceLost, DispatchTimeout, DriverError, Unsupported, describe
+from vkgroup.probe import EXPERIMENTS, Failed, InternalFailure, NotRun, NotSupported, Observed, probe
 
 ALL_OPERATIONS = ("basic", "vote", "arithmetic", "ballot", "shuffle", "shuffle_relative", "clustered", "quad")
 
@@ -127,11 +127,19 @@ def test_missing_categories_leave_the_others_to_the_inactive_lanes() -> None:
     assert len(data["missing"]) == 3
 
 
-@pytest.mark.parametrize(
-    "error",
-    [DriverError("vkCreateComputePipelines failed", "VK_ERROR_UNKNOWN"), CompileError("no such thing")],
-)
-def test_one_failure_leaves_the_others_running(error: Exception) -> None:
+@pytest.mark.parametrize("error", [CompileError("no such thing"), KeyError("a bug"), MemoryError()])
+def test_an_internal_error_is_no_failure_of_the_device(error: Exception) -> None:
+    found, device = played(reconvergence=error)
+    outcome = found.outcomes["reconvergence"]
+    assert isinstance(outcome, InternalFailure)
+    assert outcome.message == describe(error)
+    assert isinstance(found.outcomes["addition_order"], Observed)
+    assert found.to_json()["experiments"]["reconvergence"]["status"] == "internal_error"
+    assert device.ran[-1] == "floats"
+
+
+def test_one_failure_leaves_the_others_running() -> None:
+    error = DriverError("vkCreateComputePipelines failed", "VK_ERROR_UNKNOWN")
     found, device = played(reconvergence=error)
     outcome = found.outcomes["reconvergence"]
     assert isinstance(outcome, Failed)

@@ -164,10 +164,13 @@ def test_a_worker_that_hangs_while_it_closes_ends_itself(swiftshader) -> None:
 def test_an_internal_error_is_reported_as_one(swiftshader) -> None:
     found: list[Result] = []
     setup = Setup(select_device("swiftshader"), 0, 20.0, internal_error)
-    run_batches(setup, 1, [Batch("subgroup", list(CASES[:1]))], found.extend)
-    assert found[0].status is Status.CRASH
-    assert "Internal error while judging" in found[0].detail
-    assert "ZeroDivisionError: planted" in found[0].detail
+    scheduler = LocalScheduler([setup.device], 1, Capabilities("fake", "cpu"))
+    for results in scheduler.run(setup, [Batch("subgroup", list(CASES[:1]))]):
+        found.extend(results)
+    assert not found
+    (entry,) = scheduler.without_verdict
+    assert entry.case == CASES[0].name
+    assert entry.detail.startswith("ZeroDivisionError: planted\nTraceback")
 
 
 def test_a_process_that_does_not_end_is_abandoned(monkeypatch, swiftshader) -> None:

@@ -17,10 +17,12 @@ from vkgroup.dispatch import Device
 from vkgroup.errors import (
     DeviceLost,
     DispatchTimeout,
+    InternalError,
     InvalidDispatch,
     OutOfMemory,
     Unsupported,
-    VkgroupError,
+    describe,
+    is_device_error,
 )
 
 Prepare = Callable[[Data], Prepared]
@@ -125,13 +127,16 @@ class Candidates(Closing):
             tuning_rejected = self.tuned and isinstance(error, InvalidDispatch)
             if isinstance(error, Unsupported | OutOfMemory) or tuning_rejected:
                 self._omit(name, message)
-            elif isinstance(error, VkgroupError):
+            elif is_device_error(error):
                 self._reject(name, typed)
             elif name in self.case.peers:
+                # Errors of another package only remove that peer.
                 self._omit(name, typed)
             else:
-                # Errors of another package only remove that peer; vkgroup's own errors must be visible.
-                raise
+                raise InternalError(
+                    f"{name} could not be measured, which is no verdict on the device: {describe(error)}. "
+                    "Please report it."
+                ) from error
 
     def _omit(self, name: str, reason: str) -> None:
         """Remove a candidate that cannot run."""

@@ -57,6 +57,9 @@ class _Check:
     device_runs: list[Run] = field(default_factory=list)
     further: list[Run] = field(default_factory=list)
     tolerances: dict[Configuration, Tolerance] = field(default_factory=dict)
+    unfinished: list[Configuration] = field(default_factory=list)  # runs of the reference device
+    no_verdict: list[str] = field(default_factory=list)  # what is not compared because a run did not end
+    internal_errors: list[str] = field(default_factory=list)
 
     # --- on the reference device ----------------------------------------------------------------------
 
@@ -78,9 +81,13 @@ class _Check:
                 except DispatchTimeout:
                     reason = f"no end within {self.dispatch.timeout:g} s on the reference device"
                     self.not_covered.append((str(configuration), reason))
+                    self.unfinished.append(configuration)
                     continue
                 self.runs.append(run)
                 hanging += any(event.kind == "hang" for event in run.events)
+        if self.unfinished and not self.runs:
+            limit = f"no end within {self.dispatch.timeout:g} s"
+            self.no_verdict.append(f"{limit} on the reference device at any size")
 
     def _uses_quads(self) -> bool:
         return "GroupNonUniformQuad" in self.dispatch.program.module.reflection.capabilities
@@ -126,7 +133,10 @@ class _Check:
     def run_devices(
         self, devices: Sequence[DeviceInfo], job: Callable[..., Job], findings: list[Finding]
     ) -> None:
-        """Run on each device unless the shader could hang it; a failure there becomes a finding."""
+        """Run on each device unless the shader could hang it; a failure there becomes a finding.
+
+        A shader that does not end on the reference device at the device's size could hang the device.
+        """
         bad = next(
             (event.kind for run in self.runs for event in run.events if event.kind in _DANGEROUS), None
         )
@@ -134,6 +144,11 @@ class _Check:
             label = f"{device.name} ({device.icd})"
             if bad is not None:
                 self.not_covered.append((label, f"not run, because of the {bad} found"))
+                continue
+            if not self._has_end(device.subgroup_size):
+                why = f"not run, because the reference device does not end at size {device.subgroup_size}"
+                self.not_covered.append((label, why))
+                self.no_verdict.append(f"{label}: {why}")
                 continue
             device_job = job(device=device)
             answer = self._run_device(
@@ -150,11 +165,26 @@ class _Check:
         answer = run_job(job)
         if answer.unsupported:
             self.not_covered.append((str(where), f"it lacks {answer.unsupported}"))
+        elif answer.internal_error:
+            self.not_covered.append((str(where), "internal error"))
+            self.internal_errors.append(f"{where}: {answer.internal_error}")
+        elif answer.no_end:
+            why = f"no end within {job.timeout:g} s on this device, so there is nothing to compare"
+            self.not_covered.append((str(where), why))
+            self.no_verdict.append(f"{where}: {why}")
+        elif answer.failure and self.reference_at(where.subgroup_size) is None:
+            why = f"it fails, and the reference device has no defined result to compare: {answer.failure}"
+            self.not_covered.append((str(where), why))
         elif answer.failure:
             findings.append(failure_finding(where, answer.failure, self.places))
         else:
             self.device_runs.append(Run(where, outputs_of_answer(self.dispatch.inputs, answer)))
         return answer
+
+    def _has_end(self, size: int) -> bool:
+        """Return whether the reference device ends at a size, or cannot run at it."""
+        self.reference_at(size)
+        return Configuration(size) not in self.unfinished
 
     def reference_at(self, size: int) -> Run | None:
         """Return the linear run of the reference device at a size; None if it has no meaningful outputs."""
@@ -162,11 +192,14 @@ class _Check:
         for run in [*self.runs, *self.further]:
             if run.configuration == where:
                 return None if run.disturbed else run
-        if size < QUAD_SIZE and self._uses_quads():
+        if where in self.unfinished or (size < QUAD_SIZE and self._uses_quads()):
             return None
         try:
             self.further.append(self.dispatch.run(where))
-        except (DispatchTimeout, Unsupported):
+        except DispatchTimeout:
+            self.unfinished.append(where)
+            return None
+        except Unsupported:
             return None
         return self.reference_at(size)
 
@@ -269,6 +302,10 @@ def check(
         findings += assumption_findings(assumption, state.places) if assumption is not None else []
         differing, lanes_matter = _compare_all(state, assumption)
         findings += difference_findings(differing, dispatch, state.flow, state.places, lanes_matter)
+    except DispatchTimeout:
+        comparison = f"no end within {timeout:g} s when the reference device repeats a run to compare it"
+        state.not_covered.append(("the comparison", comparison))
+        state.no_verdict.append(comparison)
     except KeyboardInterrupt as end:
         state.not_covered.append(("everything else", "interrupted"))
         interrupted = end
@@ -277,7 +314,16 @@ def check(
     if command:
         findings = [entry.repeated_by(command) for entry in findings]
     covered = _coverage(state)
-    return Report(title, tuple(findings), covered, bindings_of(dispatch.inputs), given, interrupted)
+    return Report(
+        title,
+        tuple(findings),
+        covered,
+        bindings_of(dispatch.inputs),
+        given,
+        interrupted,
+        no_verdict=tuple(state.no_verdict),
+        internal_errors=tuple(state.internal_errors),
+    )
 
 
 def _compare_all(state: _Check, assumption: Assumption | None) -> tuple[Differing, frozenset[int]]:

@@ -13,6 +13,7 @@ from vkgroup.check.inputs import Inputs
 from vkgroup.check.runs import Dispatch, Run
 from vkgroup.check.size_constants import Candidate
 from vkgroup.dispatch.results import Event
+from vkgroup.errors import DispatchTimeout
 
 Differing = Sequence[tuple[Run, Run, Difference]]
 
@@ -92,7 +93,10 @@ def difference_findings(
     for base, run, difference in differing:
         # A real device has no trace. Only the writer of the number is known, from the reference device.
         other = base.configuration if run.configuration.device else run.configuration
-        divergence = find_divergence(dispatch, flow, base.configuration, other, difference)
+        try:
+            divergence = find_divergence(dispatch, flow, base.configuration, other, difference)
+        except DispatchTimeout:  # watching a run takes longer than the run
+            divergence = Divergence(-1, -1, None)
         stored = places[divergence.stored]
         diverged.append((stored.line or stored.position, base, run.configuration, difference, divergence))
     in_order = {(line, where.subgroup_size) for line, _, where, *_ in diverged if _is_in_order(where)}

@@ -19,6 +19,7 @@ from rich.text import Text
 
 from vkgroup.compiler import disassemble
 from vkgroup.dispatch.results import Invocation
+from vkgroup.errors import InternalError, InvalidInput
 from vkgroup.spirv import Instruction, Module
 from vkgroup.spirv.lines import Line, LineTable
 
@@ -156,6 +157,8 @@ class Report:
     covered : coverage of the runs.
     bindings, push : the inputs, in the form that `vkgroup.dispatch.Device.run` accepts.
     interrupted : the exception of Ctrl-C if it ended the check early; else None.
+    no_verdict : what could not be compared because a run did not end.
+    internal_errors : errors of vkgroup or the host while the shader ran on a device.
     """
 
     shader: str
@@ -164,6 +167,28 @@ class Report:
     bindings: Mapping[tuple[int, int], Any] = field(default_factory=dict, compare=False, repr=False)
     push: bytes = b""
     interrupted: KeyboardInterrupt | None = None
+    no_verdict: tuple[str, ...] = ()
+    internal_errors: tuple[str, ...] = ()
+
+    def require_verdict(self) -> None:
+        """Raise the error of a check without a verdict.
+
+        Raises
+        ------
+        InternalError
+            vkgroup or the host failed.
+        InvalidInput
+            Nothing was found, and a run did not end.
+        """
+        if self.internal_errors:
+            errors = "\n".join(self.internal_errors)
+            raise InternalError(f"Internal error, which is no finding. Please report it.\n{errors}")
+        if self.no_verdict and not self.findings:
+            raise InvalidInput(
+                f"{self.shader}: no verdict, because there is nothing to compare: "
+                f"{'; '.join(self.no_verdict)}. If the shader ends, give more time (--timeout) "
+                "or less work (--groups)."
+            )
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as JSON data: objects, lists, strings and numbers."""
@@ -171,6 +196,8 @@ class Report:
             "shader": self.shader,
             "findings": [finding.to_json() for finding in self.findings],
             "covered": self.covered.to_json(),
+            "no_verdict": list(self.no_verdict),
+            "internal_errors": list(self.internal_errors),
         }
 
 
@@ -337,6 +364,8 @@ def _summary(report: Report) -> Iterator[Text]:
     count = len(report.findings)
     if count:
         yield Text(f"{report.shader}: {count} finding{'s' * (count != 1)}", style="bold red")
+    elif report.no_verdict or report.internal_errors:
+        yield Text(f"{report.shader}: no verdict", style="bold yellow")
     else:
         yield Text(f"{report.shader}: nothing found", style="bold green")
     if covered.configurations:

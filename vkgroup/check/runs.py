@@ -19,7 +19,15 @@ from vkgroup.check.inputs import Inputs, memory_of
 from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.device.limits import subgroup_size_problems
 from vkgroup.device.requirements import missing
-from vkgroup.errors import DispatchTimeout, NoDevice, OutOfMemory, Unsupported, VkgroupError
+from vkgroup.errors import (
+    DispatchTimeout,
+    NoDevice,
+    OutOfMemory,
+    Unsupported,
+    VkgroupError,
+    describe,
+    is_device_error,
+)
 from vkgroup.opening import open_device
 from vkgroup.reference.interpreter import Cause, Event, Outcome, execute
 from vkgroup.reference.interpreter.execution.program import Program
@@ -232,7 +240,9 @@ class Answer:
 
     outputs: Mapping[tuple[int, int], Any] = field(default_factory=dict)  # arrays of the writable bindings
     unsupported: str = ""  # missing features of the device; empty if none is missing
-    failure: str = ""  # the error on the device; empty if there was none
+    failure: str = ""  # the error that the driver reported, or its crash; empty if there was none
+    no_end: str = ""  # the time limit that the dispatch exceeded; empty if it ended
+    internal_error: str = ""  # the error of vkgroup or the host; empty if there was none
     # the subgroup sizes that a pipeline may require of the device for this shader
     sizes: tuple[int, ...] = ()
 
@@ -252,7 +262,7 @@ def bindings_of(inputs: Inputs) -> dict[tuple[int, int], Any]:
 
 
 def run_job(job: Job) -> Answer:
-    """Run a job in a separate process and describe a crash or hang in `Answer.failure`.
+    """Run a job in a separate process, whose crash is described in `Answer.failure`.
 
     Raises NoDevice: the process died before it opened the device.
     """
@@ -264,10 +274,17 @@ def run_job(job: Job) -> Answer:
     try:
         answer: Answer | Failure = worker.ask(job, seconds)
     except WorkerDied as error:
-        return Answer(failure=str(error))
+        return Answer(internal_error=str(error)) if error.is_internal else Answer(failure=str(error))
     finally:
         worker.close()
-    return Answer(failure=answer.message) if isinstance(answer, Failure) else answer
+    return _answer_of(answer) if isinstance(answer, Failure) else answer
+
+
+def _answer_of(failure: Failure) -> Answer:
+    """Return the answer of a worker that failed."""
+    if failure.is_internal:
+        return Answer(internal_error=failure.message)
+    return Answer(no_end=failure.message) if failure.kind == "timeout" else Answer(failure=failure.message)
 
 
 @dataclass(frozen=True)
@@ -307,8 +324,11 @@ class JobSession:
             return Answer(unsupported=", ".join(error.missing) or str(error))
         except OutOfMemory as error:
             return Answer(unsupported=str(error))
+        except DispatchTimeout as error:
+            return Answer(no_end=str(error))
         except VkgroupError as error:
-            return Answer(failure=f"{type(error).__name__}: {error}")
+            text = describe(error)
+            return Answer(failure=text) if is_device_error(error) else Answer(internal_error=text)
 
     def close(self) -> None:
         """Do nothing: each job closes its device."""

@@ -18,7 +18,7 @@ from vkgroup.cli import bench_tables
 from vkgroup.cli.console import Console
 from vkgroup.cli.output import people, write_json
 from vkgroup.dispatch import Device
-from vkgroup.errors import DriverError, InvalidInput
+from vkgroup.errors import InvalidInput
 from vkgroup.results.history import Recording, recorded
 
 _WIDTH = 100
@@ -74,8 +74,8 @@ def _run(
 
         try:
             result = run(device, chosen, options, on_row=on_row)
-        except (DriverError, KeyboardInterrupt) as end:
-            # The device is lost, or the user interrupted: print the results measured so far.
+        except (Exception, KeyboardInterrupt) as end:
+            # The device is lost, vkgroup failed, or the user interrupted: print the results measured so far.
             for item in bench_tables.results(latest[0], options.smoke) if latest else ():
                 console.print(item)
             if isinstance(end, KeyboardInterrupt):

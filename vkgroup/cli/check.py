@@ -52,6 +52,7 @@ def execute(arguments: argparse.Namespace) -> int:
     if report.interrupted is not None:
         report.interrupted.add_note("partial results are above: run the command again for all of them")
         raise report.interrupted
+    report.require_verdict()
     return 1 if report.findings else 0
 
 

@@ -24,6 +24,7 @@ from vkgroup.results.exports.folder import write_capabilities, write_summary
 from vkgroup.results.exports.junit import write_junit
 from vkgroup.results.history import Recording
 from vkgroup.results.record import TakeResults
+from vkgroup.results.run import CasesWithoutVerdict
 from vkgroup.runner import multi_device
 
 _COLOURS = {
@@ -60,7 +61,10 @@ def conclude(
 
     def again(cases: Sequence[AnyCase], left: float | None, take: TakeResults) -> Run:
         with progress_view() as progress:
-            return judge(expecting, device, tuple(cases), None, progress, left, target=target, take=take)
+            repeated = judge(expecting, device, tuple(cases), None, progress, left, target=target, take=take)
+        if repeated.without_verdict:
+            raise CasesWithoutVerdict(repeated)
+        return repeated
 
     outcomes, problem = expecting.judged(found, out, again, console)
     try:
@@ -79,6 +83,8 @@ def conclude(
             text = "Not all that is unexpected could be judged again: of the rest the first results stand."
         console.write_line(text)
         raise problem
+    if found.without_verdict:
+        raise CasesWithoutVerdict(found)
     return 0 if outcomes.success else 1
 
 
@@ -121,6 +127,8 @@ def judge(
 ) -> Run:
     """Run the cases with a progress bar; without a folder, no results are stored.
 
+    The run may have cases without a verdict, for which `conclude` raises the error.
+
     `take` is called with each result when it arrives.
     """
     arguments = expecting.arguments
@@ -138,20 +146,23 @@ def judge(
         bad = sum(counts[status] for status in AGAINST_THE_DEVICE)
         progress.update(task, advance=len(results), verdicts=f"{bad} failed")
 
-    return run(
-        device,
-        cases=cases,
-        jobs=arguments.jobs,
-        seed=arguments.seed,
-        out=out,
-        resume=arguments.resume,
-        timeout=arguments.timeout,
-        time_limit=time_limit,
-        shuffle=expecting.shuffle,
-        on_start=None if recording is None else recording.begin,
-        on_results=on_results,
-        scheduler=target.scheduler if target else None,
-    )
+    try:
+        return run(
+            device,
+            cases=cases,
+            jobs=arguments.jobs,
+            seed=arguments.seed,
+            out=out,
+            resume=arguments.resume,
+            timeout=arguments.timeout,
+            time_limit=time_limit,
+            shuffle=expecting.shuffle,
+            on_start=None if recording is None else recording.begin,
+            on_results=on_results,
+            scheduler=target.scheduler if target else None,
+        )
+    except CasesWithoutVerdict as error:
+        return error.run
 
 
 def _report(outcomes: RunOutcomes, out: Path, console: Console) -> None:

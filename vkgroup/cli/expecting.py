@@ -104,9 +104,11 @@ class Expecting:
         if outcomes.run.missing:
             missing = len(outcomes.run.missing)
             root = shlex.quote(str(self.root or out))
+            limit = self.arguments.time_limit
+            why = "before internal errors ended the run" if limit is None else f"in {limit:g} s"
             console.write_line(
-                f"{missing} of {missing + len(outcomes.run.results)} cases were not reached in "
-                f"{self.arguments.time_limit:g} s: continue with --resume --out {root}"
+                f"{missing} of {missing + len(outcomes.run.results)} cases were not reached {why}: "
+                f"continue with --resume --out {root}"
             )
         if self.arguments.save_baseline is not None:
             console.write_line(f"Baseline: {self.arguments.save_baseline}")

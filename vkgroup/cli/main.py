@@ -6,6 +6,7 @@ import argparse
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Collection, Sequence
 from importlib import import_module
 
@@ -53,6 +54,12 @@ _EXIT_CODES: tuple[tuple[type[errors.VkgroupError], int], ...] = (
 )
 
 
+def exit_code_of(error: errors.VkgroupError) -> int:
+    """Return the exit code for an error; an error of vkgroup is never a verdict."""
+    code = next(code for kind, code in _EXIT_CODES if isinstance(error, kind))
+    return BAD_INPUT if code == VERDICT and not errors.is_device_error(error) else code
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
@@ -66,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return code
     except errors.VkgroupError as error:
         print(f"vkgroup: {error}", file=sys.stderr)
-        return next(code for kind, code in _EXIT_CODES if isinstance(error, kind))
+        return exit_code_of(error)
     except KeyboardInterrupt as end:
         print("vkgroup: interrupted", *getattr(end, "__notes__", ()), sep="; ", file=sys.stderr)
         # A process that a signal ends has 128 plus its number as exit code in a shell.
@@ -83,6 +90,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except OSError:
             _drop_output()
         return BAD_INPUT
+    except Exception as error:
+        traceback.print_exc()
+        print(f"vkgroup: internal error ({errors.describe(error)}): {_REPORT_IT}", file=sys.stderr)
+        return BAD_INPUT
+
+
+_REPORT_IT = "no verdict was reached. Please report it with the command and the text above."
 
 
 def _open_streams() -> None:
@@ -115,7 +129,7 @@ def parser(with_options: Collection[str] = tuple(COMMANDS)) -> argparse.Argument
         "lavapipe, swiftshader, reference or reference:64 (with subgroups of 64); or the ICD file (.json) of "
         "a driver. VKGROUP_DEVICE sets the default. "
         "Exit codes: 0 success, 1 a verdict against the device or the shader, "
-        "2 wrong usage or input, 3 no such device or missing capability.",
+        "2 wrong usage or input, or an internal error, 3 no such device or missing capability.",
     )
     whole.add_argument("--version", action=_Version)
     commands = whole.add_subparsers(dest="command", metavar="COMMAND", required=True)

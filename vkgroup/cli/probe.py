@@ -12,17 +12,27 @@ from rich.text import Text
 import vkgroup
 from vkgroup.cli.console import Console
 from vkgroup.cli.output import people, write_json
-from vkgroup.probe import EXPERIMENTS, Failed, Probe, probe
+from vkgroup.errors import InternalError
+from vkgroup.probe import EXPERIMENTS, Failed, InternalFailure, Probe, probe
 from vkgroup.probe.declared import NO, declared, opengl
 
-_STYLES = {"observed": "", "not_supported": "dim", "not_run": "yellow", "failed": "bold red"}
+_STYLES = {
+    "observed": "",
+    "not_supported": "dim",
+    "not_run": "yellow",
+    "failed": "bold red",
+    "internal_error": "bold yellow",
+}
 
 _WIDTH = 100
 """Width of output that does not go to a terminal, in columns."""
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Run the command; return 1 if the device lacks a required minimum, fails or is lost, else 0."""
+    """Run the command; return 1 if the device lacks a required minimum, fails or is lost, else 0.
+
+    InternalError: an experiment failed by an error of vkgroup or the host.
+    """
     stream = people(arguments.json)
     console = Console(file=stream, highlight=False, width=None if stream.isatty() else _WIDTH)
     source = None if arguments.json in (None, "-") else Path(arguments.json)
@@ -43,6 +53,11 @@ def execute(arguments: argparse.Namespace) -> int:
     if result.interrupted is not None:
         result.interrupted.add_note("partial results are above: run the command again for all of them")
         raise result.interrupted
+    if errors := [n for n, outcome in result.outcomes.items() if isinstance(outcome, InternalFailure)]:
+        raise InternalError(
+            f"Internal error in {', '.join(errors)}, which is no verdict on the device. All other results "
+            "are above. Please report it."
+        )
     failed = any(isinstance(outcome, Failed) for outcome in result.outcomes.values())
     return 1 if failed or result.lost or result.capabilities.minimum_promises() else 0
 

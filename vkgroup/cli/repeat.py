@@ -27,11 +27,8 @@ def execute(arguments: argparse.Namespace) -> int:
         return _repeat(arguments, record, device)
     except VkgroupError:
         raise
-    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
-        # The record is JSON of many shapes; values of other shapes raise these errors.
-        raise InvalidInput(
-            f"{arguments.shader} is damaged ({type(error).__name__}: {error}): make the folder again."
-        ) from error
+    except folders.DAMAGE as error:
+        raise InvalidInput(folders.damaged(arguments.shader, error)) from error
 
 
 def _repeat(arguments: argparse.Namespace, record: dict[str, Any], device: DeviceInfo) -> int:

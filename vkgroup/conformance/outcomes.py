@@ -47,7 +47,7 @@ class RunOutcomes:
     def _settle(self) -> None:
         outcomes = {result.case: self._outcome(result) for result in self.results}
         outcomes.update(dict.fromkeys(self.left_out, Outcome.SKIP))
-        outcomes.update(dict.fromkeys(self.run.missing, Outcome.MISSING))
+        outcomes.update(dict.fromkeys([*self.run.missing, *self.run.without_verdict], Outcome.MISSING))
         self.by_case = dict(sorted(outcomes.items()))
 
     def _outcome(self, result: Result) -> Outcome:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -22,16 +23,16 @@ from vkgroup.conformance.family import AnyCase
 from vkgroup.conformance.plan import Batch
 from vkgroup.device import DeviceInfo
 from vkgroup.dispatch import Device
-from vkgroup.errors import DeviceLost, DispatchTimeout, VkgroupError
+from vkgroup.errors import DeviceLost, DispatchTimeout, Unsupported, describe, is_device_error
 from vkgroup.opening import open_device
 from vkgroup.results.journal import Journal
-from vkgroup.results.record import AGAINST_THE_DEVICE, Result, Status, TakeResults
-from vkgroup.results.run import Run
+from vkgroup.results.record import AGAINST_THE_DEVICE, NoVerdict, Result, Status, TakeResults
+from vkgroup.results.run import CasesWithoutVerdict, Run
 from vkgroup.runner.pool import default_jobs
 from vkgroup.runner.scheduler import InProcess, LocalScheduler, Scheduler, pass_on, read_capabilities
 
 
-def judge_batch(executor: Executor, batch: Batch) -> list[Result]:
+def judge_batch(executor: Executor, batch: Batch) -> list[Result | NoVerdict]:
     """Execute the cases of a batch and return their results in order; a batch that fails as a whole is split.
 
     After DeviceLost or DispatchTimeout the device is unusable, and none of the cases has a result.
@@ -39,16 +40,28 @@ def judge_batch(executor: Executor, batch: Batch) -> list[Result]:
     start = time.perf_counter()
     try:
         verdicts = family_named(batch.family).judge(executor, batch.cases)
+        share = (time.perf_counter() - start) / len(batch)
+        return [_result(case, verdict, share) for case, verdict in zip(batch.cases, verdicts, strict=True)]
     except (DeviceLost, DispatchTimeout):
         raise
-    except VkgroupError as error:
+    except Exception as error:
         if len(batch) > 1:
             return [result for part in batch.parts() for result in judge_batch(executor, part)]
-        seconds = time.perf_counter() - start
-        detail = f"{type(error).__name__}: {error}"
-        return [Result(batch.cases[0].name, Status.FAIL, seconds, detail=detail)]
-    share = (time.perf_counter() - start) / len(batch)
-    return [_result(case, verdict, share) for case, verdict in zip(batch.cases, verdicts, strict=True)]
+        return [result_of_error(batch.cases[0].name, error, time.perf_counter() - start)]
+
+
+def result_of_error(case: str, error: Exception, seconds: float = 0.0) -> Result | NoVerdict:
+    """Return what an exception means for a case: a failure only if it is evidence against the device.
+
+    An error of vkgroup (a shader of the suite that does not compile, an exception in a comparison, exhausted
+    memory) is no verdict.
+    """
+    if is_device_error(error):
+        return Result(case, Status.FAIL, seconds, detail=describe(error))
+    if isinstance(error, Unsupported):
+        missing = ", ".join(error.missing) or str(error)
+        return Result(case, Status.NOT_SUPPORTED, seconds, detail=f"needs {missing}")
+    return NoVerdict(case, f"{describe(error)}\n{''.join(traceback.format_exception(error))}")
 
 
 def _result(case: AnyCase, verdict: Verdict, seconds: float) -> Result:
@@ -152,6 +165,8 @@ def run(
         The device cannot be opened.
     InvalidInput
         `out` contains a different run.
+    CasesWithoutVerdict
+        vkgroup or its host failed in some cases, which have no result. Its attribute `run` has all others.
     """
     chosen = tuple(cases) if cases is not None else select(tuple(filters))
     if scheduler is None:
@@ -190,9 +205,13 @@ def run(
         )
         pass_on(stream, scheduler.drain, session.take)
     reached = {judged.case for judged in result.results}
-    result.missing = [case.name for case in chosen if case.name not in reached]
+    result.without_verdict = {entry.case: entry.detail for entry in scheduler.without_verdict}
+    ended = result.without_verdict.keys() | reached
+    result.missing = [case.name for case in chosen if case.name not in ended]
     result.executed = len(pending) - len(result.missing)
     result.seconds = time.perf_counter() - start
+    if result.without_verdict:
+        raise CasesWithoutVerdict(result)
     return result
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from vkgroup.probe.experiments import EXPERIMENTS, Experiment
-from vkgroup.probe.outcome import Failed, NotRun, NotSupported, Observed, Outcome
+from vkgroup.probe.outcome import Failed, InternalFailure, NotRun, NotSupported, Observed, Outcome
 from vkgroup.probe.run import Probe, probe
 
 __all__ = [
     "EXPERIMENTS",
     "Experiment",
     "Failed",
+    "InternalFailure",
     "NotRun",
     "NotSupported",
     "Observed",

@@ -78,7 +78,7 @@ class NotSupported(Outcome):
 
 @dataclass(frozen=True)
 class Failed(Outcome):
-    """The driver or the compiler reported an error; `message` is its text."""
+    """The driver reported an error; `message` is its text."""
 
     message: str
     status = "failed"
@@ -86,6 +86,18 @@ class Failed(Outcome):
     def lines(self) -> list[str]:
         """Return a line with the error."""
         return ["failed: " + self.message]
+
+
+@dataclass(frozen=True)
+class InternalFailure(Outcome):
+    """vkgroup or the host failed, which says nothing about the device; `message` is the error."""
+
+    message: str
+    status = "internal_error"
+
+    def lines(self) -> list[str]:
+        """Return a line with the error."""
+        return ["no result, internal error of vkgroup: " + self.message]
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from typing import Any
 from vkgroup.device import Capabilities
 from vkgroup.device.gl_limits import gl_limits
 from vkgroup.dispatch import Device
-from vkgroup.errors import DeviceLost, DispatchTimeout, Unsupported, VkgroupError
+from vkgroup.errors import DeviceLost, DispatchTimeout, Unsupported, describe, is_device_error
 from vkgroup.probe.experiments import EXPERIMENTS, Experiment
-from vkgroup.probe.outcome import Failed, NotRun, NotSupported, Observed, Outcome
+from vkgroup.probe.outcome import Failed, InternalFailure, NotRun, NotSupported, Observed, Outcome
 from vkgroup.probe.subject import NoFullSubgroup, Subject
 
 
@@ -54,8 +54,8 @@ class Probe:
 def probe(device: Device) -> Probe:
     """Run the experiments on an open device.
 
-    If an experiment fails, the failure is reported and the next experiment runs. After a lost device or an
-    interruption, the remaining experiments are not run.
+    If an experiment fails, by an error of the driver or of vkgroup, the failure is reported and the next
+    experiment runs. After a lost device or an interruption, the remaining experiments are not run.
 
     Parameters
     ----------
@@ -92,8 +92,10 @@ def _outcome(experiment: Experiment, subject: Subject) -> tuple[Outcome, bool]:
         return NotSupported(error.missing or (str(error),)), False
     except (DeviceLost, DispatchTimeout) as error:
         return Failed(f"the device was lost: {error}"), True
-    except VkgroupError as error:
-        return Failed(str(error)), False
+    except Exception as error:
+        if is_device_error(error):
+            return Failed(str(error)), False
+        return InternalFailure(describe(error)), False
 
 
 def _finite(data: Any) -> Any:

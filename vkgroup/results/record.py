@@ -74,6 +74,20 @@ class Result:
         return data if self.evidence is None else {**data, "evidence": self.evidence}
 
 
+@dataclass(frozen=True)
+class NoVerdict:
+    """A case without a verdict, because vkgroup or its host failed.
+
+    Attributes
+    ----------
+    case : the case's name.
+    detail : the error in its first line, then a traceback if there is one.
+    """
+
+    case: str
+    detail: str
+
+
 TakeResults = Callable[[list[Result]], None]
 """Called with the results of each batch as they arrive."""
 

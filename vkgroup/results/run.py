@@ -11,6 +11,7 @@ from importlib.metadata import version
 from typing import Any
 
 from vkgroup.device import Capabilities
+from vkgroup.errors import InternalError
 from vkgroup.results.causes import Cause, find_causes
 from vkgroup.results.causes.grouping import RuleOf
 from vkgroup.results.record import (
@@ -35,6 +36,7 @@ class Run(RunRecord):
     seconds : wall-clock seconds of this session of the run.
     executed : number of cases that this session executed on the device.
     missing : names of the cases that were not reached before the time limit.
+    without_verdict : for each case that vkgroup could not judge, the error; it has no result.
     devices : all devices, in the form of ``--device``, if several of one model share the run; else empty.
     rule_of : the sentence that a failure of a case violates; see `find_causes`.
     """
@@ -70,6 +72,7 @@ class Run(RunRecord):
         self.seconds = 0.0
         self.executed = 0
         self.missing = list(missing)
+        self.without_verdict: dict[str, str] = {}
         self.devices = devices
         self.rule_of = rule_of
 
@@ -121,6 +124,7 @@ class Run(RunRecord):
             "cases_per_second": round(self.executed / self.seconds, 1) if self.seconds else None,
             "cases": len(self.results),
             "missing": len(self.missing),
+            "without_verdict": self.without_verdict,
             "lanes": {
                 "defined": sum(result.defined for result in self.results),
                 "undefined": sum(result.undefined for result in self.results),
@@ -137,6 +141,28 @@ class Run(RunRecord):
         totals = {status.value: count for status, count in counts.items() if count}
         self.info = replace(self.info, finished=True, seconds=self.seconds, counts=totals)
         return summary
+
+
+SHOWN_WITHOUT_VERDICT = 5
+"""Cases without a verdict whose errors a message quotes."""
+
+
+class CasesWithoutVerdict(InternalError):
+    """The end of a run in which vkgroup or its host failed; `run` has the results of all other cases."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        errors = run.without_verdict
+        names = list(errors)
+        lines = [f"Internal error: no verdict on {len(names)} {'case' if len(names) == 1 else 'cases'}."]
+        lines += [f"  {name}: {errors[name].splitlines()[0]}" for name in names[:SHOWN_WITHOUT_VERDICT]]
+        if len(names) > SHOWN_WITHOUT_VERDICT:
+            lines.append(f"  … and {len(names) - SHOWN_WITHOUT_VERDICT} more")
+        lines.append(
+            "The device is not the reason. All other results are kept. Please report it, with the text of "
+            "the error, which summary.json has under without_verdict; --resume judges these cases again."
+        )
+        super().__init__("\n".join(lines))
 
 
 def versions() -> dict[str, str]:

@@ -41,7 +41,16 @@ class WorkerSetup(Protocol):
 
 @dataclass(frozen=True)
 class Failure:
-    """A job without an answer: the device was lost or timed out, or could not be opened."""
+    """A job without an answer.
+
+    `kind`: ``"timeout"`` or ``"lost"`` of the device, ``"open"`` if it could not be opened, ``"internal"``
+    for an error of vkgroup or of the host, ``"busy"`` if vkgroup's own code did not end in time.
+    """
 
     kind: str
     message: str
+
+    @property
+    def is_internal(self) -> bool:
+        """Whether the failure says nothing about the device."""
+        return self.kind in ("internal", "busy")

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from queue import Empty, Queue
 
 from vkgroup.errors import DeviceLost, DispatchTimeout, VkgroupError
-from vkgroup.results.record import Result, Status
+from vkgroup.results.record import NoVerdict, Result, Status
 from vkgroup.runner.messages import Session, WorkerSetup
 from vkgroup.runner.retry import Outcome, Retry, WorkerFailure
 from vkgroup.runner.worker_process import SECONDS_PER_CASE, WorkerProcess, run_batch, start_worker
@@ -33,7 +33,7 @@ def default_jobs(devices: int = 1) -> int:
     return max(1, min(os.cpu_count() or 1, MOST_JOBS * devices))
 
 
-_Answer = list[Result] | WorkerFailure | None
+_Answer = list[Result | NoVerdict] | WorkerFailure | None
 _Outcomes = Queue["tuple[Pool, Retry, _Answer] | BaseException"]
 
 
@@ -144,7 +144,7 @@ class Pool:
                 return worker
         return None
 
-    def _run(self, worker: WorkerProcess, retry: Retry) -> list[Result] | WorkerFailure:
+    def _run(self, worker: WorkerProcess, retry: Retry) -> list[Result | NoVerdict] | WorkerFailure:
         """Run a batch; a worker that fails is killed."""
         self._busy.add(worker)
         answer = run_batch(worker, retry.batch, self._setup.timeout + SECONDS_PER_CASE * len(retry.batch))

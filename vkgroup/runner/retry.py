@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from vkgroup.results.record import AGAINST_THE_DEVICE, Result, Status
+from vkgroup.results.record import AGAINST_THE_DEVICE, NoVerdict, Result, Status
 
 
 class Named(Protocol):
@@ -60,9 +60,12 @@ class BatchResults:
 
 @dataclass(frozen=True)
 class WorkerFailure:
-    """A worker that crashed or hung: the status for the case that caused it, and a description."""
+    """A worker that failed.
 
-    status: Status
+    `status`: for the case that caused it; None if vkgroup or the host failed, so that there is no verdict.
+    """
+
+    status: Status | None
     detail: str
 
 
@@ -76,7 +79,9 @@ class Retry:
     own: bool = True  # whether the worker failed in this batch
     worker: str = ""  # see `Outcome.worker`; "" where it was not run before
 
-    def after(self, answer: list[Result] | WorkerFailure) -> tuple[list[Result], list[Retry]]:
+    def after(
+        self, answer: list[Result] | WorkerFailure
+    ) -> tuple[list[Result] | list[NoVerdict], list[Retry]]:
         """Return the results of running it alone, or its parts, to be run alone in turn.
 
         A single case in which the worker fails again is the cause; its result says so.
@@ -84,7 +89,10 @@ class Retry:
         if isinstance(answer, list):
             return [self._with_history(result) for result in answer], []
         if len(self.batch) == 1:
-            return [Result(self.batch.cases[0].name, answer.status, detail=answer.detail)], []
+            name = self.batch.cases[0].name
+            if answer.status is None:
+                return [NoVerdict(name, answer.detail)], []
+            return [Result(name, answer.status, detail=answer.detail)], []
         return [], [Retry(part, answer, worker=self.worker) for part in self.batch.parts()]
 
     def _with_history(self, result: Result) -> Result:
@@ -101,7 +109,8 @@ class Outcome:
     """The outcome of a batch that was submitted."""
 
     retry: Retry
-    answer: list[Result] | WorkerFailure | None  # None: the batch was not run, and must be submitted again
+    #: None: the batch was not run, and must be submitted again.
+    answer: list[Result | NoVerdict] | WorkerFailure | None
     #: `worker`: identifies a device that can be lost without the others. `device`: the device as ``--device``
     #: takes it, if several share the run. `host`: its host, in a cluster.
     worker: str = ""
@@ -140,11 +149,12 @@ class Quarantine:
 
     `is_gpu`: whether the device is a GPU, which may stay lost after a hang.
 
-    Attributes: `retries`: batches to run alone, after all others.
+    Attributes: `retries`: batches to run alone, after all others. `without_verdict`: cases that have none.
     """
 
     def __init__(self, is_gpu: bool) -> None:
         self.retries: deque[Retry] = deque()
+        self.without_verdict: list[NoVerdict] = []
         self._is_gpu = is_gpu
         self._worker_failures: list[tuple[float, str, WorkerFailure]] = []
         self._held: deque[tuple[BatchResults, str]] = deque()
@@ -152,7 +162,8 @@ class Quarantine:
 
     def add_worker_failure(self, batch: Work, failure: WorkerFailure, device: str = "") -> None:
         """Note that a worker failed in a batch, which becomes a retry."""
-        self._worker_failures.append((time.monotonic(), device, failure))
+        if failure.status is not None:
+            self._worker_failures.append((time.monotonic(), device, failure))
         self.retries.append(Retry(batch, failure, worker=device))
 
     def add(self, answer: BatchResults, device: str = "") -> list[Result]:
@@ -183,8 +194,10 @@ class Quarantine:
 
     def finish(self, retry: Retry, answer: list[Result] | WorkerFailure, device: str = "") -> list[Result]:
         """Return the results of a retry; after another failure, the parts of its batch become retries."""
-        results, parts = retry.after(answer)
+        found, parts = retry.after(answer)
         self.retries.extendleft(reversed(parts))
+        self.without_verdict += [entry for entry in found if isinstance(entry, NoVerdict)]
+        results = [entry for entry in found if isinstance(entry, Result)]
         if not results:
             return []
         final = [with_loss_remark(result, self._hung.get(device, "")) for result in results]

@@ -20,13 +20,17 @@ from typing import Protocol
 from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.errors import InvalidInput, VkgroupError
 from vkgroup.opening import open_device
-from vkgroup.results.record import Result, ResultStream, TakeResults
+from vkgroup.results.record import NoVerdict, Result, ResultStream, TakeResults
 from vkgroup.runner.messages import WorkerSetup
 from vkgroup.runner.pool import InProcessBackend, LocalBackend
 from vkgroup.runner.retry import BatchResults, Outcome, Quarantine, Retry, Work, WorkerFailure
 
 GRACE_SECONDS = 10.0
 """Seconds that running batches may still take when a run's time is over."""
+
+
+MOST_WITHOUT_VERDICT = 16
+"""Cases without a verdict after which a run ends: an error of vkgroup that affects many cases affects all."""
 
 
 def model_of(capabilities: Capabilities) -> str:
@@ -103,6 +107,11 @@ class Scheduler(ABC):
         self._backend: Backend | None = None
         self._quarantine = Quarantine(is_gpu=False)
 
+    @property
+    def without_verdict(self) -> list[NoVerdict]:
+        """Cases of the last run that have no verdict, because vkgroup or its host failed."""
+        return self._quarantine.without_verdict
+
     @abstractmethod
     def connect(self, setup: DeviceSetup, deadline: float, start_early: bool) -> Backend:
         """Return the workers for a run; see `run`."""
@@ -146,6 +155,8 @@ class Scheduler(ABC):
     ) -> ResultStream:
         """Run all waiting batches, including those added meanwhile, and yield their final results."""
         while waiting or backend.running:
+            if len(self.without_verdict) >= MOST_WITHOUT_VERDICT:
+                return
             late = time.monotonic() - deadline
             if late >= (GRACE_SECONDS if backend.running else 0.0):
                 return
@@ -162,12 +173,16 @@ class Scheduler(ABC):
         if outcome is None or outcome.answer is None:
             return []
         retry, answer = outcome.retry, outcome.answer
-        if outcome.alone:
-            return outcome.with_origin(self._quarantine.finish(retry, answer, outcome.worker))
         if isinstance(answer, WorkerFailure):
+            if outcome.alone:
+                return outcome.with_origin(self._quarantine.finish(retry, answer, outcome.worker))
             self._quarantine.add_worker_failure(retry.batch, answer, outcome.worker)
             return []
-        return self._quarantine.add(BatchResults(retry.batch, outcome.with_origin(answer)), outcome.worker)
+        self.without_verdict.extend(entry for entry in answer if isinstance(entry, NoVerdict))
+        results = [entry for entry in answer if isinstance(entry, Result)]
+        if outcome.alone:
+            return outcome.with_origin(self._quarantine.finish(retry, results, outcome.worker))
+        return self._quarantine.add(BatchResults(retry.batch, outcome.with_origin(results)), outcome.worker)
 
     def drain(self) -> list[Result]:
         """Return the final results that `run` had no time to yield before it was closed."""

@@ -6,20 +6,22 @@ message is a job; the worker answers it with its result or with a `Failure`, aft
 
 from __future__ import annotations
 
+import faulthandler
 import os
+import signal
 import threading
 import traceback
 from queue import Queue
 from typing import IO, Any
 
-from vkgroup.errors import DeviceLost, DispatchTimeout, VkgroupError
+from vkgroup.errors import DeviceLost, DispatchTimeout, InternalError, VkgroupError, describe
 from vkgroup.processes import receive, send, serve_and_leave
 from vkgroup.runner.messages import CLOSE_SECONDS, READY, Failure, WorkerSetup
 
-INTERNAL_ERROR = (
-    "Internal error while judging: the device returned inconsistent data, or this is a vkgroup bug. "
-    "Please report it.\n"
-)
+
+def internal_failure(error: Exception) -> Failure:
+    """Return the answer for an error of vkgroup, with its traceback."""
+    return Failure("internal", f"{describe(error)}\n{''.join(traceback.format_exception(error))}")
 
 
 class Requests:
@@ -70,9 +72,17 @@ def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
     setup: WorkerSetup = queue.next()
     try:
         session = setup.open()
+    except InternalError as error:
+        send(answers, Failure("internal", str(error)))
+        return
     except VkgroupError as error:
         send(answers, Failure("open", str(error)))
         return
+    except Exception as error:
+        send(answers, internal_failure(error))
+        return
+    # A run asks with this signal where a worker is whose time is over; see `worker_process`.
+    faulthandler.register(signal.SIGUSR1)
     queue.answered()
     send(answers, READY)
     while (job := queue.next()) is not None:
@@ -86,8 +96,8 @@ def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
         except DeviceLost as error:
             send(answers, Failure("lost", str(error)))
             return
-        except Exception:
-            send(answers, Failure("internal", INTERNAL_ERROR + traceback.format_exc()))
+        except Exception as error:
+            send(answers, internal_failure(error))
             return
     session.close()
 

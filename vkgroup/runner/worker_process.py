@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import re
+import signal
 import subprocess
 import tempfile
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from queue import Empty, Queue
 from typing import Any
 
 from vkgroup import processes
-from vkgroup.errors import NoDevice
+from vkgroup.errors import InternalError, NoDevice
 from vkgroup.processes import receive, send
-from vkgroup.results.record import Result, Status
+from vkgroup.results.record import NoVerdict, Result, Status
 from vkgroup.runner.messages import CLOSE_SECONDS, Failure, WorkerSetup
 from vkgroup.runner.retry import Work, WorkerFailure
 
@@ -36,8 +40,56 @@ KILL_SECONDS = 30.0
 """Seconds that a driver may take to release a process that is killed."""
 
 
+_EXTERNAL_SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+"""Signals that the system or another process sends, such as SIGKILL where memory is exhausted."""
+
+EXTERNAL = (
+    "no error of a driver raises this signal: the system sends SIGKILL when the host's memory is exhausted; "
+    "use fewer workers (--jobs)"
+)
+
+
 class WorkerDied(Exception):
-    """A worker process ended without an answer."""
+    """A worker process ended without an answer.
+
+    `is_internal`: whether vkgroup or the host ended it, so that it says nothing about the device.
+    """
+
+    def __init__(self, message: str, *, is_internal: bool = False) -> None:
+        super().__init__(message)
+        self.is_internal = is_internal
+
+
+STACK_SECONDS = 2.0
+"""Seconds that a worker may take to write its stack."""
+
+_FRAME = re.compile(
+    r'^  File "(?P<file>.*/vkgroup/(?P<folder>\w+)(?:/.*)?\.py)", line (?P<line>\d+) in (\S+)'
+)
+
+_OF_DEVICES = ("device", "dispatch", "reference")
+"""Folders of vkgroup whose code calls drivers, or is a device."""
+
+
+def _is_complete(stack: str) -> bool:
+    """Return whether a stack has the frames of the worker's main thread."""
+    return any(_is_main(thread) for thread in stack.split("\n\n"))
+
+
+def _is_main(thread: str) -> bool:
+    return "runner/worker.py" in thread and " in serve\n" in thread
+
+
+def own_code(stack: str) -> str:
+    """Return the innermost frame of vkgroup in a worker's stack; "" if it belongs to the device's work.
+
+    `stack`: as `faulthandler` writes it. Without frames of the worker's main thread, the result is "".
+    """
+    thread = next((thread for thread in stack.split("\n\n") if _is_main(thread)), "")
+    frame = next(filter(None, map(_FRAME.match, thread.splitlines())), None)
+    if frame is None or frame["folder"] in _OF_DEVICES:
+        return ""
+    return f"{frame['file']}:{frame['line']}"
 
 
 class WorkerProcess:
@@ -82,7 +134,7 @@ class WorkerProcess:
             send(self._requests, setup)
             answer = self._wait(start_seconds)
             if isinstance(answer, Failure):
-                raise NoDevice(answer.message)
+                raise InternalError(answer.message) if answer.is_internal else NoDevice(answer.message)
         except BaseException:
             if known is not None:
                 known.discard(self)
@@ -99,14 +151,17 @@ class WorkerProcess:
         except Exception as error:
             self._answers.put(error)
 
-    def _wait(self, seconds: float) -> Any:
+    def _wait(self, seconds: float, *, started: bool = False) -> Any:
         try:
             answer = self._answers.get(timeout=seconds)
         except Empty:
+            frame = self._own_code() if started else ""
             self.kill()
+            if frame:
+                return Failure("busy", f"vkgroup itself did not end within {seconds:g} s, in {frame}")
             return Failure("timeout", f"no answer in {seconds:g} s")
         if answer is None:
-            raise WorkerDied(self._exit_description())
+            raise self._death()
         if isinstance(answer, Exception):
             raise answer
         return answer
@@ -116,24 +171,44 @@ class WorkerProcess:
         try:
             send(self._requests, request)
         except OSError as error:
-            raise WorkerDied(self._exit_description()) from error
-        return self._wait(seconds)
+            raise self._death() from error
+        return self._wait(seconds, started=True)
 
-    def run(self, batch: Work, seconds: float) -> list[Result] | Failure:
+    def run(self, batch: Work, seconds: float) -> list[Result | NoVerdict] | Failure:
         """Return the results of a batch; see `ask`."""
-        answer: list[Result] | Failure = self.ask(batch, seconds)
+        answer: list[Result | NoVerdict] | Failure = self.ask(batch, seconds)
         return answer
 
-    def _exit_description(self) -> str:
+    def _own_code(self) -> str:
+        """Return the place in vkgroup's own code where the worker is; "" if it is in the device's work.
+
+        A worker that does not answer is stuck in a driver.
+        """
+        start = self._log.seek(0, os.SEEK_END)
+        self._process.send_signal(signal.SIGUSR1)
+        end = time.monotonic() + STACK_SECONDS
+        text = ""
+        while not _is_complete(text) and time.monotonic() < end:
+            time.sleep(0.02)
+            # The worker writes at the end of the file, whose position this process shares.
+            text = os.pread(self._log.fileno(), 1 << 20, start).decode(errors="replace")
+        return own_code(text)
+
+    def _death(self) -> WorkerDied:
         """Return how the process ended, and the end of what it printed."""
         try:
             code = self._process.wait(timeout=KILL_SECONDS)
         except subprocess.TimeoutExpired:
-            return "the process closed its pipes and does not end"
+            return WorkerDied("the process closed its pipes and does not end")
         end = f"killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
         self._log.seek(0)
         last = self._log.read().decode(errors="replace").strip()[-400:]
-        return f"the process was {end}" + (f"; it printed: {last}" if last else "")
+        message = f"the process was {end}" + (f"; it printed: {last}" if last else "")
+        external = -code in _EXTERNAL_SIGNALS
+        return WorkerDied(
+            f"{message}; {EXTERNAL}" if external else message,
+            is_internal=external or code == processes.INTERNAL_ERROR,
+        )
 
     def signal(self) -> None:
         """Send the process SIGKILL, without waiting."""
@@ -181,16 +256,23 @@ def start_worker(
         except (WorkerDied, OSError, NoDevice) as error:
             fatal = isinstance(error, NoDevice) and not opened
             if fatal or delay is None or wait(delay):
-                raise NoDevice(f"No worker process starts: {error}") from error
+                ours = isinstance(error, OSError) or (isinstance(error, WorkerDied) and error.is_internal)
+                kind = InternalError if ours else NoDevice
+                raise kind(f"No worker process starts: {error}") from error
     raise AssertionError("the last turn returns or raises")
 
 
-def run_batch(worker: WorkerProcess, batch: Work, seconds: float) -> list[Result] | WorkerFailure:
+def run_batch(worker: WorkerProcess, batch: Work, seconds: float) -> list[Result | NoVerdict] | WorkerFailure:
     """Return a batch's results, or how the worker failed."""
     try:
         answer = worker.run(batch, seconds)
     except WorkerDied as error:
-        return WorkerFailure(Status.CRASH, str(error))
-    if not isinstance(answer, Failure):
-        return answer
-    return WorkerFailure(Status.TIMEOUT if answer.kind == "timeout" else Status.CRASH, answer.message)
+        return WorkerFailure(None if error.is_internal else Status.CRASH, str(error))
+    return worker_failure(answer) if isinstance(answer, Failure) else answer
+
+
+def worker_failure(failure: Failure) -> WorkerFailure:
+    """Return the status for the case that made a worker fail; None if the device is not the reason."""
+    if failure.is_internal:
+        return WorkerFailure(None, failure.message)
+    return WorkerFailure(Status.TIMEOUT if failure.kind == "timeout" else Status.CRASH, failure.message)

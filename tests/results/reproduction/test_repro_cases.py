@@ -213,7 +213,7 @@ def test_a_crash_is_written_down(tmp_path: Path) -> None:
     result = make(select("swiftshader"), CASE, tmp_path / "crash", transform=killed)
     assert result.status is Status.CRASH
     text = (tmp_path / "crash/README.md").read_text()
-    assert "killed by signal 9" in text
+    assert "killed by signal 11" in text
     assert "not given any work before that" in text
 
 

@@ -18,6 +18,7 @@ from vkgroup.cli.main import main
 from vkgroup.conformance import Result, Run, Status, select
 from vkgroup.opening import select as select_device
 from vkgroup.results.journal import RESULTS, read_results
+from vkgroup.results.run import CasesWithoutVerdict
 from vkgroup.runner.cluster.connecting import Cluster, connected
 from vkgroup.runner.cluster.targets import targets
 
@@ -93,8 +94,8 @@ def test_results_do_not_change_if_dask_workers_are_killed(cluster, plain, tmp_pa
     assert f"--device {failure.device} " in failure.detail
 
 
-def test_a_case_that_kills_dask_workers_is_a_crash(cluster) -> None:
-    """The batch is split until one case is left."""
+def test_a_case_that_kills_dask_workers_has_no_verdict(cluster) -> None:
+    """Drivers run in other processes. The batch is split until one case is left."""
 
     # A local function, which the scheduler's process receives by value.
     def allow_failures(count: int, dask_scheduler: object) -> None:
@@ -104,12 +105,14 @@ def test_a_case_that_kills_dask_workers_is_a_crash(cluster) -> None:
     await_workers(cluster, 2)
     cluster.client.run_on_scheduler(allow_failures, 0)
     try:
-        found = judged(cluster, (GUILTY, NEIGHBOUR), transform=dask_worker_killed_on_elect)
+        with pytest.raises(CasesWithoutVerdict) as error:
+            judged(cluster, (GUILTY, NEIGHBOUR), transform=dask_worker_killed_on_elect)
     finally:
         cluster.client.run_on_scheduler(allow_failures, 3)
+    found = error.value.run
     results = {result.case: result for result in found.results}
-    assert results[GUILTY].status == Status.CRASH
-    assert "workers of the cluster died of it" in results[GUILTY].detail
+    assert list(found.without_verdict) == [GUILTY]
+    assert "workers of the cluster died of it" in found.without_verdict[GUILTY]
     assert results[NEIGHBOUR].status == Status.PASS, results[NEIGHBOUR].detail
     assert "judged again after a worker had died of its batch" in results[NEIGHBOUR].detail
 

@@ -14,9 +14,9 @@ from vkgroup.conformance.execute import Transform
 from vkgroup.conformance.families import case_named, family_of
 from vkgroup.conformance.run import Setup
 from vkgroup.device import Capabilities, DeviceInfo
-from vkgroup.errors import InvalidInput, NoDevice, Unsupported, VkgroupError
+from vkgroup.errors import InternalError, InvalidInput, NoDevice, Unsupported, VkgroupError, describe
 from vkgroup.opening import open_device
-from vkgroup.results.record import Result, Status
+from vkgroup.results.record import NoVerdict, Result, Status
 from vkgroup.results.reproduction import folder as folders
 from vkgroup.results.reproduction import readme, shrunk, steps
 from vkgroup.results.reproduction.jobs import ProbeDevice, Record, answer, case_record
@@ -112,22 +112,36 @@ def _make_smaller(setup: Setup, case: Any, result: Result, folder: Path, capabil
 
 
 def _recorded(setup: Setup, request: Record) -> Result:
-    """Record the case and then probe the device in a worker; a crash or a hang is a result."""
+    """Record the case and then probe the device in a worker; a crash or a hang is a result.
+
+    InternalError: vkgroup or the host failed, so that there is no verdict.
+    """
     seconds = CASE_TIMEOUTS * setup.timeout + SPARE_SECONDS
     name = request.case.name
     try:
         with worker_for(setup) as worker:
             answer = worker.ask(request, seconds)
             if isinstance(answer, Failure):
+                if answer.is_internal:
+                    raise _without_verdict(name, answer.message)
                 status = Status.TIMEOUT if answer.kind == "timeout" else Status.CRASH
                 return Result(name, status, detail=answer.message)
+            if isinstance(answer[0], NoVerdict):
+                raise _without_verdict(name, answer[0].detail)
             # Experiments may crash a driver, too: then the file has the declared capabilities only.
             with suppress(WorkerDied):
                 worker.ask(ProbeDevice(request.folder), seconds)
             result: Result = answer[0]
             return result
     except WorkerDied as error:
+        if error.is_internal:
+            raise _without_verdict(name, str(error)) from error
         return Result(name, Status.CRASH, detail=str(error))
+
+
+def _without_verdict(case: str, text: str) -> InternalError:
+    """Return the error of a case that vkgroup could not judge."""
+    return InternalError(f"{case}: no verdict, because of an internal error. Please report it.\n{text}")
 
 
 @contextmanager
@@ -144,7 +158,9 @@ def worker_for(setup: Setup) -> Iterator[WorkerProcess]:
     except (VkgroupError, WorkerDied):
         raise
     except Exception as error:
-        raise NoDevice(f"The process for {setup.device.name} gave no answer: {error}") from error
+        raise InternalError(
+            f"The answer of the process for {setup.device.name} cannot be read: {describe(error)}"
+        ) from error
     finally:
         worker.close()
 

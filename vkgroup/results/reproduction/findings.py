@@ -261,6 +261,7 @@ def repeat_check(device: DeviceInfo, folder: Path, record: Json, timeout: float)
         step_limit=record["step_limit"],
         name=record["shader"],
     )
+    report.require_verdict()
     first = f"{shader['source']} was changed since: it is compiled and checked." if mended else ""
     lines = [line.plain for line in lines_of(report)]
     return Outcome(not report.findings, tuple([first, *lines] if first else lines))

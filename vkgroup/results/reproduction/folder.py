@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from vkgroup.device import Capabilities
-from vkgroup.errors import InvalidInput
+from vkgroup.errors import InvalidInput, describe
 from vkgroup.files import write_whole
+from vkgroup.results.reproduction import schema
 from vkgroup.results.reproduction.values import Json
 
 RECORD, README, DEVICE = "repro.json", "README.md", "device.json"
@@ -75,7 +76,26 @@ def read(folder: Path) -> dict[str, Any]:
             f"{folder} has format {record.get('format')}, and this vkgroup reads {FORMAT}: update vkgroup, "
             "or make the folder again."
         )
+    schema.check(record, path)
     return record
+
+
+DAMAGE = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+"""Exceptions that values of the right types raise in a damaged folder, such as a missing step's number."""
+
+
+def damaged(folder: Path, error: BaseException) -> str:
+    """Return the message for a folder whose values do not fit together."""
+    reason = f"{folder} cannot be repeated ({describe(error)}): it is damaged."
+    return f"{reason} Make the folder again; if the error remains, report it."
 
 
 def device_record(capabilities: Capabilities) -> Json:

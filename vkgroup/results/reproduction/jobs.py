@@ -10,20 +10,25 @@ from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.families import family_of
 from vkgroup.conformance.family import AnyCase
+from vkgroup.conformance.run import result_of_error
 from vkgroup.device import Capabilities
 from vkgroup.errors import (
     DeviceLost,
     DispatchTimeout,
+    DriverError,
+    InternalError,
     InvalidDispatch,
     InvalidInput,
     InvalidModule,
     Unsupported,
-    VkgroupError,
+    describe,
+    is_device_error,
 )
 from vkgroup.probe import Probe, probe
-from vkgroup.results.record import Result, Status
+from vkgroup.results.record import NoVerdict, Result
 from vkgroup.results.reproduction import folder as folders
 from vkgroup.results.reproduction import lanes, steps
+from vkgroup.results.reproduction.folder import DAMAGE, damaged
 from vkgroup.results.reproduction.lanes import Judged
 from vkgroup.results.reproduction.shaders import RecordingExecutor, RepeatingExecutor, Shaders, read_module
 from vkgroup.results.reproduction.steps import Output
@@ -83,6 +88,7 @@ class Repeated:
     compiled: int = 0
     unsupported: tuple[str, ...] = ()  # requirements that the device lacks
     refused: str = ""  # the error in the folder's files; empty if none
+    failed: str = ""  # the error that the driver reported; empty if none
 
 
 def case_record(case: AnyCase, capabilities: Capabilities, seed: int) -> dict[str, Json]:
@@ -110,7 +116,7 @@ def answer(executor: Executor, request: Any) -> Any:
     return repeat(executor, request)
 
 
-def record(executor: Executor, request: Record) -> Result:
+def record(executor: Executor, request: Record) -> Result | NoVerdict:
     """Execute a case alone, and record all its work on the device."""
     folder, case = request.folder, request.case
     files, shaders = Files(folder), Shaders(folder)
@@ -130,6 +136,8 @@ def record(executor: Executor, request: Record) -> Result:
         tap.close()
         data["steps"], data["left_out"] = tap.steps, tap.left_out
         folders.write(folder, data)
+    if not isinstance(verdict, Verdict):
+        return verdict
     if verdict.lanes is not None:
         data["lanes"] = lanes.write(files, verdict.lanes, tap.steps)
         data["specification"] = lanes.specification(verdict.lanes)
@@ -138,14 +146,15 @@ def record(executor: Executor, request: Record) -> Result:
     return result
 
 
-def _judged(executor: Executor, case: AnyCase) -> Verdict:
+def _judged(executor: Executor, case: AnyCase) -> Verdict | NoVerdict:
     """Execute one case and return its result; an error of the driver is a failure, as in a run."""
     try:
         return family_of(case).judge(executor, [case])[0]
     except (DeviceLost, DispatchTimeout):
         raise
-    except VkgroupError as error:
-        return Verdict(Status.FAIL, 0, 0, f"{type(error).__name__}: {error}")
+    except Exception as error:
+        found = result_of_error(case.name, error)
+        return found if isinstance(found, NoVerdict) else Verdict(found.status, 0, 0, found.detail)
 
 
 def repeat(executor: Executor, request: Repeat) -> Repeated:
@@ -175,12 +184,22 @@ def repeat(executor: Executor, request: Repeat) -> Repeated:
             return Repeated(tuple(outputs), judged, unsupported=tuple(lacking))
         verdict = _judged(repeating, case)
         repeating.close()
+        if isinstance(verdict, NoVerdict):
+            raise InternalError(verdict.detail)
         result = verdict.result(case.name, 0.0)
         return Repeated(tuple(outputs), judged, result, repeating.taken, repeating.compiled)
     except Unsupported as error:
         return Repeated(tuple(outputs), unsupported=error.missing or (str(error),))
     except (InvalidInput, InvalidModule, InvalidDispatch) as error:
         return Repeated(tuple(outputs), refused=str(error))
+    except (DeviceLost, DispatchTimeout, InternalError):
+        raise
+    except DAMAGE as error:
+        return Repeated(tuple(outputs), refused=damaged(folder, error))
+    except DriverError as error:
+        if not is_device_error(error):
+            raise
+        return Repeated(tuple(outputs), failed=describe(error))
 
 
 def _compared(folder: Path, step: int, found: Output, expected: Json | None) -> Compared:

@@ -18,7 +18,7 @@ from pathlib import Path
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.run import Setup
 from vkgroup.device import DeviceInfo
-from vkgroup.errors import DispatchTimeout, InvalidInput, Unsupported
+from vkgroup.errors import DeviceLost, DispatchTimeout, InternalError, InvalidInput, Unsupported
 from vkgroup.opening import open_device
 from vkgroup.results.record import AGAINST_THE_DEVICE, Result, Status
 from vkgroup.results.reproduction.cases import CASE_TIMEOUTS, SPARE_SECONDS, worker_for
@@ -76,7 +76,10 @@ def repeat_case(device: DeviceInfo, folder: Path, record: Json, timeout: float) 
 
 
 def _asked(setup: Setup, request: Repeat) -> Repeated | str:
-    """Return the answer to a request; a crash or a hang is reported as a sentence."""
+    """Return the answer to a request; an error of the device, a crash or a hang as a sentence.
+
+    InternalError: vkgroup or the host failed.
+    """
     answer: Repeated | Failure
     try:
         if setup.device.is_reference:
@@ -85,15 +88,21 @@ def _asked(setup: Setup, request: Repeat) -> Repeated | str:
             with worker_for(setup) as worker:
                 answer = worker.ask(request, CASE_TIMEOUTS * setup.timeout + SPARE_SECONDS)
     except WorkerDied as death:
+        if death.is_internal:
+            raise InternalError(f"No verdict: {death}.") from death
         return f"It crashes: {death}."
     if isinstance(answer, Failure):
+        if answer.is_internal:
+            raise InternalError(
+                f"Internal error, which is no verdict on the device. Please report it: {answer.message}"
+            )
         return f"It {'hangs' if answer.kind == 'timeout' else 'loses the device'}: {answer.message}"
     if answer.unsupported:
         lacking = ", ".join(answer.unsupported)
         raise Unsupported(f"{setup.device.name} lacks what the case needs: {lacking}", answer.unsupported)
     if answer.refused:
         raise InvalidInput(answer.refused)
-    return answer
+    return f"It fails: {answer.failed}" if answer.failed else answer
 
 
 def _in_place(setup: Setup, request: Repeat) -> Repeated | Failure:
@@ -104,6 +113,8 @@ def _in_place(setup: Setup, request: Repeat) -> Repeated | Failure:
             return repeat(executor, request)
         except DispatchTimeout as error:
             return Failure("timeout", str(error))
+        except DeviceLost as error:
+            return Failure("lost", str(error))
         finally:
             executor.close()
 

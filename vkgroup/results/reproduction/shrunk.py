@@ -148,12 +148,14 @@ class _Trials:
             answer = self._worker.run(batch, max(self._until - time.monotonic(), 1.0))
         except WorkerDied as death:
             self._end_worker()
+            if death.is_internal:
+                return None
             return _kind(Result(self._case.name, Status.CRASH, detail=str(death)))
         if isinstance(answer, Failure):
             self._end_worker()
             self.gone = answer.kind == "lost"
             return None
-        return _kind(answer[0])
+        return _kind(answer[0]) if isinstance(answer[0], Result) else None
 
     def _is_right(self, program: Program) -> bool:
         """Return whether a program passes on the reference device, which confirms the simulator.

@@ -18,7 +18,7 @@ from distributed.diagnostics.plugin import WorkerPlugin
 
 from vkgroup.device import Capabilities
 from vkgroup.errors import NoDevice
-from vkgroup.results.record import Result
+from vkgroup.results.record import NoVerdict, Result
 from vkgroup.runner import worker_process
 from vkgroup.runner.cluster.offer import KEY, Offer
 from vkgroup.runner.retry import Work, WorkerFailure
@@ -34,7 +34,7 @@ class Answer:
     """A Dask worker's answer to a batch."""
 
     #: Its results, or the failure of the process; None if no process could open the device.
-    answer: list[Result] | WorkerFailure | None
+    answer: list[Result | NoVerdict] | WorkerFailure | None
     #: `worker`, `host`, `device`: the Dask worker's address, its host, and the device as ``--device`` takes
     #: it there.
     worker: str
@@ -102,7 +102,9 @@ class Member(WorkerPlugin):
                     self._idle.append(_Idle(process, setup, time.monotonic()))
             return self._answer(answer)
 
-    def _answer(self, answer: list[Result] | WorkerFailure | None, withdrawal: str = "") -> Answer:
+    def _answer(
+        self, answer: list[Result | NoVerdict] | WorkerFailure | None, withdrawal: str = ""
+    ) -> Answer:
         return Answer(answer, self._worker.address, self.offer.host, self.offer.device.choice, withdrawal)
 
     def _take(self, setup: DeviceSetup) -> WorkerProcess:

@@ -1,7 +1,7 @@
 """The backend of the scheduler on a Dask cluster: sends batches to the workers with a device of one model.
 
 A Dask worker that dies costs time only: the Dask scheduler sends its batches to another one. A batch in which
-several Dask workers died one after another is treated like one in which a worker process crashed.
+several Dask workers died one after another has no verdict: drivers run in other processes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import distributed
 from distributed.scheduler import KilledWorker
 
 from vkgroup.errors import InvalidInput, NoDevice
-from vkgroup.results.record import Status
 from vkgroup.runner.cluster import member
 from vkgroup.runner.cluster.connecting import Cluster
 from vkgroup.runner.cluster.offer import Offer
@@ -122,7 +121,7 @@ class ClusterBackend:
             worker = error.last_worker.address
             self._updated = 0.0  # it is gone: count the workers again before the next batch is submitted
             detail = f"workers of the cluster died of it one after another, {worker} last"
-            return Outcome(retry, WorkerFailure(Status.CRASH, detail), worker, alone=alone)
+            return Outcome(retry, WorkerFailure(None, detail), worker, alone=alone)
         if answer.answer is None:
             self._withdrawal = f" The last worker withdrew ({answer.host}): {answer.withdrawal}"
             self._updated = 0.0

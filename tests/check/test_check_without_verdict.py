@@ -1,0 +1,155 @@
+"""Checks in which a run does not end or vkgroup fails: no finding against a device, exit code 2."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vkgroup.check import check, checking, runs
+from vkgroup.check.runs import Answer, Job, JobSession, run_job
+from vkgroup.cli.main import main
+from vkgroup.dispatch import Device
+from vkgroup.drivers import Driver
+from vkgroup.errors import (
+    CompileError,
+    DeviceLost,
+    DispatchTimeout,
+    DriverError,
+    InternalError,
+    InvalidDispatch,
+    InvalidModule,
+)
+from vkgroup.opening import select
+from vkgroup.runner.messages import Failure
+from vkgroup.runner.worker_process import WorkerDied
+
+_RIGHT = Path(__file__).parent / "right" / "histogram_shared.comp"
+
+_ENDLESS = """#version 460
+layout(local_size_x = 1) in;
+layout(binding = 0) buffer X { uint x[]; };
+void main() { while (true) { x[0]++; } }
+"""
+
+
+def _checked(file: Path, *words: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, dict[str, Any], str]:
+    """The exit code, the report and the messages of ``vkgroup check``."""
+    code = main(["check", str(file), *words, "--json", "-"])
+    out, err = capsys.readouterr()
+    return code, json.loads(out), err
+
+
+def test_a_shader_without_end_has_no_verdict(
+    written: Callable[..., Path], swiftshader: Driver, capsys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The shader is not run on the device, which it could hang."""
+    monkeypatch.setattr(checking, "run_job", lambda job: pytest.fail("the shader ran on the device"))
+    words = ("--device", swiftshader.name, "--subgroup-size", "4", "--timeout", "0.3")
+    limit = ("--step-limit", "1000000000")
+    code, report, err = _checked(written(_ENDLESS), *words, *limit, capsys=capsys)
+    assert code == 2
+    assert report["findings"] == []
+    assert "no end within 0.3 s on the reference device at any size" in report["no_verdict"]
+    assert "not run, because the reference device does not end at size 4" in err
+    assert "no verdict, because there is nothing to compare: no end within 0.3 s" in err
+    assert "fails" not in err
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "said"),
+    [
+        (Answer(no_end="planted"), 2, "so there is nothing to compare"),
+        (Answer(internal_error="ZeroDivisionError: planted"), 2, "ZeroDivisionError: planted"),
+        (Answer(failure="the process was killed by signal 11"), 1, "but the reference device completes"),
+        (Answer(unsupported="shaderInt64"), 0, "it lacks shaderInt64"),
+    ],
+)
+def test_only_errors_of_the_device_are_findings(
+    answer: Answer, code: int, said: str, swiftshader: Driver, capsys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checking, "run_job", lambda job: answer)
+    words = ("--device", swiftshader.name, "--subgroup-size", "4")
+    found, report, err = _checked(_RIGHT, *words, capsys=capsys)
+    assert found == code
+    assert len(report["findings"]) == (code == 1)
+    assert said in err
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (DispatchTimeout("planted"), "no_end"),
+        (DeviceLost("planted"), "failure"),
+        (DriverError("planted", "VK_ERROR_UNKNOWN"), "failure"),
+        (DriverError("The buffer is closed; make a new one."), "internal_error"),
+        (InvalidModule("planted"), "internal_error"),
+        (InvalidDispatch("planted"), "internal_error"),
+        (CompileError("planted"), "internal_error"),
+    ],
+)
+def test_errors_in_the_process_of_the_device(
+    error: Exception, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = _job(monkeypatch)
+
+    def planted(*_: Any, **__: Any) -> Any:
+        raise error
+
+    monkeypatch.setattr(Device, "run", planted)
+    answer = JobSession(job.device, job.timeout).perform(job)
+    told = {name for name in ("no_end", "failure", "internal_error", "unsupported") if getattr(answer, name)}
+    assert told == {expected}
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (Failure("internal", "planted"), "internal_error"),
+        (Failure("busy", "planted"), "internal_error"),
+        (Failure("timeout", "planted"), "no_end"),
+        (WorkerDied("planted", is_internal=True), "internal_error"),
+        (WorkerDied("planted"), "failure"),
+    ],
+)
+def test_workers_that_fail(answer: Any, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    class FakeWorker:
+        def __init__(self, *_: Any, **__: Any) -> None: ...
+
+        def ask(self, job: Job, seconds: float) -> Any:
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+
+        def close(self) -> None: ...
+
+    job = _job(monkeypatch)
+    monkeypatch.setattr(runs, "WorkerProcess", FakeWorker)
+    assert getattr(run_job(job), expected) == "planted"
+
+
+def test_an_internal_error_keeps_the_report(monkeypatch: pytest.MonkeyPatch, swiftshader: Driver) -> None:
+    monkeypatch.setattr(checking, "run_job", lambda job: Answer(internal_error="planted"))
+    report = check(_RIGHT, sizes=(4,), devices=[select(swiftshader.name)])
+    assert report.findings == ()
+    assert report.covered.compared
+    with pytest.raises(InternalError, match=re.compile("no finding.*planted", re.DOTALL)):
+        report.require_verdict()
+
+
+def _job(monkeypatch: pytest.MonkeyPatch) -> Job:
+    """The job of a check on the reference device."""
+    jobs: list[Job] = []
+
+    def keep(job: Job) -> Answer:
+        jobs.append(job)
+        return Answer(unsupported="planted")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(checking, "run_job", keep)
+        check(_RIGHT, sizes=(4,), devices=[select("reference:4")])
+    return jobs[0]

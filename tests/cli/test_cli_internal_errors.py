@@ -1,0 +1,39 @@
+"""Exceptions of vkgroup on the command line: exit code 2, never that of a verdict."""
+
+from __future__ import annotations
+
+import pytest
+
+from vkgroup import errors
+from vkgroup.cli import devices
+from vkgroup.cli.main import exit_code_of, main
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError("planted"), MemoryError(), RecursionError("planted")])
+def test_an_exception_exits_with_2(error: Exception, monkeypatch, capsys) -> None:
+    def planted(arguments: object) -> int:
+        raise error
+
+    monkeypatch.setattr(devices, "execute", planted)
+    assert main(["devices"]) == 2
+    err = capsys.readouterr().err
+    assert f"vkgroup: internal error ({errors.describe(error)}): no verdict was reached." in err
+    assert "Traceback" in err
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (errors.DriverError("a call failed", "VK_ERROR_UNKNOWN"), 1),
+        (errors.DeviceLost("gone"), 1),
+        (errors.DispatchTimeout("no end"), 1),
+        (errors.DriverError("The buffer is closed; make a new one."), 2),
+        (errors.ValidationError("wrong use of Vulkan", "VK_ERROR_VALIDATION_FAILED"), 2),
+        (errors.InternalError("planted"), 2),
+        (errors.CompileError("planted"), 2),
+        (errors.OutOfMemory("planted", "VK_ERROR_OUT_OF_HOST_MEMORY"), 3),
+        (errors.NoDevice("planted"), 3),
+    ],
+)
+def test_exit_codes_of_errors(error: errors.VkgroupError, code: int) -> None:
+    assert exit_code_of(error) == code
