@@ -48,10 +48,12 @@ def judge_batch(executor: Executor, batch: Batch) -> list[Result]:
         detail = f"{type(error).__name__}: {error}"
         return [Result(batch.cases[0].name, Status.FAIL, seconds, detail=detail)]
     share = (time.perf_counter() - start) / len(batch)
-    return [_result(case, verdict, share) for case, verdict in zip(batch.cases, verdicts, strict=True)]
+    return [
+        diagnosed_result(case, verdict, share) for case, verdict in zip(batch.cases, verdicts, strict=True)
+    ]
 
 
-def _result(case: AnyCase, verdict: Verdict, seconds: float) -> Result:
+def diagnosed_result(case: AnyCase, verdict: Verdict, seconds: float) -> Result:
     """Return the result of a case; a failure's evidence has its diagnosis under ``"diagnosis"``."""
     if verdict.status is Status.FAIL and (diagnosis := diagnose(verdict)) is not None:
         verdict = replace(verdict, evidence={**(verdict.evidence or {}), "diagnosis": diagnosis})

@@ -117,6 +117,11 @@ class Stage:
         return self.invocations
 
     @property
+    def table_seed(self) -> int:
+        """Number from which random tables are made; a part of a stage has that of the whole stage."""
+        return self.invocations
+
+    @property
     def group_places(self) -> int:
         """Number of places in each of the `WORKGROUPS` groups of the data."""
         return LANES
