@@ -6,10 +6,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from vkgroup.conformance.case import Case
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.families import family_of
 from vkgroup.conformance.family import AnyCase
+from vkgroup.conformance.parts import wrong_subgroups
+from vkgroup.conformance.run import diagnosed_result
+from vkgroup.conformance.stages import Stage
+from vkgroup.conformance.subgroup import SubgroupFamily
 from vkgroup.device import Capabilities
 from vkgroup.errors import (
     DeviceLost,
@@ -38,6 +43,24 @@ class Record:
     case: AnyCase
     folder: Path
     more: dict[str, Json] = field(default_factory=dict)
+    stage: Stage | None = None  # the part of the case's stage that is executed; None for the whole one
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Request to execute a case, or a part of its stage, without recording it."""
+
+    case: AnyCase
+    stage: Stage | None = None
+
+
+@dataclass(frozen=True)
+class Tried:
+    """The answer to a `Trial`."""
+
+    result: Result  # with the diagnosis of a failure
+    #: The wrong subgroups of a compute shader, as `vkgroup.conformance.parts.parts_of` takes them.
+    wrong: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -101,9 +124,11 @@ def case_record(case: AnyCase, capabilities: Capabilities, seed: int) -> dict[st
 
 
 def answer(executor: Executor, request: Any) -> Any:
-    """Return the answer to a `Record`, a `ProbeDevice` or a `Repeat`."""
+    """Return the answer to a `Record`, a `Trial`, a `ProbeDevice` or a `Repeat`."""
     if isinstance(request, Record):
         return [record(executor, request)]
+    if isinstance(request, Trial):
+        return [_tried(executor, request)]
     if isinstance(request, ProbeDevice):
         folders.write_device(request.folder, probe(executor.device).to_json())
         return []
@@ -124,7 +149,7 @@ def record(executor: Executor, request: Record) -> Result:
     recording = RecordingExecutor.beside(executor, shaders)
     tap = Tap(executor.device, Encoder(files, shaders.file), note)
     try:
-        verdict = _judged(recording, case)
+        verdict = _judged(recording, case, request.stage)
     finally:
         recording.close()
         tap.close()
@@ -133,15 +158,29 @@ def record(executor: Executor, request: Record) -> Result:
     if verdict.lanes is not None:
         data["lanes"] = lanes.write(files, verdict.lanes, tap.steps)
         data["specification"] = lanes.specification(verdict.lanes)
-    result = verdict.result(case.name, 0.0)
+    result = diagnosed_result(case, verdict, 0.0)
     folders.write(folder, data | {"result": result.to_json()})
     return result
 
 
-def _judged(executor: Executor, case: AnyCase) -> Verdict:
+def _tried(executor: Executor, request: Trial) -> Tried:
+    """Execute a case or a part of it."""
+    case = request.case
+    verdict = _judged(executor, case, request.stage)
+    wrong: tuple[tuple[int, int], ...] = ()
+    if verdict.status is Status.FAIL and verdict.lanes is not None and isinstance(case, Case):
+        wrong = tuple(wrong_subgroups(verdict.lanes)) if case.stage == "compute" else ()
+    return Tried(diagnosed_result(case, verdict, 0.0), wrong)
+
+
+def _judged(executor: Executor, case: AnyCase, stage: Stage | None = None) -> Verdict:
     """Execute one case and return its result; an error of the driver is a failure, as in a run."""
+    family = family_of(case)
     try:
-        return family_of(case).judge(executor, [case])[0]
+        if stage is not None:
+            assert isinstance(family, SubgroupFamily)
+            return family.judge(executor, [case], stage)[0]
+        return family.judge(executor, [case])[0]
     except (DeviceLost, DispatchTimeout):
         raise
     except VkgroupError as error:

@@ -37,6 +37,7 @@ def write(files: Files, evidence: JudgedLanes, steps: list[Json]) -> Json:
     found, entry, expected = evidence.instances, evidence.entry, evidence.expected
     arrays: dict[str, Array] = {
         "subgroup": np.column_stack([found.slot, found.group, found.subgroup]),
+        "number": found.number,
         "mask": found.mask,
         "active": found.active,
         "recorded": found.recorded,
@@ -61,6 +62,15 @@ def write(files: Files, evidence: JudgedLanes, steps: list[Json]) -> Json:
         "bits": expected.bits,
         "source": source,
         "record_words": evidence.program.entries[0].at,
+        "layout": {
+            "stage": evidence.program.stage.name,
+            "invocations": evidence.program.invocations,
+            "record_planes": evidence.program.stage.record_planes,
+            "slots": evidence.program.pattern.slots,
+            "result_at": entry.at,
+            "input_type": entry.case.type if entry.feed is not None else "",
+            "where": [evidence.where(row) for row in range(len(found.slot))],
+        },
         "files": {name: files.save(f"expected/lanes-{name}", array) for name, array in arrays.items()},
     }
 

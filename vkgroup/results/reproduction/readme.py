@@ -75,6 +75,7 @@ _OUTCOMES = {
 
 _LANES = {
     "subgroup": "which subgroup a row is: place in the shader, group, number of the subgroup",
+    "number": "the number by which the stage knows the subgroup: its first invocation, outside of compute",
     "mask": "the active mask, four words",
     "active": "whether a lane is in it",
     "recorded": "whether a lane left a record (helper invocations leave none)",
