@@ -41,6 +41,11 @@ class WorkgroupPart(WorkgroupStage):
         return self.count
 
     @property
+    def extent(self) -> str:
+        """The size of the workgroup."""
+        return "1 invocation" if self.count == 1 else f"1 workgroup of {self.count} invocations"
+
+    @property
     def own_numbers(self) -> int:
         """Number of invocations of the whole stage."""
         return WORKGROUPS * self.group_places
@@ -92,6 +97,11 @@ class WorkgroupPart(WorkgroupStage):
 @dataclass(frozen=True)
 class VertexPart(TicketStage):
     """A draw of fewer vertices."""
+
+    @property
+    def extent(self) -> str:
+        """The number of vertices."""
+        return f"{self.interface.least} vertices"
 
     @property
     def own_numbers(self) -> int:

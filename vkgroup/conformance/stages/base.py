@@ -97,6 +97,11 @@ class Stage:
         """
         raise NotImplementedError
 
+    @property
+    def extent(self) -> str:
+        """What is executed, in words."""
+        return f"{self.invocations} invocations"
+
     def finish(self, planes: int) -> str:
         """Return the GLSL that ends `main`."""
         return ""

@@ -64,6 +64,16 @@ class Tried:
 
 
 @dataclass(frozen=True)
+class Smallest:
+    """The smallest case that fails like a cause; see `vkgroup.results.reproduction.smallest`."""
+
+    case: AnyCase
+    stage: Stage | None = None  # the part of the case's stage that fails; None for the whole one
+    fails: bool = True  # whether the first case failed again when it ran alone
+    done: bool = True  # whether nothing simpler is left to try
+
+
+@dataclass(frozen=True)
 class ProbeDevice:
     """Request to run the probe's experiments and write them into a folder."""
 

@@ -15,15 +15,13 @@ from vkgroup.conformance.arrays import Words
 from vkgroup.conformance.glsl_types import planes, to_planes
 from vkgroup.device import Capabilities
 from vkgroup.dispatch.vertices import pass_through
+from vkgroup.results.reproduction.folder import PROGRAM
 from vkgroup.results.reproduction.shaders import read_module
 from vkgroup.results.reproduction.standalone import literals
 from vkgroup.results.reproduction.standalone.requirements import Requirements, requirements_of
 from vkgroup.results.reproduction.values import Array, Json, load
 from vkgroup.spec.types import TYPES, GlslType, type_named
 from vkgroup.spirv import Module
-
-FILE = "repro.c"
-"""The name of the program in its folder."""
 
 _STAGES = ("compute", "fragment", "vertex")
 
@@ -57,7 +55,7 @@ def write_program(folder: Path, record: Json, capabilities: Capabilities, cause:
         The program cannot express the case.
     """
     text = _Writer(folder, record, capabilities, cause).text()
-    (folder / FILE).write_text(text, encoding="utf-8")
+    (folder / PROGRAM).write_text(text, encoding="utf-8")
 
 
 @dataclass(frozen=True)
