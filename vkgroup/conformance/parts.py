@@ -70,6 +70,15 @@ class WorkgroupPart(WorkgroupStage):
     uint turn = gl_SubgroupID + {self.first}u / size;
     uint place = own;"""
 
+    def used_inputs(self, words: Words) -> Words:
+        """Return a table with zeros at the places of the invocations that are not executed."""
+        if words.size % self.own_numbers:
+            return words  # a table of the workgroups
+        used = np.zeros_like(words).reshape(-1, self.own_numbers)
+        mine = slice(self._base, self._base + self.count)
+        used[:, mine] = words.reshape(used.shape)[:, mine]
+        return used.ravel()
+
     @property
     def _base(self) -> int:
         return self.group * self.group_places + self.first

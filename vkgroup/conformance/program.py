@@ -172,7 +172,7 @@ class _Builder:
 
     def _append(self, words: Words) -> int:
         at = self.input_words
-        self.inputs.append(words.ravel())
+        self.inputs.append(self.stage.used_inputs(words.ravel()))
         self.input_words += words.size
         return at
 

@@ -131,6 +131,10 @@ class Stage:
         """Number of places in each of the `WORKGROUPS` groups of the data."""
         return LANES
 
+    def used_inputs(self, words: Words) -> Words:
+        """Return a table of the inputs with zeros where no invocation reads it, if that is known."""
+        return words
+
     def recorded(self, record: Words) -> Recorded:
         """Return the invocations with a record, from the planes (record_planes, invocations)."""
         raise NotImplementedError

@@ -17,8 +17,8 @@ from vkgroup.spec.features import FeatureStruct
 
 WORDS_OF_A_LINE = 8
 
-MOST_RUNS = 32
-"""An array of at most this many runs of equal words is written as runs."""
+WORDS_OF_A_RUN = 8
+"""An array with at least this many words for each run of equal ones is written as runs."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Content:
 def content_of(words: Words) -> Content:
     """Return the content of a buffer as runs of equal words, if there are few, or as all words."""
     starts = np.flatnonzero(np.concatenate([[True], words[1:] != words[:-1]]))
-    if len(starts) <= MOST_RUNS:
+    if len(words) >= WORDS_OF_A_RUN * len(starts):
         lengths = np.diff(np.append(starts, len(words)))
         pairs = np.column_stack([lengths.astype(np.uint32), words[starts]])
         lines = ",\n".join(f"    {length}, 0x{word:08x}" for length, word in pairs.tolist())

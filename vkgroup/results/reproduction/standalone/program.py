@@ -83,7 +83,7 @@ class _Writer:
             "PRINT": self._printing(), "SIZE_PROPERTIES": self._size_properties(),
             "SIZE_CHECK": self._size_check(),
             "MEMBER": "\n            && instance->lanes[lane].invocation == invocation" * self._is_compute,
-            "DATA": "\n\n".join(self.data),
+            "DATA": "\n\n".join(self.data), "SOURCE": self._source(),
         }  # fmt: skip
         text = self._resource("template.c")
         for name, part in parts.items():
@@ -332,6 +332,15 @@ class _Writer:
             *lines,
             "};",
         ])  # fmt: skip
+
+    def _source(self) -> str:
+        """Return the source of the shader with the operation as a comment."""
+        stage = self._layout["stage"]
+        entry = next(entry for entry in self.record["shaders"] if entry["stage"] == stage)
+        if "source" not in entry:
+            return ""
+        source = (self.folder / entry["source"]).read_text(encoding="utf-8")
+        return literals.comment([f"The {stage} shader as source:", "", *source.splitlines()])
 
     # --- the expected values ------------------------------------------------------------------------------
 

@@ -158,7 +158,8 @@ static void create_device(void)
         .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, .pNext = &wanted.core,
         .queueCreateInfoCount = 1, .pQueueCreateInfos = &queues,
         .enabledExtensionCount = extensions, .ppEnabledExtensionNames = enabled};
-    check(vkCreateDevice(physical, &info, NULL, &device), "vkCreateDevice");
+    if (vkCreateDevice(physical, &info, NULL, &device) != VK_SUCCESS)
+        leave(CANNOT_RUN, "vkCreateDevice failed", "");
     vkGetDeviceQueue(device, family, 0, &queue);
 }
 
@@ -433,3 +434,5 @@ int main(int argc, char **argv)
 /* ---- Data ---- */
 
 /*@DATA@*/
+
+/*@SOURCE@*/
