@@ -172,7 +172,7 @@ def wrong_subgroups(lanes: Any) -> list[tuple[int, int]]:
     """
     instances, wrong = lanes.instances, lanes.wrong.any(axis=(1, 2))
     places = lanes.program.stage.group_places
-    found = {}
+    found: dict[tuple[int, int], int] = {}
     for row in np.flatnonzero(wrong):
         members = instances.member[row][instances.recorded[row]]
         key = int(instances.group[row]), int(members.min()) % places

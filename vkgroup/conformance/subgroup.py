@@ -123,9 +123,7 @@ class SubgroupFamily:
         """Return the module of a program; `case` is one of its cases."""
         return executor.compile(program.source, stage=program.stage.name)
 
-    def judge(
-        self, executor: Executor, cases: list[Case], stage: Stage | None = None
-    ) -> list[Verdict]:
+    def judge(self, executor: Executor, cases: list[Case], stage: Stage | None = None) -> list[Verdict]:
         """Execute a batch and return its verdicts: program, module, dispatch, instances, comparison.
 
         `stage` is a part of the cases' stage (`vkgroup.conformance.parts`); None for the whole one.

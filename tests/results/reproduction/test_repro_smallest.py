@@ -108,7 +108,7 @@ def test_the_folder_of_a_part_is_repeated_by_vkgroup(
         "ballot.fragment.subgroupBallotExclusiveBitCount.uvec4.partial.exact",
         "vote.fragment.subgroupAllEqual.int.discard.exact",
         "arithmetic.vertex.subgroupAdd.int.data_mask.exact",
-        "vote.vertex.subgroupAny.bool.partial.exact",
+        "vote.vertex.subgroupAny.bool.nested.exact",
     ],
 )
 @pytest.mark.usefixtures("swiftshader")
@@ -122,19 +122,19 @@ def test_parts_of_stages_read_the_data_of_the_whole_stage(name: str) -> None:
         whole = family.judge(executor, [case])[0].lanes
         assert whole.entry.case == case
         stages = list(parts_of(case, 4, [(1, 8), (3, 0)]))
-        assert stages
+        passed = 0
         for stage in stages:
             verdict = family.judge(executor, [case], stage)[0]
             if verdict.detail == "no invocation executed the operation, where some had to":
                 continue  # the invocations that are left are not selected by the pattern
-            assert verdict.status is Status.PASS, (stage, verdict.detail)
+            assert verdict.status in (Status.PASS, Status.UNDEFINED), (stage, verdict.detail)
+            passed += verdict.status is Status.PASS
             assert verdict.lanes.instances.recorded.sum() < whole.instances.recorded.sum()
             assert verdict.lanes.entry.feed is not None
             np.testing.assert_array_equal(verdict.lanes.entry.feed.values, whole.entry.feed.values)
             if verdict.lanes.entry.argument is not None and verdict.lanes.entry.argument.table is not None:
-                np.testing.assert_array_equal(
-                    verdict.lanes.entry.argument.table, whole.entry.argument.table
-                )
+                np.testing.assert_array_equal(verdict.lanes.entry.argument.table, whole.entry.argument.table)
+        assert passed >= 2
         executor.close()
 
 
@@ -170,7 +170,7 @@ def test_a_case_that_hung_is_not_executed_again(
 
 @pytest.mark.usefixtures("swiftshader")
 def test_cases_that_are_known_to_hang_are_not_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The search stays at the failing case if all simpler ones may hang."""
+    """The search takes the simplest case that may not hang."""
     finding = Finding("It hangs", "SwiftShader", ("1",), "", filter=("vote.*.all.*",), hangs=True)
     monkeypatch.setattr(smallest, "findings_for", lambda *_: [finding])
     tried: list[str] = []
@@ -183,8 +183,8 @@ def test_cases_that_are_known_to_hang_are_not_tried(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(smallest.Trials, "run", noted)
     failed = run(select_device("swiftshader"), filters=(NESTED,), transform=wrong_vote, jobs=1)
     (reproducer,) = reproducers(failed.results, tmp_path)
-    assert reproducer.case == NESTED
-    assert tried
+    assert reproducer.case == "vote.compute.subgroupAll.bool.odd.exact"
+    assert NESTED in tried
     assert not [name for name in tried if ".all." in name]
 
 

@@ -22,7 +22,8 @@ from vkgroup.results.record import Result, Status
 from vkgroup.results.reproduction import folder as folders
 from vkgroup.results.reproduction import readme, shrunk, steps
 from vkgroup.results.reproduction.jobs import ProbeDevice, Record, Smallest, answer, case_record
-from vkgroup.results.reproduction.standalone.program import NoProgram, write_program
+from vkgroup.results.reproduction.standalone.program import write_program
+from vkgroup.results.reproduction.standalone.recorded import NoProgram
 from vkgroup.results.reproduction.values import Files, Json
 from vkgroup.runner.messages import Failure
 from vkgroup.runner.worker_process import WorkerDied, WorkerProcess
@@ -85,7 +86,7 @@ def make_smallest(
 
     As `make` does, search for a smaller program of `reconvergence`.
     """
-    more = {"cause": {"id": cause.id, "sentence": cause.sentence, "rule": cause.rule,
+    more: dict[str, Json] = {"cause": {"id": cause.id, "sentence": cause.sentence, "rule": cause.rule,
                       "explained": cause.explained, "first": cause.smallest}}  # fmt: skip
     if smallest.stage is not None:
         more["part"] = smallest.stage.extent

@@ -189,6 +189,7 @@ def _judged(executor: Executor, case: AnyCase, stage: Stage | None = None) -> Ve
     try:
         if stage is not None:
             assert isinstance(family, SubgroupFamily)
+            assert isinstance(case, Case)
             return family.judge(executor, [case], stage)[0]
         return family.judge(executor, [case])[0]
     except (DeviceLost, DispatchTimeout):

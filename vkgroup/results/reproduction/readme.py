@@ -258,7 +258,8 @@ def _c_program(record: Json) -> list[str]:
     if "no_program" in record:
         return [f"There is no C program: {record['no_program']}.", ""]
     return [
-        "Without vkgroup, with a C compiler and Vulkan's headers (exit code 0: right, 1: wrong, 3: it cannot run):",
+        "Without vkgroup, with a C compiler and Vulkan's headers (exit code 0: it is right; 1: it is wrong; "
+        "3: it cannot run):",
         "",
         "```",
         f"cc {PROGRAM} -lvulkan && ./a.out",

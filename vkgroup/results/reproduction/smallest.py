@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from vkgroup.conformance.family import AnyCase
 from vkgroup.conformance.parts import parts_of
 from vkgroup.conformance.plan import risk
 from vkgroup.conformance.run import Setup
+from vkgroup.conformance.spellings.older_ballots import EXAMPLE
 from vkgroup.conformance.stages import Stage
 from vkgroup.conformance.subgroup import SubgroupFamily
 from vkgroup.device import Capabilities
@@ -164,9 +164,9 @@ class Search:
         return not may_hang(case, self._capabilities)
 
     def _part(self, case: Case, tried: Tried) -> Stage | None:
-        """Return the part of the stage with the fewest invocations that fails; None if the whole is needed."""
+        """Return the part of the stage with the fewest invocations that fails; None if none does."""
         family = family_of(case)
-        if type(family).judge is not SubgroupFamily.judge:
+        if not isinstance(family, SubgroupFamily) or case.operation == EXAMPLE:
             return None
         wrong = tried.wrong or ([(0, 0)] if tried.result.status is Status.CRASH else [])
         for stage in parts_of(case, support.subgroup_size(case, self._capabilities), wrong):

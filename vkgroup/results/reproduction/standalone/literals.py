@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Iterable, Sequence
@@ -12,8 +13,8 @@ import numpy as np
 from vkgroup.conformance.arrays import Words
 from vkgroup.device import vk
 from vkgroup.device.query import feature_struct
-from vkgroup.results.reproduction.standalone.requirements import Requirements, Version
-from vkgroup.spec.features import FeatureStruct
+from vkgroup.results.reproduction.standalone.requirements import Requirements
+from vkgroup.spec.features import FeatureStruct, Version
 
 WORDS_OF_A_LINE = 8
 
@@ -91,11 +92,9 @@ def features(needs: Requirements) -> str:
     lines += ["    memset(features, 0, sizeof *features);"]
     lines += [
         f"    features->{name}.sType = {type_};"
-        for name, type_ in zip(
-            chain, ["VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2", *types], strict=True
-        )
+        for name, type_ in zip(chain, ["VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2", *types], strict=True)
     ]
-    pairs = zip(chain, chain[1:], strict=False)
+    pairs = itertools.pairwise(chain)
     lines += [f"    features->{name}.pNext = &features->{following};" for name, following in pairs]
     lines += ["}", "", "static const char *missing_feature(const struct features *features)", "{"]
     for member in members:
@@ -125,5 +124,5 @@ def _structure_type(struct: FeatureStruct) -> str:
     if struct.structure_type is not None:
         return f"(VkStructureType){struct.structure_type}"
     wanted = "VK_STRUCTURE_TYPE_" + struct.name[2:].upper()
-    names = vk.ffi.typeof("VkStructureType").relements
+    names: list[str] = list(vk.ffi.typeof("VkStructureType").relements)
     return next(name for name in names if name.replace("_", "") == wanted.replace("_", ""))

@@ -1,4 +1,4 @@
-"""Requirements of a case's shaders: version, extensions, features, subgroup operations and stages of a device.
+"""Requirements of shaders on a device: version, extensions, features, subgroup operations and stages.
 
 Of several alternatives, such as a version of Vulkan or an extension, the first one is taken that the device
 of the case has.
