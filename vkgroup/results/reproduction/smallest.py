@@ -28,7 +28,6 @@ from vkgroup.results.causes.axes import axes_of, complexity
 from vkgroup.results.causes.findings import explanations, findings_for
 from vkgroup.results.causes.grouping import kind_of
 from vkgroup.results.record import Result, Status
-from vkgroup.results.reproduction.cases import CASE_TIMEOUTS, SPARE_SECONDS
 from vkgroup.results.reproduction.jobs import Smallest, Trial, Tried, answer
 from vkgroup.runner.messages import Failure
 from vkgroup.runner.worker_process import WorkerDied, WorkerProcess
@@ -80,7 +79,7 @@ class Trials:
         try:
             if self._worker is None:
                 self._worker = WorkerProcess(_answering(self._setup))
-            found = self._worker.ask(trial, CASE_TIMEOUTS * self._setup.timeout + SPARE_SECONDS)
+            found = self._worker.ask(trial, SECONDS + self._setup.timeout)
         except WorkerDied as death:
             self._end_worker()
             return Tried(Result(trial.case.name, Status.CRASH, detail=str(death)))

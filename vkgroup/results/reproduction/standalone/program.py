@@ -21,6 +21,10 @@ from vkgroup.results.reproduction.values import Json, load
 _TOPOLOGIES = {"points": "POINT_LIST", "triangles": "TRIANGLE_LIST"}
 
 
+_SAME_INVOCATION = "\n            && instance->lanes[lane].invocation == invocation"
+"""Condition of an instance in workgroups, where the place of an invocation chooses its data."""
+
+
 def write_program(folder: Path, record: Json, capabilities: Capabilities, cause: Json) -> None:
     """Write the C program of a case into its folder.
 
@@ -61,7 +65,7 @@ class _Writer:
             "COMMAND": command, "TESTED": self._tested(), "COMPARE": expected.comparison(self.case),
             "PRINT": expected.printing(self.case), "SIZE_PROPERTIES": self._size_properties(),
             "SIZE_CHECK": self._size_check(),
-            "MEMBER": self.case.is_compute * "\n            && instance->lanes[lane].invocation == invocation",
+            "MEMBER": self.case.is_compute * _SAME_INVOCATION,
             "DATA": "\n\n".join(self.data), "SOURCE": self._source(),
         }  # fmt: skip
         text = self._resource("template.c")
