@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from mutants.driver_errors import wrong_vote
+from mutants.driver_errors import empty_ballot, wrong_vote
 
 from vkgroup.conformance import Status
 from vkgroup.conformance import select as select_cases
@@ -19,6 +19,7 @@ from vkgroup.drivers import Driver, cache_folder, fetch_package
 from vkgroup.opening import select
 from vkgroup.results.reproduction.cases import make
 from vkgroup.results.reproduction.folder import read
+from vkgroup.results.reproduction.standalone import literals
 from vkgroup.results.reproduction.standalone.literals import content_of
 
 CASE = "vote.compute.subgroupAll.bool.all.exact"
@@ -146,6 +147,28 @@ def test_the_program_is_wrong_with_an_error_and_right_without(
         assert place is not None
         assert place[0] in text or "vertex" in case  # vertices are recorded in any order
         assert "expected false got true" in text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", ["ballot.compute.subgroupBallot.bool.nested.exact",
+                                  "ballot.fragment.subgroupBallot.bool.partial.exact"])  # fmt: skip
+def test_wrong_active_masks_are_found(swiftshader: Driver, tmp_path: Path, headers: Path, case: str) -> None:
+    """The same program, with the module that is right, finds nothing."""
+    folder = tmp_path / "folder"
+    assert make(select(swiftshader.name), case, folder, transform=empty_ballot).status is Status.FAIL
+    code, text = executed(built(folder, swiftshader, headers), swiftshader)
+    assert (code, "Validation" in text) == (1, False), text
+    assert "got 0x0" in text
+    wrong = (folder / "repro.c").read_text()
+    assert make(select(swiftshader.name), case, folder).status is Status.PASS
+    right = words_of((folder / "repro.c").read_text(), f"{case.split('.')[1]}_code")
+    lines = literals.lines_of(np.array(right, np.uint32))
+    name = f"{case.split('.')[1]}_code"
+    wrong = re.sub(rf"{name}\[\d+\]", f"{name}[{len(right)}]", wrong)
+    wrong = re.sub(rf"({name}\[\d+\] = \{{\n).*?\}};", rf"\g<1>{lines}}};", wrong, flags=re.DOTALL)
+    (folder / "repro.c").write_text(wrong)
+    code, text = executed(built(folder, swiftshader, headers), swiftshader)
+    assert (code, ", 0 wrong" in text) == (0, True), text
 
 
 @pytest.mark.slow

@@ -168,6 +168,8 @@ def record(executor: Executor, request: Record) -> Result:
     if verdict.lanes is not None:
         data["lanes"] = lanes.write(files, verdict.lanes, tap.steps)
         data["specification"] = lanes.specification(verdict.lanes)
+    elif verdict.masks is not None:
+        data["masks"] = lanes.write_masks(verdict.masks, tap.steps, folder)
     result = diagnosed_result(case, verdict, 0.0)
     folders.write(folder, data | {"result": result.to_json()})
     return result

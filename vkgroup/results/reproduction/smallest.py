@@ -167,7 +167,7 @@ class Search:
         family = family_of(case)
         if not isinstance(family, SubgroupFamily) or case.operation == EXAMPLE:
             return None
-        wrong = tried.wrong or ([(0, 0)] if tried.result.status is Status.CRASH else [])
+        wrong = tried.wrong or [(0, 0)]  # crashes and wrong masks have no wrong lanes
         for stage in parts_of(case, support.subgroup_size(case, self._capabilities), wrong):
             found = self._run(Trial(case, stage))
             if found is not None and self._fails(found.result):

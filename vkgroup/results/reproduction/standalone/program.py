@@ -54,18 +54,23 @@ class _Writer:
     def text(self) -> str:
         """Return the program; raise `NoProgram` if there is none."""
         command = self._resource("dispatch.c" if self.case.step["call"] == "dispatch" else "draw.c")
-        instances, table = expected.instances(self.case)
-        case = "\n\n".join([
-            self._constants(), self._requirements(), expected.types(self.case), self._shaders(),
-            self._bindings(), instances,
-        ])  # fmt: skip
-        self.data.append(table)
+        case = [self._constants(), self._requirements(), self._shaders(), self._bindings()]
+        comparison, checks = self._resource("compare_masks.c"), {}
+        if not self.case.checks_masks:
+            instances, table = expected.instances(self.case)
+            case += [expected.types(self.case), instances]
+            self.data.append(table)
+            comparison = self._resource("compare_values.c")
+            checks = {
+                "COMPARE": expected.comparison(self.case),
+                "PRINT": expected.printing(self.case),
+                "MEMBER": self.case.is_compute * _SAME_INVOCATION,
+            }
         parts = {
-            "COMMENT": self._comment(), "CASE": "\n".join(self.declared) + "\n\n" + case + "\n",
-            "COMMAND": command, "TESTED": self._tested(), "COMPARE": expected.comparison(self.case),
-            "PRINT": expected.printing(self.case), "SIZE_PROPERTIES": self._size_properties(),
-            "SIZE_CHECK": self._size_check(),
-            "MEMBER": self.case.is_compute * _SAME_INVOCATION,
+            "COMMENT": self._comment(), "CASE": "\n".join(self.declared) + "\n\n" + "\n\n".join(case) + "\n",
+            "COMPARISON": comparison,
+            "COMMAND": command, "TESTED": self._tested(), **checks,
+            "SIZE_PROPERTIES": self._size_properties(), "SIZE_CHECK": self._size_check(),
             "DATA": "\n\n".join(self.data), "SOURCE": self._source(),
         }  # fmt: skip
         text = self._resource("template.c")
@@ -100,24 +105,41 @@ class _Writer:
         return literals.comment(lines)
 
     def _constants(self) -> str:
-        layout, arrays = self.case.layout, self.case.arrays
-        rows, size = arrays["active"].shape
+        layout, size = self.case.layout, self.case.record["device"]["subgroup_size"]
         values: dict[str, Any] = {
-            "SUBGROUP_SIZE": (size, "the subgroup size of the device for which the file was made"),
+            "SUBGROUP_SIZE": (self.case.size or size, "the subgroup size for which the file was made"),
             "INVOCATIONS": (layout["invocations"], "words of a plane of the outputs"),
             "RECORD_PLANES": (
                 layout["record_planes"],
                 "lane, subgroup, subgroup size, …; then 5 for each slot",
             ),
-            "NUMBER_PLANE": (3 if layout["stage"] == "vertex" else 1, "plane with the subgroup's number"),
             "SLOTS": (layout["slots"], "places of the operation in the shader"),
-            "RESULTS": (layout["result_at"], "first word of the results in the outputs"),
-            "RESULT_WORDS": (planes(self.case.result), "words of one result"),
-            "INSTANCES": (rows, "executions of the operation by a subgroup"),
-            "RECORDED": (int(arrays["recorded"].sum()), "invocations that left a result"),
-        } | self._command_constants()
+            **(self._mask_constants() if self.case.checks_masks else self._value_constants()),
+            **self._command_constants(),
+        }
         lines = [f"    {name} = {value}, /* {text} */" for name, (value, text) in values.items()]
         return "\n".join(["enum {", *lines, "};"])
+
+    def _mask_constants(self) -> dict[str, tuple[Any, str]]:
+        layout = self.case.layout
+        return {
+            "GROUP": (layout["group"], "invocations of a workgroup; outside of compute, all"),
+            "DEMOTES": (int(layout["demotes"]), "whether invocations become helper invocations"),
+            "HELPERS": (
+                int(layout["stage"] == "fragment"),
+                "whether planes 3 to 6 name the helper invocations",
+            ),
+        }
+
+    def _value_constants(self) -> dict[str, tuple[Any, str]]:
+        layout, recorded = self.case.layout, self.case.arrays["recorded"]
+        return {
+            "NUMBER_PLANE": (3 if layout["stage"] == "vertex" else 1, "plane with the subgroup's number"),
+            "RESULTS": (layout["result_at"], "first word of the results in the outputs"),
+            "RESULT_WORDS": (planes(self.case.result), "words of one result"),
+            "INSTANCES": (len(recorded), "executions of the operation by a subgroup"),
+            "RECORDED": (int(recorded.sum()), "invocations that left a result"),
+        }
 
     def _command_constants(self) -> dict[str, tuple[Any, str]]:
         arguments = self.case.arguments
