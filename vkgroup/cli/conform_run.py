@@ -15,10 +15,12 @@ from rich.text import Text
 from vkgroup.cli.causes import print_causes
 from vkgroup.cli.console import Console
 from vkgroup.cli.expecting import Expecting
+from vkgroup.cli.reproducers import write_reproducers
 from vkgroup.conformance import AGAINST_THE_DEVICE, AnyCase, Result, Run, Status, run
 from vkgroup.conformance.outcomes import RunOutcomes
 from vkgroup.device import DeviceInfo
 from vkgroup.errors import InvalidInput
+from vkgroup.results.causes import Cause
 from vkgroup.results.exports.baseline import check_baseline
 from vkgroup.results.exports.folder import write_capabilities, write_summary
 from vkgroup.results.exports.junit import write_junit
@@ -75,6 +77,7 @@ def conclude(
     finally:
         _report(outcomes, out, console)
         expecting.report(outcomes, out, console)
+    write_reproducers(expecting.arguments, device, unexpected_causes(outcomes), found, out, console)
     if expecting.arguments.junit is not None:
         write_junit(outcomes, expecting.arguments.junit)
     if problem is not None:
@@ -165,12 +168,17 @@ def judge(
         return error.run
 
 
+def unexpected_causes(outcomes: RunOutcomes) -> list[Cause]:
+    """Return the causes of unexpected failures."""
+    found = outcomes.run
+    unexpected = {result.case for result in found.failures if not outcomes.by_case[result.case].expected}
+    return [cause for cause in found.causes if not unexpected.isdisjoint(cause.cases)]
+
+
 def _report(outcomes: RunOutcomes, out: Path, console: Console) -> None:
     """Print the causes of unexpected failures, the table by category, and where everything is."""
     found = outcomes.run
-    unexpected = {result.case for result in found.failures if not outcomes.by_case[result.case].expected}
-    causes = [cause for cause in found.causes if not unexpected.isdisjoint(cause.cases)]
-    print_causes(causes, out, console)
+    print_causes(unexpected_causes(outcomes), out, console)
     for promise in found.capabilities.minimum_promises():
         console.print(Text(f"The device breaks a promise of Vulkan: {promise}", style="bold red"))
     console.print(_table(found))

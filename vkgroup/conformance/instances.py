@@ -31,6 +31,7 @@ class MaskFault:
     unseen: Words  # lanes that may be active without a report
     subgroups: Indices  # (rows, 2): group and subgroup of each row
     invocations: Indices  # (invocations, 3): group, subgroup and lane of each invocation
+    program: Program | None = None  # the batch
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ def read(program: Program, outputs: Words, ballot: bool) -> Instances:
     mask_fault = None
     if fault is not None:
         everybody = np.column_stack([group, subgroup, lane])
-        mask_fault = MaskFault(size, mask, reported, unseen, rows[:, 1:3], everybody)
+        mask_fault = MaskFault(size, mask, reported, unseen, rows[:, 1:3], everybody, program)
     if program.pattern.uniform:
         faults += _uniformity_faults(rows, recorded, len(index), group, subgroup)
     place = stage.places(rows[:, 1], number, member)

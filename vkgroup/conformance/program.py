@@ -136,11 +136,17 @@ class _Builder:
     """Collects the parts of a batch's program."""
 
     def __init__(
-        self, first: Case, size: int, seed: int, denormals: frozenset[int], spelling: Spelling
+        self,
+        first: Case,
+        size: int,
+        seed: int,
+        denormals: frozenset[int],
+        spelling: Spelling,
+        stage: Stage | None,
     ) -> None:
         self.spelling = spelling
         self.pattern = patterns_of(first.stage)[first.pattern]
-        self.stage = stage_of(first.stage, first.shape, self.pattern.partial)
+        self.stage = stage or stage_of(first.stage, first.shape, self.pattern.partial)
         self.invocations = self.stage.invocations
         self.places = WORKGROUPS * self.stage.group_places
         self.size, self.seed, self.denormals = size, seed, denormals
@@ -162,11 +168,11 @@ class _Builder:
         )
 
     def _generator(self, key: str) -> np.random.Generator:
-        return np.random.default_rng([self.seed, crc32(key.encode()), self.size, self.invocations])
+        return np.random.default_rng([self.seed, crc32(key.encode()), self.size, self.stage.table_seed])
 
     def _append(self, words: Words) -> int:
         at = self.input_words
-        self.inputs.append(words.ravel())
+        self.inputs.append(self.stage.used_inputs(words.ravel()))
         self.input_words += words.size
         return at
 
@@ -322,13 +328,14 @@ def build(
     ballot: bool = True,
     denormals: frozenset[int] = frozenset(),
     spelling: Spelling = _SPELLING,
+    stage: Stage | None = None,
 ) -> Program:
     """Build the program of a batch of cases of one stage, pattern, shape and subgroup size.
 
     Without `ballot`, no active masks are recorded. `denormals` holds the widths of floats for which the
-    device supports DenormPreserve.
+    device supports DenormPreserve. `stage` is a part of the cases' stage; None for the whole one.
     """
-    builder = _Builder(cases[0], size, seed, denormals, spelling)
+    builder = _Builder(cases[0], size, seed, denormals, spelling, stage)
     for case in cases:
         builder.add(case)
     resets = [line for line in builder.resets if line]

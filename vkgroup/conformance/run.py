@@ -41,7 +41,10 @@ def judge_batch(executor: Executor, batch: Batch) -> list[Result | NoVerdict]:
     try:
         verdicts = family_named(batch.family).judge(executor, batch.cases)
         share = (time.perf_counter() - start) / len(batch)
-        return [_result(case, verdict, share) for case, verdict in zip(batch.cases, verdicts, strict=True)]
+        return [
+            diagnosed_result(case, verdict, share)
+            for case, verdict in zip(batch.cases, verdicts, strict=True)
+        ]
     except (DeviceLost, DispatchTimeout):
         raise
     except Exception as error:
@@ -64,7 +67,7 @@ def result_of_error(case: str, error: Exception, seconds: float = 0.0) -> Result
     return NoVerdict(case, f"{describe(error)}\n{''.join(traceback.format_exception(error))}")
 
 
-def _result(case: AnyCase, verdict: Verdict, seconds: float) -> Result:
+def diagnosed_result(case: AnyCase, verdict: Verdict, seconds: float) -> Result:
     """Return the result of a case; a failure's evidence has its diagnosis under ``"diagnosis"``."""
     if verdict.status is Status.FAIL and (diagnosis := diagnosis_of(verdict)) is not None:
         verdict = replace(verdict, evidence={**(verdict.evidence or {}), "diagnosis": diagnosis})

@@ -22,7 +22,7 @@ from vkgroup.conformance.glsl_types import is_long, planes
 from vkgroup.conformance.instances import Instances, read
 from vkgroup.conformance.patterns import patterns_of
 from vkgroup.conformance.program import SLOT_PLANES, Program, Spelling, build, result_type
-from vkgroup.conformance.stages import FRAMEBUFFER, TICKETS, FramebufferStage, TicketStage
+from vkgroup.conformance.stages import FRAMEBUFFER, TICKETS, FramebufferStage, Stage, TicketStage
 from vkgroup.conformance.verdict import verdict_on
 from vkgroup.device import Capabilities
 from vkgroup.spec.categories import Category
@@ -106,8 +106,8 @@ class SubgroupFamily:
         """Return the spelling of the operations of a batch."""
         return Spelling()
 
-    def program(self, executor: Executor, cases: list[Case]) -> Program:
-        """Return the program of a batch for a device."""
+    def program(self, executor: Executor, cases: list[Case], stage: Stage | None = None) -> Program:
+        """Return the program of a batch for a device; `stage` is a part of the cases' stage."""
         capabilities = executor.capabilities
         core = [self.core(case) for case in cases]
         return build(
@@ -117,15 +117,19 @@ class SubgroupFamily:
             ballot=support.has_ballot(capabilities),
             denormals=support.preserved_denormals(capabilities) if self.special_floats else frozenset(),
             spelling=self.spelling(cases),
+            stage=stage,
         )
 
     def compiled(self, executor: Executor, program: Program, case: Case) -> Module:
         """Return the module of a program; `case` is one of its cases."""
         return executor.compile(program.source, stage=program.stage.name)
 
-    def judge(self, executor: Executor, cases: list[Case]) -> list[Verdict]:
-        """Execute a batch and return its verdicts: program, module, dispatch, instances, comparison."""
-        program = self.program(executor, cases)
+    def judge(self, executor: Executor, cases: list[Case], stage: Stage | None = None) -> list[Verdict]:
+        """Execute a batch and return its verdicts: program, module, dispatch, instances, comparison.
+
+        `stage` is a part of the cases' stage (`vkgroup.conformance.parts`); None for the whole one.
+        """
+        program = self.program(executor, cases, stage)
         module = self.compiled(executor, program, cases[0])
         outputs, instances = observed(executor, program, module)
         return [verdict_on(entry, program, instances, outputs) for entry in program.entries]

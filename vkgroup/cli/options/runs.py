@@ -65,6 +65,9 @@ def add_conform(parser: argparse.ArgumentParser) -> None:
         nargs=2,
         help="run one case, and write a folder that repeats it on any machine",
     )
+    parser.add_argument(
+        "--no-repro", action="store_true", help="make no folder that repeats the smallest case of a new cause"
+    )
     parser.add_argument("--list", action="store_true", help="list the cases; needs no device")
     _add_expecting(parser)
 

@@ -31,6 +31,7 @@ from vkgroup.conformance.intrinsics import instruction
 from vkgroup.conformance.patterns import patterns_of
 from vkgroup.conformance.program import Program, Spelling
 from vkgroup.conformance.spellings.older_ballots import BALLOT, EXAMPLE, FORMS, OLDER, VOTE, Older
+from vkgroup.conformance.stages import Stage
 from vkgroup.conformance.subgroup import SubgroupFamily
 from vkgroup.device import Capabilities
 from vkgroup.results.record import Status
@@ -121,10 +122,10 @@ class LegacyBallotFamily(SubgroupFamily):
         """Return the module of a program, lowered if the case's form requires it."""
         return _compiled(executor, program.source, case)
 
-    def judge(self, executor: Executor, cases: list[Case]) -> list[Verdict]:
+    def judge(self, executor: Executor, cases: list[Case], stage: Stage | None = None) -> list[Verdict]:
         """Execute a batch by the rules of the core's cases, or of the document's example."""
         if cases[0].operation != EXAMPLE:
-            return super().judge(executor, cases)
+            return super().judge(executor, cases, stage)
         module = _compiled(executor, SOURCE, cases[0])
         results = executor.device.run(module, WORKGROUPS, {0: blank()})
         return [verdict_on(results[0], executor.capabilities.subgroup.size)] * len(cases)

@@ -97,6 +97,11 @@ class Stage:
         """
         raise NotImplementedError
 
+    @property
+    def extent(self) -> str:
+        """What is executed, in words."""
+        return f"{self.invocations} invocations"
+
     def finish(self, planes: int) -> str:
         """Return the GLSL that ends `main`."""
         return ""
@@ -117,9 +122,18 @@ class Stage:
         return self.invocations
 
     @property
+    def table_seed(self) -> int:
+        """Number from which random tables are made; a part of a stage has that of the whole stage."""
+        return self.invocations
+
+    @property
     def group_places(self) -> int:
         """Number of places in each of the `WORKGROUPS` groups of the data."""
         return LANES
+
+    def used_inputs(self, words: Words) -> Words:
+        """Return a table of the inputs with zeros where no invocation reads it, if that is known."""
+        return words
 
     def recorded(self, record: Words) -> Recorded:
         """Return the invocations with a record, from the planes (record_planes, invocations)."""

@@ -59,9 +59,8 @@ class Interface:
         return f"subgroup from {self.thing} number {number}"
 
 
-def _vertex(partial: bool) -> Interface:
-    """Run a vertex shader on points, four instances of them."""
-    count, instances = (509 if partial else 512), 4
+def vertices(count: int, instances: int) -> Interface:
+    """Return the pipeline that runs a vertex shader on points, several instances of them."""
     return Interface(
         "vertices",
         f"uint(gl_InstanceIndex) * {count}u + uint(gl_VertexIndex)",
@@ -70,6 +69,11 @@ def _vertex(partial: bool) -> Interface:
         HIDDEN,
         Around({"fragment": _FRAGMENT}, {"state": POINTS, "count": count, "instances": instances}),
     )
+
+
+def _vertex(partial: bool) -> Interface:
+    """Run a vertex shader on points, four instances of them."""
+    return vertices(509 if partial else 512, 4)
 
 
 def _control(partial: bool) -> Interface:

@@ -70,6 +70,11 @@ class FragmentStage(Stage):
     declarations = _DECLARATIONS
 
     @property
+    def extent(self) -> str:
+        """The size of the target."""
+        return f"{self.width} × {self.height} pixels"
+
+    @property
     def start(self) -> str:
         """GLSL that derives the numbers from the pixel, and records which lanes are helper invocations."""
         return f"""uint index = {_OWN};

@@ -102,14 +102,14 @@ def _grouped(failed: Sequence[Result]) -> Iterable[tuple[Key, list[Result]]]:
         yield ("hypothesis", *best), [left.pop(case) for case in list(left) if case in taken[best]]
     kinds: dict[Key, list[Result]] = defaultdict(list)
     for result in left.values():
-        kinds[_kind(result)].append(result)
+        kinds[kind_of(result)].append(result)
     yield from kinds.items()
 
 
 _CHANGING = re.compile(r"0x[0-9a-f]+|'[^']*'|-?\d+(\.\d+)?(e[-+]?\d+)?|(?<=')[^']*(?=')", re.IGNORECASE)
 
 
-def _kind(result: Result) -> Key:
+def kind_of(result: Result) -> Key:
     """Return what a failure without an explanation shares with others of the same kind."""
     place = _place(result.case)
     if result.status is not Status.FAIL:

@@ -13,13 +13,17 @@ from typing import Any
 from vkgroup.conformance.execute import Transform
 from vkgroup.conformance.families import case_named, family_of
 from vkgroup.conformance.run import Setup
+from vkgroup.conformance.stages import Stage
 from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.errors import InternalError, InvalidInput, NoDevice, Unsupported, VkgroupError, describe
 from vkgroup.opening import open_device
+from vkgroup.results.causes import Cause
 from vkgroup.results.record import NoVerdict, Result, Status
 from vkgroup.results.reproduction import folder as folders
 from vkgroup.results.reproduction import readme, shrunk, steps
-from vkgroup.results.reproduction.jobs import ProbeDevice, Record, answer, case_record
+from vkgroup.results.reproduction.jobs import ProbeDevice, Record, Smallest, answer, case_record
+from vkgroup.results.reproduction.standalone.program import write_program
+from vkgroup.results.reproduction.standalone.recorded import NoProgram
 from vkgroup.results.reproduction.values import Files, Json
 from vkgroup.runner.messages import Failure
 from vkgroup.runner.worker_process import WorkerDied, WorkerProcess
@@ -75,11 +79,35 @@ def make(
     return result
 
 
-def _made(setup: Setup, case: Any, folder: Path, capabilities: Capabilities, more: Json) -> Result:
-    """Make the folder of a case, with additional data in its record; return the result."""
+def make_smallest(
+    setup: Setup, smallest: Smallest, folder: Path, capabilities: Capabilities, cause: Cause
+) -> Result:
+    """Make the folder of the smallest case of a cause; arguments as for `make`.
+
+    As `make` does, search for a smaller program of `reconvergence`.
+    """
+    more: dict[str, Json] = {"cause": {"id": cause.id, "sentence": cause.sentence, "rule": cause.rule,
+                      "explained": cause.explained, "first": cause.smallest}}  # fmt: skip
+    if smallest.stage is not None:
+        more["part"] = smallest.stage.extent
+    result = _made(setup, smallest.case, folder, capabilities, more, smallest.stage)
+    if shrunk.shrinkable(smallest.case, result):
+        _make_smaller(setup, smallest.case, result, folder, capabilities)
+    return result
+
+
+def _made(
+    setup: Setup,
+    case: Any,
+    folder: Path,
+    capabilities: Capabilities,
+    more: Json,
+    stage: Stage | None = None,
+) -> Result:
+    """Make the folder of a case or of a part of it, with additional data in its record; return the result."""
     folders.begin(folder)
     start = time.monotonic()
-    request = Record(case, folder.resolve(), more)
+    request = Record(case, folder.resolve(), more, stage)
     result = replace(_recorded(setup, request), seconds=time.monotonic() - start)
     begun = (folder / folders.RECORD).is_file()
     record = folders.read(folder) if begun else case_record(case, capabilities, setup.seed) | more
@@ -87,7 +115,13 @@ def _made(setup: Setup, case: Any, folder: Path, capabilities: Capabilities, mor
     if record["lanes"] is None:
         record["reference"] = expected_by_reference(folder, record)
     folders.write(folder, record)
-    readme.write_case(folder, folders.read(folder))
+    record = folders.read(folder)
+    try:
+        write_program(folder, record, capabilities, record.get("cause", {}))
+    except NoProgram as reason:
+        record["no_program"] = str(reason)
+        folders.write(folder, record)
+    readme.write_case(folder, record)
     return result
 
 

@@ -16,6 +16,9 @@ from vkgroup.results.reproduction.values import Json
 
 RECORD, README, DEVICE = "repro.json", "README.md", "device.json"
 
+PROGRAM = "repro.c"
+"""The C program that repeats the case without vkgroup."""
+
 FORMAT = 1
 """Format version of `RECORD`; folders with a later version are rejected."""
 
@@ -38,7 +41,7 @@ def begin(folder: Path) -> None:
         for part in _PARTS:
             if (folder / part).is_dir():
                 shutil.rmtree(folder / part)
-        for file in (RECORD, README, DEVICE):
+        for file in (RECORD, README, DEVICE, PROGRAM):
             (folder / file).unlink(missing_ok=True)
     except OSError as error:
         raise InvalidInput(f"{folder} cannot be created: {error.strerror or error}") from error
@@ -48,7 +51,7 @@ def _replaceable(smaller: Path) -> bool:
     """Return whether the folder of a smaller program does not exist, or contains only vkgroup's files."""
     if smaller.is_symlink() or not smaller.is_dir():
         return not (smaller.is_symlink() or smaller.exists())
-    return {file.name for file in smaller.iterdir()} <= {*_PARTS, RECORD, README, DEVICE}
+    return {file.name for file in smaller.iterdir()} <= {*_PARTS, RECORD, README, DEVICE, PROGRAM}
 
 
 def write(folder: Path, record: Json) -> None:

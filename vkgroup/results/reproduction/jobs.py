@@ -6,11 +6,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from vkgroup.conformance.case import Case
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.families import family_of
 from vkgroup.conformance.family import AnyCase
-from vkgroup.conformance.run import result_of_error
+from vkgroup.conformance.parts import wrong_subgroups
+from vkgroup.conformance.run import diagnosed_result, result_of_error
+from vkgroup.conformance.stages import Stage
+from vkgroup.conformance.subgroup import SubgroupFamily
 from vkgroup.device import Capabilities
 from vkgroup.errors import (
     DeviceLost,
@@ -25,7 +29,7 @@ from vkgroup.errors import (
     is_device_error,
 )
 from vkgroup.probe import Probe, probe
-from vkgroup.results.record import NoVerdict, Result
+from vkgroup.results.record import NoVerdict, Result, Status
 from vkgroup.results.reproduction import folder as folders
 from vkgroup.results.reproduction import lanes, steps
 from vkgroup.results.reproduction.folder import DAMAGE, damaged
@@ -43,6 +47,34 @@ class Record:
     case: AnyCase
     folder: Path
     more: dict[str, Json] = field(default_factory=dict)
+    stage: Stage | None = None  # the part of the case's stage that is executed; None for the whole one
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Request to execute a case, or a part of its stage, without recording it."""
+
+    case: AnyCase
+    stage: Stage | None = None
+
+
+@dataclass(frozen=True)
+class Tried:
+    """The answer to a `Trial`."""
+
+    result: Result  # with the diagnosis of a failure
+    #: The wrong subgroups of a compute shader, as `vkgroup.conformance.parts.parts_of` takes them.
+    wrong: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True)
+class Smallest:
+    """The smallest case that fails like a cause; see `vkgroup.results.reproduction.smallest`."""
+
+    case: AnyCase
+    stage: Stage | None = None  # the part of the case's stage that fails; None for the whole one
+    fails: bool = True  # whether the first case failed again when it ran alone
+    done: bool = True  # whether nothing simpler is left to try
 
 
 @dataclass(frozen=True)
@@ -107,9 +139,11 @@ def case_record(case: AnyCase, capabilities: Capabilities, seed: int) -> dict[st
 
 
 def answer(executor: Executor, request: Any) -> Any:
-    """Return the answer to a `Record`, a `ProbeDevice` or a `Repeat`."""
+    """Return the answer to a `Record`, a `Trial`, a `ProbeDevice` or a `Repeat`."""
     if isinstance(request, Record):
         return [record(executor, request)]
+    if isinstance(request, Trial):
+        return [_tried(executor, request)]
     if isinstance(request, ProbeDevice):
         folders.write_device(request.folder, probe(executor.device).to_json())
         return []
@@ -130,7 +164,7 @@ def record(executor: Executor, request: Record) -> Result | NoVerdict:
     recording = RecordingExecutor.beside(executor, shaders)
     tap = Tap(executor.device, Encoder(files, shaders.file), note)
     try:
-        verdict = _judged(recording, case)
+        verdict = _judged(recording, case, request.stage)
     finally:
         recording.close()
         tap.close()
@@ -141,15 +175,34 @@ def record(executor: Executor, request: Record) -> Result | NoVerdict:
     if verdict.lanes is not None:
         data["lanes"] = lanes.write(files, verdict.lanes, tap.steps)
         data["specification"] = lanes.specification(verdict.lanes)
-    result = verdict.result(case.name, 0.0)
+    elif verdict.masks is not None:
+        data["masks"] = lanes.write_masks(verdict.masks, tap.steps, folder)
+    result = diagnosed_result(case, verdict, 0.0)
     folders.write(folder, data | {"result": result.to_json()})
     return result
 
 
-def _judged(executor: Executor, case: AnyCase) -> Verdict | NoVerdict:
+def _tried(executor: Executor, request: Trial) -> Tried:
+    """Execute a case or a part of it."""
+    case = request.case
+    verdict = _judged(executor, case, request.stage)
+    if not isinstance(verdict, Verdict):
+        return Tried(Result(case.name, Status.NOT_SUPPORTED, detail=verdict.detail))
+    wrong: tuple[tuple[int, int], ...] = ()
+    if verdict.status is Status.FAIL and verdict.lanes is not None and isinstance(case, Case):
+        wrong = tuple(wrong_subgroups(verdict.lanes)) if case.stage == "compute" else ()
+    return Tried(diagnosed_result(case, verdict, 0.0), wrong)
+
+
+def _judged(executor: Executor, case: AnyCase, stage: Stage | None = None) -> Verdict | NoVerdict:
     """Execute one case and return its result; an error of the driver is a failure, as in a run."""
+    family = family_of(case)
     try:
-        return family_of(case).judge(executor, [case])[0]
+        if stage is not None:
+            assert isinstance(family, SubgroupFamily)
+            assert isinstance(case, Case)
+            return family.judge(executor, [case], stage)[0]
+        return family.judge(executor, [case])[0]
     except (DeviceLost, DispatchTimeout):
         raise
     except Exception as error:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from vkgroup.conformance.barriers import BARRIERS
 from vkgroup.conformance.comparison import Expected, legal
 from vkgroup.conformance.glsl_types import from_planes
-from vkgroup.conformance.instances import hex_of
+from vkgroup.conformance.instances import MaskFault, hex_of
 from vkgroup.conformance.program import result_type
 from vkgroup.conformance.verdict import JudgedLanes
 from vkgroup.reference.registry import specification_of
@@ -37,6 +37,7 @@ def write(files: Files, evidence: JudgedLanes, steps: list[Json]) -> Json:
     found, entry, expected = evidence.instances, evidence.entry, evidence.expected
     arrays: dict[str, Array] = {
         "subgroup": np.column_stack([found.slot, found.group, found.subgroup]),
+        "number": found.number,
         "mask": found.mask,
         "active": found.active,
         "recorded": found.recorded,
@@ -61,8 +62,44 @@ def write(files: Files, evidence: JudgedLanes, steps: list[Json]) -> Json:
         "bits": expected.bits,
         "source": source,
         "record_words": evidence.program.entries[0].at,
+        "layout": {
+            "stage": evidence.program.stage.name,
+            "invocations": evidence.program.invocations,
+            "record_planes": evidence.program.stage.record_planes,
+            "slots": evidence.program.pattern.slots,
+            "result_at": entry.at,
+            "input_type": entry.case.type if entry.feed is not None else "",
+            "where": [evidence.where(row) for row in range(len(found.slot))],
+        },
         "files": {name: files.save(f"expected/lanes-{name}", array) for name, array in arrays.items()},
     }
+
+
+def write_masks(fault: MaskFault, steps: list[Json], folder: Path) -> Json:
+    """Return the layout of the outputs in which an active mask is wrong; None if they are in no buffer.
+
+    A mask is right if it names exactly the lanes that recorded it, so there are no expected values.
+    """
+    program = fault.program
+    if program is None:
+        return None
+    stage = program.stage
+    for number, step in enumerate(steps):
+        for place, output in enumerate(step["outputs"]):
+            if load(folder, output["file"]).size == program.output_words:
+                return {
+                    "source": {"step": number, "output": place},
+                    "layout": {
+                        "stage": stage.name,
+                        "size": fault.size,
+                        "invocations": program.invocations,
+                        "record_planes": stage.record_planes,
+                        "slots": program.pattern.slots,
+                        "group": stage.group_places if stage.name == "compute" else program.invocations,
+                        "demotes": program.pattern.demotes,
+                    },
+                }
+    return None
 
 
 def specification(evidence: JudgedLanes) -> str:

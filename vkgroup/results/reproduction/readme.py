@@ -6,7 +6,7 @@ from pathlib import Path
 from shlex import quote
 
 from vkgroup.results.reproduction import lanes
-from vkgroup.results.reproduction.folder import DEVICE, README, SHRUNK
+from vkgroup.results.reproduction.folder import DEVICE, PROGRAM, README, SHRUNK
 from vkgroup.results.reproduction.values import Json
 
 _LAST = ("input", "operand", "expected", "got")
@@ -75,6 +75,7 @@ _OUTCOMES = {
 
 _LANES = {
     "subgroup": "which subgroup a row is: place in the shader, group, number of the subgroup",
+    "number": "the number by which the stage knows the subgroup: its first invocation, outside of compute",
     "mask": "the active mask, four words",
     "active": "whether a lane is in it",
     "recorded": "whether a lane left a record (helper invocations leave none)",
@@ -99,6 +100,7 @@ def write_case(folder: Path, record: Json) -> None:
         f"**{result['status']}** on {device['name']} ({device['driver']}), subgroups of"
         f" {device['subgroup_size']}. {_OUTCOMES[result['status']]}",
         "",
+        *_cause(record),
         *_judged(record),
         *_wrong(folder, record),
         *_smaller(record),
@@ -107,6 +109,22 @@ def write_case(folder: Path, record: Json) -> None:
         *_files(record),
     ]
     (folder / README).write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
+
+
+def _cause(record: Json) -> list[str]:
+    """Return the lines on the cause for which the folder was made."""
+    cause = record.get("cause")
+    if cause is None:
+        return []
+    lines = ["## Cause", "", f"{cause['sentence']}.", "", f"Explanation: {cause['explained']}.", ""]
+    if rule := cause["rule"]:
+        quote_ = rule["quote"].replace("<", r"\<")
+        lines += [f"Violated rule ({rule['strength']}): {rule['document']}: “{quote_}”", ""]
+    if cause["first"] != record["case"]:
+        lines += [f"The run failed in `{cause['first']}`; this case is simpler and fails likewise.", ""]
+    if part := record.get("part"):
+        lines += [f"The shader is a part of that of the case: {part}.", ""]
+    return lines
 
 
 def _judged(record: Json) -> list[str]:
@@ -225,10 +243,26 @@ def _repeating(folder: Path, record: Json) -> list[str]:
         f"vkgroup run {name} --device D",
         "```",
         "",
+        *_c_program(record),
         f"From the suite, {'the whole program' if 'of' in record else 'with the data made anew'}:",
         "",
         "```",
         f"vkgroup conform{device}{seed} --filter {quote(record.get('of', record['case']))}",
+        "```",
+        "",
+    ]
+
+
+def _c_program(record: Json) -> list[str]:
+    """Return the lines on the C program, or on why there is none."""
+    if "no_program" in record:
+        return [f"There is no C program: {record['no_program']}.", ""]
+    return [
+        "Without vkgroup, with a C compiler and Vulkan's headers (exit code 0: it is right; 1: it is wrong; "
+        "3: it cannot run):",
+        "",
+        "```",
+        f"cc {PROGRAM} -lvulkan && ./a.out",
         "```",
         "",
     ]
@@ -255,6 +289,7 @@ def _files(record: Json) -> list[str]:
         *lines,
         f"- `{DEVICE}`: what the device declares, and what experiments found (`vkgroup probe --json`)",
         "- `repro.json`: all of it for `vkgroup run`",
+        *([] if "no_program" in record else [f"- `{PROGRAM}`: all of it for a C compiler"]),
         "",
         f"Made by vkgroup {record['vkgroup']}, seed {record['seed']}.",
     ]
