@@ -65,7 +65,7 @@ def judge_group(executor: Executor, group: Group) -> list[Result]:
     verdict = verdict_on(entry, program, instances, outputs)
     if verdict.status is not Status.PASS:
         return _none(group, f"the honest module does not pass: {verdict.status.value} {verdict.detail}")
-    lanes = _judged_lanes(entry, instances)
+    lanes = judged_lanes(entry, instances)
     seen = {module.to_bytes()}
     return [_judged(executor, mutant, program, module, lanes, seen) for mutant in group.cases]
 
@@ -74,7 +74,7 @@ def _none(group: Group, reason: str) -> list[Result]:
     return [Result(mutant.name, Status.NOT_SUPPORTED, detail=reason) for mutant in group.cases]
 
 
-def _judged_lanes(entry: Entry, instances: Instances) -> list[int]:
+def judged_lanes(entry: Entry, instances: Instances) -> list[int]:
     """Return the lanes whose results are defined in some subgroup."""
     if entry.case.operation in BARRIERS:
         return []

@@ -5,13 +5,15 @@
     {"kind": "lanes", "wrong": 24, "right": 488,
      "hypotheses": [{"name": "first_component", "variant": "", "sentence": "only component 0 is used",
                      "matched": 24, "open": 0, "contradicted": 0}],
+     "compatible": [["another_operand", "zero"]],
      "common": ["…"]}
 
 ``wrong`` and ``right`` count defined lanes. ``hypotheses`` has those that match every wrong lane, the best
 first; if none does, the one that matches most. Of ``open`` wrong lanes a hypothesis predicts nothing, as
 where it reads an inactive lane. ``contradicted`` counts right lanes for which it predicts another value than
 was recorded. A hypothesis *explains* a case if no defined lane recorded another value than it predicts.
-``common`` lists properties that all wrong lanes share and not all right lanes have.
+``compatible`` lists hypotheses, with their variants, that predict nothing for any wrong lane and contradict
+no right one. ``common`` lists properties that all wrong lanes share and not all right lanes have.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from vkgroup.conformance.diagnosis.observation import Observation
 from vkgroup.conformance.diagnosis.values import diagnose_values
 from vkgroup.conformance.verdict import JudgedLanes
 
-MOST = 4
+MOST = 8
 """Hypotheses that are listed at most."""
 
 
@@ -63,6 +65,17 @@ class _Match:
         }
 
 
+def diagnosis_of(verdict: Verdict) -> dict[str, Any] | None:
+    """Return the diagnosis of a failed case; an internal error does not change the verdict.
+
+    After such an error the diagnosis has the kind ``"internal error"`` and its text.
+    """
+    try:
+        return diagnose(verdict)
+    except Exception as error:
+        return {"kind": "internal error", "text": f"{type(error).__name__}: {error}"}
+
+
 def diagnose(verdict: Verdict) -> dict[str, Any] | None:
     """Return the diagnosis of a failed case; None if the verdict has no elements to diagnose."""
     if verdict.lanes is not None:
@@ -78,27 +91,32 @@ def _diagnose_lanes(lanes: JudgedLanes) -> dict[str, Any]:
     wrong: Flags = np.asarray(lanes.wrong.any(axis=-1))
     right = lanes.expected.defined.all(axis=-1) & lanes.instances.recorded & ~wrong
     matches = [match for row in HYPOTHESES if not row.costly for match in _matches(row, seen, wrong, right)]
-    if not any(match.explains for match in matches):
+    if not any(match.explains and match.matched for match in matches):
         matches += [match for row in HYPOTHESES if row.costly for match in _matches(row, seen, wrong, right)]
-    complete = sorted((m for m in matches if m.complete), key=lambda match: (match.contradicted, match.open))
-    partial = sorted(
-        (m for m in matches if not m.complete), key=lambda match: (-match.matched, match.contradicted)
+    supported = [match for match in matches if match.matched]
+    complete = sorted(
+        (m for m in supported if m.complete), key=lambda match: (match.contradicted, match.open)
     )
+    partial = sorted(
+        (m for m in supported if not m.complete), key=lambda match: (-match.matched, match.contradicted)
+    )
+    compatible = [m for m in matches if m.explains and not m.matched]
     return {
         "kind": "lanes",
         "wrong": int(wrong.sum()),
         "right": int(right.sum()),
         "hypotheses": [match.to_json() for match in complete[:MOST] or partial[:1]],
+        "compatible": [[match.hypothesis.name, match.variant] for match in compatible],
         "common": _common(seen, wrong, right),
     }
 
 
 def _matches(row: Hypothesis, seen: Observation, wrong: Flags, right: Flags) -> Iterator[_Match]:
-    """Yield how the variants of a hypothesis fit, except those that match no wrong lane."""
+    """Yield how the variants of a hypothesis fit, except those that contradict every wrong lane."""
     for variant, prediction in row.change(seen):
         agrees, open_ = seen.agrees(prediction)
         matched, unknown = int((agrees & wrong).sum()), int((open_ & wrong).sum())
-        if matched:
+        if matched or unknown:
             contradicted = int((~agrees & ~open_ & right).sum())
             yield _Match(row, variant, matched, unknown, contradicted, matched + unknown == int(wrong.sum()))
 
@@ -135,7 +153,7 @@ def _common(seen: Observation, wrong: Flags, right: Flags) -> list[str]:
     if seen.value is not None and seen.value.dtype.kind == "f":
         nan: Flags = np.asarray(np.isnan(seen.value).any(axis=-1) & seen.active)
         properties["subgroups in which a lane has NaN"] = np.broadcast_to(
-            nan.any(axis=1)[:, None], wrong.shape
+            np.asarray(nan.any(axis=1))[:, None], wrong.shape
         )
         properties["lanes with NaN"] = nan
     return [

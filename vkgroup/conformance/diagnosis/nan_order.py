@@ -6,7 +6,7 @@ failed comparison selects. Then the result depends on the order of the steps, so
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from vkgroup.conformance.arrays import Array, Flags
 from vkgroup.conformance.comparison import Expected
 from vkgroup.conformance.diagnosis.observation import Observation, required
 from vkgroup.reference.semantics.groups import OPERATORS, identity
+from vkgroup.spec.operations import Operation
 
 Select = Callable[[Any, Any], Any]
 """(own or accumulated value, other value) → the one that is kept."""
@@ -45,42 +46,50 @@ def selections(operator: str) -> dict[str, tuple[Select, bool]]:
 
 
 def combined(seen: Observation, select: Select, *, tree: bool) -> Expected | None:
-    """Return each lane's result if every step is `select`; None if the operation is no minimum or maximum.
+    """Return each lane's result if every step is `select`; None if the operation is no minimum or maximum."""
+    operation, value = seen.operation, seen.value
+    if operation is None or value is None or operation.operator not in ("Min", "Max"):
+        return None
+    result = in_steps(operation, value, seen.active, seen.others, select, tree=tree)
+    return required(result, seen.active[..., None])
+
+
+def in_steps(
+    operation: Operation, value: Array, active: Flags, others: Sequence[Any], select: Select, *, tree: bool
+) -> Array:
+    """Return each active lane's result, (rows, size, components), if every step is `select`.
 
     In a tree, step s combines lanes 2^s apart. A reduction over a whole subgroup or cluster combines each
     lane with lane XOR 2^s. Scans, and reductions in which some lanes are inactive, combine the i-th active
     lane with the one 2^s before it, and a reduction takes the last result. An exclusive scan begins with the
-    identity in front.
+    identity in front. `others` holds the size of the clusters, or the ballots of a partition.
     """
-    operation, value = seen.operation, seen.value
-    if operation is None or value is None or operation.operator not in ("Min", "Max"):
-        return None
+    assert operation.operator is not None
     group = operation.group_operation or ""
     first = identity(OPERATORS[operation.operator], value.dtype)
     result = np.zeros_like(value)
     with np.errstate(all="ignore"):
-        for row, active in enumerate(seen.active):
-            for lanes in _groups(seen, group, row, active):
+        for row, lanes_of_row in enumerate(active):
+            for lanes in _groups(group, others, row, lanes_of_row):
                 chosen = value[row, lanes]
                 if "Exclusive" in group:
                     chosen = np.concatenate([np.full_like(chosen[:1], first), chosen[:-1]])
                 if "Scan" in group:
                     result[row, lanes] = _scan(chosen, select, tree)
-                elif tree and active.all() and "Partitioned" not in group:
+                elif tree and lanes_of_row.all() and "Partitioned" not in group:
                     result[row, lanes] = _butterfly(chosen, select)
                 else:
                     result[row, lanes] = _scan(chosen, select, tree)[-1]
-    return required(result, seen.active[..., None])
+    return result
 
 
-def _groups(seen: Observation, group: str, row: int, active: Flags) -> Iterable[Array]:
+def _groups(group: str, others: Sequence[Any], row: int, active: Flags) -> Iterable[Array]:
     """Return the active lanes of a row that are combined with each other, each group in ascending order."""
     lanes = np.flatnonzero(active)
     if group.startswith("Partitioned"):
-        ballots = seen.others[0][row, lanes]
-        _, subset = np.unique(ballots, axis=0, return_inverse=True)
+        _, subset = np.unique(others[0][row, lanes], axis=0, return_inverse=True)
     elif group == "ClusteredReduce":
-        subset = lanes // int(seen.others[-1])
+        subset = lanes // int(others[-1])
     else:
         subset = np.zeros(len(lanes), np.int64)
     return [lanes[subset.ravel() == number] for number in np.unique(subset)]

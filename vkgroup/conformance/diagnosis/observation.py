@@ -150,7 +150,9 @@ class Observation:
         if not isinstance(prediction, Expected):
             flags = prediction if prediction.ndim == 3 else prediction[..., None]
             return np.asarray((flags | ignored).all(axis=-1)), np.zeros(self.active.shape, np.bool_)
-        if prediction.low.dtype.kind != self.got.dtype.kind or prediction.low.shape != self.got.shape:
+        low, got = prediction.low.dtype, self.got.dtype
+        same_type = low.kind == got.kind if low.kind == "f" and not prediction.bits else low == got
+        if not same_type or prediction.low.shape != self.got.shape:
             nothing = np.zeros(self.active.shape, np.bool_)
             return nothing, nothing
         with np.errstate(all="ignore"):

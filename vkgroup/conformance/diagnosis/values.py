@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from vkgroup.conformance.arrays import POISON, Flags
+from vkgroup.conformance.arrays import POISON
 from vkgroup.conformance.comparison import JudgedValues
 
 
@@ -14,12 +14,11 @@ def diagnose_values(values: JudgedValues) -> dict[str, Any]:
     """Return the diagnosis of wrong elements; see `vkgroup.conformance.diagnosis.diagnose`."""
     got, expected, wrong = values.got, values.expected, values.wrong
     right = np.broadcast_to(expected.defined, wrong.shape) & ~wrong
-    hypotheses: dict[str, tuple[str, Flags]] = {}
+    hypotheses = dict(values.alternatives)
     if got.dtype == np.uint32:
         sentence = "nothing is written: the output keeps its fill pattern"
         hypotheses["unwritten"] = sentence, np.asarray(got == POISON)
-    hypotheses["zero"] = "the result is zero", np.asarray(got == 0)
-    hypotheses |= values.alternatives
+        hypotheses["zero"] = "the result is zero", np.asarray(got == 0)
     rows = []
     for name, (sentence, agrees) in hypotheses.items():
         matched = int((agrees & wrong).sum())

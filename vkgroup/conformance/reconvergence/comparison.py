@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.conformance import comparison as values
 from vkgroup.conformance import evidence
 from vkgroup.conformance.comparison import Description, Verdict, verdict_of
 from vkgroup.conformance.instances import hex_of, unpack
@@ -123,7 +124,10 @@ def judge(program: Program, expected: Expected, heads: Words, log: Words) -> Ver
         right &= _agrees(expected, mask)
     wrong = ~sound | (place != expected.place) | (expected.certain & ~right)
     if wrong.any():
-        return _Entries(program, expected, got, sound, place, wrong).verdict(defined, undefined)
+        verdict = _Entries(program, expected, got, sound, place, wrong).verdict(defined, undefined)
+        alternatives = _alternatives(expected, None if program.elect else got[:, 1:], sound, place, wrong)
+        required = values.Expected(expected.place, expected.place, expected.certain)
+        return replace(verdict, values=values.JudgedValues(place, required, wrong, alternatives))
     for numbers, wanted, what in (
         (entries, expected.lengths, "observations"),
         (strays, np.zeros_like(strays), "masks without itself"),
@@ -137,6 +141,23 @@ def judge(program: Program, expected: Expected, heads: Words, log: Words) -> Ver
             lanes = _counts_evidence(expected.layout, numbers, wanted, what)
             return Verdict(Status.FAIL, defined, undefined, detail, lanes)
     return Verdict(Status.PASS if defined else Status.UNDEFINED, defined, undefined)
+
+
+def _alternatives(
+    expected: Expected, mask: Words | None, sound: Flags, place: Indices, wrong: Flags
+) -> dict[str, tuple[str, Flags]]:
+    """Return hypotheses about wrong entries by name: a sentence, and which entries agree with it."""
+    same = sound & (place == expected.place)
+    if (wrong & ~same).any():
+        # Masks of other invocations follow from the path of one.
+        return {"another_path": ("an invocation takes another path than required", np.ones_like(wrong))}
+    if mask is None:
+        return {}
+    extra, absent = np.any(mask & ~expected.most, axis=1), np.any(expected.least & ~mask, axis=1)
+    return {
+        "split": ("invocations that must be converged execute separately", ~wrong | absent & ~extra),
+        "merged": ("invocations that must be separate execute together", ~wrong | extra & ~absent),
+    }
 
 
 def _first(masks: Words) -> Indices:

@@ -18,7 +18,12 @@ Axes = dict[str, str]
 TABLE_AXES = ("category", "stage", "operation", "type", "pattern", "data")
 """Axes of cases of subgroup operations; the name then has an operand, a shape and a size where they apply."""
 
-_OPERATIONS = frozenset({*(category.value for category in Category), "hlsl", "legacy_ballot", "quad_control"})
+_AXES: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys([*(category.value for category in Category), "hlsl"], TABLE_AXES),
+    "legacy_ballot": TABLE_AXES[:-1],
+    "quad_control": ("category", "stage", "operation", "pattern"),
+}
+"""Axes of the categories whose names begin with them."""
 _SHAPES = frozenset({"2d", "3d", "framebuffer"})
 _SIZE = re.compile(r"size\d+")
 
@@ -26,15 +31,12 @@ _SIZE = re.compile(r"size\d+")
 def axes_of(name: str) -> Axes:
     """Return the axes of a case by its name. Parts without a common meaning are named by their position."""
     parts = name.split(".")
-    if parts[0] not in _OPERATIONS or len(parts) < len(TABLE_AXES):
-        labels = [
-            "category",
-            *("stage" if part in STAGE_NAMES else f"part {at}" for at, part in enumerate(parts)),
-        ]
-        del labels[1]
-        return dict(zip(labels, parts, strict=False))
-    axes = dict(zip(TABLE_AXES, parts, strict=False))
-    for part in parts[len(TABLE_AXES) :]:
+    labels = _AXES.get(parts[0], ())
+    if not labels or len(parts) < len(labels) or (parts[0] == "quad_control" and "Quad" not in parts[2]):
+        positions = ("stage" if part in STAGE_NAMES else f"part {at}" for at, part in enumerate(parts[1:], 1))
+        return dict(zip(["category", *positions], parts, strict=True))
+    axes = dict(zip(labels, parts, strict=False))
+    for part in parts[len(labels) :]:
         axis = "size" if _SIZE.fullmatch(part) else "shape" if part in _SHAPES else "operand"
         axes[axis] = f"{axes[axis]}.{part}" if axis in axes else part
     return axes
@@ -129,7 +131,7 @@ def describe(failed: Sequence[str], executed: Iterable[str]) -> str:
     ]
     same = [other for other in others if other["operation"] in operations]
     parts = [_operations(operations, others)]
-    if types := _types({case["type"] for case in axes}, {other["type"] for other in same}):
+    if types := _types(*({case.get("type", "") for case in group} for group in (axes, same))):
         parts[0] += f" of {types}"
     for axis in ("data", "stage", "pattern", "operand", "shape", "size"):
         mine, every = ({case.get(axis, "") for case in group} for group in (axes, same))

@@ -20,14 +20,16 @@ class Explanation:
     of_cases: int
     lanes: int
     of_lanes: int
+    open_lanes: int = 0  # wrong lanes for which the hypothesis predicts nothing
 
     @property
     def text(self) -> str:
         """The sentence with the numbers."""
-        return (
+        text = (
             f"{self.sentence}: {self.cases:,} of {self.of_cases:,} cases, "
             f"{self.lanes:,} of {self.of_lanes:,} wrong lanes"
         )
+        return f"{text}; it predicts nothing for {self.open_lanes:,} wrong lanes" if self.open_lanes else text
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,7 @@ class Cause:
                 "sentence": explanation.sentence,
                 "cases": [explanation.cases, explanation.of_cases],
                 "lanes": [explanation.lanes, explanation.of_lanes],
+                "open_lanes": explanation.open_lanes,
             },
             "common": list(self.common),
             "rule": self.rule,

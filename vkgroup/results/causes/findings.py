@@ -124,6 +124,11 @@ def explanations(result: Result) -> list[tuple[str, str]]:
     ]
 
 
+def compatible(result: Result) -> frozenset[tuple[str, str]]:
+    """Return the hypotheses that neither explain a failure nor contradict it."""
+    return frozenset((name, variant) for name, variant in diagnosis_of(result).get("compatible", []))
+
+
 def diagnosis_of(result: Result) -> dict[str, Any]:
     """Return the diagnosis in a result's evidence; empty if there is none."""
     diagnosis = (result.evidence or {}).get("diagnosis")

@@ -8,9 +8,15 @@ from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
 from typing import Any
 
-from vkgroup.results.causes.axes import complexity, describe, pattern_of
+from vkgroup.results.causes.axes import axes_of, complexity, describe, pattern_of
 from vkgroup.results.causes.cause import Cause, Explanation
-from vkgroup.results.causes.findings import Finding, diagnosis_of, explanations, findings_for
+from vkgroup.results.causes.findings import (
+    Finding,
+    compatible,
+    diagnosis_of,
+    explanations,
+    findings_for,
+)
 from vkgroup.results.record import AGAINST_THE_DEVICE, Result, RunRecord, Status
 
 Key = tuple[str, ...]
@@ -74,22 +80,26 @@ def _grouped(failed: Sequence[Result]) -> Iterable[tuple[Key, list[Result]]]:
     """Group failures by the hypotheses that explain most of them; the others by their kind.
 
     A case may have several explanations. The hypothesis that explains most cases takes all of these, and so
-    on with the rest; of two that explain equally many, the one that is ranked higher in these cases.
+    on with the rest; of two that explain equally many, the one that is ranked higher in these cases. Where a
+    hypothesis predicts nothing for a case, it takes the case if it explains another one of its operation.
     """
-    candidates = {result.case: explanations(result) for result in failed}
+    explained = {result.case: explanations(result) for result in failed}
+    open_ = {result.case: compatible(result) for result in failed}
     left = {result.case: result for result in failed}
     while True:
-        counts: Counter[tuple[str, str]] = Counter()
+        taken: dict[tuple[str, str], set[str]] = defaultdict(set)
         rank: Counter[tuple[str, str]] = Counter()
         for case in left:
-            for position, key in enumerate(candidates[case]):
-                counts[key] += 1
+            for position, key in enumerate(explained[case]):
+                taken[key].add(case)
                 rank[key] += position
-        if not counts:
+        if not taken:
             break
-        best = max(counts, key=lambda key: (counts[key], -rank[key]))
-        members = [case for case in left if best in candidates[case]]
-        yield ("hypothesis", *best), [left.pop(case) for case in members]
+        for key, cases in taken.items():
+            operations = {_place(case) for case in cases}
+            cases |= {case for case in left if key in open_[case] and _place(case) in operations}
+        best = max(taken, key=lambda key: (len(taken[key]), -rank[key] / len(taken[key])))
+        yield ("hypothesis", *best), [left.pop(case) for case in list(left) if case in taken[best]]
     kinds: dict[Key, list[Result]] = defaultdict(list)
     for result in left.values():
         kinds[_kind(result)].append(result)
@@ -101,15 +111,20 @@ _CHANGING = re.compile(r"0x[0-9a-f]+|'[^']*'|-?\d+(\.\d+)?(e[-+]?\d+)?|(?<=')[^'
 
 def _kind(result: Result) -> Key:
     """Return what a failure without an explanation shares with others of the same kind."""
-    parts = result.case.split(".")
-    place = (parts[0], parts[2]) if len(parts) > 5 else (parts[0],)
+    place = _place(result.case)
     if result.status is not Status.FAIL:
         return (result.status.value, *place)
     diagnosis = diagnosis_of(result)
     if diagnosis.get("kind") == "lanes":
         return ("lanes", *place)
     lines = [line for line in result.detail.splitlines() if line and not line.startswith("repeat:")]
-    return ("text", parts[0], _CHANGING.sub("#", lines[1] if len(lines) > 1 else "".join(lines[:1])))
+    return ("text", place[0], _CHANGING.sub("#", lines[1] if len(lines) > 1 else "".join(lines[:1])))
+
+
+def _place(case: str) -> tuple[str, ...]:
+    """Return the category of a case, and its operation if it has one."""
+    axes = axes_of(case)
+    return (axes["category"], axes["operation"]) if "operation" in axes else (axes["category"],)
 
 
 def _cause(
@@ -154,7 +169,7 @@ def _explanation(key: Key, members: Sequence[Result], finding: Finding | None) -
     if wanted is None:
         return None
     names = finding.hypothesis if finding and finding.hypothesis else (wanted[0],)
-    cases = lanes = all_lanes = 0
+    cases = lanes = all_lanes = open_lanes = 0
     sentence = ""
     for result in members:
         diagnosis = diagnosis_of(result)
@@ -162,9 +177,11 @@ def _explanation(key: Key, members: Sequence[Result], finding: Finding | None) -
         all_lanes += wrong
         row = _row(diagnosis, wanted, names)
         if row is not None:
-            cases, lanes = cases + 1, lanes + int(row["matched"]) + int(row["open"])
+            cases, lanes, open_lanes = cases + 1, lanes + row["matched"], open_lanes + row["open"]
             sentence = row["sentence"] if row["variant"] == wanted[1] else sentence or row["sentence"]
-    return Explanation(*wanted, sentence, cases, len(members), lanes, all_lanes)
+        elif wanted in compatible(result):
+            open_lanes += wrong
+    return Explanation(*wanted, sentence, cases, len(members), lanes, all_lanes, open_lanes)
 
 
 def _row(diagnosis: dict[str, Any], wanted: tuple[str, str], names: Sequence[str]) -> dict[str, Any] | None:
