@@ -31,7 +31,7 @@ BARRIERS_IN_BRANCHES = (1, 4, 323)
 in all control flow. Earlier revisions say that the client API defines it, and Vulkan says nothing."""
 
 
-def rule_of(case: str, capabilities: Capabilities | None = None) -> dict[str, str]:
+def rule_of_case(case: str, capabilities: Capabilities | None = None) -> dict[str, str]:
     """Return the sentence that a failure of a case violates: ``document``, ``quote``, ``strength``.
 
     `capabilities` are the device's; without them, its version is not considered. {} for an unknown name.
@@ -41,11 +41,11 @@ def rule_of(case: str, capabilities: Capabilities | None = None) -> dict[str, st
     return {} if rule is None else rule.to_json(version)
 
 
-def rule_of_result(result: Result, capabilities: Capabilities | None = None) -> dict[str, str]:
+def rule_of(result: Result, capabilities: Capabilities | None = None) -> dict[str, str]:
     """Return the rule that a failure violates; a wrong active mask violates that of ballots."""
     diagnosis: dict[str, Any] = (result.evidence or {}).get("diagnosis") or {}
     if diagnosis.get("kind") != "mask":
-        return rule_of(result.case, capabilities)
+        return rule_of_case(result.case, capabilities)
     stage = result.case.split(".")[1]
     without = diagnosis["hypotheses"][0]["name"] == "no_invocation"
     name = "vertex" if without and stage == "vertex" else "OpGroupNonUniformBallot"
