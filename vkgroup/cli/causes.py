@@ -48,6 +48,8 @@ def _print_known(number: int, cause: Cause, console: Console) -> None:
     console.write_line(f"   {cause.sentence}")
     if cause.explanation is not None:
         console.write_line(f"   {cause.explained}")
+    if cause.rule:
+        console.write_line(f"   {rule_text(cause.rule)}")
 
 
 def _print_more(causes: Sequence[Cause], out: Path, console: Console) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 from vkgroup.conformance import plan
 from vkgroup.conformance.comparison import Verdict
-from vkgroup.conformance.diagnosis import diagnosis_of
+from vkgroup.conformance.diagnosis import diagnosed
 from vkgroup.conformance.execute import Executor, Transform
 from vkgroup.conformance.families import cases_by_name, family_named, family_of, select
 from vkgroup.conformance.family import AnyCase
@@ -56,8 +56,8 @@ def judge_batch(executor: Executor, batch: Batch) -> list[Result]:
 
 def _result(case: AnyCase, verdict: Verdict, seconds: float) -> Result:
     """Return the result of a case; a failure's evidence has its diagnosis under ``"diagnosis"``."""
-    if verdict.status is Status.FAIL and (diagnosis := diagnosis_of(verdict)) is not None:
-        verdict = replace(verdict, evidence={**(verdict.evidence or {}), "diagnosis": diagnosis})
+    if verdict.status is Status.FAIL:
+        verdict = diagnosed(verdict)
     return verdict.result(case.name, seconds)
 
 

@@ -50,7 +50,7 @@ class JudgedLanes:
         text = f"{self.where(row)} lane {lane} slot {instances.slot[row]} active {mask}:"
         for name, texts in self._inputs(row).items():
             text += f" {name} {texts[lane]}"
-        return f"{text} expected {self.expected.text(index, _show)} got {_show(self.got[index])}"
+        return f"{text} expected {self.expected.text(index, show)} got {show(self.got[index])}"
 
     def evidence(self, wrong: Flags) -> dict[str, Any]:
         """Return the evidence of the first instance with a wrong lane; `wrong` has (rows, size)."""
@@ -61,9 +61,9 @@ class JudgedLanes:
         rows: dict[str, list[str | None]] = {
             **self._inputs(row),
             "expected": [
-                self.expected.text((row, lane), _show) if defined[lane] else None for lane in lanes.tolist()
+                self.expected.text((row, lane), show) if defined[lane] else None for lane in lanes.tolist()
             ],
-            "got": [_show(value) for value in self.got[row]],
+            "got": [show(value) for value in self.got[row]],
         }
         recorded = np.flatnonzero(instances.recorded[row])
         return evidence.of_lanes(
@@ -81,7 +81,7 @@ class JudgedLanes:
         entry, instances = self.entry, self.instances
         rows: dict[str, list[str | None]] = {}
         if entry.feed is not None:
-            rows["input"] = [_show(value) for value in entry.feed.values[instances.place[row]]]
+            rows["input"] = [show(value) for value in entry.feed.values[instances.place[row]]]
         if entry.argument is not None:
             operands = entry.argument.of_lanes(instances.place, instances.active)[row]
             rows["operand"] = [hex_of(value) if value.shape else str(value) for value in operands]
@@ -215,6 +215,7 @@ def _expected_barrier(barrier: Barrier, instances: Instances, got: Array) -> Exp
     return Expected(value, value, defined, bits=True)
 
 
-def _show(value: Array) -> str:
+def show(value: Array) -> str:
+    """Return the components of a lane's value as text."""
     items = [repr(component.item()) for component in value]
     return items[0] if len(items) == 1 else f"({', '.join(items)})"
