@@ -9,6 +9,7 @@ tests.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -46,10 +47,7 @@ def rule_of(result: Result, capabilities: Capabilities | None = None) -> dict[st
     diagnosis: dict[str, Any] = (result.evidence or {}).get("diagnosis") or {}
     if diagnosis.get("kind") != "mask":
         return rule_of_case(result.case, capabilities)
-    stage = result.case.split(".")[1]
-    without = diagnosis["hypotheses"][0]["name"] == "no_invocation"
-    name = "vertex" if without and stage == "vertex" else "OpGroupNonUniformBallot"
-    return SENTENCES[name].to_json(None if capabilities is None else capabilities.api_version)
+    return SENTENCES["OpGroupNonUniformBallot"].to_json(None if capabilities is None else capabilities.api_version)
 
 
 def _rule(parts: list[str], version: tuple[int, ...] | None) -> Rule | None:
@@ -129,9 +127,10 @@ def _of_barrier(name: str, stage: str, pattern: str, version: tuple[int, ...] | 
         return SENTENCES["OpMemoryBarrier"]
     row = patterns_of(stage).get(pattern)
     together = row is None or row.uniform or row.name == "uniform_branch"
-    if together or (version is not None and version >= BARRIERS_IN_BRANCHES):
+    if together:
         return SENTENCES["OpControlBarrier"]
-    return _extension(name)
+    revised = replace(SENTENCES["OpControlBarrier"], since=BARRIERS_IN_BRANCHES)
+    return revised if revised.holds(version) else _extension(name)
 
 
 def _keys(operation: Operation, type_: str, data: str) -> Iterator[str]:

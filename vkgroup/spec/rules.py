@@ -21,10 +21,13 @@ class Rule:
     #: First Vulkan version for which the sentence holds, if earlier revisions did not have it.
     since: tuple[int, ...] = ()
 
+    def holds(self, api_version: tuple[int, ...] | None) -> bool:
+        """Return whether the sentence is in the revision for a Vulkan version; None: for an unknown one."""
+        return not self.since or (api_version is not None and api_version >= self.since)
+
     def to_json(self, api_version: tuple[int, ...] | None = None) -> dict[str, str]:
         """Return document, quote and strength; the strength depends on the device's Vulkan version."""
-        late = api_version is not None and api_version < self.since
-        strength = Strength.LATER if late else self.strength
+        strength = self.strength if self.holds(api_version) else Strength.LATER
         return {"document": self.document, "quote": self.quote, "strength": strength.value}
 
 
@@ -238,14 +241,6 @@ rotate: The rotate group operations allow invocations to read values from other 
     relative to the current invocation and modulo the size of the group.
 # Vulkan, Precision and Operation of SPIR-V Instructions
 denormals: All bit-preserving operations and the following instructions must not flush denormalized values
-# Vulkan, Vertex Shader Execution
-vertex: A vertex shader must be executed at least once for each vertex specified by a drawing command.
-# Vulkan, Subgroup
-subgroup_workgroup: For shaders that have defined workgroups, each invocation in a subgroup must be in the same
-    local workgroup.
-# Vulkan, Quad
-quad: In all shaders, each invocation in a quad scope instance is formed of invocations in adjacent subgroup
-    invocation indices
 # Vulkan, Varying Subgroup Size
 not_varying: If varying subgroups are not allowed, SubgroupSize will always be equal to subgroupSize.
 varying: If varying subgroups are allowed, SubgroupSize must be a power-of-two value between minSubgroupSize
