@@ -28,7 +28,10 @@ class Driver:
 
 DRIVERS = (
     Driver(
-        "SwiftShader", "swiftshader", "SwiftShader", "SwiftShader 156.0, as Debian's Chromium package contains it."
+        "SwiftShader",
+        "swiftshader",
+        "SwiftShader",
+        "SwiftShader 156.0, as Debian's Chromium package contains it.",
     ),
     Driver(
         "llvmpipe",

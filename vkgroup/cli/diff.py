@@ -58,7 +58,9 @@ def _causes(found: CauseDifferences, limit: int | None) -> Iterator[Text]:
     changed = tuple(change for change in found.remaining if change.old != change.new)
     numbers = f"{len(found.appeared)} appeared, {len(found.disappeared)} disappeared, "
     same = len(found.remaining) - len(changed)
-    yield Text(f"\nCauses of failures: {numbers}{len(changed)} with more or fewer cases, {same} the same", "bold")
+    yield Text(
+        f"\nCauses of failures: {numbers}{len(changed)} with more or fewer cases, {same} the same", "bold"
+    )
     for title, changes, style in (
         ("Appeared", found.appeared, "bold red"),
         ("Disappeared", found.disappeared, "green"),

@@ -47,7 +47,9 @@ def rule_of(result: Result, capabilities: Capabilities | None = None) -> dict[st
     diagnosis: dict[str, Any] = (result.evidence or {}).get("diagnosis") or {}
     if diagnosis.get("kind") != "mask":
         return rule_of_case(result.case, capabilities)
-    return SENTENCES["OpGroupNonUniformBallot"].to_json(None if capabilities is None else capabilities.api_version)
+    return SENTENCES["OpGroupNonUniformBallot"].to_json(
+        None if capabilities is None else capabilities.api_version
+    )
 
 
 def _rule(parts: list[str], version: tuple[int, ...] | None) -> Rule | None:

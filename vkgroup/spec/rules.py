@@ -46,45 +46,45 @@ DOCUMENTS = {
 """The quoted documents with their revisions, by the names in `_TEXT`."""
 
 #: A line "# document, section" before the sentences of each section; then ``name: sentence``, whose further
-#: lines are indented. A section that ends in "@" has the name of each sentence added, which is an instruction.
+#: lines are indented. ``@`` in a section is replaced by the name of the sentence.
 _TEXT = """
 # SPIR-V, section 3.3.24, @
-OpGroupNonUniformElect: Result is true only in the tangled invocation with the lowest id within the Execution
-    scope, otherwise result is false.
-OpGroupNonUniformAll: Evaluates a predicate for all tangled invocations within the Execution scope, resulting
-    in true if predicate evaluates to true for all tangled invocations within the Execution scope, otherwise
-    the result is false.
-OpGroupNonUniformAny: Evaluates a predicate for all tangled invocations within the Execution scope, resulting
-    in true if predicate evaluates to true for any tangled invocations within the Execution scope, otherwise
-    the result is false.
+OpGroupNonUniformElect: Result is true only in the tangled invocation with the lowest id within the
+    Execution scope, otherwise result is false.
+OpGroupNonUniformAll: Evaluates a predicate for all tangled invocations within the Execution scope,
+    resulting in true if predicate evaluates to true for all tangled invocations within the Execution scope,
+    otherwise the result is false.
+OpGroupNonUniformAny: Evaluates a predicate for all tangled invocations within the Execution scope,
+    resulting in true if predicate evaluates to true for any tangled invocations within the Execution scope,
+    otherwise the result is false.
 OpGroupNonUniformAllEqual: The result is true if Value is equal for all tangled invocations within the
     Execution scope. Otherwise, the result is false.
 OpGroupNonUniformBroadcast: Result is the Value of the invocation identified by the id Id to all tangled
     invocations within the Execution scope.
 OpGroupNonUniformBroadcastFirst: Result is the Value of the invocation from the tangled invocations with the
     lowest id within the Execution scope to all tangled invocations within the Execution scope.
-OpGroupNonUniformBallot: The bit is set to 1 if the corresponding invocation is part of the tangled invocations
-    within the Execution scope and the Predicate for that invocation evaluated to true; otherwise, it is set
-    to 0.
+OpGroupNonUniformBallot: The bit is set to 1 if the corresponding invocation is part of the tangled
+    invocations within the Execution scope and the Predicate for that invocation evaluated to true;
+    otherwise, it is set to 0.
 OpGroupNonUniformInverseBallot: Evaluates a value for all tangled invocations within the Execution scope,
     resulting in true if the bit in Value for the corresponding invocation is set to 1, otherwise the result
     is false.
 OpGroupNonUniformBallotBitExtract: Evaluates a value for all tangled invocations within the Execution scope,
     resulting in true if the bit in Value that corresponds to Index is set to one, otherwise the result is
     false.
-OpGroupNonUniformBallotBitCount: Result is the number of bits that are set to 1 in Value, considering only the
-    bits in Value required to represent all bits of the scope restricted tangle.
-OpGroupNonUniformBallotFindLSB: Find the least significant bit set to 1 in Value, considering only the bits in
-    Value required to represent all bits of the scope restricted tangle.
-OpGroupNonUniformBallotFindMSB: Find the most significant bit set to 1 in Value, considering only the bits in
-    Value required to represent all bits of the scope restricted tangle.
+OpGroupNonUniformBallotBitCount: Result is the number of bits that are set to 1 in Value, considering only
+    the bits in Value required to represent all bits of the scope restricted tangle.
+OpGroupNonUniformBallotFindLSB: Find the least significant bit set to 1 in Value, considering only the bits
+    in Value required to represent all bits of the scope restricted tangle.
+OpGroupNonUniformBallotFindMSB: Find the most significant bit set to 1 in Value, considering only the bits
+    in Value required to represent all bits of the scope restricted tangle.
 OpGroupNonUniformShuffle: Result is the Value of the invocation identified by the id Id.
 OpGroupNonUniformShuffleXor: Result is the Value of the invocation identified by the current invocation’s id
     within the scope xor’ed with Mask.
 OpGroupNonUniformShuffleUp: Result is the Value of the invocation identified by the current invocation’s id
     within the scope - Delta.
-OpGroupNonUniformShuffleDown: Result is the Value of the invocation identified by the current invocation’s id
-    within the scope + Delta.
+OpGroupNonUniformShuffleDown: Result is the Value of the invocation identified by the current invocation’s
+    id within the scope + Delta.
 OpGroupNonUniformIAdd: An integer add group operation of all Value operands contributed by all tangled
     invocations within the Execution scope.
 OpGroupNonUniformFAdd: A floating point add group operation of all Value operands contributed by all tangled
@@ -117,21 +117,22 @@ OpGroupNonUniformLogicalOr: A logical or group operation of all Value operands c
     invocations within the Execution scope.
 OpGroupNonUniformLogicalXor: A logical xor group operation of all Value operands contributed by all tangled
     invocations within the Execution scope.
-OpGroupNonUniformQuadBroadcast: Result is the Value of the invocation within the quad with a quad index equal
-    to Index.
+OpGroupNonUniformQuadBroadcast: Result is the Value of the invocation within the quad with a quad index
+    equal to Index.
 OpGroupNonUniformQuadSwap: The value returned in Result is the value provided to Value by another invocation
-    in the same quad scope instance. The invocation providing this value is determined according to Direction.
+    in the same quad scope instance. The invocation providing this value is determined according to
+    Direction.
 # SPIR-V, section 3.3.24, OpGroupNonUniformFMin and OpGroupNonUniformFMax
-nan: From the set of Value(s) provided by the tangled invocations within a subgroup, if for any two Values one
-    of them is a NaN, the other is chosen.
+nan: From the set of Value(s) provided by the tangled invocations within a subgroup, if for any two Values
+    one of them is a NaN, the other is chosen.
 # SPIR-V, section 3.3.20, @
 OpControlBarrier: An invocation will not execute dynamic instances that are program-ordered after a dynamic
     instance of this instruction (X') until all invocations in its scope restricted tangle have executed X'.
 OpMemoryBarrier: Ensures that memory accesses issued before this instruction are observed before memory
     accesses issued after this instruction.
 # SPIR-V, section 3.3.18, OpAtomicIAdd and the other atomic instructions
-atomic: Perform the following steps atomically with respect to any other atomic accesses within Memory to the
-    same location
+atomic: Perform the following steps atomically with respect to any other atomic accesses within Memory to
+    the same location
 # SPIR-V, section 2.2.5, Uniform Control Flow
 uniform_control_flow: If control flow is uniform upon entry into a structured loop or selection, and all
     invocations leave that loop or selection via the header block’s declared merge block, then control flow
@@ -139,15 +140,15 @@ uniform_control_flow: If control flow is uniform upon entry into a structured lo
 # SPIR-V, section 2.2.5, Tangle
 tangle: The set of invocations that execute the same dynamic instance of an instruction.
 # SPV_KHR_subgroup_uniform_control_flow, section 3.6, SubgroupUniformControlFlowKHR
-subgroup_uniform_control_flow: Extends the definition of Uniform Control Flow to apply to each Subgroup scope
-    instance in addition to the invocation group.
+subgroup_uniform_control_flow: Extends the definition of Uniform Control Flow to apply to each Subgroup
+    scope instance in addition to the invocation group.
 # SPV_KHR_maximal_reconvergence, Maximal Reconvergence, Reconvergence
 maximal_reconvergence: 'T(L)' will include all non-escaping invocations in 'T(M)'
 # SPV_KHR_quad_control, section 3.42.24, @
-OpGroupNonUniformQuadAllKHR: Evaluates a predicate for all active invocations in the quad, resulting in true if
-    predicate evaluates to true for all active invocations in the quad, otherwise the result is false.
-OpGroupNonUniformQuadAnyKHR: Evaluates a predicate for all active invocations in the quad, resulting in true if
-    predicate evaluates to true for any active invocation in the quad, otherwise the result is false.
+OpGroupNonUniformQuadAllKHR: Evaluates a predicate for all active invocations in the quad, resulting in true
+    if predicate evaluates to true for all active invocations in the quad, otherwise the result is false.
+OpGroupNonUniformQuadAnyKHR: Evaluates a predicate for all active invocations in the quad, resulting in true
+    if predicate evaluates to true for any active invocation in the quad, otherwise the result is false.
 # SPV_KHR_quad_control, section 3.6, RequireFullQuadsKHR
 full_quads: Helper invocations must be spawned such that all quad groups start with four active invocations.
 # SPV_KHR_quad_control, section 3.6, QuadDerivativesKHR
@@ -155,7 +156,8 @@ quad_derivatives: The derivative group must be equivalent to the quad group.
 # SPV_KHR_cooperative_matrix, @
 OpCooperativeMatrixLoadKHR: Load a cooperative matrix through a pointer.
 OpCooperativeMatrixStoreKHR: Store a cooperative matrix through a pointer.
-OpCooperativeMatrixMulAddKHR: Linear-algebraic matrix multiply of 'A' by 'B' and then component-wise add 'C'.
+OpCooperativeMatrixMulAddKHR: Linear-algebraic matrix multiply of 'A' by 'B' and then component-wise add
+    'C'.
 OpCooperativeMatrixLengthKHR: Number of components of a cooperative matrix type accessible to the current
     invocation when treated as a composite.
 # SPV_KHR_cooperative_matrix, section 2.2.2, Cooperative Matrix
@@ -167,11 +169,11 @@ OpReadClockKHR: The sampled value read by this instruction consists of the least
 OpTerminateInvocation: Ceases all further processing in any invocation that executes it: Only instructions
     these invocations executed before OpTerminateInvocation will have observable side effects.
 # SPV_NV_shader_subgroup_partitioned, @
-OpGroupNonUniformPartitionNV: Computes a ballot result that is a valid partition of the active invocations such
-    that all invocations in each subset of the partition have the same value of value.
+OpGroupNonUniformPartitionNV: Computes a ballot result that is a valid partition of the active invocations
+    such that all invocations in each subset of the partition have the same value of value.
 # SPV_NV_shader_subgroup_partitioned, section 3.28
-PartitionedReduceNV: A reduction operation performed across the invocations in a subset of a partition value,
-    with a unique value computed for each subset.
+PartitionedReduceNV: A reduction operation performed across the invocations in a subset of a partition
+    value, with a unique value computed for each subset.
 PartitionedInclusiveScanNV: An inclusive scan operation performed across the invocations in a subset of a
     partition value, with a unique value computed for each subset.
 PartitionedExclusiveScanNV: An exclusive scan operation performed across the invocations in a subset of a
@@ -184,12 +186,12 @@ WarpIDNV: An integer index in the range [0, WarpsPerSMNV) such that the executio
 SMIDNV: An integer index in the range [0, SMCountNV) uniquely identifying which streaming multiprocessor the
     invocation is executing on.
 # Vulkan, Built-In Variables, @
-NumSubgroups: Decorating a variable with the NumSubgroups built-in decoration will make that variable contain
-    the number of subgroups in the local workgroup.
-SubgroupId: Decorating a variable with the SubgroupId built-in decoration will make that variable contain the
-    index of the subgroup within the local workgroup. This variable is in range [0, NumSubgroups-1].
-SubgroupSize: If the shader does not allow varying subgroup sizes, the variable decorated with SubgroupSize will
-    match subgroupSize.
+NumSubgroups: Decorating a variable with the NumSubgroups built-in decoration will make that variable
+    contain the number of subgroups in the local workgroup.
+SubgroupId: Decorating a variable with the SubgroupId built-in decoration will make that variable contain
+    the index of the subgroup within the local workgroup. This variable is in range [0, NumSubgroups-1].
+SubgroupSize: If the shader does not allow varying subgroup sizes, the variable decorated with SubgroupSize
+    will match subgroupSize.
 SubgroupLocalInvocationId: Decorating a variable with the SubgroupLocalInvocationId builtin decoration will
     make that variable contain the index of the invocation within the subgroup. This variable is in range
     [0,SubgroupSize-1].
@@ -200,30 +202,30 @@ SubgroupGeMask: The bits corresponding to the invocations greater than or equal 
     zero.
 SubgroupGtMask: The bits corresponding to the invocations greater than SubgroupLocalInvocationId through
     SubgroupSize-1 are set in the variable decorated with SubgroupGtMask. All other bits are set to zero.
-SubgroupLeMask: The bits corresponding to the invocations less than or equal to SubgroupLocalInvocationId are
-    set in the variable decorated with SubgroupLeMask. All other bits are set to zero.
+SubgroupLeMask: The bits corresponding to the invocations less than or equal to SubgroupLocalInvocationId
+    are set in the variable decorated with SubgroupLeMask. All other bits are set to zero.
 SubgroupLtMask: The bits corresponding to the invocations less than SubgroupLocalInvocationId are set in the
     variable decorated with SubgroupLtMask. All other bits are set to zero.
 NumWorkgroups: Each component is equal to the values of the workgroup count parameters passed into the
     dispatching commands.
-WorkgroupId: Decorating a variable with the WorkgroupId built-in decoration will make that variable contain the
-    global coordinate of the local workgroup that the current invocation is a member of.
+WorkgroupId: Decorating a variable with the WorkgroupId built-in decoration will make that variable contain
+    the global coordinate of the local workgroup that the current invocation is a member of.
 WorkgroupSize: Decorating an object with the WorkgroupSize built-in decoration will make that object contain
     the dimensions of a local workgroup.
-LocalInvocationId: Each component ranges from zero through to the size of the workgroup in that dimension minus
-    one.
-GlobalInvocationId: Each component is equal to the index of the local workgroup multiplied by the size of the
-    local workgroup plus LocalInvocationId.
+LocalInvocationId: Each component ranges from zero through to the size of the workgroup in that dimension
+    minus one.
+GlobalInvocationId: Each component is equal to the index of the local workgroup multiplied by the size of
+    the local workgroup plus LocalInvocationId.
 LocalInvocationIndex: Decorating a variable with the LocalInvocationIndex built-in decoration will make that
     variable contain a one-dimensional representation of LocalInvocationId.
 HelperInvocation: This variable is non-zero if the current fragment being shaded is a helper invocation and
     zero otherwise.
 SampleId: Decorating a variable with the SampleId built-in decoration will make that variable contain the
     coverage index for the current fragment shader invocation.
-SampleMask: A variable in the Input storage class decorated with SampleMask will contain a bitmask of the set
-    of samples covered by the primitive generating the fragment during rasterization.
-PrimitiveId: Decorating a variable with the PrimitiveId built-in decoration will make that variable contain the
-    index of the current primitive.
+SampleMask: A variable in the Input storage class decorated with SampleMask will contain a bitmask of the
+    set of samples covered by the primitive generating the fragment during rasterization.
+PrimitiveId: Decorating a variable with the PrimitiveId built-in decoration will make that variable contain
+    the index of the current primitive.
 FragCoord: Decorating a variable with the FragCoord built-in decoration will make that variable contain the
     coordinates (x,y,z,1/w) of the fragment being processed.
 # Vulkan, Group Operations, Arithmetic Group Operations
@@ -234,8 +236,8 @@ ExclusiveScan: For exclusive scans, each invocation in a group will obtain the c
 InclusiveScan: Inclusive scans are identical to exclusive scans, except the cumulative result includes the
     operator applied to the value in the current invocation.
 # Vulkan, Group Operations, Clustered Group Operations
-ClusteredReduce: The clustered group operations allow invocations to perform an operation among partitions of a
-    group, such that the operation is only performed within the group invocations within a partition.
+ClusteredReduce: The clustered group operations allow invocations to perform an operation among partitions
+    of a group, such that the operation is only performed within the group invocations within a partition.
 # Vulkan, Group Operations, Rotate Group Operations
 rotate: The rotate group operations allow invocations to read values from other invocations within the group
     relative to the current invocation and modulo the size of the group.
@@ -248,73 +250,75 @@ varying: If varying subgroups are allowed, SubgroupSize must be a power-of-two v
 # Vulkan, Full Subgroups
 full_subgroups: When full subgroups are required, subgroups must be launched with all invocations active
 # Vulkan, Required Subgroup Size
-required_size: When specified, the value of SubgroupSize must match the required value for all invocations of
-    the shader.
+required_size: When specified, the value of SubgroupSize must match the required value for all invocations
+    of the shader.
 # Vulkan, Limits, VkPhysicalDeviceSubgroupSizeControlProperties
 minSubgroupSize: minSubgroupSize is less than or equal to maxSubgroupSize. minSubgroupSize is less than or
     equal to subgroupSize.
-maxComputeWorkgroupSubgroups: maxComputeWorkgroupSubgroups is the maximum number of subgroups supported by the
-    implementation within a workgroup.
+maxComputeWorkgroupSubgroups: maxComputeWorkgroupSubgroups is the maximum number of subgroups supported by
+    the implementation within a workgroup.
 # Vulkan, Limits, VkPhysicalDeviceSubgroupProperties
 subgroupSize: subgroupSize is a power-of-two.
 # Vulkan, vkCmdDispatch
 dispatch: When the command is executed, a global workgroup consisting of groupCountX × groupCountY ×
     groupCountZ local workgroups is assembled.
 # Vulkan, Memory Model, Synchronizes-With
-synchronizes: If A is a release barrier and B is an atomic operation that performs an acquire operation, then A
-    synchronizes-with B if and only if all of the following are true
+synchronizes: If A is a release barrier and B is an atomic operation that performs an acquire operation,
+    then A synchronizes-with B if and only if all of the following are true
 # Vulkan, Memory Model, Scoped Modification Order
-modification_order: For a given atomic write A, all atomic writes that are mutually-ordered with A occur in an
-    order known as A's scoped modification order.
+modification_order: For a given atomic write A, all atomic writes that are mutually-ordered with A occur in
+    an order known as A's scoped modification order.
 # Vulkan, Derivative Operations
 derivative: Derivative operations calculate their results as the difference between the result of P across
     invocations in the quad.
 derivative_group: A derivative group in a mesh, task, or compute shader is equivalent to the quad scope
     instance.
 derivative_helpers: Fragment shaders that statically execute derivative operations must launch sufficient
-    invocations to ensure their correct operation; additional helper invocations are launched for framebuffer
-    locations not covered by rasterized fragments if necessary.
+    invocations to ensure their correct operation; additional helper invocations are launched for
+    framebuffer locations not covered by rasterized fragments if necessary.
 lod: Executing an OpImage*Sample*ImplicitLod instruction is equivalent to executing OpDPdx(Coordinate) and
     OpDPdy(Coordinate), and passing the results as the Grad operands dx and dy.
 # Vulkan, Helper Invocations
-helper_stores: Stores and atomics performed by helper invocations must not have any effect on memory except for
-    the Function, Private and Output storage classes, and values returned by atomic instructions in helper
-    invocations are undefined.
-helper_maximal: If the MaximallyReconvergesKHR execution mode is applied to the entry point, helper invocations
-    must remain active for all instructions for the lifetime of the quad scope instance they are a part of.
+helper_stores: Stores and atomics performed by helper invocations must not have any effect on memory except
+    for the Function, Private and Output storage classes, and values returned by atomic instructions in
+    helper invocations are undefined.
+helper_maximal: If the MaximallyReconvergesKHR execution mode is applied to the entry point, helper
+    invocations must remain active for all instructions for the lifetime of the quad scope instance they are
+    a part of.
 # Vulkan, Quad Group Operations
 quad_helpers: Fragment shaders that statically execute either OpGroupNonUniformQuadBroadcast or
-    OpGroupNonUniformQuadSwap must launch sufficient invocations to ensure their correct operation; additional
-    helper invocations are launched for framebuffer locations not covered by rasterized fragments if necessary.
+    OpGroupNonUniformQuadSwap must launch sufficient invocations to ensure their correct operation;
+    additional helper invocations are launched for framebuffer locations not covered by rasterized fragments
+    if necessary.
 # Vulkan, Rasterization Order
-rasterization_order: Within a subpass of a render pass instance, for a given (x,y,layer,sample) sample location,
-    the following operations are guaranteed to execute in rasterization order, for each separate primitive that
-    includes that sample location
+rasterization_order: Within a subpass of a render pass instance, for a given (x,y,layer,sample) sample
+    location, the following operations are guaranteed to execute in rasterization order, for each separate
+    primitive that includes that sample location
 # Vulkan, Sample Shading
-sample_shading: If a fragment shader entry point statically uses an input variable decorated with a BuiltIn of
-    SampleId or SamplePosition, sample shading is enabled and a value of 1.0 is used instead of
+sample_shading: If a fragment shader entry point statically uses an input variable decorated with a BuiltIn
+    of SampleId or SamplePosition, sample shading is enabled and a value of 1.0 is used instead of
     minSampleShading.
 # Vulkan, Basic Polygon Rasterization
-edge: In such a case, if two polygons lie on either side of a common edge (with identical endpoints) on which a
-    sample point lies, then exactly one of the polygons must result in a covered sample for that fragment during
-    rasterization.
-coverage: Coverage bits that correspond to sample points that satisfy the point sampling criteria are 1, other
-    coverage bits are 0.
+edge: In such a case, if two polygons lie on either side of a common edge (with identical endpoints) on
+    which a sample point lies, then exactly one of the polygons must result in a covered sample for that
+    fragment during rasterization.
+coverage: Coverage bits that correspond to sample points that satisfy the point sampling criteria are 1,
+    other coverage bits are 0.
 # Vulkan, Features, VkPhysicalDeviceDescriptorIndexingFeatures
-storage_buffer: shaderStorageBufferArrayNonUniformIndexing indicates whether arrays of storage buffers can be
-    indexed by non-uniform integer expressions in shader code.
-uniform_buffer: shaderUniformBufferArrayNonUniformIndexing indicates whether arrays of uniform buffers can be
-    indexed by non-uniform integer expressions in shader code.
-sampled_image: shaderSampledImageArrayNonUniformIndexing indicates whether arrays of samplers or sampled images
-    can be indexed by non-uniform integer expressions in shader code.
+storage_buffer: shaderStorageBufferArrayNonUniformIndexing indicates whether arrays of storage buffers can
+    be indexed by non-uniform integer expressions in shader code.
+uniform_buffer: shaderUniformBufferArrayNonUniformIndexing indicates whether arrays of uniform buffers can
+    be indexed by non-uniform integer expressions in shader code.
+sampled_image: shaderSampledImageArrayNonUniformIndexing indicates whether arrays of samplers or sampled
+    images can be indexed by non-uniform integer expressions in shader code.
 storage_image: shaderStorageImageArrayNonUniformIndexing indicates whether arrays of storage images can be
     indexed by non-uniform integer expressions in shader code.
-input_attachment: shaderInputAttachmentArrayNonUniformIndexing indicates whether arrays of input attachments can
-    be indexed by non-uniform integer expressions in shader code.
-uniform_texel_buffer: shaderUniformTexelBufferArrayNonUniformIndexing indicates whether arrays of uniform texel
-    buffers can be indexed by non-uniform integer expressions in shader code.
-storage_texel_buffer: shaderStorageTexelBufferArrayNonUniformIndexing indicates whether arrays of storage texel
-    buffers can be indexed by non-uniform integer expressions in shader code.
+input_attachment: shaderInputAttachmentArrayNonUniformIndexing indicates whether arrays of input attachments
+    can be indexed by non-uniform integer expressions in shader code.
+uniform_texel_buffer: shaderUniformTexelBufferArrayNonUniformIndexing indicates whether arrays of uniform
+    texel buffers can be indexed by non-uniform integer expressions in shader code.
+storage_texel_buffer: shaderStorageTexelBufferArrayNonUniformIndexing indicates whether arrays of storage
+    texel buffers can be indexed by non-uniform integer expressions in shader code.
 """
 
 

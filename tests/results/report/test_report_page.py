@@ -81,6 +81,7 @@ def open_report(page: Page, path: Path, fragment: str = "") -> None:
 def test_every_part_is_there_under_its_heading(page: Page) -> None:
     headings = page.locator("main > section:visible > :is(h1, h2)").all_inner_texts()
     assert headings == [
+        "Causes of failures",
         "Results",
         "What changed",
         "Conformance",
@@ -213,7 +214,7 @@ def test_failures_of_other_families_are_drawn_in_their_units(context_page: Page,
     expect(case.locator(".marked")).to_contain_text("data[nonuniformEXT(i)]")
     # Without lanes all words are there at once, and what the name says is marked in the shader.
     open_report(page, path, f"#case={made.WORDS_ALONE}")
-    assert case.locator(".words").inner_text() == "Found: cell 0\ncell 1"
+    assert case.locator(".words").inner_text() == "cell 0\ncell 1"
     expect(case.locator(".lanes")).to_have_count(0)
     expect(case.locator(".command code")).to_have_text(f"vkgroup {made.WORDS_ALONE}")
     expect(case.locator(".marked").first).to_contain_text("atomicAdd(")

@@ -45,7 +45,8 @@ def without_rule(detail: str) -> str:
 def truncated(detail: str, most: int = MOST_LINES) -> list[str]:
     """Return the lines of a failure's detail without the middle of a long one; the last is the command."""
     lines = [
-        line if len(line) <= MOST_COLUMNS or line.startswith("repeat:") else f"{line[:MOST_COLUMNS]}…" for line in detail.splitlines()
+        line if len(line) <= MOST_COLUMNS or line.startswith("repeat:") else f"{line[:MOST_COLUMNS]}…"
+        for line in detail.splitlines()
     ]
     if len(lines) <= most:
         return lines

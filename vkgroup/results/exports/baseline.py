@@ -76,7 +76,5 @@ def write_tables(outcomes: RunOutcomes, folder: Path) -> None:
         for name, outcome in outcomes.by_case.items()
     ]
     write_output(folder / RESULTS, "".join(results))
-    failures = [
-        f"{name},{outcome},{causes.get(name, '')}\n" for name, outcome in outcomes.unexpected.items()
-    ]
+    failures = [f"{name},{outcome},{causes.get(name, '')}\n" for name, outcome in outcomes.unexpected.items()]
     write_output(folder / FAILURES, "".join(failures))

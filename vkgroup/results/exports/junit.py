@@ -65,7 +65,9 @@ def _text_of_cause(case: str, text: str, outcomes: RunOutcomes, cause: Cause) ->
     first = outcomes.unexpected_of(cause)[0]
     if case != first:
         return f"Cause {cause.id}: see {first}"
-    extra = text.removeprefix(_clean(cause.detail)).strip("\n") if text.startswith(_clean(cause.detail)) else ""
+    extra = (
+        text.removeprefix(_clean(cause.detail)).strip("\n") if text.startswith(_clean(cause.detail)) else ""
+    )
     own = [] if case == cause.smallest else [f"This case: {case}", *truncated(text)]
     return "\n".join(filter(None, [*lines_of(cause), *own, extra]))
 

@@ -25,7 +25,10 @@ def _cause(cause: dict[str, Any]) -> dict[str, Any]:
     commands = [line.removeprefix(_REPEAT) for line in lines if line.startswith(_REPEAT)]
     words = "\n".join(line for line in lines if not line.startswith(_REPEAT))
     return {
-        **{name: cause.get(name) for name in ("id", "title", "sentence", "known", "since", "smallest", "cases")},
+        **{
+            name: cause.get(name)
+            for name in ("id", "title", "sentence", "known", "since", "smallest", "cases")
+        },
         "explanation": _explanation(cause),
         "rule": cause.get("rule") or None,
         "words": "\n".join(truncated(words)),

@@ -11,10 +11,10 @@ import msgspec
 
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.families import cases_by_name, family_of
+from vkgroup.conformance.rules import rule_of
 from vkgroup.device import Capabilities
 from vkgroup.opening import open_device, select
 from vkgroup.reference.device.capabilities import DEFAULT_SIZE, SIZES
-from vkgroup.conformance.rules import rule_of
 from vkgroup.results.causes.text import without_rule
 from vkgroup.results.history import RunRecord
 from vkgroup.results.record import Result

@@ -19,8 +19,8 @@ from vkgroup.results.history import RunRecord
 from vkgroup.results.record import Status
 from vkgroup.results.report import benchmarks, checks, comparing
 from vkgroup.results.report.capabilities import device_of, side_by_side
-from vkgroup.results.report.charts import charts_of
 from vkgroup.results.report.causes import causes_shown
+from vkgroup.results.report.charts import charts_of
 from vkgroup.results.report.failures import Failures, capabilities_told
 from vkgroup.results.report.inputs import Inputs
 from vkgroup.results.report.plots import svg

@@ -12,7 +12,7 @@ function failureShown(failure, cause) {
   const rule = failure.rule === undefined ? null : data.rules[failure.rule];
   const parts = [
     element("dl", { class: "verdict" },
-      failure.sentence && [element("dt", {}, "Tested"), element("dd", {}, failure.sentence)],
+      failure.sentence && [element("dt", {}, "Tested"), element("dd", { class: "sentence" }, failure.sentence)],
       ruleShown(rule),
       element("dt", {}, "Found"), element("dd", { class: "words" }, lines.slice(0, said).join("\n"))),
     cause,

@@ -41,7 +41,7 @@ function causeShown(cause, index) {
 
 function causeOf(run, name) {
   const index = run.causes.findIndex((cause) => cause.cases.includes(name));
-  return index < 0 ? null : element("p", { class: "sentence" }, element("strong", {}, "Cause: "),
+  return index < 0 ? null : element("p", { class: "its-cause" }, element("strong", {}, "Cause: "),
     element("a", { href: `#cause=${index}&run=${run.index}` }, inline(run.causes[index].title)),
     run.causes[index].known ? "" : " (new)");
 }
