@@ -56,13 +56,13 @@ violates, and its strength:
 
 {strengths}
 
-The shaders are in `shaders/findings/`. Each writes 1 where the result is wrong, unless its first lines say something
-else. If a shader has other bindings, its first lines contain the command. Otherwise run it with:
+The shaders are in `shaders/findings/`. Each writes 1 where the result is wrong, unless its first lines say
+something else. If a shader has other bindings, its first lines contain the command. Otherwise run it with:
 
     vkgroup run shaders/findings/NAME.comp --device D --groups 1 --out result=uint32[64]:result.npy
 
-Khronos' suite showed no failure where it was run on these drivers: all its subgroup cases on the H200, the compute
-cases on SwiftShader, samples on lavapipe.
+Khronos' suite showed no failure where it was run on these drivers: all its subgroup cases on the H200, the
+compute cases on SwiftShader, samples on lavapipe.
 """
 
 

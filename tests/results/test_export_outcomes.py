@@ -220,7 +220,8 @@ def test_the_text_of_a_cause_is_given_once(tmp_path) -> None:
     (line,) = github(outcomes, tmp_path)
     assert "(new cause%2C 3 cases)" in line
     (entry,) = json.loads(write_gitlab(outcomes, tmp_path).read_text())
-    assert entry["fingerprint"] and "3 cases" in entry["description"]
+    assert entry["fingerprint"]
+    assert "3 cases" in entry["description"]
 
 
 def test_long_details_are_truncated() -> None:

@@ -28,8 +28,8 @@ from vkgroup.spec.strength import Strength
 from vkgroup.spec.types import LONG_TYPES, TYPES
 
 BARRIERS_IN_BRANCHES = (1, 4, 323)
-"""First Vulkan version after SPIR-V 1.6, revision 6 (July 2025), which requires subgroup-scope barriers to wait
-in all control flow. Earlier revisions say that the client API defines it, and Vulkan says nothing."""
+"""First Vulkan version after SPIR-V 1.6, revision 6 (July 2025). It requires barriers of subgroup scope to
+wait in all control flow. Earlier revisions say that the client API defines it, and Vulkan does not."""
 
 
 def rule_of_case(case: str, capabilities: Capabilities | None = None) -> dict[str, str]:
@@ -232,4 +232,4 @@ _TABLE: tuple[tuple[str, str], ...] = (
     ("descriptor_indexing.*.storage_texel_buffer.*", "storage_texel_buffer"),
     ("descriptor_indexing.*", "sampled_image"),
 )
-"""Patterns of names and the sentences of their cases, in `vkgroup.spec.rules`; the first that matches counts."""
+"""Patterns of names and their sentences in `vkgroup.spec.rules`; the first that matches counts."""

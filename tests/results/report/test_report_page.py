@@ -394,3 +394,19 @@ def test_nothing_runs_or_loads_but_the_page_s_own(tmp_path: Path) -> None:
     text = html_of(Inputs())
     assert "default-src &#x27;none&#x27;" in text
     assert "http" not in text.replace("http-equiv", "").replace("http://www.w3.org/", "")
+
+
+def test_causes_come_first_and_failures_link_to_them(context_page: Page, tmp_path: Path) -> None:
+    made.write_run(tmp_path / "run", made.new_run())
+    path, page = tmp_path / "report.html", context_page
+    write_html(read([tmp_path / "run"]), path)
+    open_report(page, path, f"#case={made.WRONG}")
+    case = page.get_by_role("dialog")
+    expect(case.get_by_text("Required", exact=True)).to_be_visible()
+    expect(case.locator(".verdict .words")).to_have_text("1 of 512 active lanes are wrong")
+    case.locator(".its-cause a").click()
+    cause = page.locator(".cause:focus")
+    expect(cause).to_contain_text(made.WRONG)
+    expect(cause.locator(".tag")).to_have_text("new")
+    cause.locator("details summary").last.click()
+    expect(cause.get_by_role("link", name=made.WRONG).last).to_be_visible()

@@ -111,9 +111,9 @@ def _property(text: str) -> str:
 def write_gitlab(outcomes: RunOutcomes, folder: Path) -> Path:
     """Write the code quality report into a run's folder and return its path.
 
-    Each cause of unexpected failures, each improvement and each new flake (severity ``info``) has an entry. Its
-    location is the line of the baseline with another status, or else the line of ``failures.csv``; for a cause
-    that of its simplest unexpected case.
+    Each cause of unexpected failures, each improvement and each new flake (severity ``info``) has an entry.
+    Its location is the line of the baseline with another status, or else the line of ``failures.csv``; for a
+    cause that of its simplest unexpected case.
     """
     texts = {result.case: outcomes.description(result) for result in outcomes.results}
     lines = {name: number for number, name in enumerate(outcomes.unexpected, 1)}
