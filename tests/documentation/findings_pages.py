@@ -37,7 +37,8 @@ DRIVERS = (
         "llvmpipe",
         "lavapipe",
         "lavapipe",
-        "lavapipe 22.3.6 and 25.0.7 (Mesa, LLVM 15.0.6), as Debian packages them. Findings with another LLVM say so.",
+        "lavapipe 22.3.6 and 25.0.7 (Mesa, LLVM 15.0.6), as Debian packages them. Findings with another "
+        "version of LLVM say so.",
     ),
     Driver("NVIDIA", "nvidia", "NVIDIA's driver", "NVIDIA 580.159.04 on an H200."),
 )
@@ -50,9 +51,9 @@ found by the conformance suite, by random programs, or by comparison with the re
 
 {table}
 
-The pages are made from `vkgroup/findings/*.toml` (`python tests/documentation/findings_pages.py`). A run marks the
-failures of a driver that are in these files as known; all others are new. Each finding names the sentence that it
-violates, and its strength:
+The pages are made from `vkgroup/findings/*.toml` (`python tests/documentation/findings_pages.py`). A run marks
+the failures of a driver that are in these files as known; all others are new. Each finding names the sentence
+that it violates, and its strength ([rules](conformance/rules.md)):
 
 {strengths}
 

@@ -21,7 +21,7 @@ from vkgroup.reference.semantics.lanes import Lanes
 from vkgroup.results.record import Status
 from vkgroup.spec.categories import Category
 from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
-from vkgroup.spec.operations import BUILTIN_VARIABLES
+from vkgroup.spec.operations import BUILTIN_VARIABLES, Operation
 
 
 @dataclass(frozen=True)
@@ -151,8 +151,32 @@ def expected_of(entry: Entry, instances: Instances, got: Array) -> Expected:
         return Expected(interval.low, interval.high, interval.defined, bits=False)
     arguments = [active, *others] if value is None else [value, active, *others]
     lanes: Lanes = reference_of(operation.name)(*arguments)
-    as_number = operation.operator is not None and case.glsl_type.scalar.kind == "float"
-    return Expected(lanes.value, lanes.value, lanes.defined, bits=not as_number)
+    floats = case.glsl_type.scalar.kind == "float"
+    as_number = floats and (operation.operator is not None or case.data == "special")
+    defined = lanes.defined
+    if floats and case.data == "special":
+        defined = defined & ~_assumed_absent(operation, lanes.value, arguments)
+    return Expected(lanes.value, lanes.value, defined, bits=not as_number)
+
+
+def _assumed_absent(operation: Operation, result: Array, arguments: list[Any]) -> Flags:
+    """Return which results depend on a NaN or an infinity that Vulkan lets the driver assume absent.
+
+    Vulkan 1.4, "Precision and Operation of SPIR-V Instructions": of group operations, the execution mode
+    SignedZeroInfNanPreserve affects minima and maxima, OpGroupNonUniformAllEqual and moves alone. Modules
+    declare it for arithmetic only, so NaN and infinities are undefined in sums, products and moves, and the
+    sign of zero does not count.
+    """
+    if operation.operator in ("Min", "Max"):
+        return np.zeros(result.shape, np.bool_)
+    if operation.operator is None:
+        return (
+            np.asarray(~np.isfinite(result)) if result.dtype.kind == "f" else np.zeros(result.shape, np.bool_)
+        )
+    value, *others = arguments
+    any_of = reference_of(operation.name.replace(operation.operator, "Or"))
+    lanes: Lanes = any_of(~np.isfinite(value), *others)
+    return np.asarray(lanes.value)
 
 
 def others_of(entry: Entry, instances: Instances) -> list[Any]:

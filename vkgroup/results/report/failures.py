@@ -24,6 +24,9 @@ from vkgroup.results.report.table import Numbered, axes_of, split
 from vkgroup.spec.strength import STRENGTHS
 from vkgroup.spirv import Module
 
+_COUNTED = re.compile(r"\d+ of \d+ .* wrong")
+"""The line of a detail after the description of the case."""
+
 _QUOTED = re.compile(r"^> +(\S.*)$", re.MULTILINE)
 
 
@@ -279,8 +282,8 @@ class Failures:
     ) -> dict[str, Any]:
         case = cases_by_name().get(result.case)
         lines = without_rule(result.detail).splitlines()
-        if case is not None and lines[:1] == [case.sentence]:
-            del lines[0]
+        if case is not None and (lines[:1] == [case.sentence] or _COUNTED.match("".join(lines[1:2]))):
+            del lines[0]  # the case's description, which an older version may have worded differently
         commands = [line.removeprefix(_REPEAT) for line in lines if line.startswith(_REPEAT)]
         found: dict[str, Any] = {
             "words": "\n".join(line for line in lines if not line.startswith(_REPEAT)),
