@@ -46,14 +46,14 @@ DRIVERS = (
 _INTRODUCTION = """\
 # Driver findings
 
-vkgroup found {errors} errors in SwiftShader, lavapipe and NVIDIA's driver. Each was traced to the driver. They were
-found by the conformance suite, by random programs, or by comparison with the reference device.
+vkgroup found {errors} errors in SwiftShader, lavapipe and NVIDIA's driver. Each was traced to the driver.
+They were found by the conformance suite, by random programs, or by comparison with the reference device.
 
 {table}
 
-The pages are made from `vkgroup/findings/*.toml` (`python tests/documentation/findings_pages.py`). A run marks
-the failures of a driver that are in these files as known; all others are new. Each finding names the sentence
-that it violates, and its strength ([rules](conformance/rules.md)):
+The pages are made from `vkgroup/findings/*.toml` (`python tests/documentation/findings_pages.py`). A run
+marks the failures of a driver that are in these files as known; all others are new. Each finding names the
+sentence that it violates, and its strength ([rules](conformance/rules.md)):
 
 {strengths}
 
