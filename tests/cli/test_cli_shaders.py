@@ -269,4 +269,4 @@ def test_a_size_is_two_positive_numbers(pictures: Path, capsys: pytest.CaptureFi
     for size in ("4", "0,4", "4,-1", "a,b"):
         with pytest.raises(SystemExit):
             main(["run", "x.frag", "--size", size])
-        assert "width and height" in capsys.readouterr().err
+        assert "is not W,H with both at least 1" in capsys.readouterr().err

@@ -10,7 +10,15 @@ use `comparison`, and most use `recording`. `plan` makes batches, `run` executes
 from __future__ import annotations
 
 from vkgroup.conformance.case import Case
-from vkgroup.conformance.families import FAMILIES, all_cases, cases_by_name, family_of, select
+from vkgroup.conformance.families import (
+    all_cases,
+    all_families,
+    case_named,
+    cases_by_name,
+    cases_named,
+    family_of,
+    select,
+)
 from vkgroup.conformance.family import AnyCase, Family
 from vkgroup.conformance.run import run
 from vkgroup.results.record import AGAINST_THE_DEVICE, Result, Status
@@ -18,7 +26,6 @@ from vkgroup.results.run import Run
 
 __all__ = [
     "AGAINST_THE_DEVICE",
-    "FAMILIES",
     "AnyCase",
     "Case",
     "Family",
@@ -26,7 +33,10 @@ __all__ = [
     "Run",
     "Status",
     "all_cases",
+    "all_families",
+    "case_named",
     "cases_by_name",
+    "cases_named",
     "family_of",
     "run",
     "select",

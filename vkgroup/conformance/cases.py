@@ -7,12 +7,13 @@ the default subgroup size are left out.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from operator import attrgetter
 
 from vkgroup.conformance.barriers import BARRIERS, Barrier
 from vkgroup.conformance.case import Case
+from vkgroup.conformance.globs import MayBegin, any_name
 from vkgroup.conformance.operands import choices, represents
 from vkgroup.conformance.patterns import PATTERNS, patterns_of
 from vkgroup.conformance.shapes import SHAPES
@@ -88,18 +89,21 @@ _LONG_SIZES = (8, 32, 64)
 _NARROW_PATTERNS = ("all", "partial", "odd")
 
 
-def _combined(case: Case) -> bool:
-    """Whether a case's operand is combined with its type, pattern and data."""
-    if represents(case.operation, case.operand):
+@cache
+def _combined(
+    category: str, stage: str, operation: str, components: int, pattern: str, data: str, operand: str
+) -> bool:
+    """Return whether an operand is combined with a type of so many components, a pattern and data."""
+    if represents(operation, operand):
         return True
-    patterns = _AXES[case.stage].all_operands
-    if case.stage not in _WITH_EVERY_OPERAND and (case.category not in _SHAPED or case.data != "exact"):
+    patterns = _AXES[stage].all_operands
+    if stage not in _WITH_EVERY_OPERAND and (category not in _SHAPED or data != "exact"):
         return False
-    if not choices(case.operation)[case.operand].narrow:
-        return case.pattern in patterns
+    if not choices(operation)[operand].narrow:
+        return pattern in patterns
     # A partition does not depend on the number of components.
-    fits = case.category != Category.PARTITIONED.value or case.glsl_type.components == 1
-    return fits and case.data == "exact" and case.pattern in patterns and case.pattern in _NARROW_PATTERNS
+    fits = category != Category.PARTITIONED.value or components == 1
+    return fits and data == "exact" and pattern in patterns and pattern in _NARROW_PATTERNS
 
 
 def _data_sets(operation: Operation, type_: GlslType) -> tuple[str, ...]:
@@ -131,17 +135,20 @@ def _in_stage(operation: Operation | BuiltinVariable, stage: str) -> bool:
     return operation.stages is None or stage in operation.stages
 
 
-def _operation_cases(operation: Operation, stage: str) -> Iterator[Case]:
-    category, axes = operation.category.value, _AXES[stage]
+def _operation_cases(operation: Operation, stage: str, may_begin: MayBegin) -> Iterator[Case]:
+    category, axes, name = operation.category.value, _AXES[stage], operation.name
+    operands = tuple(choices(name)) or ("",)
     for type_ in operation.types:
+        if not may_begin(f"{category}.{stage}.{name}.{type_.name}."):
+            continue
         for data in _data_sets(operation, type_):
             for pattern in patterns_of(stage):
                 few = axes.types and pattern not in _MAIN_PATTERNS and len(operation.types) > 1
                 if (few and type_.name not in axes.types) or not _has_data(operation, stage, data, pattern):
                     continue
-                for operand in choices(operation.name) or ("",):
-                    case = Case(category, stage, operation.name, type_.name, pattern, data, operand)
-                    if _combined(case):
+                for operand in operands:
+                    if _combined(category, stage, name, type_.components, pattern, data, operand):
+                        case = Case(category, stage, name, type_.name, pattern, data, operand)
                         yield case
                         yield from _variations(case)
     yield from _long_cases(operation, stage)
@@ -159,13 +166,13 @@ def _long_cases(operation: Operation, stage: str) -> Iterator[Case]:
                 continue
             # Helper invocations vote, too.
             helpers = ("partial",) if stage == "fragment" and operation.category is Category.VOTE else ()
-            yield from (replace(case, pattern=pattern) for pattern in (*_MAIN_PATTERNS, *helpers))
+            yield from (_variant(case, pattern=pattern) for pattern in (*_MAIN_PATTERNS, *helpers))
             if _AXES[stage].sized:
                 sizes = REQUIRED_SIZES if operation.name in _BROADCASTS else _LONG_SIZES
                 least = _AXES[stage].least_size
-                yield from (replace(case, subgroup_size=size) for size in sizes if size >= least)
+                yield from (_variant(case, size=size) for size in sizes if size >= least)
             if stage in FRAMEBUFFER_STAGES:
-                yield replace(case, shape=FRAMEBUFFER)
+                yield _variant(case, shape=FRAMEBUFFER)
 
 
 def _variations(case: Case) -> Iterator[Case]:
@@ -178,17 +185,23 @@ def _variations(case: Case) -> Iterator[Case]:
         return
     partitioned = case.category == Category.PARTITIONED.value
     if case.pattern in axes.sized and not (partitioned and case.pattern != "all"):
-        yield from (replace(case, shape=shape) for shape in axes.shapes if not partitioned)
+        yield from (_variant(case, shape=shape) for shape in axes.shapes if not partitioned)
         yield from _sizes(case)
     if case.stage in FRAMEBUFFER_STAGES and case.pattern in _MAIN_PATTERNS:
-        yield replace(case, shape=FRAMEBUFFER)
+        yield _variant(case, shape=FRAMEBUFFER)
+
+
+def _variant(case: Case, *, pattern: str = "", shape: str = "1d", size: int = 0) -> Case:
+    """Return a case with another pattern, shape or required size; faster than `dataclasses.replace`."""
+    axes = (case.category, case.stage, case.operation, case.type, pattern or case.pattern)
+    return Case(*axes, case.data, case.operand, shape, size)
 
 
 def _sizes(case: Case) -> Iterator[Case]:
     """Yield the case again at each required subgroup size."""
     for size in REQUIRED_SIZES:
         if size >= _AXES[case.stage].least_size:
-            yield replace(case, subgroup_size=size)
+            yield _variant(case, size=size)
 
 
 def _barrier_cases(barrier: Barrier, stage: str) -> Iterator[Case]:
@@ -202,26 +215,36 @@ def _barrier_cases(barrier: Barrier, stage: str) -> Iterator[Case]:
                 yield from _sizes(case)
 
 
-def _stage_cases(stage: str) -> Iterator[Case]:
+def _stage_cases(stage: str, may_begin: MayBegin) -> Iterator[Case]:
     for variable in BUILTIN_VARIABLES.values():
-        if not _in_stage(variable, stage):
-            continue
         category, type_ = variable.category.value, variable.type.name
+        if not _in_stage(variable, stage) or not may_begin(f"{category}.{stage}.{variable.name}."):
+            continue
         for pattern in patterns_of(stage):
             case = Case(category, stage, variable.name, type_, pattern, "exact")
             yield case
             yield from _variations(case)
     for barrier in BARRIERS.values():
-        yield from _barrier_cases(barrier, stage)
+        if may_begin(f"basic.{stage}.{barrier.name}."):
+            yield from _barrier_cases(barrier, stage)
     for operation in SUBGROUP_OPERATIONS.values():
-        if operation.name not in BARRIERS and _in_stage(operation, stage):
-            yield from _operation_cases(operation, stage)
+        if operation.name in BARRIERS or not _in_stage(operation, stage):
+            continue
+        if may_begin(f"{operation.category.value}.{stage}.{operation.name}."):
+            yield from _operation_cases(operation, stage, may_begin)
 
 
-@cache
-def subgroup_cases() -> tuple[Case, ...]:
-    """Return every case of the family, in the order of the suite; needs no device."""
+def subgroup_cases(may_begin: MayBegin = any_name) -> tuple[Case, ...]:
+    """Return the cases of the family whose names may be wanted, in the order of the suite; needs no device.
+
+    Not every returned case need be wanted. Whole stages, operations and types are left out if no name in them
+    is wanted.
+    """
+    categories = [category.value for category in Category]
     with paused():
-        cases = [case for stage in STAGES for case in _stage_cases(stage)]
+        stages = [
+            stage for stage in STAGES if any(may_begin(f"{category}.{stage}.") for category in categories)
+        ]
+        cases = [case for stage in stages for case in _stage_cases(stage, may_begin)]
         cases.sort(key=attrgetter("category"))
         return tuple(cases)

@@ -2,50 +2,64 @@
 
 from __future__ import annotations
 
-from fnmatch import translate
-from functools import cache
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib import import_module
 from re import compile as compile_pattern
 
-from vkgroup.conformance.compute_model.family import COMPUTE_MODEL
-from vkgroup.conformance.cooperative_matrix.family import COOPERATIVE_MATRIX
-from vkgroup.conformance.descriptor_indexing.family import DESCRIPTOR_INDEXING
 from vkgroup.conformance.family import AnyCase, Family
-from vkgroup.conformance.fragment.family import FRAGMENT
-from vkgroup.conformance.quad_control.family import QUAD_CONTROL
-from vkgroup.conformance.reconvergence import TERMINATED_FRAGMENTS, ReconvergenceFamily
-from vkgroup.conformance.shader_clock import SHADER_CLOCK
-from vkgroup.conformance.size_control.family import SIZE_CONTROL
-from vkgroup.conformance.sm_builtins import SM_BUILTINS
-from vkgroup.conformance.spellings.hlsl import HlslFamily
-from vkgroup.conformance.spellings.legacy_ballot import LegacyBallotFamily
-from vkgroup.conformance.subgroup import SubgroupFamily
-from vkgroup.conformance.thread_group.family import THREAD_GROUP
+from vkgroup.conformance.globs import Globs
 from vkgroup.garbage_collection import paused
+from vkgroup.spec.categories import Category
 
-FAMILIES: tuple[Family, ...] = (
-    SubgroupFamily(),
-    FRAGMENT,
-    THREAD_GROUP,
-    LegacyBallotFamily(),
-    COMPUTE_MODEL,
-    HlslFamily(),
-    ReconvergenceFamily(),
-    TERMINATED_FRAGMENTS,
-    COOPERATIVE_MATRIX,
-    SM_BUILTINS,
-    SHADER_CLOCK,
-    SIZE_CONTROL,
-    DESCRIPTOR_INDEXING,
-    QUAD_CONTROL,
+
+@dataclass(frozen=True)
+class _Entry:
+    """A family before its module is imported: commands with few cases need few families."""
+
+    name: str
+    location: str  # module in this package and name in it
+    categories: tuple[str, ...]
+
+
+def _entry(name: str, location: str, *categories: str) -> _Entry:
+    return _Entry(name, location, categories or (name,))
+
+
+_ENTRIES = (
+    _entry("subgroup", "subgroup:SUBGROUP", *(category.value for category in Category)),
+    _entry("fragment", "fragment.family:FRAGMENT"),
+    _entry("thread_group", "thread_group.family:THREAD_GROUP"),
+    _entry("legacy_ballot", "spellings.legacy_ballot:LEGACY_BALLOT"),
+    _entry("compute_model", "compute_model.family:COMPUTE_MODEL"),
+    _entry("hlsl", "spellings.hlsl:HLSL"),
+    _entry("reconvergence", "reconvergence.family:RECONVERGENCE"),
+    _entry("leaving", "reconvergence.termination_family:TERMINATED_FRAGMENTS", "reconvergence"),
+    _entry("cooperative_matrix", "cooperative_matrix.family:COOPERATIVE_MATRIX"),
+    _entry("sm_builtins", "sm_builtins:SM_BUILTINS"),
+    _entry("shader_clock", "shader_clock:SHADER_CLOCK"),
+    _entry("size_control", "size_control.family:SIZE_CONTROL", "size_control", "multiple_dispatches"),
+    _entry("descriptor_indexing", "descriptor_indexing.family:DESCRIPTOR_INDEXING"),
+    _entry("quad_control", "quad_control.family:QUAD_CONTROL"),
 )
 """Every family, in the order in which their cases are listed."""
 
 _WILDCARD = compile_pattern(r"[*?\[]")
 
 
+@cache
 def family_named(name: str) -> Family:
     """Return the family with this name; KeyError if there is none."""
-    return {family.name: family for family in FAMILIES}[name]
+    entry = {entry.name: entry for entry in _ENTRIES}[name]
+    module, _, attribute = entry.location.partition(":")
+    family: Family = getattr(import_module(f"vkgroup.conformance.{module}"), attribute)
+    return family
+
+
+def all_families() -> tuple[Family, ...]:
+    """Return every family, in the order in which their cases are listed."""
+    return tuple(family_named(entry.name) for entry in _ENTRIES)
 
 
 @cache
@@ -60,7 +74,7 @@ def _family_of_kind(kind: type, category: str) -> Family:
 
     The cases are listed only if several families share the category.
     """
-    families = [family for family in FAMILIES if category in family.categories]
+    families = [family_named(entry.name) for entry in _ENTRIES if category in entry.categories]
     if len(families) > 1:
         families = [family for family in families if any(type(case) is kind for case in _cases_of(family))]
     if not families:
@@ -76,7 +90,7 @@ def family_of(case: AnyCase) -> Family:
 @cache
 def all_cases() -> tuple[AnyCase, ...]:
     """Return every case of the suite, in the order of the families; needs no device."""
-    return tuple(case for family in FAMILIES for case in _cases_of(family))
+    return tuple(case for family in all_families() for case in _cases_of(family))
 
 
 @cache
@@ -86,14 +100,34 @@ def cases_by_name() -> dict[str, AnyCase]:
         return {case.name: case for case in all_cases()}
 
 
-def _categories_match(family: Family, globs: tuple[str, ...]) -> bool:
-    """Whether a glob may match names of a family's categories: the parts of names before the first dot."""
-    beginnings = [_WILDCARD.split(glob, maxsplit=1)[0] for glob in globs]
-    return any(
-        f"{category}.".startswith(beginning[: len(category) + 1])
-        for category in family.categories
-        for beginning in beginnings
-    )
+FEW = 100
+"""Number of names up to which cases are searched one by one."""
+
+
+def cases_named(names: Collection[str]) -> dict[str, AnyCase]:
+    """Return the cases with these names, by name; few names cost little, because few cases are made."""
+    if len(names) > FEW or cases_by_name.cache_info().currsize:
+        known = cases_by_name()
+        return {name: known[name] for name in names if name in known}
+    return {name: case for name in names if (case := _case_named(name)) is not None}
+
+
+def case_named(name: str) -> AnyCase | None:
+    """Return the case with this name; None if there is none."""
+    return cases_named([name]).get(name)
+
+
+@lru_cache(4 * FEW)
+def _case_named(name: str) -> AnyCase | None:
+    return next((case for case in _matching(Globs([_WILDCARD.sub(r"[\g<0>]", name)]))), None)
+
+
+def _matching(globs: Globs) -> Iterator[AnyCase]:
+    """Yield the cases whose names match, in the order of the suite."""
+    for entry in _ENTRIES:
+        if any(globs.may_begin(f"{category}.") for category in entry.categories):
+            cases = family_named(entry.name).cases(globs.may_begin)
+            yield from (case for case in cases if globs.match(case.name))
 
 
 @cache
@@ -101,11 +135,9 @@ def select(filters: tuple[str, ...] = ()) -> tuple[AnyCase, ...]:
     """Return the cases whose names match any of the globs; all cases if there are no globs.
 
     A glob is matched against the whole name and is case-sensitive: ``*``, ``?`` and ``[…]`` as in `fnmatch`.
-    The cases of a family are listed only if a glob can match its categories.
+    Families, stages, operations and types in which no name can match are not listed.
     """
     if not filters:
         return all_cases()
-    pattern = compile_pattern("|".join(translate(glob) for glob in filters))
-    families = [family for family in FAMILIES if _categories_match(family, filters)]
     with paused():
-        return tuple(case for family in families for case in _cases_of(family) if pattern.match(case.name))
+        return tuple(_matching(Globs(filters)))

@@ -12,6 +12,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.execute import Executor
+from vkgroup.conformance.globs import MayBegin, any_name
 from vkgroup.device import Capabilities
 
 Axes = TypeVar("Axes", bound=tuple[Any, ...])
@@ -44,8 +45,11 @@ class Family(Hashable, Protocol):
     def categories(self) -> tuple[str, ...]:
         """The categories of the family's cases."""
 
-    def cases(self) -> Iterable[AnyCase]:
-        """Return every case of the family, in the order of the suite; needs no device."""
+    def cases(self, may_begin: MayBegin = any_name) -> Iterable[AnyCase]:
+        """Return every case of the family, in the order of the suite; needs no device.
+
+        Cases may be left out if `may_begin` is false for a beginning of their name.
+        """
 
     def missing(self, case: Any, capabilities: Capabilities, /) -> list[str]:
         """Return the requirements of a case that the device lacks, by Vulkan's names; empty if none."""
@@ -101,7 +105,7 @@ class TableFamily(Generic[Axes]):
         """The category."""
         return (self.category or self.name,)
 
-    def cases(self) -> tuple[TableCase[Axes], ...]:
+    def cases(self, may_begin: MayBegin = any_name) -> tuple[TableCase[Axes], ...]:
         """Return every case, in the order of the suite."""
         return tuple(self.table())
 
@@ -119,9 +123,9 @@ class JointFamily:
     parts: Mapping[str, Family]  # by the first value of the cases' axes; "" is the part for all other cases
     categories: tuple[str, ...]
 
-    def cases(self) -> tuple[AnyCase, ...]:
+    def cases(self, may_begin: MayBegin = any_name) -> tuple[AnyCase, ...]:
         """Return every case, part by part."""
-        return tuple(case for part in self.parts.values() for case in part.cases())
+        return tuple(case for part in self.parts.values() for case in part.cases(may_begin))
 
     def _part(self, case: AnyCase) -> Family:
         """Return the part that a case belongs to."""

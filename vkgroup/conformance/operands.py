@@ -309,6 +309,7 @@ def choices(operation: str) -> dict[str, Operand]:
     return {} if row is None else CHOICES.get(family_of(row), {})
 
 
+@cache
 def represents(operation: str, operand: str) -> bool:
     """Return whether a choice is a representative of an operation's choices; true if there is no operand."""
     row = SUBGROUP_OPERATIONS.get(operation)

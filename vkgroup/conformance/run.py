@@ -18,7 +18,7 @@ from vkgroup.conformance import plan
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.diagnosis import diagnosed
 from vkgroup.conformance.execute import Executor, Transform
-from vkgroup.conformance.families import cases_by_name, family_named, family_of, select
+from vkgroup.conformance.families import case_named, family_named, family_of, select
 from vkgroup.conformance.family import AnyCase
 from vkgroup.conformance.plan import Batch
 from vkgroup.conformance.rules import rule_of
@@ -242,7 +242,7 @@ class _Session:
         """Return a failure with the case's description, its rule and the command that repeats it."""
         if result.status not in AGAINST_THE_DEVICE:
             return result
-        case = cases_by_name().get(result.case)
+        case = case_named(result.case)
         judge = f"judged by: {result.device}\n" if result.device else ""
         rule = rule_of(result, self._run.capabilities)
         required = f"{rule_text(rule)}\n" if rule else ""

@@ -17,6 +17,7 @@ from vkgroup.conformance.case import Case
 from vkgroup.conformance.cases import subgroup_cases
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.execute import Executor, run_around
+from vkgroup.conformance.globs import MayBegin, any_name
 from vkgroup.conformance.glsl_types import is_long, planes
 from vkgroup.conformance.instances import Instances, read
 from vkgroup.conformance.patterns import patterns_of
@@ -62,9 +63,9 @@ class SubgroupFamily:
     batch, llvm_batch = BATCH, LLVM_BATCH  # on lavapipe compile time grows faster than the shader
     special_floats = True  # whether the module can declare DenormPreserve
 
-    def cases(self) -> tuple[Case, ...]:
-        """Return every case, by category."""
-        return subgroup_cases()
+    def cases(self, may_begin: MayBegin = any_name) -> tuple[Case, ...]:
+        """Return every case, by category; see `vkgroup.conformance.family.Family.cases`."""
+        return subgroup_cases(may_begin)
 
     def core(self, case: Case) -> Case:
         """Return the case of KHR_shader_subgroup that has the same result."""
@@ -128,6 +129,9 @@ class SubgroupFamily:
         module = self.compiled(executor, program, cases[0])
         outputs, instances = observed(executor, program, module)
         return [verdict_on(entry, program, instances, outputs) for entry in program.entries]
+
+
+SUBGROUP = SubgroupFamily()
 
 
 def observed(executor: Executor, program: Program, module: Module) -> tuple[Words, Instances]:

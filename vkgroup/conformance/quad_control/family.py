@@ -19,6 +19,7 @@ from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import JointFamily, TableCase, TableFamily
 from vkgroup.conformance.fragment.drawn import RECORD, Probe, verdicts
 from vkgroup.conformance.fragment.scenes import GONE, GRID, SCENES, Scene
+from vkgroup.conformance.globs import MayBegin, any_name
 from vkgroup.conformance.intrinsics import EXTENSION
 from vkgroup.conformance.patterns import LEAVES, patterns_of
 from vkgroup.conformance.program import Spelling
@@ -149,7 +150,7 @@ class _Votes(SubgroupFamily):
     categories = ("quad_control",)
     special_floats = False
 
-    def cases(self) -> tuple[Case, ...]:
+    def cases(self, may_begin: MayBegin = any_name) -> tuple[Case, ...]:
         """Return every vote in the core's stages and patterns; at required sizes if all lanes take part."""
         cases = []
         for stage in STAGES:

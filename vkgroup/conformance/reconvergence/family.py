@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from vkgroup.conformance.arrays import poisoned
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.execute import Executor
+from vkgroup.conformance.globs import MayBegin, any_name
 from vkgroup.conformance.reconvergence.comparison import expect, judge, layout_of
 from vkgroup.conformance.reconvergence.constructs import CONSTRUCTS, build
 from vkgroup.conformance.reconvergence.shader import CONSTANTS, HEADS, inputs_of, render, words_of
@@ -198,7 +199,7 @@ class ReconvergenceFamily:
     name = "reconvergence"
     categories = ("reconvergence",)
 
-    def cases(self) -> Iterable[ReconvergenceCase]:
+    def cases(self, may_begin: MayBegin = any_name) -> Iterable[ReconvergenceCase]:
         """Return every case."""
         return _cases()
 
@@ -287,3 +288,6 @@ def _dispatch(
         bound.dispatch((program.groups, 1, 1), timeout=executor.timeout)
     heads = buffers[1].read(np.uint32, blank.size).reshape(blank.shape)
     return heads, buffers[2].read(np.uint32, log_words)
+
+
+RECONVERGENCE = ReconvergenceFamily()

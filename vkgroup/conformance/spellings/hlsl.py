@@ -13,6 +13,7 @@ from functools import cache
 from vkgroup.conformance import support
 from vkgroup.conformance.case import Case
 from vkgroup.conformance.execute import Executor
+from vkgroup.conformance.globs import MayBegin, any_name
 from vkgroup.conformance.operands import choices
 from vkgroup.conformance.patterns import Pattern, patterns_of
 from vkgroup.conformance.program import Program, Spelling
@@ -136,7 +137,7 @@ class HlslFamily(SubgroupFamily):
     batch, llvm_batch = 24, 8
     special_floats = False
 
-    def cases(self) -> tuple[Case, ...]:
+    def cases(self, may_begin: MayBegin = any_name) -> tuple[Case, ...]:
         """Return every case, stage by stage."""
         return tuple(case for stage in STAGES for row in INTRINSICS for case in _cases(stage, row))
 
@@ -223,3 +224,6 @@ def bucket(number: int) -> int:
 def _seen(row: Intrinsic) -> set[str]:
     """Return the types of a row's built-in."""
     return {row.compared or type_ for type_ in row.types}
+
+
+HLSL = HlslFamily()

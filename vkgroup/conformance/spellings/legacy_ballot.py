@@ -25,6 +25,7 @@ from vkgroup.conformance.cases import REQUIRED_SIZES, STAGES
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.evidence import Fault
 from vkgroup.conformance.execute import Executor
+from vkgroup.conformance.globs import MayBegin, any_name
 from vkgroup.conformance.instances import unpack
 from vkgroup.conformance.intrinsics import instruction
 from vkgroup.conformance.patterns import patterns_of
@@ -53,7 +54,7 @@ class LegacyBallotFamily(SubgroupFamily):
     batch, llvm_batch = 24, 12
     special_floats = False
 
-    def cases(self) -> tuple[Case, ...]:
+    def cases(self, may_begin: MayBegin = any_name) -> tuple[Case, ...]:
         """Return every case, stage by stage."""
         cases = [
             case for stage in STAGES for older in OLDER.values() for case in _operation_cases(stage, older)
@@ -289,3 +290,6 @@ def _judged(name: str, ballots: Flags, there: Flags, lane: NDArray[Any]) -> tupl
                 np.arange(len(lane)) == number
             )
     return "", np.zeros(len(lane), np.bool_)
+
+
+LEGACY_BALLOT = LegacyBallotFamily()

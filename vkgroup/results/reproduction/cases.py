@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from vkgroup.conformance.execute import Transform
-from vkgroup.conformance.families import cases_by_name, family_of
+from vkgroup.conformance.families import case_named, family_of
 from vkgroup.conformance.run import Setup
 from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.errors import InvalidInput, NoDevice, Unsupported, VkgroupError
@@ -56,12 +56,12 @@ def make(
     `on_result`: called when the folder is complete, with the result and whether a search for a smaller
     program follows, which may take `shrunk.SECONDS` plus the time to record it.
     """
-    if name not in cases_by_name():
+    case = case_named(name)
+    if case is None:
         raise InvalidInput(
             f"There is no case {name!r}: list the names with vkgroup conform --list. --repro takes one "
             "case; only --filter takes globs."
         )
-    case = cases_by_name()[name]
     with open_device(device) as opened:
         capabilities = opened.capabilities
     if lacking := family_of(case).missing(case, capabilities):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.families import cases_by_name, family_of
+from vkgroup.conformance.families import case_named, family_of
 from vkgroup.conformance.family import AnyCase
 from vkgroup.conformance.plan import Batch
 from vkgroup.conformance.reconvergence.family import ReconvergenceCase, run
@@ -87,8 +87,8 @@ def to_json(smaller_program: SmallerProgram) -> Json:
 def case_of(record: Json) -> AnyCase | None:
     """Return the case of a reproduction record; None if this version of vkgroup does not have it."""
     if "of" not in record:
-        return cases_by_name().get(record["case"])
-    case = cases_by_name().get(record["of"])
+        return case_named(record["case"])
+    case = case_named(record["of"])
     if not isinstance(case, ReconvergenceCase):
         return None
     try:
