@@ -1,9 +1,13 @@
 #version 460
-// subgroupMax of double; lane 0 of each subgroup has 1000, lane 1 NaN, other lanes their number.
+// subgroupMax of double; lane 0 of each subgroup has 1000, lane 1 NaN, other lanes their number. The module requires
+// NaN to be preserved (execution mode SignedZeroInfNanPreserve 64).
 // The maximum of a NaN and another value is the other value, so the result is 1000 in every invocation.
 // result: 1 in invocations with another result.
 #extension GL_KHR_shader_subgroup_arithmetic : require
 
+#extension GL_EXT_spirv_intrinsics : require
+
+spirv_execution_mode(extensions = ["SPV_KHR_float_controls"], capabilities = [4466], 4461, 64);
 layout(local_size_x = 64) in;
 layout(std430, binding = 0) writeonly buffer Result { uint result[]; };
 

@@ -43,6 +43,7 @@ def conform(tmp_path, monkeypatch, capsys):
 
 
 DEVICE = ("--device", "swiftshader", "--jobs", "1")
+CAUSE = "swiftshader-all-equal-vector"
 
 
 def test_only_differences_from_a_saved_baseline_are_unexpected(conform) -> None:
@@ -60,12 +61,13 @@ def test_only_differences_from_a_saved_baseline_are_unexpected(conform) -> None:
     Path("fails.txt").write_text(f"# moved\n{RIGHT},Fail\ndEQP-VK.other,Fail\n")
     code, said = conform(*DEVICE, "--out", "three", "--baseline", "fails.txt", "--annotations", "github")
     assert code == 1
-    rows = [f"{RIGHT},UnexpectedImprovement(Pass)", f"{WRONG},Fail"]
+    rows = [f"{RIGHT},UnexpectedImprovement(Pass),", f"{WRONG},Fail,{CAUSE}"]
     assert Path("three/failures.csv").read_text().splitlines() == rows
     assert "1 of 2 names in the baseline are of no case of this suite, and have no effect: dEQP-VK" in said
     errors = [line for line in said.splitlines() if line.startswith("::error ")]
     assert len(errors) == 2
-    assert "file=fails.txt,line=2" in errors[0]
+    assert "(known since SwiftShader 156.0%2C 1 case)::" in errors[0]
+    assert "file=fails.txt,line=2" in errors[1]
     again = [json.loads(line)["status"] for line in Path("three/reruns.jsonl").read_text().splitlines()]
     assert sorted(again) == ["Fail", "Pass"]
 
@@ -87,7 +89,7 @@ def test_khronos_names_stand_for_their_counterparts(conform) -> None:
         "1 expression of --skips with Khronos' names found no case of this suite, without effect: skips.txt:2"
         in said
     )
-    assert (code, Path("two/results.csv").read_text().splitlines()[1]) == (0, f"{WRONG},Skip,0.000000")
+    assert (code, Path("two/results.csv").read_text().splitlines()[1]) == (0, f"{WRONG},Skip,0.000000,")
 
 
 @pytest.fixture
@@ -112,7 +114,7 @@ def test_a_run_without_a_second_run_keeps_its_results(conform) -> None:
     assert "could not be judged again: the first results stand" in said
     assert said.endswith("vkgroup: No worker process starts: the device is lost\n")
     assert KNOWN in said
-    assert Path("run/failures.csv").read_text() == f"{WRONG},Fail\n"
+    assert Path("run/failures.csv").read_text() == f"{WRONG},Fail,{CAUSE}\n"
     assert json.loads(Path("run/summary.json").read_text())["totals"]["Fail"] == 1
     assert len(list(ElementTree.parse("run/j.xml").getroot().iter("failure"))) == 1
     assert f"{WRONG},Fail" in Path("fails.txt").read_text()
@@ -155,7 +157,7 @@ def test_one_run_without_a_second_run_does_not_end_the_others(conform) -> None:
     )
     assert code == 3
     folders = list(Path("runs").iterdir())
-    assert [(folder / "failures.csv").read_text() for folder in folders] == [f"{WRONG},Fail\n"] * 2
+    assert [(folder / "failures.csv").read_text() for folder in folders] == [f"{WRONG},Fail,{CAUSE}\n"] * 2
     assert said.count("the device is lost") == 3
 
 
@@ -167,7 +169,7 @@ def test_skips_flakes_and_gitlab(conform) -> None:
     )
     assert code == 0
     assert "1 known to flake, 1 left out by --skips" in said
-    table = [row.rpartition(",")[0] for row in Path("run/results.csv").read_text().splitlines()]
+    table = [row.rsplit(",", 2)[0] for row in Path("run/results.csv").read_text().splitlines()]
     assert table == [f"{RIGHT},Skip", f"{WRONG},KnownFlake"]
     assert json.loads(Path("run/gl-code-quality-report.json").read_text()) == []
 
@@ -177,7 +179,7 @@ def test_a_run_out_of_time_names_the_command_that_continues_it(conform) -> None:
     code, said = conform(*limited)
     assert code == 1
     assert "2 of 2 cases were not reached in 1e-06 s: continue with --resume --out run" in said
-    assert Path("run/failures.csv").read_text() == f"{RIGHT},Missing\n{WRONG},Missing\n"
+    assert Path("run/failures.csv").read_text() == f"{RIGHT},Missing,\n{WRONG},Missing,\n"
     Path("fails.txt").write_text(f"{WRONG},Fail\n")
     code, _ = conform(*DEVICE, "--out", "run", "--resume", "--shuffle", "7", "--baseline", "fails.txt")
     assert code == 0
@@ -191,7 +193,7 @@ def test_runs_of_several_devices_are_resumed_in_one_folder(conform) -> None:
     folders = sorted(Path("the runs").iterdir())
     assert conform(*several, "--resume")[0] == 1
     assert sorted(Path("the runs").iterdir()) == folders
-    assert [(folder / "failures.csv").read_text() for folder in folders] == [f"{WRONG},Fail\n"] * 2
+    assert [(folder / "failures.csv").read_text() for folder in folders] == [f"{WRONG},Fail,{CAUSE}\n"] * 2
 
 
 def test_files_of_each_device_are_checked_before_the_run(conform) -> None:

@@ -133,12 +133,36 @@ def test_exact_data_admits_no_difference_at_all() -> None:
     assert verdicts(simulated)[0].status == Status.FAIL
 
 
-def test_a_moved_nan_keeps_its_bits() -> None:
+def test_a_moved_denormal_keeps_its_bits_and_a_nan_is_undefined() -> None:
+    """Modules of moves do not declare SignedZeroInfNanPreserve: docs/conformance/rules.md."""
     simulated = imagine("ballot.compute.subgroupBroadcastFirst.float.all.special", size=4)
     result = simulated.result(simulated.program.entries[0])
-    nan = np.isnan(result[0].view(np.float32))
-    assert nan.any()
-    result[0, nan] |= 1
+    values = result[0].view(np.float32)
+    absent = ~np.isfinite(values)
+    denormal = np.isfinite(values) & (np.abs(values) < np.finfo(np.float32).tiny) & (values != 0)
+    assert absent.any()
+    assert denormal.any()
+    result[0, absent] ^= 3
+    assert verdicts(simulated)[0].status == Status.PASS
+    result[0, denormal] ^= 3
+    assert verdicts(simulated)[0].status == Status.FAIL
+
+
+@pytest.mark.parametrize("operation", ["subgroupInclusiveAdd", "subgroupMul", "subgroupExclusiveMul"])
+def test_sums_and_products_of_infinities_and_nan_are_undefined(operation: str) -> None:
+    """SignedZeroInfNanPreserve does not affect OpGroupNonUniformFAdd and FMul: docs/conformance/rules.md."""
+    simulated = imagine(f"arithmetic.compute.{operation}.float.all.special", size=4)
+    result = simulated.result(simulated.program.entries[0])
+    values = result[0].view(np.float32)
+    absent = ~np.isfinite(values)
+    assert absent.any()
+    result[0, absent] = 0
+    verdict = verdicts(simulated)[0]
+    assert verdict.status == Status.PASS
+    assert verdict.undefined >= absent.sum()
+    finite = ~absent & (values != 0)
+    assert finite.any()
+    result[0, finite] ^= 0x80000000
     assert verdicts(simulated)[0].status == Status.FAIL
 
 

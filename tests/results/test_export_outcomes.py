@@ -14,10 +14,12 @@ from vkgroup.conformance.expectations import Outcome, read_expectations
 from vkgroup.conformance.outcomes import RunOutcomes
 from vkgroup.device import Capabilities, Subgroup
 from vkgroup.errors import InvalidInput
+from vkgroup.results.causes.text import MOST_COLUMNS, MOST_LINES, truncated
 from vkgroup.results.exports.annotations import github, write_gitlab
 from vkgroup.results.exports.baseline import check_baseline, save_baseline, write_tables
 from vkgroup.results.exports.folder import write_summary
 from vkgroup.results.exports.junit import write_junit
+from vkgroup.results.record import AGAINST_THE_DEVICE
 
 DEVICE = Capabilities(
     name="a device",
@@ -77,9 +79,13 @@ def judged(tmp_path) -> RunOutcomes:
 def test_tables_are_deqp_runners(tmp_path, judged) -> None:
     write_tables(judged, tmp_path / "run")
     with (tmp_path / "run" / "results.csv").open(newline="") as file:
-        assert [tuple(row) for row in csv.reader(file)] == TABLE
+        rows = [tuple(row) for row in csv.reader(file)]
+    assert [row[:3] for row in rows] == TABLE
+    causes = {name: cause for name, _, _, cause in rows if cause}
+    failed = {result.case for result in RESULTS if result.status in AGAINST_THE_DEVICE}
+    assert causes == {name: judged.cause_of[name].id for name in failed}
     assert (tmp_path / "run" / "failures.csv").read_text() == "".join(
-        f"{name},{outcome}\n" for name, outcome, _ in UNEXPECTED
+        f"{name},{outcome},{causes.get(name, '')}\n" for name, outcome, _ in UNEXPECTED
     )
     assert not judged.success
     assert (
@@ -103,7 +109,11 @@ def test_junit_has_only_unexpected_failures(tmp_path, judged) -> None:
     bad = {name: element.get("message") for name, case in said.items() for element in case.findall("*")
            if element.tag in ("failure", "error")}  # fmt: skip
     wanted = {name: outcome for name, outcome, _ in UNEXPECTED if outcome != "Missing"}
-    assert bad == wanted | {"run.time limit": "Missing"}
+    titled = {
+        name: f"{outcome}: {judged.cause_of[name].title}" if name in judged.cause_of else outcome
+        for name, outcome in wanted.items()
+    }
+    assert bad == titled | {"run.time limit": "Missing"}
     assert "ExpectedFail: wrong" in said["vote.compute.d.known"].find("skipped").get("message")
     assert said["vote.compute.f.flakes"].find("system-out").text.startswith("Flake: wrong once\njudged again")
     assert said["vote.compute.j.left_out"].find("skipped").get("message") == "left out by --skips"
@@ -118,9 +128,9 @@ def test_github_has_one_command_per_line(tmp_path, judged, monkeypatch) -> None:
     lines = github(judged, tmp_path / "run")
     assert all("\n" not in line and "\r" not in line for line in lines)
     by_title = {line.partition("title=")[2].partition(",")[0].partition("::")[0]: line for line in lines}
-    assert by_title["Fail%3A vote.compute.b.fails"] == (
-        "::error title=Fail%3A vote.compute.b.fails::50%25 wrong,%0D%0Ain lane: 3 ::error::"
-    )
+    fails = by_title["50%25 wrong%2C%0D (new cause%2C 1 case)"]
+    assert fails.startswith("::error title=50%25 wrong%2C%0D (new cause%2C 1 case)::50%25 wrong,%0D%0ACause ")
+    assert fails.endswith("Smallest case: vote.compute.b.fails%0A50%25 wrong,%0Ain lane: 3 ::error::")
     improved = by_title["UnexpectedImprovement(Pass)%3A vote.compute.e.improved"]
     assert ",file=fails.txt,line=4::" in improved
     assert by_title["Missing"].startswith("::error title=Missing::1 case was not reached")
@@ -131,6 +141,9 @@ def test_github_has_one_command_per_line(tmp_path, judged, monkeypatch) -> None:
 def test_github_has_at_most_the_shown_number(tmp_path) -> None:
     found = Run(DEVICE, seed=0, jobs=1, started="")
     found.results = [Result(f"vote.{number:02}", Status.FAIL) for number in range(30)]
+    assert len(github(RunOutcomes(found), tmp_path)) == 1, "one annotation for all cases of a cause"
+    found = Run(DEVICE, seed=0, jobs=1, started="")
+    found.results = [Result(f"{number:02}.{'x' * number}", Status.FAIL) for number in range(30)]
     lines = github(RunOutcomes(found), tmp_path)
     assert len(lines) == 10
     assert lines[-1] == f"::error title=21 more::see {tmp_path / 'failures.csv'}"
@@ -149,7 +162,7 @@ def test_gitlab_has_the_fields_of_a_code_quality_report(tmp_path, judged, monkey
         assert entry["severity"] in ("info", "minor", "major", "critical", "blocker")
         path, line = Path(entry["location"]["path"]), entry["location"]["lines"]["begin"]
         if path.name == "failures.csv" and entry["check_name"] != "Flake":
-            assert failures[line - 1].endswith(f",{entry['check_name']}")
+            assert failures[line - 1].split(",")[1] == entry["check_name"]
     (improved,) = (entry for entry in entries if entry["check_name"].startswith("Unexpected"))
     assert improved["location"] == {"path": "fails.txt", "lines": {"begin": 4}}
     assert "expects Fail: remove the line" in improved["description"]
@@ -185,3 +198,38 @@ def test_another_file_is_not_replaced_by_a_baseline(tmp_path, judged) -> None:
     with pytest.raises(InvalidInput, match="cannot write"):
         save_baseline(tmp_path / "file" / "fails.txt", judged)
     assert notes.read_text() == "my notes, dear\n"
+
+
+def test_the_text_of_a_cause_is_given_once(tmp_path) -> None:
+    found = Run(DEVICE, seed=0, jobs=1, started="", rule_of=lambda result: RULE)
+    names = [f"vote.compute.subgroupAll.bool.{pattern}.exact" for pattern in ("odd", "all", "loop")]
+    found.results = [
+        Result(name, Status.FAIL, detail=f"a sentence\n{number} lanes are wrong")
+        for number, name in enumerate(names)
+    ]
+    outcomes = RunOutcomes(found)
+    write_junit(outcomes, tmp_path / "junit.xml")
+    failures = list(ElementTree.parse(tmp_path / "junit.xml").getroot().iter("failure"))
+    (cause,) = outcomes.causes
+    assert [failure.get("type") for failure in failures] == [cause.id] * 3
+    texts = [failure.text for failure in failures if not failure.text.startswith(f"Cause {cause.id}: see ")]
+    assert len(texts) == 1
+    assert "1 lanes are wrong" in texts[0], "the simplest case is executed by all lanes"
+    assert 'Rule (required by Vulkan or SPIR-V): a document: "a sentence of it"' in texts[0]
+    assert sum(failure.text == f"Cause {cause.id}: see {cause.smallest}" for failure in failures) == 2
+    (line,) = github(outcomes, tmp_path)
+    assert "(new cause%2C 3 cases)" in line
+    (entry,) = json.loads(write_gitlab(outcomes, tmp_path).read_text())
+    assert entry["fingerprint"]
+    assert "3 cases" in entry["description"]
+
+
+def test_long_details_are_truncated() -> None:
+    lines = truncated("\n".join([*map(str, range(100)), "x" * 1000, "repeat: vkgroup again"]))
+    assert len(lines) == MOST_LINES
+    assert lines[0] == "0"
+    assert lines[-2:] == ["… 87 more lines in results.jsonl", "repeat: vkgroup again"]
+    assert len(truncated("x" * 1000)[0]) == MOST_COLUMNS + 1
+
+
+RULE = {"document": "a document", "quote": "a sentence of it", "strength": "vulkan"}

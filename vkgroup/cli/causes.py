@@ -7,6 +7,7 @@ from pathlib import Path
 
 from vkgroup.cli.console import Console
 from vkgroup.results.causes import Cause
+from vkgroup.results.causes.text import rule_text, truncated, without_rule
 
 SHOWN = 10
 """Causes of each kind that are printed; all are in summary.json."""
@@ -34,10 +35,9 @@ def _print_new(number: int, cause: Cause, console: Console) -> None:
     if cause.explanation is not None or cause.common:
         console.write_line(f"   Explanation: {cause.explained}")
     if cause.rule:
-        rule = cause.rule
-        console.write_line(f'   Rule ({rule["strength"]}): {rule["document"]}: "{rule["quote"]}"')
+        console.write_line(f"   {rule_text(cause.rule)}")
     console.write_line(f"   Smallest case: {cause.smallest}")
-    for line in cause.detail.splitlines():
+    for line in truncated(without_rule(cause.detail)):
         console.write_line(f"     {line}")
 
 
@@ -48,6 +48,8 @@ def _print_known(number: int, cause: Cause, console: Console) -> None:
     console.write_line(f"   {cause.sentence}")
     if cause.explanation is not None:
         console.write_line(f"   {cause.explained}")
+    if cause.rule:
+        console.write_line(f"   {rule_text(cause.rule)}")
 
 
 def _print_more(causes: Sequence[Cause], out: Path, console: Console) -> None:

@@ -17,7 +17,7 @@ from vkgroup.cli.console import Console
 from vkgroup.cli.history import Runs, counts, moment
 from vkgroup.cli.output import people, write_json
 from vkgroup.results import diff, history
-from vkgroup.results.diff import CapabilityChange, CaseChange, CaseDifferences
+from vkgroup.results.diff import CapabilityChange, CaseChange, CaseDifferences, CauseDifferences
 from vkgroup.results.history import RunInfo
 
 _WIDTH = 120
@@ -37,6 +37,7 @@ def execute(arguments: argparse.Namespace) -> int:
     limit = arguments.limit or None
     for part in (
         (_heading("A", found.old), _heading("B", found.new)),
+        _causes(found.causes, limit) if found.causes is not None else (),
         _cases(found.cases, limit) if found.cases is not None else (),
         _capabilities(found.capabilities, limit) if found.capabilities is not None else (),
         _speed(found.speed, limit) if found.speed is not None else (),
@@ -50,6 +51,29 @@ def execute(arguments: argparse.Namespace) -> int:
 def _heading(letter: str, info: RunInfo) -> Text:
     device = " · ".join(word for word in (info.device, info.driver) if word) or "unknown device"
     return Text.assemble((letter, "bold"), f"  {info.id}  {moment(info)}  {device}: ", counts(info))
+
+
+def _causes(found: CauseDifferences, limit: int | None) -> Iterator[Text]:
+    """Yield the causes that appeared, those that disappeared, and those that have other numbers of cases."""
+    changed = tuple(change for change in found.remaining if change.old != change.new)
+    numbers = f"{len(found.appeared)} appeared, {len(found.disappeared)} disappeared, "
+    same = len(found.remaining) - len(changed)
+    yield Text(
+        f"\nCauses of failures: {numbers}{len(changed)} with more or fewer cases, {same} the same", "bold"
+    )
+    for title, changes, style in (
+        ("Appeared", found.appeared, "bold red"),
+        ("Disappeared", found.disappeared, "green"),
+        ("More or fewer cases", changed, "bold yellow"),
+    ):
+        if changes:
+            yield Text(f"{title}:", style=style)
+        for change in changes[:limit]:
+            known = " (known)" if change.known else ""
+            yield Text(f"  {change.title}{known}: {change.old:,} → {change.new:,} cases")
+            yield Text(f"      {change.sentence}", style="dim")
+            yield Text(f"      smallest case: {change.smallest}", style="dim")
+        yield from _more(len(changes), limit)
 
 
 def _cases(found: CaseDifferences, limit: int | None) -> Iterator[RenderableType]:

@@ -9,7 +9,8 @@
 
 ``active`` has the lanes that executed the operation, or is null where that was not recorded; ``wrong`` has
 the lanes with an illegal result. Each row has a text for each lane: None where the lane recorded nothing
-and, in ``expected``, where any value is legal. ``expected`` and ``got`` are compared; other rows describe the
+and, in ``expected``, where any value is legal. ``expected`` and ``got`` are compared; ``hypothesis`` has what
+the hypothesis that explains the case predicts (`vkgroup.conformance.diagnosis`); other rows describe the
 lane.
 
 Optional keys: ``masks``, sets of lanes to compare with each other; ``code``, a text in the shader's line with

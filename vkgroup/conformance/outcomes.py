@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from vkgroup.conformance import plan
@@ -12,6 +13,7 @@ from vkgroup.conformance.expectations import PLAIN, PROMISES, Expectations, Expe
 from vkgroup.conformance.families import cases_by_name
 from vkgroup.conformance.family import AnyCase
 from vkgroup.files import write_whole
+from vkgroup.results.causes import Cause
 from vkgroup.results.journal import read_results
 from vkgroup.results.record import Result, Status, TakeResults, format_result
 from vkgroup.results.run import Run
@@ -76,6 +78,20 @@ class RunOutcomes:
     def named(self, *outcomes: Outcome) -> list[str]:
         """Return the names of the cases with any of these outcomes."""
         return [name for name, outcome in self.by_case.items() if outcome in outcomes]
+
+    @cached_property
+    def causes(self) -> list[Cause]:
+        """The causes of all failures of the run, expected ones included; new ones first."""
+        return self.run.causes
+
+    @cached_property
+    def cause_of(self) -> dict[str, Cause]:
+        """The cause of each failed case, by the case's name."""
+        return {name: cause for cause in self.causes for name in cause.cases}
+
+    def unexpected_of(self, cause: Cause) -> list[str]:
+        """Return the cases of a cause with unexpected outcomes, the simplest first."""
+        return [name for name in cause.cases if not self.by_case[name].expected]
 
     def expected(self, name: str) -> Expected | None:
         """Return the baseline's line for a case or for its Khronos name; None if there is none."""

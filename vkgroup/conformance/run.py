@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from shlex import quote
@@ -16,15 +17,17 @@ from typing import Any
 
 from vkgroup.conformance import plan
 from vkgroup.conformance.comparison import Verdict
-from vkgroup.conformance.diagnosis import diagnosis_of
+from vkgroup.conformance.diagnosis import diagnosed
 from vkgroup.conformance.execute import Executor, Transform
 from vkgroup.conformance.families import case_named, family_named, family_of, select
 from vkgroup.conformance.family import AnyCase
 from vkgroup.conformance.plan import Batch
+from vkgroup.conformance.rules import rule_of
 from vkgroup.device import DeviceInfo
 from vkgroup.dispatch import Device
 from vkgroup.errors import DeviceLost, DispatchTimeout, Unsupported, describe, is_device_error
 from vkgroup.opening import open_device
+from vkgroup.results.causes.text import rule_text
 from vkgroup.results.journal import Journal
 from vkgroup.results.record import AGAINST_THE_DEVICE, NoVerdict, Result, Status, TakeResults
 from vkgroup.results.run import CasesWithoutVerdict, Run
@@ -69,8 +72,8 @@ def result_of_error(case: str, error: Exception, seconds: float = 0.0) -> Result
 
 def diagnosed_result(case: AnyCase, verdict: Verdict, seconds: float) -> Result:
     """Return the result of a case; a failure's evidence has its diagnosis under ``"diagnosis"``."""
-    if verdict.status is Status.FAIL and (diagnosis := diagnosis_of(verdict)) is not None:
-        verdict = replace(verdict, evidence={**(verdict.evidence or {}), "diagnosis": diagnosis})
+    if verdict.status is Status.FAIL:
+        verdict = diagnosed(verdict)
     return verdict.result(case.name, seconds)
 
 
@@ -178,7 +181,8 @@ def run(
         scheduler = kind([device], count, own)
     capabilities = scheduler.capabilities
     started = datetime.now(UTC).isoformat(timespec="seconds")
-    result = Run(capabilities, seed, scheduler.jobs, started)
+    rules = partial(rule_of, capabilities=capabilities)
+    result = Run(capabilities, seed, scheduler.jobs, started, rule_of=rules)
     result.devices = tuple(scheduler.devices) if len(scheduler.devices) > 1 else ()
     identity = {
         "device": capabilities.name,
@@ -257,12 +261,14 @@ class _Session:
             self._on_results(results)
 
     def _with_command(self, result: Result) -> Result:
-        """Return a failure with the case's description and the command that repeats it."""
+        """Return a failure with the case's description, its rule and the command that repeats it."""
         if result.status not in AGAINST_THE_DEVICE:
             return result
         case = case_named(result.case)
         judge = f"judged by: {result.device}\n" if result.device else ""
+        rule = rule_of(result, self._run.capabilities)
+        required = f"{rule_text(rule)}\n" if rule else ""
         device = quote(result.device or self._device)
         options = f"--device {device} --seed {self._run.seed} --filter {quote(result.case)}"
-        lines = f"{case.sentence if case else ''}\n{result.detail}\n{judge}"
+        lines = f"{case.sentence if case else ''}\n{result.detail}\n{required}{judge}"
         return replace(result, detail=f"{lines}repeat: vkgroup conform {options}".strip())

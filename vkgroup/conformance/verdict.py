@@ -21,7 +21,7 @@ from vkgroup.reference.semantics.lanes import Lanes
 from vkgroup.results.record import Status
 from vkgroup.spec.categories import Category
 from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
-from vkgroup.spec.operations import BUILTIN_VARIABLES
+from vkgroup.spec.operations import BUILTIN_VARIABLES, Operation
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class JudgedLanes:
         text = f"{self.where(row)} lane {lane} slot {instances.slot[row]} active {mask}:"
         for name, texts in self._inputs(row).items():
             text += f" {name} {texts[lane]}"
-        return f"{text} expected {self.expected.text(index, _show)} got {_show(self.got[index])}"
+        return f"{text} expected {self.expected.text(index, show)} got {show(self.got[index])}"
 
     def evidence(self, wrong: Flags) -> dict[str, Any]:
         """Return the evidence of the first instance with a wrong lane; `wrong` has (rows, size)."""
@@ -61,9 +61,9 @@ class JudgedLanes:
         rows: dict[str, list[str | None]] = {
             **self._inputs(row),
             "expected": [
-                self.expected.text((row, lane), _show) if defined[lane] else None for lane in lanes.tolist()
+                self.expected.text((row, lane), show) if defined[lane] else None for lane in lanes.tolist()
             ],
-            "got": [_show(value) for value in self.got[row]],
+            "got": [show(value) for value in self.got[row]],
         }
         recorded = np.flatnonzero(instances.recorded[row])
         return evidence.of_lanes(
@@ -81,7 +81,7 @@ class JudgedLanes:
         entry, instances = self.entry, self.instances
         rows: dict[str, list[str | None]] = {}
         if entry.feed is not None:
-            rows["input"] = [_show(value) for value in entry.feed.values[instances.place[row]]]
+            rows["input"] = [show(value) for value in entry.feed.values[instances.place[row]]]
         if entry.argument is not None:
             operands = entry.argument.of_lanes(instances.place, instances.active)[row]
             rows["operand"] = [hex_of(value) if value.shape else str(value) for value in operands]
@@ -151,8 +151,32 @@ def expected_of(entry: Entry, instances: Instances, got: Array) -> Expected:
         return Expected(interval.low, interval.high, interval.defined, bits=False)
     arguments = [active, *others] if value is None else [value, active, *others]
     lanes: Lanes = reference_of(operation.name)(*arguments)
-    as_number = operation.operator is not None and case.glsl_type.scalar.kind == "float"
-    return Expected(lanes.value, lanes.value, lanes.defined, bits=not as_number)
+    floats = case.glsl_type.scalar.kind == "float"
+    as_number = floats and (operation.operator is not None or case.data == "special")
+    defined = lanes.defined
+    if floats and case.data == "special":
+        defined = defined & ~_assumed_absent(operation, lanes.value, arguments)
+    return Expected(lanes.value, lanes.value, defined, bits=not as_number)
+
+
+def _assumed_absent(operation: Operation, result: Array, arguments: list[Any]) -> Flags:
+    """Return which results depend on a NaN or an infinity that Vulkan lets the driver assume absent.
+
+    Vulkan 1.4, "Precision and Operation of SPIR-V Instructions": of group operations, the execution mode
+    SignedZeroInfNanPreserve affects minima and maxima, OpGroupNonUniformAllEqual and moves alone. Modules
+    declare it for arithmetic only, so NaN and infinities are undefined in sums, products and moves, and the
+    sign of zero does not count.
+    """
+    if operation.operator in ("Min", "Max"):
+        return np.zeros(result.shape, np.bool_)
+    if operation.operator is None:
+        return (
+            np.asarray(~np.isfinite(result)) if result.dtype.kind == "f" else np.zeros(result.shape, np.bool_)
+        )
+    value, *others = arguments
+    any_of = reference_of(operation.name.replace(operation.operator, "Or"))
+    lanes: Lanes = any_of(~np.isfinite(value), *others)
+    return np.asarray(lanes.value)
 
 
 def others_of(entry: Entry, instances: Instances) -> list[Any]:
@@ -215,6 +239,7 @@ def _expected_barrier(barrier: Barrier, instances: Instances, got: Array) -> Exp
     return Expected(value, value, defined, bits=True)
 
 
-def _show(value: Array) -> str:
+def show(value: Array) -> str:
+    """Return the components of a lane's value as text."""
     items = [repr(component.item()) for component in value]
     return items[0] if len(items) == 1 else f"({', '.join(items)})"

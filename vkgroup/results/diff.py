@@ -1,4 +1,4 @@
-"""Comparison of two runs by case, by capability and by speed."""
+"""Comparison of two runs by cause, by case, by capability and by speed."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import msgspec
 from vkgroup.bench.compare import Comparison, between
 from vkgroup.choices import BENCH_THRESHOLD
 from vkgroup.errors import InvalidInput
+from vkgroup.results.causes import causes_of
 from vkgroup.results.record import AGAINST_THE_DEVICE, Results, RunInfo, RunRecord, Status
 
 _GROUPS = {"features": "feature", "extensions": "extension", "limits": "limit"}
@@ -118,6 +119,29 @@ class CaseDifferences:
 
 
 @dataclass(frozen=True)
+class CauseChange:
+    """A cause of failures in one or both runs."""
+
+    id: str  # depends on the behaviour of the device alone
+    title: str  # the error in one line
+    sentence: str  # the failed cases, by the axes that matter
+    known: bool  # whether the error is a known one of the driver
+    #: `old`, `new`: the numbers of failed cases in the two runs; 0 if the run does not have the cause.
+    old: int
+    new: int
+    smallest: str  # the simplest failed case
+
+
+@dataclass(frozen=True)
+class CauseDifferences:
+    """The causes of failures in two runs."""
+
+    appeared: tuple[CauseChange, ...]  # causes that only the new run has
+    disappeared: tuple[CauseChange, ...]  # causes that only the old run has
+    remaining: tuple[CauseChange, ...]  # causes of both
+
+
+@dataclass(frozen=True)
 class Differences:
     """Two runs compared by all data that both have."""
 
@@ -127,6 +151,7 @@ class Differences:
     cases: CaseDifferences | None  # None if one of the runs has no results
     capabilities: tuple[CapabilityChange, ...] | None  # None if one of the runs has no capabilities
     speed: Comparison | None  # rows of benchmarks, by their intervals; None if one of the runs has no times
+    causes: CauseDifferences | None = None  # None if one of the runs has no causes and no results
 
     @property
     def newly_fails(self) -> bool:
@@ -139,6 +164,7 @@ class Differences:
             "old": self.old.to_json(),
             "new": self.new.to_json(),
             "newly_fails": self.newly_fails,
+            "causes": msgspec.to_builtins(self.causes),
             "cases": msgspec.to_builtins(self.cases),
             "capabilities": msgspec.to_builtins(self.capabilities),
             "speed": self.speed and speed_json(self.speed),
@@ -179,6 +205,7 @@ def differences(old: RunRecord, new: RunRecord, *, threshold: float = BENCH_THRE
     cases = None
     if old.results is not None and new.results is not None:
         cases = case_differences(old.results, new.results)
+    causes = cause_differences(old, new) if all(map(_has_causes, (old, new))) else None
     capabilities = None
     if old.declared is not None and new.declared is not None:
         capabilities = capability_changes(old.declared, new.declared, old.experiments, new.experiments)
@@ -190,7 +217,29 @@ def differences(old: RunRecord, new: RunRecord, *, threshold: float = BENCH_THRE
             f"{old.info.id} has {_what(old)}, {new.info.id} has {_what(new)}: they have no data in common; "
             "give two runs of the same command"
         )
-    return Differences(old.info, new.info, cases, capabilities, speed)
+    return Differences(old.info, new.info, cases, capabilities, speed, causes)
+
+
+def _has_causes(run: RunRecord) -> bool:
+    return run.results is not None or "causes" in run.summary
+
+
+def cause_differences(old: RunRecord, new: RunRecord) -> CauseDifferences:
+    """Compare the causes of failures of two runs by their ids, which depend on the behaviour alone."""
+    before, after = ({cause["id"]: cause for cause in causes_of(run)} for run in (old, new))
+    changes = [_cause_change(id_, before.get(id_), after.get(id_)) for id_ in {**after, **before}]
+    return CauseDifferences(
+        tuple(change for change in changes if not change.old),
+        tuple(change for change in changes if not change.new),
+        tuple(change for change in changes if change.old and change.new),
+    )
+
+
+def _cause_change(id_: str, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> CauseChange:
+    told = new or old or {}
+    texts = (str(told.get(name, "")) for name in ("title", "sentence"))
+    counts = (int(cause["count"]) if cause else 0 for cause in (old, new))
+    return CauseChange(id_, *texts, bool(told.get("known")), *counts, str(told.get("smallest", "")))
 
 
 def speed_differences(old: RunRecord, new: RunRecord, *, threshold: float = BENCH_THRESHOLD) -> Comparison:

@@ -81,6 +81,7 @@ def open_report(page: Page, path: Path, fragment: str = "") -> None:
 def test_every_part_is_there_under_its_heading(page: Page) -> None:
     headings = page.locator("main > section:visible > :is(h1, h2)").all_inner_texts()
     assert headings == [
+        "Causes of failures",
         "Results",
         "What changed",
         "Conformance",
@@ -213,7 +214,7 @@ def test_failures_of_other_families_are_drawn_in_their_units(context_page: Page,
     expect(case.locator(".marked")).to_contain_text("data[nonuniformEXT(i)]")
     # Without lanes all words are there at once, and what the name says is marked in the shader.
     open_report(page, path, f"#case={made.WORDS_ALONE}")
-    assert case.locator(".words").inner_text() == "Found: cell 0\ncell 1"
+    assert case.locator(".words").inner_text() == "cell 0\ncell 1"
     expect(case.locator(".lanes")).to_have_count(0)
     expect(case.locator(".command code")).to_have_text(f"vkgroup {made.WORDS_ALONE}")
     expect(case.locator(".marked").first).to_contain_text("atomicAdd(")
@@ -393,3 +394,19 @@ def test_nothing_runs_or_loads_but_the_page_s_own(tmp_path: Path) -> None:
     text = html_of(Inputs())
     assert "default-src &#x27;none&#x27;" in text
     assert "http" not in text.replace("http-equiv", "").replace("http://www.w3.org/", "")
+
+
+def test_causes_come_first_and_failures_link_to_them(context_page: Page, tmp_path: Path) -> None:
+    made.write_run(tmp_path / "run", made.new_run())
+    path, page = tmp_path / "report.html", context_page
+    write_html(read([tmp_path / "run"]), path)
+    open_report(page, path, f"#case={made.WRONG}")
+    case = page.get_by_role("dialog")
+    expect(case.get_by_text("Required", exact=True)).to_be_visible()
+    expect(case.locator(".verdict .words")).to_have_text("1 of 512 active lanes are wrong")
+    case.locator(".its-cause a").click()
+    cause = page.locator(".cause:focus")
+    expect(cause).to_contain_text(made.WRONG)
+    expect(cause.locator(".tag")).to_have_text("new")
+    cause.locator("details summary").last.click()
+    expect(cause.get_by_role("link", name=made.WRONG).last).to_be_visible()

@@ -8,6 +8,6 @@ them. `hypotheses` is the table, `observation` holds what a case recorded and ev
 
 from __future__ import annotations
 
-from vkgroup.conformance.diagnosis.diagnose import diagnose, diagnosis_of
+from vkgroup.conformance.diagnosis.diagnose import diagnose, diagnosed, diagnosis_of
 
-__all__ = ["diagnose", "diagnosis_of"]
+__all__ = ["diagnose", "diagnosed", "diagnosis_of"]

@@ -19,18 +19,18 @@ no right one. ``common`` lists properties that all wrong lanes share and not all
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from vkgroup.conformance.arrays import Flags
-from vkgroup.conformance.comparison import Verdict
-from vkgroup.conformance.diagnosis.hypotheses import HYPOTHESES, Hypothesis
+from vkgroup.conformance.comparison import Expected, Verdict
+from vkgroup.conformance.diagnosis.hypotheses import HYPOTHESES, Hypothesis, Prediction
 from vkgroup.conformance.diagnosis.masks import diagnose_masks
 from vkgroup.conformance.diagnosis.observation import Observation
 from vkgroup.conformance.diagnosis.values import diagnose_values
-from vkgroup.conformance.verdict import JudgedLanes
+from vkgroup.conformance.verdict import JudgedLanes, show
 
 MOST = 8
 """Hypotheses that are listed at most."""
@@ -47,6 +47,7 @@ class _Match:
     open: int
     contradicted: int  # right lanes that recorded something else than it predicts
     complete: bool  # whether no wrong lane recorded something else
+    prediction: Prediction = field(repr=False)
 
     @property
     def explains(self) -> bool:
@@ -63,6 +64,21 @@ class _Match:
             "open": self.open,
             "contradicted": self.contradicted,
         }
+
+
+def diagnosed(verdict: Verdict) -> Verdict:
+    """Return a failed verdict with its diagnosis in the evidence, under ``"diagnosis"``.
+
+    The rows of the evidence get what the best hypothesis that explains the case predicts: ``"hypothesis"``.
+    """
+    diagnosis = diagnosis_of(verdict)
+    if diagnosis is None:
+        return verdict
+    evidence = dict(verdict.evidence or {})
+    predicted = diagnosis.pop("predicted", None)
+    if predicted is not None and len(predicted) == evidence.get("size"):
+        evidence["rows"] = {**evidence["rows"], "hypothesis": predicted}
+    return replace(verdict, evidence={**evidence, "diagnosis": diagnosis})
 
 
 def diagnosis_of(verdict: Verdict) -> dict[str, Any] | None:
@@ -101,6 +117,7 @@ def _diagnose_lanes(lanes: JudgedLanes) -> dict[str, Any]:
         (m for m in supported if not m.complete), key=lambda match: (-match.matched, match.contradicted)
     )
     compatible = [m for m in matches if m.explains and not m.matched]
+    best = next((match for match in complete if match.explains), None)
     return {
         "kind": "lanes",
         "wrong": int(wrong.sum()),
@@ -108,7 +125,23 @@ def _diagnose_lanes(lanes: JudgedLanes) -> dict[str, Any]:
         "hypotheses": [match.to_json() for match in complete[:MOST] or partial[:1]],
         "compatible": [[match.hypothesis.name, match.variant] for match in compatible],
         "common": _common(seen, wrong, right),
+        **({} if best is None else {"predicted": _predicted(best.prediction, seen, wrong)}),
     }
+
+
+def _predicted(prediction: Prediction, seen: Observation, wrong: Flags) -> list[str | None]:
+    """Return what a hypothesis predicts for each lane of the first instance with a wrong lane, as text.
+
+    None for lanes without a record, and for those for which it predicts nothing.
+    """
+    row = int(np.argwhere(wrong)[0][0])
+    lanes = range(seen.size)
+    recorded = seen.lanes.instances.recorded[row]
+    if isinstance(prediction, Expected):
+        known = recorded & prediction.defined[row].all(axis=-1)
+        return [prediction.text((row, lane), show) if known[lane] else None for lane in lanes]
+    known = recorded & seen.agrees(prediction)[0][row]
+    return [show(seen.got[row, lane]) if known[lane] else None for lane in lanes]
 
 
 def _matches(row: Hypothesis, seen: Observation, wrong: Flags, right: Flags) -> Iterator[_Match]:
@@ -118,7 +151,8 @@ def _matches(row: Hypothesis, seen: Observation, wrong: Flags, right: Flags) -> 
         matched, unknown = int((agrees & wrong).sum()), int((open_ & wrong).sum())
         if matched or unknown:
             contradicted = int((~agrees & ~open_ & right).sum())
-            yield _Match(row, variant, matched, unknown, contradicted, matched + unknown == int(wrong.sum()))
+            complete = matched + unknown == int(wrong.sum())
+            yield _Match(row, variant, matched, unknown, contradicted, complete, prediction)
 
 
 def _common(seen: Observation, wrong: Flags, right: Flags) -> list[str]:

@@ -18,7 +18,7 @@ One file describes one error::
     [rule]                              # the violated sentence
     document = "KHR_shader_subgroup, revision 6, section 8.18"
     quote = "…"
-    strength = "required"               # a key of vkgroup.spec.strength.STRENGTHS
+    strength = "vulkan"                 # a key of vkgroup.spec.strength.STRENGTHS
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Rule(msgspec.Struct, frozen=True):
 
     document: str
     quote: str
-    strength: str = "required"
+    strength: str = "vulkan"
 
 
 class Finding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -22,8 +22,8 @@ from vkgroup.results.record import AGAINST_THE_DEVICE, Result, RunRecord, Status
 Key = tuple[str, ...]
 """What the failures of one cause share: the finding, the hypothesis with its variant, or the kind."""
 
-RuleOf = Callable[[str], dict[str, str]]
-"""Case name → the sentence that a failure violates: ``document``, ``quote``, ``strength``; {} if unknown."""
+RuleOf = Callable[[Result], dict[str, str]]
+"""Failure → the sentence that it violates: ``document``, ``quote``, ``strength``; {} if unknown."""
 
 
 def find_causes(
@@ -65,15 +65,19 @@ def find_causes(
     return sorted(causes, key=lambda cause: (cause.known, -len(cause.cases), cause.id))
 
 
-def causes_of(run: RunRecord) -> list[dict[str, Any]]:
-    """Return the causes of a run as JSON data: those in its summary, or else those of its results."""
+def causes_of(run: RunRecord, rule_of: RuleOf | None = None) -> list[dict[str, Any]]:
+    """Return the causes of a run as JSON data: those in its summary, or else those of its results.
+
+    `rule_of` gives the rules of causes that are not in the summary.
+    """
     recorded = run.summary.get("causes")
     if isinstance(recorded, list):
         return recorded
     if run.results is None:
         return []
     driver = run.summary.get("driver") or {"name": run.info.driver, "info": run.info.driver}
-    return [cause.to_json() for cause in find_causes(run.results, driver["name"], driver["info"])]
+    found = find_causes(run.results, driver["name"], driver["info"], rule_of=rule_of)
+    return [cause.to_json() for cause in found]
 
 
 def _grouped(failed: Sequence[Result]) -> Iterable[tuple[Key, list[Result]]]:
@@ -144,7 +148,7 @@ def _cause(
             "strength": finding.rule.strength,
         }
     elif rule_of is not None:
-        rule = rule_of(names[0])
+        rule = rule_of(members[0])
     return Cause(
         id=finding.id if finding else sha256("\n".join(key).encode()).hexdigest()[:8],
         sentence=describe(names, executed) if len(names) > 1 else f"`{pattern_of(names)}`: 1 case",

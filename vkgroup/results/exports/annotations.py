@@ -1,4 +1,4 @@
-"""Annotations of unexpected outcomes: workflow commands for GitHub, a code quality report for GitLab.
+"""Annotations of the causes of failures: workflow commands for GitHub, a code quality report for GitLab.
 
 GitHub reads lines ``::error …`` on standard output (docs.github.com, "Workflow commands for GitHub Actions")
 and shows ten of each kind per step. GitLab reads a file of JSON that the job names as its artifact
@@ -17,6 +17,9 @@ from pathlib import Path
 from vkgroup.conformance.expectations import Outcome
 from vkgroup.conformance.outcomes import RunOutcomes
 from vkgroup.files import write_output
+from vkgroup.results.causes import Cause
+from vkgroup.results.causes.axes import count_of
+from vkgroup.results.causes.text import kind_of, lines_of
 from vkgroup.results.exports.baseline import FAILURES
 
 GITLAB = "gl-code-quality-report.json"
@@ -29,25 +32,61 @@ _SEVERITY = {Outcome.CRASH: "critical", Outcome.TIMEOUT: "critical", Outcome.FAI
 
 
 def github(outcomes: RunOutcomes, folder: Path) -> list[str]:
-    """Return the workflow commands: errors for unexpected outcomes, warnings for new flakes.
+    """Return the workflow commands: errors for causes and improvements, warnings for new flakes.
 
-    A case in the baseline points to its line there. The last command of a kind counts those that exceed
-    GitHub's limit.
+    Each cause of unexpected failures has one command. If its simplest unexpected case is in the baseline, the
+    command points to the line there. The last command of a kind counts those that exceed GitHub's limit.
     """
     texts = {result.case: outcomes.description(result) for result in outcomes.results}
-    names = [name for name, outcome in outcomes.unexpected.items() if outcome != Outcome.MISSING]
-    errors = [_command("error", outcomes, name, texts[name]) for name in names]
+    errors = [_cause_command(outcomes, *found) for found in _causes(outcomes)]
+    errors += [_command("error", outcomes, name, texts[name]) for name in _without_cause(outcomes)]
     if outcomes.run.missing:
         errors.insert(0, f"::error title=Missing::{_data(_missing(outcomes))}")
     warnings = [_command("warning", outcomes, name, texts[name]) for name in outcomes.named(Outcome.FLAKE)]
     return [*_most(errors, "error", folder), *_most(warnings, "warning", folder)]
 
 
-def _command(kind: str, outcomes: RunOutcomes, name: str, message: str) -> str:
-    fields = {"title": f"{outcomes.by_case[name]}: {name}"}
+def _causes(outcomes: RunOutcomes) -> list[tuple[Cause, list[str]]]:
+    """Return the causes of unexpected failures, each with these cases."""
+    found = [(cause, outcomes.unexpected_of(cause)) for cause in outcomes.causes]
+    return [(cause, names) for cause, names in found if names]
+
+
+def _without_cause(outcomes: RunOutcomes) -> list[str]:
+    """Return the unexpected cases that no cause has: improvements, and broken promises of the device."""
+    return [
+        name
+        for name, outcome in outcomes.unexpected.items()
+        if outcome != Outcome.MISSING and name not in outcomes.cause_of
+    ]
+
+
+def _heading(cause: Cause, names: list[str]) -> str:
+    """Return a cause in one line, with the number of its unexpected cases."""
+    return f"{cause.title} ({kind_of(cause)}, {count_of(names)})"
+
+
+def _cause_command(outcomes: RunOutcomes, cause: Cause, names: list[str]) -> str:
+    fields = {"title": _heading(cause, names), **_line(outcomes, names[0])}
+    listed = ",".join(f"{key}={_property(value)}" for key, value in fields.items())
+    return f"::error {listed}::{_data(_cause_text(cause, names))}"
+
+
+def _cause_text(cause: Cause, names: list[str]) -> str:
+    own = [] if names[0] == cause.smallest else [f"Smallest unexpected case: {names[0]}"]
+    return "\n".join([*lines_of(cause), *own])
+
+
+def _line(outcomes: RunOutcomes, name: str) -> dict[str, str]:
+    """Return the place of a case in the baseline; empty if it is not there."""
     expected = outcomes.expected(name)
-    if expected is not None:
-        fields |= {"file": _in_repository(expected.path, "GITHUB_WORKSPACE"), "line": str(expected.line)}
+    if expected is None:
+        return {}
+    return {"file": _in_repository(expected.path, "GITHUB_WORKSPACE"), "line": str(expected.line)}
+
+
+def _command(kind: str, outcomes: RunOutcomes, name: str, message: str) -> str:
+    fields = {"title": f"{outcomes.by_case[name]}: {name}", **_line(outcomes, name)}
     listed = ",".join(f"{key}={_property(value)}" for key, value in fields.items())
     return f"::{kind} {listed}::{_data(message or name)}"
 
@@ -72,15 +111,21 @@ def _property(text: str) -> str:
 def write_gitlab(outcomes: RunOutcomes, folder: Path) -> Path:
     """Write the code quality report into a run's folder and return its path.
 
-    Each unexpected case and each new flake (severity ``info``) has an entry. Its location is the line of the
-    baseline with another status, or else the line of ``failures.csv``.
+    Each cause of unexpected failures, each improvement and each new flake (severity ``info``) has an entry.
+    Its location is the line of the baseline with another status, or else the line of ``failures.csv``; for a
+    cause that of its simplest unexpected case.
     """
     texts = {result.case: outcomes.description(result) for result in outcomes.results}
     lines = {name: number for number, name in enumerate(outcomes.unexpected, 1)}
-    names = [name for name in lines if outcomes.by_case[name] != Outcome.MISSING] + outcomes.named(
-        Outcome.FLAKE
-    )
-    entries = [_entry(outcomes, name, texts[name], folder, lines.get(name, 1)) for name in names]
+    entries = []
+    for cause, cases in _causes(outcomes):
+        first = cases[0]
+        outcome = outcomes.by_case[first]
+        words = f"{_heading(cause, cases)}\n{_cause_text(cause, cases)}"
+        at = _place(outcomes, first, folder, lines[first])
+        entries.append(_quality(outcome.value, words, _SEVERITY.get(outcome, "minor"), at, cause.id))
+    names = _without_cause(outcomes) + outcomes.named(Outcome.FLAKE)
+    entries += [_entry(outcomes, name, texts[name], folder, lines.get(name, 1)) for name in names]
     if outcomes.run.missing:
         at = (_in_repository(folder / FAILURES, "CI_PROJECT_DIR"), lines[min(outcomes.run.missing)])
         entries.append(_quality("Missing", _missing(outcomes), "major", at, "Missing"))
@@ -91,13 +136,17 @@ def write_gitlab(outcomes: RunOutcomes, folder: Path) -> Path:
 
 def _entry(outcomes: RunOutcomes, name: str, words: str, folder: Path, line: int) -> dict[str, object]:
     outcome = outcomes.by_case[name]
-    expected = outcomes.expected(name)
-    if expected is not None:
-        at = (_in_repository(expected.path, "CI_PROJECT_DIR"), expected.line)
-    else:
-        at = (_in_repository(folder / FAILURES, "CI_PROJECT_DIR"), line)
+    at = _place(outcomes, name, folder, line)
     severity = "info" if outcome == Outcome.FLAKE else _SEVERITY.get(outcome, "minor")
     return _quality(outcome.value, f"{outcome}: {name}\n{words}".strip(), severity, at, f"{name},{outcome}")
+
+
+def _place(outcomes: RunOutcomes, name: str, folder: Path, line: int) -> tuple[str, int]:
+    """Return the path and line of a case: in the baseline, or else in ``failures.csv``."""
+    expected = outcomes.expected(name)
+    if expected is not None:
+        return _in_repository(expected.path, "CI_PROJECT_DIR"), expected.line
+    return _in_repository(folder / FAILURES, "CI_PROJECT_DIR"), line
 
 
 def _quality(check: str, words: str, severity: str, at: tuple[str, int], identity: str) -> dict[str, object]:

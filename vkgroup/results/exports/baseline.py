@@ -65,11 +65,16 @@ RESULTS, FAILURES = "results.csv", "failures.csv"
 
 
 def write_tables(outcomes: RunOutcomes, folder: Path) -> None:
-    """Write both files into a run's folder; InvalidInput if that fails."""
+    """Write both files into a run's folder; InvalidInput if that fails.
+
+    The last column is the id of the failure's cause; it is empty for other cases.
+    """
+    causes = {name: cause.id for name, cause in outcomes.cause_of.items()}
     seconds = {result.case: result.seconds for result in outcomes.results}
     results = [
-        f"{name},{outcome},{seconds.get(name, 0.0):.6f}\n" for name, outcome in outcomes.by_case.items()
+        f"{name},{outcome},{seconds.get(name, 0.0):.6f},{causes.get(name, '')}\n"
+        for name, outcome in outcomes.by_case.items()
     ]
     write_output(folder / RESULTS, "".join(results))
-    failures = [f"{name},{outcome}\n" for name, outcome in outcomes.unexpected.items()]
+    failures = [f"{name},{outcome},{causes.get(name, '')}\n" for name, outcome in outcomes.unexpected.items()]
     write_output(folder / FAILURES, "".join(failures))

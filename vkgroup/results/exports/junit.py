@@ -10,6 +10,8 @@ from vkgroup.conformance import Result, Status
 from vkgroup.conformance.expectations import Outcome
 from vkgroup.conformance.outcomes import RunOutcomes
 from vkgroup.files import write_output
+from vkgroup.results.causes import Cause
+from vkgroup.results.causes.text import lines_of, truncated
 
 # Characters that XML 1.0 does not allow in any form (W3C XML 1.0, 2.2 Characters).
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -20,6 +22,9 @@ def write_junit(outcomes: RunOutcomes, path: Path) -> None:
 
     Unexpected results and improvements fail; expected failures and cases that were left out are skipped;
     flakes pass, with a note in ``system-out``; cases that were not reached are one error.
+
+    The text of a cause is given once, with its simplest unexpected case; its other cases refer to that case.
+    The attribute ``type`` of a failure is the id of its cause.
     """
     left_out = (
         Result(name, Status.NOT_SUPPORTED, detail="left out by --skips") for name in outcomes.left_out
@@ -50,6 +55,23 @@ def write_junit(outcomes: RunOutcomes, path: Path) -> None:
     )
 
 
+def _clean(text: str) -> str:
+    """Return a text without characters that XML does not allow."""
+    return _NOT_XML.sub("\ufffd", text)
+
+
+def _text_of_cause(case: str, text: str, outcomes: RunOutcomes, cause: Cause) -> str:
+    """Return the text of a cause for its simplest unexpected case, and a reference for the others."""
+    first = outcomes.unexpected_of(cause)[0]
+    if case != first:
+        return f"Cause {cause.id}: see {first}"
+    extra = (
+        text.removeprefix(_clean(cause.detail)).strip("\n") if text.startswith(_clean(cause.detail)) else ""
+    )
+    own = [] if case == cause.smallest else [f"This case: {case}", *truncated(text)]
+    return "\n".join(filter(None, [*lines_of(cause), *own, extra]))
+
+
 def _suite(
     suites: ElementTree.Element, known: dict[str, ElementTree.Element], category: str
 ) -> ElementTree.Element:
@@ -61,10 +83,16 @@ def _suite(
 def _add_outcome(case: ElementTree.Element, result: Result, outcomes: RunOutcomes) -> None:
     """Add the outcome to a test case; nothing if it passes."""
     outcome = outcomes.by_case[result.case]
-    text = _NOT_XML.sub("\ufffd", outcomes.description(result))
+    text = _clean(outcomes.description(result))
     if not outcome.expected:
         kind = "failure" if outcome == Outcome.FAIL or outcome.improved else "error"
-        ElementTree.SubElement(case, kind, message=outcome.value).text = text
+        element = ElementTree.SubElement(case, kind, message=outcome.value)
+        element.text = text
+        cause = outcomes.cause_of.get(result.case)
+        if cause is not None:
+            element.set("type", cause.id)
+            element.set("message", _clean(f"{outcome}: {cause.title}"))
+            element.text = _clean(_text_of_cause(result.case, text, outcomes, cause))
     elif outcome == Outcome.SKIP:
         ElementTree.SubElement(case, "skipped", message=text or "no lane's result is defined")
     elif outcome == Outcome.EXPECTED_FAIL:

@@ -11,15 +11,21 @@ import msgspec
 
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.families import cases_by_name, family_of
+from vkgroup.conformance.rules import rule_of
 from vkgroup.device import Capabilities
 from vkgroup.opening import open_device, select
 from vkgroup.reference.device.capabilities import DEFAULT_SIZE, SIZES
+from vkgroup.results.causes.text import without_rule
 from vkgroup.results.history import RunRecord
 from vkgroup.results.record import Result
 from vkgroup.results.report.capabilities import capabilities_of, device_of
 from vkgroup.results.report.inputs import Inputs
 from vkgroup.results.report.table import Numbered, axes_of, split
+from vkgroup.spec.strength import STRENGTHS
 from vkgroup.spirv import Module
+
+_COUNTED = re.compile(r"\d+ of \d+ .* wrong")
+"""The line of a detail after the description of the case."""
 
 _QUOTED = re.compile(r"^> +(\S.*)$", re.MULTILINE)
 
@@ -234,15 +240,16 @@ class Failures:
     def __init__(self) -> None:
         self._lines = Numbered()
         self._shaders = Numbered()
+        self._rules = Numbered()
         self._makers: list[tuple[int, Capabilities | None, int, Shaders]] = []
 
     def of(self, run: RunRecord, against: Sequence[Result], inputs: Inputs) -> dict[str, dict[str, Any]]:
         """Return the failures of a run by case name."""
         if not against:
             return {}
-        size = _subgroup_size(run, inputs)
-        shaders = self._maker(size, _capabilities(run, inputs), run.info.seed or 0)
-        return {result.case: self._one(result, size, shaders) for result in against}
+        size, capabilities = _subgroup_size(run, inputs), capabilities_told(run, inputs)
+        shaders = self._maker(size, capabilities, run.info.seed or 0)
+        return {result.case: self._one(result, size, shaders, capabilities) for result in against}
 
     def close(self) -> None:
         """Free the shader generators."""
@@ -259,19 +266,34 @@ class Failures:
         return made
 
     def texts(self) -> dict[str, Any]:
-        """Return the lines of all shaders, and each shader as a list of line numbers."""
-        return {"lines": list(self._lines), "shaders": [list(shader) for shader in self._shaders]}
+        """Return the lines of all shaders, each shader as a list of line numbers, and the violated rules."""
+        rules = [
+            {"document": document, "quote": quote, "strength": STRENGTHS.get(strength, strength)}
+            for document, quote, strength in self._rules
+        ]
+        return {
+            "lines": list(self._lines),
+            "shaders": [list(shader) for shader in self._shaders],
+            "rules": rules,
+        }
 
-    def _one(self, result: Result, size: int, shaders: Shaders) -> dict[str, Any]:
-        lines = result.detail.splitlines()
+    def _one(
+        self, result: Result, size: int, shaders: Shaders, capabilities: Capabilities | None
+    ) -> dict[str, Any]:
+        case = cases_by_name().get(result.case)
+        lines = without_rule(result.detail).splitlines()
+        if case is not None and (lines[:1] == [case.sentence] or _COUNTED.match("".join(lines[1:2]))):
+            del lines[0]  # the case's description, which an older version may have worded differently
         commands = [line.removeprefix(_REPEAT) for line in lines if line.startswith(_REPEAT)]
         found: dict[str, Any] = {
             "words": "\n".join(line for line in lines if not line.startswith(_REPEAT)),
             "command": commands[-1] if commands else "",
         }
-        case = cases_by_name().get(result.case)
         if case is not None:
             found["sentence"] = case.sentence
+        rule = rule_of(result, capabilities)
+        if rule:
+            found["rule"] = self._rules((rule["document"], rule["quote"], rule["strength"]))
         drawing = drawing_of(result, size)
         if drawing is not None:
             found["lanes"] = drawing
@@ -287,11 +309,11 @@ def _subgroup_size(run: RunRecord, inputs: Inputs) -> int:
     size = run.summary.get("subgroup_size")
     if isinstance(size, int):
         return size
-    capabilities = _capabilities(run, inputs)
+    capabilities = capabilities_told(run, inputs)
     return capabilities.subgroup.size if capabilities is not None else 0
 
 
-def _capabilities(run: RunRecord, inputs: Inputs) -> Capabilities | None:
+def capabilities_told(run: RunRecord, inputs: Inputs) -> Capabilities | None:
     """Return the capabilities of a run's device, from the run or from a probe of the device."""
     for told in (run, *inputs.probes):
         capabilities = capabilities_of(told)

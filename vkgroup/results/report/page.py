@@ -19,11 +19,13 @@ from vkgroup.results.history import RunRecord
 from vkgroup.results.record import Status
 from vkgroup.results.report import benchmarks, checks, comparing
 from vkgroup.results.report.capabilities import device_of, side_by_side
+from vkgroup.results.report.causes import causes_shown
 from vkgroup.results.report.charts import charts_of
-from vkgroup.results.report.failures import Failures
+from vkgroup.results.report.failures import Failures, capabilities_told
 from vkgroup.results.report.inputs import Inputs
 from vkgroup.results.report.plots import svg
 from vkgroup.results.report.table import LETTERS, Table
+from vkgroup.spec.strength import STRENGTHS
 
 _HERE = Path(__file__).parent
 _SCRIPTS = (
@@ -32,6 +34,7 @@ _SCRIPTS = (
     "pages",
     "lanes",
     "case",
+    "causes",
     "map",
     "failures",
     "cases",
@@ -106,6 +109,7 @@ def _data(inputs: Inputs, threshold: float) -> dict[str, Any]:
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
         "vkgroup": version("vkgroup"),
         "statuses": {letter: status.value for status, letter in LETTERS.items()},
+        "strengths": {str(name): words for name, words in STRENGTHS.items()},
         "runs": runs,
         **table.texts(),
         **failures.texts(),
@@ -143,6 +147,7 @@ def _run(run: RunRecord, table: Table, failures: Failures, inputs: Inputs) -> di
         },
         "cases": cases.blocks,
         "failures": failures.of(run, cases.against, inputs),
+        "causes": causes_shown(run, capabilities_told(run, inputs)),
     }
 
 

@@ -1,12 +1,21 @@
 // One case: its verdict, and of a failure the words, the lanes, the shader and the command.
 
-function failureShown(failure) {
+function ruleShown(rule) {
+  return rule ? [element("dt", {}, "Required"), element("dd", {}, element("q", {}, rule.quote),
+    ` (${rule.document}; ${rule.strength})`)] : [];
+}
+
+function failureShown(failure, cause) {
   const lines = failure.words.split("\n");
   // Of what is drawn the first words say enough; a quoted shader keeps its own lines.
-  const said = failure.lanes || lines.some((line) => /^[ >] /.test(line)) ? (failure.sentence ? 1 : 2) : lines.length;
+  const said = failure.lanes || lines.some((line) => /^[ >] /.test(line)) ? 1 : lines.length;
+  const rule = failure.rule === undefined ? null : data.rules[failure.rule];
   const parts = [
-    failure.sentence && element("p", { class: "sentence" }, element("strong", {}, "Required: "), failure.sentence),
-    element("p", { class: "words" }, failure.sentence && element("strong", {}, "Found: "), lines.slice(0, said).join("\n")),
+    element("dl", { class: "verdict" },
+      failure.sentence && [element("dt", {}, "Tested"), element("dd", { class: "sentence" }, failure.sentence)],
+      ruleShown(rule),
+      element("dt", {}, "Found"), element("dd", { class: "words" }, lines.slice(0, said).join("\n"))),
+    cause,
     failure.lanes && lanesDrawn(failure.lanes),
   ].filter(Boolean);
   const rest = lines.slice(said).join("\n");
@@ -63,5 +72,5 @@ function caseShown(found, run) {
   }
   if (found.note) facts.push(element("p", { class: "words" }, found.note));
   const failure = run.failures[found.name];
-  return failure ? [...facts, ...failureShown(failure)] : facts;
+  return failure ? [...facts, ...failureShown(failure, causeOf(run, found.name))] : facts;
 }

@@ -43,7 +43,7 @@ function groupShown([key, members]) {
     const example = members.find((one) => run.failures[one.name]?.lanes) ?? members[0];
     details.append(element("div", { class: "inside" },
       element("h3", {}, element("a", { href: caseLink(example.name, run) }, example.name)),
-      failureShown(run.failures[example.name]),
+      failureShown(run.failures[example.name], causeOf(run, example.name)),
       members.length > 1 && element("div", { class: "all" }, element("h4", {}, `All ${number(members.length)}`),
         paged(members, LINKS_A_PAGE, (some_) => element("ul", { class: "links" }, some_.map((one) =>
           element("li", {}, element("a", { href: caseLink(one.name, run) }, one.name)))), "Pages of cases"))));

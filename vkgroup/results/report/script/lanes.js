@@ -1,6 +1,6 @@
 // A subgroup drawn: sets of lanes as strips, and a table with a column for each lane; what is wrong is marked.
 
-const KNOWN_ROWS = ["input", "operand", "expected", "got"];
+const KNOWN_ROWS = ["input", "operand", "expected", "got", "hypothesis"];
 const MOST_NAMED = 12;
 
 function lanesDrawn(drawing) {

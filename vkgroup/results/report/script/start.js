@@ -27,6 +27,10 @@ function followAddress() {
     return;
   }
   if (dialog.open) dialog.close();
+  if (asked.has("cause")) {
+    const cause = byId(`cause-${asked.get("run")}-${asked.get("cause")}`);
+    if (cause) { leaving = location.hash; cause.scrollIntoView(); cause.focus(); }
+  }
   if (asked.has("cases") && shown) {
     setCaseFilter(Object.fromEntries(asked));
     leaving = location.hash || "#cases";
@@ -43,6 +47,7 @@ function runChoiceBuilt() {
 }
 
 function start() {
+  if (shown) { show("causes", "Causes"); causesShown(); }
   if (runs.length) { show("summary", "Results"); summaryShown(); }
   if (comparisonShown()) show("comparison", "Changes");
   if (shown) {
@@ -53,7 +58,7 @@ function start() {
     casesBuilt();
     setCaseFilter(failureGroups().length ? { status: "against" } : {});
     casesShown();
-    onRunChange.push(mapShown, failuresShown, axesFilled, casesShown);
+    onRunChange.push(causesShown, mapShown, failuresShown, axesFilled, casesShown);
   }
   if (data.checks.length) { show("checks", "Shaders"); checksShown(); }
   if (data.benches.length) { show("benchmarks", "Benchmarks"); benchmarksShown(); }
