@@ -15,7 +15,6 @@ from typing import Any
 
 from vkgroup.conformance import plan
 from vkgroup.conformance.comparison import Verdict
-from vkgroup.conformance.diagnosis import diagnosis_of
 from vkgroup.conformance.execute import Executor, Transform
 from vkgroup.conformance.families import case_named, family_named, family_of, select
 from vkgroup.conformance.family import AnyCase
@@ -53,7 +52,12 @@ def judge_batch(executor: Executor, batch: Batch) -> list[Result]:
 
 def _result(case: AnyCase, verdict: Verdict, seconds: float) -> Result:
     """Return the result of a case; a failure's evidence has its diagnosis under ``"diagnosis"``."""
-    if verdict.status is Status.FAIL and (diagnosis := diagnosis_of(verdict)) is not None:
+    if verdict.status is not Status.FAIL:
+        return verdict.result(case.name, seconds)
+    # Most runs of a single case have no failure to explain.
+    from vkgroup.conformance.diagnosis import diagnosis_of
+
+    if (diagnosis := diagnosis_of(verdict)) is not None:
         verdict = replace(verdict, evidence={**(verdict.evidence or {}), "diagnosis": diagnosis})
     return verdict.result(case.name, seconds)
 
