@@ -161,10 +161,11 @@ def _in_stage(operation: Operation | BuiltinVariable, stage: str) -> bool:
 
 @cache
 def _operation_tails(
-    operation: Operation, stage: str, data_sets: tuple[str, ...], all_patterns: bool, scalar: bool
+    name: str, stage: str, data_sets: tuple[str, ...], all_patterns: bool, scalar: bool
 ) -> _Tails:
     """Return the tails of the cases of an operation on a type; many types have the same tails."""
-    category, name = operation.category.value, operation.name
+    operation = SUBGROUP_OPERATIONS[name]
+    category = operation.category.value
     cases: list[Case] = []
     for data in data_sets:
         for pattern in patterns_of(stage):
@@ -185,19 +186,20 @@ def _operation_blocks(operation: Operation, stage: str, may_begin: MayBegin) -> 
         if may_begin(f"{category}.{stage}.{name}.{type_.name}."):
             all_patterns = not axes.types or type_.name in axes.types or len(operation.types) == 1
             data_sets = _data_sets(operation, type_)
-            tails = _operation_tails(operation, stage, data_sets, all_patterns, type_.components == 1)
+            tails = _operation_tails(name, stage, data_sets, all_patterns, type_.components == 1)
             yield _Block(category, stage, name, type_.name, tails)
     if not operation.operands or operation.operands[0].kind is not OperandKind.VALUE:
         return
     scalars = {type_.scalar for type_ in operation.types}
     for type_ in LONG_TYPES.values():
         if type_.scalar in scalars and may_begin(f"{category}.{stage}.{name}.{type_.name}."):
-            yield _Block(category, stage, name, type_.name, _long_tails(operation, stage))
+            yield _Block(category, stage, name, type_.name, _long_tails(name, stage))
 
 
 @cache
-def _long_tails(operation: Operation, stage: str) -> _Tails:
+def _long_tails(name: str, stage: str) -> _Tails:
     """Return the tails of the cases of vectors of eight components, with representative choices only."""
+    operation = SUBGROUP_OPERATIONS[name]
     cases: list[Case] = []
     for operand in choices(operation.name) or ("",):
         case = Case(operation.category.value, stage, operation.name, "", "all", "exact", operand)

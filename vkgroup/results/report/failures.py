@@ -10,7 +10,7 @@ from typing import Annotated, Any, cast
 import msgspec
 
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.families import cases_by_name, family_of
+from vkgroup.conformance.families import case_named, family_of
 from vkgroup.device import Capabilities
 from vkgroup.opening import open_device, select
 from vkgroup.reference.device.capabilities import DEFAULT_SIZE, SIZES
@@ -72,7 +72,7 @@ class Shaders:
         return None if source is None else Shader(source, _marked(source, name, detail, code))
 
     def _source(self, name: str) -> str | None:
-        case = cases_by_name().get(name)
+        case = case_named(name)
         if case is None:
             return None
         self._catcher.source = None
@@ -269,7 +269,7 @@ class Failures:
             "words": "\n".join(line for line in lines if not line.startswith(_REPEAT)),
             "command": commands[-1] if commands else "",
         }
-        case = cases_by_name().get(result.case)
+        case = case_named(result.case)
         if case is not None:
             found["sentence"] = case.sentence
         drawing = drawing_of(result, size)
