@@ -222,14 +222,14 @@ def _list(filters: tuple[str, ...]) -> int:
 
 
 def _none_matches(filters: Sequence[str]) -> InvalidInput:
-    return InvalidInput(
-        f"no case matches {' or '.join(filters)}: list the names with vkgroup conform --list"
-    )
+    return InvalidInput(f"no case matches {' or '.join(filters)}: list the names with vkgroup conform --list")
 
 
 def _cases(arguments: argparse.Namespace, console: Console) -> tuple[AnyCase, ...]:
     """Return the cases that are selected by both the filters and the case list."""
-    cases = select(tuple(arguments.filter))
+    # A case list without filters needs no other cases.
+    selects = arguments.filter or arguments.caselist is None
+    cases = select(tuple(arguments.filter)) if selects else ()
     if arguments.filter and not cases:
         raise _none_matches(arguments.filter)
     if arguments.caselist is None:
@@ -244,7 +244,7 @@ def _cases(arguments: argparse.Namespace, console: Console) -> tuple[AnyCase, ..
     for reason, count in caselist.reasons().items():
         console.print(Text(f"  {count} {'name' if count == 1 else 'names'} cannot be mapped yet: {reason}"))
     chosen = set(caselist.cases)
-    cases = tuple(case for case in cases if case in chosen)
+    cases = tuple(case for case in cases if case in chosen) if selects else caselist.cases
     if not cases:
         raise InvalidInput(f"no case is left to run after mapping {arguments.caselist}")
     return cases

@@ -105,7 +105,7 @@ def cases_by_name() -> dict[str, AnyCase]:
 
 
 def cases_named(names: Collection[str]) -> dict[str, AnyCase]:
-    """Return the cases with these names, by name; only the families and operations that they name are listed."""
+    """Return the cases with these names, by name, in the order of the suite; lists only parts of it."""
     wanted = frozenset(names)
     beginnings = {name[: dot.end()] for name in wanted for dot in _DOT.finditer(name)}
     with paused():

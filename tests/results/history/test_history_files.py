@@ -15,7 +15,9 @@ from vkgroup.errors import InvalidInput
 from vkgroup.results import history
 from vkgroup.results.exports.folder import export, write_summary
 from vkgroup.results.history import Kind
+from vkgroup.results.history.files import FileResults
 from vkgroup.results.journal import read_results
+from vkgroup.results.record import Result, format_result
 
 RECORDED = Path(__file__).parents[3] / "bench" / "results"
 
