@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import copy
+import itertools
 import shlex
 import sys
 import threading
@@ -16,13 +17,11 @@ from queue import Queue
 from rich.progress import Progress
 from rich.text import Text
 
-from vkgroup.cli import reproduction
 from vkgroup.cli.conform_run import check_files, conclude, default_folder, judge, number_of, progress_view
 from vkgroup.cli.console import Console
 from vkgroup.cli.expecting import Expecting, read_expecting
 from vkgroup.cli.signals import keeping
-from vkgroup.conformance import AnyCase, Run, select
-from vkgroup.conformance.caselist import read_caselist
+from vkgroup.conformance import AnyCase, Run, select, select_names
 from vkgroup.errors import InvalidInput, VkgroupError
 from vkgroup.opening import select as select_device
 from vkgroup.results.history import Recording
@@ -180,10 +179,15 @@ def execute(arguments: argparse.Namespace) -> int:
     """Run the command; returns its exit code."""
     console = Console(stderr=False, highlight=False)
     if arguments.repro is not None:
+        # Only --repro needs the modules of reproductions.
+        from vkgroup.cli import reproduction
+
         return reproduction.execute(arguments)
     check_files(arguments)
     if arguments.resume and arguments.out is None:
         raise InvalidInput("--resume needs the folder of the run to resume: --out DIR")
+    if arguments.list and not _chooses_cases(arguments):
+        return _list(tuple(arguments.filter))
     remarks = Console(stderr=True, highlight=False)
     expecting = read_expecting(arguments, _cases(arguments, remarks), remarks)
     cases = expecting.cases
@@ -201,15 +205,38 @@ def execute(arguments: argparse.Namespace) -> int:
         return conclude(expecting, device, run, out, console, recording)
 
 
+def _chooses_cases(arguments: argparse.Namespace) -> bool:
+    """Return whether an option other than ``--filter`` chooses cases, or names a file to check."""
+    files = (arguments.caselist, arguments.skips, arguments.baseline, arguments.flakes)
+    return arguments.shard is not None or any(files)
+
+
+def _list(filters: tuple[str, ...]) -> int:
+    """Write the names that the filters select as they are found; no case is made for most of them."""
+    names = select_names(filters)
+    first = next(names, None)
+    if first is None:
+        raise _none_matches(filters)
+    sys.stdout.writelines(f"{name}\n" for name in itertools.chain([first], names))
+    return 0
+
+
+def _none_matches(filters: Sequence[str]) -> InvalidInput:
+    return InvalidInput(f"no case matches {' or '.join(filters)}: list the names with vkgroup conform --list")
+
+
 def _cases(arguments: argparse.Namespace, console: Console) -> tuple[AnyCase, ...]:
     """Return the cases that are selected by both the filters and the case list."""
-    cases = select(tuple(arguments.filter))
+    # A case list without filters needs no other cases.
+    selects = arguments.filter or arguments.caselist is None
+    cases = select(tuple(arguments.filter)) if selects else ()
     if arguments.filter and not cases:
-        raise InvalidInput(
-            f"no case matches {' or '.join(arguments.filter)}: list the names with vkgroup conform --list"
-        )
+        raise _none_matches(arguments.filter)
     if arguments.caselist is None:
         return cases
+    # RE2 and the rules of Khronos' names are needed for case lists only.
+    from vkgroup.conformance.caselist import read_caselist
+
     caselist = read_caselist(arguments.caselist)
     total = len(caselist.mapped) + len(caselist.unmapped)
     mapped, count = len(caselist.mapped), len(caselist.cases)
@@ -217,7 +244,7 @@ def _cases(arguments: argparse.Namespace, console: Console) -> tuple[AnyCase, ..
     for reason, count in caselist.reasons().items():
         console.print(Text(f"  {count} {'name' if count == 1 else 'names'} cannot be mapped yet: {reason}"))
     chosen = set(caselist.cases)
-    cases = tuple(case for case in cases if case in chosen)
+    cases = tuple(case for case in cases if case in chosen) if selects else caselist.cases
     if not cases:
         raise InvalidInput(f"no case is left to run after mapping {arguments.caselist}")
     return cases

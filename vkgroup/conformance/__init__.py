@@ -18,6 +18,7 @@ from vkgroup.conformance.families import (
     cases_named,
     family_of,
     select,
+    select_names,
 )
 from vkgroup.conformance.family import AnyCase, Family
 from vkgroup.conformance.run import run
@@ -40,4 +41,5 @@ __all__ = [
     "family_of",
     "run",
     "select",
+    "select_names",
 ]

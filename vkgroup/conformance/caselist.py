@@ -21,7 +21,7 @@ from typing import Any
 
 import re2
 
-from vkgroup.conformance.families import all_cases
+from vkgroup.conformance.families import cases_named, select_names
 from vkgroup.conformance.family import AnyCase
 from vkgroup.conformance.khronos import PREFIX, Mapping, map_name
 from vkgroup.errors import InvalidInput
@@ -162,7 +162,7 @@ def map_names(names: Iterable[str]) -> CaseList:
         else:
             reason = mapping.reason or "no case of that operation, type and size"
             caselist.unmapped.append(Mapping(name, reason=reason))
-    caselist.cases = tuple(case for case in all_cases() if case.name in chosen)
+    caselist.cases = tuple(cases_named(chosen).values())
     return caselist
 
 
@@ -174,8 +174,7 @@ _DEPTH = 4
 def _by_prefix() -> dict[str, list[tuple[str, str]]]:
     """Return the names by their first parts, up to `_DEPTH`, as (rest of the name, name)."""
     index: dict[str, list[tuple[str, str]]] = {"": []}
-    for case in all_cases():
-        name = case.name
+    for name in select_names():
         index[""].append((name, name))
         at = -1
         for _ in range(_DEPTH):

@@ -6,9 +6,9 @@ the default subgroup size are left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from operator import attrgetter
 
 from vkgroup.conformance.barriers import BARRIERS, Barrier
@@ -47,6 +47,31 @@ class Axes:
     least_size: int = 1  # the smallest subgroup size that is required
     #: The types used in the patterns other than `_MAIN_PATTERNS`; empty for all types.
     types: tuple[str, ...] = ()
+
+
+class _Tails:
+    """The axes behind the type, and their part of the name, of the cases of some types."""
+
+    def __init__(self, cases: Iterable[Case]) -> None:
+        self.axes = tuple(
+            (case.pattern, case.data, case.operand, case.shape, case.subgroup_size) for case in cases
+        )
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The ends of the names, in the order of `axes`."""
+        return tuple(Case("", "", "", "", *axes).name for axes in self.axes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """All cases of an operation on a type in a stage."""
+
+    category: str
+    stage: str
+    operation: str
+    type: str
+    tails: _Tails
 
 
 _MAIN_PATTERNS = ("all", "data_mask")
@@ -89,11 +114,10 @@ _LONG_SIZES = (8, 32, 64)
 _NARROW_PATTERNS = ("all", "partial", "odd")
 
 
-@cache
 def _combined(
-    category: str, stage: str, operation: str, components: int, pattern: str, data: str, operand: str
+    category: str, stage: str, operation: str, scalar: bool, pattern: str, data: str, operand: str
 ) -> bool:
-    """Return whether an operand is combined with a type of so many components, a pattern and data."""
+    """Return whether an operand is combined with a type (scalar or vector), a pattern and data."""
     if represents(operation, operand):
         return True
     patterns = _AXES[stage].all_operands
@@ -102,7 +126,7 @@ def _combined(
     if not choices(operation)[operand].narrow:
         return pattern in patterns
     # A partition does not depend on the number of components.
-    fits = category != Category.PARTITIONED.value or components == 1
+    fits = category != Category.PARTITIONED.value or scalar
     return fits and data == "exact" and pattern in patterns and pattern in _NARROW_PATTERNS
 
 
@@ -135,44 +159,62 @@ def _in_stage(operation: Operation | BuiltinVariable, stage: str) -> bool:
     return operation.stages is None or stage in operation.stages
 
 
-def _operation_cases(operation: Operation, stage: str, may_begin: MayBegin) -> Iterator[Case]:
+@cache
+def _operation_tails(
+    name: str, stage: str, data_sets: tuple[str, ...], all_patterns: bool, scalar: bool
+) -> _Tails:
+    """Return the tails of the cases of an operation on a type; many types have the same tails."""
+    operation = SUBGROUP_OPERATIONS[name]
+    category = operation.category.value
+    cases: list[Case] = []
+    for data in data_sets:
+        for pattern in patterns_of(stage):
+            if not all_patterns and pattern not in _MAIN_PATTERNS:
+                continue
+            if not _has_data(operation, stage, data, pattern):
+                continue
+            for operand in choices(name) or ("",):
+                if _combined(category, stage, name, scalar, pattern, data, operand):
+                    case = Case(category, stage, name, "", pattern, data, operand)
+                    cases += [case, *_variations(case)]
+    return _Tails(cases)
+
+
+def _operation_blocks(operation: Operation, stage: str, may_begin: MayBegin) -> Iterator[_Block]:
     category, axes, name = operation.category.value, _AXES[stage], operation.name
-    operands = tuple(choices(name)) or ("",)
     for type_ in operation.types:
-        if not may_begin(f"{category}.{stage}.{name}.{type_.name}."):
-            continue
-        for data in _data_sets(operation, type_):
-            for pattern in patterns_of(stage):
-                few = axes.types and pattern not in _MAIN_PATTERNS and len(operation.types) > 1
-                if (few and type_.name not in axes.types) or not _has_data(operation, stage, data, pattern):
-                    continue
-                for operand in operands:
-                    if _combined(category, stage, name, type_.components, pattern, data, operand):
-                        case = Case(category, stage, name, type_.name, pattern, data, operand)
-                        yield case
-                        yield from _variations(case)
-    yield from _long_cases(operation, stage)
-
-
-def _long_cases(operation: Operation, stage: str) -> Iterator[Case]:
-    """Yield the cases of vectors of eight components, with representative choices only."""
+        if may_begin(f"{category}.{stage}.{name}.{type_.name}."):
+            all_patterns = not axes.types or type_.name in axes.types or len(operation.types) == 1
+            data_sets = _data_sets(operation, type_)
+            tails = _operation_tails(name, stage, data_sets, all_patterns, type_.components == 1)
+            yield _Block(category, stage, name, type_.name, tails)
     if not operation.operands or operation.operands[0].kind is not OperandKind.VALUE:
         return
     scalars = {type_.scalar for type_ in operation.types}
     for type_ in LONG_TYPES.values():
-        for operand in choices(operation.name) or ("",):
-            case = Case(operation.category.value, stage, operation.name, type_.name, "all", "exact", operand)
-            if type_.scalar not in scalars or not represents(case.operation, case.operand):
-                continue
-            # Helper invocations vote, too.
-            helpers = ("partial",) if stage == "fragment" and operation.category is Category.VOTE else ()
-            yield from (_variant(case, pattern=pattern) for pattern in (*_MAIN_PATTERNS, *helpers))
-            if _AXES[stage].sized:
-                sizes = REQUIRED_SIZES if operation.name in _BROADCASTS else _LONG_SIZES
-                least = _AXES[stage].least_size
-                yield from (_variant(case, size=size) for size in sizes if size >= least)
-            if stage in FRAMEBUFFER_STAGES:
-                yield _variant(case, shape=FRAMEBUFFER)
+        if type_.scalar in scalars and may_begin(f"{category}.{stage}.{name}.{type_.name}."):
+            yield _Block(category, stage, name, type_.name, _long_tails(name, stage))
+
+
+@cache
+def _long_tails(name: str, stage: str) -> _Tails:
+    """Return the tails of the cases of vectors of eight components, with representative choices only."""
+    operation = SUBGROUP_OPERATIONS[name]
+    cases: list[Case] = []
+    for operand in choices(operation.name) or ("",):
+        case = Case(operation.category.value, stage, operation.name, "", "all", "exact", operand)
+        if not represents(case.operation, case.operand):
+            continue
+        # Helper invocations vote, too.
+        helpers = ("partial",) if stage == "fragment" and operation.category is Category.VOTE else ()
+        cases += (_variant(case, pattern=pattern) for pattern in (*_MAIN_PATTERNS, *helpers))
+        if _AXES[stage].sized:
+            sizes = REQUIRED_SIZES if operation.name in _BROADCASTS else _LONG_SIZES
+            least = _AXES[stage].least_size
+            cases += (_variant(case, size=size) for size in sizes if size >= least)
+        if stage in FRAMEBUFFER_STAGES:
+            cases.append(_variant(case, shape=FRAMEBUFFER))
+    return _Tails(cases)
 
 
 def _variations(case: Case) -> Iterator[Case]:
@@ -215,23 +257,35 @@ def _barrier_cases(barrier: Barrier, stage: str) -> Iterator[Case]:
                 yield from _sizes(case)
 
 
-def _stage_cases(stage: str, may_begin: MayBegin) -> Iterator[Case]:
+def _variable_cases(variable: BuiltinVariable, stage: str) -> Iterator[Case]:
+    for pattern in patterns_of(stage):
+        case = Case(variable.category.value, stage, variable.name, variable.type.name, pattern, "exact")
+        yield case
+        yield from _variations(case)
+
+
+def _stage_blocks(stage: str, may_begin: MayBegin) -> Iterator[_Block]:
     for variable in BUILTIN_VARIABLES.values():
         category, type_ = variable.category.value, variable.type.name
-        if not _in_stage(variable, stage) or not may_begin(f"{category}.{stage}.{variable.name}."):
-            continue
-        for pattern in patterns_of(stage):
-            case = Case(category, stage, variable.name, type_, pattern, "exact")
-            yield case
-            yield from _variations(case)
+        if _in_stage(variable, stage) and may_begin(f"{category}.{stage}.{variable.name}.{type_}."):
+            yield _Block(category, stage, variable.name, type_, _Tails(_variable_cases(variable, stage)))
     for barrier in BARRIERS.values():
-        if may_begin(f"basic.{stage}.{barrier.name}."):
-            yield from _barrier_cases(barrier, stage)
+        if may_begin(f"basic.{stage}.{barrier.name}.uint."):
+            yield _Block("basic", stage, barrier.name, "uint", _Tails(_barrier_cases(barrier, stage)))
     for operation in SUBGROUP_OPERATIONS.values():
         if operation.name in BARRIERS or not _in_stage(operation, stage):
             continue
         if may_begin(f"{operation.category.value}.{stage}.{operation.name}."):
-            yield from _operation_cases(operation, stage, may_begin)
+            yield from _operation_blocks(operation, stage, may_begin)
+
+
+def _blocks(may_begin: MayBegin) -> list[_Block]:
+    """Return the blocks whose names may be wanted, in the order of the suite."""
+    categories = [category.value for category in Category]
+    stages = [stage for stage in STAGES if any(may_begin(f"{category}.{stage}.") for category in categories)]
+    blocks = [block for stage in stages for block in _stage_blocks(stage, may_begin)]
+    blocks.sort(key=attrgetter("category"))
+    return blocks
 
 
 def subgroup_cases(may_begin: MayBegin = any_name) -> tuple[Case, ...]:
@@ -240,11 +294,16 @@ def subgroup_cases(may_begin: MayBegin = any_name) -> tuple[Case, ...]:
     Not every returned case need be wanted. Whole stages, operations and types are left out if no name in them
     is wanted.
     """
-    categories = [category.value for category in Category]
     with paused():
-        stages = [
-            stage for stage in STAGES if any(may_begin(f"{category}.{stage}.") for category in categories)
-        ]
-        cases = [case for stage in stages for case in _stage_cases(stage, may_begin)]
-        cases.sort(key=attrgetter("category"))
-        return tuple(cases)
+        return tuple(
+            Case(block.category, block.stage, block.operation, block.type, *tail)
+            for block in _blocks(may_begin)
+            for tail in block.tails.axes
+        )
+
+
+def subgroup_names(may_begin: MayBegin = any_name) -> Iterator[str]:
+    """Yield the names of `subgroup_cases`, without the cases."""
+    for block in _blocks(may_begin):
+        prefix = f"{block.category}.{block.stage}.{block.operation}.{block.type}."
+        yield from [prefix + name for name in block.tails.names]

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from vkgroup.conformance import caselist
 from vkgroup.conformance.caselist import Expressions
-from vkgroup.conformance.families import cases_by_name
+from vkgroup.conformance.families import cases_named
 from vkgroup.errors import InvalidInput
 from vkgroup.results.record import Status
 
@@ -164,7 +164,7 @@ class Expectations:
 
     def strangers(self) -> list[str]:
         """Return the names in the baselines that select no case."""
-        known = cases_by_name() if self.baseline else {}
+        known = cases_named(self.baseline)
         return [
             name
             for name in self.baseline

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import import_module
 from re import compile as compile_pattern
 
+from vkgroup.conformance.cases import subgroup_names
 from vkgroup.conformance.family import AnyCase, Family
 from vkgroup.conformance.globs import Globs
 from vkgroup.garbage_collection import paused
@@ -45,7 +46,10 @@ _ENTRIES = (
 )
 """Every family, in the order in which their cases are listed."""
 
-_WILDCARD = compile_pattern(r"[*?\[]")
+_DOT = compile_pattern(r"\.")
+
+_DEPTH = 4
+"""Parts of a name that a family can leave cases out by: category, stage, operation, type."""
 
 
 @cache
@@ -100,26 +104,44 @@ def cases_by_name() -> dict[str, AnyCase]:
         return {case.name: case for case in all_cases()}
 
 
-FEW = 100
-"""Number of names up to which cases are searched one by one."""
-
-
 def cases_named(names: Collection[str]) -> dict[str, AnyCase]:
-    """Return the cases with these names, by name; few names cost little, because few cases are made."""
-    if len(names) > FEW or cases_by_name.cache_info().currsize:
-        known = cases_by_name()
-        return {name: known[name] for name in names if name in known}
-    return {name: case for name in names if (case := _case_named(name)) is not None}
+    """Return the cases with these names, by name, in the order of the suite; lists only parts of it."""
+    wanted = frozenset(names)
+    beginnings = {name[: dot.end()] for name in wanted for dot in _DOT.finditer(name)}
+    with paused():
+        return {
+            case.name: case
+            for entry in _ENTRIES
+            if any(f"{category}." in beginnings for category in entry.categories)
+            for case in _cases_beginning(entry, beginnings)
+            if case.name in wanted
+        }
 
 
 def case_named(name: str) -> AnyCase | None:
     """Return the case with this name; None if there is none."""
-    return cases_named([name]).get(name)
+    beginning = ".".join(name.split(".")[:_DEPTH])
+    return _named_alike(beginning).get(name)
 
 
-@lru_cache(4 * FEW)
-def _case_named(name: str) -> AnyCase | None:
-    return next((case for case in _matching(Globs([_WILDCARD.sub(r"[\g<0>]", name)]))), None)
+@lru_cache(1000)
+def _named_alike(beginning: str) -> dict[str, AnyCase]:
+    """Return the cases whose names have the same first parts, by name."""
+    parts = beginning.split(".")
+    beginnings = {f"{'.'.join(parts[:count])}." for count in range(1, len(parts) + 1)}
+    return {
+        case.name: case
+        for entry in _ENTRIES
+        if parts[0] in entry.categories
+        for case in _cases_beginning(entry, beginnings)
+        if case.name == beginning or case.name.startswith(f"{beginning}.")
+    }
+
+
+def _cases_beginning(entry: _Entry, beginnings: Collection[str]) -> Iterable[AnyCase]:
+    """Return the cases of a family whose names may have these beginnings; most families list all cases."""
+    family = family_named(entry.name)
+    return family.cases(beginnings.__contains__) if entry.name == "subgroup" else _cases_of(family)
 
 
 def _matching(globs: Globs) -> Iterator[AnyCase]:
@@ -128,6 +150,19 @@ def _matching(globs: Globs) -> Iterator[AnyCase]:
         if any(globs.may_begin(f"{category}.") for category in entry.categories):
             cases = family_named(entry.name).cases(globs.may_begin)
             yield from (case for case in cases if globs.match(case.name))
+
+
+def select_names(filters: tuple[str, ...] = ()) -> Iterator[str]:
+    """Yield the names of the cases that `select` returns, in the same order, without making them first."""
+    globs = Globs(filters)
+    for entry in _ENTRIES:
+        if not any(globs.may_begin(f"{category}.") for category in entry.categories):
+            continue
+        if entry.name == "subgroup":
+            names = subgroup_names(globs.may_begin)
+        else:
+            names = (case.name for case in family_named(entry.name).cases(globs.may_begin))
+        yield from names if not filters else filter(globs.match, names)
 
 
 @cache

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from vkgroup.conformance import plan
 from vkgroup.conformance.expectations import PLAIN, PROMISES, Expectations, Expected, Outcome
-from vkgroup.conformance.families import cases_by_name
+from vkgroup.conformance.families import cases_named
 from vkgroup.conformance.family import AnyCase
 from vkgroup.files import write_whole
 from vkgroup.results.causes import Cause
@@ -146,10 +146,9 @@ class RunOutcomes:
         }
         if not names:
             return 0
-        known = cases_by_name()
-        ran = [
-            known[r.case] for r in self.run.results if r.status != Status.NOT_SUPPORTED and r.case in known
-        ]
+        executed = [r.case for r in self.run.results if r.status != Status.NOT_SUPPORTED]
+        known = cases_named(executed)
+        ran = [known[case] for case in executed if case in known]
         batches = plan.batches(ran, self.run.capabilities, shuffle=shuffle)
         cases = [
             case

@@ -17,7 +17,6 @@ from typing import Any
 
 from vkgroup.conformance import plan
 from vkgroup.conformance.comparison import Verdict
-from vkgroup.conformance.diagnosis import diagnosed
 from vkgroup.conformance.execute import Executor, Transform
 from vkgroup.conformance.families import case_named, family_named, family_of, select
 from vkgroup.conformance.family import AnyCase
@@ -73,6 +72,9 @@ def result_of_error(case: str, error: Exception, seconds: float = 0.0) -> Result
 def diagnosed_result(case: AnyCase, verdict: Verdict, seconds: float) -> Result:
     """Return the result of a case; a failure's evidence has its diagnosis under ``"diagnosis"``."""
     if verdict.status is Status.FAIL:
+        # Most runs of a single case have no failure to explain.
+        from vkgroup.conformance.diagnosis import diagnosed
+
         verdict = diagnosed(verdict)
     return verdict.result(case.name, seconds)
 

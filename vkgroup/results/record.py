@@ -112,6 +112,23 @@ class _Line(msgspec.Struct):
 _DECODER = msgspec.json.Decoder(_Line)
 
 
+class _Name(msgspec.Struct):
+    """The name in a line of ``results.jsonl``; its other fields are skipped."""
+
+    case: str
+
+
+_NAME_DECODER = msgspec.json.Decoder(_Name)
+
+
+def case_in(line: bytes) -> str | None:
+    """Return the case's name in a line of ``results.jsonl``; None for a line without a name."""
+    try:
+        return _NAME_DECODER.decode(line).case
+    except (ValueError, RecursionError):
+        return None
+
+
 def parse_result(line: bytes) -> Result:
     """Return the result in a line of ``results.jsonl``; raise ValueError with the reason if it is invalid."""
     try:

@@ -15,7 +15,9 @@ from vkgroup.errors import InvalidInput
 from vkgroup.results import history
 from vkgroup.results.exports.folder import export, write_summary
 from vkgroup.results.history import Kind
+from vkgroup.results.history.files import FileResults
 from vkgroup.results.journal import read_results
+from vkgroup.results.record import Result, format_result
 
 RECORDED = Path(__file__).parents[3] / "bench" / "results"
 
@@ -180,3 +182,24 @@ def test_adding_completes_the_run_that_a_folder_was_recorded_as(tmp_path: Path, 
         (info,) = database.runs()
         assert info.finished
         assert len(list(database.results(info))) == 6
+
+
+def test_a_report_reads_the_last_line_of_each_case_and_counts_damaged_lines(tmp_path: Path) -> None:
+    lines = [
+        format_result(Result("vote.a", Status.FAIL)),
+        '{"case": "vote.a"}\n',
+        format_result(Result("vote.b", Status.PASS)),
+        format_result(Result("vote.a", Status.PASS)),
+        "damaged\n",
+    ]
+    path = tmp_path / "results.jsonl"
+    for wanted in ([("vote.b", Status.PASS), ("vote.a", Status.PASS)], [("vote.b", Status.PASS)]):
+        path.write_text("".join(lines), "utf-8")
+        results = FileResults(path, strict=False)
+        assert [(result.case, result.status) for result in results] == wanted
+        assert results.damaged == 2
+        # Without repeated results: only the line of the second case is valid.
+        lines = [lines[1], lines[2], lines[4]]
+    path.write_text("damaged\n", "utf-8")
+    with pytest.raises(InvalidInput, match="no results"):
+        list(FileResults(path, strict=False))

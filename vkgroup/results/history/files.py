@@ -14,7 +14,7 @@ from typing import Any
 
 from vkgroup.errors import InvalidInput
 from vkgroup.results.history.documents import NAMES, describe, identify, is_check, kind_of, parse
-from vkgroup.results.record import Kind, Result, RunRecord, Status, parse_result
+from vkgroup.results.record import Kind, Result, RunRecord, Status, case_in, parse_result
 
 
 class FileResults:
@@ -34,12 +34,30 @@ class FileResults:
         self.damaged = 0
 
     def __iter__(self) -> Iterator[Result]:
-        last = {result.case: number for number, result in self._results()}
-        for number, result in self._results():
-            if last.get(result.case) == number:
+        if not self._strict and not self._repeats():
+            empty = True
+            for _, result in self._results():
+                empty = False
                 yield result
-        if self.damaged and not last:
+        else:
+            last = {result.case: number for number, result in self._results()}
+            empty = not last
+            for number, result in self._results():
+                if last.get(result.case) == number:
+                    yield result
+        if self.damaged and empty:
             raise InvalidInput(f"{self._path} contains no results: all {self.damaged} lines are invalid")
+
+    def _repeats(self) -> bool:
+        """Return whether two lines may name the same case; reads nothing else of a line, which is fast."""
+        names: set[str] = set()
+        count = 0
+        for _, line in self._lines():
+            name = case_in(line)
+            if name is not None:
+                names.add(name)
+                count += 1
+        return len(names) < count
 
     def statuses(self) -> dict[str, Status]:
         """Return each case's status by its name."""

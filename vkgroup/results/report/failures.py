@@ -10,7 +10,7 @@ from typing import Annotated, Any, cast
 import msgspec
 
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.families import cases_by_name, family_of
+from vkgroup.conformance.families import case_named, family_of
 from vkgroup.conformance.rules import rule_of
 from vkgroup.device import Capabilities
 from vkgroup.opening import open_device, select
@@ -78,7 +78,7 @@ class Shaders:
         return None if source is None else Shader(source, _marked(source, name, detail, code))
 
     def _source(self, name: str) -> str | None:
-        case = cases_by_name().get(name)
+        case = case_named(name)
         if case is None:
             return None
         self._catcher.source = None
@@ -280,7 +280,7 @@ class Failures:
     def _one(
         self, result: Result, size: int, shaders: Shaders, capabilities: Capabilities | None
     ) -> dict[str, Any]:
-        case = cases_by_name().get(result.case)
+        case = case_named(result.case)
         lines = without_rule(result.detail).splitlines()
         if case is not None and (lines[:1] == [case.sentence] or _COUNTED.match("".join(lines[1:2]))):
             del lines[0]  # the case's description, which an older version may have worded differently

@@ -49,8 +49,8 @@ def axes_of(head: str) -> tuple[str, str, str, str]:
 
 def split(name: str) -> tuple[str, str]:
     """Return a name's head, which contains its axes, and its tail."""
-    parts = name.split(".")
-    return ".".join(parts[:HEAD]), ".".join(parts[HEAD:])
+    parts = name.split(".", HEAD)
+    return ".".join(parts[:HEAD]), parts[HEAD] if len(parts) > HEAD else ""
 
 
 LETTERS = {
