@@ -37,7 +37,9 @@ None to leave the output unchanged."""
 
 
 def _words(value: int) -> Fill:
-    return lambda before, inputs: np.full(before.size // 4 + 1, value, np.uint32).view(np.uint8)[: before.size]
+    return lambda before, inputs: np.full(before.size // 4 + 1, value, np.uint32).view(np.uint8)[
+        : before.size
+    ]
 
 
 def _repeated(source: Bytes, size: int) -> Bytes:
@@ -111,7 +113,7 @@ class NullWork(Work):
                 yield image.memory.data
 
     def _run(self, command: Command, push: bytes, timeout: float | None) -> None:
-        fill = getattr(self.device, "fill")
+        fill: Fill = self.device.fill  # type: ignore[attr-defined]
         inputs = np.concatenate([np.zeros(0, np.uint8), *self._memories(writable=False)])
         for target in self._targets():
             after = fill(target, inputs)
@@ -198,6 +200,7 @@ def null_capabilities(size: int) -> Capabilities:
         features=reference.features | frozenset(_FEATURES.split()),
         limits={**reference.limits, **_LIMITS},
         cooperative_matrices=(*reference.cooperative_matrices, *_matrices()),
+        extensions={**reference.extensions, "VK_NV_shader_sm_builtins": 1},
         sm_builtins=SmBuiltins(64, 32),
     )
 

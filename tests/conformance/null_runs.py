@@ -6,10 +6,12 @@ families run on `NullDevice` as on any device.
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -27,7 +29,6 @@ from vkgroup.conformance.spellings.hlsl import HlslFamily
 from vkgroup.conformance.spellings.legacy_ballot import LegacyBallotFamily
 from vkgroup.conformance.subgroup import SubgroupFamily
 from vkgroup.dispatch import Buffer
-from vkgroup.errors import VkgroupError
 from vkgroup.results.record import Status
 
 SEED = 0
@@ -45,7 +46,7 @@ class Outcome:
 
 
 def batches_of(cases: Iterable[AnyCase]) -> tuple[list[tuple[int, Batch]], list[AnyCase]]:
-    """Return the batches with the subgroup size of their device, and the cases that no null device supports."""
+    """Return batches with their device's subgroup size, and the cases that no null device supports."""
     left, planned = list(cases), []
     for size in SIZES:
         capabilities = null_capabilities(size)
@@ -136,10 +137,13 @@ def judge(executor: Executor, batch: Batch) -> list[tuple[AnyCase, Verdict | str
     """Return the verdict of every case of a batch; the text of an error in place of a verdict."""
     try:
         return list(zip(batch.cases, family_named(batch.family).judge(executor, batch.cases), strict=True))
-    except VkgroupError as error:
+    except Exception as error:
         if len(batch) > 1:
             return [pair for part in batch.parts() for pair in judge(executor, part)]
-        return [(batch.cases[0], f"{type(error).__name__}: {error}")]
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        return [
+            (batch.cases[0], f"{type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})")
+        ]
 
 
 def outcomes(size: int, batch: Batch, fills: Iterable[str] = tuple(FILLS)) -> Iterator[Outcome]:

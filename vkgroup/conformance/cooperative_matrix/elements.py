@@ -289,6 +289,14 @@ def _add_observed(builder: Builder, case: MatrixCase, shape: Shape) -> Judge:
     def judge(outputs: Outputs) -> Verdict:
         counters = written(outputs, target).view(np.uint32)[:, : _VALUES + 1].astype(np.int64)
         seen, lengths = counters[:, :_VALUES], counters[:, _VALUES]
+        visited = seen.sum(axis=1)
+        if (visited != lengths).any():
+            unit = int(np.argmax(visited != lengths))
+            text = (
+                f"subgroup {unit}: {visited[unit]} components were read, and the lengths' sum is"
+                f" {lengths[unit]}"
+            )
+            return Verdict(Status.FAIL, UNITS, 0, text)
         if test == "length":
             if (lengths < count).any():
                 text = f"the lengths' sum is {int(lengths.min())}, and the matrix has {count} elements"
