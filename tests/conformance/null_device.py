@@ -42,7 +42,7 @@ def _words(value: int) -> Fill:
     ]
 
 
-def _repeated(source: Bytes, size: int) -> Bytes:
+def repeated(source: Bytes, size: int) -> Bytes:
     return np.tile(source, -(-size // source.size))[:size]
 
 
@@ -58,7 +58,7 @@ FILLS: dict[str, Fill] = {
     "all_bits": _words(0xFFFFFFFF),
     "float_ones": _words(0x3F800000),
     "random": _random(),
-    "inputs": lambda before, inputs: _repeated(inputs, before.size) if inputs.size else None,
+    "inputs": lambda before, inputs: repeated(inputs, before.size) if inputs.size else None,
 }
 """What a null device writes, by its name."""
 
@@ -73,6 +73,26 @@ class _Structure(AccelerationStructure):
 
     def close(self) -> None:
         self._freed = True
+
+
+def memories(work: Work, *, writable: bool) -> Iterator[Bytes]:
+    """Yield the memory of every resource that the shaders of bound work can write, or cannot write."""
+    for slot, resources in work.resources.items():
+        for resource in resources:
+            if slot.writable == writable and not isinstance(resource, AccelerationStructure):
+                assert isinstance(resource, ReferenceBuffer | ReferenceImage | CopiedArray)
+                assert resource.memory is not None
+                yield resource.memory.data
+
+
+def targets(work: Work) -> Iterator[Bytes]:
+    """Yield the memory of everything that bound work can write, attachments included."""
+    yield from memories(work, writable=True)
+    if work.drawn is not None:
+        for image in (*work.drawn.images.values(), *work.drawn.resolved.values()):
+            assert isinstance(image, ReferenceImage)
+            assert image.memory is not None
+            yield image.memory.data
 
 
 class NullWork(Work):
@@ -95,27 +115,10 @@ class NullWork(Work):
     def _prepare_draw(self, data: DrawData, stages: GraphicsStages, drawn: DrawImages) -> None:
         return
 
-    def _memories(self, writable: bool) -> Iterator[Bytes]:
-        """Yield the memory of every resource that the shaders can write, or cannot write."""
-        for slot, resources in self.resources.items():
-            for resource in resources:
-                if slot.writable == writable and not isinstance(resource, AccelerationStructure):
-                    assert isinstance(resource, ReferenceBuffer | ReferenceImage | CopiedArray)
-                    assert resource.memory is not None
-                    yield resource.memory.data
-
-    def _targets(self) -> Iterator[Bytes]:
-        yield from self._memories(writable=True)
-        if self.drawn is not None:
-            for image in (*self.drawn.images.values(), *self.drawn.resolved.values()):
-                assert isinstance(image, ReferenceImage)
-                assert image.memory is not None
-                yield image.memory.data
-
     def _run(self, command: Command, push: bytes, timeout: float | None) -> None:
         fill: Fill = self.device.fill  # type: ignore[attr-defined]
-        inputs = np.concatenate([np.zeros(0, np.uint8), *self._memories(writable=False)])
-        for target in self._targets():
+        inputs = np.concatenate([np.zeros(0, np.uint8), *memories(self, writable=False)])
+        for target in targets(self):
             after = fill(target, inputs)
             if after is not None:
                 target[:] = after
@@ -211,8 +214,8 @@ class NullDevice(Device):
     _buffers, _images, _kind_of_pipelines = ReferenceBuffer, ReferenceImage, NullPipeline
     _kind_of_sequences, _structures = ReferenceSequence, _Structure
 
-    def __init__(self, fill: Fill, size: int = SIZES[0]) -> None:
-        capabilities = null_capabilities(size)
+    def __init__(self, fill: Fill, capabilities: Capabilities | None = None) -> None:
+        capabilities = capabilities or null_capabilities(SIZES[0])
         host = Host(DeviceInfo.of("", "null", 0, capabilities), capabilities)
         host.fill = fill  # type: ignore[attr-defined]
         self.fill = fill

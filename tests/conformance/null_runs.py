@@ -130,7 +130,7 @@ def without_compilation() -> Iterator[None]:
 @cache
 def executor_of(fill: str, size: int) -> Executor:
     """Return the executor on a null device; one for each process."""
-    return Executor(NullDevice(FILLS[fill], size), seed=SEED)
+    return Executor(NullDevice(FILLS[fill], null_capabilities(size)), seed=SEED)
 
 
 def judge(executor: Executor, batch: Batch) -> list[tuple[AnyCase, Verdict | str]]:

@@ -15,8 +15,8 @@ from vkgroup.conformance.arrays import Array, Words
 _FACTOR = 2654435761
 """An odd number near 2^32 divided by the golden ratio: neighbouring places have unlike marks.
 
-A mark is a square and not a multiple, so that the differences of neighbours are unlike as well: a clock must not
-seem to run."""
+A mark is a square and not a multiple, so that the differences of neighbours are unlike as well: a clock must
+not seem to run."""
 
 
 def salt_of(*names: str) -> int:
