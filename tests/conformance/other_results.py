@@ -61,7 +61,7 @@ def instances_of(program: Program) -> Instances:
 
 
 def results_of(entry: Entry, program: Program, instances: Instances) -> tuple[Words, Expected]:
-    """Return the words of a case's correct results, (lanes, planes) of the recorded lanes, and what is legal."""
+    """Return the words of a case's correct results, (recorded lanes, planes), and what is legal."""
     got = np.ones((*instances.member.shape, 2 * ROUNDS), np.uint32)
     expected = expected_of(entry, instances, got)
     right = expected.low if expected.low is expected.high else (expected.low + expected.high) / 2

@@ -1,8 +1,7 @@
 """Replay: a null device writes what other batches of a family correctly wrote on the reference device.
 
-It serves the families that are not programs of subgroup operations (`other_results` serves those). Each output
-gets the contents that an output of the same size has after another batch, if these are other bytes; if there is
-none, an output of another size.
+It serves the families that are not programs of subgroup operations (`other_results` serves those). Each
+output gets other bytes: those of an output of the same size after another batch, else those of any output.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _timed = ReferenceWork._timed
 
 
 class _ExactBuffers(Executor):
-    """An executor whose buffers are new and no larger than asked: no output has contents of an earlier batch."""
+    """An executor whose buffers are new and as large as asked: none holds results of an earlier batch."""
 
     def buffer(self, name: str, nbytes: int, *, host: bool = False) -> Buffer:
         if name in self._buffers:

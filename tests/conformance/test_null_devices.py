@@ -113,7 +113,7 @@ def test_declarations_pass_on_every_null_device() -> None:
 
 
 def test_programs_fail_alike_compiled_and_filled_directly() -> None:
-    """The runs without compilation stand for those of modules, which a null device does not execute either."""
+    """The runs without compilation stand for those of modules, which a null device does not execute."""
     batches = [item for item in sample(planned()[0]) if item[1].family in ("subgroup", "hlsl")][::12]
     for size, batch in batches:
         with without_compilation():
