@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from vkgroup.conformance import evidence
+from vkgroup.conformance import evidence, marks
 from vkgroup.conformance.arrays import Flags, Indices, Words, poisoned
 from vkgroup.conformance.comparison import Description, Index
 from vkgroup.conformance.execute import Executor, run_stages
@@ -146,6 +146,8 @@ def observed(
 ) -> Words:
     """Run a shader that only records; return (len(RECORD) + planes, invocations with a record).
 
+    The shader combines what follows `RECORD` with marks, which the returned planes no longer have.
+
     `title` describes the shader. `body` has statements of `main`, which may use `index`, the
     invocation's number, and ``record(plane, word)``.
     """
@@ -158,6 +160,7 @@ def observed(
         recorder = Recorder(stage, planes, (_WIDTH * _HEIGHT,), size=(_WIDTH, _HEIGHT))
     ballot = () if stage == "compute" else (Category.BALLOT.extension,)
     names = (Category.BASIC.extension, *ballot, *extensions)
+    salt = marks.salt_of(stage, title, body)
     source = f"""#version 460
 // {title}
 // Binding 0: planes of {recorder.invocations} words, one for each invocation.
@@ -165,7 +168,10 @@ def observed(
 {recorder.declaration}
 layout(std430, binding = 0) buffer Outputs {{ uint outputs[]; }};
 uint index;
-{recorder.function}
+void record(uint plane, uint word) {{
+    uint place = plane * {recorder.invocations}u + index;
+    outputs[place] = plane < {len(RECORD)}u ? word : word ^ {marks.glsl("place", salt)};
+}}
 {declarations}
 
 void main() {{
@@ -179,6 +185,7 @@ void main() {{
 }}
 """
     words, _ = recorder.run(executor, executor.compile(source, stage=stage))
+    words[len(RECORD) :] ^= marks.marks(np.arange(words.size).reshape(words.shape), salt)[len(RECORD) :]
     return np.ascontiguousarray(words[:, words[0] == 1])
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.conformance import marks
 from vkgroup.conformance.arrays import poisoned
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.compute_model.work import ModelCase, lacking_invocations, model_case, run, topic
@@ -199,6 +200,10 @@ def _cases() -> Iterator[ModelCase]:
         yield model_case("atomics", "compare_and_swap_loop", (memory, "uint"), sentence)
 
 
+_CHANGED_BITS = 24
+"""Bits of a value that atomicAnd and atomicOr change, some of them twice."""
+
+
 def data_of(function: Function, type_: str, rng: np.random.Generator) -> tuple[Values, Values]:
     """Return the first value of each location, (cells,), and the operands, (ROUNDS, LOCAL * GROUPS).
 
@@ -216,7 +221,11 @@ def data_of(function: Function, type_: str, rng: np.random.Generator) -> tuple[V
         first = np.full(cells, (low + high) // 2, dtype)
     elif function.fold is not None:
         # Sharers of a cell lie a fixed distance apart: the quotient numbers them.
-        bit = np.uint32(1) << (np.arange(total, dtype=np.uint32) // function.cells)
+        cell, sharer = np.arange(total) % function.cells, np.arange(total) // function.cells
+        if function.fold is not np.bitwise_xor:
+            # Some bits stay as they are, other ones in each cell: the last value is not the same everywhere.
+            sharer = sharer % _CHANGED_BITS + cell
+        bit = np.uint32(1) << (sharer % 32).astype(np.uint32)
         bits = np.broadcast_to(~bit if function.fold is np.bitwise_and else bit, given.shape)
         given = bits.astype(np.uint32).view(dtype).copy()
     else:
@@ -294,7 +303,8 @@ def _run(executor: Executor, text: str, memory: str, first: Values, given: Value
 def _judge_function(function: Function, executor: Executor, memory: str, type_: str, use: str) -> Verdict:
     """Run a function that every invocation executes on `ROUNDS` cells; return the verdict."""
     number = list(FUNCTIONS).index(function.name)
-    first, given = data_of(function, type_, np.random.default_rng([executor.seed, number]))
+    salt = marks.salt_of(memory, type_, use)
+    first, given = data_of(function, type_, np.random.default_rng([executor.seed, number, salt]))
     name = _name_in(memory, function.name)
     replaced = f"given[{LOCAL * GROUPS * ROUNDS}u + cell]"
     call = name + function.call.format(place=_PLACES[memory], value="given[at]", first=replaced)
@@ -317,7 +327,8 @@ def _judge_loop(executor: Executor, memory: str, type_: str) -> Verdict:
     ]
     function = FUNCTIONS["atomicAdd"]
     text = _shader("Every invocation adds by compare-and-swap", memory, type_, function.cells, body)
-    first, given = data_of(function, type_, np.random.default_rng([executor.seed, 99]))
+    salt = marks.salt_of(memory, type_)
+    first, given = data_of(function, type_, np.random.default_rng([executor.seed, 99, salt]))
     after, returned = _run(executor, text, memory, first, given)
     return judge_cells(function, given, returned, first, after)
 

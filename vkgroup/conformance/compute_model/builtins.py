@@ -11,6 +11,7 @@ from functools import partial
 
 import numpy as np
 
+from vkgroup.conformance import marks
 from vkgroup.conformance.arrays import poisoned
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.compute_model import work
@@ -60,17 +61,19 @@ _SOURCE = """#version 430
 layout(local_size_x = {x}, local_size_y = {y}, local_size_z = {z}) in;
 layout(std430, binding = 0) buffer Tickets {{ uint taken; }};
 layout(std430, binding = 1) writeonly buffer Records {{ uint records[]; }};
+// Stores a word combined with its mark.
+void keep(uint place, uint word) {{ records[place] = word ^ {mark}; }}
 void main() {{
     uint at = atomicAdd(taken, 1u) * {words}u;
     if (at + {words}u > uint(records.length())) return;
     for (int i = 0; i < 3; ++i) {{
-        records[at + uint(i)] = gl_WorkGroupID[i];
-        records[at + 4u + uint(i)] = gl_LocalInvocationID[i];
-        records[at + 7u + uint(i)] = gl_GlobalInvocationID[i];
-        records[at + 10u + uint(i)] = gl_NumWorkGroups[i];
-        records[at + 13u + uint(i)] = gl_WorkGroupSize[i];
+        keep(at + uint(i), gl_WorkGroupID[i]);
+        keep(at + 4u + uint(i), gl_LocalInvocationID[i]);
+        keep(at + 7u + uint(i), gl_GlobalInvocationID[i]);
+        keep(at + 10u + uint(i), gl_NumWorkGroups[i]);
+        keep(at + 13u + uint(i), gl_WorkGroupSize[i]);
     }}
-    records[at + 3u] = gl_LocalInvocationIndex;
+    keep(at + 3u, gl_LocalInvocationIndex);
 }}
 """
 
@@ -106,9 +109,11 @@ def _batch_key(case: ModelCase) -> Hashable:
 def _judge_variables(executor: Executor, cases: list[ModelCase]) -> list[Verdict]:
     shape = _shape(cases[0], executor.capabilities)
     x, y, z = shape.local
+    salt = marks.salt_of(*cases[0].axes.variant)
+    source = _SOURCE.format(x=x, y=y, z=z, words=_WORDS, mark=marks.glsl("place", salt))
     bindings = {"Tickets": np.zeros(1, np.uint32), "Records": poisoned(shape.total * _WORDS)}
     with (
-        work.pipeline_of(executor, _SOURCE.format(x=x, y=y, z=z, words=_WORDS)) as pipeline,
+        work.pipeline_of(executor, source) as pipeline,
         pipeline.bind(bindings) as bound,
     ):
         if "indirect" in cases[0].axes.variant:
@@ -117,7 +122,8 @@ def _judge_variables(executor: Executor, cases: list[ModelCase]) -> list[Verdict
         else:
             bound.dispatch(shape.groups, timeout=executor.timeout)
         recorded = bound.results()
-    taken, records = int(recorded["Tickets"][0]), recorded["Records"].reshape(-1, _WORDS)
+    records = (recorded["Records"] ^ marks.marks(np.arange(shape.total * _WORDS), salt)).reshape(-1, _WORDS)
+    taken = int(recorded["Tickets"][0])
     return judge_records([case.axes.test for case in cases], shape, taken, records)
 
 

@@ -243,6 +243,8 @@ void main() { atomicAdd(cells[gl_GlobalInvocationID.x % 7u], gl_GlobalInvocation
 # --- indirect and empty dispatches --------------------------------------------------------------------
 
 _NOTHING = ((0, 1, 1), (3, 0, 1), (1, 5, 0), (0, 0, 0))
+_SOMETHING = (2, 3, 1)
+"""Workgroups of the last dispatch, which shows that the device executes what is not empty."""
 
 _COUNT = """#version 430
 // Counts the invocations of each workgroup, in the order x, y, z of a box of 8 by 8 by 8.
@@ -384,11 +386,11 @@ _TESTS: dict[str, tuple[Callable[[Executor], Verdict], str]] = {
         "Each indirect dispatch writes the numbers of workgroups of the next",
     ),
     "zero_groups": (
-        partial(_judge_counts, tuple((None, groups) for groups in _NOTHING)),
+        partial(_judge_counts, (*((None, groups) for groups in _NOTHING), (None, _SOMETHING))),
         "A dispatch of zero workgroups in any dimension executes nothing",
     ),
     "zero_groups_indirect": (
-        partial(_judge_counts, tuple((0, groups) for groups in _NOTHING)),
+        partial(_judge_counts, (*((0, groups) for groups in _NOTHING), (0, _SOMETHING))),
         "An indirect dispatch of zero workgroups in any dimension executes nothing",
     ),
     **drawing.TESTS,

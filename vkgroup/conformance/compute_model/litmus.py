@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.conformance import evidence
+from vkgroup.conformance import evidence, marks
 from vkgroup.conformance.arrays import poisoned
 from vkgroup.conformance.comparison import SHOWN, Verdict
 from vkgroup.conformance.compute_model import litmus_shader
@@ -154,7 +154,7 @@ def _judge(executor: Executor, cases: list[ModelCase]) -> list[Verdict]:
     setting = _setting(executor.capabilities)
     text = litmus_shader.source(test, writing, setting)
     with pipeline_of(executor, text) as pipeline:
-        return [_trials(executor, pipeline, test, writing, setting, case.axes.variant[-1]) for case in cases]
+        return [_trials(executor, pipeline, setting, case) for case in cases]
 
 
 def plan_of(placement: str, setting: Setting) -> Words:
@@ -174,11 +174,11 @@ def plan_of(placement: str, setting: Setting) -> Words:
     return np.stack([*away, number % LAYOUTS + 16 * order], axis=1).astype(np.uint32)
 
 
-def _trials(
-    executor: Executor, pipeline: Pipeline, test: Litmus, writing: Writing, setting: Setting, placement: str
-) -> Verdict:
-    """Run all trials of a placement; return the verdict."""
-    plan = plan_of(placement, setting)
+def _trials(executor: Executor, pipeline: Pipeline, setting: Setting, case: ModelCase) -> Verdict:
+    """Run all trials of a case; return the verdict."""
+    test, writing = LITMUS[case.axes.test], _writing_of(case)
+    plan, salt = plan_of(case.axes.variant[-1], setting), marks.salt_of(case.name) >> 8
+    plan[:, 3] |= np.uint32(salt << 8)
     words = cells_of_round(setting.instances) * setting.rounds
     bindings: dict[Any, Any] = {
         "Plan": plan,
@@ -190,7 +190,9 @@ def _trials(
     if "image" in writing.memories:
         bindings["cells_image"] = np.zeros((words // IMAGE_WIDTH, IMAGE_WIDTH), np.uint32)
     recorded = dispatch(executor, pipeline, setting.groups, bindings)
-    results = recorded["Results"]
+    results = recorded["Results"] ^ marks.marks(np.arange(setting.trials * RESULT_WORDS), salt).reshape(
+        -1, RESULT_WORDS
+    )
     values = {register: results[:, ("r0", "r1").index(register)] for register in test.registers}
     for location in test.finals:
         which = "xy".index(location)
@@ -199,7 +201,14 @@ def _trials(
         else:
             memory = recorded["CellsBuffer" if writing.memory(location) == "buffer" else "cells_image"]
             values[location] = memory.reshape(-1)[_places(which, plan, setting)]
-    return verdict_of(test, writing, {name: decoded(value) for name, value in values.items()})
+    outcome = {name: decoded(value) for name, value in values.items()}
+    for location in test.finals:
+        # Both invocations store to it, so the initial value cannot remain.
+        outcome[location] = np.where(outcome[location] == 0, _GARBAGE, outcome[location])
+    if not test.registers:
+        ran = results[:, 0] == 0
+        outcome = {name: np.where(ran, value, _GARBAGE) for name, value in outcome.items()}
+    return verdict_of(test, writing, outcome)
 
 
 def _places(location: int, plan: Words, setting: Setting) -> Words:

@@ -13,6 +13,7 @@ from itertools import zip_longest
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.conformance import marks
 from vkgroup.conformance.compute_model.litmus_table import Access, Litmus
 
 Words = NDArray[np.uint32]
@@ -167,9 +168,10 @@ def source(test: Litmus, writing: Writing, setting: Setting) -> str:
         f"// The litmus test {test.name}, {setting.trials} times: {test.sentence}.",
         f"layout(local_size_x = {setting.local}) in;",
         "// For each round: bits of the partner's workgroup that differ, subgroups and lanes on to it, then",
-        "// layout and order of roles.",
+        "// layout, order of roles and salt of the marks.",
         "layout(std430, binding = 0) readonly buffer Plan { uvec4 plan[]; };",
-        "// For each trial: what r0 and r1 read, and the last values of x and y that are in shared memory.",
+        "// For each trial: what r0 and r1 read, and the last values of x and y that are in shared memory,",
+        "// combined with marks.",
         "layout(std430, binding = 1) writeonly buffer Results { uint results[]; };",
         "// For each subgroup: the rounds that it has begun.",
         "layout(std430, binding = 4) coherent buffer Progress { uint progress[]; };",
@@ -196,7 +198,7 @@ def _round(test: Litmus, writing: Writing) -> list[str]:
     shared = writing.is_shared
     lines = [
         "uvec4 asked = plan[number];",
-        "uint layout_ = asked.w & 15u, order = asked.w >> 4u;",
+        "uint layout_ = asked.w & 15u, order = asked.w >> 4u & 15u, salt = asked.w >> 8u;",
         "uint other_block = (block + asked.y) % (LOCAL / SUBGROUP);",
         "uint other_local = other_block * SUBGROUP + (lane + asked.z) % SUBGROUP;",
         "uint other_group = group ^ asked.x;",
@@ -221,15 +223,23 @@ def _round(test: Litmus, writing: Writing) -> list[str]:
     lines += _RENDEZVOUS + _weave(test, writing)
     for register in test.registers:
         role = next(n for n in (0, 1) if any(access.register == register for access in test.roles[n]))
-        lines.append(f"results[trial_{role} * {RESULT_WORDS}u + {_RESULT[register]}u] = {register};")
+        lines.append(_store(role, register, register))
+    if not test.registers:
+        # Nothing is read; the mark alone shows that the trial ran.
+        lines.append(_store(0, "r0", "0u"))
     if shared:
         lines.append("barrier();")
         for location in test.finals:
             if writing.memory(location) == "shared":
-                place = f"trial_0 * {RESULT_WORDS}u + {_RESULT[location]}u"
-                lines.append(f"results[{place}] = cells_shared[{location}_0];")
+                lines.append(_store(0, location, f"cells_shared[{location}_0]"))
         lines.append("barrier();")
     return lines
+
+
+def _store(role: int, name: str, value: str) -> str:
+    """Return the statement that stores a result of a role's trial, combined with its mark."""
+    place = f"trial_{role} * {RESULT_WORDS}u + {_RESULT[name]}u"
+    return f"results[{place}] = ({value}) ^ {marks.glsl(place, 'salt')};"
 
 
 def _weave(test: Litmus, writing: Writing) -> list[str]:

@@ -8,6 +8,7 @@ from itertools import permutations
 
 import numpy as np
 
+from vkgroup.conformance import marks
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.cooperative_matrix.case import (
     COMPONENTS,
@@ -267,7 +268,10 @@ def _add_elements(builder: Builder, case: MatrixCase, shape: Shape) -> Judge:
 def _add_observed(builder: Builder, case: MatrixCase, shape: Shape) -> Judge:
     """Count the components of all lanes: `_VALUES` counters, then the sum of the lengths."""
     component, (use, test) = COMPONENTS[case.axes.types[0]], case.axes.variant
-    numbers = np.arange(shape.rows * shape.columns).reshape(shape.rows, shape.columns) * 37 % _VALUES
+    first = marks.salt_of(case.name) % _VALUES
+    numbers = (first + np.arange(shape.rows * shape.columns) * 37).reshape(
+        shape.rows, shape.columns
+    ) % _VALUES
     # Numbers occur with different frequencies, so swapped ones are detected.
     numbers = np.where(numbers < 7, 3, numbers)
     every_unit = np.broadcast_to(numbers, (UNITS, *numbers.shape)).copy()
@@ -289,6 +293,14 @@ def _add_observed(builder: Builder, case: MatrixCase, shape: Shape) -> Judge:
     def judge(outputs: Outputs) -> Verdict:
         counters = written(outputs, target).view(np.uint32)[:, : _VALUES + 1].astype(np.int64)
         seen, lengths = counters[:, :_VALUES], counters[:, _VALUES]
+        visited = seen.sum(axis=1)
+        if (visited != lengths).any():
+            unit = int(np.argmax(visited != lengths))
+            text = (
+                f"subgroup {unit}: {visited[unit]} components were read, and the lengths' sum is"
+                f" {lengths[unit]}"
+            )
+            return Verdict(Status.FAIL, UNITS, 0, text)
         if test == "length":
             if (lengths < count).any():
                 text = f"the lengths' sum is {int(lengths.min())}, and the matrix has {count} elements"

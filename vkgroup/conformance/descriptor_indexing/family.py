@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.compiler import Target, compile_source
-from vkgroup.conformance import evidence, support
+from vkgroup.conformance import evidence, marks, support
 from vkgroup.conformance.arrays import POISON, Flags, Words, poisoned
 from vkgroup.conformance.comparison import Description, Expected, Index, Verdict, compare
 from vkgroup.conformance.descriptor_indexing.kinds import (
@@ -202,13 +202,22 @@ def completed(module: Module, kind: Kind) -> Module:
     return editor.joined(instructions)
 
 
+_SEEDS = 4093
+"""Number of seeds of the cells' words, which cases share at random."""
+
+
 def _verdicts(executor: Executor, cases: list[DescriptorCase]) -> list[Verdict]:
     """Execute cases with separate shaders, so that a failure can be repeated alone; return the verdicts."""
     size = executor.capabilities.subgroup.size
-    return [_verdict(executor.seed, size, case.axes, *_run(executor, case.axes)) for case in cases]
+    verdicts = []
+    for case in cases:
+        # Other words in the cells of each case.
+        seed = executor.seed + 1 + marks.salt_of(case.name) % _SEEDS
+        verdicts.append(_verdict(seed, size, case.axes, *_run(executor, case.axes, seed)))
+    return verdicts
 
 
-def _run(executor: Executor, case: DescriptorAxes) -> tuple[Words, Words, Words, Words | None]:
+def _run(executor: Executor, case: DescriptorAxes, seed: int) -> tuple[Words, Words, Words, Words | None]:
     """Run a case's shader; return the wanted descriptors, the records, and the cells before and after.
 
     A record is the descriptor used and the word read, (invocations, 2). Cells are (descriptors, cells); only
@@ -222,8 +231,8 @@ def _run(executor: Executor, case: DescriptorAxes) -> tuple[Words, Words, Words,
     if WAYS[case.way].nonuniform:
         module = completed(module, kind)
     module = executor.transform_module(module, source)
-    wanted = np.random.default_rng(executor.seed).integers(0, kind.count, INVOCATIONS).astype(np.uint32)
-    before = [cells_of(number, executor.seed) for number in range(kind.count)]
+    wanted = np.random.default_rng(seed).integers(0, kind.count, INVOCATIONS).astype(np.uint32)
+    before = [cells_of(number, seed) for number in range(kind.count)]
     bindings = {0: wanted, 1: poisoned(INVOCATIONS, 2), 2: kind.bound(before), **kind.others}
     if case.stage == "compute":
         result = executor.device.run(module, GROUPS, bindings, timeout=executor.timeout)

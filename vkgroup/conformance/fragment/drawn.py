@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.conformance import evidence
+from vkgroup.conformance import evidence, marks
 from vkgroup.conformance.arrays import POISON, Array, Flags, Indices, Words
 from vkgroup.conformance.comparison import Description, Expected, Index, Verdict, legal, verdict_of
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.fragment.scenes import GRID, Scene
-from vkgroup.conformance.instances import hex_of, unpack
+from vkgroup.conformance.instances import hex_of, lane_faults, unpack
 from vkgroup.conformance.recording import Recorder
 from vkgroup.dispatch import DrawState
+from vkgroup.results.record import Status
 from vkgroup.spirv import Module
 
 RECORD = 7
@@ -108,6 +109,16 @@ class Probe:
     leaves: str = ""  # how some fragments leave before it, if the scene does not say; see `Scene`
 
 
+def stored(scene: Scene, probe: Probe, number: int, word: str) -> str:
+    """Return the GLSL that stores the result of a probe, the one of this number, combined with its mark."""
+    mark = marks.glsl("index", _salt(scene, probe))
+    return f"outputs[index + {RECORD + number}u * PIXELS] = ({word}) ^ {mark};"
+
+
+def _salt(scene: Scene, probe: Probe) -> int:
+    return marks.salt_of(probe.name, scene.name)
+
+
 def verdicts(
     executor: Executor,
     module: Module,
@@ -127,16 +138,26 @@ def verdicts(
         state=DrawState(samples=scene.samples, sample_shading=scene.sample_shading, resolve=False),
         repeat=scene.draws,
     )
+    subgroup_size = executor.capabilities.subgroup.size
+    shaded = (planes[0] != 0) & (planes[2] != POISON)
+    if (planes[2][shaded] >= subgroup_size).any():
+        fault = lane_faults(planes[2][shaded], np.full(1, subgroup_size), subgroup_size)
+        return [Verdict(Status.FAIL, 0, 0, "; ".join(fault))] * len(probes)
     drawn = Drawn(
         scene=scene,
         count=planes[0],
         before=planes[1],
-        lane=np.where(planes[2] == POISON, 0, planes[2]).astype(np.int64),
+        lane=np.where(shaded, planes[2], 0).astype(np.int64),
         mask=np.ascontiguousarray(planes[3:7].transpose(1, 2, 3, 0)),
         color=attachments["color"],
-        size=executor.capabilities.subgroup.size,
+        size=subgroup_size,
     )
-    return [_verdict(probe, drawn, result) for probe, result in zip(probes, planes[RECORD:], strict=True)]
+    places = np.arange(drawn.count.size).reshape(shape)
+    results = [
+        result ^ marks.marks(places, _salt(scene, probe))
+        for probe, result in zip(probes, planes[RECORD:], strict=True)
+    ]
+    return [_verdict(probe, drawn, result) for probe, result in zip(probes, results, strict=True)]
 
 
 def _got(probe: Probe, drawn: Drawn, result: NDArray[np.uint32]) -> NDArray[Any]:

@@ -9,7 +9,7 @@ from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import TableCase, TableFamily
 from vkgroup.conformance.fragment.derivatives import F
-from vkgroup.conformance.fragment.drawn import RECORD, Probe, verdicts
+from vkgroup.conformance.fragment.drawn import Probe, stored, verdicts
 from vkgroup.conformance.fragment.probes import PROBES, SELF, G, V
 from vkgroup.conformance.fragment.scenes import GONE, GRID, SCENES, Scene
 from vkgroup.conformance.patterns import LEAVES
@@ -20,7 +20,8 @@ from vkgroup.spec.categories import Category
 _TEMPLATE = """#version 460
 // {count} probes of fragment conformance in {scene}.
 // binding 0: planes of {layers} x {grid} x {grid} words: how often each pixel was shaded, and how often up to
-// where fragments leave; lane; active mask; then each probe's results.
+// where fragments leave; lane; active mask; then each probe's results,
+// combined with marks.
 // id: the number of the triangle; color: the pixel in a number, plus 1.
 {extensions}
 layout(location = 0) flat in uint id;
@@ -101,7 +102,7 @@ def source_of(scene: Scene, probes: Sequence[Probe]) -> str:
     for number, probe in enumerate(probes):
         if probe.code:
             word = f"floatBitsToUint({probe.code})" if probe.result == "float" else probe.code
-            results.append(f"outputs[index + {RECORD + number}u * PIXELS] = {word};")
+            results.append(stored(scene, probe, number, word))
     return _TEMPLATE.format(
         count=len(probes),
         scene=scene.sentence,

@@ -17,7 +17,7 @@ from vkgroup.conformance.cases import REQUIRED_SIZES, STAGES
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import JointFamily, TableCase, TableFamily
-from vkgroup.conformance.fragment.drawn import RECORD, Probe, verdicts
+from vkgroup.conformance.fragment.drawn import Probe, stored, verdicts
 from vkgroup.conformance.fragment.scenes import GONE, GRID, SCENES, Scene
 from vkgroup.conformance.globs import MayBegin, any_name
 from vkgroup.conformance.intrinsics import EXTENSION
@@ -39,8 +39,8 @@ _CATEGORIES = (Category.BASIC, Category.BALLOT, Category.QUAD)
 _TEMPLATE = """#version 460
 // {count} tests in full quads of {scene}.
 // binding 0: planes of {layers} x {grid} x {grid} words: how often each pixel was shaded, and how often up to
-// where fragments leave; lane; four planes that stay as they are; then each test's results. binding 1: an
-// image whose texels are the numbers of their levels.
+// where fragments leave; lane; four planes that stay as they are; then each test's results,
+// combined with marks. binding 1: an image whose texels are the numbers of their levels.
 {extensions}
 {votes}
 {modes}
@@ -106,7 +106,7 @@ def source_of(scene: Scene, tests: Sequence[Probe]) -> str:
     names += [leave.extension] if leave.extension else []
     blocks = [
         f"{{\n        float result = 0.0;\n        {test.code}\n"
-        f"        outputs[index + {RECORD + number}u * PIXELS] = floatBitsToUint(result);\n    }}"
+        f"        {stored(scene, test, number, 'floatBitsToUint(result)')}\n    }}"
         for number, test in enumerate(tests)
     ]
     return _TEMPLATE.format(

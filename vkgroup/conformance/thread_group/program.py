@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.conformance import evidence
+from vkgroup.conformance import evidence, marks
 from vkgroup.conformance.arrays import POISON, Flags, Indices, Words
 from vkgroup.conformance.evidence import Fault
 from vkgroup.conformance.execute import Executor
@@ -123,6 +123,11 @@ def _operand(type_: str, first: int) -> str:
     return f"{type_}({components})"
 
 
+def _salt(case: ThreadGroupAxes, number: int) -> int:
+    """Return the salt of the marks of a word that a case records."""
+    return marks.salt_of(*case, str(number))
+
+
 def _observe(entry: Entry) -> str:
     """Return the GLSL that records a case's results in the planes from `base` on."""
     case = entry.case
@@ -132,7 +137,8 @@ def _observe(entry: Entry) -> str:
         operands = ", ".join(_operand(case.type, 4 * number) for number in numbers)
         lines.append(f"{case.type} found = {case.operation}({operands});")
     for number, word in enumerate(_words(case)):
-        lines.append(f"record(base + {entry.at + number}u, {word});")
+        mark = marks.glsl("index", _salt(case, number))
+        lines.append(f"record(base + {entry.at + number}u, ({word}) ^ {mark});")
     return "{ " + " ".join(lines) + " }"
 
 
@@ -193,7 +199,7 @@ void main() { color = 1u; }
 
 
 def run(executor: Executor, program: Program) -> NDArray[np.uint32]:
-    """Run a program; return its outputs, (planes, invocations)."""
+    """Run a program; return its outputs without marks, (planes, invocations)."""
     module = executor.compile(program.source, stage=program.stage, dialect="gl")
     draw: dict[str, Any] = {}
     if program.stage == "vertex":
@@ -201,6 +207,12 @@ def run(executor: Executor, program: Program) -> NDArray[np.uint32]:
     elif program.stage == "fragment":
         draw["vertices"] = {"position": np.array(_CORNERS[program.coverage], np.float32)}
     words, _ = program.recorder.run(executor, module, **draw)
+    places = np.arange(words[0].size).reshape(words[0].shape)
+    for slot in range(len(program.flow.executes)):
+        for entry in program.entries:
+            for number in range(entry.planes):
+                plane = program.slot_at(slot) + entry.at + number
+                words[plane] ^= marks.marks(places, _salt(entry.case, number))
     return words
 
 

@@ -1,0 +1,156 @@
+"""Runs of the suite on null devices: verdicts of batches without compilation of their programs.
+
+The programs of subgroup operations are not compiled: what they would write is filled directly. All other
+families run on `NullDevice` as on any device.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+from null_device import FILLS, SIZES, Fill, NullDevice, null_capabilities
+
+from vkgroup.conformance import plan, subgroup
+from vkgroup.conformance.arrays import Words
+from vkgroup.conformance.comparison import Verdict
+from vkgroup.conformance.execute import Executor
+from vkgroup.conformance.families import family_named, family_of
+from vkgroup.conformance.family import AnyCase
+from vkgroup.conformance.plan import Batch
+from vkgroup.conformance.spellings.hlsl import HlslFamily
+from vkgroup.conformance.spellings.legacy_ballot import LegacyBallotFamily
+from vkgroup.conformance.subgroup import SubgroupFamily
+from vkgroup.dispatch import Buffer
+from vkgroup.results.record import Status
+
+SEED = 0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of one case on one null device."""
+
+    device: str
+    case: str
+    status: Status
+    error: str = ""  # of an error of the device instead of a verdict
+    detail: str = ""
+
+
+def batches_of(cases: Iterable[AnyCase]) -> tuple[list[tuple[int, Batch]], list[AnyCase]]:
+    """Return batches with their device's subgroup size, and the cases that no null device supports."""
+    left, planned = list(cases), []
+    for size in SIZES:
+        capabilities = null_capabilities(size)
+        runs, rest = [], []
+        for case in left:
+            (rest if family_of(case).missing(case, capabilities) else runs).append(case)
+        planned += [(size, batch) for batch in plan.batches(runs, capabilities)]
+        left = rest
+    return planned, left
+
+
+def _filled(target: Buffer | np.ndarray[Any, Any], fill: Fill, inputs: Words) -> None:
+    if not isinstance(target, Buffer):
+        return
+    before = target.read(np.uint8, target.nbytes)
+    after = fill(before, inputs.view(np.uint8))
+    if after is not None:
+        target.write(after)
+
+
+def _run_nothing(
+    executor: Executor, stage: str, module: Any, around: Any, bindings: Mapping[Any, Any], **control: Any
+) -> Mapping[Any, Any]:
+    """Fill the outputs of a program of subgroup operations: its buffers, or the pixels of the framebuffer."""
+    fill = executor.device.fill  # type: ignore[attr-defined]
+    inputs = bindings[0].read(np.uint8, bindings[0].nbytes)
+    for binding, target in bindings.items():
+        if binding != 0:
+            _filled(target, fill, inputs)
+    if 1 in bindings:
+        return {}
+    width, height = around.arguments["size"]
+    pixels = np.zeros((height, width, 4), np.uint32)
+    after = fill(pixels.reshape(-1).view(np.uint8), inputs)
+    if after is not None:
+        pixels = after.view(np.uint32).reshape(pixels.shape)
+    return _Same(pixels)
+
+
+class _Same(dict[Any, Any]):
+    """A mapping whose every value is the same array."""
+
+    def __init__(self, array: Words) -> None:
+        super().__init__()
+        self.array = array
+
+    def __getitem__(self, key: Any) -> Words:
+        return self.array
+
+
+_program = SubgroupFamily.program
+_programs: dict[Any, Any] = {}
+
+
+def _program_once(family: SubgroupFamily, executor: Executor, cases: list[Any]) -> Any:
+    """Return the program of a batch; that of the last batch is kept for the next null device."""
+    key = family.name, executor.capabilities.subgroup.size, tuple(cases)
+    if key not in _programs:
+        _programs.clear()
+        _programs[key] = _program(family, executor, cases)
+    return _programs[key]
+
+
+@contextmanager
+def without_compilation() -> Iterator[None]:
+    """In the block, programs of subgroup operations are neither compiled nor run: outputs are filled."""
+
+    def nothing(*arguments: Any) -> None:
+        return None
+
+    with (
+        patch.object(subgroup, "run_around", _run_nothing),
+        patch.object(SubgroupFamily, "program", _program_once),
+        patch.object(SubgroupFamily, "compiled", nothing),
+        patch.object(HlslFamily, "compiled", nothing),
+        patch.object(LegacyBallotFamily, "compiled", nothing),
+    ):
+        yield
+
+
+@cache
+def executor_of(fill: str, size: int) -> Executor:
+    """Return the executor on a null device; one for each process."""
+    return Executor(NullDevice(FILLS[fill], null_capabilities(size)), seed=SEED)
+
+
+def judge(executor: Executor, batch: Batch) -> list[tuple[AnyCase, Verdict | str]]:
+    """Return the verdict of every case of a batch; the text of an error in place of a verdict."""
+    try:
+        return list(zip(batch.cases, family_named(batch.family).judge(executor, batch.cases), strict=True))
+    except Exception as error:
+        if len(batch) > 1:
+            return [pair for part in batch.parts() for pair in judge(executor, part)]
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        return [
+            (batch.cases[0], f"{type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})")
+        ]
+
+
+def outcomes(size: int, batch: Batch, fills: Iterable[str] = tuple(FILLS)) -> Iterator[Outcome]:
+    """Judge a batch on null devices."""
+    for fill in fills:
+        for case, verdict in judge(executor_of(fill, size), batch):
+            if isinstance(verdict, str):
+                yield Outcome(fill, case.name, Status.FAIL, error=verdict)
+            else:
+                yield Outcome(fill, case.name, verdict.status, detail=verdict.detail)

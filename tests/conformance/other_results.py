@@ -1,0 +1,111 @@
+"""Results of another case: each case of a batch of subgroup operations gets the correct results of another.
+
+The device is imagined: it puts invocations into subgroups one after another, and the records of lanes and
+active masks are right. Only the results are those of the next case of the batch whose results are other
+words. A case that passes with them does not test its operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from vkgroup.conformance.arrays import Words, poisoned
+from vkgroup.conformance.barriers import BARRIERS, ROUNDS
+from vkgroup.conformance.comparison import Expected
+from vkgroup.conformance.glsl_types import to_planes
+from vkgroup.conformance.instances import Instances, pack
+from vkgroup.conformance.program import Entry, Program, result_type
+from vkgroup.conformance.shapes import WORKGROUPS
+from vkgroup.conformance.verdict import expected_of, verdict_on
+from vkgroup.reference.dtypes import dtype_of
+from vkgroup.results.record import Status
+
+
+def instances_of(program: Program) -> Instances:
+    """Return dynamic instances that a device may form: full subgroups of the first invocations of groups."""
+    stage, size, pattern = program.stage, program.subgroup_size, program.pattern
+    places = min(stage.group_places, program.invocations)
+    groups = min(program.invocations // places, WORKGROUPS)
+    starts = [
+        (group, number, group * places + number * size)
+        for group in range(groups)
+        for number in range(places // size)
+    ] or [(0, 0, 0)]
+    random = np.random.default_rng(0)
+    rows = [(slot, *start) for slot in range(pattern.slots) for start in starts]
+    slot, group, number, first = (np.array(column, np.int64) for column in zip(*rows, strict=True))
+    inside = min(size, program.invocations)
+    member = np.zeros((len(rows), size), np.int64)
+    member[:, :inside] = first[:, None] + np.arange(inside)
+    active = np.zeros(member.shape, np.bool_)
+    active[:, :inside] = True if pattern.uniform else random.random((len(rows), inside)) < 0.7
+    if pattern.name == "one_lane":
+        active = np.arange(size) == (first % inside)[:, None]
+    active[:, 0] |= ~active.any(axis=1)
+    return Instances(
+        size=size,
+        slot=slot,
+        group=group,
+        subgroup=number,
+        number=number,
+        subgroups=tuple(np.unique(number[group == one]) for one in range(WORKGROUPS)),
+        member=member,
+        place=stage.places(group, number, member),
+        active=active,
+        recorded=active,
+        mask=pack(active),
+        faults=(),
+    )
+
+
+def results_of(entry: Entry, program: Program, instances: Instances) -> tuple[Words, Expected]:
+    """Return the words of a case's correct results, (recorded lanes, planes), and what is legal."""
+    got = np.ones((*instances.member.shape, 2 * ROUNDS), np.uint32)
+    expected = expected_of(entry, instances, got)
+    right = expected.low if expected.low is expected.high else (expected.low + expected.high) / 2
+    values = right[instances.recorded]
+    if entry.case.operation in BARRIERS:
+        words = values.astype(np.uint32).copy()
+        words[:, ::2] = 1
+        return words, expected
+    type_ = result_type(entry.case)
+    return to_planes(values.astype(dtype_of(type_.scalar)), type_).T, expected
+
+
+def outputs_of(entry: Entry, program: Program, instances: Instances, words: Words) -> Words:
+    """Return outputs of a program in which one case has these words as results."""
+    n, slots = program.invocations, program.pattern.slots
+    outputs = poisoned(program.output_words)
+    planes = outputs[entry.at :][: slots * entry.planes * n].reshape(slots, entry.planes, n)
+    row, lane = np.nonzero(instances.recorded)
+    planes[instances.slot[row], :, instances.member[row, lane]] = words
+    return outputs
+
+
+def judged(program: Program) -> Iterator[tuple[Entry, Entry | None, Status, Status]]:
+    """Yield each case, the case whose results it gets, and its status with its own and with these results.
+
+    None stands for a case to which the batch has no other results; the status then is UNDEFINED.
+    """
+    instances = instances_of(program)
+    results = [results_of(entry, program, instances) for entry in program.entries]
+    for number, entry in enumerate(program.entries):
+        words, expected = results[number]
+        own = verdict_on(entry, program, instances, outputs_of(entry, program, instances, words)).status
+        defined = expected.defined.all(axis=-1)[instances.recorded]
+        order = [*range(number + 1, len(results)), *range(number)]
+        other = next(
+            (
+                at
+                for at in order
+                if results[at][0].shape == words.shape and (results[at][0] != words)[defined].any()
+            ),
+            None,
+        )
+        if other is None:
+            yield entry, None, own, Status.UNDEFINED
+            continue
+        outputs = outputs_of(entry, program, instances, results[other][0])
+        yield entry, program.entries[other], own, verdict_on(entry, program, instances, outputs).status
