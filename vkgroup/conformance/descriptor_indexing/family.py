@@ -203,7 +203,7 @@ def completed(module: Module, kind: Kind) -> Module:
 
 
 _SEEDS = 4093
-"""Number of seeds of the cells' words, which cases share at random."""
+"""Number of seeds of the cells' words of which each case has one."""
 
 
 def _verdicts(executor: Executor, cases: list[DescriptorCase]) -> list[Verdict]:
