@@ -24,7 +24,7 @@ GLOBS = (
     "*reconverg*",
     "multiple_dispatches.*",
     "quad_control.*",
-    "size_control.*.full*",
+    "size_control.*_full*",
     "clustered.compute.subgroupClusteredAdd.[ui]*.all.*",
     "*.framebuffer",
     "*.f16vec?.*",

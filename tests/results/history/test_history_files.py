@@ -199,7 +199,7 @@ def test_a_report_reads_the_last_line_of_each_case_and_counts_damaged_lines(tmp_
         assert [(result.case, result.status) for result in results] == wanted
         assert results.damaged == 2
         # Without repeated results: only the line of the second case is valid.
-        lines = [lines[1], lines[2], lines[4]]
+        lines = [line for line in lines if "seconds" not in line or "vote.b" in line]
     path.write_text("damaged\n", "utf-8")
     with pytest.raises(InvalidInput, match="no results"):
         list(FileResults(path, strict=False))
