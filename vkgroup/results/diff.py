@@ -237,9 +237,15 @@ def cause_differences(old: RunRecord, new: RunRecord) -> CauseDifferences:
 
 def _cause_change(id_: str, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> CauseChange:
     told = new or old or {}
-    texts = (str(told.get(name, "")) for name in ("title", "sentence"))
-    counts = (int(cause["count"]) if cause else 0 for cause in (old, new))
-    return CauseChange(id_, *texts, bool(told.get("known")), *counts, str(told.get("smallest", "")))
+    return CauseChange(
+        id=id_,
+        title=str(told.get("title", "")),
+        sentence=str(told.get("sentence", "")),
+        known=bool(told.get("known")),
+        old=int(old["count"]) if old else 0,
+        new=int(new["count"]) if new else 0,
+        smallest=str(told.get("smallest", "")),
+    )
 
 
 def speed_differences(old: RunRecord, new: RunRecord, *, threshold: float = BENCH_THRESHOLD) -> Comparison:
