@@ -47,7 +47,8 @@ class Verdict:
     evidence: dict[str, Any] | None = field(default=None, compare=False)
     #: All lanes of a subgroup operation, a `vkgroup.conformance.verdict.JudgedLanes`; otherwise None.
     lanes: Any = field(default=None, compare=False, repr=False)
-    #: The active masks, a `vkgroup.conformance.instances.MaskFault`, where one of them is wrong; else None.
+    #: `vkgroup.conformance.instances.MaskFault` or `LayoutFault`, if active masks or numbers are wrong; else
+    #: None.
     masks: Any = field(default=None, compare=False, repr=False)
     #: The elements of a comparison outside of subgroup operations; None elsewhere.
     values: JudgedValues | None = field(default=None, compare=False, repr=False)

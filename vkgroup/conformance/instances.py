@@ -7,7 +7,7 @@ of subgroupBallot are set for active invocations only).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,15 @@ class MaskFault:
 
 
 @dataclass(frozen=True)
+class LayoutFault:
+    """The lanes and subgroups that invocations recorded, where these cannot be right."""
+
+    size: int  # the declared subgroup size
+    group_places: int  # invocations in each workgroup
+    invocations: Recorded
+
+
+@dataclass(frozen=True)
 class Instances:
     """The dynamic instances of one batch, one per row."""
 
@@ -54,6 +63,7 @@ class Instances:
     #: The lanes of the instance with the fault, in the format of `vkgroup.conformance.evidence`.
     shown: dict[str, Any] | None = None
     mask_fault: MaskFault | None = None  # all masks, if one of them is wrong
+    layout_fault: LayoutFault | None = None  # the records of all invocations, if they cannot be right
 
 
 def pack(active: Flags) -> Words:
@@ -79,7 +89,8 @@ def read(program: Program, outputs: Words, ballot: bool) -> Instances:
     invocations = stage.recorded(outputs[: stage.record_planes * n].reshape(stage.record_planes, n))
     faults = [*invocations.faults, *_layout_faults(invocations, size)]
     if faults:
-        return _empty(size, faults)
+        layout = LayoutFault(size, stage.group_places, invocations)
+        return replace(_empty(size, faults), layout_fault=layout)
     index, lane = invocations.index, invocations.lane
     subgroup, group = invocations.subgroup, invocations.group
     slots = program.pattern.slots

@@ -91,7 +91,7 @@ class JudgedLanes:
 def verdict_on(entry: Entry, program: Program, instances: Instances, outputs: Words) -> Verdict:
     """Return the verdict on one case of a batch from the batch's outputs."""
     if instances.faults:
-        shown, masks = instances.shown, instances.mask_fault
+        shown, masks = instances.shown, instances.mask_fault or instances.layout_fault
         return Verdict(Status.FAIL, 0, 0, "; ".join(instances.faults), shown, masks=masks)
     got, sound = _results(entry, program, instances, outputs)
     expected = expected_of(entry, instances, got)

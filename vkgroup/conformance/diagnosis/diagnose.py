@@ -27,9 +27,10 @@ import numpy as np
 from vkgroup.conformance.arrays import Flags
 from vkgroup.conformance.comparison import Expected, Verdict
 from vkgroup.conformance.diagnosis.hypotheses import HYPOTHESES, Hypothesis, Prediction
-from vkgroup.conformance.diagnosis.masks import diagnose_masks
+from vkgroup.conformance.diagnosis.masks import diagnose_layout, diagnose_masks
 from vkgroup.conformance.diagnosis.observation import Observation
 from vkgroup.conformance.diagnosis.values import diagnose_values
+from vkgroup.conformance.instances import LayoutFault, MaskFault
 from vkgroup.conformance.verdict import JudgedLanes, show
 
 MOST = 8
@@ -96,8 +97,10 @@ def diagnose(verdict: Verdict) -> dict[str, Any] | None:
     """Return the diagnosis of a failed case; None if the verdict has no elements to diagnose."""
     if verdict.lanes is not None:
         return _diagnose_lanes(verdict.lanes)
-    if verdict.masks is not None:
+    if isinstance(verdict.masks, MaskFault):
         return diagnose_masks(verdict.masks)
+    if isinstance(verdict.masks, LayoutFault):
+        return diagnose_layout(verdict.masks)
     return None if verdict.values is None else diagnose_values(verdict.values)
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from vkgroup.conformance import barriers
-from vkgroup.conformance.arrays import Array, Flags
+from vkgroup.conformance.arrays import POISON, Array, Flags
 from vkgroup.conformance.barriers import BARRIERS, ROUNDS
 from vkgroup.conformance.comparison import Expected
 from vkgroup.conformance.diagnosis import nan_order
@@ -120,6 +120,13 @@ def _inverted(seen: Observation) -> Variants:
         yield "negated", required(-right)
     else:
         yield "inverted bit by bit", required(~right)
+
+
+def _off_by_one(seen: Observation) -> Variants:
+    if seen.expected.dtype.kind in "iu":
+        with np.errstate(all="ignore"):
+            yield "less", required(seen.expected - seen.expected.dtype.type(1))
+            yield "more", required(seen.expected + seen.expected.dtype.type(1))
 
 
 # Components and types.
@@ -552,8 +559,15 @@ def _stale_memory(seen: Observation) -> Variants:
     yield "", old
 
 
+def _stops(seen: Observation) -> Variants:
+    """Yield whether a lane recorded nothing after the first barrier."""
+    if seen.lanes.entry.case.operation in BARRIERS:
+        yield "", (seen.got == POISON) | ~seen.lanes.wrong
+
+
 HYPOTHESES = (
     Hypothesis("unwritten", "nothing is written: the output keeps its fill pattern", _unwritten),
+    Hypothesis("stops", "invocations end at a barrier, and record nothing after it", _stops),
     Hypothesis("stale_memory", "memory is read as it was before the other lane's write", _stale_memory),
     Hypothesis("zero", "the result is zero", _zero),
     Hypothesis("ones", "the result is {}", _ones),
@@ -581,6 +595,7 @@ HYPOTHESES = (
     Hypothesis("smaller_type", "the device rounds {}", _smaller_type),
     Hypothesis("split", "{} execute the operation among themselves", _split),
     Hypothesis("ballot_beyond_size", "ballot bits beyond the subgroup size count", _ballot_beyond_size),
+    Hypothesis("off_by_one", "the result is one {} than required", _off_by_one),
     Hypothesis("inverted", "the result is {}", _inverted),
     Hypothesis("input_changed", "the input is {}", _input_changed),
     Hypothesis("input_of_one_lane", "the input of {}", _input_of_one_lane, costly=True),

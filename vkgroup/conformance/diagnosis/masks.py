@@ -1,4 +1,4 @@
-"""Diagnosis of active masks that do not name exactly the invocations that executed together."""
+"""Diagnosis of wrong active masks, and of wrong numbers of subgroups and lanes."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ from typing import Any
 import numpy as np
 
 from vkgroup.conformance.arrays import Flags
-from vkgroup.conformance.instances import MaskFault, unpack
+from vkgroup.conformance.instances import LayoutFault, MaskFault, unpack
 
 SENTENCES = {
     "no_invocation": "lanes without an invocation count as active",
     "inactive": "lanes that do not execute the code count as active",
     "missing": "lanes that execute the code do not count as active",
+    "linear_subgroups": "gl_SubgroupID counts subgroups along the linear index; lanes are numbered otherwise",
+    "lanes_repeat": "several invocations of a subgroup have the same gl_SubgroupInvocationID",
+    "another_size": "gl_SubgroupSize is not the declared size",
 }
-"""Hypotheses about wrong masks: a name, and a sentence about the device."""
+"""Hypotheses about masks and numbers: a name, and a sentence about the device."""
 
 
 def diagnose_masks(fault: MaskFault) -> dict[str, Any]:
@@ -66,3 +69,44 @@ def _existing(fault: MaskFault) -> Flags:
     for row, (group, subgroup) in enumerate(fault.subgroups.tolist()):
         exists[row, lanes[group, subgroup]] = True
     return exists
+
+
+def diagnose_layout(fault: LayoutFault) -> dict[str, Any]:
+    """Return the diagnosis of invocations whose subgroup, lane or size cannot be right.
+
+    Invocations are wrong that share subgroup and lane with another one, that have another size than the
+    declared one, or whose lane is beyond it.
+    """
+    records, size = fault.invocations, fault.size
+    keys = np.column_stack([records.group, records.subgroup, records.lane])
+    _, kind, counts = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
+    shared = counts[kind.ravel()] > 1
+    other_size = np.asarray(records.size != size)
+    wrong = shared | other_size | (records.lane >= size)
+    linear = records.subgroup == records.index % fault.group_places // size
+    kinds = {
+        "linear_subgroups": np.asarray(linear & shared) if linear.all() else np.zeros_like(shared),
+        "lanes_repeat": shared,
+        "another_size": other_size,
+    }
+    total = int(wrong.sum())
+    rows = [
+        {
+            "name": name,
+            "variant": "",
+            "sentence": SENTENCES[name],
+            "matched": matched,
+            "open": 0,
+            "contradicted": 0,
+        }
+        for name, lanes in kinds.items()
+        if (matched := int((lanes & wrong).sum()))
+    ]
+    complete = [row for row in rows if row["matched"] == total]
+    return {
+        "kind": "layout",
+        "wrong": total,
+        "right": len(wrong) - total,
+        "hypotheses": complete or rows[:1],
+        "common": [],
+    }

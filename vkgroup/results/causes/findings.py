@@ -90,9 +90,11 @@ class Finding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Return whether a failure has the known behaviour, and not merely the known name."""
         if not self.covers(result.case):
             return False
-        if self.hypothesis:
-            return any(name in self.hypothesis for name, _ in explanations(result))
-        return bool(re.search(self.text, result.detail)) if self.text else True
+        if any(name in self.hypothesis for name, _ in explanations(result)):
+            return True
+        if self.text:
+            return bool(re.search(self.text, result.detail))
+        return not self.hypothesis
 
 
 @dataclass(frozen=True)
