@@ -10,7 +10,7 @@ from typing import Any
 
 from vkgroup import conformance
 from vkgroup.device import Capabilities, DeviceInfo
-from vkgroup.results.record import Result, ResultStream
+from vkgroup.results.record import NoVerdict, Result, ResultStream
 from vkgroup.results.run import Run
 from vkgroup.runner.retry import Work
 from vkgroup.runner.scheduler import DeviceSetup, LocalScheduler, read_capabilities
@@ -31,6 +31,7 @@ class KeptResults:
         self.capabilities = _capabilities(device)
         self.devices = [device.choice]
         self.jobs = jobs
+        self.without_verdict: list[NoVerdict] = []
         self._device, self._seed = device, seed
 
     def run(

@@ -63,7 +63,7 @@ def test_bad_usage_is_2(words: list[str], capsys: pytest.CaptureFixture[str]) ->
         (errors.OutOfMemory("x"), 3),
         (errors.DeviceLost("x"), 1),
         (errors.DispatchTimeout("x"), 1),
-        (errors.ValidationError("x"), 1),
+        (errors.ValidationError("x"), 2),
         (KeyboardInterrupt(), 130),
     ],
 )

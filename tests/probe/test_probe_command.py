@@ -25,7 +25,7 @@ class PlayedSession(PlayedDevice):
 
     def __exit__(self, *_: object) -> None:
         if any(isinstance(error, DeviceLost) for error in self.raises.values()):
-            raise DriverError("vkDestroyDevice failed")
+            raise DriverError("vkDestroyDevice failed", "VK_ERROR_UNKNOWN")
 
 
 @pytest.fixture

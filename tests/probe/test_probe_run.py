@@ -171,7 +171,7 @@ def test_a_lost_device_leaves_what_was_known(error: Exception) -> None:
 
 
 def test_layouts_that_fail_fail_each_experiment_on_its_own() -> None:
-    found, _ = played(layout=DriverError("no pipeline"))
+    found, _ = played(layout=DriverError("no pipeline", "VK_ERROR_UNKNOWN"))
     assert {type(each) for each in found.outcomes.values()} <= {Failed, NotSupported}
     assert not found.lost
 
