@@ -11,6 +11,7 @@ from vkgroup.conformance import plan
 from vkgroup.conformance.expectations import PLAIN, PROMISES, Expectations, Expected, Outcome
 from vkgroup.conformance.families import cases_by_name
 from vkgroup.conformance.family import AnyCase
+from vkgroup.conformance.hangs import is_hang
 from vkgroup.files import write_whole
 from vkgroup.results.journal import read_results
 from vkgroup.results.record import Result, Status, TakeResults, format_result
@@ -48,6 +49,8 @@ class RunOutcomes:
         outcomes = {result.case: self._outcome(result) for result in self.results}
         outcomes.update(dict.fromkeys(self.left_out, Outcome.SKIP))
         outcomes.update(dict.fromkeys(self.run.missing, Outcome.MISSING))
+        for held in self.run.not_run:
+            outcomes.update(dict.fromkeys(held.cases, Outcome.SKIP))
         self.by_case = dict(sorted(outcomes.items()))
 
     def _outcome(self, result: Result) -> Outcome:
@@ -128,6 +131,9 @@ class RunOutcomes:
             for name, outcome in self.unexpected.items()
             if outcome != Outcome.MISSING and name != PROMISES and name not in self.again
         }
+        if self.run.capabilities.is_gpu:
+            # A case that hung would hang the GPU again.
+            names -= {result.case for result in self.run.results if is_hang(result)}
         if not names:
             return 0
         known = cases_by_name()

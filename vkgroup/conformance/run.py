@@ -19,6 +19,7 @@ from vkgroup.conformance.diagnosis import diagnosis_of
 from vkgroup.conformance.execute import Executor, Transform
 from vkgroup.conformance.families import cases_by_name, family_named, family_of, select
 from vkgroup.conformance.family import AnyCase
+from vkgroup.conformance.hangs import ALLOW, HangGuard
 from vkgroup.conformance.plan import Batch
 from vkgroup.device import DeviceInfo
 from vkgroup.dispatch import Device
@@ -122,6 +123,7 @@ def run(
     on_start: Callable[[Run], None] | None = None,
     on_results: TakeResults | None = None,
     scheduler: Scheduler | None = None,
+    allow_hangs: bool = False,
 ) -> Run:
     """Execute cases of the suite on a device and return the run.
 
@@ -145,6 +147,8 @@ def run(
     on_results : called with each batch's results as they arrive.
     scheduler : used instead of workers of this process: for several devices (`vkgroup.runner.scheduler`),
         among them `device`, or for a cluster. `jobs` and `isolate` are then ignored.
+    allow_hangs : also run cases that are known to hang the device, and go on after a hang with cases that may
+        hang in the same way. Otherwise these cases are in `Run.not_run`.
 
     Raises
     ------
@@ -174,7 +178,8 @@ def run(
     with journal or nullcontext():
         if on_start is not None:
             on_start(result)
-        session = _Session(result, device.choice, journal, on_results)
+        guard = HangGuard(capabilities.driver_name, capabilities.driver_info, allow=allow_hangs)
+        session = _Session(result, device.choice, journal, on_results, guard)
         pending: list[AnyCase] = []
 
         def planned() -> Iterator[plan.Batch]:
@@ -187,11 +192,14 @@ def run(
             planned() if early else list(planned()),
             deadline=deadline,
             start_early=early,
+            reduce=guard.reduced,
         )
         pass_on(stream, scheduler.drain, session.take)
     reached = {judged.case for judged in result.results}
-    result.missing = [case.name for case in chosen if case.name not in reached]
-    result.executed = len(pending) - len(result.missing)
+    result.not_run = list(guard.not_run.values())
+    held = {name for reason in result.not_run for name in reason.cases}
+    result.missing = [case.name for case in chosen if case.name not in reached and case.name not in held]
+    result.executed = sum(case.name in reached for case in pending)
     result.seconds = time.perf_counter() - start
     return result
 
@@ -200,15 +208,21 @@ class _Session:
     """Passes results, as they arrive, to the run, the journal and the caller."""
 
     def __init__(
-        self, run: Run, device: str, journal: Journal | None, on_results: TakeResults | None
+        self,
+        run: Run,
+        device: str,
+        journal: Journal | None,
+        on_results: TakeResults | None,
+        guard: HangGuard,
     ) -> None:
         self._run = run
         self._device = device
         self._journal = journal
         self._on_results = on_results
+        self._guard = guard
 
     def sort_out(self, cases: Iterable[AnyCase]) -> list[AnyCase]:
-        """Record the cases that need no dispatch (already recorded, or not supported); return the others."""
+        """Record the cases that need no dispatch (already recorded, not supported, or held back); return the others."""
         done = self._journal.done if self._journal is not None else {}
         self._add([done[case.name] for case in cases if case.name in done])
         unsupported, pending = [], []
@@ -216,7 +230,7 @@ class _Session:
             if needs := family_of(case).missing(case, self._run.capabilities):
                 detail = f"needs {', '.join(needs)}"
                 unsupported.append(Result(case.name, Status.NOT_SUPPORTED, detail=detail))
-            else:
+            elif self._guard.may_run(case.name):
                 pending.append(case)
         self.take(unsupported)
         return pending
@@ -230,6 +244,7 @@ class _Session:
 
     def _add(self, results: list[Result]) -> None:
         """Add results that are in the journal already."""
+        self._guard.add_results(results)
         self._run.results.extend(results)
         if self._on_results is not None and results:
             self._on_results(results)
@@ -242,5 +257,7 @@ class _Session:
         judge = f"judged by: {result.device}\n" if result.device else ""
         device = quote(result.device or self._device)
         options = f"--device {device} --seed {self._run.seed} --filter {quote(result.case)}"
+        if self._guard.finding(result.case) is not None:
+            options += f" {ALLOW}"
         lines = f"{case.sentence if case else ''}\n{result.detail}\n{judge}"
         return replace(result, detail=f"{lines}repeat: vkgroup conform {options}".strip())
