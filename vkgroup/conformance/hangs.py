@@ -1,7 +1,7 @@
 """Cases that may hang a device, and the decision whether they run.
 
-Cases that are known to hang do not run. After a hang, cases that may hang in the same way do not run either: the
-device may be a GPU that drives somebody's desktop, and an H200 did not recover from a hang.
+Cases that are known to hang do not run. After a hang, cases that may hang in the same way do not run either:
+the device may be a GPU that drives somebody's desktop, and an H200 did not recover from a hang.
 """
 
 from __future__ import annotations

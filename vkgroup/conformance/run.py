@@ -222,7 +222,7 @@ class _Session:
         self._guard = guard
 
     def sort_out(self, cases: Iterable[AnyCase]) -> list[AnyCase]:
-        """Record the cases that need no dispatch (already recorded, not supported, or held back); return the others."""
+        """Record the cases that need no dispatch, or that may hang the device; return the others."""
         done = self._journal.done if self._journal is not None else {}
         self._add([done[case.name] for case in cases if case.name in done])
         unsupported, pending = [], []

@@ -217,7 +217,7 @@ class DeviceInfo:
 
     @property
     def driver_version(self) -> str:
-        """The driver's version in `driver_info`, or else in a fetched driver's name; "" if neither has one."""
+        """The version in `driver_info`, or else in a fetched driver's name; "" if neither has one."""
         match = re.search(_VERSION, self.driver_info) or re.search(rf"(?<=-){_VERSION}$", self.icd)
         return match[0] if match else ""
 

@@ -126,8 +126,8 @@ class Scheduler(ABC):
         `deadline`: the `time.monotonic` from which on no batch is started.
         `start_early`: start the workers before the first batch is planned, to save time where planning is
         slow.
-        `reduce`: called with each batch before it is submitted; returns the batch with the cases that may still
-        run.
+        `reduce`: called with each batch before it is submitted; returns the batch with the cases that may
+        still run.
         """
         self._quarantine = Quarantine(setup.device.is_gpu)
         self._reduce = reduce
