@@ -6,7 +6,7 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -229,11 +229,13 @@ def choose(discovery: Discovery, choice: str | int | None) -> DeviceInfo:
 def _gpus(discovery: Discovery) -> list[DeviceInfo]:
     """Return the GPUs: discrete ones first; those of one driver as in `_by_preference`."""
     gpus = [device for device in discovery.devices if device.is_gpu]
-    names = list(dict.fromkeys(device.driver_name for device in gpus))
+    names = dict.fromkeys(device.driver_name for device in gpus)
     ordered = [
-        device for name in names for device in _by_preference(discovery, lambda d, n=name: d.driver_name == n)
+        device
+        for name in names
+        for device in _by_preference(discovery, {gpu for gpu in gpus if gpu.driver_name == name})
     ]
-    return sorted((d for d in ordered if d.is_gpu), key=lambda device: _RANK[device.type])
+    return sorted(ordered, key=lambda device: _RANK[device.type])
 
 
 def _software(discovery: Discovery, word: str) -> list[DeviceInfo]:
@@ -241,19 +243,21 @@ def _software(discovery: Discovery, word: str) -> list[DeviceInfo]:
     words, driver = _SOFTWARE[word]
     return _by_preference(
         discovery,
-        lambda device: (
-            driver in device.driver_name.lower() or any(part in device.icd.lower() for part in words)
-        ),
+        {
+            device
+            for device in discovery.devices
+            if driver in device.driver_name.lower() or any(part in device.icd.lower() for part in words)
+        },
     )
 
 
-def _by_preference(discovery: Discovery, fits: Callable[[DeviceInfo], bool]) -> list[DeviceInfo]:
-    """Return the devices of one kind that fit, the best driver first.
+def _by_preference(discovery: Discovery, devices: Collection[DeviceInfo]) -> list[DeviceInfo]:
+    """Return devices of one kind, the best driver first.
 
     Drivers that the environment names come first. Then a newer driver comes before an older one. Of two with
     one version, a fetched driver comes before one of the system, because it is the same on every machine.
     """
-    found = [(icd, device) for icd in discovery.icds for device in icd.devices if fits(device)]
+    found = [(icd, device) for icd in discovery.icds for device in icd.devices if device in devices]
     found.sort(key=lambda pair: pair[0].system)
     found.sort(key=lambda pair: version_key(pair[1].driver_version), reverse=True)
     found.sort(key=lambda pair: not pair[0].named)
