@@ -225,3 +225,79 @@ def test_a_device_info_travels_between_processes(swiftshader: Driver) -> None:
     found = select("swiftshader")
     assert pickle.loads(pickle.dumps(found)) == found
     assert DeviceInfo.from_json(json.loads(json.dumps(vars(found)))) == found
+
+
+def with_version(device: DeviceInfo, version: str) -> DeviceInfo:
+    return replace(
+        device, driver_info=f"Mesa {version} (LLVM 15)", manifest=f"/icd/{version}.json", icd=f"lvp_{version}"
+    )
+
+
+@pytest.mark.parametrize("newer_is_system", [True, False])
+@pytest.mark.parametrize("base", [LAVA, replace(INTEGRATED, type="cpu"), INTEGRATED])
+def test_the_newest_of_several_versions_of_a_driver_is_the_default(
+    base: DeviceInfo, newer_is_system: bool
+) -> None:
+    old, new = with_version(base, "22.3.6"), with_version(base, "25.0.7")
+    if base.type == "cpu":
+        old, new = (replace(device, driver_name="llvmpipe") for device in (old, new))
+    for order in ((old, new), (new, old)):
+        reports = tuple(
+            IcdReport(d.manifest, d.icd, "x.so", "ok", "", (d,), system=(d is new) == newer_is_system)
+            for d in order
+        )
+        found = Discovery("loader", reports)
+        assert found.devices == order
+        assert found.default == new
+        named = tuple(replace(report, named=report.devices == (old,)) for report in reports)
+        assert Discovery("loader", named).default == old
+
+
+def test_versions_are_compared_by_number() -> None:
+    versions = ("9.1", "10.0.2", "10.0.10", "10.0.9")
+    assert (
+        choose([with_version(LAVA, version) for version in versions], "lavapipe").driver_version == "10.0.10"
+    )
+
+
+@pytest.mark.parametrize(
+    ("driver_info", "icd", "version"),
+    [
+        ("Mesa 25.0.7-2~bpo12+1 (LLVM 15.0.6)", "lavapipe-25.0.6", "25.0.7"),
+        ("", "swiftshader-156.0.8078.79", "156.0.8078.79"),
+        ("580.159.04", "nvidia_icd", "580.159.04"),
+        ("", "vk_swiftshader_icd", ""),
+    ],
+)
+def test_the_version_is_in_the_driver_s_text_or_in_its_name(driver_info: str, icd: str, version: str) -> None:
+    assert replace(SWIFT, driver_info=driver_info, icd=icd).driver_version == version
+
+
+@pytest.mark.parametrize(
+    ("api_version", "chosen"), [("1.1.1", "fetched"), ("1.9.1", "system"), ("", "fetched")]
+)
+def test_the_word_lavapipe_names_the_newest_driver_by_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lavapipe: Driver, api_version: str, chosen: str
+) -> None:
+    folder = tmp_path / "vulkan" / "icd.d"
+    folder.mkdir(parents=True)
+    system = manifest_of(folder, "lvp_icd.x86_64", "libvulkan_lvp.so", api_version=api_version)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    for name in ("VK_DRIVER_FILES", "VK_ICD_FILENAMES"):
+        monkeypatch.delenv(name, raising=False)
+    manifest = discovery.direct_manifest("lavapipe")
+    assert manifest is not None
+    assert manifest.path == (system if chosen == "system" else lavapipe.icd)
+
+
+def test_files_with_one_version_of_vulkan_do_not_decide(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lavapipe: Driver
+) -> None:
+    folder = tmp_path / "vulkan" / "icd.d"
+    folder.mkdir(parents=True)
+    same = json.loads(lavapipe.icd.read_text())["ICD"]["api_version"]
+    manifest_of(folder, "lvp_icd.x86_64", "libvulkan_lvp.so", api_version=same)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    for name in ("VK_DRIVER_FILES", "VK_ICD_FILENAMES"):
+        monkeypatch.delenv(name, raising=False)
+    assert discovery.direct_manifest("lavapipe") is None

@@ -131,9 +131,9 @@ def _separate(
     """Return the arguments of one of several runs, with output files for this run only."""
     separate = copy.copy(arguments)
     separate.out = root / target.folder if apart else root
-    for name in ("junit", "save_baseline"):
+    for name in ("junit", "save_baseline", "report"):
         path: Path | None = getattr(arguments, name)
-        if many and path is not None:
+        if many and path is not None and path != Path():
             setattr(separate, name, path.with_suffix(f".{target.folder}{path.suffix}"))
     return separate
 

@@ -15,6 +15,7 @@ from rich.text import Text
 from vkgroup.cli.causes import print_causes
 from vkgroup.cli.console import Console
 from vkgroup.cli.expecting import Expecting
+from vkgroup.cli.last_lines import finish, print_not_run
 from vkgroup.cli.reproducers import write_reproducers
 from vkgroup.conformance import AGAINST_THE_DEVICE, AnyCase, Result, Run, Status, run
 from vkgroup.conformance.outcomes import RunOutcomes
@@ -43,6 +44,8 @@ def check_files(arguments: argparse.Namespace) -> None:
     """Raise InvalidInput, before the run starts, if one of its output files cannot be written."""
     if arguments.junit is not None and arguments.junit.is_dir():
         raise InvalidInput(f"--junit {arguments.junit} is a folder; give the name of a file")
+    if arguments.report is not None and arguments.report != Path() and arguments.report.is_dir():
+        raise InvalidInput(f"--report {arguments.report} is a folder; give the name of a file")
     if arguments.save_baseline is not None:
         check_baseline(arguments.save_baseline)
 
@@ -86,9 +89,10 @@ def conclude(
             text = "Not all that is unexpected could be judged again: of the rest the first results stand."
         console.write_line(text)
         raise problem
+    code = finish(outcomes, expecting.arguments, out, console)
     if found.without_verdict:
         raise CasesWithoutVerdict(found)
-    return 0 if outcomes.success else 1
+    return code
 
 
 def number_of(cases: tuple[AnyCase, ...]) -> str:
@@ -163,6 +167,7 @@ def judge(
             on_start=None if recording is None else recording.begin,
             on_results=on_results,
             scheduler=target.scheduler if target else None,
+            allow_hangs=arguments.allow_hangs,
         )
     except CasesWithoutVerdict as error:
         return error.run
@@ -182,6 +187,7 @@ def _report(outcomes: RunOutcomes, out: Path, console: Console) -> None:
     for promise in found.capabilities.minimum_promises():
         console.print(Text(f"The device breaks a promise of Vulkan: {promise}", style="bold red"))
     console.print(_table(found))
+    print_not_run(found.not_run, out, console)
     rate = found.executed / found.seconds if found.seconds else 0.0
     console.print(
         Text(

@@ -15,7 +15,7 @@ def execute(arguments: argparse.Namespace) -> int:
     discovery = find_devices()
     stream = people(arguments.json)
     print(f"Loader: {discovery.loader or discovery.problem}", file=stream)
-    rows = [["", "#", "device", "type", "Vulkan", "subgroup", "driver"]]
+    rows = [["", "#", "device", "type", "Vulkan", "subgroup", "driver", "version"]]
     for index, device in enumerate(discovery.devices):
         rows.append(
             [
@@ -25,7 +25,8 @@ def execute(arguments: argparse.Namespace) -> int:
                 device.type.replace("_", " "),
                 "none" if device.is_reference else ".".join(map(str, device.api_version)),
                 str(device.subgroup_size or "none"),
-                f"{device.driver_name} {device.driver_info}",
+                f"{device.driver_name} {device.driver_info}".strip(),
+                device.driver_version or "unknown",
             ]
         )
     table(rows, stream)
@@ -54,7 +55,10 @@ def _data(discovery: Discovery) -> dict[str, object]:
     return {
         "loader": discovery.loader or None,
         "default": devices.index(default) if default is not None else None,
-        "devices": [{"number": number, **asdict(device)} for number, device in enumerate(devices)],
+        "devices": [
+            {"number": number, **asdict(device), "driver_version": device.driver_version}
+            for number, device in enumerate(devices)
+        ],
         "icds": [
             {
                 "manifest": icd.manifest,

@@ -12,6 +12,7 @@ from vkgroup.conformance import plan
 from vkgroup.conformance.expectations import PLAIN, PROMISES, Expectations, Expected, Outcome
 from vkgroup.conformance.families import cases_named
 from vkgroup.conformance.family import AnyCase
+from vkgroup.conformance.hangs import is_hang
 from vkgroup.files import write_whole
 from vkgroup.results.causes import Cause
 from vkgroup.results.journal import read_results
@@ -50,6 +51,8 @@ class RunOutcomes:
         outcomes = {result.case: self._outcome(result) for result in self.results}
         outcomes.update(dict.fromkeys(self.left_out, Outcome.SKIP))
         outcomes.update(dict.fromkeys([*self.run.missing, *self.run.without_verdict], Outcome.MISSING))
+        for held in self.run.not_run:
+            outcomes.update(dict.fromkeys(held.cases, Outcome.SKIP))
         self.by_case = dict(sorted(outcomes.items()))
 
     def _outcome(self, result: Result) -> Outcome:
@@ -144,6 +147,9 @@ class RunOutcomes:
             for name, outcome in self.unexpected.items()
             if outcome != Outcome.MISSING and name != PROMISES and name not in self.again
         }
+        if self.run.capabilities.is_gpu:
+            # A case that hung would hang the GPU again.
+            names -= {result.case for result in self.run.results if is_hang(result)}
         if not names:
             return 0
         executed = [r.case for r in self.run.results if r.status != Status.NOT_SUPPORTED]

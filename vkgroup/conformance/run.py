@@ -20,6 +20,7 @@ from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.execute import Executor, Transform
 from vkgroup.conformance.families import case_named, family_named, family_of, select
 from vkgroup.conformance.family import AnyCase
+from vkgroup.conformance.hangs import ALLOW, HangGuard
 from vkgroup.conformance.plan import Batch
 from vkgroup.conformance.rules import rule_of
 from vkgroup.device import DeviceInfo
@@ -143,6 +144,7 @@ def run(
     on_start: Callable[[Run], None] | None = None,
     on_results: TakeResults | None = None,
     scheduler: Scheduler | None = None,
+    allow_hangs: bool = False,
 ) -> Run:
     """Execute cases of the suite on a device and return the run.
 
@@ -166,6 +168,8 @@ def run(
     on_results : called with each batch's results as they arrive.
     scheduler : used instead of workers of this process: for several devices (`vkgroup.runner.scheduler`),
         among them `device`, or for a cluster. `jobs` and `isolate` are then ignored.
+    allow_hangs : also run cases that are known to hang the device, and go on after a hang with cases that may
+        hang in the same way. Otherwise these cases are in `Run.not_run`.
 
     Raises
     ------
@@ -198,7 +202,8 @@ def run(
     with journal or nullcontext():
         if on_start is not None:
             on_start(result)
-        session = _Session(result, device.choice, journal, on_results)
+        guard = HangGuard(capabilities.driver_name, capabilities.driver_info, allow=allow_hangs)
+        session = _Session(result, device.choice, journal, on_results, guard)
         pending: list[AnyCase] = []
 
         def planned() -> Iterator[plan.Batch]:
@@ -211,13 +216,16 @@ def run(
             planned() if early else list(planned()),
             deadline=deadline,
             start_early=early,
+            reduce=guard.reduced,
         )
         pass_on(stream, scheduler.drain, session.take)
     reached = {judged.case for judged in result.results}
     result.without_verdict = {entry.case: entry.detail for entry in scheduler.without_verdict}
-    ended = result.without_verdict.keys() | reached
+    result.not_run = list(guard.not_run.values())
+    ended = reached | result.without_verdict.keys()
+    ended |= {name for reason in result.not_run for name in reason.cases}
     result.missing = [case.name for case in chosen if case.name not in ended]
-    result.executed = len(pending) - len(result.missing)
+    result.executed = sum(case.name in reached for case in pending)
     result.seconds = time.perf_counter() - start
     if result.without_verdict:
         raise CasesWithoutVerdict(result)
@@ -228,15 +236,21 @@ class _Session:
     """Passes results, as they arrive, to the run, the journal and the caller."""
 
     def __init__(
-        self, run: Run, device: str, journal: Journal | None, on_results: TakeResults | None
+        self,
+        run: Run,
+        device: str,
+        journal: Journal | None,
+        on_results: TakeResults | None,
+        guard: HangGuard,
     ) -> None:
         self._run = run
         self._device = device
         self._journal = journal
         self._on_results = on_results
+        self._guard = guard
 
     def sort_out(self, cases: Iterable[AnyCase]) -> list[AnyCase]:
-        """Record the cases that need no dispatch (already recorded, or not supported); return the others."""
+        """Record the cases that need no dispatch, or that may hang the device; return the others."""
         done = self._journal.done if self._journal is not None else {}
         self._add([done[case.name] for case in cases if case.name in done])
         unsupported, pending = [], []
@@ -244,7 +258,7 @@ class _Session:
             if needs := family_of(case).missing(case, self._run.capabilities):
                 detail = f"needs {', '.join(needs)}"
                 unsupported.append(Result(case.name, Status.NOT_SUPPORTED, detail=detail))
-            else:
+            elif self._guard.may_run(case.name):
                 pending.append(case)
         self.take(unsupported)
         return pending
@@ -258,6 +272,7 @@ class _Session:
 
     def _add(self, results: list[Result]) -> None:
         """Add results that are in the journal already."""
+        self._guard.add_results(results)
         self._run.results.extend(results)
         if self._on_results is not None and results:
             self._on_results(results)
@@ -272,5 +287,7 @@ class _Session:
         required = f"{rule_text(rule)}\n" if rule else ""
         device = quote(result.device or self._device)
         options = f"--device {device} --seed {self._run.seed} --filter {quote(result.case)}"
+        if self._guard.finding(result.case) is not None:
+            options += f" {ALLOW}"
         lines = f"{case.sentence if case else ''}\n{result.detail}\n{required}{judge}"
         return replace(result, detail=f"{lines}repeat: vkgroup conform {options}".strip())

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
+
+_VERSION = r"\d+(?:\.\d+)+"
 
 
 @dataclass(frozen=True)
@@ -211,6 +214,12 @@ class DeviceInfo:
     def is_gpu(self) -> bool:
         """Whether this is a GPU, of any kind."""
         return self.type in ("discrete_gpu", "integrated_gpu", "virtual_gpu")
+
+    @property
+    def driver_version(self) -> str:
+        """The version in `driver_info`, or else in a fetched driver's name; "" if neither has one."""
+        match = re.search(_VERSION, self.driver_info) or re.search(rf"(?<=-){_VERSION}$", self.icd)
+        return match[0] if match else ""
 
     @property
     def is_reference(self) -> bool:

@@ -6,7 +6,7 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,7 @@ from vkgroup import processes
 from vkgroup.device import vk
 from vkgroup.device.capabilities import DeviceInfo
 from vkgroup.device.manifests import Manifest, find_manifests, read_manifest
+from vkgroup.drivers import version_key
 from vkgroup.errors import NoDevice
 from vkgroup.files import expanded
 
@@ -48,7 +49,8 @@ class IcdReport:
     status: str
     message: str  # description of the failure; empty if there is none
     devices: tuple[DeviceInfo, ...]
-    system: bool = False
+    system: bool = False  # as in `Manifest`
+    named: bool = False
 
 
 @dataclass(frozen=True)
@@ -66,9 +68,12 @@ class Discovery:
 
     @property
     def default(self) -> DeviceInfo | None:
-        """Return the default device: a GPU, else lavapipe, else SwiftShader, else the first device."""
+        """Return the default device: a GPU, else lavapipe, else SwiftShader, else the first device.
+
+        Of several drivers of one kind, it is the newest; see `_by_preference`.
+        """
         candidates = (
-            *_gpus(self.devices),
+            *_gpus(self),
             *_software(self, "lavapipe"),
             *_software(self, "swiftshader"),
             *self.devices,
@@ -92,7 +97,14 @@ def _inspect(manifest: Manifest, timeout: float) -> IcdReport:
     if not manifest.problem:
         status, message, devices = _ask(manifest, timeout)
     return IcdReport(
-        str(manifest.path), manifest.name, manifest.library, status, message, devices, manifest.system
+        str(manifest.path),
+        manifest.name,
+        manifest.library,
+        status,
+        message,
+        devices,
+        manifest.system,
+        manifest.named,
     )
 
 
@@ -158,9 +170,8 @@ def normal_choice(choice: str | int | None) -> str | int | None:
 def direct_manifest(choice: str) -> Manifest | None:
     """Return the driver that a choice names directly; None if devices must be searched.
 
-    That is an ICD's JSON file, an ICD's name, or the word for a software driver where only the file
-    names have to be looked at. Of several software drivers, the fetched ones are preferred to the system's,
-    the newest first: they were fetched on purpose, and they are the same on every machine.
+    That is an ICD's JSON file, an ICD's name, or the word for a software driver if its files show which is
+    preferred (see `_by_preference`): they state a version of Vulkan, which rises with the driver's version.
     """
     if choice.endswith(".json") or Path(choice).is_file():
         return read_manifest(expanded(choice).absolute())
@@ -168,7 +179,15 @@ def direct_manifest(choice: str) -> Manifest | None:
     manifests = [manifest for manifest in find_manifests() if not manifest.problem]
     exact = [manifest for manifest in manifests if manifest.name.lower() == choice.lower()]
     likely = [m for m in manifests if any(word in f"{m.name} {m.library}".lower() for word in words)]
-    return next(iter(exact or sorted(likely, key=lambda manifest: manifest.system)), None)
+    if exact or not likely:
+        return next(iter(exact), None)
+    likely.sort(key=lambda manifest: manifest.system)
+    likely.sort(key=lambda manifest: manifest.api_version, reverse=True)
+    first, *others = sorted(likely, key=lambda manifest: not manifest.named)
+    same = [m for m in others if (m.named, m.api_version) == (first.named, first.api_version)]
+    # The files of the fetched drivers are in the order of their versions already.
+    unknown = not first.named and any(manifest.system for manifest in (first, *same))
+    return None if same and unknown else first
 
 
 def first_device(manifest: Manifest) -> DeviceInfo:
@@ -192,7 +211,7 @@ def choose(discovery: Discovery, choice: str | int | None) -> DeviceInfo:
         raise NoDevice(_nothing(f"There is no device number {choice}.", discovery))
     word = choice.lower()
     if word == "gpu":
-        matching: Sequence[DeviceInfo] = _gpus(devices)
+        matching: Sequence[DeviceInfo] = _gpus(discovery)
     elif word in _SOFTWARE:
         matching = _software(discovery, word)
     else:
@@ -207,19 +226,42 @@ def choose(discovery: Discovery, choice: str | int | None) -> DeviceInfo:
     return matching[0]
 
 
-def _gpus(devices: Iterable[DeviceInfo]) -> list[DeviceInfo]:
-    return sorted((device for device in devices if device.is_gpu), key=lambda device: _RANK[device.type])
+def _gpus(discovery: Discovery) -> list[DeviceInfo]:
+    """Return the GPUs: discrete ones first; those of one driver as in `_by_preference`."""
+    gpus = [device for device in discovery.devices if device.is_gpu]
+    names = dict.fromkeys(device.driver_name for device in gpus)
+    ordered = [
+        device
+        for name in names
+        for device in _by_preference(discovery, {gpu for gpu in gpus if gpu.driver_name == name})
+    ]
+    return sorted(ordered, key=lambda device: _RANK[device.type])
 
 
 def _software(discovery: Discovery, word: str) -> list[DeviceInfo]:
-    """Return the devices of a software driver, in the order of preference of `direct_manifest`."""
+    """Return the devices of a software driver as in `_by_preference`."""
     words, driver = _SOFTWARE[word]
-    return [
-        device
-        for icd in sorted(discovery.icds, key=lambda icd: icd.system)
-        for device in icd.devices
-        if driver in device.driver_name.lower() or any(part in device.icd.lower() for part in words)
-    ]
+    return _by_preference(
+        discovery,
+        {
+            device
+            for device in discovery.devices
+            if driver in device.driver_name.lower() or any(part in device.icd.lower() for part in words)
+        },
+    )
+
+
+def _by_preference(discovery: Discovery, devices: Collection[DeviceInfo]) -> list[DeviceInfo]:
+    """Return devices of one kind, the best driver first.
+
+    Drivers that the environment names come first. Then a newer driver comes before an older one. Of two with
+    one version, a fetched driver comes before one of the system, because it is the same on every machine.
+    """
+    found = [(icd, device) for icd in discovery.icds for device in icd.devices if device in devices]
+    found.sort(key=lambda pair: pair[0].system)
+    found.sort(key=lambda pair: version_key(pair[1].driver_version), reverse=True)
+    found.sort(key=lambda pair: not pair[0].named)
+    return [device for _, device in found]
 
 
 def _nothing(problem: str, discovery: Discovery) -> str:

@@ -119,6 +119,7 @@ class _Icd(msgspec.Struct):
 
     library_path: str
     library_arch: Any = None
+    api_version: Any = None
 
 
 class _File(msgspec.Struct):
@@ -138,6 +139,8 @@ class Manifest:
     problem: str = ""  # why the file names no driver; empty if it does
     foreign: bool = False  # whether the library is for another word size than this process
     system: bool = False  # whether the file lies in a folder of the system (or in Windows' registry)
+    named: bool = False  # whether an environment variable names the file or its folder
+    api_version: tuple[int, ...] = ()  # the version of Vulkan that the file states; empty if it has none
 
 
 def find_manifests() -> list[Manifest]:
@@ -149,7 +152,7 @@ def find_manifests() -> list[Manifest]:
     """
     manifests: dict[Path, Manifest] = {}
     for path in _environment_files():
-        manifests.setdefault(_canonical(path), read_manifest(path))
+        manifests.setdefault(_canonical(path), replace(read_manifest(path), named=True))
     for path in [file for folder in _folders() for file in _json_files(folder)] + _registry_files():
         manifests.setdefault(_canonical(path), replace(read_manifest(path), system=True))
     for driver in drivers.installed():
@@ -174,7 +177,13 @@ def read_manifest(path: Path, name: str | None = None) -> Manifest:
     foreign = bits in ("32", "64") and bits != ("64" if sys.maxsize > 2**32 else "32")
     # A relative path starts from the manifest's folder; a bare name is the linker's to find.
     is_path = "/" in library or "\\" in library
-    return Manifest(path, name, str(path.parent / library) if is_path else library, foreign=foreign)
+    return Manifest(
+        path,
+        name,
+        str(path.parent / library) if is_path else library,
+        foreign=foreign,
+        api_version=drivers.version_key(str(icd.api_version or "")),
+    )
 
 
 def _environment_files() -> list[Path]:

@@ -19,6 +19,7 @@ from vkgroup.drivers.cache import (
     kept_library,
     kept_loader,
     parse_name,
+    version_key,
 )
 from vkgroup.drivers.fetch import DriverStatus, fetch, fetch_package, list_drivers, path
 from vkgroup.files import cache_folder
@@ -43,4 +44,5 @@ __all__ = [
     "parse_name",
     "path",
     "unpack",
+    "version_key",
 ]

@@ -6,7 +6,7 @@ import os
 import platform
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from typing import Any
 
@@ -25,6 +25,24 @@ from vkgroup.results.record import (
 )
 
 
+@dataclass(frozen=True)
+class NotRun:
+    """Cases that did not run for one reason, because they may hang the device."""
+
+    reason: str
+    finding: str = ""  # the id of the known error, if that is the reason
+    cases: list[str] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return reason, finding and cases as plain JSON data."""
+        return {
+            "reason": self.reason,
+            "finding": self.finding or None,
+            "count": len(self.cases),
+            "cases": sorted(self.cases),
+        }
+
+
 class Run(RunRecord):
     """The record of a conformance run in this process: its results so far, and data on its execution.
 
@@ -37,6 +55,7 @@ class Run(RunRecord):
     executed : number of cases that this session executed on the device.
     missing : names of the cases that were not reached before the time limit.
     without_verdict : for each case that vkgroup could not judge, the error; it has no result.
+    not_run : the cases that did not run because they may hang the device, by reason; they have no result.
     devices : all devices, in the form of ``--device``, if several of one model share the run; else empty.
     rule_of : the sentence that a failure of a case violates; see `find_causes`.
     """
@@ -73,6 +92,7 @@ class Run(RunRecord):
         self.executed = 0
         self.missing = list(missing)
         self.without_verdict: dict[str, str] = {}
+        self.not_run: list[NotRun] = []
         self.devices = devices
         self.rule_of = rule_of
 
@@ -125,6 +145,7 @@ class Run(RunRecord):
             "cases": len(self.results),
             "missing": len(self.missing),
             "without_verdict": self.without_verdict,
+            "not_run": [held.to_json() for held in self.not_run],
             "lanes": {
                 "defined": sum(result.defined for result in self.results),
                 "undefined": sum(result.undefined for result in self.results),

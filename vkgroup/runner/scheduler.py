@@ -14,8 +14,9 @@ from abc import ABC, abstractmethod
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
+from dataclasses import replace
 from hashlib import sha256
-from typing import Protocol
+from typing import Any, Protocol
 
 from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.errors import InvalidInput, VkgroupError
@@ -106,6 +107,7 @@ class Scheduler(ABC):
         self.jobs = jobs
         self._backend: Backend | None = None
         self._quarantine = Quarantine(is_gpu=False)
+        self._reduce: Callable[[Any], Work] | None = None
 
     @property
     def without_verdict(self) -> list[NoVerdict]:
@@ -123,6 +125,7 @@ class Scheduler(ABC):
         *,
         deadline: float = math.inf,
         start_early: bool = False,
+        reduce: Callable[[Any], Work] | None = None,
     ) -> ResultStream:
         """Run all batches, and yield results as they arrive.
 
@@ -132,8 +135,11 @@ class Scheduler(ABC):
         `deadline`: the `time.monotonic` from which on no batch is started.
         `start_early`: start the workers before the first batch is planned, to save time where planning is
         slow.
+        `reduce`: called with each batch before it is submitted; returns the batch with the cases that may
+        still run.
         """
         self._quarantine = Quarantine(setup.device.is_gpu)
+        self._reduce = reduce
         backend = self._backend = self.connect(setup, deadline, start_early)
         parallel: deque[Retry] = deque()
         alone: list[Retry] = []
@@ -160,13 +166,22 @@ class Scheduler(ABC):
             late = time.monotonic() - deadline
             if late >= (GRACE_SECONDS if backend.running else 0.0):
                 return
-            while waiting and late < 0 and backend.submit(waiting[0], alone):
-                waiting.popleft()
+            if late < 0:
+                self._submit(backend, waiting, alone)
             outcome = backend.take(1.0 if backend.running else 0.2)
             if outcome is not None and outcome.answer is None:
                 waiting.appendleft(outcome.retry)
             if results := self._quarantine.release() + self._finish(outcome):
                 yield results
+
+    def _submit(self, backend: Backend, waiting: deque[Retry], alone: bool) -> None:
+        """Submit waiting batches until the workers have enough."""
+        while waiting:
+            if self._reduce is not None:
+                waiting[0] = replace(waiting[0], batch=self._reduce(waiting[0].batch))
+            if len(waiting[0].batch) and not backend.submit(waiting[0], alone):
+                return
+            waiting.popleft()
 
     def _finish(self, outcome: Outcome | None) -> list[Result]:
         """Return the final results of an outcome."""

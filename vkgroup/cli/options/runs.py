@@ -69,6 +69,24 @@ def add_conform(parser: argparse.ArgumentParser) -> None:
         "--no-repro", action="store_true", help="make no folder that repeats the smallest case of a new cause"
     )
     parser.add_argument("--list", action="store_true", help="list the cases; needs no device")
+    parser.add_argument(
+        "--allow-hangs",
+        action="store_true",
+        help="also run cases that are known to hang the device, and go on with cases like one that hung",
+    )
+    parser.add_argument(
+        "--known",
+        action="store_true",
+        help="exit with 0 if all failures have known causes; end with a summary of this driver's errors",
+    )
+    parser.add_argument(
+        "--report",
+        metavar="F",
+        type=Path,
+        nargs="?",
+        const=Path(),
+        help="also write the HTML report (default: report.html in the results' folder)",
+    )
     _add_expecting(parser)
 
 

@@ -29,7 +29,12 @@ def write_junit(outcomes: RunOutcomes, path: Path) -> None:
     left_out = (
         Result(name, Status.NOT_SUPPORTED, detail="left out by --skips") for name in outcomes.left_out
     )
-    results = [*outcomes.results, *left_out]
+    held = (
+        Result(name, Status.NOT_SUPPORTED, detail=f"not run: {held.reason}")
+        for held in outcomes.run.not_run
+        for name in held.cases
+    )
+    results = [*outcomes.results, *left_out, *held]
     suites = ElementTree.Element("testsuites", name="vkgroup conform", tests=str(len(results)))
     by_category: dict[str, ElementTree.Element] = {}
     for result in sorted(results, key=lambda result: result.case):

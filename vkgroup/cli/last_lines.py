@@ -1,0 +1,98 @@
+"""The end of ``vkgroup conform``: cases that did not run, the exit code, the HTML report, and a summary."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from vkgroup.cli.console import Console
+from vkgroup.conformance.hangs import ALLOW
+from vkgroup.conformance.outcomes import RunOutcomes
+from vkgroup.results.run import NotRun, Run
+
+REPORT = "report.html"
+"""The report's file in the run's folder."""
+
+SHOWN = 10
+"""Names of cases that did not run for one reason that are printed; all are in summary.json."""
+
+
+def print_not_run(reasons: Sequence[NotRun], out: Path, console: Console) -> None:
+    """Print the cases that did not run because they may hang the device, by reason."""
+    if not reasons:
+        return
+    total = sum(len(held.cases) for held in reasons)
+    console.write_line(
+        f"Not run: {_cases(total)} that may hang the device ({ALLOW} runs them):", style="yellow"
+    )
+    for held in reasons:
+        origin = f" (finding {held.finding})" if held.finding else ""
+        console.write_line(f"  {_cases(len(held.cases))}: {held.reason}{origin}")
+        for case in sorted(held.cases)[:SHOWN]:
+            console.write_line(f"    {case}")
+        if len(held.cases) > SHOWN:
+            more = len(held.cases) - SHOWN
+            console.write_line(f'    … and {more:,} more in {out / "summary.json"}, key "not_run"')
+
+
+def finish(outcomes: RunOutcomes, arguments: argparse.Namespace, out: Path, console: Console) -> int:
+    """Write the HTML report and print the summary, if the options request them; return the exit code."""
+    report: Path | None = arguments.report
+    if report is not None:
+        # Imported here, because the report needs packages that other runs do not.
+        from vkgroup.results.report import read, write_html
+
+        report = out / REPORT if report == Path() else report
+        write_html(read([out]), report)
+    if not arguments.known:
+        if report is not None:
+            console.write_line(f"Report: {report}")
+        return 0 if outcomes.success else 1
+    unknown = _without_known_cause(outcomes)
+    _print_summary(outcomes.run, len(unknown), report, console)
+    return 1 if unknown else 0
+
+
+def _without_known_cause(outcomes: RunOutcomes) -> list[str]:
+    """Return the cases with an unexpected outcome that no known error of the driver explains."""
+    known = {case for cause in outcomes.run.causes if cause.known for case in cause.cases}
+    return [case for case, outcome in outcomes.unexpected.items() if outcome.improved or case not in known]
+
+
+def _print_summary(run: Run, unknown: int, report: Path | None, console: Console) -> None:
+    """Print what was tested, the known errors of the driver, and where the report is."""
+    summary = run.summary
+    totals = summary["totals"]
+    executed = sum(count for status, count in totals.items() if status != "NotSupported")
+    driver = " ".join(filter(None, (summary["driver"]["name"], summary["driver"]["info"])))
+    console.write_line("")
+    console.write_line(
+        f"Tested: {summary['device']}, {driver}, Vulkan {summary['api_version']}", style="bold"
+    )
+    console.write_line(
+        f"  {_cases(executed)} executed, {totals['Pass']:,} passed;"
+        f" {totals['NotSupported']:,} need features that the device lacks"
+    )
+    causes = [cause for cause in summary["causes"] if cause["known"]]
+    if causes:
+        console.write_line(
+            f"Known errors of this driver: {len(causes)} (docs/driver-findings.md)", style="bold"
+        )
+        width = max(len(f"{cause['count']:,}") for cause in causes)
+        for cause in causes:
+            noun = "case " if cause["count"] == 1 else "cases"
+            console.write_line(f"  {cause['count']:>{width},} {noun}  {cause['title']}")
+    elif not unknown:
+        console.write_line("No errors were found in this driver.")
+    if unknown:
+        text = f"Unexpected results without a known cause: {_cases(unknown)} (described above)"
+        console.write_line(text, style="bold red")
+    elif causes:
+        console.write_line("No other errors were found.")
+    if report is not None:
+        console.write_line(f"Report, to be opened in a browser: {report}", style="bold")
+
+
+def _cases(count: int) -> str:
+    return "1 case" if count == 1 else f"{count:,} cases"
