@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any
 
@@ -41,9 +41,10 @@ class KeptResults:
         *,
         deadline: float = math.inf,
         start_early: bool = False,
+        reduce: Callable[[Any], Work] | None = None,
     ) -> ResultStream:
         """Judge all batches."""
-        for batch in batches:
+        for batch in batches if reduce is None else map(reduce, batches):
             if time.monotonic() >= deadline:
                 return
             keys = [(self._device.choice, self._seed, case.name) for case in batch.cases]
