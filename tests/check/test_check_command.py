@@ -142,6 +142,7 @@ def test_the_help_is_for_people(capsys: pytest.CaptureFixture[str]) -> None:
         assert words in text
 
 
+_KEYS = ("shader", "findings", "covered", "no_verdict", "internal_errors")
 _SCHEMA = re.compile(r"^\| `([a-z_.\[\]]+)` \|", re.MULTILINE)
 
 
@@ -164,7 +165,7 @@ def test_every_field_of_the_json_is_documented(checked) -> None:
     found = set()
     for name in ("exclusive_scan_by_hand", "butterfly_in_the_guard", "lanes_in_order"):
         report = checked(_WRONG / f"{name}.comp")
-        found |= _paths({key: report[key] for key in ("shader", "findings", "covered")})
+        found |= _paths({key: report[key] for key in _KEYS})
     places = {"file", "line", "text", "position"}
     runs = {"subgroup_size", "shuffled", "device", "choice", "required"}
     inner = {

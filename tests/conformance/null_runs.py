@@ -27,6 +27,7 @@ from vkgroup.conformance.family import AnyCase
 from vkgroup.conformance.plan import Batch
 from vkgroup.conformance.spellings.hlsl import HlslFamily
 from vkgroup.conformance.spellings.legacy_ballot import LegacyBallotFamily
+from vkgroup.conformance.stages import Stage
 from vkgroup.conformance.subgroup import SubgroupFamily
 from vkgroup.dispatch import Buffer
 from vkgroup.results.record import Status
@@ -101,12 +102,14 @@ _program = SubgroupFamily.program
 _programs: dict[Any, Any] = {}
 
 
-def _program_once(family: SubgroupFamily, executor: Executor, cases: list[Any]) -> Any:
+def _program_once(
+    family: SubgroupFamily, executor: Executor, cases: list[Any], stage: Stage | None = None
+) -> Any:
     """Return the program of a batch; that of the last batch is kept for the next null device."""
-    key = family.name, executor.capabilities.subgroup.size, tuple(cases)
+    key = family.name, executor.capabilities.subgroup.size, tuple(cases), stage
     if key not in _programs:
         _programs.clear()
-        _programs[key] = _program(family, executor, cases)
+        _programs[key] = _program(family, executor, cases, stage)
     return _programs[key]
 
 

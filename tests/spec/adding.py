@@ -99,14 +99,11 @@ def main() -> int:
         stage, pattern = "compute", add_operation(bool(options))
     else:
         stage, pattern = "kernel", add_stage()
-    from fnmatch import fnmatch
+    from vkgroup import conformance, opening
 
-    from vkgroup import conformance
-    from vkgroup.conformance.cases import _stage_cases
-    from vkgroup.opening import select
-
-    cases = [case for case in _stage_cases(stage) if fnmatch(case.name, pattern) and not case.subgroup_size]
-    run = conformance.run(select(device), cases=cases, isolate=False, seed=1)
+    chosen = conformance.select((pattern,))
+    cases = [case for case in chosen if getattr(case, "stage", "") == stage and not case.subgroup_size]
+    run = conformance.run(opening.select(device), cases=cases, isolate=False, seed=1)
     print(json.dumps(Counter(result.status.name for result in run.results)))
     return 0
 
