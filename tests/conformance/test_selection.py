@@ -31,8 +31,8 @@ GLOBS = (
     "basic.*Barrier*",
     "[q]uad.*.dynamic",
     "partitioned.mesh.*",
-    "a*.any_hit.*.uint64_t.*.special.*",
-    "*8.all.exact",
+    "a*.any_hit.*.dvec2.*.special",
+    "*8_t.all.exact",
     "hlsl.*",
 )
 

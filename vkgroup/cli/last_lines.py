@@ -14,7 +14,7 @@ from vkgroup.results.run import NotRun, Run
 REPORT = "report.html"
 """The report's file in the run's folder."""
 
-SHOWN = 10
+SHOWN = 20
 """Names of cases that did not run for one reason that are printed; all are in summary.json."""
 
 

@@ -178,8 +178,12 @@ class Scheduler(ABC):
         """Submit waiting batches until the workers have enough."""
         while waiting:
             if self._reduce is not None:
-                waiting[0] = replace(waiting[0], batch=self._reduce(waiting[0].batch))
-            if len(waiting[0].batch) and not backend.submit(waiting[0], alone):
+                batch = self._reduce(waiting[0].batch)
+                if not len(batch):
+                    waiting.popleft()
+                    continue
+                waiting[0] = replace(waiting[0], batch=batch)
+            if not backend.submit(waiting[0], alone):
                 return
             waiting.popleft()
 

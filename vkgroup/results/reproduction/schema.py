@@ -234,14 +234,49 @@ class _Source(Struct):
     output: Annotated[int, Meta(ge=0)]
 
 
+_Count = Annotated[int, Meta(ge=0)]
+
+
+class _LaneLayout(Struct):
+    """Where a program records the results of lanes."""
+
+    stage: str
+    invocations: _Count
+    record_planes: _Count
+    slots: _Count
+    result_at: _Count
+    input_type: str
+    where: list[str]
+
+
 class _Lanes(Struct):
     """Expected values of lanes."""
 
     type: str
     bits: bool
     source: _Source | None
-    record_words: Annotated[int, Meta(ge=0)]
+    record_words: _Count
+    layout: _LaneLayout | None = None  # absent in folders of earlier versions
     files: dict[str, str]
+
+
+class _MaskLayout(Struct):
+    """Where a program records active masks."""
+
+    stage: str
+    size: _Count
+    invocations: _Count
+    record_planes: _Count
+    slots: _Count
+    group: _Count
+    demotes: bool
+
+
+class _Masks(Struct):
+    """Active masks, of which one is wrong."""
+
+    source: _Source
+    layout: _MaskLayout
 
 
 class _Result(Struct):
@@ -286,6 +321,7 @@ class _Case(Struct):
     shaders: list[_Shader]
     steps: list[_Step]
     lanes: _Lanes | None
+    masks: _Masks | None = None
     result: _Result | None = None
     left_out: int = 0
     specification: str = ""
@@ -294,6 +330,7 @@ class _Case(Struct):
     of: str = ""
     path: list[int] = []
     program: str = ""
+    no_program: str = ""
 
 
 class _Run(Struct):
