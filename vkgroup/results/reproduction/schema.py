@@ -256,8 +256,8 @@ class _Lanes(Struct):
     bits: bool
     source: _Source | None
     record_words: _Count
-    layout: _LaneLayout | None = None  # absent in folders of earlier versions
     files: dict[str, str]
+    layout: _LaneLayout | None = None  # absent in folders of earlier versions
 
 
 class _MaskLayout(Struct):
