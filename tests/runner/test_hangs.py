@@ -130,7 +130,8 @@ class TestFirstHang:
         second = run(tmp_path, resume=True)
         assert second.executed == 0
         assert statuses(second) == statuses(first)
-        assert [sorted(held.cases) for held in second.not_run] == [sorted(held.cases) for held in first.not_run]
+        held = [sorted(reason.cases) for reason in first.not_run]
+        assert [sorted(reason.cases) for reason in second.not_run] == held
 
     def test_all_run_on_request(self, tmp_path) -> None:
         found = run(tmp_path, transform=time_out_on_elect, allow_hangs=True)
