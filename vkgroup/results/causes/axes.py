@@ -117,6 +117,9 @@ LISTED = 3
 def describe(failed: Sequence[str], executed: Iterable[str]) -> str:
     """Return one sentence on failed cases: operations, types, and the other axes where not all values fail.
 
+    An axis is compared with the cases that share the values of the axes before it: if special data exist only
+    in some patterns and all of these fail, the sentence says "all patterns".
+
     `executed` are the names of all executed cases.
     """
     axes = [axes_of(name) for name in failed]
@@ -124,20 +127,36 @@ def describe(failed: Sequence[str], executed: Iterable[str]) -> str:
     if not all("operation" in case for case in axes):
         return f"`{pattern_of(failed)}`: {count_of(failed)}"
     operations = {case["operation"] for case in axes}
-    others = [
-        other
-        for name in executed
-        if (other := axes_of(name))["category"] in categories and "operation" in other
-    ]
-    same = [other for other in others if other["operation"] in operations]
-    parts = [_operations(operations, others)]
+    every_operation, same = _relatives(executed, categories, operations)
+    parts = [_operations(operations, every_operation)]
     if types := _types(*({case.get("type", "") for case in group} for group in (axes, same))):
         parts[0] += f" of {types}"
+    failed_types = {case.get("type", "") for case in axes}
+    same = [other for other in same if other.get("type", "") in failed_types]
     for axis in ("data", "stage", "pattern", "operand", "shape", "size"):
         mine, every = ({case.get(axis, "") for case in group} for group in (axes, same))
         if text := _values(axis, mine, every):
             parts.append(text)
+        same = [other for other in same if other.get(axis, "") in mine]
     return f"{', '.join(parts)}: {count_of(failed)}"
+
+
+def _relatives(
+    executed: Iterable[str], categories: set[str], operations: set[str]
+) -> tuple[set[str], list[Axes]]:
+    """Return the operations of the executed cases of categories, and the axes of those of some operations."""
+    every, same = set(), []
+    for name in executed:
+        category, _, rest = name.partition(".")
+        if category not in categories:
+            continue
+        operation = rest.partition(".")[2].partition(".")[0]
+        if operation in operations:
+            same.append(axes_of(name))
+        elif operation not in every and "operation" not in axes_of(name):
+            continue
+        every.add(operation)
+    return every, same
 
 
 def _values(axis: str, failed: set[str], every: set[str]) -> str:
@@ -146,6 +165,8 @@ def _values(axis: str, failed: set[str], every: set[str]) -> str:
     if failed == every:
         return f"all {plural}" if axis in ("stage", "pattern") and len(every) > 1 else ""
     if len(failed) > LISTED:
+        if len(missing := every - failed) <= LISTED:
+            return f"all {plural} but {_listed({value or 'none' for value in missing})}"
         return f"{len(failed)} of {len(every)} {plural}"
     return f"{axis} {_listed({value or 'none' for value in failed})}"
 
@@ -167,10 +188,9 @@ def pattern_of(names: Sequence[str]) -> str:
     return ".".join(parts) + ("" if all(len(name) == length for name in split) else ".*")
 
 
-def _operations(failed: set[str], others: Sequence[Axes]) -> str:
+def _operations(failed: set[str], every: set[str]) -> str:
     if len(failed) <= LISTED:
         return _listed({f"`{name}`" for name in failed})
-    every = {other["operation"] for other in others if "operation" in other}
     for text, has in _OPERATION_SETS.items():
         if failed == {name for name in every if has(name)}:
             return f"{text} ({len(failed)} operations)"
