@@ -19,7 +19,8 @@ from vkgroup.conformance.diagnosis.masks import SENTENCES
 from vkgroup.conformance.spellings.older_ballots import EXAMPLE
 from vkgroup.opening import select as select_device
 from vkgroup.results.causes import find_causes
-from vkgroup.results.causes.axes import axes_of, complexity, describe, pattern_of
+from vkgroup.results.causes.axes import axes_of, complexity
+from vkgroup.results.causes.description import Executed, describe, pattern_of
 from vkgroup.results.causes.findings import DriverVersion, Finding, all_findings
 from vkgroup.results.record import Result, Status
 from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
@@ -130,10 +131,30 @@ def test_a_sentence_names_the_axes_that_matter() -> None:
         for type_ in ("float", "vec2", "vec3", "int", "ivec2")
         for pattern in ("all", "odd", "loop")
     ]
+    executed = Executed([*every, "vote.compute.subgroupAll.bool.all.exact"])
     vectors = [name for name in every if "vec" in name]
-    assert describe(vectors, every) == "`subgroupAllEqual` of vectors, all stages, all patterns: 18 cases"
+    text = "`subgroupAllEqual` of vectors, all stages, all patterns: 18 cases"
+    assert describe(vectors, executed) == text
     odd = [name for name in every if ".odd." in name and ".compute." in name]
-    assert describe(odd, every) == "`subgroupAllEqual`, stage compute, pattern odd: 5 cases"
+    assert describe(odd, executed) == "`subgroupAllEqual`, stage compute, pattern odd: 5 cases"
+
+
+def test_an_axis_is_compared_with_the_cases_that_share_the_others() -> None:
+    """Operand, shape and size of a case depend on its operation, stage and data."""
+    every = [
+        f"arithmetic.{stage}.{name}.{end}"
+        for stage in ("compute", "vertex")
+        for name in ("subgroupAdd", "subgroupMul", "subgroupMin", "subgroupMax")
+        for end in ("float.all.exact", "float.partial.exact", "int.partial.exact", "float.all.special")
+    ]
+    every += [f"{name}.2d" for name in every if name.endswith(".exact") and ".compute." in name]
+    special = [name for name in every if name.endswith(".special")]
+    assert (
+        describe(special, Executed(every))
+        == "all 4 operations of floating-point types, data special, all stages: 8 cases"
+    )
+    vertex = [name for name in every if ".vertex." in name and ".partial." in name]
+    assert describe(vertex, Executed(every)) == "all 4 operations, stage vertex, pattern partial: 8 cases"
 
 
 def test_names_without_an_operation_are_described_by_a_glob() -> None:

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
 from typing import Any
 
-from vkgroup.results.causes.axes import axes_of, complexity, describe, pattern_of
+from vkgroup.results.causes.axes import axes_of, complexity
 from vkgroup.results.causes.cause import Cause, Explanation
+from vkgroup.results.causes.description import Executed, describe, pattern_of
 from vkgroup.results.causes.findings import (
     Finding,
     compatible,
@@ -57,9 +58,10 @@ def find_causes(
             groups["known", finding.id].append(result)
     for key, members in _grouped(new):
         groups[key] += members
+    cases = Executed(executed)
     by_id = {finding.id: finding for finding in known}
     causes = [
-        _cause(key, members, executed, by_id.get(key[1]) if key[0] == "known" else None, rule_of)
+        _cause(key, members, cases, by_id.get(key[1]) if key[0] == "known" else None, rule_of)
         for key, members in groups.items()
     ]
     return sorted(causes, key=lambda cause: (cause.known, -len(cause.cases), cause.id))
@@ -134,7 +136,7 @@ def _place(case: str) -> tuple[str, ...]:
 def _cause(
     key: Key,
     members: list[Result],
-    executed: Sequence[str],
+    executed: Executed,
     finding: Finding | None,
     rule_of: RuleOf | None,
 ) -> Cause:

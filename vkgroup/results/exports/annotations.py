@@ -18,7 +18,7 @@ from vkgroup.conformance.expectations import Outcome
 from vkgroup.conformance.outcomes import RunOutcomes
 from vkgroup.files import write_output
 from vkgroup.results.causes import Cause
-from vkgroup.results.causes.axes import count_of
+from vkgroup.results.causes.description import count_of
 from vkgroup.results.causes.text import kind_of, lines_of
 from vkgroup.results.exports.baseline import FAILURES
 
