@@ -14,7 +14,7 @@ SHOWN = 10
 
 
 def print_causes(causes: Sequence[Cause], out: Path, console: Console) -> None:
-    """Print new causes with their simplest case, then known ones in two lines each."""
+    """Print new causes with the lanes of their smallest case, then known ones with its repeat command."""
     new = [cause for cause in causes if not cause.known]
     known = [cause for cause in causes if cause.known]
     if new:
@@ -31,12 +31,7 @@ def print_causes(causes: Sequence[Cause], out: Path, console: Console) -> None:
 
 def _print_new(number: int, cause: Cause, console: Console) -> None:
     console.write_line(f"{number}. {cause.title}", style="bold")
-    console.write_line(f"   Cases: {cause.sentence}")
-    if cause.explanation is not None or cause.common:
-        console.write_line(f"   Explanation: {cause.explained}")
-    if cause.rule:
-        console.write_line(f"   {rule_text(cause.rule)}")
-    console.write_line(f"   Smallest case: {cause.smallest}")
+    _print_parts(cause, console)
     for line in truncated(without_rule(cause.detail)):
         console.write_line(f"     {line}")
 
@@ -45,11 +40,20 @@ def _print_known(number: int, cause: Cause, console: Console) -> None:
     finding = cause.finding
     assert finding is not None
     console.write_line(f"{number}. {cause.title} (known since {finding.driver} {finding.since})")
-    console.write_line(f"   {cause.sentence}")
-    if cause.explanation is not None:
-        console.write_line(f"   {cause.explained}")
+    _print_parts(cause, console)
+    for line in cause.detail.splitlines():
+        if line.startswith("repeat:"):
+            console.write_line(f"     {line}")
+
+
+def _print_parts(cause: Cause, console: Console) -> None:
+    """Print cases, explanation and rule of a cause, and the name of its smallest case."""
+    console.write_line(f"   Cases: {cause.sentence}")
+    if cause.explanation is not None or cause.common:
+        console.write_line(f"   Explanation: {cause.explained}")
     if cause.rule:
         console.write_line(f"   {rule_text(cause.rule)}")
+    console.write_line(f"   Smallest case: {cause.smallest}")
 
 
 def _print_more(causes: Sequence[Cause], out: Path, console: Console) -> None:
