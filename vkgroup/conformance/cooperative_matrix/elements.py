@@ -266,7 +266,10 @@ def _add_elements(builder: Builder, case: MatrixCase, shape: Shape) -> Judge:
 
 
 def _add_observed(builder: Builder, case: MatrixCase, shape: Shape) -> Judge:
-    """Count the components of all lanes: `_VALUES` counters, then the sum of the lengths."""
+    """Count the components of all lanes: `_VALUES` counters, then the sum of the lengths.
+
+    The counters begin with marks, so that the counts of another case are no counts of this one.
+    """
     component, (use, test) = COMPONENTS[case.axes.types[0]], case.axes.variant
     first = marks.salt_of(case.name) % _VALUES
     numbers = (first + np.arange(shape.rows * shape.columns) * 37).reshape(
@@ -276,11 +279,12 @@ def _add_observed(builder: Builder, case: MatrixCase, shape: Shape) -> Judge:
     numbers = np.where(numbers < 7, 3, numbers)
     every_unit = np.broadcast_to(numbers, (UNITS, *numbers.shape)).copy()
     source = builder.input(component, placed(shape, component.size), every_unit)
-    zero = builder.read("u32", np.zeros((UNITS, _VALUES + 1), np.uint32))
+    begin = marks.marks(np.arange(UNITS * (_VALUES + 1)), marks.salt_of(case.name)).reshape(UNITS, -1)
+    beginning = builder.read("u32", begin)
     target = builder.write("u32", _VALUES + 1)
     counter = f"out_u32[{target.start} + "
     builder.block(
-        f"for (uint e = lane; e < {_VALUES + 1}u; e += lanes) {counter}e] = in_u32[{zero.start} + e];",
+        f"for (uint e = lane; e < {_VALUES + 1}u; e += lanes) {counter}e] = in_u32[{beginning.start} + e];",
         "subgroupMemoryBarrier(); subgroupBarrier();",
         f"{matrix_of(component, use, shape)} m;",
         load("m", source),
@@ -291,7 +295,7 @@ def _add_observed(builder: Builder, case: MatrixCase, shape: Shape) -> Judge:
     wanted, count = np.bincount(numbers.ravel(), minlength=_VALUES), numbers.size
 
     def judge(outputs: Outputs) -> Verdict:
-        counters = written(outputs, target).view(np.uint32)[:, : _VALUES + 1].astype(np.int64)
+        counters = (written(outputs, target).view(np.uint32)[:, : _VALUES + 1] - begin).astype(np.int64)
         seen, lengths = counters[:, :_VALUES], counters[:, _VALUES]
         visited = seen.sum(axis=1)
         if (visited != lengths).any():
