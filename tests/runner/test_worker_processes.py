@@ -184,7 +184,8 @@ def test_no_worker_outlives_a_run(tmp_path, ending) -> None:
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     deadline = time.monotonic() + 60
-    while len(workers := children(process.pid)) < 2:
+    results = tmp_path / "run" / RESULTS
+    while len(workers := children(process.pid)) < 2 or not results.exists():
         assert process.poll() is None
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -194,7 +195,7 @@ def test_no_worker_outlives_a_run(tmp_path, ending) -> None:
     while any(alive(pid) for pid in workers):
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    lines = (tmp_path / "run" / RESULTS).read_text().splitlines()
+    lines = results.read_text().splitlines()
     assert not any('"Crash"' in line for line in lines)
 
 

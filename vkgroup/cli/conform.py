@@ -17,13 +17,13 @@ from queue import Queue
 from rich.progress import Progress
 from rich.text import Text
 
+from vkgroup.cli import ahead
 from vkgroup.cli.conform_run import check_files, conclude, default_folder, judge, number_of, progress_view
 from vkgroup.cli.console import Console
 from vkgroup.cli.expecting import Expecting, read_expecting
 from vkgroup.cli.signals import keeping
 from vkgroup.conformance import AnyCase, Run, select, select_names
 from vkgroup.errors import InvalidInput, VkgroupError
-from vkgroup.opening import select as select_device
 from vkgroup.results.history import Recording
 from vkgroup.results.journal import RESULTS
 from vkgroup.runner import multi_device
@@ -196,7 +196,7 @@ def execute(arguments: argparse.Namespace) -> int:
         return 0
     if arguments.cluster is not None or multi_device.is_several(arguments.device):
         return execute_devices(expecting, console)
-    device = select_device(arguments.device)
+    device = ahead.device(arguments.device)
     out = arguments.out or default_folder(device.name)
     console.write_line(f"Testing {device.name} on {number_of(cases)}, results in {out}")
     with keeping(lambda: kept(out)), Recording(arguments.db, out, resume=arguments.resume) as recording:

@@ -16,7 +16,6 @@ from vkgroup.cli.causes import print_causes
 from vkgroup.cli.console import Console
 from vkgroup.cli.expecting import Expecting
 from vkgroup.cli.last_lines import finish, print_not_run
-from vkgroup.cli.reproducers import write_reproducers
 from vkgroup.conformance import AGAINST_THE_DEVICE, AnyCase, Result, Run, Status, run
 from vkgroup.conformance.outcomes import RunOutcomes
 from vkgroup.device import DeviceInfo
@@ -80,7 +79,12 @@ def conclude(
     finally:
         _report(outcomes, out, console)
         expecting.report(outcomes, out, console)
-    write_reproducers(expecting.arguments, device, unexpected_causes(outcomes), found, out, console)
+    causes = unexpected_causes(outcomes)
+    if not expecting.arguments.no_repro and not all(cause.known for cause in causes):
+        # Imported here, because runs without a new cause start faster without it.
+        from vkgroup.cli.reproducers import write_reproducers
+
+        write_reproducers(expecting.arguments, device, causes, found, out, console)
     if expecting.arguments.junit is not None:
         write_junit(outcomes, expecting.arguments.junit)
     if problem is not None:

@@ -68,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with signals.orderly():
             name = next((word for word in words if not word.startswith("-")), None)
             chosen = parser(() if name is None else (name,)).parse_args(words)
-            code: int = import_module(f"vkgroup.cli.{chosen.command}").execute(chosen)
+            code = _execute(chosen)
             sys.stdout.flush()
             return code
     except errors.VkgroupError as error:
@@ -94,6 +94,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         traceback.print_exc()
         print(f"vkgroup: internal error ({errors.describe(error)}): {_REPORT_IT}", file=sys.stderr)
         return BAD_INPUT
+
+
+def _execute(chosen: argparse.Namespace) -> int:
+    """Import the module of a command and execute it."""
+    if chosen.command != "conform":
+        return int(import_module(f"vkgroup.cli.{chosen.command}").execute(chosen))
+    ahead = import_module("vkgroup.cli.ahead")
+    ahead.begin(chosen)
+    try:
+        return int(import_module("vkgroup.cli.conform").execute(chosen))
+    finally:
+        ahead.end()
 
 
 _REPORT_IT = "no verdict was reached. Please report it with the command and the text above."

@@ -1,7 +1,8 @@
 """The worker program: opens one device and performs the jobs that arrive on standard input.
 
-The first message is a `WorkerSetup`, which opens the device and says how jobs are performed. Each further
-message is a job; the worker answers it with its result or with a `Failure`, after which the worker ends.
+Its arguments are modules to import before that. The first message is a `WorkerSetup`, which opens the device
+and says how jobs are performed. Each further message is a job; the worker answers it with its result or with
+a `Failure`, after which the worker ends.
 """
 
 from __future__ import annotations
@@ -9,8 +10,10 @@ from __future__ import annotations
 import faulthandler
 import os
 import signal
+import sys
 import threading
 import traceback
+from importlib import import_module
 from queue import Queue
 from typing import IO, Any
 
@@ -69,7 +72,9 @@ def _exit_after_grace_period() -> None:
 def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
     """Answer jobs until the requests end or the device is unusable."""
     queue = Requests(requests)
-    setup: WorkerSetup = queue.next()
+    setup: WorkerSetup | None = queue.next()
+    if setup is None:
+        return
     try:
         session = setup.open()
     except InternalError as error:
@@ -103,4 +108,6 @@ def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
 
 
 if __name__ == "__main__":
+    for module in sys.argv[1:]:
+        import_module(module)
     serve_and_leave(serve)

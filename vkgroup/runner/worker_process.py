@@ -6,7 +6,6 @@ import os
 import re
 import signal
 import subprocess
-import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -18,11 +17,9 @@ from vkgroup import processes
 from vkgroup.errors import InternalError, NoDevice
 from vkgroup.processes import receive, send
 from vkgroup.results.record import NoVerdict, Result, Status
+from vkgroup.runner import spare
 from vkgroup.runner.messages import CLOSE_SECONDS, Failure, WorkerSetup
 from vkgroup.runner.retry import Work, WorkerFailure
-
-PROGRAM = "vkgroup.runner.worker"
-"""The module that every worker process runs."""
 
 START_SECONDS = 120.0
 """Seconds that a worker may take to start and open its device."""
@@ -114,16 +111,7 @@ class WorkerProcess:
         *,
         start_seconds: float = START_SECONDS,
     ) -> None:
-        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the process
-        self._process = subprocess.Popen(
-            processes.command(PROGRAM),
-            env=processes.environment(),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._log,
-            # Ctrl-C in a terminal must reach the run alone, which then ends its workers.
-            start_new_session=True,
-        )
+        self._process, self._log = spare.take() or spare.spawn()
         if known is not None:
             known.add(self)
         assert self._process.stdin is not None

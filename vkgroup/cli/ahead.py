@@ -1,0 +1,56 @@
+"""Work that begins before ``vkgroup conform`` imports its modules, because a run of one case is short.
+
+A worker process starts and imports what it needs, and the chosen driver is asked for its devices in a thread.
+"""
+
+from __future__ import annotations
+
+import argparse
+import threading
+from concurrent.futures import Future
+from typing import TYPE_CHECKING
+
+from vkgroup.runner import spare
+
+if TYPE_CHECKING:
+    from vkgroup.device import DeviceInfo
+
+_choices: dict[str | None, Future[DeviceInfo]] = {}
+
+
+def begin(arguments: argparse.Namespace) -> None:
+    """Begin the work for a run on one device; nothing for other runs, lists and reproductions."""
+    choice: str | None = arguments.device
+    if arguments.list or arguments.repro is not None or arguments.cluster is not None:
+        return
+    spare.keep("vkgroup.conformance.run")
+    if choice is not None and ("," in choice or choice.strip().lower() == "all"):
+        return
+    # Imported after the start of the worker, which runs at the same time.
+    from vkgroup import opening
+
+    future: Future[DeviceInfo] = Future()
+
+    def choose() -> None:
+        try:
+            future.set_result(opening.select(choice))
+        except BaseException as error:
+            future.set_exception(error)
+
+    _choices[choice] = future
+    threading.Thread(target=choose, daemon=True).start()
+
+
+def device(choice: str | None) -> DeviceInfo:
+    """Return the device that `vkgroup.opening.select` chooses, and raise its errors."""
+    if (future := _choices.pop(choice, None)) is not None:
+        return future.result()
+    from vkgroup import opening
+
+    return opening.select(choice)
+
+
+def end() -> None:
+    """End what was not needed."""
+    _choices.clear()
+    spare.end()
