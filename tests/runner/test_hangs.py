@@ -130,7 +130,9 @@ class TestFirstHang:
         second = run(tmp_path, resume=True)
         assert second.executed == 0
         assert statuses(second) == statuses(first)
-        assert [sorted(held.cases) for held in second.not_run] == [sorted(held.cases) for held in first.not_run]
+        assert [sorted(held.cases) for held in second.not_run] == [
+            sorted(held.cases) for held in first.not_run
+        ]
 
     def test_all_run_on_request(self, tmp_path) -> None:
         found = run(tmp_path, transform=time_out_on_elect, allow_hangs=True)
