@@ -137,12 +137,8 @@ def verify(folder: Path, record: Json) -> None:
     if recorded is None:  # a folder of an earlier version
         return
     for file, digest in recorded.items():
-        try:
-            changed = sha256((folder / file).read_bytes()).hexdigest() != digest
-        except OSError as error:
-            raise InvalidInput(f"{folder / file} cannot be read: {error.strerror}") from error
-        if changed:
-            load(folder, file)  # an unreadable file has a message of its own
+        load(folder, file)  # a missing or unreadable file, or one outside of the folder, has its own message
+        if sha256((folder / file).read_bytes()).hexdigest() != digest:
             raise InvalidInput(
                 f"{folder / file} is damaged: its content is not what was recorded. Make the folder again."
             )
