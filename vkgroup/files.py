@@ -3,11 +3,49 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
 
 import platformdirs
 
 from vkgroup.errors import InvalidInput
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+
+class Unwritable(InvalidInput):
+    """A file that cannot be written, for example because the disk is full."""
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Raise an OSError of the block, which writes a file, as `Unwritable`."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or error
+        raise Unwritable(f"{path} cannot be written: {reason}; make room or name another folder") from error
+
+
+class _Stream:
+    """A stream without a file number, for which NumPy calls ``write``.
+
+    To a file, NumPy writes by C functions and does not notice if the last bytes do not fit on the disk.
+    """
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self.write = stream.write
+
+
+def write_array(path: Path, array: npt.NDArray[Any]) -> None:
+    """Write an array as an .npy file; raise OSError if a part of it cannot be written."""
+    import numpy as np  # most commands that only need other functions of this file do not need it
+
+    with path.open("wb") as stream:
+        np.save(_Stream(stream), array, allow_pickle=False)
 
 
 def write_whole(path: Path, text: str) -> None:

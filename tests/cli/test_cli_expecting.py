@@ -217,6 +217,27 @@ def test_shards_are_listed_without_a_device(conform) -> None:
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
+        (("--report", "run/results.jsonl"), "--report run/results.jsonl is a file of the run's results"),
+        (("--junit", "run/../run/run.json"), "--junit run/../run/run.json is a file of the run's results"),
+        (("--save-baseline", "run/failures.csv"), "--save-baseline run/failures.csv is a file of the run's"),
+        (("--db", "run/summary.json"), "--db run/summary.json is a file of the run's results"),
+        (("--junit", "a.xml", "--report", "./a.xml"), "--junit and --report name the same file: a.xml"),
+    ],
+)
+def test_an_output_file_replaces_no_other_one(conform, arguments, complaint) -> None:
+    code, said = conform(*DEVICE, "--out", "run", *arguments)
+    assert (code, complaint in said) == (2, True)
+    assert not Path("run").exists()
+
+
+def test_a_run_writes_only_the_files_that_options_must_not_name(conform) -> None:
+    conform(*DEVICE, "--out", "run", "--annotations", "gitlab", "--no-repro")
+    assert {file.name for file in Path("run").iterdir()} <= set(command.OWN_FILES)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
         (("--baseline", "none.txt"), "cannot read none.txt: No such file or directory"),
         (("--baseline", "bad.txt"), "bad.txt:1: 'x' is not a line NAME,STATUS"),
         (("--skips", "("), "cannot read (: No such file"),

@@ -7,6 +7,7 @@ import json
 import os
 import resource
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ from vkgroup.device import Capabilities
 from vkgroup.device.manifests import find_manifests
 from vkgroup.errors import InvalidInput
 from vkgroup.results.exports import folder as report
+from vkgroup.results.history import Database
+from vkgroup.results.history.connection import DatabaseError
 from vkgroup.results.journal import RESULTS
 
 FILTER = "vote.compute.subgroupAll.bool.*"
@@ -111,6 +114,40 @@ def test_the_error_names_a_folder_that_cannot_be_written(
     assert "--out" in error
     error = said(capsys, 2, "compile", str(SHADER), "-o", str(unwritable / "a.spv"))
     assert "cannot be written" in error
+
+
+@contextmanager
+def room(size: int) -> Iterator[None]:
+    """Limit the size of files in bytes, as on a full disk."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize("size", [4096, 16384 + 100])
+def test_an_array_that_does_not_fit_on_the_disk_is_an_error(
+    size: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The last bytes of an array are not in a block of their own, and are written when the file is closed."""
+    shader = tmp_path / "a.comp"
+    shader.write_text("""#version 450
+        layout(local_size_x = 64) in;
+        layout(binding = 0) buffer B { uint x[]; };
+        void main() { x[gl_GlobalInvocationID.x] = 1u; }""")
+    file = tmp_path / "x.npy"
+    words = ("run", str(shader), "--groups", "64", "--device", "reference:8", "--out", f"B=uint[4096]:{file}")
+    with room(size):
+        assert f"{file} cannot be written: File too large" in said(capsys, 2, *words)
+
+
+def test_a_database_that_does_not_fit_on_the_disk_is_not_called_damaged(tmp_path: Path) -> None:
+    file = tmp_path / "runs.db"
+    with room(4096), pytest.raises(DatabaseError) as raised:
+        Database(file, write=True)
+    assert "cannot be read or written: disk I/O error" in str(raised.value)
 
 
 def test_a_cache_that_cannot_be_written_is_not_used(

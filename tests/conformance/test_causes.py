@@ -17,11 +17,12 @@ from vkgroup.conformance.diagnosis import nan_order
 from vkgroup.conformance.diagnosis.hypotheses import HYPOTHESES
 from vkgroup.conformance.diagnosis.masks import SENTENCES
 from vkgroup.conformance.spellings.older_ballots import EXAMPLE
+from vkgroup.errors import InvalidInput
 from vkgroup.opening import select as select_device
 from vkgroup.results.causes import find_causes
 from vkgroup.results.causes.axes import axes_of, complexity
 from vkgroup.results.causes.description import Executed, describe, pattern_of
-from vkgroup.results.causes.findings import DriverVersion, Finding, all_findings
+from vkgroup.results.causes.findings import DriverVersion, Finding, all_findings, read_finding
 from vkgroup.results.record import Result, Status
 from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
 
@@ -196,6 +197,31 @@ def test_every_finding_names_what_exists() -> None:
         assert not finding.shader or (ROOT / "shaders" / "findings" / finding.shader).is_file(), finding.id
         for pattern in finding.filter:
             assert any(fnmatchcase(name, pattern) for name in names), (finding.id, pattern)
+
+
+FINDING = 'title = "t"\ndriver = "d"\nseen = ["1.0"]\ndescription = "d"\n'
+RULE = '[rule]\ndocument = "d"\nquote = "q"\n'
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("title = ", "Invalid value (at end of document)"),
+        ('title = "t"', "missing required field `driver`"),
+        (FINDING + "bogus = 1", "unknown field `bogus`"),
+        (FINDING.replace('"1.0"', ""), "seen: needs at least one version"),
+        (FINDING + 'text = "("', "missing ), unterminated subpattern"),
+        (FINDING + RULE + 'strength = "weak"', "rule.strength: 'weak' is none of vulkan,"),
+        (FINDING + RULE + 'place = "p"', "unknown field `place`"),
+        ("\udcff", "can't decode"),
+    ],
+)  # fmt: skip
+def test_a_wrong_finding_is_reported_with_its_file(content: str, said: str) -> None:
+    assert read_finding("a", FINDING.encode()).id == "a"
+    with pytest.raises(InvalidInput) as raised:
+        read_finding("broken", content.encode("utf-8", "surrogateescape"))
+    assert str(raised.value).startswith("vkgroup/findings/broken.toml is wrong: ")
+    assert said in str(raised.value)
 
 
 def test_hypotheses_have_distinct_names() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import csv
 import json
 from pathlib import Path
@@ -9,11 +10,14 @@ from xml.etree import ElementTree
 
 import pytest
 
+from vkgroup.cli.console import Console
+from vkgroup.cli.last_lines import finish
 from vkgroup.conformance import Result, Run, Status
 from vkgroup.conformance.expectations import Outcome, read_expectations
 from vkgroup.conformance.outcomes import RunOutcomes
 from vkgroup.device import Capabilities, Subgroup
 from vkgroup.errors import InvalidInput
+from vkgroup.results.causes import find_causes
 from vkgroup.results.causes.text import MOST_COLUMNS, MOST_LINES, truncated
 from vkgroup.results.exports.annotations import github, write_gitlab
 from vkgroup.results.exports.baseline import check_baseline, save_baseline, write_tables
@@ -233,3 +237,47 @@ def test_long_details_are_truncated() -> None:
 
 
 RULE = {"document": "a document", "quote": "a sentence of it", "strength": "vulkan"}
+
+
+@pytest.fixture
+def without_verdict(tmp_path) -> RunOutcomes:
+    """A run with one passed case and one that vkgroup could not judge."""
+    case = "vote.compute.b.internal"
+    passed = Result("vote.compute.a.passes", Status.PASS)
+    run = Run(DEVICE, seed=0, jobs=1, started="", results=[passed])
+    run.without_verdict[case] = "ZeroDivisionError: planted"
+    return RunOutcomes(run, read_expectations(), [])
+
+
+def test_junit_has_an_error_for_a_case_without_a_verdict(tmp_path, without_verdict) -> None:
+    write_junit(without_verdict, tmp_path / "junit.xml")
+    root = ElementTree.parse(tmp_path / "junit.xml").getroot()
+    (error,) = root.iter("error")
+    assert (error.get("message"), error.text) == (
+        "No verdict, because of an error of vkgroup",
+        "ZeroDivisionError: planted",
+    )
+    (suite,) = root
+    assert (root.get("tests"), suite.get("tests"), suite.get("errors")) == ("2", "2", "1")
+    assert suite.get("failures") == "0"
+
+
+def test_the_last_lines_do_not_blame_the_driver_for_a_case_without_a_verdict(
+    tmp_path, without_verdict, capsys
+) -> None:
+    write_summary(without_verdict.run, tmp_path / "summary.json", without_verdict)
+    arguments = argparse.Namespace(report=None, known=True)
+    assert finish(without_verdict, arguments, tmp_path, Console(stderr=False, highlight=False)) == 1
+    printed = capsys.readouterr().out
+    assert "No result: 1 case (not reached, or not judged because of an error of vkgroup)" in printed
+    assert "No errors were found" not in printed
+    assert "Unexpected results" not in printed
+
+
+def test_the_title_of_a_crash_says_what_happened() -> None:
+    detail = "A sentence on the case.\nkilled by signal 11\nRule (required): R\nrepeat: vkgroup"
+    (crash,) = find_causes([Result("vote.compute.a", Status.CRASH, detail=detail)], "", "")
+    (short,) = find_causes([Result("vote.compute.a", Status.TIMEOUT, detail="no end")], "", "")
+    (fail,) = find_causes([Result("vote.compute.a", Status.FAIL, detail=detail)], "", "")
+    assert [crash.title, short.title] == ["Crash: killed by signal 11", "Timeout: no end"]
+    assert fail.title == "A sentence on the case."

@@ -222,7 +222,8 @@ def _list(filters: tuple[str, ...]) -> int:
 
 
 def _none_matches(filters: Sequence[str]) -> InvalidInput:
-    return InvalidInput(f"no case matches {' or '.join(filters)}: list the names with vkgroup conform --list")
+    patterns = " or ".join(map(repr, filters))
+    return InvalidInput(f"no case matches {patterns}: list the names with vkgroup conform --list")
 
 
 def _cases(arguments: argparse.Namespace, console: Console) -> tuple[AnyCase, ...]:

@@ -39,14 +39,36 @@ _COLOURS = {
 }
 
 
+OWN_FILES = ("results.jsonl", "run.json", "summary.json", "capabilities.json", "results.csv", "failures.csv",
+             "reruns.jsonl", "gl-code-quality-report.json")  # fmt: skip
+"""Files that every run writes into its folder; options must not name them."""
+
+
 def check_files(arguments: argparse.Namespace) -> None:
     """Raise InvalidInput, before the run starts, if one of its output files cannot be written."""
     if arguments.junit is not None and arguments.junit.is_dir():
         raise InvalidInput(f"--junit {arguments.junit} is a folder; give the name of a file")
     if arguments.report is not None and arguments.report != Path() and arguments.report.is_dir():
         raise InvalidInput(f"--report {arguments.report} is a folder; give the name of a file")
+    _check_distinct(arguments)
     if arguments.save_baseline is not None:
         check_baseline(arguments.save_baseline)
+
+
+def _check_distinct(arguments: argparse.Namespace) -> None:
+    """Raise InvalidInput if an output file would replace another one, or a file of the results."""
+    own = set() if arguments.out is None else {(arguments.out / name).resolve() for name in OWN_FILES}
+    options: dict[Path, str] = {}
+    for name in ("junit", "report", "save_baseline", "db"):
+        file = getattr(arguments, name)
+        if file is None or file == Path() or (Path(file).exists() and not Path(file).is_file()):
+            continue
+        option, path = f"--{name.replace('_', '-')}", Path(file).resolve()
+        if path in own:
+            raise InvalidInput(f"{option} {file} is a file of the run's results; give another name")
+        if path in options:
+            raise InvalidInput(f"{options[path]} and {option} name the same file: {file}; give two names")
+        options[path] = option
 
 
 def conclude(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from vkgroup.cli.console import Console
+from vkgroup.conformance.expectations import Outcome
 from vkgroup.conformance.hangs import ALLOW
 from vkgroup.conformance.outcomes import RunOutcomes
 from vkgroup.results.run import NotRun, Run
@@ -50,17 +51,22 @@ def finish(outcomes: RunOutcomes, arguments: argparse.Namespace, out: Path, cons
             console.write_line(f"Report: {report}")
         return 0 if outcomes.success else 1
     unknown = _without_known_cause(outcomes)
-    _print_summary(outcomes.run, len(unknown), report, console)
-    return 1 if unknown else 0
+    missing = sum(outcome == Outcome.MISSING for outcome in outcomes.unexpected.values())
+    _print_summary(outcomes.run, len(unknown), missing, report, console)
+    return 1 if unknown or missing else 0
 
 
 def _without_known_cause(outcomes: RunOutcomes) -> list[str]:
     """Return the cases with an unexpected outcome that no known error of the driver explains."""
     known = {case for cause in outcomes.run.causes if cause.known for case in cause.cases}
-    return [case for case, outcome in outcomes.unexpected.items() if outcome.improved or case not in known]
+    return [
+        case
+        for case, outcome in outcomes.unexpected.items()
+        if outcome.improved or (case not in known and outcome != Outcome.MISSING)
+    ]
 
 
-def _print_summary(run: Run, unknown: int, report: Path | None, console: Console) -> None:
+def _print_summary(run: Run, unknown: int, missing: int, report: Path | None, console: Console) -> None:
     """Print what was tested, the known errors of the driver, and where the report is."""
     summary = run.summary
     totals = summary["totals"]
@@ -83,13 +89,16 @@ def _print_summary(run: Run, unknown: int, report: Path | None, console: Console
         for cause in causes:
             noun = "case " if cause["count"] == 1 else "cases"
             console.write_line(f"  {cause['count']:>{width},} {noun}  {cause['title']}")
-    elif not unknown:
+    elif not unknown and not missing:
         console.write_line("No errors were found in this driver.")
     if unknown:
         text = f"Unexpected results without a known cause: {_cases(unknown)} (described above)"
         console.write_line(text, style="bold red")
-    elif causes:
+    elif causes and not missing:
         console.write_line("No other errors were found.")
+    if missing:
+        text = f"No result: {_cases(missing)} (not reached, or not judged because of an error of vkgroup)"
+        console.write_line(text, style="bold red")
     if report is not None:
         console.write_line(f"Report, to be opened in a browser: {report}", style="bold")
 

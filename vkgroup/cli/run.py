@@ -17,6 +17,7 @@ from vkgroup.cli import pairs, shaders
 from vkgroup.dispatch import Device, DrawState, HitGroup
 from vkgroup.dispatch.blocks import suggestion
 from vkgroup.errors import InvalidInput
+from vkgroup.files import write_array
 from vkgroup.gl import Names
 from vkgroup.spirv import Module
 
@@ -233,7 +234,6 @@ def _write(key: pairs.Key, array: npt.NDArray[Any], file: Path | None) -> None:
         print(f"{_text(key)} = {np.array2string(array, separator=', ')}")
         return
     try:
-        with file.open("wb") as stream:
-            np.save(stream, array, allow_pickle=False)
+        write_array(file, array)
     except OSError as error:
-        raise InvalidInput(f"{file} cannot be written: {error.strerror}") from error
+        raise InvalidInput(f"{file} cannot be written: {error.strerror or error}") from error

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from pathlib import Path
@@ -145,6 +147,47 @@ def test_damaged_files_exit_with_2(file: str, folder: Path, capsys) -> None:
     (folder / file).write_bytes(b"no array")
     assert main(["run", str(folder), "--device", "swiftshader"]) == 2
     assert "cannot be read as an .npy file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "file", ["inputs/step0-Inputs.npy", "expected/lanes-least.npy", "expected/lanes-at.npy"]
+)
+@pytest.mark.parametrize("device", ["swiftshader", "reference:4"])
+def test_damaged_values_in_an_array_are_no_failure_of_the_device(
+    file: str, device: str, folder: Path, capsys
+) -> None:
+    array = np.load(folder / file)
+    np.save(folder / file, array ^ array.dtype.type(1))
+    assert main(["run", str(folder), "--device", device]) == 2
+    assert f"{file} is damaged: its content is not what was recorded" in capsys.readouterr().err
+
+
+LIMITED = """
+import resource, sys
+from vkgroup.cli.main import main
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), resource.RLIM_INFINITY))
+sys.exit(main(sys.argv[2:]))
+"""
+"""Run a command that can write files of a limited size, as on a full disk."""
+
+
+# The files, the largest last: device.json, the record, arrays of 18,560 bytes, the C program.
+@pytest.mark.parametrize(
+    ("room", "file"), [(4096, "device.json"), (18432, "inputs/step0-Outputs.npy"), (30000, "repro.c")]
+)
+def test_a_full_disk_is_no_internal_error_and_leaves_no_folder(
+    room: int, file: str, swiftshader: Driver, tmp_path: Path
+) -> None:
+    folder = tmp_path / "folder"
+    words = ["conform", "--device", "swiftshader", "--repro", "vote.compute.subgroupAllEqual.uvec2.all.exact"]
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED, str(room), *words, str(folder)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert f"{folder / file} cannot be written: File too large" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not folder.exists()
 
 
 def test_a_damaged_check_exits_with_2(made: dict[str, Path], tmp_path: Path, capsys) -> None:

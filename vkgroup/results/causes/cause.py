@@ -61,7 +61,13 @@ class Cause:
         """The error in one line."""
         if self.finding is not None:
             return self.finding.title
-        return self.explanation.sentence if self.explanation else self.detail.partition("\n")[0]
+        if self.explanation is not None:
+            return self.explanation.sentence
+        lines = [line for line in self.detail.splitlines() if not line.startswith(("Rule (", "repeat:"))]
+        if "Fail" in self.statuses or not lines:
+            return self.detail.partition("\n")[0]
+        # The first line of a crash or a hang describes the case; the second one says what happened.
+        return f"{max(self.statuses, key=lambda status: self.statuses[status])}: {lines[:2][-1]}"
 
     @property
     def explained(self) -> str:

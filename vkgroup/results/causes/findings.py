@@ -34,13 +34,15 @@ from typing import Any
 
 import msgspec
 
+from vkgroup.errors import InvalidInput
 from vkgroup.results.record import Result
+from vkgroup.spec.strength import STRENGTHS
 
 FOLDER = "findings"
 """The folder of the files, in the package."""
 
 
-class Rule(msgspec.Struct, frozen=True):
+class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The sentence of a specification that an error violates."""
 
     document: str
@@ -137,15 +139,29 @@ def diagnosis_of(result: Result) -> dict[str, Any]:
     return diagnosis if isinstance(diagnosis, dict) else {}
 
 
+def read_finding(name: str, content: bytes) -> Finding:
+    """Return the known error in a file's content; `name` is the file's name without its end.
+
+    Raises InvalidInput: the file is no TOML, or a field is missing, unknown or has a wrong value.
+    """
+    try:
+        finding = msgspec.convert(tomllib.loads(content.decode("utf-8")), Finding)
+        if not finding.seen or not all(map(_numbers, finding.seen)):
+            raise ValueError("seen: needs at least one version, and each version needs a number")
+        if finding.rule is not None and finding.rule.strength not in STRENGTHS:
+            raise ValueError(f"rule.strength: {finding.rule.strength!r} is none of {', '.join(STRENGTHS)}")
+        re.compile(finding.text)
+    except (ValueError, re.error) as error:
+        raise InvalidInput(f"vkgroup/{FOLDER}/{name}.toml is wrong: {error}. Correct the file.") from error
+    return msgspec.structs.replace(finding, id=name)
+
+
 @cache
 def all_findings() -> tuple[Finding, ...]:
     """Return all known errors, by driver and file name."""
     folder = files("vkgroup") / FOLDER
     findings = [
-        msgspec.structs.replace(
-            msgspec.convert(tomllib.loads(path.read_text("utf-8")), Finding),
-            id=path.name.removesuffix(".toml"),
-        )
+        read_finding(path.name.removesuffix(".toml"), path.read_bytes())
         for path in folder.iterdir()
         if path.name.endswith(".toml")
     ]

@@ -21,7 +21,8 @@ def write_junit(outcomes: RunOutcomes, path: Path) -> None:
     """Write the run as JUnit XML: one suite for each category, failures with their details.
 
     Unexpected results and improvements fail; expected failures and cases that were left out are skipped;
-    flakes pass, with a note in ``system-out``; cases that were not reached are one error.
+    flakes pass, with a note in ``system-out``; cases that were not reached are one error;
+    each case without a verdict, because of an error of vkgroup, is an error.
 
     The text of a cause is given once, with its simplest unexpected case; its other cases refer to that case.
     The attribute ``type`` of a failure is the id of its cause.
@@ -44,13 +45,20 @@ def write_junit(outcomes: RunOutcomes, path: Path) -> None:
             suite, "testcase", classname=".".join(group), name=name, time=f"{result.seconds:.6f}"
         )
         _add_outcome(case, result, outcomes)
+    for name, error in outcomes.run.without_verdict.items():
+        *group, last = name.split(".", 3)
+        suite = _suite(suites, by_category, group[0])
+        case = ElementTree.SubElement(suite, "testcase", classname=".".join(group), name=last, time="0.0")
+        element = ElementTree.SubElement(case, "error", message="No verdict, because of an error of vkgroup")
+        element.text = _clean("\n".join(truncated(error)))
+    suites.set("tests", str(len(results) + len(outcomes.run.without_verdict)))
     if outcomes.run.missing:
         case = ElementTree.SubElement(
             _suite(suites, by_category, "run"), "testcase", classname="run", name="time limit", time="0.0"
         )
         text = f"{len(outcomes.run.missing)} cases were not reached: continue with --resume"
         ElementTree.SubElement(case, "error", message=Outcome.MISSING.value).text = text
-        suites.set("tests", str(len(results) + 1))
+        suites.set("tests", str(len(results) + len(outcomes.run.without_verdict) + 1))
     for suite in by_category.values():
         counted = {"tests": "testcase", "failures": "*/failure", "errors": "*/error", "skipped": "*/skipped"}
         suite.attrib.update({key: str(len(suite.findall(path))) for key, path in counted.items()})

@@ -285,7 +285,8 @@ def _header(connection: sqlite3.Connection) -> tuple[int, int, int]:
             )
         )
     finally:
-        if alone:
+        # If the disk is full, SQLite has already ended the transaction.
+        if alone and connection.in_transaction:
             connection.execute("COMMIT")
     return application, version, objects
 

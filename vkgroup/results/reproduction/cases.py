@@ -16,6 +16,7 @@ from vkgroup.conformance.run import Setup
 from vkgroup.conformance.stages import Stage
 from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.errors import InternalError, InvalidInput, NoDevice, Unsupported, VkgroupError, describe
+from vkgroup.files import Unwritable
 from vkgroup.opening import open_device
 from vkgroup.results.causes import Cause
 from vkgroup.results.record import NoVerdict, Result, Status
@@ -105,7 +106,14 @@ def _made(
     stage: Stage | None = None,
 ) -> Result:
     """Make the folder of a case or of a part of it, with additional data in its record; return the result."""
-    folders.begin(folder)
+    with folders.made(folder):
+        return _filled(setup, case, folder, capabilities, more, stage)
+
+
+def _filled(
+    setup: Setup, case: Any, folder: Path, capabilities: Capabilities, more: Json, stage: Stage | None
+) -> Result:
+    """Record the case in an empty folder and complete the folder."""
     start = time.monotonic()
     request = Record(case, folder.resolve(), more, stage)
     result = replace(_recorded(setup, request), seconds=time.monotonic() - start)
@@ -114,6 +122,7 @@ def _made(
     record |= {"result": result.to_json()}
     if record["lanes"] is None:
         record["reference"] = expected_by_reference(folder, record)
+    record["digests"] = folders.digests(folder)
     folders.write(folder, record)
     record = folders.read(folder)
     try:
@@ -160,6 +169,8 @@ def _recorded(setup: Setup, request: Record) -> Result:
                     raise _without_verdict(name, answer.message)
                 status = Status.TIMEOUT if answer.kind == "timeout" else Status.CRASH
                 return Result(name, status, detail=answer.message)
+            if isinstance(answer[0], Unwritable):
+                raise answer[0]
             if isinstance(answer[0], NoVerdict):
                 raise _without_verdict(name, answer[0].detail)
             # Experiments may crash a driver, too: then the file has the declared capabilities only.

@@ -18,6 +18,7 @@ from vkgroup.check.findings import Report, lines_of
 from vkgroup.compiler import compile_source
 from vkgroup.device import DeviceInfo
 from vkgroup.errors import VkgroupError
+from vkgroup.files import writing
 from vkgroup.opening import open_device
 from vkgroup.probe import Probe
 from vkgroup.results.reproduction import folder as folders
@@ -81,7 +82,8 @@ def write_readme(folder: Path, record: Json) -> None:
     if source:
         lines += [f"Mend `{source}`, and the same command checks the mended shader.", ""]
     lines += [*_files(record), f"Made by vkgroup {record['vkgroup']}, seed {record['seed']}."]
-    (folder / README).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    with writing(folder / README):
+        (folder / README).write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def _files(record: Json) -> list[str]:
@@ -131,7 +133,12 @@ def make_check(
     folder: Path, module: Module, report: Report, how: Checked, device: DeviceInfo | None = None
 ) -> None:
     """Make the folder of a check, with findings or without."""
-    folders.begin(folder)
+    with folders.made(folder):
+        _fill(folder, module, report, how, device)
+
+
+def _fill(folder: Path, module: Module, report: Report, how: Checked, device: DeviceInfo | None) -> None:
+    """Write the files of a check into an empty folder."""
     files, shaders = Files(folder), Shaders(folder)
     if module.debug_source is not None:
         shaders.of(module, module.debug_source, how.dialect)

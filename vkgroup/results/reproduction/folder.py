@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from vkgroup.device import Capabilities
 from vkgroup.errors import InvalidInput, describe
-from vkgroup.files import write_whole
+from vkgroup.files import Unwritable, write_whole, writing
 from vkgroup.results.reproduction import schema
-from vkgroup.results.reproduction.values import Json
+from vkgroup.results.reproduction.values import Json, load
 
 RECORD, README, DEVICE = "repro.json", "README.md", "device.json"
 
@@ -24,6 +27,8 @@ FORMAT = 1
 
 SHRUNK = "shrunk"
 """Name of the folder, inside that of a case, of a smaller program with the same failure."""
+
+_DECIDING = ("inputs", "expected")
 
 _PARTS = ("shaders", "inputs", "outputs", "expected", SHRUNK)
 
@@ -38,13 +43,31 @@ def begin(folder: Path) -> None:
         raise InvalidInput(f"{folder / SHRUNK} contains other files and would be replaced; move it away.")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for part in _PARTS:
-            if (folder / part).is_dir():
-                shutil.rmtree(folder / part)
-        for file in (RECORD, README, DEVICE, PROGRAM):
-            (folder / file).unlink(missing_ok=True)
+        _remove_contents(folder)
     except OSError as error:
         raise InvalidInput(f"{folder} cannot be created: {error.strerror or error}") from error
+
+
+@contextmanager
+def made(folder: Path) -> Iterator[None]:
+    """Make an empty folder, which the block fills; if it cannot be written, it is removed again."""
+    begin(folder)
+    try:
+        yield
+    except Unwritable:
+        # Without its record, the rest would not be recognized as a folder that may be replaced.
+        with suppress(OSError):
+            _remove_contents(folder)
+            folder.rmdir()
+        raise
+
+
+def _remove_contents(folder: Path) -> None:
+    for part in _PARTS:
+        if (folder / part).is_dir():
+            shutil.rmtree(folder / part)
+    for file in (RECORD, README, DEVICE, PROGRAM):
+        (folder / file).unlink(missing_ok=True)
 
 
 def _replaceable(smaller: Path) -> bool:
@@ -57,7 +80,8 @@ def _replaceable(smaller: Path) -> bool:
 def write(folder: Path, record: Json) -> None:
     """Write the record atomically."""
     head = {"format": FORMAT, "vkgroup": version("vkgroup")}
-    write_whole(folder / RECORD, json.dumps(head | record, indent=1) + "\n")
+    with writing(folder / RECORD):
+        write_whole(folder / RECORD, json.dumps(head | record, indent=1) + "\n")
 
 
 def read(folder: Path) -> dict[str, Any]:
@@ -101,6 +125,25 @@ def damaged(folder: Path, error: BaseException) -> str:
     return f"{reason} Make the folder again; if the error remains, report it."
 
 
+def digests(folder: Path) -> dict[str, str]:
+    """Return the SHA-256 of each array that decides a verdict, by its file: inputs and expected values."""
+    files = sorted(file for part in _DECIDING for file in (folder / part).glob("*.npy"))
+    return {file.relative_to(folder).as_posix(): sha256(file.read_bytes()).hexdigest() for file in files}
+
+
+def verify(folder: Path, record: Json) -> None:
+    """Raise InvalidInput if an array that decides the verdict of a case was changed."""
+    recorded = record.get("digests")
+    if recorded is None:  # a folder of an earlier version
+        return
+    for file, digest in recorded.items():
+        load(folder, file)  # a missing or unreadable file, or one outside of the folder, has its own message
+        if sha256((folder / file).read_bytes()).hexdigest() != digest:
+            raise InvalidInput(
+                f"{folder / file} is damaged: its content is not what was recorded. Make the folder again."
+            )
+
+
 def device_record(capabilities: Capabilities) -> Json:
     """Return the device's entry in a record."""
     return {
@@ -112,4 +155,5 @@ def device_record(capabilities: Capabilities) -> Json:
 
 def write_device(folder: Path, data: Json) -> None:
     """Write the device's capabilities and the results of experiments, as ``vkgroup probe --json`` does."""
-    (folder / DEVICE).write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    with writing(folder / DEVICE):
+        (folder / DEVICE).write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")

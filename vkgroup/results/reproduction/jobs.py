@@ -28,6 +28,7 @@ from vkgroup.errors import (
     describe,
     is_device_error,
 )
+from vkgroup.files import Unwritable
 from vkgroup.probe import Probe, probe
 from vkgroup.results.record import NoVerdict, Result, Status
 from vkgroup.results.reproduction import folder as folders
@@ -139,9 +140,15 @@ def case_record(case: AnyCase, capabilities: Capabilities, seed: int) -> dict[st
 
 
 def answer(executor: Executor, request: Any) -> Any:
-    """Return the answer to a `Record`, a `Trial`, a `ProbeDevice` or a `Repeat`."""
+    """Return the answer to a `Record`, a `Trial`, a `ProbeDevice` or a `Repeat`.
+
+    The answer to a `Record` whose folder cannot be written is the error.
+    """
     if isinstance(request, Record):
-        return [record(executor, request)]
+        try:
+            return [record(executor, request)]
+        except Unwritable as error:
+            return [error]
     if isinstance(request, Trial):
         return [_tried(executor, request)]
     if isinstance(request, ProbeDevice):
@@ -203,7 +210,7 @@ def _judged(executor: Executor, case: AnyCase, stage: Stage | None = None) -> Ve
             assert isinstance(case, Case)
             return family.judge(executor, [case], stage)[0]
         return family.judge(executor, [case])[0]
-    except (DeviceLost, DispatchTimeout):
+    except (DeviceLost, DispatchTimeout, Unwritable):
         raise
     except Exception as error:
         found = result_of_error(case.name, error)

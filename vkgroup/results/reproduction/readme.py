@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from shlex import quote
 
+from vkgroup.files import writing
 from vkgroup.results.reproduction import lanes
 from vkgroup.results.reproduction.folder import DEVICE, PROGRAM, README, SHRUNK
 from vkgroup.results.reproduction.values import Json
@@ -108,7 +109,8 @@ def write_case(folder: Path, record: Json) -> None:
         *_repeating(folder, record),
         *_files(record),
     ]
-    (folder / README).write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
+    with writing(folder / README):
+        (folder / README).write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
 
 
 def _cause(record: Json) -> list[str]:

@@ -21,6 +21,7 @@ from vkgroup.device import DeviceInfo
 from vkgroup.errors import DeviceLost, DispatchTimeout, InternalError, InvalidInput, Unsupported
 from vkgroup.opening import open_device
 from vkgroup.results.record import AGAINST_THE_DEVICE, Result, Status
+from vkgroup.results.reproduction import folder as folders
 from vkgroup.results.reproduction.cases import CASE_TIMEOUTS, SPARE_SECONDS, worker_for
 from vkgroup.results.reproduction.jobs import Repeat, Repeated, repeat
 from vkgroup.results.reproduction.shrunk import case_of
@@ -38,7 +39,11 @@ class Outcome:
 
 
 def repeat_case(device: DeviceInfo, folder: Path, record: Json, timeout: float) -> Outcome:
-    """Repeat the case of a folder."""
+    """Repeat the case of a folder.
+
+    Raises InvalidInput: an input or an expected value is damaged.
+    """
+    folders.verify(folder, record)
     setup = Setup(device, record["seed"], timeout)
     size = record["device"]["subgroup_size"]
     fits = device.subgroup_size == size

@@ -331,6 +331,7 @@ class _Case(Struct):
     path: list[int] = []
     program: str = ""
     no_program: str = ""
+    digests: dict[str, str] | None = None
 
 
 class _Run(Struct):

@@ -10,6 +10,7 @@ from vkgroup.compiler import disassemble
 from vkgroup.conformance.execute import Executor
 from vkgroup.dispatch import Buffer, Device
 from vkgroup.errors import InvalidInput, VkgroupError
+from vkgroup.files import writing
 from vkgroup.spec.stages import STAGE_NAMES
 from vkgroup.spirv import Module
 
@@ -41,6 +42,10 @@ class Shaders:
         return self._files[module]
 
     def _write(self, module: Module) -> str:
+        with writing(self._folder / FOLDER):
+            return self._written(module)
+
+    def _written(self, module: Module) -> str:
         (self._folder / FOLDER).mkdir(parents=True, exist_ok=True)
         stage = module.reflection.entry_points[0].stage
         stem = f"{FOLDER}/{len(self.listed)}.{STAGE_NAMES[stage].suffix}"

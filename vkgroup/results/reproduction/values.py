@@ -30,6 +30,7 @@ from vkgroup.dispatch import (
 )
 from vkgroup.dispatch.slots import Slot, slots_of
 from vkgroup.errors import InvalidInput
+from vkgroup.files import write_array, writing
 from vkgroup.sampler import Sampler
 from vkgroup.spirv import Module
 
@@ -122,8 +123,9 @@ class Files:
             file = next(one for one in numbered if one not in self._taken)
             self._taken.add(file)
             path = self.folder / f"{file}.npy"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            np.save(path, array, allow_pickle=False)
+            with writing(path):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                write_array(path, array)
             self._known[key] = f"{file}.npy"
         return self._known[key]
 

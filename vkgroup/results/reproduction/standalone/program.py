@@ -12,6 +12,7 @@ import numpy as np
 from vkgroup.conformance.arrays import Words
 from vkgroup.conformance.glsl_types import planes
 from vkgroup.device import Capabilities
+from vkgroup.files import writing
 from vkgroup.results.reproduction.folder import PROGRAM
 from vkgroup.results.reproduction.standalone import expected, literals
 from vkgroup.results.reproduction.standalone.recorded import NoProgram, RecordedCase
@@ -38,7 +39,8 @@ def write_program(folder: Path, record: Json, capabilities: Capabilities, cause:
     case = RecordedCase(folder, record)
     case.check()
     text = _Writer(case, capabilities, cause).text()
-    (folder / PROGRAM).write_text(text, encoding="utf-8")
+    with writing(folder / PROGRAM):
+        (folder / PROGRAM).write_text(text, encoding="utf-8")
 
 
 @dataclass(frozen=True)
