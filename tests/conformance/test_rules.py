@@ -70,6 +70,18 @@ def test_a_wrong_mask_violates_the_definition_of_a_ballot() -> None:
     assert found["document"].endswith("OpGroupNonUniformBallot")
 
 
+def test_hangs_and_crashes_violate_no_rule_of_the_operation() -> None:
+    case = "arithmetic.vertex.subgroupAdd.uint.partial.exact"
+    hung = rule_of(Result(case, Status.TIMEOUT, detail="no answer in 60 s"), DEVICE)
+    assert "must return in finite time" in hung["quote"]
+    died = rule_of(Result(case, Status.CRASH, detail="the process was killed by signal 11"), DEVICE)
+    assert "program termination" in died["quote"]
+    assert (
+        "OpGroupNonUniformIAdd"
+        in rule_of(Result(case, Status.CRASH, detail="device lost"), DEVICE)["document"]
+    )
+
+
 @pytest.mark.parametrize("name", SUBGROUP_OPERATIONS)
 def test_the_instructions_of_an_operation_are_quoted(name: str) -> None:
     operation = SUBGROUP_OPERATIONS[name]

@@ -18,7 +18,7 @@ from vkgroup.conformance.patterns import patterns_of
 from vkgroup.conformance.spellings.hlsl_intrinsics import INTRINSICS
 from vkgroup.conformance.spellings.older_ballots import OLDER
 from vkgroup.device import Capabilities
-from vkgroup.results.record import Result
+from vkgroup.results.record import Result, Status
 from vkgroup.spec.categories import Category
 from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
 from vkgroup.spec.operations import BUILTIN_VARIABLES, Operation
@@ -43,13 +43,25 @@ def rule_of_case(case: str, capabilities: Capabilities | None = None) -> dict[st
 
 
 def rule_of(result: Result, capabilities: Capabilities | None = None) -> dict[str, str]:
-    """Return the rule that a failure violates; a wrong active mask violates that of ballots."""
-    diagnosis: dict[str, Any] = (result.evidence or {}).get("diagnosis") or {}
-    if diagnosis.get("kind") != "mask":
+    """Return the rule that a failure violates.
+
+    It is that of the case, with three exceptions. A wrong active mask violates the rule of ballots. A hang
+    violates that of commands that wait. The end of the process violates that of valid usage.
+    """
+    name = _rule_of_kind(result)
+    if not name:
         return rule_of_case(result.case, capabilities)
-    return SENTENCES["OpGroupNonUniformBallot"].to_json(
-        None if capabilities is None else capabilities.api_version
-    )
+    return SENTENCES[name].to_json(None if capabilities is None else capabilities.api_version)
+
+
+def _rule_of_kind(result: Result) -> str:
+    """Return the name of the rule for the kind of a failure; "" if it is that of the case."""
+    if result.status is Status.TIMEOUT:
+        return "finite_time"
+    if result.status is Status.CRASH and "the process was" in result.detail:
+        return "termination"
+    diagnosis: dict[str, Any] = (result.evidence or {}).get("diagnosis") or {}
+    return "OpGroupNonUniformBallot" if diagnosis.get("kind") == "mask" else ""
 
 
 def _rule(parts: list[str], version: tuple[int, ...] | None) -> Rule | None:
