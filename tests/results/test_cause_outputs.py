@@ -20,12 +20,17 @@ CASE = "vote.compute.subgroupAllEqual.uvec2.all.exact"
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory) -> dict[str, Path]:
-    """Runs of a case that SwiftShader fails, and of one that it passes."""
+    """Runs of a case that SwiftShader fails and lavapipe passes, and of one that SwiftShader passes."""
     folder = tmp_path_factory.mktemp("runs")
-    for name, case in (("fails", CASE), ("passes", "vote.compute.subgroupAllEqual.uint.all.exact")):
-        command = [sys.executable, "-m", "vkgroup", "conform", "--device", "swiftshader", "--filter", case]
+    scalar = "vote.compute.subgroupAllEqual.uint.all.exact"
+    for name, device, case in (
+        ("fails", "swiftshader", CASE),
+        ("passes", "swiftshader", scalar),
+        ("lavapipe", "lavapipe", CASE),
+    ):
+        command = [sys.executable, "-m", "vkgroup", "conform", "--device", device, "--filter", case]
         subprocess.run([*command, "--out", str(folder / name)], check=False, capture_output=True, timeout=120)
-    return {name: folder / name for name in ("fails", "passes")}
+    return {name: folder / name for name in ("fails", "passes", "lavapipe")}
 
 
 def test_the_evidence_has_what_the_hypothesis_predicts(runs) -> None:
@@ -49,7 +54,11 @@ def test_causes_that_appeared_and_disappeared(runs) -> None:
     found = diff.differences(old, new)
     (appeared,) = found.causes.appeared
     assert (appeared.id, appeared.old, appeared.new) == ("swiftshader-all-equal-vector", 0, 1)
-    assert diff.differences(new, old).causes.disappeared[0].old == 1
+    assert [cause.old for cause in diff.differences(new, old).causes.not_tested] == [1]
+    assert diff.differences(new, old).causes.disappeared == ()
+    gone = diff.differences(new, history.load(runs["lavapipe"])).causes
+    assert [cause.old for cause in gone.disappeared] == [1]
+    assert gone.not_tested == ()
     assert len(diff.differences(new, new).causes.remaining) == 1
     assert found.to_json()["causes"]["appeared"][0]["known"] is True
     command = [sys.executable, "-m", "vkgroup", "diff", str(runs["passes"]), str(runs["fails"])]

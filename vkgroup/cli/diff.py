@@ -54,16 +54,18 @@ def _heading(letter: str, info: RunInfo) -> Text:
 
 
 def _causes(found: CauseDifferences, limit: int | None) -> Iterator[Text]:
-    """Yield the causes that appeared, those that disappeared, and those that have other numbers of cases."""
+    """Yield the causes that appeared, disappeared, were not tested, or have other numbers of cases."""
     changed = tuple(change for change in found.remaining if change.old != change.new)
     numbers = f"{len(found.appeared)} appeared, {len(found.disappeared)} disappeared, "
     same = len(found.remaining) - len(changed)
+    numbers += f"{len(found.not_tested)} not tested, " if found.not_tested else ""
     yield Text(
         f"\nCauses of failures: {numbers}{len(changed)} with more or fewer cases, {same} the same", "bold"
     )
     for title, changes, style in (
         ("Appeared", found.appeared, "bold red"),
         ("Disappeared", found.disappeared, "green"),
+        ("Not tested", found.not_tested, "yellow"),
         ("More or fewer cases", changed, "bold yellow"),
     ):
         if changes:

@@ -139,6 +139,7 @@ class CauseDifferences:
     appeared: tuple[CauseChange, ...]  # causes that only the new run has
     disappeared: tuple[CauseChange, ...]  # causes that only the old run has
     remaining: tuple[CauseChange, ...]  # causes of both
+    not_tested: tuple[CauseChange, ...]  # causes of the old run of whose cases the new run executed none
 
 
 @dataclass(frozen=True)
@@ -228,11 +229,20 @@ def cause_differences(old: RunRecord, new: RunRecord) -> CauseDifferences:
     """Compare the causes of failures of two runs by their ids, which depend on the behaviour alone."""
     before, after = ({cause["id"]: cause for cause in causes_of(run)} for run in (old, new))
     changes = [_cause_change(id_, before.get(id_), after.get(id_)) for id_ in {**after, **before}]
+    executed = None if new.results is None else _executed(new.results)
+    gone = [change for change in changes if not change.new]
+    tested = [change for change in gone if executed is None or executed & set(before[change.id]["cases"])]
     return CauseDifferences(
-        tuple(change for change in changes if not change.old),
-        tuple(change for change in changes if not change.new),
-        tuple(change for change in changes if change.old and change.new),
+        appeared=tuple(change for change in changes if not change.old),
+        disappeared=tuple(tested),
+        remaining=tuple(change for change in changes if change.old and change.new),
+        not_tested=tuple(change for change in gone if change not in tested),
     )
+
+
+def _executed(results: Results) -> set[str]:
+    """Return the names of the cases that have a verdict other than NotSupported."""
+    return {case for case, status in results.statuses().items() if status is not Status.NOT_SUPPORTED}
 
 
 def _cause_change(id_: str, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> CauseChange:

@@ -21,7 +21,7 @@ from vkgroup.errors import Unsupported
 from vkgroup.opening import select
 from vkgroup.results.reproduction.cases import make
 from vkgroup.results.reproduction.readme import evidence_table
-from vkgroup.runner.worker_process import PROGRAM
+from vkgroup.runner.spare import PROGRAM
 from vkgroup.spirv import Module
 
 CASE = "vote.compute.subgroupAllEqual.vec3.nested.exact"
