@@ -50,7 +50,8 @@ def seconds(words: list[str], source: Path, folder: Path) -> tuple[float, float]
     """Run a command of the version in `source`, and return wall-clock seconds and CPU seconds."""
     with tempfile.TemporaryDirectory(dir=folder) as out:
         words = [f"{out}/run" if word == "OUT" else word for word in words]
-        environment = {**os.environ, "PYTHONPATH": str(source)}
+        paths = [str(source), *filter(None, [os.environ.get("PYTHONPATH")])]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
         command = [sys.executable, "-P", "-m", "vkgroup", *words]
         start = time.perf_counter()
         process = subprocess.Popen(
