@@ -1,6 +1,6 @@
 # conform: test the best Vulkan device of this machine; an error of make means a failure without a known cause.
 # test: style, types, and the tests of the first tier, in less than ten minutes on two cores.
-# test-all: the same with the tests that are marked slow; some of them need Chromium, zsh and fish.
+# test-all: the same with the tests that are marked slow; some of them need Chromium, zsh, fish and a C compiler.
 # All set up what they need (.venv here, software drivers in the user's cache), without root.
 #   make conform ARGS='--device lavapipe --filter "arithmetic.*"'
 #   make docs                             after a change of tests/traceability
