@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import sys
 
@@ -12,7 +13,10 @@ def main() -> int:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     from vkgroup.cli.main import main as run
 
-    return run()
+    code = run()
+    # The process ends: the collections of the interpreter's end, of all modules, would only take time.
+    gc.freeze()
+    return code
 
 
 if __name__ == "__main__":
