@@ -5,12 +5,34 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, NoReturn
 from weakref import WeakSet, ref
 
 from vkgroup.closing import Closing
 from vkgroup.device.capabilities import Capabilities, DeviceInfo
 from vkgroup.errors import DeviceLost, DriverError, InvalidDispatch, Unsupported
+
+
+@dataclass(frozen=True)
+class MemoryStatistics:
+    """Memory of a device that this process holds, in bytes; `Device.memory` returns it.
+
+    Attributes
+    ----------
+    in_use : bytes of buffers and images.
+    cached : bytes that were allocated from the driver and are free for the next buffers and images.
+    peak : the most bytes that were in use at a time.
+    allocations : number of allocations from the driver (VkDeviceMemory).
+    most_allocations : the largest number that the driver allows (maxMemoryAllocationCount). Both numbers are 0 on
+        the reference device, which has no driver.
+    """
+
+    in_use: int
+    cached: int
+    peak: int
+    allocations: int
+    most_allocations: int
 
 
 class DeviceBase(Closing):
@@ -37,6 +59,14 @@ class DeviceBase(Closing):
     @abstractmethod
     def closed(self) -> bool:
         """Whether the device was closed."""
+
+    @abstractmethod
+    def memory_statistics(self) -> MemoryStatistics:
+        """Return the numbers of bytes that are in use and cached."""
+
+    @abstractmethod
+    def trim(self) -> int:
+        """Free cached memory; returns the number of its bytes."""
 
     def raise_validation_errors(self) -> None:
         """Raise the validation layer's errors since the last call; does nothing without the layer."""

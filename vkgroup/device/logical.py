@@ -78,8 +78,8 @@ class LogicalDevice(MemoryDevice):
             queueFamilyIndex=family,
         )
         self.command_pool = self.create("CommandPool", info, "a command pool")
-        self.memory = vk.ffi.new("VkPhysicalDeviceMemoryProperties *")
-        instance.functions.vkGetPhysicalDeviceMemoryProperties(self.physical, self.memory)
+        self.memory_properties = vk.ffi.new("VkPhysicalDeviceMemoryProperties *")
+        instance.functions.vkGetPhysicalDeviceMemoryProperties(self.physical, self.memory_properties)
         _open.add(self)
         try:
             instance.raise_validation_errors()
@@ -134,6 +134,12 @@ class LogicalDevice(MemoryDevice):
         self.handle = handle[0]
         return family[0]
 
+    def trim(self) -> int:
+        """Close idle buffers and images and free all memory that nothing uses; returns the number of its bytes."""
+        while self.idle_images:
+            self.idle_images.pop().close()
+        return super().trim()
+
     def abandon(self, why: str) -> None:
         """Give the device up with work in flight; it stays until the process ends."""
         super().abandon(why)
@@ -143,6 +149,7 @@ class LogicalDevice(MemoryDevice):
         leaving, self._leaving = self._leaving, None
         _lending.discard(self)
         if not self._stuck:
+            self.pool.trim()
             self.functions.vkDestroyDevice(leaving, vk.NULL)
 
     def close(self) -> None:
@@ -154,6 +161,7 @@ class LogicalDevice(MemoryDevice):
         self.close_children()
         self.idle_images.clear()
         if self.usable:
+            self.pool.trim()
             for parts in self.idle_commands:
                 parts.destroy(self)
             self.destroy("CommandPool", self.command_pool)

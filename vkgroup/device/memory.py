@@ -11,11 +11,13 @@ import numpy.typing as npt
 
 from vkgroup.closing import Closing
 from vkgroup.device import vk
+from vkgroup.device.base import MemoryStatistics
 from vkgroup.device.capabilities import Capabilities, DeviceInfo
 from vkgroup.device.commands import Commands
 from vkgroup.device.core import DeviceCore
 from vkgroup.device.instance import Instance
 from vkgroup.device.limits import require_buffer_size
+from vkgroup.device.pool import Allocation, Kind, MemoryPool
 from vkgroup.device.sharing import CudaSharing, SharedMemory, reference_lock, sharing_of, wait_for_cuda
 from vkgroup.errors import DriverError, OutOfMemory, Unsupported
 
@@ -35,7 +37,7 @@ _DEVICE_LOCAL, _HOST_VISIBLE, _HOST_COHERENT, _HOST_CACHED = 1, 2, 4, 8
 
 def memory_type(device: MemoryDevice, allowed: int, required: int, preferred: int) -> int:
     """Return the memory type with all `required` and the most `preferred` flags, else `OutOfMemory`."""
-    memory = device.memory
+    memory = device.memory_properties
     best, best_score = -1, -1
     for index in range(memory.memoryTypeCount):
         flags = int(memory.memoryTypes[index].propertyFlags)
@@ -58,33 +60,33 @@ def allocate(
     what: str,
     *,
     addressable: bool = False,
+    image: bool = False,
     extra: Any = vk.NULL,
-) -> Any:
-    """Allocate memory for VkMemoryRequirements; `extra` is a chain of structs. Returns the VkDeviceMemory."""
-    kind = memory_type(device, requirements.memoryTypeBits, required, preferred)
-    heap = device.memory.memoryHeaps[device.memory.memoryTypes[kind].heapIndex].size
+) -> Allocation:
+    """Allocate memory for VkMemoryRequirements; `required` and `preferred` are VkMemoryPropertyFlags.
+
+    With `extra`, a chain of structs for VkMemoryAllocateInfo, the object has a VkDeviceMemory of its own.
+    """
+    number = memory_type(device, requirements.memoryTypeBits, required, preferred)
+    heap = device.memory_properties.memoryHeaps[device.memory_properties.memoryTypes[number].heapIndex].size
     if requirements.size > heap:
         raise OutOfMemory(
             f"{what} needs {requirements.size} bytes; the memory of {device.capabilities.name} for it has"
             f" {heap}. Work in parts.",
             "VK_ERROR_OUT_OF_DEVICE_MEMORY",
         )
-    if addressable:
-        flags = vk.VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT
-        extra = vk.new("VkMemoryAllocateFlagsInfo", pNext=extra, flags=flags)
-    info = vk.new("VkMemoryAllocateInfo", pNext=extra, allocationSize=requirements.size, memoryTypeIndex=kind)
-    memory = vk.ffi.new("VkDeviceMemory *")
-    device.check(
-        device.functions.vkAllocateMemory(device.handle, info, vk.NULL, memory),
-        f"allocating {requirements.size} bytes for {what}",
-    )
-    return memory[0]
+    kind, size, alignment = Kind(number, addressable, image), requirements.size, requirements.alignment
+    try:
+        return device.pool.allocate(kind, size, alignment, what, extra=extra)
+    except OutOfMemory:
+        device.trim()
+        return device.pool.allocate(kind, size, alignment, what, extra=extra)
 
 
 class MemoryDevice(DeviceCore):
-    """A device with its buffers: pooled ones, lent ones, and the staging buffer."""
+    """A device with its memory and buffers: pooled ones, lent ones, and the staging buffer."""
 
-    memory: Any
+    memory_properties: Any
 
     def __init__(
         self, instance: Instance, physical: Any, info: DeviceInfo, capabilities: Capabilities
@@ -96,20 +98,36 @@ class MemoryDevice(DeviceCore):
         self._leaving: Any = None
 
     @cached_property
+    def pool(self) -> MemoryPool:
+        """The memory of buffers and images."""
+        return MemoryPool(self, self.memory_properties)
+
+    @cached_property
     def sharing(self) -> CudaSharing | None:
         """The memory that the device shares with CUDA; None if it cannot share memory."""
         return sharing_of(self)
 
-    def free_memory(self, buffer: DeviceBuffer, handle: Any, memory: Any) -> None:
+    def free_memory(self, buffer: DeviceBuffer, handle: Any, allocation: Allocation | None) -> None:
         """Destroy a buffer, and the device if it was closed and this is the last that it had lent."""
         device = self._leaving or self.handle
         if device is not None and not self._stuck:
             self.functions.vkDestroyBuffer(device, handle, vk.NULL)
-            if memory is not None:
-                self.functions.vkFreeMemory(device, memory, vk.NULL)
+            if allocation is not None:
+                self.pool.free(allocation)
         self.lent.discard(buffer)
         if self._leaving is not None and not self.lent:
             self._destroy()
+
+    def memory_statistics(self) -> MemoryStatistics:
+        """Return the numbers of bytes that are in use and cached."""
+        return self.pool.statistics()
+
+    def trim(self) -> int:
+        """Close the idle buffers and free all memory that nothing uses; returns the number of its bytes."""
+        for idle in self._idle_buffers.values():
+            while idle:
+                idle.pop().close()
+        return self.pool.trim()
 
     @abstractmethod
     def _destroy(self) -> None:
@@ -138,13 +156,13 @@ class MemoryDevice(DeviceCore):
 
 
 class DeviceBuffer(Closing):
-    """A VkBuffer with its own memory.
+    """A VkBuffer with memory of the device's pool; memory that CUDA shares is of its own.
 
     On a discrete GPU it lies in the GPU's memory, and bytes come and go through a staging buffer; on
     integrated GPUs, on software drivers and with `host` it is mapped. Shaders may reach an `addressable` one
     by its address (bufferDeviceAddress). `usage` has VkBufferUsageFlags beside those that every buffer has.
 
-    `handle`, `memory`: the VkBuffer and the VkDeviceMemory; None when closed.
+    `handle`, `allocation`: the VkBuffer and its memory; None when closed.
     `mapped`: the bytes, if the host can access them.
     `shared`: the memory in CUDA; None if CUDA cannot access it.
     `references`: how many arrays of other libraries view the memory; it is freed after the last of them.
@@ -163,11 +181,11 @@ class DeviceBuffer(Closing):
         self.device = device
         self.nbytes = nbytes
         self.handle: Any = None
-        self.memory: Any = None
+        self.allocation: Allocation | None = None
         self.mapped: Bytes | None = None
         self.shared: SharedMemory | None = None
         self.references = 0
-        self._lent: tuple[Any, Any] | None = None
+        self._lent: tuple[Any, Allocation | None] | None = None
         device.require_open()
         require_buffer_size(nbytes, device.capabilities)
         device.register(self)
@@ -212,18 +230,16 @@ class DeviceBuffer(Closing):
         extra = vk.NULL
         if shared is not None:
             extra = shared.allocation(self.handle, info.usage, requirements.size)
-        self.memory = allocate(
+        allocation = self.allocation = allocate(
             device, requirements, required, preferred, what, addressable=addressable, extra=extra
         )
-        code = functions.vkBindBufferMemory(device.handle, self.handle, self.memory, 0)
+        code = functions.vkBindBufferMemory(device.handle, self.handle, allocation.memory, allocation.offset)
         device.check(code, f"binding memory to {what}")
         if shared is not None:
-            shared.begin(self.handle, self.memory)
+            shared.begin(self.handle, allocation.memory)
         if mapped:
-            address = vk.ffi.new("void **")
-            code = functions.vkMapMemory(device.handle, self.memory, 0, vk.WHOLE_SIZE, 0, address)
-            device.check(code, f"mapping {what}")
-            self.mapped = np.frombuffer(vk.ffi.buffer(address[0], self.nbytes), np.uint8)
+            address = vk.ffi.cast("void *", allocation.mapped)
+            self.mapped = np.frombuffer(vk.ffi.buffer(address, self.nbytes), np.uint8)
 
     @property
     def address(self) -> int:
@@ -277,8 +293,8 @@ class DeviceBuffer(Closing):
         if self.shared is not None:
             self.shared.free_commands()
         with reference_lock:
-            self._lent = (self.handle, self.memory)
-            self.handle = self.memory = self.mapped = None
+            self._lent = (self.handle, self.allocation)
+            self.handle = self.allocation = self.mapped = None
             lent = self.references > 0
             if lent:
                 self.device.lent.add(self)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from vkgroup.closing import Closing
 from vkgroup.compiler import Target, compile_file, compile_source
-from vkgroup.device.base import DeviceBase
+from vkgroup.device.base import DeviceBase, MemoryStatistics
 from vkgroup.device.capabilities import Capabilities, DeviceInfo
 from vkgroup.device.gl_limits import gl_values
 from vkgroup.dispatch.buffer import Buffer, checked_array
@@ -148,6 +148,29 @@ class ResourceDevice(Closing):
         for level, smaller in enumerate((texels, *levels)):
             image.write(smaller, level)
         return image
+
+    def memory(self) -> MemoryStatistics:
+        """Return how much memory of the device this process uses and holds.
+
+        Examples
+        --------
+        >>> device.memory().in_use
+        4096
+        """
+        self._base.require_open()
+        return self._base.memory_statistics()
+
+    def trim(self) -> int:
+        """Give memory back to the driver that is cached for later buffers and images.
+
+        This happens without a call if an allocation fails. Another library that shares the GPU may need it earlier.
+
+        Returns
+        -------
+        Number of bytes that were freed.
+        """
+        self._base.require_open()
+        return self._base.trim()
 
     def owns(self, resource: Buffer | Image) -> bool:
         """Whether a buffer or image was made from this device, and so can be used with it."""

@@ -140,8 +140,8 @@ class VulkanImage(Image):
         functions.vkGetImageMemoryRequirements(device.handle, self.handle, requirements)
         what = f"an image of {self.shape}"
         device_local = vk.VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT
-        self._memory = allocate(device, requirements, 0, device_local, what)
-        code = functions.vkBindImageMemory(device.handle, self.handle, self._memory, 0)
+        memory = self._memory = allocate(device, requirements, 0, device_local, what, image=True)
+        code = functions.vkBindImageMemory(device.handle, self.handle, memory.memory, memory.offset)
         device.check(code, f"binding memory to {what}")
 
     def _create_view(self, levels: int) -> Any:
@@ -233,7 +233,7 @@ class VulkanImage(Image):
             device.destroy("ImageView", view)
         device.destroy("Image", self.handle)
         if self._memory is not None and device.usable:
-            device.functions.vkFreeMemory(device.handle, self._memory, vk.NULL)
+            device.pool.free(self._memory)
         self.view = self.first_view = self.handle = self._memory = None
         self._holding = False
 
