@@ -35,7 +35,8 @@ def _check(fit: SegregatedFit, sizes: dict[int, int]) -> None:
     end, was_free = 0, False
     allocated: dict[int, int] = {}
     for offset, size, free in fit.ranges():
-        assert offset == end and not (free and was_free)
+        assert offset == end
+        assert not (free and was_free)
         end, was_free = offset + size, free
         if not free:
             allocated[offset] = size

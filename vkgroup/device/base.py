@@ -24,8 +24,8 @@ class MemoryStatistics:
     cached : bytes that were allocated from the driver and are free for the next buffers and images.
     peak : the most bytes that were in use at a time.
     allocations : number of allocations from the driver (VkDeviceMemory).
-    most_allocations : the largest number that the driver allows (maxMemoryAllocationCount). Both numbers are 0 on
-        the reference device, which has no driver.
+    most_allocations : the largest number that the driver allows (maxMemoryAllocationCount). Both are 0 on the
+        reference device, which has no driver.
     """
 
     in_use: int

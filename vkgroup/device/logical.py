@@ -135,7 +135,7 @@ class LogicalDevice(MemoryDevice):
         return family[0]
 
     def trim(self) -> int:
-        """Close idle buffers and images and free all memory that nothing uses; returns the number of its bytes."""
+        """Close idle buffers and images and free unused memory; returns the number of its bytes."""
         while self.idle_images:
             self.idle_images.pop().close()
         return super().trim()

@@ -1,12 +1,12 @@
 """Pool of device memory: buffers and images are parts of larger blocks, and freed memory is used again.
 
-`vkAllocateMemory` and `vkFreeMemory` take 10 to 20 ms per GiB on an NVIDIA H200, and drivers limit the number of
-allocations (maxMemoryAllocationCount, at least 4096). So small requests share blocks, which two-level segregated fit
-divides (`vkgroup.device.segregated_fit`). A large request has a block of its own, which later serves another
-request of about its size.
+`vkAllocateMemory` and `vkFreeMemory` take 10 to 20 ms per GiB on an NVIDIA H200, and drivers limit the number
+of allocations (maxMemoryAllocationCount, at least 4096). So small requests share blocks, which two-level
+segregated fit divides (`vkgroup.device.segregated_fit`). A large request has a block of its own, which later
+serves another request of about its size.
 
-Freed memory remains allocated until `trim`, until an allocation fails, or until it exceeds a part of its heap.
-Memory that the host can access is mapped as long as it is allocated.
+Freed memory remains allocated until `trim`, until an allocation fails, or until it exceeds a part of its
+heap. Memory that the host can access is mapped as long as it is allocated.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _SMALLEST_BLOCK, _LARGEST_BLOCK = 1 << 20, 64 << 20
 _SURPLUS = 1.25
 """How much larger than a request the cached block may be that serves it."""
 
-#: Freed memory that remains allocated, as a part of its heap. Heaps of software drivers and integrated GPUs are the
-#: memory of the whole computer.
+#: Freed memory that remains allocated, as a part of its heap. Heaps of software drivers and integrated GPUs
+#: are the memory of the whole computer.
 _CACHED_ON_GPU, _CACHED_ON_HOST = 1 / 2, 1 / 8
 
 _HOST_VISIBLE = vk.ffi.integer_const("VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT")
@@ -50,12 +50,14 @@ class Kind:
 
 
 class Block:
-    """A VkDeviceMemory, `mapped` at an address of the host or 0; divided by `fit`, or one allocation if it is None."""
+    """A VkDeviceMemory, which is divided by `fit`, or is one allocation if `fit` is None.
 
-    def __init__(
-        self, kind: Kind | None, handle: Any, size: int, mapped: int, fit: SegregatedFit | None
-    ) -> None:
-        self.kind, self.handle, self.size, self.mapped, self.fit = kind, handle, size, mapped, fit
+    `mapped` is its address in the host's memory, or 0. Without a `kind` it is not used again.
+    """
+
+    def __init__(self, kind: Kind | None, handle: Any, size: int, mapped: int) -> None:
+        self.kind, self.handle, self.size, self.mapped = kind, handle, size, mapped
+        self.fit: SegregatedFit | None = None
 
 
 class Allocation:
@@ -74,28 +76,30 @@ class Allocation:
 
 
 class MemoryPool:
-    """The memory of one device. `allocate` and `free` may be called by any thread, `free` also by finalizers."""
+    """The memory of one device.
+
+    Any thread may call `allocate` and `free`. Finalizers may call `free`, which never waits for the lock: if
+    a thread holds it, perhaps the one in which the finalizer runs, that thread takes the memory back.
+    """
 
     def __init__(self, device: DeviceCore, properties: Any) -> None:
         self._device, self._functions, self._properties = device, device.functions, properties
         self._handle = device.handle
         self._most = int(device.capabilities.limits["maxMemoryAllocationCount"])
         self._part = _CACHED_ON_GPU if device.capabilities.type == "discrete_gpu" else _CACHED_ON_HOST
-        # A finalizer may free memory while its thread holds the lock: then `_freed` waits for the lock's holder.
         self._lock = threading.Lock()
         self._freed: deque[Allocation] = deque()
         self._shared: dict[Kind, list[Block]] = {}
-        self._cached: list[
-            Block
-        ] = []  # large blocks that nothing uses, the one that was freed last at the end
+        # Large blocks that nothing uses, the one that was freed last at the end.
+        self._cached: list[Block] = []
         self._allocations = self._in_use = self._peak = self._held = 0
 
     def allocate(
-        self, kind: Kind, size: int, alignment: int, what: str, *, extra: Any = vk.NULL, own: bool = False
+        self, kind: Kind, size: int, alignment: int, what: str, *, extra: Any = vk.NULL
     ) -> Allocation:
         """Return memory for an object of `size` bytes; `what` names it in errors.
 
-        With `extra`, a chain of structs for VkMemoryAllocateInfo, or `own`, it is a VkDeviceMemory for this object
+        With `extra`, a chain of structs for VkMemoryAllocateInfo, it is a VkDeviceMemory for this object
         alone, which is not used again.
 
         Raises
@@ -105,7 +109,7 @@ class MemoryPool:
         """
         with self._lock:
             self._take_back()
-            if own or extra != vk.NULL:
+            if extra != vk.NULL:
                 allocation = Allocation(self._block(kind, size, what, extra, reusable=False), 0, size)
             elif size >= LARGE:
                 allocation = self._large(kind, size, what)
@@ -135,7 +139,7 @@ class MemoryPool:
             return self._trim()
 
     def _take_back_later(self) -> None:
-        """Take freed memory back, unless a thread has the lock: it does so before or after it releases the lock."""
+        """Take freed memory back, unless a thread has the lock, which does so itself."""
         while self._freed and self._lock.acquire(blocking=False):
             try:
                 self._take_back()
@@ -232,7 +236,7 @@ class MemoryPool:
             mapped = int(vk.ffi.cast("uintptr_t", address[0]))
         self._allocations += 1
         self._held += size
-        return Block(kind if reusable else None, memory[0], size, mapped, None)
+        return Block(kind if reusable else None, memory[0], size, mapped)
 
     def _trim(self) -> int:
         unused, self._cached = self._cached, []

@@ -2,9 +2,10 @@
 
 M. Masmano, I. Ripoll, A. Crespo, J. Real: "TLSF: a New Dynamic Memory Allocator for Real-Time Systems", 2004.
 
-Free ranges are in lists by size. The first level of a list is the size's power of two; the second level divides
-each power of two into `_CLASSES` equal parts. Two bitmaps say which lists have entries, so that the first list in
-which every range is large enough is found without a search. A freed range is merged with its free neighbours.
+Free ranges are in lists by size. The first level of a list is the size's power of two; the second level
+divides each power of two into `_CLASSES` equal parts. Two bitmaps say which lists have entries, so that the
+first list in which every range is large enough is found without a search. A freed range is merged with its
+free neighbours.
 
 Only offsets are managed here, not memory: offsets and sizes are multiples of `GRANULE`.
 """
@@ -46,7 +47,7 @@ class SegregatedFit:
             self._add(_Range(0, self.size // GRANULE))
 
     def allocate(self, size: int, alignment: int = 1) -> int | None:
-        """Return the offset of `size` free bytes, a multiple of a power of two; None if there is no such range."""
+        """Return the offset of `size` free bytes, a multiple of a power of two; None if there are none."""
         granules = self.rounded(size) // GRANULE
         step = max(1, alignment // GRANULE)
         entry = self._take(granules + step - 1)
@@ -121,7 +122,7 @@ class SegregatedFit:
                 self._levels &= ~(1 << level)
 
     def _take(self, granules: int) -> _Range | None:
-        """Remove and return a free range of at least `granules`, from the first list where all are that large."""
+        """Remove and return a free range of at least `granules`; None if there is none."""
         # Rounded up to the next list; a size at which a list begins stays.
         shift = max(0, granules.bit_length() - 1 - _CLASS_BITS)
         level, number = _list_of(granules + (1 << shift) - 1)

@@ -163,7 +163,7 @@ class ResourceDevice(Closing):
     def trim(self) -> int:
         """Give memory back to the driver that is cached for later buffers and images.
 
-        This happens without a call if an allocation fails. Another library that shares the GPU may need it earlier.
+        If an allocation fails, this happens without a call. Another library on the GPU may need it earlier.
 
         Returns
         -------

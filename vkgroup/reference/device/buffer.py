@@ -45,7 +45,7 @@ class Host(DeviceBase):
         return 0
 
     def allocate(self, nbytes: int) -> Bytes:
-        """Return zero bytes for a buffer or an image, counted until they are freed; `OutOfMemory` without memory."""
+        """Return zero bytes for a buffer or an image, and count them until they are freed."""
         data = allocate(nbytes)
         self._in_use += nbytes
         self._peak = max(self._peak, self._in_use)
