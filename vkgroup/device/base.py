@@ -68,6 +68,18 @@ class DeviceBase(Closing):
     def trim(self) -> int:
         """Free cached memory; returns the number of its bytes."""
 
+    @abstractmethod
+    def finished(self, number: int) -> bool:
+        """Whether a submission has finished."""
+
+    @abstractmethod
+    def wait(self, number: int, timeout: float | None) -> None:
+        """Wait until a submission has finished; `DispatchTimeout` if that takes longer than `timeout` seconds."""
+
+    @abstractmethod
+    def synchronize(self, timeout: float | None) -> None:
+        """Wait until everything that was submitted has finished."""
+
     def raise_validation_errors(self) -> None:
         """Raise the validation layer's errors since the last call; does nothing without the layer."""
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from abc import abstractmethod
 from functools import cached_property
 from typing import Any
@@ -111,9 +112,13 @@ class MemoryDevice(DeviceCore):
         """Destroy a buffer, and the device if it was closed and this is the last that it had lent."""
         device = self._leaving or self.handle
         if device is not None and not self._stuck:
-            self.functions.vkDestroyBuffer(device, handle, vk.NULL)
-            if allocation is not None:
-                self.pool.free(allocation)
+
+            def free() -> None:
+                self.functions.vkDestroyBuffer(device, handle, vk.NULL)
+                if allocation is not None:
+                    self.pool.free(allocation)
+
+            self.timeline.after(free)
         self.lent.discard(buffer)
         if self._leaving is not None and not self.lent:
             self._destroy()
@@ -165,6 +170,7 @@ class DeviceBuffer(Closing):
     `handle`, `allocation`: the VkBuffer and its memory; None when closed.
     `mapped`: the bytes, if the host can access them.
     `shared`: the memory in CUDA; None if CUDA cannot access it.
+    `used`: the number of the last submission that uses it.
     `references`: how many arrays of other libraries view the memory; it is freed after the last of them.
     """
 
@@ -185,6 +191,7 @@ class DeviceBuffer(Closing):
         self.mapped: Bytes | None = None
         self.shared: SharedMemory | None = None
         self.references = 0
+        self.used = 0
         self._lent: tuple[Any, Allocation | None] | None = None
         device.require_open()
         require_buffer_size(nbytes, device.capabilities)
@@ -259,8 +266,9 @@ class DeviceBuffer(Closing):
         staging = self.device.staging
         for start in range(0, data.size, STAGING_BYTES):
             piece = data[start : start + STAGING_BYTES]
-            staging.bytes[: piece.size] = piece
-            staging.copy(staging.buffer, 0, self, offset + start, piece.size)
+            with staging.lock:
+                staging.bytes[: piece.size] = piece
+                staging.copy(staging.buffer, 0, self, offset + start, piece.size)
 
     def read(self, nbytes: int, offset: int = 0) -> Bytes:
         """Copy bytes out of the buffer; the caller has checked the range."""
@@ -272,8 +280,9 @@ class DeviceBuffer(Closing):
         staging = self.device.staging
         for start in range(0, nbytes, STAGING_BYTES):
             count = min(STAGING_BYTES, nbytes - start)
-            staging.copy(self, offset + start, staging.buffer, 0, count)
-            result[start : start + count] = staging.bytes[:count]
+            with staging.lock:
+                staging.copy(self, offset + start, staging.buffer, 0, count)
+                result[start : start + count] = staging.bytes[:count]
         return result
 
     def _require_open(self) -> None:
@@ -282,6 +291,8 @@ class DeviceBuffer(Closing):
             raise DriverError("The buffer is closed; make a new one.")
 
     def _wait(self) -> None:
+        if self.used > self.device.timeline.completed:
+            self.device.wait(self.used, None)
         if self.shared is not None:
             wait_for_cuda((self.shared,))
 
@@ -316,10 +327,11 @@ class Staging:
     """A mapped buffer, and a command buffer to copy between it and others."""
 
     def __init__(self, device: MemoryDevice) -> None:
+        self.lock = threading.Lock()
         self.buffer = DeviceBuffer(device, STAGING_BYTES, host=True)
         assert self.buffer.mapped is not None
         self.bytes = self.buffer.mapped
-        self.commands = Commands(device)
+        self.commands = Commands(device, "a transfer")
         self._functions = device.functions
 
     def copy(
@@ -327,7 +339,7 @@ class Staging:
     ) -> None:
         """Copy between two buffers on the device and wait for it."""
         region = vk.new("VkBufferCopy", srcOffset=source_offset, dstOffset=target_offset, size=nbytes)
-        self.commands.share((source, target))
+        self.commands.use((source, target))
         with self.commands.record() as commands:
             barrier(self._functions, commands)
             self._functions.vkCmdCopyBuffer(commands, source.handle, target.handle, 1, region)

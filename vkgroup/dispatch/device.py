@@ -85,13 +85,14 @@ class Device(Drawing, Tracing):
         )
         return self._kind_of_pipelines(self._base, stages)
 
-    def sequence(self, steps: Iterable[Step | tuple[Step, ...]]) -> Sequence:
+    def sequence(self, steps: Iterable[Step | tuple[Step, ...]], name: str = "a sequence") -> Sequence:
         """Record dispatches, fills and copies once, to run them many times.
 
         Parameters
         ----------
         steps : `vkgroup.dispatch.Dispatch`, `Fill` and `Copy`, in order: each sees what the ones before it
             wrote. The steps of a tuple run side by side, and must not touch what another of them writes.
+        name : what errors call it.
 
         Raises
         ------
@@ -104,7 +105,7 @@ class Device(Drawing, Tracing):
         >>> work.run()
         >>> work.timed(repeat=10)
         """
-        return self._kind_of_sequences(self._base, steps)
+        return self._kind_of_sequences(self._base, steps, name)
 
     def run(
         self,

@@ -149,6 +149,17 @@ class ResourceDevice(Closing):
             image.write(smaller, level)
         return image
 
+    def synchronize(self, timeout: float | None = None) -> None:
+        """Wait until everything that was submitted to the device has finished.
+
+        Parameters
+        ----------
+        timeout : seconds; None waits without limit. Errors are those of `Submission.wait`.
+        """
+        self._base.require_open()
+        self._base.synchronize(timeout)
+        self._base.raise_validation_errors()
+
     def memory(self) -> MemoryStatistics:
         """Return how much memory of the device this process uses and holds.
 

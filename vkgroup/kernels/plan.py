@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.closing import Closing
-from vkgroup.dispatch import Buffer, Copy, Device, Dispatch, Fill, Pipeline, Sequence, Work
+from vkgroup.dispatch import Buffer, Copy, Device, Dispatch, Fill, Pipeline, Sequence, Submission, Work
 from vkgroup.dispatch.sequence import Step
 from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.pipelines import pipelines_of
@@ -126,7 +126,9 @@ class Recording(Closing):
                 else:
                     self.buffers[name] = plan.device.buffer(plan.scratch[name])
                 self._made.append(self.buffers[name])
-            self.sequence: Sequence = plan.device.sequence(self._step(step) for step in plan.steps)
+            self.sequence: Sequence = plan.device.sequence(
+                (self._step(step) for step in plan.steps), f"the kernel {plan.name} ({plan.implementation})"
+            )
         except BaseException:
             self.close()
             raise
@@ -140,9 +142,9 @@ class Recording(Closing):
         self._bounds.append(bound)
         return Dispatch(bound, step.groups, step.push)
 
-    def run(self, timeout: float | None = 10.0) -> None:
-        """Run the plan once and wait until it ends, as `Sequence.run`."""
-        self.sequence.run(timeout)
+    def run(self, timeout: float | None = 10.0, *, wait: bool = True) -> Submission:
+        """Run the plan once, as `Sequence.run`."""
+        return self.sequence.run(timeout, wait=wait)
 
     def timed(self, *, repeat: int = 1, timeout: float | None = 10.0) -> float | None:
         """Run the plan and measure its time on the GPU, as `Sequence.timed`."""

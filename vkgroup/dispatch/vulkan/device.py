@@ -11,6 +11,7 @@ from vkgroup.compiler import Target, compile_source
 from vkgroup.device import vk
 from vkgroup.device.capabilities import Capabilities
 from vkgroup.device.commands import Commands
+from vkgroup.device.core import checked_timeout
 from vkgroup.device.limits import subgroup_size_problems
 from vkgroup.device.logical import LogicalDevice
 from vkgroup.device.memory import TRANSFER_TIMEOUT, DeviceBuffer, barrier, inner_barrier
@@ -40,15 +41,21 @@ class VulkanSequence(Sequence):
 
     def _create(self) -> None:
         functions = self.device.functions
-        self._commands = Commands(self.device)
-        self._commands.share(self._memories())
+        self._commands = Commands(self.device, self.name)
+        self._commands.use(self._memories())
         with self._commands.record() as commands:
             self._record(commands)
             barrier(functions, commands)
 
-    def _run(self, timeout: float | None) -> None:
+    def _run(self, timeout: float | None, wait: bool) -> int:
         assert self._commands is not None
-        self._commands.run(timeout)
+        timeout = checked_timeout(timeout)
+        number = self._commands.submit()
+        if wait:
+            self._commands.finish(number, timeout)
+        else:
+            self._commands.settle(number)
+        return number
 
     def _timed(self, timeout: float | None, repeat: int) -> float | None:
         if self._timer is None:

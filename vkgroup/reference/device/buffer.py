@@ -44,6 +44,16 @@ class Host(DeviceBase):
         """Free nothing, because nothing is cached."""
         return 0
 
+    def finished(self, number: int) -> bool:
+        """Everything has finished, because work is executed when it is submitted."""
+        return True
+
+    def wait(self, number: int, timeout: float | None) -> None:
+        """Return at once; nothing is in flight."""
+
+    def synchronize(self, timeout: float | None) -> None:
+        """Return at once; nothing is in flight."""
+
     def allocate(self, nbytes: int) -> Bytes:
         """Return zero bytes for a buffer or an image, and count them until they are freed."""
         data = allocate(nbytes)
