@@ -10,12 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import software_drivers
 from definitions import PROGRAMS
 from program import Claim, Outcome, Program
 
 import vkgroup
 from vkgroup import drivers
 from vkgroup.dispatch import Device
+from vkgroup.drivers import Driver
 from vkgroup.errors import Unsupported
 from vkgroup.resources import shader
 
@@ -26,17 +28,15 @@ _SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
 @pytest.fixture(scope="module", params=["swiftshader", "newest lavapipe", "oldest lavapipe"])
 def any_device(request: pytest.FixtureRequest) -> Iterator[Device]:
     """An open device of each driver, fetched where it is not there."""
-    name = _oldest_lavapipe() if request.param == "oldest lavapipe" else request.param.split()[-1]
-    with vkgroup.open(drivers.path(name).name) as opened:
+    with vkgroup.open(_driver(request.param).name) as opened:
         yield opened
 
 
-def _oldest_lavapipe() -> str:
-    """The oldest that is in the cache, if that has several; else the oldest that the distribution offers."""
-    present = [driver.name for driver in drivers.installed() if driver.family == "lavapipe"]
-    if len(present) > 1:
-        return present[-1]
-    return [driver.name for driver in drivers.list_drivers() if driver.family == "lavapipe"][-1]
+def _driver(name: str) -> Driver:
+    """Return a driver; the oldest lavapipe is fetched if necessary."""
+    if name == "oldest lavapipe":
+        return software_drivers.fetch_oldest_lavapipe()
+    return drivers.path(name.split()[-1])
 
 
 @pytest.fixture(scope="module")
@@ -113,8 +113,8 @@ def _loops_end_early(device: Device) -> bool:
 def test_programs_that_wait_are_judged_whole_where_loops_are_right() -> None:
     """Of the drivers here, the oldest lavapipe alone ends loops early."""
     early = {}
-    for name in (_oldest_lavapipe(), "lavapipe", "swiftshader"):
-        with vkgroup.open(drivers.path(name).name) as device:
+    for name in ("oldest lavapipe", "lavapipe", "swiftshader"):
+        with vkgroup.open(_driver(name).name) as device:
             early[device.capabilities.driver_info] = _loops_end_early(device)
     assert [name for name, ends in early.items() if ends] == [
         name for name in early if name.startswith("Mesa 22")

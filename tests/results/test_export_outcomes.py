@@ -132,8 +132,9 @@ def test_github_has_one_command_per_line(tmp_path, judged, monkeypatch) -> None:
     lines = github(judged, tmp_path / "run")
     assert all("\n" not in line and "\r" not in line for line in lines)
     by_title = {line.partition("title=")[2].partition(",")[0].partition("::")[0]: line for line in lines}
-    fails = by_title["50%25 wrong%2C%0D (new cause%2C 1 case)"]
-    assert fails.startswith("::error title=50%25 wrong%2C%0D (new cause%2C 1 case)::50%25 wrong,%0D%0ACause ")
+    title = "in lane%3A 3 %3A%3Aerror%3A%3A (new cause%2C 1 case)"
+    fails = by_title[title]
+    assert fails.startswith(f"::error title={title}::in lane: 3 ::error::%0ACause ")
     assert fails.endswith("Smallest case: vote.compute.b.fails%0A50%25 wrong,%0Ain lane: 3 ::error::")
     improved = by_title["UnexpectedImprovement(Pass)%3A vote.compute.e.improved"]
     assert ",file=fails.txt,line=4::" in improved
@@ -274,10 +275,13 @@ def test_the_last_lines_do_not_blame_the_driver_for_a_case_without_a_verdict(
     assert "Unexpected results" not in printed
 
 
-def test_the_title_of_a_crash_says_what_happened() -> None:
+def test_a_title_says_what_happened() -> None:
     detail = "A sentence on the case.\nkilled by signal 11\nRule (required): R\nrepeat: vkgroup"
     (crash,) = find_causes([Result("vote.compute.a", Status.CRASH, detail=detail)], "", "")
     (short,) = find_causes([Result("vote.compute.a", Status.TIMEOUT, detail="no end")], "", "")
     (fail,) = find_causes([Result("vote.compute.a", Status.FAIL, detail=detail)], "", "")
     assert [crash.title, short.title] == ["Crash: killed by signal 11", "Timeout: no end"]
-    assert fail.title == "A sentence on the case."
+    assert fail.title == "killed by signal 11"
+    detail = "A sentence on the case.\n3 of 64 lanes are wrong"
+    (lanes,) = find_causes([Result("vote.compute.a", Status.FAIL, detail=detail)], "", "")
+    assert lanes.title == "A sentence on the case."

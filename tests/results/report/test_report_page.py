@@ -408,5 +408,7 @@ def test_causes_come_first_and_failures_link_to_them(context_page: Page, tmp_pat
     cause = page.locator(".cause:focus")
     expect(cause).to_contain_text(made.WRONG)
     expect(cause.locator(".tag")).to_have_text("new")
+    # The summary takes the focus.
+    cause = page.locator(f"#{cause.get_attribute('id')}")
     cause.locator("details summary").last.click()
     expect(cause.get_by_role("link", name=made.WRONG).last).to_be_visible()

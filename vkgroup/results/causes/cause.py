@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
 from vkgroup.results.causes.findings import Finding
+
+_COUNT = re.compile(r"\d+ of \d+ ")
 
 
 @dataclass(frozen=True)
@@ -64,9 +67,11 @@ class Cause:
         if self.explanation is not None:
             return self.explanation.sentence
         lines = [line for line in self.detail.splitlines() if not line.startswith(("Rule (", "repeat:"))]
+        # The first line describes the case; the second one says what happened, or how many lanes are wrong.
         if "Fail" in self.statuses or not lines:
-            return self.detail.partition("\n")[0]
-        # The first line of a crash or a hang describes the case; the second one says what happened.
+            return (
+                lines[1] if len(lines) > 1 and not _COUNT.match(lines[1]) else self.detail.partition("\n")[0]
+            )
         return f"{max(self.statuses, key=lambda status: self.statuses[status])}: {lines[:2][-1]}"
 
     @property
