@@ -74,7 +74,7 @@ class DeviceBase(Closing):
 
     @abstractmethod
     def wait(self, number: int, timeout: float | None) -> None:
-        """Wait until a submission has finished; `DispatchTimeout` if that takes longer than `timeout` seconds."""
+        """Wait until a submission has finished; `DispatchTimeout` after `timeout` seconds."""
 
     @abstractmethod
     def synchronize(self, timeout: float | None) -> None:

@@ -100,7 +100,7 @@ class DeviceCore(DeviceBase):
         self.wait(self.timeline.submitted, timeout)
 
     def wait(self, number: int, timeout: float | None) -> None:
-        """Wait until a submission has finished; `DispatchTimeout` after `timeout` seconds loses the device."""
+        """Wait until a submission has finished; after `timeout` seconds the device is lost."""
         timeout = checked_timeout(timeout)
         if self.handle is None or self.timeline.wait(number, timeout):
             return

@@ -42,7 +42,9 @@ _abandoned: list[LogicalDevice] = []
 def _forked() -> None:
     """Give up, in a forked process, the devices of its parent: the threads of their drivers are not here."""
     for device in _open:
-        device.lock = threading.RLock()  # another thread of the parent process may have held the lock
+        device.lock = device.timeline.lock = (
+            threading.RLock()
+        )  # another thread of the parent process may have held the lock
         device.abandon("it was opened by the process that this one was forked from")
 
 
@@ -81,6 +83,7 @@ class LogicalDevice(MemoryDevice):
             self.handle,
             self.queue,
             self.check,
+            self.lock,
             core=declared.api_version >= (1, 2),
             # A software driver works on the processor that polling would take from it.
             polls=declared.type == "discrete_gpu",

@@ -1,12 +1,12 @@
 """Submissions of a device in their order: which have finished, and what must wait for them.
 
-Each submission increases one timeline semaphore when it finishes (Vulkan 1.4, 7.4 "Semaphores"). Its value is the
-number of the submission, so one number tells when a buffer was used last, or when an object may be destroyed.
+Each submission increases one timeline semaphore when it finishes (Vulkan 1.4, 7.4 "Semaphores"). Its value is
+the number of the submission, so one number tells when a buffer was used last, or when an object may be
+destroyed.
 """
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import deque
 from collections.abc import Callable
@@ -26,9 +26,11 @@ _MOST_IN_FLIGHT = 4096
 class Timeline:
     """The submissions to a queue.
 
-    `check` raises the error of a failed call. `core` tells whether the functions are those of Vulkan 1.2, not of
-    VK_KHR_timeline_semaphore. `polls` tells whether waits begin with reads of the semaphore: work of microseconds
-    ends before a wait of the system begins. A software driver works on the processor that reading would take.
+    `check` raises the error of a failed call. `lock` is the device's, which recording takes too: deferred
+    functions may free command buffers. `core` tells whether the functions are those of Vulkan 1.2, not of
+    VK_KHR_timeline_semaphore. `polls` tells whether waits begin with reads of the semaphore: work of
+    microseconds ends before a wait of the system begins. A software driver works on the processor that
+    reading would take.
 
     `submitted`, `completed`: the numbers of the last submission and of the last one known to have finished.
     `interrupted`: the last submission for which a wait was interrupted; 0 without one.
@@ -40,13 +42,14 @@ class Timeline:
         device: Any,
         queue: Any,
         check: Callable[[int, str], None],
+        lock: Any,
         *,
         core: bool,
         polls: bool,
     ) -> None:
         suffix = "" if core else "KHR"
         self._functions, self._device, self._queue, self._polls = functions, device, queue, polls
-        self._check = check
+        self._check, self.lock = check, lock
         self._counter = getattr(functions, f"vkGetSemaphoreCounterValue{suffix}")
         self._wait = getattr(functions, f"vkWaitSemaphores{suffix}")
         self._submit = functions.vkQueueSubmit
@@ -59,7 +62,6 @@ class Timeline:
             "VkTimelineSemaphoreSubmitInfo", signalSemaphoreValueCount=1, pSignalSemaphoreValues=self._next
         )
         self.submitted = self.completed = self.interrupted = 0
-        self.lock = threading.RLock()
         self._in_flight: deque[tuple[int, str]] = deque()
         self._deferred: deque[tuple[int, Callable[[], None]]] = deque()
 

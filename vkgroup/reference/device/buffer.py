@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from typing import Any
 from weakref import WeakSet, finalize
 
@@ -35,6 +36,7 @@ class Host(DeviceBase):
         self._addressed: WeakSet[ReferenceBuffer] = WeakSet()
         self._next_address = _FIRST_ADDRESS
         self._in_use = self._peak = 0
+        self.lock = threading.RLock()  # held while work is executed, as a device has one queue
 
     def memory_statistics(self) -> MemoryStatistics:
         """Return the bytes of buffers and images; nothing is cached."""

@@ -19,6 +19,7 @@ from vkgroup.reference.device.pipeline import ReferencePipeline
 class ReferenceSequence(Sequence):
     """Steps that are executed one after the other."""
 
+    device: Host
     _closed = False
     events: tuple[Event, ...] = ()  # errors of the last run
 
@@ -34,8 +35,8 @@ class ReferenceSequence(Sequence):
         seconds = checked_timeout(timeout)
         end = None if seconds is None else time.monotonic() + seconds
         events: list[Event] = []
-        for stage in self.stages:
-            for step in stage:
+        with self.device.lock:
+            for step in (step for stage in self.stages for step in stage):
                 left = None if end is None else max(end - time.monotonic(), 1e-3)
                 events += _execute(step, left)
         self.events = tuple(events)

@@ -134,6 +134,10 @@ class ReferenceWork(Work):
         return 0
 
     def _timed(self, command: Command, push: bytes, timeout: float | None, repeat: int) -> None:
+        with self.device.lock:
+            self._repeat(command, push, timeout, repeat)
+
+    def _repeat(self, command: Command, push: bytes, timeout: float | None, repeat: int) -> None:
         seconds = checked_timeout(timeout)
         end = None if seconds is None else time.monotonic() + seconds
         events: list[Event] = []
