@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 from weakref import WeakSet, ref
 
 from vkgroup.closing import Closing
@@ -26,6 +26,8 @@ class MemoryStatistics:
     allocations : number of allocations from the driver (VkDeviceMemory).
     most_allocations : the largest number that the driver allows (maxMemoryAllocationCount). Both are 0 on the
         reference device, which has no driver.
+    plans, recordings : kernels that are kept for the next call with the same types, shapes and options, and
+        their recorded command buffers.
     """
 
     in_use: int
@@ -33,6 +35,19 @@ class MemoryStatistics:
     peak: int
     allocations: int
     most_allocations: int
+    plans: int = 0
+    recordings: int = 0
+
+
+class Trimmable(Protocol):
+    """An object that keeps memory for later use, and recordings."""
+
+    @property
+    def recordings(self) -> int:
+        """Number of recordings that are kept."""
+
+    def trim(self) -> None:
+        """Free the memory that is kept."""
 
 
 class DeviceBase(Closing):
@@ -44,6 +59,7 @@ class DeviceBase(Closing):
     `closings`: how many objects of the device were closed; while it stays the same, all objects that were
     open are still open.
     `lost`: why the device can no longer be used; empty as long as it can.
+    `trimmable`: the plans that keep memory and recordings.
     `user`: weak reference to the `Device` that users hold.
     """
 
@@ -54,6 +70,7 @@ class DeviceBase(Closing):
         self.lost = ""
         self.user: ref[Any] | None = None
         self._children: WeakSet[Closing] = WeakSet()
+        self.trimmable: WeakSet[Trimmable] = WeakSet()
 
     @property
     @abstractmethod

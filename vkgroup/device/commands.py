@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
@@ -96,15 +96,18 @@ class Commands(Closing):
             yield self.handle
             device.check(functions.vkEndCommandBuffer(self.handle), "recording commands")
 
-    def submit(self) -> int:
-        """Submit the recorded commands, and return the number of the submission without waiting for it."""
+    def submit(self, buffers: Sequence[Used] | None = None) -> int:
+        """Submit the recorded commands, and return the number of the submission without waiting for it.
+
+        `buffers` replace those of `use`; CUDA shares none of them.
+        """
         device = self.device
         if device.lost:
             device.raise_lost()
         if self._shared:
             wait_for_cuda(self._shared)
         number = self._number = device.timeline.submit(self._submit_info, self.what)
-        for buffer in self._buffers:
+        for buffer in self._buffers if buffers is None else buffers:
             buffer.used = number
         return number
 

@@ -173,6 +173,8 @@ class LogicalDevice(MemoryDevice):
         if self.handle is None:
             return
         unfinished = self._finish()
+        self.closing = True
+        self.kept.clear()
         self.close_children()
         self.idle_images.clear()
         if self.usable:

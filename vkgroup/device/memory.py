@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from abc import abstractmethod
+from collections import OrderedDict
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -32,6 +35,9 @@ TRANSFER_TIMEOUT = 60.0
 
 #: Pooled buffers have sizes of powers of two: the smallest and largest size, and how many of each are kept.
 _SMALLEST_POOLED, _LARGEST_POOLED, _MOST_IDLE = 1 << 12, 1 << 24, 8
+
+_KEPT_ON_HOST, _KEPT_ON_GPU, _MOST_KINDS = 64 << 20, 4 << 30, 256
+"""Bytes and kinds of closed buffers that are kept for the next ones of their size."""
 
 _DEVICE_LOCAL, _HOST_VISIBLE, _HOST_COHERENT, _HOST_CACHED = 1, 2, 4, 8
 
@@ -80,8 +86,12 @@ def allocate(
     try:
         return device.pool.allocate(kind, size, alignment, what, extra=extra)
     except OutOfMemory:
+        device.synchronize(None)
         device.trim()
         return device.pool.allocate(kind, size, alignment, what, extra=extra)
+
+
+_serials = itertools.count(1)
 
 
 class MemoryDevice(DeviceCore):
@@ -96,7 +106,9 @@ class MemoryDevice(DeviceCore):
         self._idle_buffers: dict[tuple[int, bool], list[DeviceBuffer]] = {}
         # Closed buffers; their memory and the VkDevice live until the last reference is released.
         self.lent: set[DeviceBuffer] = set()
+        self.closing = False
         self._leaving: Any = None
+        self.kept = KeptBuffers(self)
 
     @cached_property
     def pool(self) -> MemoryPool:
@@ -110,25 +122,42 @@ class MemoryDevice(DeviceCore):
 
     def free_memory(self, buffer: DeviceBuffer, handle: Any, allocation: Allocation | None) -> None:
         """Destroy a buffer, and the device if it was closed and this is the last that it had lent."""
-        device = self._leaving or self.handle
-        if device is not None and not self._stuck:
-
-            def free() -> None:
-                self.functions.vkDestroyBuffer(device, handle, vk.NULL)
-                if allocation is not None:
-                    self.pool.free(allocation)
-
-            self.timeline.after(free)
+        self.free_buffer(handle, allocation)
         self.lent.discard(buffer)
         if self._leaving is not None and not self.lent:
             self._destroy()
 
+    def free_buffer(self, handle: Any, allocation: Allocation | None) -> None:
+        """Destroy a VkBuffer and free its memory, once no submitted work can use it."""
+        device = self._leaving or self.handle
+        if device is None or self._stuck:
+            return
+
+        def free() -> None:
+            self.functions.vkDestroyBuffer(device, handle, vk.NULL)
+            if allocation is not None:
+                self.pool.free(allocation)
+
+        self.timeline.after(free)
+
     def memory_statistics(self) -> MemoryStatistics:
         """Return the numbers of bytes that are in use and cached."""
-        return self.pool.statistics()
+        plans = list(self.trimmable)
+        recordings = sum(plan.recordings for plan in plans)
+        pool, kept = self.pool.statistics(), self.kept.nbytes
+        return replace(
+            pool,
+            in_use=pool.in_use - kept,
+            cached=pool.cached + kept,
+            plans=len(plans),
+            recordings=recordings,
+        )
 
     def trim(self) -> int:
         """Close the idle buffers and free all memory that nothing uses; returns the number of its bytes."""
+        for plan in list(self.trimmable):
+            plan.trim()
+        self.kept.clear()
         for idle in self._idle_buffers.values():
             while idle:
                 idle.pop().close()
@@ -160,6 +189,66 @@ class MemoryDevice(DeviceCore):
             idle.append(buffer)
 
 
+Kept = tuple[Any, "Allocation | None", Bytes | None, int, int]
+"""VkBuffer, memory, mapped bytes, serial number and last submission of a closed buffer."""
+
+
+class KeptBuffers:
+    """Closed buffers that serve the next ones of their size, so that recordings that use them are used again.
+
+    Work in flight may still use those that are not mapped: later work of the device comes after it.
+    """
+
+    def __init__(self, device: MemoryDevice) -> None:
+        self._device = device
+        self._kept: OrderedDict[Any, list[Kept]] = OrderedDict()
+        self.nbytes = 0
+        discrete = device.capabilities.type == "discrete_gpu"
+        self._most = _KEPT_ON_GPU if discrete else _KEPT_ON_HOST
+
+    def take(self, kind: Any) -> Kept | None:
+        """Return the kept buffer of a kind that was closed last; None if there is none."""
+        buffers = self._kept.get(kind)
+        if not buffers:
+            return None
+        _, _, mapped, _, used = buffers[-1]
+        # The host would have to wait before it writes to mapped memory that is in use.
+        if mapped is not None and not self._device.finished(used):
+            return None
+        try:
+            kept = buffers.pop()
+        except IndexError:  # another thread was faster
+            return None
+        assert kept[1] is not None
+        self.nbytes -= kept[1].size
+        return kept
+
+    def keep(self, kind: Any, kept: Kept) -> bool:
+        """Keep a buffer; False if it is too large, or the device is of no use any more."""
+        allocation = kept[1]
+        if allocation is None or allocation.size > self._most // 4:
+            return False
+        if not self._device.usable or self._device.lost or self._device.closing:
+            return False
+        self._kept.setdefault(kind, []).append(kept)
+        self._kept.move_to_end(kind)
+        self.nbytes += allocation.size
+        while self.nbytes > self._most or len(self._kept) > _MOST_KINDS:
+            self._free(next(iter(self._kept)))
+        return True
+
+    def clear(self) -> None:
+        """Free all kept buffers."""
+        while self._kept:
+            self._free(next(iter(self._kept)))
+
+    def _free(self, kind: Any) -> None:
+        for handle, allocation, _, _, _ in self._kept.pop(kind, ()):
+            assert allocation is not None
+            self.nbytes -= allocation.size
+            self._device.free_buffer(handle, allocation)
+
+
 class DeviceBuffer(Closing):
     """A VkBuffer with memory of the device's pool; memory that CUDA shares is of its own.
 
@@ -170,6 +259,7 @@ class DeviceBuffer(Closing):
     `handle`, `allocation`: the VkBuffer and its memory; None when closed.
     `mapped`: the bytes, if the host can access them.
     `shared`: the memory in CUDA; None if CUDA cannot access it.
+    `serial`: a number that no other buffer of the process has.
     `used`: the number of the last submission that uses it.
     `references`: how many arrays of other libraries view the memory; it is freed after the last of them.
     """
@@ -192,11 +282,17 @@ class DeviceBuffer(Closing):
         self.shared: SharedMemory | None = None
         self.references = 0
         self.used = 0
+        self.serial = next(_serials)
         self._lent: tuple[Any, Allocation | None] | None = None
         device.require_open()
         require_buffer_size(nbytes, device.capabilities)
         device.register(self)
         self._holding = True
+        self._kind = (nbytes, host, addressable, usage)
+        kept = None if shared else device.kept.take(self._kind)
+        if kept is not None:
+            self.handle, self.allocation, self.mapped, self.serial, self.used = kept
+            return
         if shared:
             assert device.sharing is not None
             self.shared = SharedMemory(self, device.sharing)
@@ -303,6 +399,10 @@ class DeviceBuffer(Closing):
         self.device.forget(self)
         if self.shared is not None:
             self.shared.free_commands()
+        kept = self.handle, self.allocation, self.mapped, self.serial, self.used
+        if self.shared is None and self.references == 0 and self.device.kept.keep(self._kind, kept):
+            self.handle = self.allocation = self.mapped = None
+            return
         with reference_lock:
             self._lent = (self.handle, self.allocation)
             self.handle = self.allocation = self.mapped = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,13 @@ from vkgroup.device.memory import TRANSFER_TIMEOUT, DeviceBuffer, barrier, inner
 from vkgroup.dispatch.buffer import Buffer, as_bytes
 from vkgroup.dispatch.commands import DispatchCommand
 from vkgroup.dispatch.device import Device
+from vkgroup.dispatch.launcher import Launcher, LauncherStep
 from vkgroup.dispatch.sequence import Copy, Dispatch, Fill, Sequence, Step, buffers_of
 from vkgroup.dispatch.stages import ComputeStages
 from vkgroup.dispatch.vulkan.acceleration import VulkanAccelerationStructure
 from vkgroup.dispatch.vulkan.buffer import VulkanBuffer, adopt
 from vkgroup.dispatch.vulkan.image import VulkanImage
+from vkgroup.dispatch.vulkan.launcher import VulkanLauncher
 from vkgroup.dispatch.vulkan.pipeline import Timer, VulkanPipeline, VulkanWork, memory_of
 from vkgroup.errors import Unsupported
 
@@ -187,6 +190,13 @@ class VulkanDevice(Device):
             raise
         self.logical = logical
         logical.read_samples = read_samples
+
+    def launcher(
+        self, steps: Iterable[LauncherStep], scratch: Mapping[str, int], name: str = "a launcher"
+    ) -> Launcher:
+        """Prepare steps that run on other buffers at each call; see `Device.launcher`."""
+        steps = tuple(steps)
+        return VulkanLauncher(self.logical, steps, scratch, name, super().launcher(steps, scratch, name))
 
     def _from_cuda(self, array: Any, copy: bool | None) -> Buffer:
         return adopt(self.logical, array, copy)
