@@ -10,7 +10,8 @@ import pytest
 
 import vkgroup
 from vkgroup.device import memory
-from vkgroup.device.memory import STAGING_BYTES, DeviceBuffer
+from vkgroup.device.memory import DeviceBuffer
+from vkgroup.device.transfers import PIECE_BYTES
 from vkgroup.dispatch import Device
 from vkgroup.drivers import Driver
 from vkgroup.errors import DriverError, OutOfMemory, Unsupported
@@ -24,7 +25,7 @@ def staged(swiftshader: Driver) -> Iterator[Device]:
         yield opened
 
 
-@pytest.mark.parametrize("nbytes", [1, 3, 4096, STAGING_BYTES, 2 * STAGING_BYTES + 5])
+@pytest.mark.parametrize("nbytes", [1, 3, 4096, PIECE_BYTES, 20 * PIECE_BYTES + 5])
 def test_bytes_survive_staging(staged: Device, nbytes: int) -> None:
     data = np.random.default_rng(nbytes).integers(0, 256, nbytes, np.uint8)
     with staged.buffer(data) as buffer:

@@ -99,10 +99,10 @@ class DeviceCore(DeviceBase):
         """Wait until everything that was submitted has finished."""
         self.wait(self.timeline.submitted, timeout)
 
-    def wait(self, number: int, timeout: float | None) -> None:
+    def wait(self, number: int, timeout: float | None, *, poll: bool = True) -> None:
         """Wait until a submission has finished; after `timeout` seconds the device is lost."""
         timeout = checked_timeout(timeout)
-        if self.handle is None or self.timeline.wait(number, timeout):
+        if self.handle is None or self.timeline.wait(number, timeout, poll=poll):
             return
         self.abandon(f"its work did not finish within {timeout:g} s")
         raise DispatchTimeout(

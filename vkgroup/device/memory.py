@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import threading
 from abc import abstractmethod
 from collections import OrderedDict
 from dataclasses import replace
@@ -17,21 +16,15 @@ from vkgroup.closing import Closing
 from vkgroup.device import vk
 from vkgroup.device.base import MemoryStatistics
 from vkgroup.device.capabilities import Capabilities, DeviceInfo
-from vkgroup.device.commands import Commands
 from vkgroup.device.core import DeviceCore
 from vkgroup.device.instance import Instance
 from vkgroup.device.limits import require_buffer_size
 from vkgroup.device.pool import Allocation, Kind, MemoryPool
 from vkgroup.device.sharing import CudaSharing, SharedMemory, reference_lock, sharing_of, wait_for_cuda
+from vkgroup.device.transfers import TRANSFER_TIMEOUT, HostMemory, Transfers
 from vkgroup.errors import DriverError, OutOfMemory, Unsupported
 
 Bytes = npt.NDArray[np.uint8]
-
-STAGING_BYTES = 16 << 20
-"""Size of a device's staging buffer; larger transfers go in pieces of it."""
-
-TRANSFER_TIMEOUT = 60.0
-"""Seconds that one piece of a transfer may take."""
 
 #: Pooled buffers have sizes of powers of two: the smallest and largest size, and how many of each are kept.
 _SMALLEST_POOLED, _LARGEST_POOLED, _MOST_IDLE = 1 << 12, 1 << 24, 8
@@ -109,6 +102,7 @@ class MemoryDevice(DeviceCore):
         self.closing = False
         self._leaving: Any = None
         self.kept = KeptBuffers(self)
+        self.host_memory = HostMemory()
 
     @cached_property
     def pool(self) -> MemoryPool:
@@ -168,9 +162,9 @@ class MemoryDevice(DeviceCore):
         """Destroy the VkDevice."""
 
     @cached_property
-    def staging(self) -> Staging:
-        """The buffer for transfers to and from memory that is not mapped."""
-        return Staging(self)
+    def transfers(self) -> Transfers:
+        """The transfers to and from memory that is not mapped."""
+        return Transfers(self, lambda nbytes: DeviceBuffer(self, nbytes, host=True), barrier)
 
     def take_buffer(self, nbytes: int, *, shared: bool = False) -> DeviceBuffer:
         """Return a buffer of at least `nbytes` for a short time; `give_buffer` takes it back."""
@@ -283,6 +277,7 @@ class DeviceBuffer(Closing):
         self.references = 0
         self.used = 0
         self.serial = next(_serials)
+        self._start = 0
         self._lent: tuple[Any, Allocation | None] | None = None
         device.require_open()
         require_buffer_size(nbytes, device.capabilities)
@@ -359,27 +354,32 @@ class DeviceBuffer(Closing):
             self._wait()
             self.mapped[offset : offset + data.size] = data
             return
-        staging = self.device.staging
-        for start in range(0, data.size, STAGING_BYTES):
-            piece = data[start : start + STAGING_BYTES]
-            with staging.lock:
-                staging.bytes[: piece.size] = piece
-                staging.copy(staging.buffer, 0, self, offset + start, piece.size)
+        transfers = self.device.transfers
+        if (host := self.device.host_memory.find(data)) is not None:
+            # The caller may change its array afterwards.
+            self.device.wait(transfers.copy_alone(host, (self, offset), data.size), TRANSFER_TIMEOUT)
+        else:
+            transfers.upload(data, self, offset)
 
-    def read(self, nbytes: int, offset: int = 0) -> Bytes:
+    def read(self, out: Bytes, offset: int = 0) -> None:
         """Copy bytes out of the buffer; the caller has checked the range."""
         self._require_open()
         if self.mapped is not None:
             self._wait()
-            return self.mapped[offset : offset + nbytes].copy()
-        result = np.empty(nbytes, np.uint8)
-        staging = self.device.staging
-        for start in range(0, nbytes, STAGING_BYTES):
-            count = min(STAGING_BYTES, nbytes - start)
-            with staging.lock:
-                staging.copy(self, offset + start, staging.buffer, 0, count)
-                result[start : start + count] = staging.bytes[:count]
-        return result
+            out[:] = self.mapped[offset : offset + out.size]
+            return
+        transfers = self.device.transfers
+        if (host := self.device.host_memory.find(out)) is not None:
+            self.device.wait(transfers.copy_alone((self, offset), host, out.size), TRANSFER_TIMEOUT)
+        else:
+            transfers.download(self, offset, out)
+
+    def serve_arrays(self) -> int:
+        """Let transfers use the mapped memory directly if an array lies in it; returns its address."""
+        assert self.allocation is not None
+        self._start = self.allocation.mapped
+        self.device.host_memory.add(self._start, self)
+        return self._start
 
     def _require_open(self) -> None:
         self.device.require_open()
@@ -399,6 +399,8 @@ class DeviceBuffer(Closing):
         self.device.forget(self)
         if self.shared is not None:
             self.shared.free_commands()
+        if self._start:
+            self.device.host_memory.remove(self._start)
         kept = self.handle, self.allocation, self.mapped, self.serial, self.used
         if self.shared is None and self.references == 0 and self.device.kept.keep(self._kind, kept):
             self.handle = self.allocation = self.mapped = None
@@ -421,30 +423,6 @@ class DeviceBuffer(Closing):
         if self.shared is not None:
             self.shared.unmap()
         self.device.free_memory(self, *lent)
-
-
-class Staging:
-    """A mapped buffer, and a command buffer to copy between it and others."""
-
-    def __init__(self, device: MemoryDevice) -> None:
-        self.lock = threading.Lock()
-        self.buffer = DeviceBuffer(device, STAGING_BYTES, host=True)
-        assert self.buffer.mapped is not None
-        self.bytes = self.buffer.mapped
-        self.commands = Commands(device, "a transfer")
-        self._functions = device.functions
-
-    def copy(
-        self, source: DeviceBuffer, source_offset: int, target: DeviceBuffer, target_offset: int, nbytes: int
-    ) -> None:
-        """Copy between two buffers on the device and wait for it."""
-        region = vk.new("VkBufferCopy", srcOffset=source_offset, dstOffset=target_offset, size=nbytes)
-        self.commands.use((source, target))
-        with self.commands.record() as commands:
-            barrier(self._functions, commands)
-            self._functions.vkCmdCopyBuffer(commands, source.handle, target.handle, 1, region)
-            barrier(self._functions, commands)
-        self.commands.run(TRANSFER_TIMEOUT)
 
 
 _FULL_BARRIER = vk.new(

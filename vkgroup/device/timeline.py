@@ -100,9 +100,10 @@ class Timeline:
             self._advance(int(count[0]))
         return self.completed
 
-    def wait(self, number: int, timeout: float | None) -> bool:
+    def wait(self, number: int, timeout: float | None, *, poll: bool = True) -> bool:
         """Wait until a submission has finished; False if that takes longer than `timeout` seconds.
 
+        Without `poll` the wait never begins with reads of the semaphore, which hold Python's lock.
         An interrupted wait leaves the work in flight; another wait can follow.
 
         Raises
@@ -112,7 +113,7 @@ class Timeline:
         """
         if number <= self.completed:
             return True
-        if self._polls:
+        if poll and self._polls:
             for _ in range(_POLLS):
                 if self.poll() >= number:
                     return True

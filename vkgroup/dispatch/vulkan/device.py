@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -15,10 +16,13 @@ from vkgroup.device.commands import Commands
 from vkgroup.device.core import checked_timeout
 from vkgroup.device.limits import subgroup_size_problems
 from vkgroup.device.logical import LogicalDevice
-from vkgroup.device.memory import TRANSFER_TIMEOUT, DeviceBuffer, barrier, inner_barrier
+from vkgroup.device.memory import DeviceBuffer, barrier, inner_barrier
+from vkgroup.device.sharing import Reference
+from vkgroup.device.transfers import TRANSFER_TIMEOUT
 from vkgroup.dispatch.buffer import Buffer, as_bytes
 from vkgroup.dispatch.commands import DispatchCommand
 from vkgroup.dispatch.device import Device
+from vkgroup.dispatch.dlpack import array_at
 from vkgroup.dispatch.launcher import Launcher, LauncherStep
 from vkgroup.dispatch.sequence import Copy, Dispatch, Fill, Sequence, Step, buffers_of
 from vkgroup.dispatch.stages import ComputeStages
@@ -197,6 +201,12 @@ class VulkanDevice(Device):
         """Prepare steps that run on other buffers at each call; see `Device.launcher`."""
         steps = tuple(steps)
         return VulkanLauncher(self.logical, steps, scratch, name, super().launcher(steps, scratch, name))
+
+    def _host_array(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+        if self.capabilities.type != "discrete_gpu":
+            return super()._host_array(shape, dtype)
+        memory = DeviceBuffer(self.logical, math.prod(shape) * dtype.itemsize, host=True)
+        return array_at(memory.serve_arrays(), dtype, shape, Reference(memory))
 
     def _from_cuda(self, array: Any, copy: bool | None) -> Buffer:
         return adopt(self.logical, array, copy)

@@ -12,7 +12,8 @@ import numpy.typing as npt
 from vkgroup.device import vk
 from vkgroup.device.commands import Commands
 from vkgroup.device.logical import LogicalDevice
-from vkgroup.device.memory import TRANSFER_TIMEOUT, DeviceBuffer, allocate
+from vkgroup.device.memory import DeviceBuffer, allocate
+from vkgroup.device.transfers import TRANSFER_TIMEOUT
 from vkgroup.dispatch.attachments import ImageSource
 from vkgroup.dispatch.image import AXES, Image
 from vkgroup.errors import Unsupported
@@ -220,7 +221,9 @@ class VulkanImage(Image):
         return self._transferred(level)
 
     def _transferred(self, level: int) -> npt.NDArray[np.uint8]:
-        return self._transfer_buffer.read(math.prod(self.shape_of(level)) * self.dtype.itemsize)
+        texels = np.empty(math.prod(self.shape_of(level)) * self.dtype.itemsize, np.uint8)
+        self._transfer_buffer.read(texels)
+        return texels
 
     def close(self) -> None:
         """Free the image, its memory and what served to fill it."""

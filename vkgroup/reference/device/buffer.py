@@ -130,8 +130,8 @@ class ReferenceBuffer(Buffer):
     def _write(self, data: npt.NDArray[np.uint8], offset: int) -> None:
         write(self._whole(), data, self.offset + offset)
 
-    def _read(self, nbytes: int, offset: int) -> npt.NDArray[np.uint8]:
-        return self._opened().data[offset : offset + nbytes].copy()
+    def _read(self, out: npt.NDArray[np.uint8], offset: int) -> None:
+        out[:] = self._opened().data[offset : offset + out.size]
 
     def _address(self) -> int:
         if isinstance(self._viewed, ReferenceBuffer):
