@@ -115,16 +115,17 @@ class NullWork(Work):
     def _prepare_draw(self, data: DrawData, stages: GraphicsStages, drawn: DrawImages) -> None:
         return
 
-    def _run(self, command: Command, push: bytes, timeout: float | None) -> None:
+    def _run(self, command: Command, push: bytes, timeout: float | None, wait: bool) -> int:
         fill: Fill = self.device.fill  # type: ignore[attr-defined]
         inputs = np.concatenate([np.zeros(0, np.uint8), *memories(self, writable=False)])
         for target in targets(self):
             after = fill(target, inputs)
             if after is not None:
                 target[:] = after
+        return 0
 
     def _timed(self, command: Command, push: bytes, timeout: float | None, repeat: int) -> None:
-        self._run(command, push, timeout)
+        self._run(command, push, timeout, wait=True)
 
     def close(self) -> None:
         self._closed = True

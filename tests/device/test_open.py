@@ -130,7 +130,7 @@ def test_a_lost_device_says_so_from_then_on(device: Device, monkeypatch: pytest.
         source = ENDLESS.replace("while (b.d[0] == 0u)", "if (b.d[0] == 0u)")
         with again.pipeline(again.compile(source)) as pipeline, pipeline.bind({"b": buffer}) as bound:
             lost = vk.VK_ERROR_DEVICE_LOST
-            monkeypatch.setattr(bound._commands, "_submit", lambda *arguments: lost)
+            monkeypatch.setattr(again.logical.timeline, "_submit", lambda *arguments: lost)
             for _ in range(2):
                 with pytest.raises(DeviceLost):
                     bound.dispatch(1)
@@ -159,7 +159,7 @@ def test_a_process_may_end_with_everything_open(device: Device, validation: bool
     assert (done.returncode, done.stdout, done.stderr) == (0, "[0 1]\n", "")
 
 
-def test_an_interrupted_wait_gives_the_device_up(device: Device) -> None:
+def test_an_interrupted_wait_loses_nothing(device: Device) -> None:
     done = child(
         """
         import _thread, signal, threading
@@ -167,16 +167,48 @@ def test_an_interrupted_wait_gives_the_device_up(device: Device) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         device = vkgroup.open(sys.argv[1])
         # Compiled before the timer starts, so that a slow machine is waiting when it ends.
+        shader = ENDLESS.replace("buffer B", "volatile buffer B")
+        buffer = device.buffer(np.zeros(2, np.uint32))
+        memory = np.from_dlpack(buffer)
+        bound = device.pipeline(device.compile(shader)).bind({"b": buffer})
+        threading.Timer(0.5, _thread.interrupt_main).start()
+        try:
+            bound.dispatch(1, timeout=50)
+        except KeyboardInterrupt:
+            print("interrupted", memory[1] > 0)
+        memory[0] = 1  # ends the shader
+        device.synchronize()
+        print(buffer.read()[0], device.run(shader, 1, {"b": np.uint32([1, 7])})["b"])
+        device.close()
+        """,
+        device.info.manifest,
+    )
+    assert done.stdout.splitlines() == ["interrupted True", "1 [1 7]"], done.stderr
+
+
+def test_a_device_with_endless_work_is_closed_after_an_interrupt(device: Device) -> None:
+    done = child(
+        """
+        import _thread, signal, threading
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        device = vkgroup.open(sys.argv[1])
         bound = device.pipeline(device.compile(ENDLESS)).bind({"b": np.zeros(2, np.uint32)})
         threading.Timer(0.5, _thread.interrupt_main).start()
         try:
             bound.dispatch(1, timeout=50)
         except KeyboardInterrupt:
-            print("interrupted,", device.logical.lost)
+            print("interrupted")
+        try:
+            device.close()
+        except DispatchTimeout as error:
+            print(error)
+        print(device.closed)
         """,
         device.info.manifest,
     )
-    assert done.stdout == "interrupted, a wait for its work was interrupted\n", done.stderr
+    lines = done.stdout.splitlines()
+    assert (lines[0], lines[2:]) == ("interrupted", ["True"]), done.stderr
+    assert "is closed, but its last work did not finish within 1 s" in lines[1]
 
 
 def test_a_forked_process_gives_its_parents_device_up(device: Device) -> None:

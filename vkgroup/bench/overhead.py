@@ -101,7 +101,10 @@ class PreparedSubmission(Closing):
         self._pipeline = device.pipeline(device.compile(GLSL))
         self._bound = self._pipeline.bind({"numbers": self._numbers})
         self._sequence = device.sequence([Dispatch(self._bound, _GROUPS)] * work.dispatches)
-        self._call: Callable[[], None] = self._sequence.run if work.recorded else self._dispatch
+        self._call: Callable[[], None] = self._run if work.recorded else self._dispatch
+
+    def _run(self) -> None:
+        self._sequence.run()
 
     def _dispatch(self) -> None:
         bound = self._bound

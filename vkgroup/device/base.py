@@ -5,12 +5,49 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from dataclasses import dataclass
+from typing import Any, NoReturn, Protocol
 from weakref import WeakSet, ref
 
 from vkgroup.closing import Closing
 from vkgroup.device.capabilities import Capabilities, DeviceInfo
 from vkgroup.errors import DeviceLost, DriverError, InvalidDispatch, Unsupported
+
+
+@dataclass(frozen=True)
+class MemoryStatistics:
+    """Memory of a device that this process holds, in bytes; `Device.memory` returns it.
+
+    Attributes
+    ----------
+    in_use : bytes of buffers and images.
+    cached : bytes that were allocated from the driver and are free for the next buffers and images.
+    peak : the most bytes that were in use at a time.
+    allocations : number of allocations from the driver (VkDeviceMemory).
+    most_allocations : the largest number that the driver allows (maxMemoryAllocationCount). Both are 0 on the
+        reference device, which has no driver.
+    plans, recordings : kernels that are kept for the next call with the same types, shapes and options, and
+        their recorded command buffers.
+    """
+
+    in_use: int
+    cached: int
+    peak: int
+    allocations: int
+    most_allocations: int
+    plans: int = 0
+    recordings: int = 0
+
+
+class Trimmable(Protocol):
+    """An object that keeps memory for later use, and recordings."""
+
+    @property
+    def recordings(self) -> int:
+        """Number of recordings that are kept."""
+
+    def trim(self) -> None:
+        """Free the memory that is kept."""
 
 
 class DeviceBase(Closing):
@@ -22,6 +59,7 @@ class DeviceBase(Closing):
     `closings`: how many objects of the device were closed; while it stays the same, all objects that were
     open are still open.
     `lost`: why the device can no longer be used; empty as long as it can.
+    `trimmable`: the plans that keep memory and recordings.
     `user`: weak reference to the `Device` that users hold.
     """
 
@@ -32,11 +70,32 @@ class DeviceBase(Closing):
         self.lost = ""
         self.user: ref[Any] | None = None
         self._children: WeakSet[Closing] = WeakSet()
+        self.trimmable: WeakSet[Trimmable] = WeakSet()
 
     @property
     @abstractmethod
     def closed(self) -> bool:
         """Whether the device was closed."""
+
+    @abstractmethod
+    def memory_statistics(self) -> MemoryStatistics:
+        """Return the numbers of bytes that are in use and cached."""
+
+    @abstractmethod
+    def trim(self) -> int:
+        """Free cached memory; returns the number of its bytes."""
+
+    @abstractmethod
+    def finished(self, number: int) -> bool:
+        """Whether a submission has finished."""
+
+    @abstractmethod
+    def wait(self, number: int, timeout: float | None) -> None:
+        """Wait until a submission has finished; `DispatchTimeout` after `timeout` seconds."""
+
+    @abstractmethod
+    def synchronize(self, timeout: float | None) -> None:
+        """Wait until everything that was submitted has finished."""
 
     def raise_validation_errors(self) -> None:
         """Raise the validation layer's errors since the last call; does nothing without the layer."""

@@ -9,7 +9,24 @@ from vkgroup.device import vk
 from vkgroup.device.base import DeviceBase
 from vkgroup.device.capabilities import Capabilities, DeviceInfo
 from vkgroup.device.instance import Instance
-from vkgroup.errors import DeviceLost
+from vkgroup.device.timeline import Timeline
+from vkgroup.errors import DeviceLost, DispatchTimeout, InvalidDispatch
+
+
+def checked_timeout(timeout: Any) -> float | None:
+    """Return a timeout in seconds or None.
+
+    Raises `InvalidDispatch` for NaN, which would wait forever, and for values that are not positive.
+    """
+    if timeout is None or (type(timeout) is float and timeout > 0):
+        return timeout
+    try:
+        seconds = float(timeout)
+    except (TypeError, ValueError):
+        seconds = 0.0
+    if not seconds > 0:
+        raise InvalidDispatch(f"timeout must be a positive number of seconds or None; {timeout!r} was given.")
+    return seconds
 
 
 class DeviceCore(DeviceBase):
@@ -19,6 +36,7 @@ class DeviceCore(DeviceBase):
     enabled_extensions: list[str]
     functions: vk.Functions
     queue: Any
+    timeline: Timeline
     family: int
     command_pool: Any
 
@@ -29,7 +47,7 @@ class DeviceCore(DeviceBase):
         self.instance, self.physical = instance, physical
         self.handle: Any = None
         self.lock = threading.RLock()
-        self.idle_commands: list[CommandParts] = []
+        self.idle_commands: list[Any] = []  # arrays of one VkCommandBuffer that no submitted work uses
         self._stuck = False
 
     @property
@@ -63,33 +81,38 @@ class DeviceCore(DeviceBase):
         return handle[0]
 
     def destroy(self, kind: str, handle: Any) -> None:
-        """Destroy an object of a Vulkan type; does nothing for None, or while work hangs in the device."""
+        """Destroy an object of a Vulkan type, once no submitted work can use it.
+
+        Does nothing for None, or while work hangs in the device.
+        """
         if handle is not None and self.usable:
-            getattr(self.functions, f"vkDestroy{kind}")(self.handle, handle, vk.NULL)
+            function, device = getattr(self.functions, f"vkDestroy{kind}"), self.handle
+            self.timeline.after(lambda: function(device, handle, vk.NULL))
+
+    def finished(self, number: int) -> bool:
+        """Whether a submission has finished."""
+        if self.handle is None:
+            return True
+        return number <= self.timeline.completed or number <= self.timeline.poll()
+
+    def synchronize(self, timeout: float | None) -> None:
+        """Wait until everything that was submitted has finished."""
+        self.wait(self.timeline.submitted, timeout)
+
+    def wait(self, number: int, timeout: float | None, *, poll: bool = True) -> None:
+        """Wait until a submission has finished; after `timeout` seconds the device is lost."""
+        timeout = checked_timeout(timeout)
+        if self.handle is None or self.timeline.wait(number, timeout, poll=poll):
+            return
+        self.abandon(f"its work did not finish within {timeout:g} s")
+        raise DispatchTimeout(
+            f"The work did not finish within {timeout:g} s on {self.capabilities.name}. It cannot be"
+            " called back: open the device anew (a software driver's in a new process: its threads are"
+            " still at it), and give `timeout` more seconds if the work is right.",
+            "VK_TIMEOUT",
+        )
 
     def abandon(self, why: str) -> None:
         """Give the device up with work in flight: none of its objects can be freed before that work ends."""
         self.lost = why
         self._stuck = True
-
-
-class CommandParts:
-    """Arrays of one VkCommandBuffer and one VkFence, which outlive the `Commands` that use them.
-
-    If sixteen processes share a GPU, creating and freeing both takes milliseconds of the driver's lock.
-    """
-
-    def __init__(self, device: DeviceCore) -> None:
-        functions = device.functions
-        self.buffers = vk.ffi.new("VkCommandBuffer[1]")
-        self.fences = vk.ffi.new("VkFence[1]")
-        info = vk.new("VkCommandBufferAllocateInfo", commandPool=device.command_pool, commandBufferCount=1)
-        code = functions.vkAllocateCommandBuffers(device.handle, info, self.buffers)
-        device.check(code, "allocating a command buffer")
-        code = functions.vkCreateFence(device.handle, vk.new("VkFenceCreateInfo"), vk.NULL, self.fences)
-        device.check(code, "creating a fence")
-
-    def destroy(self, device: DeviceCore) -> None:
-        """Free both."""
-        device.functions.vkDestroyFence(device.handle, self.fences[0], vk.NULL)
-        device.functions.vkFreeCommandBuffers(device.handle, device.command_pool, 1, self.buffers)

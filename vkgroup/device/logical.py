@@ -25,8 +25,12 @@ from vkgroup.device.query import (
     wanted_extensions,
 )
 from vkgroup.device.sharing import keep_until_exit
-from vkgroup.errors import DriverError, NoDevice, Unsupported, ValidationError
+from vkgroup.device.timeline import Timeline
+from vkgroup.errors import DeviceLost, DispatchTimeout, DriverError, NoDevice, Unsupported, ValidationError
 from vkgroup.spec.features import NOT_ENABLED, ROBUSTNESS
+
+_LAST_WAIT, _SHORT_LAST_WAIT = 10.0, 1.0
+"""Seconds that closing a device waits for work in flight; the short time follows an interrupted wait."""
 
 #: Open devices live until they are closed, at the latest when the process ends; those that were closed while
 #: arrays of other libraries viewed their memory (`vkgroup.device.sharing`) live until those are gone.
@@ -38,7 +42,9 @@ _abandoned: list[LogicalDevice] = []
 def _forked() -> None:
     """Give up, in a forked process, the devices of its parent: the threads of their drivers are not here."""
     for device in _open:
-        device.lock = threading.RLock()  # another thread of the parent process may have held the lock
+        device.lock = device.timeline.lock = (
+            threading.RLock()
+        )  # another thread of the parent process may have held the lock
         device.abandon("it was opened by the process that this one was forked from")
 
 
@@ -72,14 +78,24 @@ class LogicalDevice(MemoryDevice):
         queue = vk.ffi.new("VkQueue *")
         self.functions.vkGetDeviceQueue(self.handle, family, 0, queue)
         self.queue = queue[0]
+        self.timeline = Timeline(
+            self.functions,
+            self.handle,
+            self.queue,
+            self.check,
+            self.lock,
+            core=declared.api_version >= (1, 2),
+            # A software driver works on the processor that polling would take from it.
+            polls=declared.type == "discrete_gpu",
+        )
         info = vk.new(
             "VkCommandPoolCreateInfo",
             flags=vk.VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
             queueFamilyIndex=family,
         )
         self.command_pool = self.create("CommandPool", info, "a command pool")
-        self.memory = vk.ffi.new("VkPhysicalDeviceMemoryProperties *")
-        instance.functions.vkGetPhysicalDeviceMemoryProperties(self.physical, self.memory)
+        self.memory_properties = vk.ffi.new("VkPhysicalDeviceMemoryProperties *")
+        instance.functions.vkGetPhysicalDeviceMemoryProperties(self.physical, self.memory_properties)
         _open.add(self)
         try:
             instance.raise_validation_errors()
@@ -134,6 +150,12 @@ class LogicalDevice(MemoryDevice):
         self.handle = handle[0]
         return family[0]
 
+    def trim(self) -> int:
+        """Close idle buffers and images and free unused memory; returns the number of its bytes."""
+        while self.idle_images:
+            self.idle_images.pop().close()
+        return super().trim()
+
     def abandon(self, why: str) -> None:
         """Give the device up with work in flight; it stays until the process ends."""
         super().abandon(why)
@@ -143,27 +165,61 @@ class LogicalDevice(MemoryDevice):
         leaving, self._leaving = self._leaving, None
         _lending.discard(self)
         if not self._stuck:
+            self.pool.trim()
             self.functions.vkDestroyDevice(leaving, vk.NULL)
 
     def close(self) -> None:
         """Free all objects of the device, then the device; if it hangs, the process's end frees it."""
         if self.handle is None:
             return
-        if self.usable:
-            self.functions.vkDeviceWaitIdle(self.handle)
+        unfinished = self._finish()
+        self.closing = True
+        self.kept.clear()
         self.close_children()
         self.idle_images.clear()
         if self.usable:
-            for parts in self.idle_commands:
-                parts.destroy(self)
-            self.destroy("CommandPool", self.command_pool)
+            self._destroy_own()
         self._leaving, self.handle = self.handle, None
         _open.discard(self)
         if self.lent:
             _lending.add(self)
         else:
             self._destroy()
+        if unfinished:
+            raise DispatchTimeout(f"{self.capabilities.name} is closed, but {unfinished}.", "VK_TIMEOUT")
         self.instance.raise_validation_errors()
+
+    def _finish(self) -> str:
+        """Wait for the work in flight, so that its objects can be freed.
+
+        If it does not finish, the device is abandoned, and the reason returned.
+        """
+        if not self.usable:
+            return ""
+        timeline = self.timeline
+        # Who has interrupted a wait does not want to wait again.
+        seconds = _SHORT_LAST_WAIT if timeline.interrupted > timeline.completed else _LAST_WAIT
+        try:
+            if timeline.wait(timeline.submitted, seconds):
+                return ""
+        except DeviceLost:
+            return ""  # nothing runs any more, so everything can be freed
+        except KeyboardInterrupt:
+            self.abandon("a wait for its last work was interrupted")
+            raise
+        reason = f"its last work did not finish within {seconds:g} s; it stays until the process ends"
+        self.abandon(reason)
+        return reason
+
+    def _destroy_own(self) -> None:
+        """Destroy what belongs to the device itself, after all of its children."""
+        self.functions.vkDeviceWaitIdle(self.handle)
+        self.timeline.finish()
+        self.pool.trim()
+        # The command buffers are freed with their pool.
+        self.idle_commands.clear()
+        self.functions.vkDestroyCommandPool(self.handle, self.command_pool, vk.NULL)
+        self.timeline.destroy()
 
 
 @atexit.register

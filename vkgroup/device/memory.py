@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from abc import abstractmethod
+from collections import OrderedDict
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -11,31 +14,30 @@ import numpy.typing as npt
 
 from vkgroup.closing import Closing
 from vkgroup.device import vk
+from vkgroup.device.base import MemoryStatistics
 from vkgroup.device.capabilities import Capabilities, DeviceInfo
-from vkgroup.device.commands import Commands
 from vkgroup.device.core import DeviceCore
 from vkgroup.device.instance import Instance
 from vkgroup.device.limits import require_buffer_size
+from vkgroup.device.pool import Allocation, Kind, MemoryPool
 from vkgroup.device.sharing import CudaSharing, SharedMemory, reference_lock, sharing_of, wait_for_cuda
+from vkgroup.device.transfers import TRANSFER_TIMEOUT, HostMemory, Transfers
 from vkgroup.errors import DriverError, OutOfMemory, Unsupported
 
 Bytes = npt.NDArray[np.uint8]
 
-STAGING_BYTES = 16 << 20
-"""Size of a device's staging buffer; larger transfers go in pieces of it."""
-
-TRANSFER_TIMEOUT = 60.0
-"""Seconds that one piece of a transfer may take."""
-
 #: Pooled buffers have sizes of powers of two: the smallest and largest size, and how many of each are kept.
 _SMALLEST_POOLED, _LARGEST_POOLED, _MOST_IDLE = 1 << 12, 1 << 24, 8
+
+_KEPT_ON_HOST, _KEPT_ON_GPU, _MOST_KINDS = 64 << 20, 4 << 30, 256
+"""Bytes and kinds of closed buffers that are kept for the next ones of their size."""
 
 _DEVICE_LOCAL, _HOST_VISIBLE, _HOST_COHERENT, _HOST_CACHED = 1, 2, 4, 8
 
 
 def memory_type(device: MemoryDevice, allowed: int, required: int, preferred: int) -> int:
     """Return the memory type with all `required` and the most `preferred` flags, else `OutOfMemory`."""
-    memory = device.memory
+    memory = device.memory_properties
     best, best_score = -1, -1
     for index in range(memory.memoryTypeCount):
         flags = int(memory.memoryTypes[index].propertyFlags)
@@ -58,33 +60,37 @@ def allocate(
     what: str,
     *,
     addressable: bool = False,
+    image: bool = False,
     extra: Any = vk.NULL,
-) -> Any:
-    """Allocate memory for VkMemoryRequirements; `extra` is a chain of structs. Returns the VkDeviceMemory."""
-    kind = memory_type(device, requirements.memoryTypeBits, required, preferred)
-    heap = device.memory.memoryHeaps[device.memory.memoryTypes[kind].heapIndex].size
+) -> Allocation:
+    """Allocate memory for VkMemoryRequirements; `required` and `preferred` are VkMemoryPropertyFlags.
+
+    With `extra`, a chain of structs for VkMemoryAllocateInfo, the object has a VkDeviceMemory of its own.
+    """
+    number = memory_type(device, requirements.memoryTypeBits, required, preferred)
+    heap = device.memory_properties.memoryHeaps[device.memory_properties.memoryTypes[number].heapIndex].size
     if requirements.size > heap:
         raise OutOfMemory(
             f"{what} needs {requirements.size} bytes; the memory of {device.capabilities.name} for it has"
             f" {heap}. Work in parts.",
             "VK_ERROR_OUT_OF_DEVICE_MEMORY",
         )
-    if addressable:
-        flags = vk.VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT
-        extra = vk.new("VkMemoryAllocateFlagsInfo", pNext=extra, flags=flags)
-    info = vk.new("VkMemoryAllocateInfo", pNext=extra, allocationSize=requirements.size, memoryTypeIndex=kind)
-    memory = vk.ffi.new("VkDeviceMemory *")
-    device.check(
-        device.functions.vkAllocateMemory(device.handle, info, vk.NULL, memory),
-        f"allocating {requirements.size} bytes for {what}",
-    )
-    return memory[0]
+    kind, size, alignment = Kind(number, addressable, image), requirements.size, requirements.alignment
+    try:
+        return device.pool.allocate(kind, size, alignment, what, extra=extra)
+    except OutOfMemory:
+        device.synchronize(None)
+        device.trim()
+        return device.pool.allocate(kind, size, alignment, what, extra=extra)
+
+
+_serials = itertools.count(1)
 
 
 class MemoryDevice(DeviceCore):
-    """A device with its buffers: pooled ones, lent ones, and the staging buffer."""
+    """A device with its memory and buffers: pooled ones, lent ones, and the staging buffer."""
 
-    memory: Any
+    memory_properties: Any
 
     def __init__(
         self, instance: Instance, physical: Any, info: DeviceInfo, capabilities: Capabilities
@@ -93,32 +99,72 @@ class MemoryDevice(DeviceCore):
         self._idle_buffers: dict[tuple[int, bool], list[DeviceBuffer]] = {}
         # Closed buffers; their memory and the VkDevice live until the last reference is released.
         self.lent: set[DeviceBuffer] = set()
+        self.closing = False
         self._leaving: Any = None
+        self.kept = KeptBuffers(self)
+        self.host_memory = HostMemory()
+
+    @cached_property
+    def pool(self) -> MemoryPool:
+        """The memory of buffers and images."""
+        return MemoryPool(self, self.memory_properties)
 
     @cached_property
     def sharing(self) -> CudaSharing | None:
         """The memory that the device shares with CUDA; None if it cannot share memory."""
         return sharing_of(self)
 
-    def free_memory(self, buffer: DeviceBuffer, handle: Any, memory: Any) -> None:
+    def free_memory(self, buffer: DeviceBuffer, handle: Any, allocation: Allocation | None) -> None:
         """Destroy a buffer, and the device if it was closed and this is the last that it had lent."""
-        device = self._leaving or self.handle
-        if device is not None and not self._stuck:
-            self.functions.vkDestroyBuffer(device, handle, vk.NULL)
-            if memory is not None:
-                self.functions.vkFreeMemory(device, memory, vk.NULL)
+        self.free_buffer(handle, allocation)
         self.lent.discard(buffer)
         if self._leaving is not None and not self.lent:
             self._destroy()
+
+    def free_buffer(self, handle: Any, allocation: Allocation | None) -> None:
+        """Destroy a VkBuffer and free its memory, once no submitted work can use it."""
+        device = self._leaving or self.handle
+        if device is None or self._stuck:
+            return
+
+        def free() -> None:
+            self.functions.vkDestroyBuffer(device, handle, vk.NULL)
+            if allocation is not None:
+                self.pool.free(allocation)
+
+        self.timeline.after(free)
+
+    def memory_statistics(self) -> MemoryStatistics:
+        """Return the numbers of bytes that are in use and cached."""
+        plans = list(self.trimmable)
+        recordings = sum(plan.recordings for plan in plans)
+        pool, kept = self.pool.statistics(), self.kept.nbytes
+        return replace(
+            pool,
+            in_use=pool.in_use - kept,
+            cached=pool.cached + kept,
+            plans=len(plans),
+            recordings=recordings,
+        )
+
+    def trim(self) -> int:
+        """Close the idle buffers and free all memory that nothing uses; returns the number of its bytes."""
+        for plan in list(self.trimmable):
+            plan.trim()
+        self.kept.clear()
+        for idle in self._idle_buffers.values():
+            while idle:
+                idle.pop().close()
+        return self.pool.trim()
 
     @abstractmethod
     def _destroy(self) -> None:
         """Destroy the VkDevice."""
 
     @cached_property
-    def staging(self) -> Staging:
-        """The buffer for transfers to and from memory that is not mapped."""
-        return Staging(self)
+    def transfers(self) -> Transfers:
+        """The transfers to and from memory that is not mapped."""
+        return Transfers(self, lambda nbytes: DeviceBuffer(self, nbytes, host=True), barrier)
 
     def take_buffer(self, nbytes: int, *, shared: bool = False) -> DeviceBuffer:
         """Return a buffer of at least `nbytes` for a short time; `give_buffer` takes it back."""
@@ -137,16 +183,78 @@ class MemoryDevice(DeviceCore):
             idle.append(buffer)
 
 
+Kept = tuple[Any, "Allocation | None", Bytes | None, int, int]
+"""VkBuffer, memory, mapped bytes, serial number and last submission of a closed buffer."""
+
+
+class KeptBuffers:
+    """Closed buffers that serve the next ones of their size, so that recordings that use them are used again.
+
+    Work in flight may still use those that are not mapped: later work of the device comes after it.
+    """
+
+    def __init__(self, device: MemoryDevice) -> None:
+        self._device = device
+        self._kept: OrderedDict[Any, list[Kept]] = OrderedDict()
+        self.nbytes = 0
+        discrete = device.capabilities.type == "discrete_gpu"
+        self._most = _KEPT_ON_GPU if discrete else _KEPT_ON_HOST
+
+    def take(self, kind: Any) -> Kept | None:
+        """Return the kept buffer of a kind that was closed last; None if there is none."""
+        buffers = self._kept.get(kind)
+        if not buffers:
+            return None
+        _, _, mapped, _, used = buffers[-1]
+        # The host would have to wait before it writes to mapped memory that is in use.
+        if mapped is not None and not self._device.finished(used):
+            return None
+        try:
+            kept = buffers.pop()
+        except IndexError:  # another thread was faster
+            return None
+        assert kept[1] is not None
+        self.nbytes -= kept[1].size
+        return kept
+
+    def keep(self, kind: Any, kept: Kept) -> bool:
+        """Keep a buffer; False if it is too large, or the device is of no use any more."""
+        allocation = kept[1]
+        if allocation is None or allocation.size > self._most // 4:
+            return False
+        if not self._device.usable or self._device.lost or self._device.closing:
+            return False
+        self._kept.setdefault(kind, []).append(kept)
+        self._kept.move_to_end(kind)
+        self.nbytes += allocation.size
+        while self.nbytes > self._most or len(self._kept) > _MOST_KINDS:
+            self._free(next(iter(self._kept)))
+        return True
+
+    def clear(self) -> None:
+        """Free all kept buffers."""
+        while self._kept:
+            self._free(next(iter(self._kept)))
+
+    def _free(self, kind: Any) -> None:
+        for handle, allocation, _, _, _ in self._kept.pop(kind, ()):
+            assert allocation is not None
+            self.nbytes -= allocation.size
+            self._device.free_buffer(handle, allocation)
+
+
 class DeviceBuffer(Closing):
-    """A VkBuffer with its own memory.
+    """A VkBuffer with memory of the device's pool; memory that CUDA shares is of its own.
 
     On a discrete GPU it lies in the GPU's memory, and bytes come and go through a staging buffer; on
     integrated GPUs, on software drivers and with `host` it is mapped. Shaders may reach an `addressable` one
     by its address (bufferDeviceAddress). `usage` has VkBufferUsageFlags beside those that every buffer has.
 
-    `handle`, `memory`: the VkBuffer and the VkDeviceMemory; None when closed.
+    `handle`, `allocation`: the VkBuffer and its memory; None when closed.
     `mapped`: the bytes, if the host can access them.
     `shared`: the memory in CUDA; None if CUDA cannot access it.
+    `serial`: a number that no other buffer of the process has.
+    `used`: the number of the last submission that uses it.
     `references`: how many arrays of other libraries view the memory; it is freed after the last of them.
     """
 
@@ -163,15 +271,23 @@ class DeviceBuffer(Closing):
         self.device = device
         self.nbytes = nbytes
         self.handle: Any = None
-        self.memory: Any = None
+        self.allocation: Allocation | None = None
         self.mapped: Bytes | None = None
         self.shared: SharedMemory | None = None
         self.references = 0
-        self._lent: tuple[Any, Any] | None = None
+        self.used = 0
+        self.serial = next(_serials)
+        self._start = 0
+        self._lent: tuple[Any, Allocation | None] | None = None
         device.require_open()
         require_buffer_size(nbytes, device.capabilities)
         device.register(self)
         self._holding = True
+        self._kind = (nbytes, host, addressable, usage)
+        kept = None if shared else device.kept.take(self._kind)
+        if kept is not None:
+            self.handle, self.allocation, self.mapped, self.serial, self.used = kept
+            return
         if shared:
             assert device.sharing is not None
             self.shared = SharedMemory(self, device.sharing)
@@ -212,18 +328,16 @@ class DeviceBuffer(Closing):
         extra = vk.NULL
         if shared is not None:
             extra = shared.allocation(self.handle, info.usage, requirements.size)
-        self.memory = allocate(
+        allocation = self.allocation = allocate(
             device, requirements, required, preferred, what, addressable=addressable, extra=extra
         )
-        code = functions.vkBindBufferMemory(device.handle, self.handle, self.memory, 0)
+        code = functions.vkBindBufferMemory(device.handle, self.handle, allocation.memory, allocation.offset)
         device.check(code, f"binding memory to {what}")
         if shared is not None:
-            shared.begin(self.handle, self.memory)
+            shared.begin(self.handle, allocation.memory)
         if mapped:
-            address = vk.ffi.new("void **")
-            code = functions.vkMapMemory(device.handle, self.memory, 0, vk.WHOLE_SIZE, 0, address)
-            device.check(code, f"mapping {what}")
-            self.mapped = np.frombuffer(vk.ffi.buffer(address[0], self.nbytes), np.uint8)
+            address = vk.ffi.cast("void *", allocation.mapped)
+            self.mapped = np.frombuffer(vk.ffi.buffer(address, self.nbytes), np.uint8)
 
     @property
     def address(self) -> int:
@@ -240,25 +354,32 @@ class DeviceBuffer(Closing):
             self._wait()
             self.mapped[offset : offset + data.size] = data
             return
-        staging = self.device.staging
-        for start in range(0, data.size, STAGING_BYTES):
-            piece = data[start : start + STAGING_BYTES]
-            staging.bytes[: piece.size] = piece
-            staging.copy(staging.buffer, 0, self, offset + start, piece.size)
+        transfers = self.device.transfers
+        if (host := self.device.host_memory.find(data)) is not None:
+            # The caller may change its array afterwards.
+            self.device.wait(transfers.copy_alone(host, (self, offset), data.size), TRANSFER_TIMEOUT)
+        else:
+            transfers.upload(data, self, offset)
 
-    def read(self, nbytes: int, offset: int = 0) -> Bytes:
+    def read(self, out: Bytes, offset: int = 0) -> None:
         """Copy bytes out of the buffer; the caller has checked the range."""
         self._require_open()
         if self.mapped is not None:
             self._wait()
-            return self.mapped[offset : offset + nbytes].copy()
-        result = np.empty(nbytes, np.uint8)
-        staging = self.device.staging
-        for start in range(0, nbytes, STAGING_BYTES):
-            count = min(STAGING_BYTES, nbytes - start)
-            staging.copy(self, offset + start, staging.buffer, 0, count)
-            result[start : start + count] = staging.bytes[:count]
-        return result
+            out[:] = self.mapped[offset : offset + out.size]
+            return
+        transfers = self.device.transfers
+        if (host := self.device.host_memory.find(out)) is not None:
+            self.device.wait(transfers.copy_alone((self, offset), host, out.size), TRANSFER_TIMEOUT)
+        else:
+            transfers.download(self, offset, out)
+
+    def serve_arrays(self) -> int:
+        """Let transfers use the mapped memory directly if an array lies in it; returns its address."""
+        assert self.allocation is not None
+        self._start = self.allocation.mapped
+        self.device.host_memory.add(self._start, self)
+        return self._start
 
     def _require_open(self) -> None:
         self.device.require_open()
@@ -266,6 +387,8 @@ class DeviceBuffer(Closing):
             raise DriverError("The buffer is closed; make a new one.")
 
     def _wait(self) -> None:
+        if self.used > self.device.timeline.completed:
+            self.device.wait(self.used, None)
         if self.shared is not None:
             wait_for_cuda((self.shared,))
 
@@ -276,9 +399,15 @@ class DeviceBuffer(Closing):
         self.device.forget(self)
         if self.shared is not None:
             self.shared.free_commands()
+        if self._start:
+            self.device.host_memory.remove(self._start)
+        kept = self.handle, self.allocation, self.mapped, self.serial, self.used
+        if self.shared is None and self.references == 0 and self.device.kept.keep(self._kind, kept):
+            self.handle = self.allocation = self.mapped = None
+            return
         with reference_lock:
-            self._lent = (self.handle, self.memory)
-            self.handle = self.memory = self.mapped = None
+            self._lent = (self.handle, self.allocation)
+            self.handle = self.allocation = self.mapped = None
             lent = self.references > 0
             if lent:
                 self.device.lent.add(self)
@@ -294,29 +423,6 @@ class DeviceBuffer(Closing):
         if self.shared is not None:
             self.shared.unmap()
         self.device.free_memory(self, *lent)
-
-
-class Staging:
-    """A mapped buffer, and a command buffer to copy between it and others."""
-
-    def __init__(self, device: MemoryDevice) -> None:
-        self.buffer = DeviceBuffer(device, STAGING_BYTES, host=True)
-        assert self.buffer.mapped is not None
-        self.bytes = self.buffer.mapped
-        self.commands = Commands(device)
-        self._functions = device.functions
-
-    def copy(
-        self, source: DeviceBuffer, source_offset: int, target: DeviceBuffer, target_offset: int, nbytes: int
-    ) -> None:
-        """Copy between two buffers on the device and wait for it."""
-        region = vk.new("VkBufferCopy", srcOffset=source_offset, dstOffset=target_offset, size=nbytes)
-        self.commands.share((source, target))
-        with self.commands.record() as commands:
-            barrier(self._functions, commands)
-            self._functions.vkCmdCopyBuffer(commands, source.handle, target.handle, 1, region)
-            barrier(self._functions, commands)
-        self.commands.run(TRANSFER_TIMEOUT)
 
 
 _FULL_BARRIER = vk.new(

@@ -14,6 +14,7 @@ from vkgroup.dispatch.pipeline import Pipeline, Work
 from vkgroup.dispatch.ray_stages import HitGroup
 from vkgroup.dispatch.results import RunResult
 from vkgroup.dispatch.sequence import Copy, Dispatch, Fill, Sequence
+from vkgroup.dispatch.submission import Submission
 
 __all__ = [
     "AccelerationStructure",
@@ -31,6 +32,7 @@ __all__ = [
     "Pipeline",
     "RunResult",
     "Sequence",
+    "Submission",
     "Triangles",
     "Work",
 ]

@@ -43,6 +43,15 @@ def checked_array(array: Any, what: str) -> npt.NDArray[Any]:
     return result
 
 
+def _check_out(out: Any, dtype: Any, shape: Any) -> None:
+    if not isinstance(out, np.ndarray) or not out.flags.c_contiguous or not out.flags.writeable:
+        raise InvalidDispatch("out must be a NumPy array in C order that can be written to.")
+    if out.dtype.hasobject or dtype is not None or shape is not None:
+        raise InvalidDispatch(
+            "out has its own dtype, of numbers, and its own shape; leave dtype and shape out."
+        )
+
+
 class Buffer(Closing):
     """Memory on a device that shaders read and write; `Device.buffer` makes it.
 
@@ -92,7 +101,7 @@ class Buffer(Closing):
         """Copy bytes into it."""
 
     @abstractmethod
-    def _read(self, nbytes: int, offset: int) -> npt.NDArray[np.uint8]:
+    def _read(self, out: npt.NDArray[np.uint8], offset: int) -> None:
         """Copy bytes out of it."""
 
     @abstractmethod
@@ -198,8 +207,10 @@ class Buffer(Closing):
         dtype: npt.DTypeLike | None = None,
         shape: int | tuple[int, ...] | None = None,
         offset: int = 0,
+        *,
+        out: npt.NDArray[Any] | None = None,
     ) -> npt.NDArray[Any]:
-        """Copy elements out of the buffer.
+        """Copy elements out of the buffer, after all work that uses it.
 
         Parameters
         ----------
@@ -207,22 +218,29 @@ class Buffer(Closing):
         shape : of the result, or its number of elements; None takes all that is left behind `offset`
             (with neither `dtype` nor `offset`: the shape of the array the buffer was made from).
         offset : first byte to read.
+        out : an array in C order to copy into, in place of a new one; `dtype` and `shape` are then its own.
+            Copies are fastest into arrays of `Device.host_array`.
 
         Returns
         -------
-        A new array.
+        `out`, or a new array.
 
         Raises
         ------
         InvalidDispatch
-            The buffer has fewer bytes.
+            The buffer has fewer bytes; `out` is not contiguous or not writable.
         """
+        if out is not None:
+            _check_out(out, dtype, shape)
+            dtype, shape = out.dtype, out.shape
         kind, dimensions = self._elements(dtype, shape, offset)
         nbytes = math.prod(dimensions) * kind.itemsize
         self._check_range(nbytes, offset)
-        data = self._read(nbytes, offset)
+        data = np.empty(nbytes, np.uint8) if out is None else out.reshape(-1).view(np.uint8)
+        if nbytes:
+            self._read(data, offset)
         self.device.raise_validation_errors()
-        return data.view(kind).reshape(dimensions)
+        return data.view(kind).reshape(dimensions) if out is None else out
 
     def _elements(
         self, dtype: npt.DTypeLike | None, shape: int | tuple[int, ...] | None, offset: int

@@ -11,6 +11,7 @@ from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.buffer import Buffer
 from vkgroup.dispatch.draw_device import Drawing
 from vkgroup.dispatch.image import Image
+from vkgroup.dispatch.launcher import Launcher, LauncherStep, RecentlyUsed, SequenceLauncher
 from vkgroup.dispatch.pipeline import Pipeline, PipelineCache, key_of_values
 from vkgroup.dispatch.ray_device import Tracing
 from vkgroup.dispatch.results import RunResult
@@ -36,6 +37,7 @@ class Device(Drawing, Tracing):
 
     def __init__(self, owner: DeviceBase, subgroup_size: int | None = None) -> None:
         super().__init__(owner, subgroup_size)
+        self.plans = RecentlyUsed()
         self._pipelines = PipelineCache()
         self._graphics_pipelines = PipelineCache()
         self._ray_pipelines = PipelineCache()
@@ -85,13 +87,14 @@ class Device(Drawing, Tracing):
         )
         return self._kind_of_pipelines(self._base, stages)
 
-    def sequence(self, steps: Iterable[Step | tuple[Step, ...]]) -> Sequence:
+    def sequence(self, steps: Iterable[Step | tuple[Step, ...]], name: str = "a sequence") -> Sequence:
         """Record dispatches, fills and copies once, to run them many times.
 
         Parameters
         ----------
         steps : `vkgroup.dispatch.Dispatch`, `Fill` and `Copy`, in order: each sees what the ones before it
             wrote. The steps of a tuple run side by side, and must not touch what another of them writes.
+        name : what errors call it.
 
         Raises
         ------
@@ -104,7 +107,22 @@ class Device(Drawing, Tracing):
         >>> work.run()
         >>> work.timed(repeat=10)
         """
-        return self._kind_of_sequences(self._base, steps)
+        return self._kind_of_sequences(self._base, steps, name)
+
+    def launcher(
+        self, steps: Iterable[LauncherStep], scratch: Mapping[str, int], name: str = "a launcher"
+    ) -> Launcher:
+        """Prepare steps that run on other buffers at each call, as kernels do.
+
+        Parameters
+        ----------
+        steps : `vkgroup.dispatch.launcher.Pass`, `Clear` and `Move`: each sees what the ones before it wrote.
+        scratch : sizes in bytes of buffers that only the steps use, by name.
+        name : what errors call it.
+        """
+        return SequenceLauncher(
+            self._base, tuple(steps), scratch, name, self._kind_of_sequences, self._buffers
+        )
 
     def run(
         self,
@@ -169,6 +187,7 @@ class Device(Drawing, Tracing):
 
     def close(self) -> None:
         """Free the device and everything made from it; further calls do nothing."""
+        self.plans.close()
         self._pipelines.clear()
         self._graphics_pipelines.clear()
         self._ray_pipelines.clear()

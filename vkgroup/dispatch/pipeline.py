@@ -33,6 +33,7 @@ from vkgroup.dispatch.image import Image
 from vkgroup.dispatch.ray_stages import RayStages, launch_size
 from vkgroup.dispatch.results import RunResult
 from vkgroup.dispatch.stages import Stages
+from vkgroup.dispatch.submission import Submission
 from vkgroup.dispatch.vertices import MeshGroups, Vertices
 from vkgroup.errors import DriverError, InvalidDispatch
 
@@ -197,8 +198,8 @@ class Work(Bindings):
         return ImageSource(self.device, self._images)
 
     @abstractmethod
-    def _run(self, command: Command, push: bytes, timeout: float | None) -> None:
-        """Run a checked command once and wait until it has finished."""
+    def _run(self, command: Command, push: bytes, timeout: float | None, wait: bool) -> int:
+        """Submit a checked command and wait if requested; returns the number of the submission."""
 
     @abstractmethod
     def _timed(self, command: Command, push: bytes, timeout: float | None, repeat: int) -> float | None:
@@ -211,8 +212,9 @@ class Work(Bindings):
         timeout: float | None = 10.0,
         *,
         condition: Condition | None = None,
-    ) -> None:
-        """Run a compute pipeline once and wait until it has finished.
+        wait: bool = True,
+    ) -> Submission:
+        """Run a compute pipeline once.
 
         Parameters
         ----------
@@ -220,6 +222,9 @@ class Work(Bindings):
         push : values of the push constants: bytes, an array, or a mapping by name.
         timeout : seconds that it may take; None waits without limit.
         condition : a number in a buffer that discards the dispatch; None discards nothing.
+        wait : whether to return after the work has finished, and not as soon as it is submitted. Without
+            waiting, `timeout` limits only the reference device. Work on memory that other libraries access is
+            always waited for.
 
         Raises
         ------
@@ -231,14 +236,13 @@ class Work(Bindings):
         counts, data = self.counts(groups), self.packed(push)
         command = DispatchCommand(counts, None, condition)
         if condition is not None:
-            self._run_conditional(command, data, timeout)
-            return
+            return self._run_conditional(command, data, timeout, wait)
         if 0 in counts:
             self.device.require_open()
-            return
+            return Submission(self.device, 0)
         if self._closings != self.device.closings:
             self.require_open()
-        self._run(command, data, timeout)
+        return Submission(self.device, self._run(command, data, timeout, wait))
 
     def dispatch_indirect(
         self,
@@ -248,14 +252,15 @@ class Work(Bindings):
         timeout: float | None = 10.0,
         *,
         condition: Condition | None = None,
-    ) -> None:
-        """Run a compute pipeline on as many workgroups as a buffer says, and wait until it has finished.
+        wait: bool = True,
+    ) -> Submission:
+        """Run a compute pipeline on as many workgroups as a buffer says.
 
         Parameters
         ----------
         buffer : holds three uint32: the number of workgroups in x, y and z. Zero runs nothing.
         offset : of the first of their bytes, a multiple of 4.
-        push, timeout, condition : as for `dispatch`.
+        push, timeout, condition, wait : as for `dispatch`.
 
         Raises
         ------
@@ -267,50 +272,60 @@ class Work(Bindings):
         self.device.require_open()
         indirect.check(self.device)
         counts = self.counts(indirect.counts())
-        self._run_conditional(DispatchCommand(counts, indirect, condition), self.packed(push), timeout)
+        command = DispatchCommand(counts, indirect, condition)
+        return self._run_conditional(command, self.packed(push), timeout, wait)
 
-    def _run_conditional(self, command: DispatchCommand, push: bytes, timeout: float | None) -> None:
+    def _run_conditional(
+        self, command: DispatchCommand, push: bytes, timeout: float | None, wait: bool
+    ) -> Submission:
         """Run a dispatch that reads its groups or a condition from a buffer."""
         self.require_open()
         if command.condition is not None:
             command.condition.check(self.device)
             if not self._reads_conditions:
                 if not command.condition.holds():
-                    return
+                    return Submission(self.device, 0)
                 command = command._replace(condition=None)
-        if 0 not in command.counts:
-            self._run(command, push, timeout)
+        number = 0 if 0 in command.counts else self._run(command, push, timeout, wait)
+        return Submission(self.device, number)
 
-    def draw(self, push: Any = None, timeout: float | None = 10.0) -> None:
-        """Draw once and wait until it has finished.
+    def draw(self, push: Any = None, timeout: float | None = 10.0, *, wait: bool = True) -> Submission:
+        """Draw once.
 
         Attachments that were given no contents are cleared before: colors to zero, depths to the farthest.
 
         Parameters
         ----------
-        push, timeout : as for `dispatch`, with the same errors.
+        push, timeout, wait : as for `dispatch`, with the same errors.
         """
         self._require_kind("graphics")
-        self._run_once(DrawCommand(), push, timeout)
+        return self._run_once(DrawCommand(), push, timeout, wait)
 
-    def trace(self, size: int | Sequence[int], push: Any = None, timeout: float | None = 10.0) -> None:
-        """Run the ray-generation shader for each point of a grid, and wait until it has finished.
+    def trace(
+        self,
+        size: int | Sequence[int],
+        push: Any = None,
+        timeout: float | None = 10.0,
+        *,
+        wait: bool = True,
+    ) -> Submission:
+        """Run the ray-generation shader for each point of a grid.
 
         Parameters
         ----------
         size : width, height and depth of the grid (``gl_LaunchSizeEXT``); one or two numbers leave the others
             1. Zero runs nothing.
-        push, timeout : as for `dispatch`, with the same errors; `Unsupported` where the size is too large.
+        push, timeout, wait : as for `dispatch`, with the same errors; `Unsupported` if the size is too large.
         """
         self._require_kind("ray-tracing")
-        self._run_once(TraceCommand(launch_size(size, self.device)), push, timeout)
+        return self._run_once(TraceCommand(launch_size(size, self.device)), push, timeout, wait)
 
-    def _run_once(self, command: Command, push: Any, timeout: float | None) -> None:
+    def _run_once(self, command: Command, push: Any, timeout: float | None, wait: bool) -> Submission:
         data = self.packed(push)
         if self._closings != self.device.closings:
             self.require_open()
-        if 0 not in command.counts:
-            self._run(command, data, timeout)
+        number = 0 if 0 in command.counts else self._run(command, data, timeout, wait)
+        return Submission(self.device, number)
 
     def timed(
         self,
@@ -374,7 +389,7 @@ class Work(Bindings):
     def execute(self, command: Command, push: bytes, timeout: float | None) -> None:
         """Run a checked command that is not empty, with packed push constants."""
         self.require_open()
-        self._run(command, push, timeout)
+        self._run(command, push, timeout, wait=True)
 
     def require_open(self) -> None:
         """Raise where the device, the pipeline or anything bound is closed."""

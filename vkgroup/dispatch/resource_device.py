@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from vkgroup.closing import Closing
 from vkgroup.compiler import Target, compile_file, compile_source
-from vkgroup.device.base import DeviceBase
+from vkgroup.device.base import DeviceBase, MemoryStatistics
 from vkgroup.device.capabilities import Capabilities, DeviceInfo
 from vkgroup.device.gl_limits import gl_values
 from vkgroup.dispatch.buffer import Buffer, checked_array
@@ -22,7 +22,7 @@ from vkgroup.dispatch.checks import check_sampler
 from vkgroup.dispatch.dlpack import as_host, on_cuda
 from vkgroup.dispatch.image import Image, choose_format, named_format
 from vkgroup.dispatch.pipeline import Pipeline
-from vkgroup.errors import InvalidDispatch, NotShareable
+from vkgroup.errors import InvalidDispatch, NotShareable, OutOfMemory
 from vkgroup.sampler import Sampler, make_sampler
 from vkgroup.spec.stages import STAGES
 from vkgroup.spirv import ImageType, Module
@@ -149,6 +149,40 @@ class ResourceDevice(Closing):
             image.write(smaller, level)
         return image
 
+    def synchronize(self, timeout: float | None = None) -> None:
+        """Wait until everything that was submitted to the device has finished.
+
+        Parameters
+        ----------
+        timeout : seconds; None waits without limit. Errors are those of `Submission.wait`.
+        """
+        self._base.require_open()
+        self._base.synchronize(timeout)
+        self._base.raise_validation_errors()
+
+    def memory(self) -> MemoryStatistics:
+        """Return how much memory of the device this process uses and holds.
+
+        Examples
+        --------
+        >>> device.memory().in_use
+        4096
+        """
+        self._base.require_open()
+        return self._base.memory_statistics()
+
+    def trim(self) -> int:
+        """Give memory back to the driver that is cached for later buffers and images.
+
+        If an allocation fails, this happens without a call. Another library on the GPU may need it earlier.
+
+        Returns
+        -------
+        Number of bytes that were freed.
+        """
+        self._base.require_open()
+        return self._base.trim()
+
     def owns(self, resource: Buffer | Image) -> bool:
         """Whether a buffer or image was made from this device, and so can be used with it."""
         return resource.device is self._base
@@ -230,6 +264,38 @@ class ResourceDevice(Closing):
         buffer = self.buffer(math.prod(sizes) * kind.itemsize, host=host, shared=shared)
         buffer.dtype, buffer.shape = kind, sizes
         return buffer
+
+    def host_array(self, shape: int | Sequence[int], dtype: npt.DTypeLike = np.float32) -> npt.NDArray[Any]:
+        """Make a NumPy array in memory that the device copies from and to directly (pinned memory).
+
+        `Buffer.write` and `Buffer.read(out=…)` are fastest with it. It stays valid when the device is closed.
+        On devices that share the host's memory it is an array like any other.
+
+        Parameters
+        ----------
+        shape, dtype : of the array, whose elements are undefined; at least one element.
+
+        Raises
+        ------
+        InvalidDispatch
+            The shape has no elements, or the dtype no bytes for a device.
+        OutOfMemory
+            There is no memory for it.
+        """
+        sizes = (int(shape),) if isinstance(shape, int | np.integer) else tuple(int(size) for size in shape)
+        kind = np.dtype(dtype)
+        if kind.hasobject or math.prod(sizes) <= 0 or kind.itemsize == 0:
+            raise InvalidDispatch("An array of the host needs at least one element, of a numeric dtype.")
+        self._base.require_open()
+        return self._host_array(sizes, kind)
+
+    def _host_array(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+        """Make an array of checked shape and dtype."""
+        try:
+            return np.empty(shape, dtype)
+        except MemoryError as error:
+            text = f"The host has no memory for the array: {error}"
+            raise OutOfMemory(text, "VK_ERROR_OUT_OF_HOST_MEMORY") from None
 
     def from_dlpack(self, array: Any, *, copy: bool | None = None) -> Buffer:
         """Make a buffer of another library's array, in place where that can be.

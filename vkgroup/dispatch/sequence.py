@@ -14,6 +14,7 @@ from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.buffer import Buffer
 from vkgroup.dispatch.commands import checked_repeat
 from vkgroup.dispatch.pipeline import Work
+from vkgroup.dispatch.submission import Submission
 from vkgroup.errors import DriverError, InvalidDispatch
 
 
@@ -83,13 +84,16 @@ class Sequence(Closing):
     Attributes
     ----------
     device : the device that it was made from.
+    name : what errors call it.
     stages : the steps that do something, checked and with all defaults filled in; those that run side by side
         together.
     """
 
-    def __init__(self, device: DeviceBase, steps: Iterable[Step | tuple[Step, ...]]) -> None:
+    def __init__(
+        self, device: DeviceBase, steps: Iterable[Step | tuple[Step, ...]], name: str = "a sequence"
+    ) -> None:
         device.require_open()
-        self.device = device
+        self.device, self.name = device, name
         together = [step if isinstance(step, tuple) else (step,) for step in steps]
         stages = [[_checked(step, device) for step in stage] for stage in together]
         working = (
@@ -106,8 +110,8 @@ class Sequence(Closing):
         """Record the stages."""
 
     @abstractmethod
-    def _run(self, timeout: float | None) -> None:
-        """Run the recorded commands and wait until they have finished."""
+    def _run(self, timeout: float | None, wait: bool) -> int:
+        """Submit the recorded commands and wait if requested; returns the number of the submission."""
 
     @abstractmethod
     def _timed(self, timeout: float | None, repeat: int) -> float | None:
@@ -118,16 +122,16 @@ class Sequence(Closing):
     def closed(self) -> bool:
         """Whether the sequence was closed."""
 
-    def run(self, timeout: float | None = 10.0) -> None:
-        """Run all steps once, and wait until they have finished.
+    def run(self, timeout: float | None = 10.0, *, wait: bool = True) -> Submission:
+        """Run all steps once.
 
         Parameters
         ----------
-        timeout : seconds that it may take, as for `Work.dispatch`, with the same errors.
+        timeout, wait : as for `Work.dispatch`, with the same errors.
         """
         if self._closings != self.device.closings:
             self._require_open()
-        self._run(timeout)
+        return Submission(self.device, self._run(timeout, wait))
 
     def timed(self, *, repeat: int = 1, timeout: float | None = 10.0) -> float | None:
         """Run all steps and measure them on the GPU.

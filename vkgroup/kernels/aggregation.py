@@ -14,6 +14,7 @@ from vkgroup.kernels.arguments import Arguments, Given, scalar_of
 from vkgroup.kernels.histogram_keys import greatest_not_above, key_words, keys_of, least_not_below, macros
 from vkgroup.kernels.pipelines import choose, parts, possible_groups, possible_workgroup
 from vkgroup.kernels.plan import Plan, Planner
+from vkgroup.kernels.plan_cache import planned
 from vkgroup.kernels.reduce import max as reduce_max
 from vkgroup.kernels.reduce import min as reduce_min
 from vkgroup.kernels.tuning import TABLES, checked_values, whole
@@ -203,8 +204,14 @@ def count(
     macros(given.dtype)
     if not math.prod(given.shape):
         return 0
-    plan = plan_aggregation(
-        arguments.device, given.shape, given.dtype, "count", (comparison, value), implementation
+    plan = planned(
+        plan_aggregation,
+        arguments.device,
+        given.shape,
+        given.dtype,
+        "count",
+        (comparison, value),
+        implementation,
     )
     return int(scalar_of(arguments.run(plan, "count")[0]))
 
@@ -221,6 +228,6 @@ def extremes(arguments: Arguments) -> tuple[Any, Any]:
         return scalar_of(reduce_min(given)), scalar_of(reduce_max(given))
     values = []
     for operation in ("minimum", "maximum"):
-        plan = plan_aggregation(arguments.device, given.shape, given.dtype, operation)
+        plan = planned(plan_aggregation, arguments.device, given.shape, given.dtype, operation)
         values.append(scalar_of(arguments.run(plan, "value")[0]))
     return values[0], values[1]

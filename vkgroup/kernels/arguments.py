@@ -16,6 +16,9 @@ from vkgroup.opening import open_device
 Given = npt.ArrayLike | Buffer
 Result = npt.NDArray[Any] | Buffer
 
+_SMALL = 64 << 10
+"""Bytes of arrays that are left in the host's memory."""
+
 _default: list[Device] = []
 
 
@@ -59,41 +62,49 @@ class Arguments:
     def run(self, plan: Plan, *results: str, **extra: npt.NDArray[Any]) -> tuple[Result, ...]:
         """Run a plan on the arguments and `extra` input arrays, and return the outputs named in `results`.
 
-        The results are arrays, or buffers if the arguments are buffers. The buffers are shared with CUDA if
-        any argument is.
+        The results are arrays, or buffers if the arguments are buffers: then the work may still be in flight.
+        The buffers are shared with CUDA if any argument is.
         """
-        inputs: dict[str, Buffer] = {}
         own: list[Buffer] = []
-        outputs: dict[str, Buffer] = {}
+        given = [*self.given.items(), *extra.items()]
+        # Small arrays lie in memory of the host that the device reads, so that no copies are submitted.
+        host = sum(value.nbytes for _, value in given) <= _SMALL
         try:
-            for name, value in (*self.given.items(), *extra.items()):
+            buffers: dict[str, Buffer] = {}
+            for name, value in given:
                 if isinstance(value, Buffer):
-                    inputs[name] = value
+                    buffers[name] = value
                 else:
-                    # Checked before the array is copied: an array of `numpy.broadcast_to` may have far more
-                    # elements than its memory holds.
-                    most = int(plan.device.capabilities.limits["maxStorageBufferRange"])
-                    if value.nbytes > most:
-                        raise Unsupported(
-                            f"{name} has {value.nbytes} bytes, and {plan.device.name} binds {most} at most;"
-                            " split it into parts.",
-                            [f"maxStorageBufferRange of {value.nbytes} (it is {most})"],
-                        )
-                    inputs[name] = plan.device.buffer(np.ascontiguousarray(value))
-                    own.append(inputs[name])
-            if self.buffers:
-                shared = any(isinstance(value, Buffer) and value.shared for value in self.given.values())
-                for name in results:
-                    array = plan.outputs[name]
-                    outputs[name] = plan.device.empty(array.shape, array.dtype, shared=shared)
-            with plan.record(**inputs, **outputs) as work:
-                work.run(timeout=None)
-                if self.buffers:
-                    return tuple(outputs[name] for name in results)
-                return tuple(work.buffers[name].read() for name in results)
+                    _check_size(plan, name, value)
+                    buffers[name] = plan.device.buffer(np.ascontiguousarray(value), host=host)
+                    own.append(buffers[name])
+            shared = self.buffers and any(buffer.shared for buffer in buffers.values())
+            for name, array in plan.outputs.items():
+                if name not in buffers:
+                    at_host = host and not self.buffers
+                    buffers[name] = plan.device.empty(array.shape, array.dtype, host=at_host, shared=shared)
+                    if not self.buffers or name not in results:
+                        own.append(buffers[name])
+            plan.launcher.run(buffers)
+            outputs = tuple(buffers[name] for name in results)
+            return outputs if self.buffers else tuple(output.read() for output in outputs)
         finally:
             for buffer in own:
                 buffer.close()
+
+
+def _check_size(plan: Plan, name: str, array: npt.NDArray[Any]) -> None:
+    """Raise `Unsupported` if the device cannot bind so large an array.
+
+    This comes before the array is copied: one of `numpy.broadcast_to` may be far larger than its memory.
+    """
+    most = int(plan.device.capabilities.limits["maxStorageBufferRange"])
+    if array.nbytes > most:
+        raise Unsupported(
+            f"{name} has {array.nbytes} bytes, and {plan.device.name} binds {most} at most; split it into"
+            " parts.",
+            [f"maxStorageBufferRange of {array.nbytes} (it is {most})"],
+        )
 
 
 def _converted(name: str, value: Any, device: Device | None) -> Result:

@@ -16,6 +16,7 @@ from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.arguments import Arguments, Given, Result
 from vkgroup.kernels.pipelines import choose_full, line, parts, require_full, subgroup_size
 from vkgroup.kernels.plan import Plan, Planner
+from vkgroup.kernels.plan_cache import planned
 from vkgroup.kernels.tuning import TABLES, checked_values
 from vkgroup.kernels.types import image_extent
 
@@ -118,5 +119,5 @@ def box_filter(
     image_extent(given.dtype, given.shape)
     if 0 in given.shape:
         return np.empty(given.shape, np.float32)
-    plan = plan_box_filter(arguments.device, given.dtype, given.shape, radius, implementation)
+    plan = planned(plan_box_filter, arguments.device, given.dtype, given.shape, radius, implementation)
     return arguments.run(plan, "filtered")[0]

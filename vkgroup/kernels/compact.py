@@ -16,6 +16,7 @@ from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.arguments import Arguments, Given, Result, as_array, scalar_of
 from vkgroup.kernels.pipelines import choose_full, line, parts
 from vkgroup.kernels.plan import Plan, Planner
+from vkgroup.kernels.plan_cache import planned
 from vkgroup.kernels.scan import words_of_bytes
 from vkgroup.kernels.scan_look_back import ALLOWED, COUNTS, OPERATIONS, Tiling, look_back_defaults, tile
 from vkgroup.kernels.tuning import TABLES, checked_values
@@ -324,8 +325,13 @@ def partition_by(
     array = arguments["x"]
     if math.prod(array.shape) == 0:
         return np.empty(0, array.dtype), 0
-    plan = plan_compact(
-        arguments.device, array.dtype, array.shape, output="partition", implementation=implementation
+    plan = planned(
+        plan_compact,
+        arguments.device,
+        array.dtype,
+        array.shape,
+        output="partition",
+        implementation=implementation,
     )
     parted, total = arguments.run(plan, "kept", "total")
     return parted, int(scalar_of(total))
@@ -350,7 +356,8 @@ def _selected(
     """Return the part of a compaction's result that holds the selected elements, or their indices."""
     if math.prod(array.shape) == 0:
         return np.empty(0, np.int64 if output == "indices" else array.dtype)
-    plan = plan_compact(
+    plan = planned(
+        plan_compact,
         arguments.device,
         array.dtype,
         array.shape,

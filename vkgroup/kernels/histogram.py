@@ -16,6 +16,7 @@ from vkgroup.kernels.histogram_bins import Bins, bins_of
 from vkgroup.kernels.histogram_keys import key_words, keys_of, macros
 from vkgroup.kernels.pipelines import choose, parts, possible_groups, possible_workgroup
 from vkgroup.kernels.plan import Plan, Planner
+from vkgroup.kernels.plan_cache import planned
 from vkgroup.kernels.tuning import TABLES, Allowed, checked_values, require_power, whole
 from vkgroup.kernels.types import dtype_of, element_count, is_whole
 
@@ -258,7 +259,7 @@ def bincount(
     if least < 0:
         raise InvalidDispatch(f"Only numbers that are not negative can be counted; x contains {least}.")
     bins = max(int(greatest) + 1, minlength)
-    plan = plan_bincount(arguments.device, given.shape, given.dtype, bins, implementation)
+    plan = planned(plan_bincount, arguments.device, given.shape, given.dtype, bins, implementation)
     (counts,) = arguments.run(plan, "counts")
     return counts if isinstance(counts, Buffer) else counts.astype(np.int64)
 

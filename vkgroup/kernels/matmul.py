@@ -20,6 +20,7 @@ from vkgroup.errors import InvalidDispatch, Unsupported
 from vkgroup.kernels.arguments import Arguments, Given, Result
 from vkgroup.kernels.pipelines import choose, parts, require_full, subgroup_size
 from vkgroup.kernels.plan import Plan, Planner
+from vkgroup.kernels.plan_cache import planned
 from vkgroup.kernels.tuning import TABLES, checked_values, require_multiple, require_power
 from vkgroup.kernels.types import GLSL, dtype_of, sizes_of, type_macros, vector_type
 
@@ -121,11 +122,12 @@ def matmul(
     both = (*left.shape, *right.shape)
     if len(left.shape) == len(right.shape) == 2 and both[1] == both[2] and 0 in both:
         return np.zeros((both[0], both[3]), left.dtype if dtype is None else dtype)
-    plan = plan_matmul(
+    plan = planned(
+        plan_matmul,
         arguments.device,
         left.dtype,
-        left.shape,  # type: ignore[arg-type]
-        right.shape,  # type: ignore[arg-type]
+        left.shape,
+        right.shape,
         implementation,
         result=dtype,
     )

@@ -12,6 +12,7 @@ from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.arguments import Arguments, Given, Result
 from vkgroup.kernels.pipelines import parts
 from vkgroup.kernels.plan import Plan, Planner
+from vkgroup.kernels.plan_cache import planned
 from vkgroup.kernels.reduce_plan import RowReduction, chosen_version, result_dtype
 from vkgroup.kernels.reduce_tuning import VECTOR, check_team, power_of_two, reduction_values
 from vkgroup.kernels.types import dtype_of, sizes_of
@@ -47,7 +48,7 @@ def matvec(
     dtype = result_dtype("add", a.dtype)
     if rows == 0 or columns == 0:
         return np.zeros(rows, dtype)
-    plan = plan_matvec(arguments.device, (rows, columns), dtype, implementation=implementation)
+    plan = planned(plan_matvec, arguments.device, (rows, columns), dtype, implementation=implementation)
     return arguments.run(plan, "result")[0]
 
 

@@ -14,6 +14,7 @@ from vkgroup.kernels.arguments import Arguments, Given, Result
 from vkgroup.kernels.histogram_keys import macros
 from vkgroup.kernels.pipelines import choose, parts, possible_groups, possible_workgroup, subgroup_size
 from vkgroup.kernels.plan import Plan, Planner
+from vkgroup.kernels.plan_cache import planned
 from vkgroup.kernels.tuning import TABLES, Allowed, checked_values, require_multiple, whole
 from vkgroup.kernels.types import dtype_of, sizes_of
 
@@ -162,5 +163,7 @@ def max_pool(
     result = pooled_shape(given.shape, ceil_mode)
     if not math.prod(result):
         return np.empty(result, given.dtype)
-    plan = plan_max_pool(arguments.device, given.shape, given.dtype, implementation, ceil_mode=ceil_mode)
+    plan = planned(
+        plan_max_pool, arguments.device, given.shape, given.dtype, implementation, ceil_mode=ceil_mode
+    )
     return arguments.run(plan, "maxima")[0]

@@ -18,6 +18,7 @@ from vkgroup.errors import InvalidDispatch, Unsupported
 from vkgroup.kernels.arguments import Arguments, Given, as_array, check_device, default_device
 from vkgroup.kernels.pipelines import choose_full, line, parts, require_full, subgroup_size
 from vkgroup.kernels.plan import Plan, Planner
+from vkgroup.kernels.plan_cache import planned
 from vkgroup.kernels.tuning import TABLES, checked_values
 from vkgroup.kernels.types import ImageExtent, image_extent
 from vkgroup.spec.limits import QUAD_SIZE
@@ -138,7 +139,7 @@ def mip_chain(
         raise InvalidDispatch(f"An empty image has no levels; the shape {shape} was given.")
     if not level_shapes(shape, levels):
         return []
-    plan = plan_mip_chain(arguments.device, given.dtype, shape, implementation, levels=levels)
+    plan = planned(plan_mip_chain, arguments.device, given.dtype, shape, implementation, levels=levels)
     texels = arguments.run(plan, "levels")[0]
     places = level_places(shape, levels)
     if isinstance(texels, Buffer):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import combinations
 from typing import Any
 
@@ -12,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.closing import Closing
-from vkgroup.dispatch import Buffer, Copy, Device, Dispatch, Fill, Pipeline, Sequence, Work
+from vkgroup.dispatch import Buffer, Copy, Device, Dispatch, Fill, Pipeline, Sequence, Submission, Work
+from vkgroup.dispatch.launcher import Clear, Launcher, LauncherStep, Move, Pass
 from vkgroup.dispatch.sequence import Step
 from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.pipelines import pipelines_of
@@ -30,36 +32,6 @@ class Array:
     def nbytes(self) -> int:
         """Number of bytes."""
         return math.prod(self.shape) * self.dtype.itemsize
-
-
-@dataclass(frozen=True)
-class Pass:
-    """One dispatch of a plan, with the names of the plan's buffers for its bindings."""
-
-    pipeline: Pipeline
-    groups: tuple[int, int, int]
-    bindings: Mapping[Any, str]
-    push: Any = None
-
-
-@dataclass(frozen=True)
-class Clear:
-    """A fill of one of the plan's buffers with a uint32."""
-
-    name: str
-    value: int
-
-
-@dataclass(frozen=True)
-class Move:
-    """A copy between two of the plan's buffers."""
-
-    source: str
-    target: str
-    nbytes: int | None = None
-
-
-PlanStep = Pass | Clear | Move
 
 
 @dataclass(frozen=True)
@@ -82,7 +54,23 @@ class Plan:
     inputs: Mapping[str, Array]
     outputs: Mapping[str, Array]
     scratch: Mapping[str, int]
-    steps: tuple[PlanStep, ...]
+    steps: tuple[LauncherStep, ...]
+
+    @cached_property
+    def launcher(self) -> Launcher:
+        """Runs the plan on other buffers at each call."""
+        return self.device.launcher(self.steps, self.scratch, f"the kernel {self.title}")
+
+    @property
+    def title(self) -> str:
+        """The algorithm and its version."""
+        return f"{self.name} ({self.implementation})"
+
+    def close(self) -> None:
+        """Free what was kept for the next call."""
+        launcher = self.__dict__.pop("launcher", None)
+        if launcher is not None:
+            launcher.close()
 
     def record(self, **buffers: Buffer) -> Recording:
         """Record the plan on buffers.
@@ -126,12 +114,14 @@ class Recording(Closing):
                 else:
                     self.buffers[name] = plan.device.buffer(plan.scratch[name])
                 self._made.append(self.buffers[name])
-            self.sequence: Sequence = plan.device.sequence(self._step(step) for step in plan.steps)
+            self.sequence: Sequence = plan.device.sequence(
+                (self._step(step) for step in plan.steps), f"the kernel {plan.title}"
+            )
         except BaseException:
             self.close()
             raise
 
-    def _step(self, step: PlanStep) -> Step:
+    def _step(self, step: LauncherStep) -> Step:
         if isinstance(step, Clear):
             return Fill(self.buffers[step.name], step.value)
         if isinstance(step, Move):
@@ -140,9 +130,9 @@ class Recording(Closing):
         self._bounds.append(bound)
         return Dispatch(bound, step.groups, step.push)
 
-    def run(self, timeout: float | None = 10.0) -> None:
-        """Run the plan once and wait until it ends, as `Sequence.run`."""
-        self.sequence.run(timeout)
+    def run(self, timeout: float | None = 10.0, *, wait: bool = True) -> Submission:
+        """Run the plan once, as `Sequence.run`."""
+        return self.sequence.run(timeout, wait=wait)
 
     def timed(self, *, repeat: int = 1, timeout: float | None = 10.0) -> float | None:
         """Run the plan and measure its time on the GPU, as `Sequence.timed`."""
@@ -190,7 +180,7 @@ class Planner:
     _inputs: dict[str, Array] = field(default_factory=dict)
     _outputs: dict[str, Array] = field(default_factory=dict)
     _scratch: dict[str, int] = field(default_factory=dict)
-    _steps: list[PlanStep] = field(default_factory=list)
+    _steps: list[LauncherStep] = field(default_factory=list)
 
     def input(self, name: str, dtype: npt.DTypeLike, shape: int | tuple[int, ...]) -> str:
         """Declare an array that the plan reads, and return its name."""

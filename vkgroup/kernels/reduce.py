@@ -13,6 +13,7 @@ from vkgroup.dispatch import Buffer, Device
 from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.arguments import Arguments, Given, Result
 from vkgroup.kernels.plan import Plan
+from vkgroup.kernels.plan_cache import planned
 from vkgroup.kernels.reduce_plan import ARG_OPERATIONS, Axis, plan_reduce, reduction_view, result_dtype
 
 _IDENTITIES = {"add": 0, "mul": 1, "and": -1, "or": 0, "xor": 0}
@@ -151,7 +152,8 @@ def reduced(
             )
         empty: Result = np.full(result, _IDENTITIES.get(operation, 0)).astype(dtype)[()]
         return empty
-    plan = plan_reduce(
+    plan = planned(
+        plan_reduce,
         arguments.device,
         given.shape,
         given.dtype,

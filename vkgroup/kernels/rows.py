@@ -13,6 +13,7 @@ from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.arguments import Arguments, Given, Result
 from vkgroup.kernels.pipelines import choose_full, parts, possible_groups, subgroup_size
 from vkgroup.kernels.plan import Plan, Planner
+from vkgroup.kernels.plan_cache import planned
 from vkgroup.kernels.reduce_tuning import (
     MOST_TEAM,
     VECTOR,
@@ -54,7 +55,7 @@ def softmax(x: Given, *, device: Device | None = None, implementation: str = "au
     dtype, shape = _checked(arguments["x"])
     if math.prod(shape) == 0:
         return np.empty(shape, dtype)
-    plan = plan_softmax(arguments.device, shape, dtype, implementation=implementation)
+    plan = planned(plan_softmax, arguments.device, shape, dtype, implementation=implementation)
     return arguments.run(plan, "result")[0]
 
 
@@ -92,7 +93,8 @@ def layer_norm(
             )
     if math.prod(shape) == 0:
         return np.empty(shape, dtype)
-    plan = plan_layer_norm(
+    plan = planned(
+        plan_layer_norm,
         arguments.device,
         shape,
         dtype,

@@ -13,6 +13,7 @@ from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.arguments import Arguments, Given, Result
 from vkgroup.kernels.pipelines import choose_full, line, parts, possible_workgroup
 from vkgroup.kernels.plan import Plan, Planner
+from vkgroup.kernels.plan_cache import planned
 from vkgroup.kernels.scan_look_back import ALLOWED, OPERATIONS, look_back_defaults, tile
 from vkgroup.kernels.tuning import TABLES, checked_values
 from vkgroup.kernels.types import (
@@ -263,7 +264,8 @@ def scan(
         check_axis(axis, len(array.shape))
     if count == 0:
         return np.empty(0 if axis is None else array.shape, array.dtype)
-    plan = plan_scan(
+    plan = planned(
+        plan_scan,
         arguments.device,
         operation,
         array.dtype,

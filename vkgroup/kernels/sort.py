@@ -10,6 +10,7 @@ import numpy.typing as npt
 from vkgroup.dispatch import Buffer, Device
 from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.arguments import Arguments, Given, Result, as_array, check_device, default_device
+from vkgroup.kernels.plan_cache import planned
 from vkgroup.kernels.radix_sort import KEY_DTYPES, plan_radix_sort
 
 Array = npt.NDArray[Any]
@@ -99,7 +100,7 @@ def sort_by_key(
     if isinstance(k, Buffer) or isinstance(v, Buffer):
         if len(v.shape) != 1:
             raise InvalidDispatch(f"A buffer of values must have one dimension; its shape is {v.shape}.")
-        plan = plan_radix_sort(arguments.device, k.shape[0], k.dtype, values=v.dtype, **options)
+        plan = planned(plan_radix_sort, arguments.device, k.shape[0], k.dtype, values=v.dtype, **options)
         sorted_keys, sorted_values = arguments.run(plan, "sorted_keys", "sorted_values")
         return sorted_keys, sorted_values
     return _arrays_by_key(k, v, device, options)
@@ -116,7 +117,9 @@ def _arrays_by_key(
         order = np.asarray(argsort(keys, device=device, **options))
         return keys[order], values[order]
     arguments = Arguments(device, keys=wide, values=_native(values))
-    plan = plan_radix_sort(arguments.device, keys.size, wide.dtype, values=_native(values).dtype, **options)
+    plan = planned(
+        plan_radix_sort, arguments.device, keys.size, wide.dtype, values=_native(values).dtype, **options
+    )
     sorted_keys, sorted_values = map(np.asarray, arguments.run(plan, "sorted_keys", "sorted_values"))
     return sorted_keys.astype(keys.dtype, copy=False), sorted_values.astype(values.dtype, copy=False)
 
@@ -133,7 +136,7 @@ def _sorted(x: Given, axis: int | None, device: Device | None, output: str, opti
     if axis not in (None, 0, -1):
         raise InvalidDispatch(f"A buffer has only the axis 0; {axis!r} was given.")
     given = Arguments(device, keys=x)
-    return given.run(plan_radix_sort(given.device, x.shape[0], x.dtype, **options), output)[0]
+    return given.run(planned(plan_radix_sort, given.device, x.shape[0], x.dtype, **options), output)[0]
 
 
 def _along(array: Array, axis: int | None, device: Device | None, output: str, options: Options) -> Array:
@@ -147,7 +150,11 @@ def _along(array: Array, axis: int | None, device: Device | None, output: str, o
     size = wide.shape[-1]
     dtype = np.dtype(np.uint32) if output == "indices" else wide.dtype
     # The plan comes first: it rejects too many keys before memory for the result is allocated.
-    plan = plan_radix_sort(device or default_device(), size, wide.dtype, **options) if array.size else None
+    plan = (
+        planned(plan_radix_sort, device or default_device(), size, wide.dtype, **options)
+        if array.size
+        else None
+    )
     result = np.empty(wide.shape, dtype)
     if plan is not None:
         with plan.record() as work:

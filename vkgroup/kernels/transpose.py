@@ -19,6 +19,7 @@ from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.arguments import Arguments, Given, Result
 from vkgroup.kernels.pipelines import choose_full, line, parts, require_full, subgroup_size
 from vkgroup.kernels.plan import Plan, Planner
+from vkgroup.kernels.plan_cache import planned
 from vkgroup.kernels.tuning import TABLES, checked_values, require_power
 from vkgroup.kernels.types import dtype_of, sizes_of
 
@@ -149,7 +150,7 @@ def transpose(x: Given, *, device: Device | None = None, implementation: str = "
     given = arguments["x"]
     if len(given.shape) == 2 and 0 in given.shape:
         return np.empty(given.shape[::-1], given.dtype)
-    plan = plan_transpose(arguments.device, given.dtype, given.shape, implementation)  # type: ignore[arg-type]
+    plan = planned(plan_transpose, arguments.device, given.dtype, given.shape, implementation)
     return arguments.run(plan, "transposed")[0]
 
 

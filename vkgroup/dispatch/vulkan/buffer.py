@@ -104,9 +104,9 @@ class VulkanBuffer(Buffer):
         self._require_view()
         self.memory.write(data, self.offset + offset)
 
-    def _read(self, nbytes: int, offset: int) -> npt.NDArray[np.uint8]:
+    def _read(self, out: npt.NDArray[np.uint8], offset: int) -> None:
         self._require_view()
-        return self.memory.read(nbytes, self.offset + offset)
+        self.memory.read(out, self.offset + offset)
 
     def _require_view(self) -> None:
         if self._released:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from vkgroup.device import vk
@@ -55,7 +56,9 @@ class PooledBuffer(ArrayBuffer):
 
     def read(self) -> npt.NDArray[Any]:
         """Copy the bytes back into a new array."""
-        return self.memory.read(self.nbytes).view(self.dtype).reshape(self.shape)
+        array = np.empty(self.shape, self.dtype)
+        self.memory.read(array.reshape(-1).view(np.uint8))
+        return array
 
     @property
     def closed(self) -> bool:

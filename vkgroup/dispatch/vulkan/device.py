@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,17 +13,23 @@ from vkgroup.compiler import Target, compile_source
 from vkgroup.device import vk
 from vkgroup.device.capabilities import Capabilities
 from vkgroup.device.commands import Commands
+from vkgroup.device.core import checked_timeout
 from vkgroup.device.limits import subgroup_size_problems
 from vkgroup.device.logical import LogicalDevice
-from vkgroup.device.memory import TRANSFER_TIMEOUT, DeviceBuffer, barrier, inner_barrier
+from vkgroup.device.memory import DeviceBuffer, barrier, inner_barrier
+from vkgroup.device.sharing import Reference
+from vkgroup.device.transfers import TRANSFER_TIMEOUT
 from vkgroup.dispatch.buffer import Buffer, as_bytes
 from vkgroup.dispatch.commands import DispatchCommand
 from vkgroup.dispatch.device import Device
+from vkgroup.dispatch.dlpack import array_at
+from vkgroup.dispatch.launcher import Launcher, LauncherStep
 from vkgroup.dispatch.sequence import Copy, Dispatch, Fill, Sequence, Step, buffers_of
 from vkgroup.dispatch.stages import ComputeStages
 from vkgroup.dispatch.vulkan.acceleration import VulkanAccelerationStructure
 from vkgroup.dispatch.vulkan.buffer import VulkanBuffer, adopt
 from vkgroup.dispatch.vulkan.image import VulkanImage
+from vkgroup.dispatch.vulkan.launcher import VulkanLauncher
 from vkgroup.dispatch.vulkan.pipeline import Timer, VulkanPipeline, VulkanWork, memory_of
 from vkgroup.errors import Unsupported
 
@@ -40,15 +48,21 @@ class VulkanSequence(Sequence):
 
     def _create(self) -> None:
         functions = self.device.functions
-        self._commands = Commands(self.device)
-        self._commands.share(self._memories())
+        self._commands = Commands(self.device, self.name)
+        self._commands.use(self._memories())
         with self._commands.record() as commands:
             self._record(commands)
             barrier(functions, commands)
 
-    def _run(self, timeout: float | None) -> None:
+    def _run(self, timeout: float | None, wait: bool) -> int:
         assert self._commands is not None
-        self._commands.run(timeout)
+        timeout = checked_timeout(timeout)
+        number = self._commands.submit()
+        if wait:
+            self._commands.finish(number, timeout)
+        else:
+            self._commands.settle(number)
+        return number
 
     def _timed(self, timeout: float | None, repeat: int) -> float | None:
         if self._timer is None:
@@ -180,6 +194,19 @@ class VulkanDevice(Device):
             raise
         self.logical = logical
         logical.read_samples = read_samples
+
+    def launcher(
+        self, steps: Iterable[LauncherStep], scratch: Mapping[str, int], name: str = "a launcher"
+    ) -> Launcher:
+        """Prepare steps that run on other buffers at each call; see `Device.launcher`."""
+        steps = tuple(steps)
+        return VulkanLauncher(self.logical, steps, scratch, name, super().launcher(steps, scratch, name))
+
+    def _host_array(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+        if self.capabilities.type != "discrete_gpu":
+            return super()._host_array(shape, dtype)
+        memory = DeviceBuffer(self.logical, math.prod(shape) * dtype.itemsize, host=True)
+        return array_at(memory.serve_arrays(), dtype, shape, Reference(memory))
 
     def _from_cuda(self, array: Any, copy: bool | None) -> Buffer:
         return adopt(self.logical, array, copy)

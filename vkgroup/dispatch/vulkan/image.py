@@ -12,7 +12,8 @@ import numpy.typing as npt
 from vkgroup.device import vk
 from vkgroup.device.commands import Commands
 from vkgroup.device.logical import LogicalDevice
-from vkgroup.device.memory import TRANSFER_TIMEOUT, DeviceBuffer, allocate
+from vkgroup.device.memory import DeviceBuffer, allocate
+from vkgroup.device.transfers import TRANSFER_TIMEOUT
 from vkgroup.dispatch.attachments import ImageSource
 from vkgroup.dispatch.image import AXES, Image
 from vkgroup.errors import Unsupported
@@ -140,8 +141,8 @@ class VulkanImage(Image):
         functions.vkGetImageMemoryRequirements(device.handle, self.handle, requirements)
         what = f"an image of {self.shape}"
         device_local = vk.VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT
-        self._memory = allocate(device, requirements, 0, device_local, what)
-        code = functions.vkBindImageMemory(device.handle, self.handle, self._memory, 0)
+        memory = self._memory = allocate(device, requirements, 0, device_local, what, image=True)
+        code = functions.vkBindImageMemory(device.handle, self.handle, memory.memory, memory.offset)
         device.check(code, f"binding memory to {what}")
 
     def _create_view(self, levels: int) -> Any:
@@ -220,7 +221,9 @@ class VulkanImage(Image):
         return self._transferred(level)
 
     def _transferred(self, level: int) -> npt.NDArray[np.uint8]:
-        return self._transfer_buffer.read(math.prod(self.shape_of(level)) * self.dtype.itemsize)
+        texels = np.empty(math.prod(self.shape_of(level)) * self.dtype.itemsize, np.uint8)
+        self._transfer_buffer.read(texels)
+        return texels
 
     def close(self) -> None:
         """Free the image, its memory and what served to fill it."""
@@ -233,7 +236,7 @@ class VulkanImage(Image):
             device.destroy("ImageView", view)
         device.destroy("Image", self.handle)
         if self._memory is not None and device.usable:
-            device.functions.vkFreeMemory(device.handle, self._memory, vk.NULL)
+            device.pool.free(self._memory)
         self.view = self.first_view = self.handle = self._memory = None
         self._holding = False
 

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from vkgroup.device import vk
 from vkgroup.device.commands import Commands
+from vkgroup.device.core import checked_timeout
 from vkgroup.device.logical import LogicalDevice
 from vkgroup.device.memory import DeviceBuffer, barrier
 from vkgroup.dispatch.attachments import DrawData, DrawImages, ImageSource
@@ -55,7 +56,7 @@ class Timer:
     def __init__(self, device: LogicalDevice, buffers: Iterable[DeviceBuffer]) -> None:
         self._device = device
         self._commands = Commands(device)
-        self._commands.share(buffers)
+        self._commands.use(buffers)
         self._queries: Any = None
         self._recorded: tuple[Hashable, int] | None = None
         if device.capabilities.timestamps.valid_bits:
@@ -146,20 +147,27 @@ class VulkanWork(Work):
         self._descriptors = DescriptorSets(self.device, self.slots, self.resources, self.samplers)
         self._descriptors.create(self.pipeline.set_layouts)
         self._commands = Commands(self.device)
-        self._commands.share(self.memories())
+        self._commands.use(self.memories())
 
     def _prepare_draw(self, data: DrawData, stages: GraphicsStages, drawn: DrawImages) -> None:
         self._draw = VulkanDraw(self.device, data, stages.state)
         self._draw.create(drawn, bound_inputs(self.resources, stages.formats.inputs, data.size))
 
-    def _run(self, command: Command, push: bytes, timeout: float | None) -> None:
+    def _run(self, command: Command, push: bytes, timeout: float | None, wait: bool) -> int:
         assert self._commands is not None
         if isinstance(command, DispatchCommand) and command.indirect is not None:
             # The device reads the counts: the recorded commands are the same for all of them.
             command = command._replace(counts=(0, 0, 0))
-        if self._recorded != (command, push):
-            self._record(self._commands, command, push)
-        self._commands.run(timeout)
+        timeout = checked_timeout(timeout)
+        with self.device.lock:
+            if self._recorded != (command, push):
+                self._record(self._commands, command, push)
+            number = self._commands.submit()
+        if wait:
+            self._commands.finish(number, timeout)
+        else:
+            self._commands.settle(number)
+        return number
 
     def _timed(self, command: Command, push: bytes, timeout: float | None, repeat: int) -> float | None:
         if self._timer is None:
@@ -174,10 +182,11 @@ class VulkanWork(Work):
 
     def _record(self, recorder: Commands, command: Command, push: bytes) -> None:
         self._recorded = None
+        recorder.what = describe(command)
         if isinstance(command, DispatchCommand):
             sources = (command.indirect, command.condition)
             read = [memory_of(source.buffer) for source in sources if source is not None]
-            recorder.share([*self.memories(), *read])
+            recorder.use([*self.memories(), *read])
         functions = self.device.functions
         with recorder.record() as commands:
             if isinstance(command, DrawCommand):
@@ -307,6 +316,13 @@ class VulkanPipeline(Pipeline):
         self.handle = self.layout = self._render_pass = None
         self.set_layouts = []
         self._holding = False
+
+
+def describe(command: Command) -> str:
+    """Return what a command does, for errors."""
+    if isinstance(command, DispatchCommand):
+        return "an indirect dispatch" if command.indirect else f"a dispatch of {command.counts} workgroups"
+    return f"a launch of {command.counts} rays" if isinstance(command, TraceCommand) else "a draw"
 
 
 def _record_dispatch(functions: vk.Functions, commands: Any, command: DispatchCommand) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import threading
 from typing import Any
-from weakref import WeakSet
+from weakref import WeakSet, finalize
 
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.device.base import DeviceBase
+from vkgroup.device.base import DeviceBase, MemoryStatistics
 from vkgroup.device.capabilities import Capabilities, DeviceInfo
 from vkgroup.device.limits import require_buffer_size
 from vkgroup.dispatch.bindings import ArrayBuffer
@@ -19,6 +20,8 @@ from vkgroup.dispatch.image import AXES, Image
 from vkgroup.errors import DriverError, OutOfMemory
 from vkgroup.reference.interpreter.operations.images.memory import ImageMemory
 from vkgroup.reference.interpreter.operations.memory import Memory
+
+Bytes = npt.NDArray[np.uint8]
 
 _FIRST_ADDRESS, _GAP = 1 << 32, 1 << 12
 
@@ -32,6 +35,37 @@ class Host(DeviceBase):
         super().__init__(info, capabilities)
         self._addressed: WeakSet[ReferenceBuffer] = WeakSet()
         self._next_address = _FIRST_ADDRESS
+        self._in_use = self._peak = 0
+        self.lock = threading.RLock()  # held while work is executed, as a device has one queue
+
+    def memory_statistics(self) -> MemoryStatistics:
+        """Return the bytes of buffers and images; nothing is cached."""
+        return MemoryStatistics(self._in_use, 0, self._peak, 0, 0)
+
+    def trim(self) -> int:
+        """Free nothing, because nothing is cached."""
+        return 0
+
+    def finished(self, number: int) -> bool:
+        """Everything has finished, because work is executed when it is submitted."""
+        return True
+
+    def wait(self, number: int, timeout: float | None) -> None:
+        """Return at once; nothing is in flight."""
+
+    def synchronize(self, timeout: float | None) -> None:
+        """Return at once; nothing is in flight."""
+
+    def allocate(self, nbytes: int) -> Bytes:
+        """Return zero bytes for a buffer or an image, and count them until they are freed."""
+        data = allocate(nbytes)
+        self._in_use += nbytes
+        self._peak = max(self._peak, self._in_use)
+        finalize(data, self._count_freed, nbytes).atexit = False
+        return data
+
+    def _count_freed(self, nbytes: int) -> None:
+        self._in_use -= nbytes
 
     def assign_address(self, buffer: ReferenceBuffer) -> int:
         """Return an address for a buffer, with a gap after it, so that an overrun reaches no other buffer."""
@@ -53,9 +87,6 @@ class Host(DeviceBase):
         """Close everything made from the device."""
         self.close_children()
         self._closed = True
-
-
-Bytes = npt.NDArray[np.uint8]
 
 
 def allocate(nbytes: int) -> Bytes:
@@ -91,14 +122,16 @@ class ReferenceBuffer(Buffer):
     def _create(self, host: bool, shared: bool) -> None:
         self.device.require_open()
         require_buffer_size(self.nbytes, self.device.capabilities)
-        self.memory = Memory(allocate(self.nbytes), f"a buffer of {self.nbytes} bytes", defined=False)
+        self.memory = Memory(
+            self.device.allocate(self.nbytes), f"a buffer of {self.nbytes} bytes", defined=False
+        )
         self.device.register(self)
 
     def _write(self, data: npt.NDArray[np.uint8], offset: int) -> None:
         write(self._whole(), data, self.offset + offset)
 
-    def _read(self, nbytes: int, offset: int) -> npt.NDArray[np.uint8]:
-        return self._opened().data[offset : offset + nbytes].copy()
+    def _read(self, out: npt.NDArray[np.uint8], offset: int) -> None:
+        out[:] = self._opened().data[offset : offset + out.size]
 
     def _address(self) -> int:
         if isinstance(self._viewed, ReferenceBuffer):
@@ -210,6 +243,7 @@ class CopiedArray(ArrayBuffer):
 class ReferenceImage(Image):
     """An image in Python's memory."""
 
+    device: Host
     memory: ImageMemory | None = None  # the interpreter's view of it; None when closed
 
     def _limits(self) -> tuple[tuple[int, int, int], int]:
@@ -222,7 +256,7 @@ class ReferenceImage(Image):
         width, height, depth = self.extent
         sizes = [math.prod(self.shape_of(level)) for level in range(self.levels)]
         self.memory = ImageMemory(
-            allocate(sum(sizes) * self.dtype.itemsize),
+            self.device.allocate(sum(sizes) * self.dtype.itemsize),
             f"an image of {self.shape}",
             self.format,
             dimension=self.dimension,

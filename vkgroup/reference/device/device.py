@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 
-from vkgroup.device.commands import checked_timeout
+from vkgroup.device.core import checked_timeout
 from vkgroup.dispatch.commands import DispatchCommand
 from vkgroup.dispatch.device import Device
 from vkgroup.dispatch.results import Event
@@ -19,6 +19,7 @@ from vkgroup.reference.device.pipeline import ReferencePipeline
 class ReferenceSequence(Sequence):
     """Steps that are executed one after the other."""
 
+    device: Host
     _closed = False
     events: tuple[Event, ...] = ()  # errors of the last run
 
@@ -30,18 +31,20 @@ class ReferenceSequence(Sequence):
     def _create(self) -> None:
         return
 
-    def _run(self, timeout: float | None) -> None:
-        end = None if timeout is None else time.monotonic() + checked_timeout(timeout)
+    def _run(self, timeout: float | None, wait: bool) -> int:
+        seconds = checked_timeout(timeout)
+        end = None if seconds is None else time.monotonic() + seconds
         events: list[Event] = []
-        for stage in self.stages:
-            for step in stage:
+        with self.device.lock:
+            for step in (step for stage in self.stages for step in stage):
                 left = None if end is None else max(end - time.monotonic(), 1e-3)
                 events += _execute(step, left)
         self.events = tuple(events)
+        return 0
 
     def _timed(self, timeout: float | None, repeat: int) -> float | None:
         for _ in range(repeat):
-            self._run(timeout)
+            self._run(timeout, wait=True)
         return None
 
     def close(self) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.device.commands import checked_timeout
+from vkgroup.device.core import checked_timeout
 from vkgroup.dispatch.attachments import Attachment, DrawData, DrawImages, key_of
 from vkgroup.dispatch.bindings import ArrayBuffer, Resource
 from vkgroup.dispatch.checks import texel_format
@@ -129,11 +129,17 @@ class ReferenceWork(Work):
             # Events use the shader's name for it.
             _image_memory(image).name = attachment.name or f"location {attachment.location}"
 
-    def _run(self, command: Command, push: bytes, timeout: float | None) -> None:
+    def _run(self, command: Command, push: bytes, timeout: float | None, wait: bool) -> int:
         self._timed(command, push, timeout, repeat=1)
+        return 0
 
     def _timed(self, command: Command, push: bytes, timeout: float | None, repeat: int) -> None:
-        end = None if timeout is None else time.monotonic() + checked_timeout(timeout)
+        with self.device.lock:
+            self._repeat(command, push, timeout, repeat)
+
+    def _repeat(self, command: Command, push: bytes, timeout: float | None, repeat: int) -> None:
+        seconds = checked_timeout(timeout)
+        end = None if seconds is None else time.monotonic() + seconds
         events: list[Event] = []
         bound = [resource for resources in self.resources.values() for resource in resources]
         buffers = [resource for resource in bound if isinstance(resource, ReferenceBuffer)]

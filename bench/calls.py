@@ -1,0 +1,284 @@
+"""Times of API calls as users make them, beside the GPU's time and other libraries, in the same rounds.
+
+    python bench/calls.py [--device D] [--most 2^28] [--rounds 9] [--json FILE]
+
+Calls take and return buffers of the device; allocation of results is included. "waited" synchronises after
+each call, "in flight" after many calls. "GPU" is the time between timestamps around the recorded kernel.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import statistics
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import vkgroup
+from vkgroup import kernels
+from vkgroup.dispatch import Device, Dispatch
+
+ADD = """#version 450
+layout(local_size_x = 64) in;
+layout(binding = 0) buffer Numbers { uint numbers[]; };
+void main() { numbers[gl_GlobalInvocationID.x] += 1u; }
+"""
+
+_SHORT, _LEAST_SECONDS = 1 << 16, 0.02
+
+Call = Callable[[], object]
+Row = dict[str, Call]
+
+
+def timed(call: Call, finish: Call, calls: int, each: bool) -> float:
+    """Return the seconds of one of `calls` calls; `finish` waits, after each of them or after the last."""
+    start = time.perf_counter()
+    for _ in range(calls):
+        call()
+        if each:
+            finish()
+    finish()
+    return (time.perf_counter() - start) / calls
+
+
+def kernel_rows(device: Device, size: int, torch: Any, cupy: Any) -> dict[str, Row]:
+    """Return the calls on arrays of a size: title → contender → call."""
+    values = np.random.default_rng(0).random(size, np.float32)
+    bins = np.random.default_rng(1).integers(0, 256, size).astype(np.uint32)
+    columns = min(size, 1024)
+    x, b = device.buffer(values), device.buffer(bins)
+    rows = x.view(shape=(size // columns, columns))
+    calls: dict[str, Row] = {
+        "sum": {"vkgroup": lambda: kernels.sum(x)},
+        "cumsum": {"vkgroup": lambda: kernels.cumsum(x)},
+        "sort": {"vkgroup": lambda: kernels.sort(x)},
+        "compact": {"vkgroup": lambda: kernels.compact(x, "<", 0.5)},
+        "softmax": {"vkgroup": lambda: kernels.softmax(rows)},
+        "bincount": {"vkgroup": lambda: kernels.bincount(b, 256)},
+    }
+    if torch is not None:
+        t, i = torch.from_numpy(values).cuda(), torch.from_numpy(bins.astype(np.int64)).cuda()
+        r = t[: size // columns * columns].view(-1, columns)
+        calls["sum"]["torch"] = lambda: t.sum()
+        calls["cumsum"]["torch"] = lambda: t.cumsum(0)
+        calls["sort"]["torch"] = lambda: t.sort()
+        calls["compact"]["torch"] = lambda: t[t < 0.5]
+        calls["softmax"]["torch"] = lambda: r.softmax(1)
+        calls["bincount"]["torch"] = lambda: i.bincount(minlength=256)
+    if cupy is not None:
+        c, n = cupy.asarray(values), cupy.asarray(bins)
+        calls["sum"]["cupy"] = lambda: c.sum()
+        calls["cumsum"]["cupy"] = lambda: c.cumsum()
+        calls["sort"]["cupy"] = lambda: cupy.sort(c)
+        calls["compact"]["cupy"] = lambda: c[c < 0.5]
+        calls["bincount"]["cupy"] = lambda: cupy.bincount(n, minlength=256)
+    if size <= _SHORT:
+        calls["sum of a NumPy array"] = {
+            "vkgroup": lambda: kernels.sum(values, device=device),
+            "numpy": values.sum,
+        }
+        if torch is not None:
+            calls["sum of a NumPy array"]["torch"] = lambda: torch.from_numpy(values).cuda().sum().item()
+    return calls
+
+
+def gpu_seconds(device: Device, size: int) -> dict[str, float | None]:
+    """Return the GPU's time of each kernel, by title."""
+    f, columns = np.float32, min(size, 1024)
+    plans = {
+        "sum": kernels.plan_reduce(device, size, f, "add"),
+        "cumsum": kernels.plan_scan(device, "add", f, size),
+        "sort": kernels.plan_radix_sort(device, size, f),
+        "compact": kernels.plan_compact(device, f, size, "<", 0.5),
+        "softmax": kernels.plan_softmax(device, (size // columns, columns), f),
+        "bincount": kernels.plan_bincount(device, size, np.uint32, 256),
+    }
+    seconds: dict[str, float | None] = {}
+    values = np.random.default_rng(0).random(size, np.float32)
+    bins = np.random.default_rng(1).integers(0, 256, size).astype(np.uint32)
+    for title, plan in plans.items():
+        with plan.record() as work:
+            name = next(iter(plan.inputs))
+            work.buffers[name].write(bins if title == "bincount" else values)
+            repeat = 20 if size <= _SHORT else 3
+            times = [work.timed(repeat=repeat, timeout=None) for _ in range(5)]
+            seconds[title] = None if times[0] is None else statistics.median(t for t in times if t)
+        plan.close()
+        device.trim()
+    return seconds
+
+
+def other_rows(device: Device, torch: Any) -> dict[str, Row]:
+    """Return calls without kernels: dispatches, `Device.run`, buffers."""
+    buffer = device.buffer(np.zeros(1024, np.uint32))
+    module = device.compile(ADD)
+    work = device.pipeline(module).bind({0: buffer})
+    sequence = device.sequence([Dispatch(work, 16)])
+    data = np.zeros(1024, np.uint32)
+    rows: dict[str, Row] = {
+        "recorded dispatch": {"vkgroup": lambda: sequence.run(wait=False)},
+        "bound dispatch": {"vkgroup": lambda: work.dispatch(16, wait=False)},
+        "Device.run of 1024 uint32": {"vkgroup": lambda: device.run(module, 16, {0: data})},
+        "buffer of 4 KiB and close": {"vkgroup": lambda: device.buffer(4096).close()},
+    }
+    if torch is not None:
+        signed = data.view(np.int32)
+        rows["Device.run of 1024 uint32"]["torch"] = lambda: (torch.from_numpy(signed).cuda() + 1).cpu()
+        rows["buffer of 4 KiB and close"]["torch"] = lambda: torch.empty(4096, device="cuda")
+    return rows
+
+
+def transfers(device: Device, nbytes: int, rounds: int, torch: Any) -> dict[str, dict[str, float]]:
+    """Return bytes a second of uploads and downloads, pageable and pinned: title → contender → median."""
+    array, out = np.ones(nbytes // 4, np.float32), np.ones(nbytes // 4, np.float32)
+    pinned = device.host_array(nbytes // 4)
+    pinned[:] = array
+    buffer = device.empty(nbytes // 4)
+
+    def upload(source: Any) -> None:
+        buffer.write(source)
+        device.synchronize()
+
+    calls: dict[str, Row] = {
+        "upload": {"vkgroup": lambda: upload(array)},
+        "upload, pinned": {"vkgroup": lambda: upload(pinned)},
+        "download": {"vkgroup": lambda: buffer.read()},
+        "download into an array": {"vkgroup": lambda: buffer.read(out=out)},
+        "download, pinned": {"vkgroup": lambda: buffer.read(out=pinned)},
+    }
+    if torch is not None:
+        host, there = torch.from_numpy(array), torch.empty(nbytes // 4, device="cuda")
+        target, locked = torch.from_numpy(out), torch.empty(nbytes // 4, pin_memory=True)
+        calls["upload"]["torch"] = lambda: (there.copy_(host), torch.cuda.synchronize())
+        calls["upload, pinned"]["torch"] = lambda: (there.copy_(locked), torch.cuda.synchronize())
+        calls["download"]["torch"] = lambda: there.cpu()
+        calls["download into an array"]["torch"] = lambda: target.copy_(there)
+        calls["download, pinned"]["torch"] = lambda: (locked.copy_(there), torch.cuda.synchronize())
+    times: dict[str, dict[str, list[float]]] = {
+        title: {name: [] for name in row} for title, row in calls.items()
+    }
+    for _ in range(rounds):
+        for title, row in calls.items():
+            for name, call in row.items():
+                start = time.perf_counter()
+                call()
+                times[title][name].append(nbytes / (time.perf_counter() - start))
+    return {
+        title: {name: statistics.median(values[1:]) for name, values in row.items()}
+        for title, row in times.items()
+    }
+
+
+def interval(values: list[float]) -> list[float]:
+    """Return the median, and the values at 2.5 and 97.5 percent."""
+    ordered = sorted(values)
+    last = len(ordered) - 1
+    return [statistics.median(values), ordered[round(0.025 * last)], ordered[round(0.975 * last)]]
+
+
+def measure(rows: dict[str, Row], rounds: int, finish: dict[str, Call]) -> dict[str, Any]:
+    """Time all calls in turns: title → contender → ``waited`` and ``in flight``, each an `interval`."""
+    times: dict[str, dict[str, dict[str, list[float]]]] = {}
+    for number in range(rounds + 1):
+        for title, row in rows.items():
+            for name, call in row.items():
+                timed(call, finish[name], 3, each=True)
+                once = timed(call, finish[name], 3, each=True)
+                calls = max(3, min(1000, int(_LEAST_SECONDS / once)))
+                waited = timed(call, finish[name], calls, each=True)
+                flying = timed(call, finish[name], calls, each=False)
+                if number:  # the first round warms up
+                    entry = times.setdefault(title, {}).setdefault(name, {"waited": [], "in flight": []})
+                    entry["waited"].append(waited)
+                    entry["in flight"].append(flying)
+    return {
+        title: {name: {kind: interval(v) for kind, v in kinds.items()} for name, kinds in row.items()}
+        for title, row in times.items()
+    }
+
+
+def library(name: str) -> Any:
+    """Import a library that needs a GPU; None without it."""
+    try:
+        module = __import__(name)
+        if name == "torch":
+            return module if module.cuda.is_available() else None
+        module.zeros(1)
+    except Exception:
+        return None
+    return module
+
+
+def main() -> None:
+    """Measure, print and write."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--device")
+    parser.add_argument("--most", default="2^28", help="largest number of elements")
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    base, _, power = arguments.most.partition("^")
+    most = int(base) ** int(power or 1)
+    with vkgroup.open(arguments.device) as device:
+        gpu = device.capabilities.type == "discrete_gpu"
+        torch, cupy = (library(name) if gpu else None for name in ("torch", "cupy"))
+        finish: dict[str, Call] = {"vkgroup": device.synchronize, "numpy": lambda: None}
+        if torch is not None:
+            finish["torch"] = torch.cuda.synchronize
+        if cupy is not None:
+            finish["cupy"] = cupy.cuda.get_current_stream().synchronize
+        found: dict[str, Any] = {
+            "date": datetime.now(UTC).date().isoformat(),
+            "device": device.name,
+            "driver": device.capabilities.driver_info,
+            "processor": platform.processor() or platform.machine(),
+            "python": platform.python_version(),
+            "rounds": arguments.rounds,
+        }
+        found["calls"] = measure(other_rows(device, torch), arguments.rounds, finish)
+        for size in dict.fromkeys((1000, min(1 << 20, most), most)):
+            rows = kernel_rows(device, size, torch, cupy)
+            rounds = arguments.rounds if size <= _SHORT else max(3, arguments.rounds // 3)
+            found[f"kernels of {size}"] = measure(rows, rounds, finish)
+            del rows
+            device.trim()
+            if torch is not None:
+                torch.cuda.empty_cache()
+            found[f"GPU of {size}"] = gpu_seconds(device, size)
+        found["transfers"] = transfers(device, 4 * most, max(4, arguments.rounds // 2), torch)
+        found["memory"] = str(device.memory())
+    show(found)
+    if arguments.json:
+        arguments.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+
+
+def show(found: dict[str, Any]) -> None:
+    """Print the times in microseconds and the rates in GB/s."""
+    recorded = found["calls"]["recorded dispatch"]["vkgroup"]["waited"][0]
+    for part, rows in found.items():
+        if part != "calls" and not part.startswith("kernels of "):
+            continue
+        gpu = found.get(part.replace("kernels", "GPU"), {}) if part != "calls" else {}
+        print(f"\n{part:28} {'GPU':>9}  contender: waited, in flight; µs; (waited / recorded dispatch)")
+        for title, row in rows.items():
+            seconds = gpu.get(title)
+            line = "" if seconds is None else f"{1e6 * seconds:.1f}"
+            print(f"  {title:26} {line:>9}", end="")
+            for name, kinds in row.items():
+                waited, flying = kinds["waited"][0], kinds["in flight"][0]
+                print(f"  {name}: {1e6 * waited:.1f}, {1e6 * flying:.1f} ({waited / recorded:.2f})", end="")
+            print()
+    print("\nGB/s")
+    for title, row in found["transfers"].items():
+        print(f"  {title:26}", *(f"{name}: {rate / 1e9:.1f}" for name, rate in row.items()))
+    print(found["memory"])
+
+
+if __name__ == "__main__":
+    main()

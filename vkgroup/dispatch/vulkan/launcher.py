@@ -1,0 +1,290 @@
+"""Launchers of Vulkan: recorded command buffers by the buffers that they use."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from vkgroup.device import vk
+from vkgroup.device.commands import Commands
+from vkgroup.device.logical import LogicalDevice
+from vkgroup.device.memory import DeviceBuffer, barrier, inner_barrier
+from vkgroup.dispatch.blocks import pack_push
+from vkgroup.dispatch.buffer import Buffer
+from vkgroup.dispatch.checks import check_value
+from vkgroup.dispatch.launcher import Clear, Launcher, LauncherStep, Move, Pass
+from vkgroup.dispatch.slots import DESCRIPTOR_TYPES, Slot, assign
+from vkgroup.dispatch.submission import Submission
+from vkgroup.dispatch.vulkan.buffer import VulkanBuffer
+from vkgroup.dispatch.vulkan.pipeline import VulkanPipeline
+from vkgroup.errors import DriverError
+
+_MOST_RECORDINGS = 32
+"""Recordings of one launcher. If all are in flight, a further call waits for the oldest."""
+
+_KEPT_ON_HOST, _KEPT_ON_GPU = 64 << 20, 4 << 30
+"""Bytes of scratch memory that a launcher keeps; larger scratch memory is allocated for each call.
+
+`Device.trim` and failed allocations free it. Software drivers take it from the memory of the whole computer.
+"""
+
+_SCRATCH_KINDS = ("storage_buffer", "uniform_buffer")
+
+Parts = Sequence[tuple[DeviceBuffer, int, int]]
+"""Memory, offset and size of each buffer of a launcher, by number."""
+
+
+class _Dispatch:
+    """A pass with everything that does not depend on the buffers."""
+
+    def __init__(self, step: Pass, numbers: Mapping[str, int]) -> None:
+        assert isinstance(step.pipeline, VulkanPipeline)
+        self.pipeline, self.groups = step.pipeline, step.groups
+        self.push = pack_push(step.pipeline.push_constants, step.push)
+        self.data = vk.ffi.from_buffer(self.push) if self.push else None
+        slots = assign(step.pipeline.slots, step.bindings)
+        self.slots: list[tuple[Slot, int]] = [(slot, numbers[name]) for slot, name in slots.items()]
+
+    @property
+    def bindable(self) -> bool:
+        """Whether all bindings are single buffers, which a `_Recording` can describe."""
+        return all(slot.count == 1 and slot.kind in _SCRATCH_KINDS for slot, _ in self.slots)
+
+    def record(self, functions: vk.Functions, commands: Any, sets: Any) -> None:
+        """Record the dispatch with its descriptor sets."""
+        pipeline = self.pipeline
+        point = pipeline.bind_point
+        functions.vkCmdBindPipeline(commands, point, pipeline.handle)
+        if sets is not None:
+            count = len(sets)
+            functions.vkCmdBindDescriptorSets(commands, point, pipeline.layout, 0, count, sets, 0, vk.NULL)
+        if self.data is not None:
+            functions.vkCmdPushConstants(
+                commands, pipeline.layout, pipeline.stage_bits, 0, len(self.push), self.data
+            )
+        functions.vkCmdDispatch(commands, *self.groups)
+
+
+class _Recording:
+    """A command buffer with its descriptor sets, recorded again for other buffers."""
+
+    def __init__(self, device: LogicalDevice, dispatches: Sequence[_Dispatch], name: str) -> None:
+        self.commands = Commands(device, name)
+        self.number = 0
+        self._device, self._dispatches = device, dispatches
+        self._pool: Any = None
+        self.sets: list[Any] = []
+        layouts = [layout for dispatch in dispatches for layout in dispatch.pipeline.set_layouts]
+        try:
+            self._create(layouts)
+        except DriverError:
+            self.close()
+            raise
+
+    def _create(self, layouts: Sequence[Any]) -> None:
+        device, dispatches = self._device, self._dispatches
+        kinds = [slot.kind for dispatch in dispatches for slot, _ in dispatch.slots]
+        if layouts:
+            sizes = [
+                vk.new(
+                    "VkDescriptorPoolSize", type=getattr(vk, DESCRIPTOR_TYPES[kind]), descriptorCount=count
+                )
+                for kind in _SCRATCH_KINDS
+                if (count := kinds.count(kind))
+            ]
+            info = vk.new(
+                "VkDescriptorPoolCreateInfo", maxSets=len(layouts), poolSizeCount=len(sizes), pPoolSizes=sizes
+            )
+            self._pool = device.create("DescriptorPool", info, "a descriptor pool")
+        for dispatch in dispatches:
+            self.sets.append(self._allocate(dispatch.pipeline.set_layouts))
+        self._infos = vk.ffi.new("VkDescriptorBufferInfo[]", max(1, len(kinds)))
+        writes: list[Any] = []
+        for dispatch, sets in zip(dispatches, self.sets, strict=True):
+            for slot, _ in dispatch.slots:
+                writes.append(
+                    vk.new(
+                        "VkWriteDescriptorSet",
+                        dstSet=sets[slot.set],
+                        dstBinding=slot.binding,
+                        descriptorCount=1,
+                        descriptorType=getattr(vk, DESCRIPTOR_TYPES[slot.kind]),
+                        pBufferInfo=self._infos + len(writes),
+                    )
+                )
+        self._writes, self._count = vk.array("VkWriteDescriptorSet", writes), len(writes)
+
+    def _allocate(self, layouts: Sequence[Any]) -> Any:
+        if not layouts:
+            return None
+        info = vk.new(
+            "VkDescriptorSetAllocateInfo",
+            descriptorPool=self._pool,
+            descriptorSetCount=len(layouts),
+            pSetLayouts=list(layouts),
+        )
+        sets = vk.ffi.new("VkDescriptorSet[]", len(layouts))
+        code = self._device.functions.vkAllocateDescriptorSets(self._device.handle, info, sets)
+        self._device.check(code, "allocating descriptor sets")
+        return sets
+
+    def update(self, parts: Parts) -> None:
+        """Write the buffers into the descriptor sets; nothing of the recording is in flight."""
+        infos, number = self._infos, 0
+        for dispatch in self._dispatches:
+            for _, name in dispatch.slots:
+                memory, offset, nbytes = parts[name]
+                info = infos[number]
+                info.buffer, info.offset, info.range = memory.handle, offset, nbytes
+                number += 1
+        if number:
+            functions, handle = self._device.functions, self._device.handle
+            functions.vkUpdateDescriptorSets(handle, self._count, self._writes, 0, vk.NULL)
+
+    def close(self) -> None:
+        """Free the command buffer and the descriptor sets once nothing of them is in flight."""
+        self.commands.close()
+        pool, self._pool = self._pool, None
+        self._device.destroy("DescriptorPool", pool)
+
+
+class VulkanLauncher(Launcher):
+    """Steps in command buffers; one that was recorded for the same buffers is submitted again.
+
+    The `fallback` runs the steps on memory that CUDA shares, and steps that bind more than single buffers.
+    The recordings do not keep buffers alive: their keys are serial numbers, which no two buffers share.
+    """
+
+    device: LogicalDevice
+
+    def __init__(
+        self,
+        device: LogicalDevice,
+        steps: tuple[LauncherStep, ...],
+        scratch: Mapping[str, int],
+        name: str,
+        fallback: Launcher,
+    ) -> None:
+        super().__init__(device, steps, scratch, name)
+        self._fallback = fallback
+        names = dict.fromkeys(scratch)
+        for step in steps:
+            used = step.bindings.values() if isinstance(step, Pass) else _names_of(step)
+            names.update(dict.fromkeys(used))
+        self._given = [name for name in names if name not in scratch]
+        numbers = {name: number for number, name in enumerate([*scratch, *self._given])}
+        self._steps = [_Dispatch(step, numbers) if isinstance(step, Pass) else step for step in steps]
+        self._numbers = numbers
+        self._dispatches = [step for step in self._steps if isinstance(step, _Dispatch)]
+        self._recordings: OrderedDict[tuple[Any, ...], _Recording] = OrderedDict()
+        self._bindable = all(dispatch.bindable for dispatch in self._dispatches)
+        self._scratch: list[DeviceBuffer] = []
+        most = _KEPT_ON_GPU if device.capabilities.type == "discrete_gpu" else _KEPT_ON_HOST
+        self._keeps_scratch = sum(scratch.values()) <= most
+
+    @property
+    def recordings(self) -> int:
+        """Number of recordings that are kept."""
+        return len(self._recordings)
+
+    def run(self, buffers: Mapping[str, Buffer], *, wait: bool = False) -> Submission:
+        """Submit the steps on buffers; see `Launcher.run`."""
+        device = self.device
+        if device.lost or device.handle is None:
+            device.require_open()
+        given: list[VulkanBuffer] = [buffers[name] for name in self._given]  # type: ignore[misc]
+        if not self._bindable or any(buffer.shared for buffer in given):
+            return self._fallback.run(buffers, wait=wait)
+        if any(buffer.closed for buffer in given):
+            raise DriverError("The buffer is closed; make a new one.")
+        with device.lock:
+            scratch = self._scratch or self._take_scratch()
+            key = (*(m.serial for m in scratch), *((b.memory.serial, b.offset, b.nbytes) for b in given))
+            recording = self._recordings.get(key)
+            memories = [*scratch, *(buffer.memory for buffer in given)]
+            if recording is None:
+                parts = [
+                    *((memory, 0, memory.nbytes) for memory in scratch),
+                    *((buffer.memory, buffer.offset, buffer.nbytes) for buffer in given),
+                ]
+                recording = self._record(key, parts, given)
+            else:
+                self._recordings.move_to_end(key)
+            number = recording.number = recording.commands.submit(memories)
+            if not self._keeps_scratch:
+                self._free_scratch()
+        # Other libraries do not wait for vkgroup.
+        if wait or any(memory.references for memory in memories):
+            device.wait(number, None)
+        if device.instance.messages is not None:
+            device.raise_validation_errors()
+        return Submission(device, number)
+
+    def _take_scratch(self) -> list[DeviceBuffer]:
+        self._scratch = [DeviceBuffer(self.device, nbytes) for nbytes in self.scratch.values()]
+        return self._scratch
+
+    def _free_scratch(self) -> None:
+        scratch, self._scratch = self._scratch, []
+        for memory in scratch:
+            memory.close()
+
+    def _record(self, key: tuple[Any, ...], parts: Parts, given: Sequence[VulkanBuffer]) -> _Recording:
+        self._check(given)
+        if len(self._recordings) < _MOST_RECORDINGS:
+            recording = _Recording(self.device, self._dispatches, self.name)
+        else:
+            recording = self._recordings.popitem(last=False)[1]
+            self.device.wait(recording.number, None)
+        try:
+            recording.update(parts)
+            with recording.commands.record() as commands:
+                self._record_steps(commands, parts, recording.sets)
+        except BaseException:
+            recording.close()
+            raise
+        self._recordings[key] = recording
+        return recording
+
+    def _check(self, given: Sequence[VulkanBuffer]) -> None:
+        """Check the buffers against the limits of the device and the blocks of the shaders."""
+        first = len(self.scratch)
+        for dispatch in self._dispatches:
+            for slot, number in dispatch.slots:
+                if number >= first:
+                    check_value(slot, given[number - first], self.device)
+
+    def _record_steps(self, commands: Any, parts: Parts, sets: Sequence[Any]) -> None:
+        functions, dispatched = self.device.functions, 0
+        for number, step in enumerate(self._steps):
+            if number:
+                inner_barrier(functions, commands)
+            if isinstance(step, _Dispatch):
+                step.record(functions, commands, sets[dispatched])
+                dispatched += 1
+            elif isinstance(step, Clear):
+                memory, offset, nbytes = parts[self._numbers[step.name]]
+                functions.vkCmdFillBuffer(commands, memory.handle, offset, nbytes // 4 * 4, step.value)
+            else:
+                source, target = parts[self._numbers[step.source]], parts[self._numbers[step.target]]
+                size = min(source[2], target[2]) if step.nbytes is None else step.nbytes
+                region = vk.new("VkBufferCopy", srcOffset=source[1], dstOffset=target[1], size=size)
+                functions.vkCmdCopyBuffer(commands, source[0].handle, target[0].handle, 1, region)
+        barrier(functions, commands)
+
+    def trim(self) -> None:
+        """Free the scratch memory; the next call allocates it again."""
+        self._free_scratch()
+
+    def close(self) -> None:
+        """Free the recordings and the scratch memory once nothing of them is in flight."""
+        self.device.forget(self)
+        while self._recordings:
+            self._recordings.popitem()[1].close()
+        self._free_scratch()
+        self._holding = False
+
+
+def _names_of(step: Clear | Move) -> tuple[str, ...]:
+    return (step.name,) if isinstance(step, Clear) else (step.source, step.target)
