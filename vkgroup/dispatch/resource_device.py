@@ -265,6 +265,12 @@ class ResourceDevice(Closing):
         buffer.dtype, buffer.shape = kind, sizes
         return buffer
 
+    def undefined(
+        self, shape: tuple[int, ...], dtype: np.dtype[Any], nbytes: int, host: bool, shared: bool
+    ) -> Buffer:
+        """Make a buffer as `empty`, of arguments that were checked."""
+        return self._buffers.undefined(self._base, shape, dtype, nbytes, host, shared)
+
     def host_array(self, shape: int | Sequence[int], dtype: npt.DTypeLike = np.float32) -> npt.NDArray[Any]:
         """Make a NumPy array in memory that the device copies from and to directly (pinned memory).
 

@@ -301,6 +301,6 @@ def histogram(
     if not count:
         return np.zeros(len(histogram_bins.edges) - 1, np.int64), histogram_bins.edges
     plan = _plan(arguments.device, given.shape, given.dtype, histogram_bins, implementation, {})
-    edge_keys = {"edges": histogram_bins.keys} if "edges" in plan.inputs else {}
+    edge_keys: dict[str, Any] = {"edges": histogram_bins.keys} if "edges" in plan.inputs else {}
     (counts,) = arguments.run(plan, "counts", **edge_keys)
     return counts if isinstance(counts, Buffer) else counts.astype(np.int64), histogram_bins.edges

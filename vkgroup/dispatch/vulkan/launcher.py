@@ -180,6 +180,7 @@ class VulkanLauncher(Launcher):
         self._recordings: OrderedDict[tuple[Any, ...], _Recording] = OrderedDict()
         self._bindable = all(dispatch.bindable for dispatch in self._dispatches)
         self._scratch: list[DeviceBuffer] = []
+        self._scratch_serial: tuple[int, ...] = ()
         most = _KEPT_ON_GPU if device.capabilities.type == "discrete_gpu" else _KEPT_ON_HOST
         self._keeps_scratch = sum(scratch.values()) <= most
 
@@ -193,24 +194,34 @@ class VulkanLauncher(Launcher):
         device = self.device
         if device.lost or device.handle is None:
             device.require_open()
-        given: list[VulkanBuffer] = [buffers[name] for name in self._given]  # type: ignore[misc]
-        if not self._bindable or any(buffer.shared for buffer in given):
+        memories: list[DeviceBuffer] = []
+        key: list[Any] = []
+        views: list[tuple[int, int]] = []
+        usable = self._bindable
+        for name in self._given:
+            buffer: VulkanBuffer = buffers[name]  # type: ignore[assignment]
+            memory = buffer.memory
+            if memory.handle is None or buffer._released:
+                raise DriverError("The buffer is closed; make a new one.")
+            usable = usable and memory.shared is None
+            memories.append(memory)
+            views.append((buffer.offset, buffer.nbytes))
+            key.append(memory.serial)
+        if not usable:
             return self._fallback.run(buffers, wait=wait)
-        if any(buffer.closed for buffer in given):
-            raise DriverError("The buffer is closed; make a new one.")
         with device.lock:
             scratch = self._scratch or self._take_scratch()
-            key = (*(m.serial for m in scratch), *((b.memory.serial, b.offset, b.nbytes) for b in given))
-            recording = self._recordings.get(key)
-            memories = [*scratch, *(buffer.memory for buffer in given)]
+            found = (*key, *views, self._scratch_serial)
+            recording = self._recordings.get(found)
             if recording is None:
-                parts = [
-                    *((memory, 0, memory.nbytes) for memory in scratch),
-                    *((buffer.memory, buffer.offset, buffer.nbytes) for buffer in given),
-                ]
-                recording = self._record(key, parts, given)
+                self._check([buffers[name] for name in self._given])
+                parts = [(memory, 0, memory.nbytes) for memory in scratch]
+                parts += [(memory, *view) for memory, view in zip(memories, views, strict=True)]
+                recording = self._record(found, parts)
             else:
-                self._recordings.move_to_end(key)
+                self._recordings.move_to_end(found)
+            if scratch:
+                memories += scratch
             number = recording.number = recording.commands.submit(memories)
             if not self._keeps_scratch:
                 self._free_scratch()
@@ -223,6 +234,7 @@ class VulkanLauncher(Launcher):
 
     def _take_scratch(self) -> list[DeviceBuffer]:
         self._scratch = [DeviceBuffer(self.device, nbytes) for nbytes in self.scratch.values()]
+        self._scratch_serial = tuple(memory.serial for memory in self._scratch)
         return self._scratch
 
     def _free_scratch(self) -> None:
@@ -230,8 +242,7 @@ class VulkanLauncher(Launcher):
         for memory in scratch:
             memory.close()
 
-    def _record(self, key: tuple[Any, ...], parts: Parts, given: Sequence[VulkanBuffer]) -> _Recording:
-        self._check(given)
+    def _record(self, key: tuple[Any, ...], parts: Parts) -> _Recording:
         if len(self._recordings) < _MOST_RECORDINGS:
             recording = _Recording(self.device, self._dispatches, self.name)
         else:
@@ -247,7 +258,7 @@ class VulkanLauncher(Launcher):
         self._recordings[key] = recording
         return recording
 
-    def _check(self, given: Sequence[VulkanBuffer]) -> None:
+    def _check(self, given: Sequence[Buffer]) -> None:
         """Check the buffers against the limits of the device and the blocks of the shaders."""
         first = len(self.scratch)
         for dispatch in self._dispatches:
