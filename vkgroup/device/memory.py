@@ -151,10 +151,12 @@ class MemoryDevice(DeviceCore):
         """Close the idle buffers and free all memory that nothing uses; returns the number of its bytes."""
         for plan in list(self.trimmable):
             plan.trim()
-        self.kept.clear()
+        if "transfers" in self.__dict__:
+            self.transfers.trim()
         for idle in self._idle_buffers.values():
             while idle:
                 idle.pop().close()
+        self.kept.clear()
         return self.pool.trim()
 
     @abstractmethod

@@ -13,7 +13,7 @@ from bisect import bisect_right, insort
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 from weakref import ref
 
@@ -43,6 +43,9 @@ class Memory(Used, Protocol):
     nbytes: int
     handle: Any
     mapped: Bytes | None
+
+    def close(self) -> None:
+        """Free the buffer once no submitted work uses it."""
 
 
 class _Staging:
@@ -124,6 +127,18 @@ class Transfers:
             return self.copy(commands, source, target, nbytes)
         finally:
             commands.close()
+
+    def trim(self) -> None:
+        """Free the staging buffers that are not in use; later transfers make new ones."""
+        while True:
+            try:
+                staging = self._idle.get_nowait()
+            except Empty:
+                return
+            with self._lock:
+                self._made -= 1
+            staging.commands.close()
+            staging.buffer.close()
 
     def _take(self) -> _Staging:
         """Return a staging buffer that the device does not use any more."""

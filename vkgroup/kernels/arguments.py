@@ -94,7 +94,8 @@ class Arguments:
             outputs = tuple(buffers[name] for name in results)
             return outputs if self.buffers else tuple(output.read() for output in outputs)
         finally:
-            for buffer in own:
+            # In this order the next call finds the memory again, each for the same array.
+            for buffer in reversed(own):
                 buffer.close()
 
     def _run_on_buffers(self, plan: Plan, results: tuple[str, ...], read: str) -> tuple[Buffer, ...]:
