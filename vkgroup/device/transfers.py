@@ -142,22 +142,30 @@ class Transfers:
 
     def _take(self) -> _Staging:
         """Return a staging buffer that the device does not use any more."""
-        with self._lock:
-            new = self._made < STAGING_BUFFERS and self._idle.empty()
-            self._made += new
-        if new:
+        while True:
+            with self._lock:
+                new = self._made < STAGING_BUFFERS and self._idle.empty()
+                self._made += new
+            if new:
+                return self._new()
             try:
-                return _Staging(self._device, self._make(PIECE_BYTES))
+                staging = self._idle.get(timeout=0.1)
+            except Empty:  # all are in use, or `trim` has freed them
+                continue
+            try:
+                self._device.wait(staging.number, TRANSFER_TIMEOUT, poll=False)
             except BaseException:
-                self._made -= 1
+                self._idle.put(staging)
                 raise
-        staging = self._idle.get()
+            return staging
+
+    def _new(self) -> _Staging:
         try:
-            self._device.wait(staging.number, TRANSFER_TIMEOUT, poll=False)
+            return _Staging(self._device, self._make(PIECE_BYTES))
         except BaseException:
-            self._idle.put(staging)
+            with self._lock:
+                self._made -= 1
             raise
-        return staging
 
 
 class HostMemory:
