@@ -60,6 +60,7 @@ def kernel_rows(device: Device, size: int, torch: Any, cupy: Any) -> dict[str, R
         "sort": {"vkgroup": lambda: kernels.sort(x)},
         "compact": {"vkgroup": lambda: kernels.compact(x, "<", 0.5)},
         "softmax": {"vkgroup": lambda: kernels.softmax(rows)},
+        "histogram": {"vkgroup": lambda: kernels.histogram(x, 256, (0, 1))},
         "bincount": {"vkgroup": lambda: kernels.bincount(b, 256)},
     }
     if torch is not None:
@@ -70,6 +71,7 @@ def kernel_rows(device: Device, size: int, torch: Any, cupy: Any) -> dict[str, R
         calls["sort"]["torch"] = lambda: t.sort()
         calls["compact"]["torch"] = lambda: t[t < 0.5]
         calls["softmax"]["torch"] = lambda: r.softmax(1)
+        calls["histogram"]["torch"] = lambda: t.histc(256, 0, 1)
         calls["bincount"]["torch"] = lambda: i.bincount(minlength=256)
     if cupy is not None:
         c, n = cupy.asarray(values), cupy.asarray(bins)
@@ -77,6 +79,7 @@ def kernel_rows(device: Device, size: int, torch: Any, cupy: Any) -> dict[str, R
         calls["cumsum"]["cupy"] = lambda: c.cumsum()
         calls["sort"]["cupy"] = lambda: cupy.sort(c)
         calls["compact"]["cupy"] = lambda: c[c < 0.5]
+        calls["histogram"]["cupy"] = lambda: cupy.histogram(c, 256, (0, 1))
         calls["bincount"]["cupy"] = lambda: cupy.bincount(n, minlength=256)
     if size <= _SHORT:
         calls["sum of a NumPy array"] = {
@@ -97,6 +100,7 @@ def gpu_seconds(device: Device, size: int) -> dict[str, float | None]:
         "sort": kernels.plan_radix_sort(device, size, f),
         "compact": kernels.plan_compact(device, f, size, "<", 0.5),
         "softmax": kernels.plan_softmax(device, (size // columns, columns), f),
+        "histogram": kernels.plan_histogram(device, size, f, 256, (0, 1)),
         "bincount": kernels.plan_bincount(device, size, np.uint32, 256),
     }
     seconds: dict[str, float | None] = {}

@@ -151,10 +151,12 @@ class MemoryDevice(DeviceCore):
         """Close the idle buffers and free all memory that nothing uses; returns the number of its bytes."""
         for plan in list(self.trimmable):
             plan.trim()
-        self.kept.clear()
+        if "transfers" in self.__dict__:
+            self.transfers.trim()
         for idle in self._idle_buffers.values():
             while idle:
                 idle.pop().close()
+        self.kept.clear()
         return self.pool.trim()
 
     @abstractmethod
@@ -190,7 +192,7 @@ Kept = tuple[Any, "Allocation | None", Bytes | None, int, int]
 class KeptBuffers:
     """Closed buffers that serve the next ones of their size, so that recordings that use them are used again.
 
-    Work in flight may still use those that are not mapped: later work of the device comes after it.
+    Work in flight may still use them: later work of the device comes after it, and the host waits for it.
     """
 
     def __init__(self, device: MemoryDevice) -> None:
@@ -200,14 +202,16 @@ class KeptBuffers:
         discrete = device.capabilities.type == "discrete_gpu"
         self._most = _KEPT_ON_GPU if discrete else _KEPT_ON_HOST
 
-    def take(self, kind: Any) -> Kept | None:
-        """Return the kept buffer of a kind that was closed last; None if there is none."""
+    def take(self, kind: Any, written: bool) -> Kept | None:
+        """Return the kept buffer of a kind that was closed last; None if there is none.
+
+        If the host writes to it at once (`written`), mapped memory that is in use is not taken.
+        """
         buffers = self._kept.get(kind)
         if not buffers:
             return None
         _, _, mapped, _, used = buffers[-1]
-        # The host would have to wait before it writes to mapped memory that is in use.
-        if mapped is not None and not self._device.finished(used):
+        if written and mapped is not None and not self._device.finished(used):
             return None
         try:
             kept = buffers.pop()
@@ -249,6 +253,7 @@ class DeviceBuffer(Closing):
     On a discrete GPU it lies in the GPU's memory, and bytes come and go through a staging buffer; on
     integrated GPUs, on software drivers and with `host` it is mapped. Shaders may reach an `addressable` one
     by its address (bufferDeviceAddress). `usage` has VkBufferUsageFlags beside those that every buffer has.
+    The host writes to a `written` one at once.
 
     `handle`, `allocation`: the VkBuffer and its memory; None when closed.
     `mapped`: the bytes, if the host can access them.
@@ -267,6 +272,7 @@ class DeviceBuffer(Closing):
         addressable: bool = False,
         shared: bool = False,
         usage: int = 0,
+        written: bool = True,
     ) -> None:
         self.device = device
         self.nbytes = nbytes
@@ -284,7 +290,7 @@ class DeviceBuffer(Closing):
         device.register(self)
         self._holding = True
         self._kind = (nbytes, host, addressable, usage)
-        kept = None if shared else device.kept.take(self._kind)
+        kept = None if shared else device.kept.take(self._kind, written)
         if kept is not None:
             self.handle, self.allocation, self.mapped, self.serial, self.used = kept
             return

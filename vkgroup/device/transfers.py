@@ -13,7 +13,7 @@ from bisect import bisect_right, insort
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 from weakref import ref
 
@@ -43,6 +43,9 @@ class Memory(Used, Protocol):
     nbytes: int
     handle: Any
     mapped: Bytes | None
+
+    def close(self) -> None:
+        """Free the buffer once no submitted work uses it."""
 
 
 class _Staging:
@@ -125,24 +128,44 @@ class Transfers:
         finally:
             commands.close()
 
+    def trim(self) -> None:
+        """Free the staging buffers that are not in use; later transfers make new ones."""
+        while True:
+            try:
+                staging = self._idle.get_nowait()
+            except Empty:
+                return
+            with self._lock:
+                self._made -= 1
+            staging.commands.close()
+            staging.buffer.close()
+
     def _take(self) -> _Staging:
         """Return a staging buffer that the device does not use any more."""
-        with self._lock:
-            new = self._made < STAGING_BUFFERS and self._idle.empty()
-            self._made += new
-        if new:
+        while True:
+            with self._lock:
+                new = self._made < STAGING_BUFFERS and self._idle.empty()
+                self._made += new
+            if new:
+                return self._new()
             try:
-                return _Staging(self._device, self._make(PIECE_BYTES))
+                staging = self._idle.get(timeout=0.1)
+            except Empty:  # all are in use, or `trim` has freed them
+                continue
+            try:
+                self._device.wait(staging.number, TRANSFER_TIMEOUT, poll=False)
             except BaseException:
-                self._made -= 1
+                self._idle.put(staging)
                 raise
-        staging = self._idle.get()
+            return staging
+
+    def _new(self) -> _Staging:
         try:
-            self._device.wait(staging.number, TRANSFER_TIMEOUT, poll=False)
+            return _Staging(self._device, self._make(PIECE_BYTES))
         except BaseException:
-            self._idle.put(staging)
+            with self._lock:
+                self._made -= 1
             raise
-        return staging
 
 
 class HostMemory:

@@ -45,6 +45,17 @@ class ArrayBuffer(ABC):
 Resource = Buffer | Image | ArrayBuffer | AccelerationStructure
 
 
+def keys_of(slots: tuple[Slot, ...]) -> dict[Any, Any]:
+    """Return the key in the results of each slot, by its names and numbers."""
+    keys: dict[Any, Any] = {}
+    for slot in slots:
+        keys[slot.set, slot.binding] = slot.key
+        keys.update(dict.fromkeys(slot.names, slot.key))
+        if slot.set == 0:
+            keys[slot.binding] = slot.key
+    return keys
+
+
 class Bindings(Closing):
     """Resources by slot.
 
@@ -192,13 +203,7 @@ class Bindings(Closing):
 
     def result_keys(self) -> dict[Any, Any]:
         """Return the key in the results of each binding, by its names and numbers."""
-        keys: dict[Any, Any] = {}
-        for slot in self.slots:
-            keys[slot.set, slot.binding] = slot.key
-            keys.update(dict.fromkeys(slot.names, slot.key))
-            if slot.set == 0:
-                keys[slot.binding] = slot.key
-        return keys
+        return keys_of(self.slots)
 
     def _writable(self) -> Iterator[tuple[Slot, list[ArrayBuffer | Image]]]:
         """Yield the slots that a shader may have written, with the resources that stand for arrays."""

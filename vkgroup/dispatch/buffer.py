@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from copy import copy
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -92,9 +92,25 @@ class Buffer(Closing):
             self._write(as_bytes(array), 0)
         device.raise_validation_errors()
 
+    @classmethod
+    def undefined(
+        cls,
+        device: DeviceBase,
+        shape: tuple[int, ...],
+        dtype: np.dtype[Any],
+        nbytes: int,
+        host: bool,
+        shared: bool,
+    ) -> Self:
+        """Make a buffer with undefined contents, of arguments that were checked."""
+        buffer = cls.__new__(cls)
+        buffer.device, buffer.nbytes, buffer.dtype, buffer.shape = device, nbytes, dtype, shape
+        buffer._create(host, shared, written=False)
+        return buffer
+
     @abstractmethod
-    def _create(self, host: bool, shared: bool) -> None:
-        """Get the memory; its contents are undefined."""
+    def _create(self, host: bool, shared: bool, *, written: bool = True) -> None:
+        """Get the memory, whose contents are undefined; `written` if the host writes to it at once."""
 
     @abstractmethod
     def _write(self, data: npt.NDArray[np.uint8], offset: int) -> None:

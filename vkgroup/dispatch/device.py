@@ -182,8 +182,21 @@ class Device(Drawing, Tracing):
             key,
             lambda: self.pipeline(module, entry_point=entry_point, specialization=specialization, **control),
         )
+        if repeat == 1 and (result := self._run_again(pipeline, groups, bindings, push, timeout)) is not None:
+            return result
         with pipeline.bind(bindings) as work:
             return work.run_result(work.timed(groups, push, timeout, repeat=repeat))
+
+    def _run_again(
+        self,
+        pipeline: Pipeline,
+        groups: Any,
+        bindings: Mapping[Any, Any],
+        push: Any,
+        timeout: float | None,
+    ) -> RunResult | None:
+        """Run with what was kept of an earlier run on arrays of the same sizes; None if there is nothing."""
+        return None
 
     def close(self) -> None:
         """Free the device and everything made from it; further calls do nothing."""

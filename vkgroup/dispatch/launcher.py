@@ -63,7 +63,6 @@ class Launcher(Closing):
     ) -> None:
         self.device, self.steps, self.scratch, self.name = device, steps, dict(scratch), name
         self.device.register(self)
-        self.device.trimmable.add(self)
         self._holding = True
 
     @abstractmethod

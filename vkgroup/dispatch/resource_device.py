@@ -32,6 +32,10 @@ Source = Module | str | os.PathLike[str]
 _SUFFIXES = (".glsl", ".hlsl", ".spv", ".spvasm", *(f".{stage.suffix}" for stage in STAGES))
 
 
+_MOST_MODULES = 64
+"""Maximum number of modules that a device keeps with their source texts."""
+
+
 class ResourceDevice(Closing):
     """The part of an open device that runs nothing; a kind of device names its kinds of objects."""
 
@@ -45,6 +49,8 @@ class ResourceDevice(Closing):
         self._base = owner
         owner.user = ref(self)
         self._subgroup_size = subgroup_size
+        # The modules of source texts, the last used one last.
+        self._modules: dict[tuple[str, str | None], Module] = {}
 
     @property
     def subgroup_size(self) -> int | None:
@@ -265,6 +271,12 @@ class ResourceDevice(Closing):
         buffer.dtype, buffer.shape = kind, sizes
         return buffer
 
+    def undefined(
+        self, shape: tuple[int, ...], dtype: np.dtype[Any], nbytes: int, host: bool, shared: bool
+    ) -> Buffer:
+        """Make a buffer as `empty`, of arguments that were checked."""
+        return self._buffers.undefined(self._base, shape, dtype, nbytes, host, shared)
+
     def host_array(self, shape: int | Sequence[int], dtype: npt.DTypeLike = np.float32) -> npt.NDArray[Any]:
         """Make a NumPy array in memory that the device copies from and to directly (pinned memory).
 
@@ -337,8 +349,16 @@ class ResourceDevice(Closing):
         raise InvalidDispatch(f"{self._base.capabilities.name} takes arrays of the host's memory alone.")
 
     def _compiled(self, source: Source, stage: str | None = None) -> Module:
-        """Return a module, compiled unless it is one already."""
-        return source if isinstance(source, Module) else self.compile(source, stage=stage)
+        """Return a module, compiled unless it is one already or was compiled from the same text before."""
+        if isinstance(source, Module):
+            return source
+        if not isinstance(source, str) or "\n" not in source or "#include" in source:
+            return self.compile(source, stage=stage)  # files may have changed
+        module = self._modules.pop((source, stage), None) or self.compile(source, stage=stage)
+        self._modules[source, stage] = module
+        if len(self._modules) > _MOST_MODULES:
+            del self._modules[next(iter(self._modules))]
+        return module
 
     def _required_size(self, subgroup_size: int | None, varying: bool) -> int | None:
         """Return the size to require of a pipeline: its own, or the device's where it shall not vary."""

@@ -83,6 +83,9 @@ class Slot:
         numbers = f"set {self.set}, binding {self.binding}"
         return f"The binding {name!r} ({numbers})" if name else f"The binding at {numbers}"
 
+    def __hash__(self) -> int:
+        return hash((self.set, self.binding))
+
     def matches(self, key: Any) -> bool:
         """Whether `key` is a name or the number of this slot."""
         if isinstance(key, str):

@@ -213,7 +213,7 @@ def count(
         (comparison, value),
         implementation,
     )
-    return int(scalar_of(arguments.run(plan, "count")[0]))
+    return int(scalar_of(arguments.run(plan, "count", read="count")[0]))
 
 
 def extremes(arguments: Arguments) -> tuple[Any, Any]:
@@ -229,5 +229,5 @@ def extremes(arguments: Arguments) -> tuple[Any, Any]:
     values = []
     for operation in ("minimum", "maximum"):
         plan = planned(plan_aggregation, arguments.device, given.shape, given.dtype, operation)
-        values.append(scalar_of(arguments.run(plan, "value")[0]))
+        values.append(scalar_of(arguments.run(plan, "value", read="value")[0]))
     return values[0], values[1]

@@ -38,11 +38,13 @@ class Arguments:
     """
 
     def __init__(self, device: Device | None, **given: Any) -> None:
-        check_device(device)
-        self.given: dict[str, Result] = {
-            name: _converted(name, value, device) for name, value in given.items()
-        }
-        buffers = [value for value in self.given.values() if isinstance(value, Buffer)]
+        if device is not None:
+            check_device(device)
+        self.given: dict[str, Result] = given
+        buffers = [value for value in given.values() if isinstance(value, Buffer)]
+        if len(buffers) != len(given):
+            self.given = {name: _converted(name, value, device) for name, value in given.items()}
+            buffers = [value for value in self.given.values() if isinstance(value, Buffer)]
         self.buffers = bool(buffers)
         if self.buffers and len(buffers) != len(self.given):
             names = ", ".join(name for name, value in self.given.items() if not isinstance(value, Buffer))
@@ -59,12 +61,15 @@ class Arguments:
     def __getitem__(self, name: str) -> Result:
         return self.given[name]
 
-    def run(self, plan: Plan, *results: str, **extra: npt.NDArray[Any]) -> tuple[Result, ...]:
+    def run(self, plan: Plan, *results: str, read: str = "", **extra: npt.NDArray[Any]) -> tuple[Result, ...]:
         """Run a plan on the arguments and `extra` input arrays, and return the outputs named in `results`.
 
         The results are arrays, or buffers if the arguments are buffers: then the work may still be in flight.
-        The buffers are shared with CUDA if any argument is.
+        The buffers are shared with CUDA if any argument is. The output `read` is about to be read, so it lies
+        in memory that the host can read.
         """
+        if self.buffers and not extra:
+            return self._run_on_buffers(plan, results, read)
         own: list[Buffer] = []
         given = [*self.given.items(), *extra.items()]
         # Small arrays lie in memory of the host that the device reads, so that no copies are submitted.
@@ -81,7 +86,7 @@ class Arguments:
             shared = self.buffers and any(buffer.shared for buffer in buffers.values())
             for name, array in plan.outputs.items():
                 if name not in buffers:
-                    at_host = host and not self.buffers
+                    at_host = (host and not self.buffers) or (name == read and not shared)
                     buffers[name] = plan.device.empty(array.shape, array.dtype, host=at_host, shared=shared)
                     if not self.buffers or name not in results:
                         own.append(buffers[name])
@@ -89,8 +94,28 @@ class Arguments:
             outputs = tuple(buffers[name] for name in results)
             return outputs if self.buffers else tuple(output.read() for output in outputs)
         finally:
-            for buffer in own:
+            # In this order the next call finds the memory again, each for the same array.
+            for buffer in reversed(own):
                 buffer.close()
+
+    def _run_on_buffers(self, plan: Plan, results: tuple[str, ...], read: str) -> tuple[Buffer, ...]:
+        buffers: dict[str, Buffer] = self.given.copy()  # type: ignore[assignment]
+        shared = False
+        for buffer in self.given.values():
+            shared = shared or buffer.shared  # type: ignore[union-attr]
+        device, unused = plan.device, None
+        for name, array in plan.outputs.items():
+            if name not in buffers:
+                host = name == read and not shared
+                buffers[name] = device.undefined(array.shape, array.dtype, array.nbytes, host, shared)
+                if name not in results:
+                    unused = buffers[name]
+        plan.launcher.run(buffers)
+        if unused is not None:
+            unused.close()
+        if len(results) == 1:
+            return (buffers[results[0]],)
+        return tuple(buffers[name] for name in results)
 
 
 def _check_size(plan: Plan, name: str, array: npt.NDArray[Any]) -> None:
@@ -140,6 +165,11 @@ def check_device(device: Device | None) -> None:
 
 def _device_of(buffers: list[Buffer], device: Device | None) -> Device:
     """Return the device that all buffers belong to."""
+    if len(buffers) == 1 and device is None:
+        user = buffers[0].device.user
+        owner = user() if user is not None else None
+        if owner is not None:
+            return owner  # type: ignore[no-any-return]
     owner = device or Device.of(buffers[0])
     if owner is None:
         raise InvalidDispatch(

@@ -333,7 +333,7 @@ def partition_by(
         output="partition",
         implementation=implementation,
     )
-    parted, total = arguments.run(plan, "kept", "total")
+    parted, total = arguments.run(plan, "kept", "total", read="total")
     return parted, int(scalar_of(total))
 
 
@@ -366,7 +366,7 @@ def _selected(
         output=output,
         implementation=implementation,
     )
-    elements, total = arguments.run(plan, "kept", "total")
+    elements, total = arguments.run(plan, "kept", "total", read="total")
     count = int(scalar_of(total))
     if not isinstance(elements, Buffer):
         return elements[:count].copy()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -297,10 +298,27 @@ def histogram(
     count = math.prod(given.shape)
     if range is None and np.ndim(bins) == 0:
         range = extremes(arguments) if count else (0, 1)
-    histogram_bins = bins_of(given.dtype, bins, range)
+    # The usual case: a number of bins between two numbers. Its bins and plan are kept.
+    equal = type(bins) is int and type(range) is tuple and {*map(type, range)} <= {int, float}
+    if equal and range is not None and len(range) == 2:
+        histogram_bins = _equal_bins(given.dtype, int(bins), *range)  # type: ignore[arg-type]
+    else:
+        equal = False
+        histogram_bins = bins_of(given.dtype, bins, range)
     if not count:
-        return np.zeros(len(histogram_bins.edges) - 1, np.int64), histogram_bins.edges
-    plan = _plan(arguments.device, given.shape, given.dtype, histogram_bins, implementation, {})
-    edge_keys = {"edges": histogram_bins.keys} if "edges" in plan.inputs else {}
+        return np.zeros(len(histogram_bins.edges) - 1, np.int64), histogram_bins.edges.copy()
+    if equal:
+        plan = planned(
+            plan_histogram, arguments.device, given.shape, given.dtype, bins, range, implementation
+        )
+    else:
+        plan = _plan(arguments.device, given.shape, given.dtype, histogram_bins, implementation, {})
+    edge_keys: dict[str, Any] = {"edges": histogram_bins.keys} if "edges" in plan.inputs else {}
     (counts,) = arguments.run(plan, "counts", **edge_keys)
-    return counts if isinstance(counts, Buffer) else counts.astype(np.int64), histogram_bins.edges
+    return counts if isinstance(counts, Buffer) else counts.astype(np.int64), histogram_bins.edges.copy()
+
+
+@lru_cache(64)
+def _equal_bins(dtype: np.dtype[Any], bins: Any, low: Any, high: Any) -> Bins:
+    """Return bins of equal width, or those made for equal arguments before."""
+    return bins_of(dtype, bins, (low, high))

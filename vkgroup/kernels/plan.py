@@ -28,7 +28,7 @@ class Array:
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
 
-    @property
+    @cached_property
     def nbytes(self) -> int:
         """Number of bytes."""
         return math.prod(self.shape) * self.dtype.itemsize

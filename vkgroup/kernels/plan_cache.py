@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from vkgroup.dispatch import Device
 from vkgroup.kernels.plan import Plan
 
@@ -16,8 +14,10 @@ MOST_PLANS = 256
 
 def planned(function: Callable[..., Plan], device: Device, *arguments: Any, **options: Any) -> Plan:
     """Return the plan that `function` makes of a device and arguments, or made of them before."""
+    # With the types, because 1, 1.0 and True are equal.
+    values = (*arguments, *options.values())
+    key = (function, *options, values, *map(type, values))
     try:
-        key = (function, *map(_key, arguments), *((name, _key(value)) for name, value in options.items()))
         plan: Plan | None = device.plans.find(key)
     except TypeError:  # an argument that has no hash is wrong, or rare
         return function(device, *arguments, **options)
@@ -25,11 +25,3 @@ def planned(function: Callable[..., Plan], device: Device, *arguments: Any, **op
         plan = function(device, *arguments, **options)
         device.plans.add(key, plan, MOST_PLANS)
     return plan
-
-
-def _key(value: Any) -> Any:
-    """Return a key that is the same for equal values of one type only: 1, 1.0, True, 0.0 and -0.0 differ."""
-    kind = type(value)
-    if kind is tuple:
-        return tuple(map(_key, value))
-    return (kind, repr(value)) if issubclass(kind, float | complex | np.generic) else (kind, value)

@@ -143,9 +143,9 @@ def reduced(
     """Run a reduction; empty arrays are reduced on the host."""
     arguments = Arguments(device, x=x)
     given = arguments["x"]
-    dtype = result_dtype(operation, given.dtype)
-    _, _, _, result = reduction_view(given.shape, axis, keepdims)
-    if math.prod(given.shape) == 0:
+    if not arguments.buffers and math.prod(given.shape) == 0:
+        dtype = result_dtype(operation, given.dtype)
+        _, _, _, result = reduction_view(given.shape, axis, keepdims)
         if math.prod(result) and operation not in _IDENTITIES:
             raise InvalidDispatch(
                 f"The reduction {operation!r} of no elements is undefined; pass an array that is not empty."

@@ -33,11 +33,16 @@ class VulkanBuffer(Buffer):
     memory: DeviceBuffer
     _keeper: object = None
 
-    def _create(self, host: bool, shared: bool) -> None:
+    def _create(self, host: bool, shared: bool, *, written: bool = True) -> None:
         addressable = "bufferDeviceAddress" in self.device.enabled_features
         exported = shared and _exports(self.device, host)
         self.memory = DeviceBuffer(
-            self.device, self.nbytes, host=host, addressable=addressable, shared=exported
+            self.device,
+            self.nbytes,
+            host=host,
+            addressable=addressable,
+            shared=exported,
+            written=written,
         )
 
     @classmethod

@@ -19,14 +19,19 @@ from vkgroup.device.logical import LogicalDevice
 from vkgroup.device.memory import DeviceBuffer, barrier, inner_barrier
 from vkgroup.device.sharing import Reference
 from vkgroup.device.transfers import TRANSFER_TIMEOUT
+from vkgroup.dispatch.blocks import pack_push
 from vkgroup.dispatch.buffer import Buffer, as_bytes
-from vkgroup.dispatch.commands import DispatchCommand
+from vkgroup.dispatch.commands import DispatchCommand, checked_counts
 from vkgroup.dispatch.device import Device
 from vkgroup.dispatch.dlpack import array_at
 from vkgroup.dispatch.launcher import Launcher, LauncherStep
+from vkgroup.dispatch.pipeline import Pipeline
+from vkgroup.dispatch.results import RunResult
 from vkgroup.dispatch.sequence import Copy, Dispatch, Fill, Sequence, Step, buffers_of
+from vkgroup.dispatch.slots import assign
 from vkgroup.dispatch.stages import ComputeStages
 from vkgroup.dispatch.vulkan.acceleration import VulkanAccelerationStructure
+from vkgroup.dispatch.vulkan.array_run import LARGEST, ArrayRun
 from vkgroup.dispatch.vulkan.buffer import VulkanBuffer, adopt
 from vkgroup.dispatch.vulkan.image import VulkanImage
 from vkgroup.dispatch.vulkan.launcher import VulkanLauncher
@@ -176,6 +181,17 @@ def read_samples(image: VulkanImage) -> npt.NDArray[np.uint8]:
     return as_bytes(values.astype(format_.dtype))
 
 
+MOST_RUNS = 256
+"""Maximum number of plans that a device keeps, those of kernels included."""
+
+
+class _SeenOnce:
+    """Marks a run that is kept if it comes again."""
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
 class VulkanDevice(Device):
     """An open Vulkan device over a `logical` device, which is closed with this.
 
@@ -201,6 +217,35 @@ class VulkanDevice(Device):
         """Prepare steps that run on other buffers at each call; see `Device.launcher`."""
         steps = tuple(steps)
         return VulkanLauncher(self.logical, steps, scratch, name, super().launcher(steps, scratch, name))
+
+    def _run_again(
+        self,
+        pipeline: Pipeline,
+        groups: Any,
+        bindings: Mapping[Any, Any],
+        push: Any,
+        timeout: float | None,
+    ) -> RunResult | None:
+        if not all(type(array) is np.ndarray for array in bindings.values()) or pipeline.push_conflict:
+            return None
+        arrays = assign(pipeline.slots, bindings)
+        counts = checked_counts(groups, self.capabilities.limits["maxComputeWorkGroupCount"])
+        packed = pack_push(pipeline.push_constants, push)
+        described = tuple([(array.dtype, array.shape) for array in arrays.values()])
+        key = (ArrayRun, pipeline, counts, packed, described)
+        kept = self.plans.find(key)
+        if kept is None:
+            # Only what is run twice is kept. The first run checks the arrays.
+            if 0 not in counts and sum(array.nbytes for array in arrays.values()) <= LARGEST:
+                self.plans.add(key, _SeenOnce(), MOST_RUNS)
+            return None
+        if isinstance(kept, _SeenOnce):
+            assert isinstance(pipeline, VulkanPipeline)
+            sizes = {slot: array.nbytes for slot, array in arrays.items()}
+            fallback = super().launcher((), {})
+            kept = ArrayRun(self.logical, pipeline, counts, packed, sizes, fallback)
+            self.plans.add(key, kept, MOST_RUNS)
+        return kept.run(arrays, timeout) if kept.usable else None
 
     def _host_array(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
         if self.capabilities.type != "discrete_gpu":

@@ -17,7 +17,7 @@ from vkgroup.dispatch.launcher import Clear, Launcher, LauncherStep, Move, Pass
 from vkgroup.dispatch.slots import DESCRIPTOR_TYPES, Slot, assign
 from vkgroup.dispatch.submission import Submission
 from vkgroup.dispatch.vulkan.buffer import VulkanBuffer
-from vkgroup.dispatch.vulkan.pipeline import VulkanPipeline
+from vkgroup.dispatch.vulkan.pipeline import VulkanPipeline, seconds_between
 from vkgroup.errors import DriverError
 
 _MOST_RECORDINGS = 32
@@ -30,6 +30,8 @@ _KEPT_ON_HOST, _KEPT_ON_GPU = 64 << 20, 4 << 30
 """
 
 _SCRATCH_KINDS = ("storage_buffer", "uniform_buffer")
+
+_BOTTOM = vk.ffi.integer_const("VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT")
 
 Parts = Sequence[tuple[DeviceBuffer, int, int]]
 """Memory, offset and size of each buffer of a launcher, by number."""
@@ -48,7 +50,7 @@ class _Dispatch:
 
     @property
     def bindable(self) -> bool:
-        """Whether all bindings are single buffers, which a `_Recording` can describe."""
+        """Whether all bindings are single buffers, which a `Recording` can describe."""
         return all(slot.count == 1 and slot.kind in _SCRATCH_KINDS for slot, _ in self.slots)
 
     def record(self, functions: vk.Functions, commands: Any, sets: Any) -> None:
@@ -66,17 +68,26 @@ class _Dispatch:
         functions.vkCmdDispatch(commands, *self.groups)
 
 
-class _Recording:
-    """A command buffer with its descriptor sets, recorded again for other buffers."""
+class Recording:
+    """A command buffer with its descriptor sets, recorded again for other buffers.
 
-    def __init__(self, device: LogicalDevice, dispatches: Sequence[_Dispatch], name: str) -> None:
+    `number` is that of its last submission. A `timed` one writes timestamps around its dispatches.
+    """
+
+    def __init__(
+        self, device: LogicalDevice, dispatches: Sequence[_Dispatch], name: str, timed: bool
+    ) -> None:
         self.commands = Commands(device, name)
         self.number = 0
+        self.queries: Any = None
         self._device, self._dispatches = device, dispatches
         self._pool: Any = None
         self.sets: list[Any] = []
         layouts = [layout for dispatch in dispatches for layout in dispatch.pipeline.set_layouts]
         try:
+            if timed and device.capabilities.timestamps.valid_bits:
+                info = vk.new("VkQueryPoolCreateInfo", queryType=vk.VK_QUERY_TYPE_TIMESTAMP, queryCount=2)
+                self.queries = device.create("QueryPool", info, "a query pool")
             self._create(layouts)
         except DriverError:
             self.close()
@@ -142,11 +153,17 @@ class _Recording:
             functions, handle = self._device.functions, self._device.handle
             functions.vkUpdateDescriptorSets(handle, self._count, self._writes, 0, vk.NULL)
 
+    def seconds(self) -> float | None:
+        """Return the seconds between the timestamps of the last submission, which has finished; or None."""
+        return None if self.queries is None else seconds_between(self._device, self.queries)
+
     def close(self) -> None:
         """Free the command buffer and the descriptor sets once nothing of them is in flight."""
         self.commands.close()
         pool, self._pool = self._pool, None
+        queries, self.queries = self.queries, None
         self._device.destroy("DescriptorPool", pool)
+        self._device.destroy("QueryPool", queries)
 
 
 class VulkanLauncher(Launcher):
@@ -165,9 +182,12 @@ class VulkanLauncher(Launcher):
         scratch: Mapping[str, int],
         name: str,
         fallback: Launcher,
+        *,
+        timed: bool = False,
     ) -> None:
         super().__init__(device, steps, scratch, name)
-        self._fallback = fallback
+        self._fallback, self._timed = fallback, timed
+        device.trimmable.add(self)
         names = dict.fromkeys(scratch)
         for step in steps:
             used = step.bindings.values() if isinstance(step, Pass) else _names_of(step)
@@ -177,9 +197,10 @@ class VulkanLauncher(Launcher):
         self._steps = [_Dispatch(step, numbers) if isinstance(step, Pass) else step for step in steps]
         self._numbers = numbers
         self._dispatches = [step for step in self._steps if isinstance(step, _Dispatch)]
-        self._recordings: OrderedDict[tuple[Any, ...], _Recording] = OrderedDict()
-        self._bindable = all(dispatch.bindable for dispatch in self._dispatches)
+        self._recordings: OrderedDict[tuple[Any, ...], Recording] = OrderedDict()
+        self.bindable = all(dispatch.bindable for dispatch in self._dispatches)
         self._scratch: list[DeviceBuffer] = []
+        self._scratch_serial: tuple[int, ...] = ()
         most = _KEPT_ON_GPU if device.capabilities.type == "discrete_gpu" else _KEPT_ON_HOST
         self._keeps_scratch = sum(scratch.values()) <= most
 
@@ -193,27 +214,20 @@ class VulkanLauncher(Launcher):
         device = self.device
         if device.lost or device.handle is None:
             device.require_open()
-        given: list[VulkanBuffer] = [buffers[name] for name in self._given]  # type: ignore[misc]
-        if not self._bindable or any(buffer.shared for buffer in given):
+        memories: list[DeviceBuffer] = []
+        views: list[tuple[int, int]] = []
+        usable = self.bindable
+        for name in self._given:
+            buffer: VulkanBuffer = buffers[name]  # type: ignore[assignment]
+            memory = buffer.memory
+            if memory.handle is None or buffer._released:
+                raise DriverError("The buffer is closed; make a new one.")
+            usable = usable and memory.shared is None
+            memories.append(memory)
+            views.append((buffer.offset, buffer.nbytes))
+        if not usable:
             return self._fallback.run(buffers, wait=wait)
-        if any(buffer.closed for buffer in given):
-            raise DriverError("The buffer is closed; make a new one.")
-        with device.lock:
-            scratch = self._scratch or self._take_scratch()
-            key = (*(m.serial for m in scratch), *((b.memory.serial, b.offset, b.nbytes) for b in given))
-            recording = self._recordings.get(key)
-            memories = [*scratch, *(buffer.memory for buffer in given)]
-            if recording is None:
-                parts = [
-                    *((memory, 0, memory.nbytes) for memory in scratch),
-                    *((buffer.memory, buffer.offset, buffer.nbytes) for buffer in given),
-                ]
-                recording = self._record(key, parts, given)
-            else:
-                self._recordings.move_to_end(key)
-            number = recording.number = recording.commands.submit(memories)
-            if not self._keeps_scratch:
-                self._free_scratch()
+        number = self.submit(memories, views, buffers).number
         # Other libraries do not wait for vkgroup.
         if wait or any(memory.references for memory in memories):
             device.wait(number, None)
@@ -221,8 +235,36 @@ class VulkanLauncher(Launcher):
             device.raise_validation_errors()
         return Submission(device, number)
 
+    def submit(
+        self,
+        memories: list[DeviceBuffer],
+        views: Sequence[tuple[int, int]],
+        buffers: Mapping[str, Buffer] | None = None,
+    ) -> Recording:
+        """Submit the steps on memories, each with the offset and size of what is used of it.
+
+        `buffers` are checked if there is no recording for the memories. Returns the recording.
+        """
+        with self.device.lock:
+            scratch = self._scratch or self._take_scratch()
+            key = (*[memory.serial for memory in memories], *views, self._scratch_serial)
+            recording = self._recordings.get(key)
+            if recording is None:
+                if buffers is not None:
+                    self._check([buffers[name] for name in self._given])
+                parts = [(memory, 0, memory.nbytes) for memory in scratch]
+                parts += [(memory, *view) for memory, view in zip(memories, views, strict=True)]
+                recording = self._record(key, parts)
+            else:
+                self._recordings.move_to_end(key)
+            recording.number = recording.commands.submit([*memories, *scratch] if scratch else memories)
+            if not self._keeps_scratch:
+                self._free_scratch()
+        return recording
+
     def _take_scratch(self) -> list[DeviceBuffer]:
         self._scratch = [DeviceBuffer(self.device, nbytes) for nbytes in self.scratch.values()]
+        self._scratch_serial = tuple(memory.serial for memory in self._scratch)
         return self._scratch
 
     def _free_scratch(self) -> None:
@@ -230,24 +272,23 @@ class VulkanLauncher(Launcher):
         for memory in scratch:
             memory.close()
 
-    def _record(self, key: tuple[Any, ...], parts: Parts, given: Sequence[VulkanBuffer]) -> _Recording:
-        self._check(given)
+    def _record(self, key: tuple[Any, ...], parts: Parts) -> Recording:
         if len(self._recordings) < _MOST_RECORDINGS:
-            recording = _Recording(self.device, self._dispatches, self.name)
+            recording = Recording(self.device, self._dispatches, self.name, self._timed)
         else:
             recording = self._recordings.popitem(last=False)[1]
             self.device.wait(recording.number, None)
         try:
             recording.update(parts)
             with recording.commands.record() as commands:
-                self._record_steps(commands, parts, recording.sets)
+                self._record_steps(commands, parts, recording)
         except BaseException:
             recording.close()
             raise
         self._recordings[key] = recording
         return recording
 
-    def _check(self, given: Sequence[VulkanBuffer]) -> None:
+    def _check(self, given: Sequence[Buffer]) -> None:
         """Check the buffers against the limits of the device and the blocks of the shaders."""
         first = len(self.scratch)
         for dispatch in self._dispatches:
@@ -255,14 +296,20 @@ class VulkanLauncher(Launcher):
                 if number >= first:
                     check_value(slot, given[number - first], self.device)
 
-    def _record_steps(self, commands: Any, parts: Parts, sets: Sequence[Any]) -> None:
-        functions, dispatched = self.device.functions, 0
+    def _record_steps(self, commands: Any, parts: Parts, recording: Recording) -> None:
+        functions, queries, dispatched = self.device.functions, recording.queries, 0
+        if queries is not None:
+            functions.vkCmdResetQueryPool(commands, queries, 0, 2)
         for number, step in enumerate(self._steps):
             if number:
                 inner_barrier(functions, commands)
             if isinstance(step, _Dispatch):
-                step.record(functions, commands, sets[dispatched])
+                if queries is not None and not dispatched:
+                    functions.vkCmdWriteTimestamp(commands, _BOTTOM, queries, 0)
+                step.record(functions, commands, recording.sets[dispatched])
                 dispatched += 1
+                if queries is not None and dispatched == len(self._dispatches):
+                    functions.vkCmdWriteTimestamp(commands, _BOTTOM, queries, 1)
             elif isinstance(step, Clear):
                 memory, offset, nbytes = parts[self._numbers[step.name]]
                 functions.vkCmdFillBuffer(commands, memory.handle, offset, nbytes // 4 * 4, step.value)

@@ -50,6 +50,17 @@ _BIND_POINTS = {
 }
 
 
+def seconds_between(device: LogicalDevice, queries: Any) -> float:
+    """Return the seconds between the two timestamps of a query pool, once they are written."""
+    ticks = vk.ffi.new("uint64_t[2]")
+    flags = vk.VK_QUERY_RESULT_64_BIT | vk.VK_QUERY_RESULT_WAIT_BIT
+    code = device.functions.vkGetQueryPoolResults(device.handle, queries, 0, 2, 16, ticks, 8, flags)
+    device.check(code, "reading timestamps")
+    stamps = device.capabilities.timestamps
+    elapsed = (ticks[1] - ticks[0]) & ((1 << stamps.valid_bits) - 1)
+    return float(elapsed * stamps.period_ns * 1e-9)
+
+
 class Timer:
     """Measures work that uses some buffers with two timestamps around it."""
 
@@ -75,16 +86,7 @@ class Timer:
             self._record(state, work, repeat)
             self._recorded = (key, repeat)
         self._commands.run(timeout)
-        if self._queries is None:
-            return None
-        ticks = vk.ffi.new("uint64_t[2]")
-        device = self._device
-        flags = vk.VK_QUERY_RESULT_64_BIT | vk.VK_QUERY_RESULT_WAIT_BIT
-        code = device.functions.vkGetQueryPoolResults(device.handle, self._queries, 0, 2, 16, ticks, 8, flags)
-        device.check(code, "reading timestamps")
-        stamps = device.capabilities.timestamps
-        elapsed = (ticks[1] - ticks[0]) & ((1 << stamps.valid_bits) - 1)
-        return float(elapsed * stamps.period_ns * 1e-9 / repeat)
+        return None if self._queries is None else seconds_between(self._device, self._queries) / repeat
 
     def _record(self, state: Recorder, work: Recorder, repeat: int) -> None:
         functions, queries = self._device.functions, self._queries

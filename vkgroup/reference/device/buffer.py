@@ -119,7 +119,7 @@ class ReferenceBuffer(Buffer):
     memory: Memory | None = None  # the interpreter's view of it; None when closed
     _written_outside = False
 
-    def _create(self, host: bool, shared: bool) -> None:
+    def _create(self, host: bool, shared: bool, *, written: bool = True) -> None:
         self.device.require_open()
         require_buffer_size(self.nbytes, self.device.capabilities)
         self.memory = Memory(

@@ -1,0 +1,128 @@
+"""`Device.run` on arrays of the same sizes again: the same results and errors as the first time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import vkgroup
+from vkgroup.dispatch import Device
+from vkgroup.drivers import Driver
+from vkgroup.errors import DriverError, InvalidDispatch, OutOfMemory
+
+SOURCE = """#version 450
+layout(local_size_x = 64) in;
+layout(binding = 0) readonly buffer Inputs { uint inputs[]; };
+layout(binding = 1) buffer Sums { uint sums[]; };
+layout(binding = 2) uniform Scale { uint scale; };
+layout(push_constant) uniform Amount { uint amount; };
+void main() {
+    uint i = gl_GlobalInvocationID.x;
+    if (i < sums.length())
+        sums[i] += inputs[i] * scale + amount;
+}
+"""
+
+
+@pytest.fixture(params=["mapped", "staged"])
+def fresh(request: pytest.FixtureRequest, swiftshader: Driver) -> Iterator[Device]:
+    """A software device; "staged" is treated as a GPU with separate memory."""
+    with vkgroup.open(swiftshader.name) as opened:
+        if request.param == "staged":
+            opened.logical.capabilities = replace(opened.capabilities, type="discrete_gpu")
+        yield opened
+
+
+def run(device: Device, inputs: np.ndarray, sums: np.ndarray, scale: int, amount: int) -> vkgroup.RunResult:
+    arrays = {"inputs": inputs, "sums": sums, "scale": np.uint32([scale])}
+    return device.run(SOURCE, -(-inputs.size // 64), arrays, push={"amount": amount})
+
+
+def test_every_run_has_its_own_values(fresh: Device) -> None:
+    generator = np.random.default_rng(0)
+    for number in range(8):
+        size = 100 if number % 2 else 64
+        inputs, sums = (generator.integers(0, 1000, size, np.uint32) for _ in range(2))
+        before = inputs.copy(), sums.copy()
+        result = run(fresh, inputs, sums, number, 5)
+        assert np.array_equal(result["sums"], sums + inputs * np.uint32(number) + 5)
+        assert list(result) == ["Sums"]
+        assert np.array_equal(result[1], result["sums"])
+        assert result.seconds is not None
+        assert result.seconds >= 0
+        assert np.array_equal(before, (inputs, sums))
+
+
+def test_results_stay_when_another_run_follows(fresh: Device) -> None:
+    ones = np.ones(64, np.uint32)
+    results = [run(fresh, ones, ones, scale, 0)["sums"] for scale in range(5)]
+    assert [int(result[0]) for result in results] == [1, 2, 3, 4, 5]
+
+
+def test_a_plan_is_kept_from_the_second_run_on(fresh: Device) -> None:
+    ones = np.ones(64, np.uint32)
+    plans = []
+    for _ in range(4):
+        run(fresh, ones, ones, 1, 1)
+        plans.append(fresh.memory().plans)
+    assert plans == [0, 1, 1, 1]
+    assert fresh.memory().recordings == 1
+
+
+def test_wrong_arrays_are_refused_after_right_ones(fresh: Device) -> None:
+    ones = np.ones(64, np.uint32)
+    for _ in range(3):
+        run(fresh, ones, ones, 1, 1)
+    with pytest.raises(InvalidDispatch, match="float32"):
+        run(fresh, ones.astype(np.float32), ones, 1, 1)
+    with pytest.raises(InvalidDispatch, match="groups"):
+        fresh.run(SOURCE, -1, {"inputs": ones, "sums": ones, "scale": np.uint32([1])}, push={"amount": 1})
+    arrays = {"inputs": ones, "sums": ones, "scale": np.uint32([1])}
+    with pytest.raises(InvalidDispatch, match="timeout"):
+        fresh.run(SOURCE, 1, arrays, push={"amount": 1}, timeout=-1)
+    with pytest.raises(InvalidDispatch, match="push"):
+        fresh.run(SOURCE, 1, {"inputs": ones, "sums": ones, "scale": np.uint32([1])})
+    assert (run(fresh, ones, ones, 1, 1)["sums"] == 3).all()
+
+
+def test_arrays_that_are_not_contiguous_are_copied_in_order(fresh: Device) -> None:
+    inputs = np.arange(128, dtype=np.uint32)[::2]
+    sums = np.zeros((8, 8), np.uint32).T
+    for _ in range(3):
+        result = run(fresh, inputs, sums, 1, 0)["sums"]
+        assert np.array_equal(result.reshape(-1), inputs)
+        assert result.shape == (8, 8)
+
+
+def test_a_closed_device_is_refused(swiftshader: Driver) -> None:
+    device = vkgroup.open(swiftshader.name)
+    ones = np.ones(64, np.uint32)
+    for _ in range(3):
+        run(device, ones, ones, 1, 1)
+    device.close()
+    with pytest.raises(DriverError, match="closed"):
+        run(device, ones, ones, 1, 1)
+
+
+def test_memory_that_runs_out_between_runs_is_an_error_and_not_a_loss(
+    fresh: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ones = np.ones(64, np.uint32)
+    for _ in range(3):
+        run(fresh, ones, ones, 1, 1)
+    fresh.trim()
+    with monkeypatch.context() as patch:
+        patch.setattr(fresh.logical.functions, "vkAllocateMemory", lambda *arguments: -2)
+        with pytest.raises(OutOfMemory):
+            run(fresh, ones, ones, 1, 1)
+    assert (run(fresh, ones, ones, 1, 1)["sums"] == 3).all()
+
+
+def test_source_texts_are_compiled_once(fresh: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    ones = np.ones(64, np.uint32)
+    run(fresh, ones, ones, 1, 1)
+    monkeypatch.setattr(fresh, "compile", None)
+    run(fresh, ones, ones, 1, 1)
