@@ -12,15 +12,23 @@ import pytest
 
 import vkgroup
 from vkgroup.device import transfers
-from vkgroup.device.transfers import PIECE_BYTES, STAGING_BUFFERS
+from vkgroup.device.transfers import STAGING_BUFFERS
 from vkgroup.dispatch import Device
 from vkgroup.drivers import Driver
 from vkgroup.errors import DeviceLost, InvalidDispatch
+
+PIECE_BYTES = 1 << 20
+"""Smaller pieces than usual, so that the arrays of the tests can be small."""
 
 TRIPLE = """#version 450
 layout(local_size_x = 64) in;
 layout(binding = 0) buffer B { uint d[]; } b;
 void main() { b.d[gl_GlobalInvocationID.x] *= 3u; }"""
+
+
+@pytest.fixture(autouse=True)
+def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transfers, "PIECE_BYTES", PIECE_BYTES)
 
 
 @pytest.fixture

@@ -110,6 +110,12 @@ class LogicalDevice(MemoryDevice):
             raise Unsupported(
                 f"{capabilities.name} has Vulkan {version}; subgroups need 1.1.", ["apiVersion 1.1"]
             )
+        if "timelineSemaphore" not in capabilities.features:
+            raise Unsupported(
+                f"{capabilities.name} has no timeline semaphores, on which vkgroup orders its work; a newer"
+                " driver may have them.",
+                ["timelineSemaphore"],
+            )
         structs = usable_structs(capabilities.api_version[:2], capabilities.extensions)
         self.enabled_extensions = wanted_extensions(structs, capabilities.extensions)
         self.enabled_features = capabilities.features - NOT_ENABLED

@@ -26,12 +26,16 @@ from vkgroup.device.core import DeviceCore
 
 Bytes = npt.NDArray[np.uint8]
 
-PIECE_BYTES = 4 << 20
+PIECE_BYTES = 16 << 20
 """Size of a staging buffer; larger transfers go in pieces of it."""
 
-STAGING_BUFFERS = 12
+_SMALLEST_PIECE = 1 << 20
+"""Smaller transfers are not divided among threads."""
 
-_MOST_THREADS = 8
+MOST_THREADS = 14
+"""Maximum number of threads; more of them, and larger pieces, did not help on a host with 16 processors."""
+
+STAGING_BUFFERS = MOST_THREADS + 4
 
 TRANSFER_TIMEOUT = 60.0
 """Seconds that one piece of a transfer may take."""
@@ -70,21 +74,21 @@ class Transfers:
 
     def upload(self, data: Bytes, target: Memory, offset: int) -> None:
         """Copy bytes into a buffer. The bytes have been read when this returns; the device may still copy."""
-        if data.size <= PIECE_BYTES:
+        piece = _piece(data.size)
+        if data.size <= piece:
             self._upload(data, target, offset)
             return
-        starts = range(0, data.size, PIECE_BYTES)
-        _in_threads(lambda at: self._upload(data[at : at + PIECE_BYTES], target, offset + at), starts)
+        starts = range(0, data.size, piece)
+        _in_threads(lambda at: self._upload(data[at : at + piece], target, offset + at), starts)
 
     def download(self, source: Memory, offset: int, out: Bytes) -> None:
         """Copy bytes out of a buffer, after the work that was submitted before."""
-        if out.size <= PIECE_BYTES:
+        piece = _piece(out.size)
+        if out.size <= piece:
             self._download(source, offset, out, poll=True)
             return
-        starts = range(0, out.size, PIECE_BYTES)
-        _in_threads(
-            lambda at: self._download(source, offset + at, out[at : at + PIECE_BYTES], poll=False), starts
-        )
+        starts = range(0, out.size, piece)
+        _in_threads(lambda at: self._download(source, offset + at, out[at : at + piece], poll=False), starts)
 
     def _upload(self, data: Bytes, target: Memory, offset: int) -> None:
         staging = self._take()
@@ -200,9 +204,19 @@ class HostMemory:
         return buffer, address - start
 
 
+def _threads() -> int:
+    return min(MOST_THREADS, os.cpu_count() or 1)
+
+
+def _piece(nbytes: int) -> int:
+    """Return the size of the pieces of a transfer: one for each thread, as far as their size is useful."""
+    each = -(-nbytes // _threads())
+    return min(PIECE_BYTES, max(_SMALLEST_PIECE, -(-each // 4096) * 4096))
+
+
 @cache
 def _executor() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(min(_MOST_THREADS, os.cpu_count() or 1), thread_name_prefix="vkgroup-transfer")
+    return ThreadPoolExecutor(_threads(), thread_name_prefix="vkgroup-transfer")
 
 
 def _in_threads(function: Callable[[int], None], arguments: range) -> None:

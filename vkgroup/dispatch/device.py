@@ -23,7 +23,7 @@ from vkgroup.spirv import Module
 class Device(Drawing, Tracing):
     """An open device; `vkgroup.open` gives one.
 
-    A device and what is made from it are for one thread at a time, as in Vulkan: each thread opens its own.
+    Threads may share a device. What one thread submits runs in the order of its calls.
 
     A kind of device is a subclass that names its kinds of buffers, images and pipelines.
 
