@@ -226,7 +226,9 @@ class VulkanDevice(Device):
         push: Any,
         timeout: float | None,
     ) -> RunResult | None:
-        if not all(type(array) is np.ndarray for array in bindings.values()) or pipeline.push_conflict:
+        if pipeline.push_conflict or not isinstance(bindings, Mapping):
+            return None
+        if not all(type(array) is np.ndarray for array in bindings.values()):
             return None
         arrays = assign(pipeline.slots, bindings)
         counts = checked_counts(groups, self.capabilities.limits["maxComputeWorkGroupCount"])
