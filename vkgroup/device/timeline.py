@@ -7,6 +7,7 @@ destroyed.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import deque
 from collections.abc import Callable
@@ -62,6 +63,7 @@ class Timeline:
             "VkTimelineSemaphoreSubmitInfo", signalSemaphoreValueCount=1, pSignalSemaphoreValues=self._next
         )
         self.submitted = self.completed = self.interrupted = 0
+        self._local = threading.local()
         self._in_flight: deque[tuple[int, str]] = deque()
         self._deferred: deque[tuple[int, Callable[[], None]]] = deque()
 
@@ -117,8 +119,7 @@ class Timeline:
             for _ in range(_POLLS):
                 if self.poll() >= number:
                     return True
-        values = vk.ffi.new("uint64_t[1]", [number])
-        info = vk.new("VkSemaphoreWaitInfo", semaphoreCount=1, pSemaphores=self._semaphores, pValues=values)
+        info = self._wait_info(number)
         start = time.monotonic()
         try:
             while True:
@@ -134,6 +135,17 @@ class Timeline:
         except KeyboardInterrupt:
             self.interrupted = number
             raise
+
+    def _wait_info(self, number: int) -> Any:
+        """Return the VkSemaphoreWaitInfo of this thread, for a submission."""
+        local = self._local
+        if not hasattr(local, "info"):
+            local.values = vk.ffi.new("uint64_t[1]")
+            local.info = vk.new(
+                "VkSemaphoreWaitInfo", semaphoreCount=1, pSemaphores=self._semaphores, pValues=local.values
+            )
+        local.values[0] = number
+        return local.info
 
     def after(self, function: Callable[[], None]) -> None:
         """Call a function as soon as everything that was submitted so far is known to have finished.

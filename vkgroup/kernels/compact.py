@@ -257,7 +257,6 @@ def compact(
     """
     arguments = Arguments(device, x=x)
     array = arguments["x"]
-    where_of(relation, limit, array.dtype)
     if relation in ("mask", "nonzero"):
         raise InvalidDispatch(f"relation must be a comparison such as '<'; {relation!r} was given.")
     return _selected(arguments, array, implementation, relation, limit)
@@ -355,6 +354,7 @@ def _selected(
 ) -> Result:
     """Return the part of a compaction's result that holds the selected elements, or their indices."""
     if math.prod(array.shape) == 0:
+        where_of(where, limit, array.dtype)
         return np.empty(0, np.int64 if output == "indices" else array.dtype)
     plan = planned(
         plan_compact,
