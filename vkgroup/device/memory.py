@@ -215,7 +215,10 @@ class KeptBuffers:
         buffers = self._kept.get(kind)
         if not buffers:
             return None
-        _, _, mapped, _, used = buffers[-1]
+        try:
+            _, _, mapped, _, used = buffers[-1]
+        except IndexError:  # another thread was faster
+            return None
         if written and mapped is not None and not self._device.finished(used):
             return None
         try:
@@ -244,6 +247,7 @@ class KeptBuffers:
         """Free all kept buffers."""
         while self._kept:
             self._free(next(iter(self._kept)))
+        self.nbytes = 0
 
     def _free(self, kind: Any) -> None:
         for handle, allocation, _, _, _ in self._kept.pop(kind, ()):
@@ -416,8 +420,9 @@ class DeviceBuffer(Closing):
         if self.shared is None and self.references == 0 and self.device.kept.keep(self._kind, kept):
             self.handle = self.allocation = self.mapped = None
             return
+        resources = self.handle, self.allocation
         with reference_lock:
-            self._lent = (self.handle, self.allocation)
+            self._lent = resources
             self.handle = self.allocation = self.mapped = None
             lent = self.references > 0
             if lent:
