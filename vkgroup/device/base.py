@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, NoReturn, Protocol
 from weakref import WeakSet, ref
 
@@ -67,6 +68,7 @@ class DeviceBase(Closing):
         self.info, self.capabilities = info, capabilities
         self.validated: set[int] = set()
         self.closings = 0
+        self._closing_numbers = count(1)
         self.lost = ""
         self.user: ref[Any] | None = None
         self._children: WeakSet[Closing] = WeakSet()
@@ -134,7 +136,7 @@ class DeviceBase(Closing):
     def forget(self, child: Closing) -> None:
         """Undo `register`, as `child` is being closed."""
         self._children.discard(child)
-        self.closings += 1
+        self.closings = next(self._closing_numbers)  # in one step, because threads may close side by side
 
     def close_children(self) -> None:
         """Close everything made from the device."""

@@ -96,7 +96,7 @@ class MemoryDevice(DeviceCore):
         self, instance: Instance, physical: Any, info: DeviceInfo, capabilities: Capabilities
     ) -> None:
         super().__init__(instance, physical, info, capabilities)
-        self._idle_buffers: dict[tuple[int, bool], list[DeviceBuffer]] = {}
+        self._idle_shared: dict[int, list[DeviceBuffer]] = {}
         # Closed buffers; their memory and the VkDevice live until the last reference is released.
         self.lent: set[DeviceBuffer] = set()
         self.closing = False
@@ -153,7 +153,7 @@ class MemoryDevice(DeviceCore):
             plan.trim()
         if "transfers" in self.__dict__:
             self.transfers.trim()
-        for idle in self._idle_buffers.values():
+        for idle in self._idle_shared.values():
             while idle:
                 idle.pop().close()
         self.kept.clear()
@@ -169,20 +169,25 @@ class MemoryDevice(DeviceCore):
         return Transfers(self, lambda nbytes: DeviceBuffer(self, nbytes, host=True), barrier)
 
     def take_buffer(self, nbytes: int, *, shared: bool = False) -> DeviceBuffer:
-        """Return a buffer of at least `nbytes` for a short time; `give_buffer` takes it back."""
+        """Return a buffer of at least `nbytes` for a short time; `give_buffer` takes it back.
+
+        Sizes are rounded up to powers of two, so that few sizes serve arrays of many.
+        """
         size = max(_SMALLEST_POOLED, 1 << (nbytes - 1).bit_length())
         if size > _LARGEST_POOLED:
             return DeviceBuffer(self, nbytes, shared=shared)
-        idle = self._idle_buffers.get((size, shared))
-        return idle.pop() if idle else DeviceBuffer(self, size, shared=shared)
+        if shared and self._idle_shared.get(size):
+            return self._idle_shared[size].pop()
+        return DeviceBuffer(self, size, shared=shared)
 
     def give_buffer(self, buffer: DeviceBuffer) -> None:
-        """Store a buffer for the next `take_buffer`, or free it if the pool is full."""
-        idle = self._idle_buffers.setdefault((buffer.nbytes, buffer.shared is not None), [])
-        if buffer.nbytes > _LARGEST_POOLED or len(idle) >= _MOST_IDLE or not self.usable:
-            buffer.close()
-        elif buffer.handle is not None:
+        """Take a buffer back. Those that CUDA shares are costly to make, so some are stored here."""
+        idle = self._idle_shared.setdefault(buffer.nbytes, [])
+        storable = buffer.shared is not None and buffer.handle is not None and self.usable
+        if storable and buffer.nbytes <= _LARGEST_POOLED and len(idle) < _MOST_IDLE:
             idle.append(buffer)
+        else:
+            buffer.close()
 
 
 Kept = tuple[Any, "Allocation | None", Bytes | None, int, int]
@@ -210,7 +215,10 @@ class KeptBuffers:
         buffers = self._kept.get(kind)
         if not buffers:
             return None
-        _, _, mapped, _, used = buffers[-1]
+        try:
+            _, _, mapped, _, used = buffers[-1]
+        except IndexError:  # another thread was faster
+            return None
         if written and mapped is not None and not self._device.finished(used):
             return None
         try:
@@ -239,6 +247,7 @@ class KeptBuffers:
         """Free all kept buffers."""
         while self._kept:
             self._free(next(iter(self._kept)))
+        self.nbytes = 0
 
     def _free(self, kind: Any) -> None:
         for handle, allocation, _, _, _ in self._kept.pop(kind, ()):
@@ -411,8 +420,9 @@ class DeviceBuffer(Closing):
         if self.shared is None and self.references == 0 and self.device.kept.keep(self._kind, kept):
             self.handle = self.allocation = self.mapped = None
             return
+        resources = self.handle, self.allocation
         with reference_lock:
-            self._lent = (self.handle, self.allocation)
+            self._lent = resources
             self.handle = self.allocation = self.mapped = None
             lent = self.references > 0
             if lent:

@@ -11,8 +11,9 @@ heap. Memory that the host can access is mapped as long as it is allocated.
 
 from __future__ import annotations
 
-import threading
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,7 +80,7 @@ class MemoryPool:
     """The memory of one device.
 
     Any thread may call `allocate` and `free`. Finalizers may call `free`, which never waits for the lock: if
-    a thread holds it, perhaps the one in which the finalizer runs, that thread takes the memory back.
+    it is in use, perhaps in the thread in which the finalizer runs, the memory is taken back later.
     """
 
     def __init__(self, device: DeviceCore, properties: Any) -> None:
@@ -87,7 +88,10 @@ class MemoryPool:
         self._handle = device.handle
         self._most = int(device.capabilities.limits["maxMemoryAllocationCount"])
         self._part = _CACHED_ON_GPU if device.capabilities.type == "discrete_gpu" else _CACHED_ON_HOST
-        self._lock = threading.Lock()
+        # With a lock of its own, a finalizer that runs in the midst of an allocation and wants the device's
+        # lock could wait for a thread that has that and wants to allocate.
+        self._lock = device.lock
+        self._busy = False
         self._freed: deque[Allocation] = deque()
         self._shared: dict[Kind, list[Block]] = {}
         # Large blocks that nothing uses, the one that was freed last at the end.
@@ -107,7 +111,7 @@ class MemoryPool:
         OutOfMemory
             The driver has no memory left, or allows no more allocations. `trim` may help.
         """
-        with self._lock:
+        with self._working():
             self._take_back()
             if extra != vk.NULL:
                 allocation = Allocation(self._block(kind, size, what, extra, reusable=False), 0, size)
@@ -127,22 +131,34 @@ class MemoryPool:
 
     def statistics(self) -> MemoryStatistics:
         """Return the numbers of bytes and allocations."""
-        with self._lock:
+        with self._working():
             self._take_back()
             cached = self._held - self._in_use
             return MemoryStatistics(self._in_use, cached, self._peak, self._allocations, self._most)
 
     def trim(self) -> int:
         """Give all blocks back to the driver that nothing uses; returns the number of their bytes."""
-        with self._lock:
+        with self._working():
             self._take_back()
             return self._trim()
 
-    def _take_back_later(self) -> None:
-        """Take freed memory back, unless a thread has the lock, which does so itself."""
-        while self._freed and self._lock.acquire(blocking=False):
+    @contextmanager
+    def _working(self) -> Iterator[None]:
+        """Hold the lock, and leave memory that finalizers free meanwhile for later."""
+        with self._lock:
+            self._busy = True
             try:
-                self._take_back()
+                yield
+            finally:
+                self._busy = False
+
+    def _take_back_later(self) -> None:
+        """Take freed memory back, unless the lock is in use: then the next call does so."""
+        if self._freed and self._lock.acquire(blocking=False):
+            try:
+                if not self._busy:
+                    with self._working():
+                        self._take_back()
             finally:
                 self._lock.release()
 

@@ -8,7 +8,6 @@ staging buffers while the device copies others. NumPy's copies release Python's 
 from __future__ import annotations
 
 import os
-import threading
 from bisect import bisect_right, insort
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -70,7 +69,7 @@ class Transfers:
         self._device, self._make, self._barrier = device, make, barrier
         self._idle: SimpleQueue[_Staging] = SimpleQueue()
         self._made = 0
-        self._lock = threading.Lock()
+        self._lock = device.lock
 
     def upload(self, data: Bytes, target: Memory, offset: int) -> None:
         """Copy bytes into a buffer. The bytes have been read when this returns; the device may still copy."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import OrderedDict
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -142,7 +142,8 @@ class RecentlyUsed(OrderedDict[Any, Any]):
         """Return the object of a key as the last used one; None if there is none."""
         kept = self.get(key)
         if kept is not None:
-            self.move_to_end(key)
+            with suppress(KeyError):  # another thread has removed it
+                self.move_to_end(key)
         return kept
 
     def add(self, key: Any, kept: Any, most: int) -> None:

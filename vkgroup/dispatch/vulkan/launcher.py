@@ -273,6 +273,9 @@ class VulkanLauncher(Launcher):
             memory.close()
 
     def _record(self, key: tuple[Any, ...], parts: Parts) -> Recording:
+        # A launcher that another thread has closed meanwhile is open again.
+        self.device.register(self)
+        self._holding = True
         if len(self._recordings) < _MOST_RECORDINGS:
             recording = Recording(self.device, self._dispatches, self.name, self._timed)
         else:
@@ -322,15 +325,17 @@ class VulkanLauncher(Launcher):
 
     def trim(self) -> None:
         """Free the scratch memory; the next call allocates it again."""
-        self._free_scratch()
+        with self.device.lock:
+            self._free_scratch()
 
     def close(self) -> None:
         """Free the recordings and the scratch memory once nothing of them is in flight."""
         self.device.forget(self)
-        while self._recordings:
-            self._recordings.popitem()[1].close()
-        self._free_scratch()
-        self._holding = False
+        with self.device.lock:
+            while self._recordings:
+                self._recordings.popitem()[1].close()
+            self._free_scratch()
+            self._holding = False
 
 
 def _names_of(step: Clear | Move) -> tuple[str, ...]:
