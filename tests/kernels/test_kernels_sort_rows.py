@@ -1,4 +1,4 @@
-"""The sort of short rows orders each row as NumPy does, stably, at every subgroup size and on every driver."""
+"""The sort of short rows orders each row as NumPy does, stably, at every subgroup size, on every driver."""
 
 from __future__ import annotations
 

@@ -66,8 +66,8 @@ def plan_sort_rows(
     values, indices, descending : as for `vkgroup.kernels.radix_sort.plan_radix_sort`; values and indices have
         the shape of the keys, and indices count from the beginning of their row.
     implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``.
-    **tuning : ``items``, elements of an invocation (a power of two, at most 16; more if the workgroup would be
-        too large); ``workgroup``, invocations of a workgroup that sorts several rows (a power of two);
+    **tuning : ``items``, elements of an invocation (a power of two, at most 16; more if the workgroup would
+        be too large); ``workgroup``, invocations of a workgroup that sorts several rows (a power of two);
         ``one_row``, for `prefers_rows`: the maximum length of a single row.
 
     Returns
