@@ -9,9 +9,12 @@ each call, "in flight" after many calls. "GPU" is the time between timestamps ar
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
+import math
 import platform
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -22,7 +25,13 @@ import numpy as np
 
 import vkgroup
 from vkgroup import kernels
-from vkgroup.dispatch import Device, Dispatch
+from vkgroup.bench.definition import Data
+from vkgroup.bench.overhead import Work
+from vkgroup.dispatch import Device, Dispatch, PendingRun
+from vkgroup.kernels.sort_rows import prefers_rows
+
+sys.path.append(str(Path(__file__).parent / "peers"))
+PEERS = [importlib.import_module(name).PEER for name in ("hephaistos_peer", "wgpu_peer")]
 
 ADD = """#version 450
 layout(local_size_x = 64) in;
@@ -91,13 +100,23 @@ def kernel_rows(device: Device, size: int, torch: Any, cupy: Any) -> dict[str, R
     return calls
 
 
+def gpu_seconds_of_dispatch(device: Device) -> float | None:
+    """Return the GPU's time of the recorded dispatch."""
+    work = device.pipeline(device.compile(ADD)).bind({0: device.buffer(np.zeros(1024, np.uint32))})
+    sequence = device.sequence([Dispatch(work, 16)])
+    times = [sequence.timed(repeat=20) for _ in range(5)]
+    return None if times[0] is None else statistics.median(t for t in times if t)
+
+
 def gpu_seconds(device: Device, size: int) -> dict[str, float | None]:
     """Return the GPU's time of each kernel, by title."""
     f, columns = np.float32, min(size, 1024)
     plans = {
         "sum": kernels.plan_reduce(device, size, f, "add"),
         "cumsum": kernels.plan_scan(device, "add", f, size),
-        "sort": kernels.plan_radix_sort(device, size, f),
+        "sort": kernels.plan_sort_rows(device, size, f)
+        if prefers_rows(device, (size,), np.dtype(f))
+        else kernels.plan_radix_sort(device, size, f),
         "compact": kernels.plan_compact(device, f, size, "<", 0.5),
         "softmax": kernels.plan_softmax(device, (size // columns, columns), f),
         "histogram": kernels.plan_histogram(device, size, f, 256, (0, 1)),
@@ -109,7 +128,8 @@ def gpu_seconds(device: Device, size: int) -> dict[str, float | None]:
     for title, plan in plans.items():
         with plan.record() as work:
             name = next(iter(plan.inputs))
-            work.buffers[name].write(bins if title == "bincount" else values)
+            count = math.prod(plan.inputs[name].shape)
+            work.buffers[name].write((bins if title == "bincount" else values)[:count])
             repeat = 20 if size <= _SHORT else 3
             times = [work.timed(repeat=repeat, timeout=None) for _ in range(5)]
             seconds[title] = None if times[0] is None else statistics.median(t for t in times if t)
@@ -118,23 +138,40 @@ def gpu_seconds(device: Device, size: int) -> dict[str, float | None]:
     return seconds
 
 
-def other_rows(device: Device, torch: Any) -> dict[str, Row]:
-    """Return calls without kernels: dispatches, `Device.run`, buffers."""
+def other_rows(device: Device, torch: Any, finish: dict[str, Call]) -> dict[str, Row]:
+    """Return calls without kernels: dispatches, `Device.run`, buffers. The peers' calls wait each."""
     buffer = device.buffer(np.zeros(1024, np.uint32))
     module = device.compile(ADD)
     work = device.pipeline(module).bind({0: buffer})
     sequence = device.sequence([Dispatch(work, 16)])
     data = np.zeros(1024, np.uint32)
+    pending: list[PendingRun] = []
+
+    def collect() -> None:
+        for run in pending:
+            run.result()
+        pending.clear()
+
+    finish["vkgroup, submit"] = collect
     rows: dict[str, Row] = {
         "recorded dispatch": {"vkgroup": lambda: sequence.run(wait=False)},
         "bound dispatch": {"vkgroup": lambda: work.dispatch(16, wait=False)},
-        "Device.run of 1024 uint32": {"vkgroup": lambda: device.run(module, 16, {0: data})},
+        "Device.run of 1024 uint32": {
+            "vkgroup": lambda: device.run(module, 16, {0: data}),
+            "vkgroup, submit": lambda: pending.append(device.submit(module, 16, {0: data})),
+        },
         "buffer of 4 KiB and close": {"vkgroup": lambda: device.buffer(4096).close()},
     }
     if torch is not None:
         signed = data.view(np.int32)
         rows["Device.run of 1024 uint32"]["torch"] = lambda: (torch.from_numpy(signed).cuda() + 1).cpu()
         rows["buffer of 4 KiB and close"]["torch"] = lambda: torch.empty(4096, device="cuda")
+    for title, recorded in (("recorded dispatch", True), ("bound dispatch", False)):
+        for peer in PEERS:
+            if peer.available(device) is None and not (recorded and peer.name == "wgpu"):
+                prepared: Any = peer.prepare(device, Work(1, 1, recorded), Data({}, {}))
+                rows[title][peer.name] = prepared._call
+                finish[peer.name] = lambda: None
     return rows
 
 
@@ -245,7 +282,8 @@ def main() -> None:
             "python": platform.python_version(),
             "rounds": arguments.rounds,
         }
-        found["calls"] = measure(other_rows(device, torch), arguments.rounds, finish)
+        found["calls"] = measure(other_rows(device, torch, finish), arguments.rounds, finish)
+        found["GPU of calls"] = {"recorded dispatch": gpu_seconds_of_dispatch(device)}
         for size in dict.fromkeys((1000, min(1 << 20, most), most)):
             rows = kernel_rows(device, size, torch, cupy)
             rounds = arguments.rounds if size <= _SHORT else max(3, arguments.rounds // 3)
@@ -268,7 +306,7 @@ def show(found: dict[str, Any]) -> None:
     for part, rows in found.items():
         if part != "calls" and not part.startswith("kernels of "):
             continue
-        gpu = found.get(part.replace("kernels", "GPU"), {}) if part != "calls" else {}
+        gpu = found.get(part.replace("kernels", "GPU") if part != "calls" else "GPU of calls", {})
         print(f"\n{part:28} {'GPU':>9}  contender: waited, in flight; µs; (waited / recorded dispatch)")
         for title, row in rows.items():
             seconds = gpu.get(title)

@@ -50,8 +50,12 @@ void main() {
 #define CARRIED uint
 #define COMBINE(a, b) ((a) + (b))
 #define IDENTITY 0u
+#if ONE_TILE
+#include "../include/one_tile.glsl"
+#else
 #define PAYLOAD 30
 #include "../include/look_back_shared.glsl"
+#endif
 
 // Scan the words of all invocations. `own` becomes the sum before this invocation, `all` the total. Each
 // round computes sums over four times as many invocations. It reads one half of the ladder and writes the
@@ -140,23 +144,24 @@ void write_run(uint from, uint target, uint n) {
     }
 }
 
-// Write the staged elements, after a barrier. `before` elements are kept before this tile.
-void write_staged(uint tile, uint before, uint kept_here) {
+// Write the staged elements, after a barrier. `before` elements are kept before this tile, and `all` of the array.
+void write_staged(uint tile, uint before, uint kept_here, uint all) {
     write_run(0u, before, kept_here);
 #if OUTPUT == PARTITION
     uint others = min(TILE, count - tile * TILE) - kept_here;
-    write_run(kept_here, total + (tile * TILE - before), others);
+    write_run(kept_here, all + (tile * TILE - before), others);
 #endif
 }
 #else
-// Write the elements of a vector; `before` are kept before it, and `place` is its first element's index.
-void write_vector(uint position, Element x[WIDTH], uint flags, uint before) {
+// Write the elements of a vector; `before` are kept before it, and `all` of the array. `position`: the index of
+// its first element.
+void write_vector(uint position, Element x[WIDTH], uint flags, uint before, uint all) {
     [[unroll]] for (uint i = 0u; i < WIDTH; ++i) {
         bool keep = (flags >> i & 1u) != 0u;
         uint index = position + i;
         uint target = before;
         if (OUTPUT == PARTITION && !keep)
-            target = total + index - before;
+            target = all + index - before;
         if (keep || (OUTPUT == PARTITION && index < count))
 #if OUTPUT == INDICES
             kept[target] = index;
@@ -194,13 +199,18 @@ void main() {
         stage_vector(tile, vector_slot(k) * WIDTH, x[k], flags[k], before[k], kept_here);
 #endif
     uint prefix = find_before(tile, Known(PRESENT, kept_here));
+#if OUTPUT == PARTITION && !ONE_TILE
+    uint all = total;
+#else
+    uint all = kept_here;
+#endif
 #if STAGED
-    write_staged(tile, prefix, kept_here);
+    write_staged(tile, prefix, kept_here, all);
 #else
     [[unroll]] for (uint k = 0u; k < VECTORS; ++k)
-        write_vector(vector_of(tile, k) * WIDTH, x[k], flags[k], prefix + before[k]);
+        write_vector(vector_of(tile, k) * WIDTH, x[k], flags[k], prefix + before[k], all);
 #endif
-#if OUTPUT != PARTITION
+#if OUTPUT != PARTITION || ONE_TILE
     if (tile == tiles() - 1u && gl_LocalInvocationIndex == 0u)
         total = prefix + kept_here;
 #endif

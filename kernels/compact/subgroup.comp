@@ -1,7 +1,8 @@
 #version 460
 // Stable compaction in one pass over memory: decoupled look-back, with subgroup operations. values: count
 // elements. mask: one byte per element (macro WHERE). kept: the kept elements or their indices. total: their
-// number. look_back: initially zeros. COUNT writes only total, initially zero; PARTITION reads it.
+// number. look_back: initially zeros. COUNT writes only total, initially zero; PARTITION reads it, unless the array
+// is one tile.
 //
 // Each subgroup has a segment of the tile, and reads it in rows with one element per lane. A ballot over a
 // row gives the positions of its kept elements, which are adjacent. A subgroup writes them from registers to
@@ -32,8 +33,12 @@ void main() {
 #define COMBINE(a, b) ((a) + (b))
 #define IDENTITY 0u
 #define SUBGROUP_SCAN subgroupInclusiveAdd
+#if ONE_TILE
+#include "../include/one_tile.glsl"
+#else
 #define PAYLOAD 30
 #include "../include/look_back_subgroup.glsl"
+#endif
 
 // Number of elements that each subgroup keeps: first for this workgroup's tile, then for a tile that is
 // computed instead of another workgroup.
@@ -72,8 +77,8 @@ uint read_rows(uint tile, out Element x[ITEMS]) {
     return flags;
 }
 
-// Write the elements of the rows; `at` elements are kept before the segment.
-void write_rows(uint tile, Element x[ITEMS], uint flags, uint at) {
+// Write the elements of the rows; `at` elements are kept before the segment, and `all` of the array.
+void write_rows(uint tile, Element x[ITEMS], uint flags, uint at, uint all) {
     [[unroll]] for (uint k = 0u; k < ITEMS; ++k) {
         bool keep = (flags >> k & 1u) != 0u;
         uvec4 ballot = subgroupBallot(keep);
@@ -81,7 +86,7 @@ void write_rows(uint tile, Element x[ITEMS], uint flags, uint at) {
         at += subgroupBallotBitCount(ballot);
         uint index = element_of(tile, k);
         if (OUTPUT == PARTITION && !keep)
-            target = total + index - target;
+            target = all + index - target;
         if (keep || (OUTPUT == PARTITION && index < count))
 #if OUTPUT == INDICES
             kept[target] = index;
@@ -126,8 +131,15 @@ void main() {
     }
     uint offset = sum_parts(0u, gl_SubgroupID);    // kept in the tile before the subgroup's segment
     uint before = find_before(tile, own);
-    write_rows(tile, x, flags, before + offset);
 #if OUTPUT != PARTITION
+    uint all = 0u;
+#elif ONE_TILE
+    uint all = sum_parts(0u, gl_NumSubgroups);
+#else
+    uint all = total;
+#endif
+    write_rows(tile, x, flags, before + offset, all);
+#if OUTPUT != PARTITION || ONE_TILE
     if (tile == tiles() - 1u && gl_SubgroupID == gl_NumSubgroups - 1u && subgroupElect())
         total = before + offset + kept_count;
 #endif

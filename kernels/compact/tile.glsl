@@ -11,6 +11,7 @@
 //           packDouble2x32, packUint2x32, int64_from (of 64 bits, with T_BITS 64)
 //   OUTPUT  VALUES: the kept elements; INDICES: their indices; PARTITION: the kept elements, then the others;
 //           COUNT: only how many are kept
+//   ONE_TILE  1: the array is one tile, which one workgroup compacts; PARTITION then writes total
 #include "../include/kernel.glsl"
 
 #define MASK 0
@@ -47,6 +48,10 @@
 const uint VECTORS = ITEMS / WIDTH;
 #define TILE (WORKGROUP * ITEMS)
 
+#ifndef ONE_TILE
+#define ONE_TILE 0
+#endif
+
 // Whether the elements are read.
 #define READS_VALUES (WHERE != MASK || OUTPUT == VALUES || OUTPUT == PARTITION)
 
@@ -76,7 +81,7 @@ layout(std430, binding = 1) writeonly buffer Kept { Result kept[]; };
 #if WHERE == MASK
 layout(std430, binding = 3) readonly buffer Mask { uint mask[]; };    // four bytes in each
 #endif
-layout(std430, binding = 4) buffer Total { uint total; };    // number of kept elements; PARTITION reads it
+layout(std430, binding = 4) buffer Total { uint total; };    // number of kept elements
 
 layout(push_constant) uniform Parameters {
     uint count;    // elements

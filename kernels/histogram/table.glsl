@@ -5,11 +5,17 @@
 // modulo COPIES. With as many copies as banks, neighbors use different banks and addresses for all data.
 // Consecutive copies, padded by one, are better for one copy per subgroup: the same bin of two subgroups is
 // then in different banks.
+//
+// ONE_GROUP: 1 if one workgroup counts all elements. It stores the counts, which need not be zeros before.
 #ifndef TABLE_GLSL
 #define TABLE_GLSL
 
 #ifndef IN_MEMORY
 #define IN_MEMORY 0
+#endif
+
+#ifndef ONE_GROUP
+#define ONE_GROUP 0
 #endif
 
 layout(constant_id = 10) const uint BINS = 256u;  // size of a copy, in bins
@@ -31,7 +37,7 @@ void table_clear() {
     barrier();
 }
 
-// Adds the copies of each bin, and adds the sums to device memory: one atomic operation per bin and
+// Adds the copies of each bin, and adds the sums to device memory: at most one atomic operation per bin and
 // workgroup. Each invocation begins with a different copy, so that invocations read from different banks.
 void table_merge() {
     barrier();
@@ -39,8 +45,12 @@ void table_merge() {
         uint sum = 0u;
         [[unroll]] for (uint c = 0u; c < COPIES; ++c)
             sum += table[table_index(bin, (c + gl_LocalInvocationIndex) % COPIES)];
+#if ONE_GROUP
+        counts[bin] = sum;
+#else
         if (sum != 0u)
             atomicAdd(counts[bin], sum);
+#endif
     }
 }
 #endif

@@ -1,6 +1,7 @@
 #version 460
 // Scan in one pass over memory: decoupled look-back, without subgroup operations.
-// values: count elements. scanned: the results. look_back: zeros before. heads: see tile.glsl.
+// values: count elements. scanned: the results. look_back: zeros before, if there are several tiles. heads: see
+// tile.glsl.
 //
 // The workgroup reads its tile in vectors; adjacent invocations read adjacent vectors, and each invocation
 // scans its vectors. Only the sums of vectors go through shared memory. They are transposed there, so each
@@ -13,7 +14,11 @@
 #if SEGMENTS != NONE
 #define HEADS 1
 #endif
+#if ONE_TILE
+#include "../include/one_tile.glsl"
+#else
 #include "../include/look_back_shared.glsl"
+#endif
 
 // One word of padding after every 32 words, so that invocations that read VECTORS words each use different
 // banks.

@@ -1,6 +1,7 @@
 #version 460
 // Scan in one pass over memory: decoupled look-back, with subgroup operations.
-// values: count elements. scanned: the results. look_back: zeros before. heads: see tile.glsl.
+// values: count elements. scanned: the results. look_back: zeros before, if there are several tiles. heads: see
+// tile.glsl.
 //
 // Each subgroup has a segment of the tile, which it reads in vectors; adjacent lanes read adjacent vectors. A
 // lane scans each vector, the subgroup scans the sums of the lanes, and the total of a row of vectors is
@@ -44,7 +45,11 @@
 #if SEGMENTS != NONE
 #define HEADS 1
 #endif
+#if ONE_TILE
+#include "../include/one_tile.glsl"
+#else
 #include "../include/look_back_subgroup.glsl"
+#endif
 
 // The sums of the subgroups, later the prefix of each subgroup in its tile: first for this workgroup's tile,
 // then for a tile that is computed instead of another workgroup.

@@ -8,6 +8,7 @@
 //   EXCLUSIVE  1: each result leaves its own element out
 //   SEGMENTS   NONE; ROWS: a segment begins every `row` elements; FLAGS: where the byte of the element in
 //              heads is not 0
+//   ONE_TILE   1: the array is one tile, which one workgroup scans
 #ifndef TILE_GLSL
 #define TILE_GLSL
 
@@ -22,6 +23,10 @@
 #define FLAGS 2
 #ifndef SEGMENTS
 #define SEGMENTS NONE
+#endif
+
+#ifndef ONE_TILE
+#define ONE_TILE 0
 #endif
 
 #define TILE (WORKGROUP * ITEMS)

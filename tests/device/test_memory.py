@@ -32,6 +32,41 @@ def test_bytes_survive_staging(staged: Device, nbytes: int) -> None:
         assert np.array_equal(buffer.read(), data)
 
 
+def test_small_arrays_are_written_directly_unless_work_uses_the_buffer(staged: Device) -> None:
+    buffer = staged.buffer(np.arange(8, dtype=np.uint32))
+    memory = buffer.memory  # type: ignore[attr-defined]
+    assert memory.window is not None
+    assert staged.buffer(np.zeros(1 << 20, np.uint32)).memory.window is None  # type: ignore[attr-defined]
+    submitted = staged.logical.timeline.submitted
+    buffer.write(np.uint32([70, 80]), offset=8)
+    assert staged.logical.timeline.submitted == submitted
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(staged.logical, "finished", lambda number: False)
+        buffer.write(np.uint32([90]))
+        assert staged.logical.timeline.submitted == submitted + 1
+    assert buffer.read().tolist() == [90, 1, 70, 80, 4, 5, 6, 7]
+
+
+def test_without_such_memory_small_arrays_are_staged(swiftshader: Driver) -> None:
+    """Small windows to a part of the GPU's memory are not used."""
+    with vkgroup.open(swiftshader.name) as device:
+        device.logical.capabilities = replace(device.capabilities, type="discrete_gpu")
+        assert device.logical.window_type is not None
+        del device.logical.window_type
+        properties = device.logical.memory_properties
+        heaps = [(heap.size, heap.flags) for heap in properties.memoryHeaps[0 : properties.memoryHeapCount]]
+        properties.memoryHeapCount = len(heaps) + 1
+        properties.memoryHeaps[len(heaps)].size = 2 * max(size for size, _ in heaps)
+        properties.memoryHeaps[len(heaps)].flags = 1
+        try:
+            assert device.logical.window_type is None
+            buffer = device.buffer(np.arange(8, dtype=np.uint32))
+            assert buffer.memory.window is None  # type: ignore[attr-defined]
+            assert buffer.read().tolist() == list(range(8))
+        finally:
+            properties.memoryHeapCount = len(heaps)
+
+
 def test_parts_are_staged_to_their_places(staged: Device) -> None:
     with staged.buffer(np.zeros(100, np.uint32)) as buffer:
         buffer.write(np.arange(10, dtype=np.uint32), offset=200)

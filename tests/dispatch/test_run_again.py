@@ -27,12 +27,14 @@ void main() {
 """
 
 
-@pytest.fixture(params=["mapped", "staged"])
+@pytest.fixture(params=["mapped", "window", "staged"])
 def fresh(request: pytest.FixtureRequest, swiftshader: Driver) -> Iterator[Device]:
-    """A software device; "staged" is treated as a GPU with separate memory."""
+    """A software device; or one treated as a GPU with its own memory, to which the host can write, or not."""
     with vkgroup.open(swiftshader.name) as opened:
-        if request.param == "staged":
+        if request.param != "mapped":
             opened.logical.capabilities = replace(opened.capabilities, type="discrete_gpu")
+        if request.param == "staged":
+            opened.logical.window_type = None
         yield opened
 
 
@@ -126,3 +128,55 @@ def test_source_texts_are_compiled_once(fresh: Device, monkeypatch: pytest.Monke
     run(fresh, ones, ones, 1, 1)
     monkeypatch.setattr(fresh, "compile", None)
     run(fresh, ones, ones, 1, 1)
+
+
+def start(device: Device, inputs: np.ndarray, scale: int) -> vkgroup.dispatch.PendingRun:
+    arrays = {"inputs": inputs, "sums": np.zeros_like(inputs), "scale": np.uint32([scale])}
+    return device.submit(SOURCE, -(-inputs.size // 64), arrays, push={"amount": 7})
+
+
+def test_many_runs_are_in_flight_on_their_own_arrays(fresh: Device) -> None:
+    """More of them than recordings are kept; the last ones are large, and are not kept."""
+    inputs = np.arange(100, dtype=np.uint32)
+    pending = []
+    for scale in range(40):
+        pending.append(start(fresh, inputs, scale))
+        inputs += 1
+    large = np.arange(300_000, dtype=np.uint32)
+    pending += [start(fresh, large, scale) for scale in range(2)]
+    for scale, run in enumerate(pending[:40]):
+        first = np.arange(scale, scale + 100, dtype=np.uint32)
+        assert np.array_equal(run.result()["sums"], first * np.uint32(scale) + 7)
+        assert run.done
+        assert run.result() is run.result()
+    for scale, run in enumerate(pending[40:]):
+        assert np.array_equal(run.result(60)["sums"], large * np.uint32(scale) + 7)
+
+
+def test_runs_whose_results_nobody_wants_hold_no_memory(fresh: Device) -> None:
+    inputs = np.arange(100, dtype=np.uint32)
+    for _ in range(40):
+        start(fresh, inputs, 1)
+    fresh.synchronize()
+    fresh.trim()
+    assert fresh.memory().in_use == 0
+
+
+def test_submit_refuses_what_run_refuses(fresh: Device) -> None:
+    ones = np.ones(64, np.uint32)
+    for _ in range(2):
+        with pytest.raises(InvalidDispatch, match="float32"):
+            start(fresh, ones.astype(np.float32), 1)
+        with pytest.raises(InvalidDispatch, match="groups"):
+            fresh.submit(
+                SOURCE, -1, {"inputs": ones, "sums": ones, "scale": np.uint32([1])}, push={"amount": 1}
+            )
+        start(fresh, ones, 1).result()
+
+
+def test_the_reference_device_submits_too() -> None:
+    with vkgroup.open("reference", subgroup_size=4) as device:
+        run = start(device, np.arange(64, dtype=np.uint32), 2)
+        assert run.done
+        assert np.array_equal(run.result()["sums"], np.arange(64) * 2 + 7)
+        assert run.result().defined is not None

@@ -24,6 +24,9 @@ IMPLEMENTATIONS = ("subgroup", "shared")
 SMALL: dict[str, Any] = {"workgroup": 128, "items": 4, "depth": 1}
 """Tiles of 512 elements, so that short arrays have several."""
 
+ALONE: dict[str, Any] = {"workgroup": None, "items": None, "depth": None, "one_tile": 4096}
+"""Without the tuning values of `SMALL`: short arrays are one tile."""
+
 RELATIONS = {
     "<": operator.lt,
     "<=": operator.le,
@@ -95,6 +98,28 @@ def test_drivers_compact(driver: Device, implementation: str) -> None:
 def test_reference_compacts_at_every_subgroup_size(reference: Device, implementation: str) -> None:
     _check(reference, (1, 1021), ("values",), implementation=implementation)
     _check(reference, (2310,), ("partition",), implementation=implementation)
+
+
+@pytest.mark.mostly_slow(every=3)
+@pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
+def test_arrays_of_one_tile(driver: Device, implementation: str) -> None:
+    outputs = ("values", "indices", "partition")
+    _check(driver, (1, 1021, 4096), outputs, implementation=implementation, **ALONE)
+
+
+@pytest.mark.mostly_slow(every=4)
+@pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
+def test_arrays_of_one_tile_at_every_subgroup_size(reference: Device, implementation: str) -> None:
+    _check(reference, (2310,), ("indices", "partition"), implementation=implementation, **ALONE)
+
+
+@pytest.mark.parametrize("output", ["values", "indices", "partition"])
+def test_arrays_of_one_tile_need_one_dispatch(references: dict[int, Device], output: str) -> None:
+    for implementation in IMPLEMENTATIONS:
+        options = {"output": output, "implementation": implementation}
+        assert len(plan_compact(references[32], np.uint32, 4096, "nonzero", **options).steps) == 1
+        longer = plan_compact(references[32], np.uint32, 4097, "nonzero", **options)
+        assert len(longer.steps) == (4 if output == "partition" else 2)
 
 
 def test_counts_and_indices(references: dict[int, Device]) -> None:
@@ -286,6 +311,7 @@ def test_check_finds_nothing(path: str, checked: Callable[..., Any]) -> None:
         ("PARTITION", macros, absent, {1: kept, 4: total}),
         ("INDICES", macros, {}, {1: kept}),
         ("COUNT", {}, {}, {}),
+        ("PARTITION", {**macros, "ONE_TILE": 1}, {"ITEMS": 32}, {1: kept}),
     ):
         found = checked(
             path,
@@ -294,6 +320,6 @@ def test_check_finds_nothing(path: str, checked: Callable[..., Any]) -> None:
             specialization={"ITEMS": 4, **constants},
             inputs={0: x.view(np.uint32), **others},
             sizes=(4, 32),
-            groups=(9, 1, 1),
+            groups=(1 if "ONE_TILE" in more else 9, 1, 1),
         )
         assert found == (), output

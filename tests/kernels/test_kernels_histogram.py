@@ -62,6 +62,20 @@ def test_drivers_count(driver: Device, implementation: str, bins: int) -> None:
     _check_patterns(driver, bins, implementation, LENGTHS if bins == 256 else (1021,))
 
 
+@pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
+def test_one_workgroup_stores_the_counts(driver: Device, implementation: str) -> None:
+    """There is no fill of the counts before the dispatch."""
+    x = _rng().integers(0, 9, 4096).astype(np.uint32)
+    plan = plan_bincount(driver, x.shape, x.dtype, 20, implementation)
+    assert len(plan.steps) == 1
+    assert len(plan_bincount(driver, 1 << 20, x.dtype, 20, implementation).steps) == 2
+    with plan.record() as work:
+        work.buffers["x"].write(x)
+        work.buffers["counts"].write(np.full(20, 7, np.uint32))
+        work.run()
+        assert np.array_equal(work.buffers["counts"].read(), np.bincount(x, minlength=20))
+
+
 @pytest.mark.parametrize("match", MATCHES[1:-1])
 def test_drivers_match_lanes(driver: Device, match: str) -> None:
     _check_patterns(driver, 16, "subgroup", (1021,), match=match, vote=False, workgroup=64)

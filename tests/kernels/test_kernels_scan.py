@@ -97,6 +97,10 @@ def _expected(x: Array, heads: Array | None = None, **options: Any) -> Array:
     return np.concatenate([_line(part, *rule) for part in np.split(flat, cuts)])
 
 
+ALONE: dict[str, Any] = {"workgroup": None, "items": None, "depth": None, "one_tile": 4096}
+"""Without the tuning values of `SMALL`: short arrays are one tile."""
+
+
 def _data(length: int, case: dict[str, Any]) -> tuple[Array, Array | None]:
     """Make int32 elements, of which products do not vanish, and heads, few and many."""
     x = _rng(length).integers(-9, 9, length).astype(np.int32) | 1
@@ -139,6 +143,33 @@ def test_scans_in_every_way(references: dict[int, Device], swiftshader: Driver, 
         for device in (references[16], opened):
             for case in FURTHER.values():
                 _check(device, case, (3, 2310), implementation=implementation)
+
+
+@pytest.mark.mostly_slow(every=3)
+@pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
+def test_arrays_of_one_tile(driver: Device, implementation: str) -> None:
+    for case in (*CASES.values(), FURTHER["reverse exclusive mul of rows"]):
+        _check(driver, case, (1, 3, 1021, 4096), implementation=implementation, **ALONE)
+
+
+@pytest.mark.mostly_slow(every=4)
+@pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
+def test_arrays_of_one_tile_at_every_subgroup_size(reference: Device, implementation: str) -> None:
+    for case in CASES.values():
+        _check(reference, case, (1, 2310), implementation=implementation, **ALONE)
+    x = _rng().integers(-9, 9, 1021).astype(np.int64)
+    assert np.array_equal(_run(reference, x, implementation=implementation, **ALONE), np.cumsum(x))
+
+
+def test_which_arrays_are_one_tile(references: dict[int, Device]) -> None:
+    for count, tuning, steps in (
+        (4096, {}, 1),
+        (4097, {}, 2),
+        (4096, {"one_tile": 0}, 2),
+        (9, {"items": 4}, 2),
+    ):
+        plan = plan_scan(references[32], "add", np.float32, count, **tuning)
+        assert len(plan.steps) == steps, (count, tuning)
 
 
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
@@ -365,6 +396,7 @@ def test_bad_arguments(references: dict[int, Device]) -> None:
         lambda: plan_scan(device, "add", np.float32, 8, depth=0),
         lambda: plan_scan(device, "add", np.float32, 8, group=0),
         lambda: plan_scan(device, "add", np.float32, 8, wide=True),
+        lambda: plan_scan(device, "add", np.float32, 8, one_tile=4097),
     ):
         with pytest.raises(InvalidDispatch):
             bad()
@@ -385,6 +417,7 @@ def test_check_finds_nothing(path: str, checked: Callable[..., Any]) -> None:
         ({"DEPTH": 1}, absent, {}),
         ({"SEGMENTS": "FLAGS", "REVERSE": 1}, absent, {3: flags}),
         ({"SEGMENTS": "ROWS", "EXCLUSIVE": 1, "DEPTH": 3}, {}, {}),
+        ({"ONE_TILE": 1, "REVERSE": 1}, {"ITEMS": 32}, {}),
     ):
         found = checked(
             path,
@@ -392,7 +425,7 @@ def test_check_finds_nothing(path: str, checked: Callable[..., Any]) -> None:
             push=push,
             specialization={"ITEMS": 4, **constants},
             inputs={**inputs, **more},
-            groups=(9, 1, 1),
+            groups=(1 if "ONE_TILE" in macros else 9, 1, 1),
             sizes=(4, 32),
         )
         assert found == (), macros

@@ -110,6 +110,24 @@ class MemoryDevice(DeviceCore):
         return MemoryPool(self, self.memory_properties)
 
     @cached_property
+    def window_type(self) -> int | None:
+        """The memory type of the GPU's own memory that the host can write to; None without it.
+
+        It must be in the GPU's largest heap (resizable BAR): older systems reach only a small part of it.
+        """
+        memory = self.memory_properties
+        if self.capabilities.type != "discrete_gpu":
+            return None
+        own = [n for n in range(memory.memoryHeapCount) if memory.memoryHeaps[n].flags & _DEVICE_LOCAL]
+        largest = max(own, key=lambda number: memory.memoryHeaps[number].size, default=None)
+        wanted = _DEVICE_LOCAL | _HOST_VISIBLE | _HOST_COHERENT
+        for number in range(memory.memoryTypeCount):
+            kind = memory.memoryTypes[number]
+            if kind.heapIndex == largest and kind.propertyFlags & wanted == wanted:
+                return number
+        return None
+
+    @cached_property
     def sharing(self) -> CudaSharing | None:
         """The memory that the device shares with CUDA; None if it cannot share memory."""
         return sharing_of(self)
@@ -190,8 +208,8 @@ class MemoryDevice(DeviceCore):
             buffer.close()
 
 
-Kept = tuple[Any, "Allocation | None", Bytes | None, int, int]
-"""VkBuffer, memory, mapped bytes, serial number and last submission of a closed buffer."""
+Kept = tuple[Any, "Allocation | None", Bytes | None, Bytes | None, int, int]
+"""VkBuffer, memory, `mapped`, `window`, serial number and last submission of a closed buffer."""
 
 
 class KeptBuffers:
@@ -215,12 +233,13 @@ class KeptBuffers:
         buffers = self._kept.get(kind)
         if not buffers:
             return None
-        try:
-            _, _, mapped, _, used = buffers[-1]
-        except IndexError:  # another thread was faster
-            return None
-        if written and mapped is not None and not self._device.finished(used):
-            return None
+        if written:
+            try:
+                _, _, mapped, window, _, used = buffers[-1]
+            except IndexError:  # another thread was faster
+                return None
+            if (mapped is not None or window is not None) and not self._device.finished(used):
+                return None
         try:
             kept = buffers.pop()
         except IndexError:  # another thread was faster
@@ -250,7 +269,7 @@ class KeptBuffers:
         self.nbytes = 0
 
     def _free(self, kind: Any) -> None:
-        for handle, allocation, _, _, _ in self._kept.pop(kind, ()):
+        for handle, allocation, *_ in self._kept.pop(kind, ()):
             assert allocation is not None
             self.nbytes -= allocation.size
             self._device.free_buffer(handle, allocation)
@@ -262,15 +281,26 @@ class DeviceBuffer(Closing):
     On a discrete GPU it lies in the GPU's memory, and bytes come and go through a staging buffer; on
     integrated GPUs, on software drivers and with `host` it is mapped. Shaders may reach an `addressable` one
     by its address (bufferDeviceAddress). `usage` has VkBufferUsageFlags beside those that every buffer has.
-    The host writes to a `written` one at once.
+    The host writes to a `written` one at once. With `window` it does so directly, if the device allows it.
 
     `handle`, `allocation`: the VkBuffer and its memory; None when closed.
     `mapped`: the bytes, if the host can access them.
+    `window`: the bytes, if the host can write to them, but reads them slowly.
     `shared`: the memory in CUDA; None if CUDA cannot access it.
     `serial`: a number that no other buffer of the process has.
     `used`: the number of the last submission that uses it.
     `references`: how many arrays of other libraries view the memory; it is freed after the last of them.
     """
+
+    handle: Any = None
+    allocation: Allocation | None = None
+    mapped: Bytes | None = None
+    window: Bytes | None = None
+    shared: SharedMemory | None = None
+    references = 0
+    used = 0
+    _start = 0
+    _lent: tuple[Any, Allocation | None] | None = None
 
     def __init__(
         self,
@@ -282,37 +312,34 @@ class DeviceBuffer(Closing):
         shared: bool = False,
         usage: int = 0,
         written: bool = True,
+        window: bool = False,
     ) -> None:
         self.device = device
         self.nbytes = nbytes
-        self.handle: Any = None
-        self.allocation: Allocation | None = None
-        self.mapped: Bytes | None = None
-        self.shared: SharedMemory | None = None
-        self.references = 0
-        self.used = 0
-        self.serial = next(_serials)
-        self._start = 0
-        self._lent: tuple[Any, Allocation | None] | None = None
-        device.require_open()
+        window = window and device.window_type is not None
+        self._kind = (nbytes, host, addressable, usage, window)
+        if device.lost or device.handle is None:
+            device.require_open()
+        kept = None if shared else device.kept.take(self._kind, written)
+        if kept is not None:
+            self.handle, self.allocation, self.mapped, self.window, self.serial, self.used = kept
+            device.register(self)
+            self._holding = True
+            return
         require_buffer_size(nbytes, device.capabilities)
         device.register(self)
         self._holding = True
-        self._kind = (nbytes, host, addressable, usage)
-        kept = None if shared else device.kept.take(self._kind, written)
-        if kept is not None:
-            self.handle, self.allocation, self.mapped, self.serial, self.used = kept
-            return
+        self.serial = next(_serials)
         if shared:
             assert device.sharing is not None
             self.shared = SharedMemory(self, device.sharing)
         try:
-            self._create(host, addressable, usage)
+            self._create(host, addressable, usage, window)
         except (DriverError, Unsupported):
             self.close()
             raise
 
-    def _create(self, host: bool, addressable: bool, usage: int) -> None:
+    def _create(self, host: bool, addressable: bool, usage: int, window: bool) -> None:
         device, functions, shared = self.device, self.device.functions, self.shared
         if addressable:
             usage |= vk.VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT
@@ -340,6 +367,8 @@ class DeviceBuffer(Closing):
         mapped = host or device.capabilities.type != "discrete_gpu"
         required = _HOST_VISIBLE | _HOST_COHERENT if mapped else _DEVICE_LOCAL
         preferred = (_HOST_CACHED | (0 if host else _DEVICE_LOCAL)) if mapped else 0
+        if window and not mapped:
+            required |= _HOST_VISIBLE | _HOST_COHERENT
         extra = vk.NULL
         if shared is not None:
             extra = shared.allocation(self.handle, info.usage, requirements.size)
@@ -350,9 +379,10 @@ class DeviceBuffer(Closing):
         device.check(code, f"binding memory to {what}")
         if shared is not None:
             shared.begin(self.handle, allocation.memory)
-        if mapped:
+        if mapped or window:
             address = vk.ffi.cast("void *", allocation.mapped)
-            self.mapped = np.frombuffer(vk.ffi.buffer(address, self.nbytes), np.uint8)
+            memory = np.frombuffer(vk.ffi.buffer(address, self.nbytes), np.uint8)
+            self.mapped, self.window = (memory, None) if mapped else (None, memory)
 
     @property
     def address(self) -> int:
@@ -368,6 +398,9 @@ class DeviceBuffer(Closing):
         if self.mapped is not None:
             self._wait()
             self.mapped[offset : offset + data.size] = data
+            return
+        if self.window is not None and self.device.finished(self.used):
+            self.window[offset : offset + data.size] = data
             return
         transfers = self.device.transfers
         if (host := self.device.host_memory.find(data)) is not None:
@@ -416,14 +449,14 @@ class DeviceBuffer(Closing):
             self.shared.free_commands()
         if self._start:
             self.device.host_memory.remove(self._start)
-        kept = self.handle, self.allocation, self.mapped, self.serial, self.used
+        kept = self.handle, self.allocation, self.mapped, self.window, self.serial, self.used
         if self.shared is None and self.references == 0 and self.device.kept.keep(self._kind, kept):
-            self.handle = self.allocation = self.mapped = None
+            self.handle = self.allocation = self.mapped = self.window = None
             return
         resources = self.handle, self.allocation
         with reference_lock:
             self._lent = resources
-            self.handle = self.allocation = self.mapped = None
+            self.handle = self.allocation = self.mapped = self.window = None
             lent = self.references > 0
             if lent:
                 self.device.lent.add(self)

@@ -94,7 +94,7 @@ class Timeline:
 
     def poll(self) -> int:
         """Ask which submissions have finished; returns the number of the last one."""
-        count = vk.ffi.new("uint64_t *")
+        count = self._thread().count
         code = self._counter(self._device, self._semaphores[0], count)
         if code:
             self._fail(code)
@@ -138,14 +138,20 @@ class Timeline:
 
     def _wait_info(self, number: int) -> Any:
         """Return the VkSemaphoreWaitInfo of this thread, for a submission."""
+        local = self._thread()
+        local.values[0] = number
+        return local.info
+
+    def _thread(self) -> Any:
+        """Return what calls of this thread pass to the driver."""
         local = self._local
         if not hasattr(local, "info"):
+            local.count = vk.ffi.new("uint64_t *")
             local.values = vk.ffi.new("uint64_t[1]")
             local.info = vk.new(
                 "VkSemaphoreWaitInfo", semaphoreCount=1, pSemaphores=self._semaphores, pValues=local.values
             )
-        local.values[0] = number
-        return local.info
+        return local
 
     def after(self, function: Callable[[], None]) -> None:
         """Call a function as soon as everything that was submitted so far is known to have finished.

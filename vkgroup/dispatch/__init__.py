@@ -14,7 +14,7 @@ from vkgroup.dispatch.pipeline import Pipeline, Work
 from vkgroup.dispatch.ray_stages import HitGroup
 from vkgroup.dispatch.results import RunResult
 from vkgroup.dispatch.sequence import Copy, Dispatch, Fill, Sequence
-from vkgroup.dispatch.submission import Submission
+from vkgroup.dispatch.submission import PendingRun, Submission
 
 __all__ = [
     "AccelerationStructure",
@@ -29,6 +29,7 @@ __all__ = [
     "HitGroup",
     "Image",
     "Instance",
+    "PendingRun",
     "Pipeline",
     "RunResult",
     "Sequence",

@@ -84,7 +84,7 @@ class Buffer(Closing):
             if data <= 0:
                 raise InvalidDispatch(f"A buffer of {data} bytes cannot be made; give a positive number.")
             self.nbytes, self.dtype, self.shape = int(data), np.dtype(np.uint8), (int(data),)
-            self._create(host, shared)
+            self._create(host, shared, written=False)
         else:
             array = checked_array(data, "Device.buffer")
             self.nbytes, self.dtype, self.shape = array.nbytes, array.dtype, array.shape

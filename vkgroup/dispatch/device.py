@@ -17,6 +17,7 @@ from vkgroup.dispatch.ray_device import Tracing
 from vkgroup.dispatch.results import RunResult
 from vkgroup.dispatch.sequence import Sequence, Step
 from vkgroup.dispatch.stages import ComputeStages
+from vkgroup.dispatch.submission import PendingRun
 from vkgroup.spirv import Module
 
 
@@ -171,21 +172,77 @@ class Device(Drawing, Tracing):
         >>> result = device.run("sum.comp", 1, {"data": np.ones(64, np.float32)})
         >>> result["data"]
         """
-        module = self._compiled(module)
         control: dict[str, Any] = {
             "subgroup_size": subgroup_size,
             "full_subgroups": full_subgroups,
             "varying_subgroup_size": varying_subgroup_size,
         }
-        key = (module, entry_point, key_of_values(specialization), *control.values())
-        pipeline = self._pipelines.get_or_make(
-            key,
-            lambda: self.pipeline(module, entry_point=entry_point, specialization=specialization, **control),
-        )
+        pipeline = self._kept_pipeline(module, entry_point, specialization, control)
         if repeat == 1 and (result := self._run_again(pipeline, groups, bindings, push, timeout)) is not None:
             return result
         with pipeline.bind(bindings) as work:
             return work.run_result(work.timed(groups, push, timeout, repeat=repeat))
+
+    def submit(
+        self,
+        module: Module | str | os.PathLike[str],
+        groups: int | AnySequence[int],
+        bindings: Mapping[Any, Any],
+        *,
+        push: Any = None,
+        entry_point: str | None = None,
+        specialization: Mapping[int | str, Any] | None = None,
+        subgroup_size: int | None = None,
+        full_subgroups: bool = False,
+        varying_subgroup_size: bool = False,
+    ) -> PendingRun:
+        """Run a compute shader on arrays without waiting for it.
+
+        Parameters, results and errors are those of `run`; errors of the work are raised by
+        `PendingRun.result`. The arrays may be changed as soon as this returns. Large arrays are copied back
+        when the result is asked for.
+
+        Examples
+        --------
+        >>> pending = [device.submit("sum.comp", 1, {"data": part}) for part in parts]
+        >>> results = [run.result()["data"] for run in pending]
+        """
+        control: dict[str, Any] = {
+            "subgroup_size": subgroup_size,
+            "full_subgroups": full_subgroups,
+            "varying_subgroup_size": varying_subgroup_size,
+        }
+        pipeline = self._kept_pipeline(module, entry_point, specialization, control)
+        if (pending := self._submit_again(pipeline, groups, bindings, push)) is not None:
+            return pending
+        work = pipeline.bind(bindings)
+        try:
+            submission = work.dispatch(groups, push, None, wait=False)
+        except BaseException:
+            work.close()
+            raise
+
+        def finish() -> RunResult:
+            with work:
+                return work.run_result(None)
+
+        return PendingRun(submission, finish)
+
+    def _kept_pipeline(
+        self,
+        module: Module | str | os.PathLike[str],
+        entry_point: str | None,
+        specialization: Mapping[int | str, Any] | None,
+        control: dict[str, Any],
+    ) -> Pipeline:
+        """Return the pipeline of an earlier run with the same arguments, or make it."""
+        compiled = self._compiled(module)
+        return self._pipelines.get_or_make(
+            (compiled, entry_point, key_of_values(specialization), *control.values()),
+            lambda: self.pipeline(
+                compiled, entry_point=entry_point, specialization=specialization, **control
+            ),
+        )
 
     def _run_again(
         self,
@@ -196,6 +253,12 @@ class Device(Drawing, Tracing):
         timeout: float | None,
     ) -> RunResult | None:
         """Run with what was kept of an earlier run on arrays of the same sizes; None if there is nothing."""
+        return None
+
+    def _submit_again(
+        self, pipeline: Pipeline, groups: Any, bindings: Mapping[Any, Any], push: Any
+    ) -> PendingRun | None:
+        """Submit what is kept for arrays of these sizes; None if nothing can be kept."""
         return None
 
     def close(self) -> None:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from vkgroup.closing import Closing
 from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.buffer import Buffer
 from vkgroup.dispatch.pipeline import Pipeline
-from vkgroup.dispatch.sequence import Copy, Dispatch, Fill, Sequence, Step
+from vkgroup.dispatch.sequence import Copy, Dispatch, Fill, Step
+from vkgroup.dispatch.sequence import Sequence as StepSequence
 from vkgroup.dispatch.submission import Submission
 
 
@@ -45,6 +49,11 @@ class Move:
 
 
 LauncherStep = Pass | Clear | Move
+
+Array = npt.NDArray[Any]
+
+Output = tuple[tuple[int, ...], np.dtype[Any], int]
+"""Shape, dtype and number of bytes of an array."""
 
 
 class Launcher(Closing):
@@ -81,6 +90,18 @@ class Launcher(Closing):
             There is no memory for the scratch buffers.
         """
 
+    @abstractmethod
+    def run_on_arrays(
+        self, inputs: Mapping[str, Array], outputs: Mapping[str, Output], results: Sequence[str]
+    ) -> list[Array]:
+        """Run the steps on arrays and wait; returns the arrays named in `results`.
+
+        Parameters
+        ----------
+        inputs : arrays in C order.
+        outputs : shape, dtype and number of bytes of the other buffers that the steps use.
+        """
+
     @property
     @abstractmethod
     def recordings(self) -> int:
@@ -96,7 +117,7 @@ class SequenceLauncher(Launcher):
         steps: tuple[LauncherStep, ...],
         scratch: Mapping[str, int],
         name: str,
-        sequences: type[Sequence],
+        sequences: type[StepSequence],
         buffers: type[Buffer],
     ) -> None:
         super().__init__(device, steps, scratch, name)
@@ -125,6 +146,20 @@ class SequenceLauncher(Launcher):
                     steps.append(Dispatch(work, step.groups, step.push))
             sequence = stack.enter_context(self._sequences(self.device, steps, self.name))
             return sequence.run(None, wait=wait)
+
+    def run_on_arrays(
+        self, inputs: Mapping[str, Array], outputs: Mapping[str, Output], results: Sequence[str]
+    ) -> list[Array]:
+        """Run the steps on arrays; see `Launcher.run_on_arrays`."""
+        with ExitStack() as stack:
+            buffers: dict[str, Buffer] = {}
+            for name, array in inputs.items():
+                buffers[name] = stack.enter_context(self._buffers(self.device, array))
+            for name, (shape, dtype, nbytes) in outputs.items():
+                buffer = self._buffers.undefined(self.device, shape, dtype, nbytes, False, False)
+                buffers[name] = stack.enter_context(buffer)
+            self.run(buffers)
+            return [buffers[name].read() for name in results]
 
     def trim(self) -> None:
         """Free nothing: no memory is kept."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from vkgroup.device.base import DeviceBase
+from vkgroup.dispatch.results import RunResult
 
 
 class Submission:
@@ -39,3 +42,38 @@ class Submission:
 
     def __repr__(self) -> str:
         return f"<vkgroup Submission {self._number}, {'done' if self.done else 'in flight'}>"
+
+
+class PendingRun:
+    """The result of `Device.submit`, whose work may be in flight."""
+
+    def __init__(self, submission: Submission, finish: Callable[[], RunResult]) -> None:
+        self._submission = submission
+        self._finish: Callable[[], RunResult] | None = finish
+        self._result: RunResult | None = None
+
+    @property
+    def done(self) -> bool:
+        """Whether the work has finished."""
+        return self._submission.done
+
+    def result(self, timeout: float | None = None) -> RunResult:
+        """Wait until the work has finished, and return what it wrote; every call returns the same.
+
+        Parameters
+        ----------
+        timeout : seconds; None waits without limit.
+
+        Raises
+        ------
+        DispatchTimeout, DeviceLost
+            As for `Submission.wait`.
+        """
+        if self._result is None:
+            self._submission.wait(timeout)
+            assert self._finish is not None
+            self._result, self._finish = self._finish(), None
+        return self._result
+
+    def __repr__(self) -> str:
+        return f"<vkgroup PendingRun, {'done' if self.done else 'in flight'}>"

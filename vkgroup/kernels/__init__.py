@@ -44,8 +44,8 @@ plan. A plan that is recorded on buffers can be submitted many times:
 ...     total = work.buffers["result"].read()
 
     `plan_reduce`, `plan_arg_reduce`, `plan_scan`, `plan_compact`, `plan_histogram`, `plan_bincount`,
-    `plan_aggregation`, `plan_radix_sort`, `plan_softmax`, `plan_layer_norm`, `plan_matvec`, `plan_matmul`,
-    `plan_transpose`, `plan_max_pool`, `plan_mip_chain`, `plan_box_filter`
+    `plan_aggregation`, `plan_radix_sort`, `plan_sort_rows`, `plan_softmax`, `plan_layer_norm`, `plan_matvec`,
+    `plan_matmul`, `plan_transpose`, `plan_max_pool`, `plan_mip_chain`, `plan_box_filter`
 """
 
 from __future__ import annotations
@@ -76,6 +76,7 @@ from vkgroup.kernels.reduce_plan import plan_reduce
 from vkgroup.kernels.rows import layer_norm, plan_layer_norm, plan_softmax, softmax
 from vkgroup.kernels.scan import cumprod, cumsum, maximum_accumulate, minimum_accumulate, plan_scan, scan
 from vkgroup.kernels.sort import argsort, sort, sort_by_key
+from vkgroup.kernels.sort_rows import plan_sort_rows
 from vkgroup.kernels.transpose import plan_transpose, transpose
 
 __all__ = [
@@ -121,6 +122,7 @@ __all__ = [
     "plan_reduce",
     "plan_scan",
     "plan_softmax",
+    "plan_sort_rows",
     "plan_transpose",
     "prod",
     "quad_mip",

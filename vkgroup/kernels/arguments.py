@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.dispatch import Buffer, Device
+from vkgroup.dispatch.buffer import checked_array
 from vkgroup.dispatch.dlpack import as_host, on_cuda
 from vkgroup.errors import InvalidDispatch, Unsupported
 from vkgroup.kernels.plan import Plan
@@ -17,7 +18,7 @@ Given = npt.ArrayLike | Buffer
 Result = npt.NDArray[Any] | Buffer
 
 _SMALL = 64 << 10
-"""Bytes of arrays that are left in the host's memory."""
+"""Bytes of arrays that the host copies to where the device reads them, without a transfer."""
 
 _default: list[Device] = []
 
@@ -72,8 +73,8 @@ class Arguments:
             return self._run_on_buffers(plan, results, read)
         own: list[Buffer] = []
         given = [*self.given.items(), *extra.items()]
-        # Small arrays lie in memory of the host that the device reads, so that no copies are submitted.
-        host = sum(value.nbytes for _, value in given) <= _SMALL
+        if not self.buffers and sum(value.nbytes for _, value in given) <= _SMALL:
+            return self._run_on_small_arrays(plan, results, extra)
         try:
             buffers: dict[str, Buffer] = {}
             for name, value in given:
@@ -81,12 +82,12 @@ class Arguments:
                     buffers[name] = value
                 else:
                     _check_size(plan, name, value)
-                    buffers[name] = plan.device.buffer(np.ascontiguousarray(value), host=host)
+                    buffers[name] = plan.device.buffer(np.ascontiguousarray(value))
                     own.append(buffers[name])
             shared = self.buffers and any(buffer.shared for buffer in buffers.values())
             for name, array in plan.outputs.items():
                 if name not in buffers:
-                    at_host = (host and not self.buffers) or (name == read and not shared)
+                    at_host = name == read and not shared
                     buffers[name] = plan.device.empty(array.shape, array.dtype, host=at_host, shared=shared)
                     if not self.buffers or name not in results:
                         own.append(buffers[name])
@@ -97,6 +98,15 @@ class Arguments:
             # In this order the next call finds the memory again, each for the same array.
             for buffer in reversed(own):
                 buffer.close()
+
+    def _run_on_small_arrays(
+        self, plan: Plan, results: tuple[str, ...], extra: dict[str, npt.NDArray[Any]]
+    ) -> tuple[Result, ...]:
+        inputs: dict[str, npt.NDArray[Any]] = {**self.given, **extra}  # type: ignore[dict-item]
+        for name, array in inputs.items():
+            if array.dtype.hasobject or not array.dtype.isnative:
+                checked_array(array, name)  # raises the error
+        return tuple(plan.launcher.run_on_arrays(inputs, plan.new_outputs, results))
 
     def _run_on_buffers(self, plan: Plan, results: tuple[str, ...], read: str) -> tuple[Buffer, ...]:
         buffers: dict[str, Buffer] = self.given.copy()  # type: ignore[assignment]

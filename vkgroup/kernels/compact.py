@@ -18,8 +18,15 @@ from vkgroup.kernels.pipelines import choose_full, line, parts
 from vkgroup.kernels.plan import Plan, Planner
 from vkgroup.kernels.plan_cache import planned
 from vkgroup.kernels.scan import words_of_bytes
-from vkgroup.kernels.scan_look_back import ALLOWED, COUNTS, OPERATIONS, Tiling, look_back_defaults, tile
-from vkgroup.kernels.tuning import TABLES, checked_values
+from vkgroup.kernels.scan_look_back import (
+    COUNTS,
+    OPERATIONS,
+    Tiling,
+    look_back_defaults,
+    look_back_values,
+    tile,
+)
+from vkgroup.kernels.tuning import TABLES
 from vkgroup.kernels.types import COMPARISONS, dtype_of, sizes_of
 
 _LOOK_BACK = {name: value for name, value in look_back_defaults().items() if name != "payload"}
@@ -149,7 +156,7 @@ def plan_compact(
     if reads and kind.itemsize not in (2, 4, 8):
         raise InvalidDispatch(f"A compaction can move elements of 2, 4 or 8 bytes; {kind} was given.")
     version = choose_full(device, implementation, *OPERATIONS)
-    values = checked_values(device, "compact", version, tuning, ALLOWED)
+    values = look_back_values(device, "compact", version, tuning)
     planner = Planner(device, "compact", version)
     if reads:
         planner.input("x", kind, shape)
@@ -162,13 +169,13 @@ def plan_compact(
     tiling = _fitting(planner, count, values, macros["BITS"])
     bindings = {4: "total"} | ({0: "x"} if reads else {}) | ({3: "mask"} if condition.mask else {})
     push = {"count": count, "limit": condition.limit & 0xFFFFFFFF, "limit_high": condition.limit >> 32}
-    if output in ("partition", "count"):
+    if output == "count" or (output == "partition" and not tiling.alone):
         planner.fill("total", 0)
         # A count of mask bytes does not read the elements.
         counted = {slot: name for slot, name in bindings.items() if slot or not condition.mask}
         _dispatch(planner, tiling, macros | {"OUTPUT": "COUNT"}, {"ITEMS": tiling.items}, counted, push)
     if output != "count":
-        bindings |= {1: "kept", 2: tiling.clear(planner)}
+        bindings |= {1: "kept"} | tiling.clear(planner)
         macros |= {name: value for name, value in tiling.macros().items() if name != "PAYLOAD"}
         macros["OUTPUT"] = output.upper()
         _dispatch(planner, tiling, macros, tiling.constants(version), bindings, push)
@@ -206,6 +213,8 @@ def _fitting(planner: Planner, count: int, values: Mapping[str, Any], bits: int)
     room -= _EACH_OF_GROUP * int(values["group"])
     staged, items = each * int(values["staged"]), tiling.items
     # In addition to staged elements: two counts in each word, twice.
+    if tiling.alone and tiling.workgroup * (items * staged + 8 * parts(items, 2 * width)) > room:
+        return _fitting(planner, count, {**values, "one_tile": 0}, bits)
     while items > width and tiling.workgroup * (items * staged + 8 * parts(items, 2 * width)) > room:
         items -= width
     return dataclasses.replace(tiling, items=items, tiles=parts(count, tiling.workgroup * items))

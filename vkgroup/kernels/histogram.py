@@ -56,6 +56,9 @@ _OPERATIONS = ("basic", "vote", "ballot", "shuffle", "shuffle_relative")
 _VECTOR = 16
 _WORD = 4
 
+_MOST_OF_ONE_GROUP = 4096
+"""Maximum number of elements that one workgroup counts alone, unless `groups` is given."""
+
 
 def plan_bincount(
     device: Device,
@@ -181,6 +184,8 @@ class _Counting:
             )
         entry = "histogram.memory" if self._in_memory else "histogram"
         self._tuning = checked_values(device, entry, implementation, tuning, _ALLOWED)
+        if self._count <= _MOST_OF_ONE_GROUP and tuning.get("groups") is None:
+            self._tuning["groups"] = 1
         require_power(copies=self._tuning["copies"], slots=self._tuning["slots"])
 
     def plan(
@@ -206,21 +211,21 @@ class _Counting:
             if self._in_memory:
                 constants["SLOTS"] = min(tuning["slots"], _power_below(self._room // 2))
         workgroup = possible_workgroup(planner.device, tuning["workgroup"])
+        vectors = self._count * self._dtype.itemsize // _VECTOR
+        tiles = parts(vectors, workgroup * tuning["items"])
+        groups = possible_groups(planner.device, tiles, tuning["groups"])
+        if groups == 1 and not self._in_memory:
+            defined["ONE_GROUP"] = 1
+        else:
+            planner.fill("counts", 0)
         kernel = planner.kernel(
             f"histogram/{planner.implementation}.comp",
             macros=defined,
             workgroup=workgroup,
             specialization=constants,
         )
-        vectors = self._count * self._dtype.itemsize // _VECTOR
-        groups = parts(vectors, workgroup * tuning["items"])
-        planner.fill("counts", 0)
-        planner.dispatch(
-            kernel,
-            possible_groups(planner.device, groups, tuning["groups"]),
-            bindings,
-            push={"count": self._count, "bins": self._bins, **push},
-        )
+        push = {"count": self._count, "bins": self._bins, **push}
+        planner.dispatch(kernel, groups, bindings, push)
         return planner.plan()
 
 

@@ -149,6 +149,15 @@ def possible_workgroup(device: Device, invocations: int) -> int:
     return min(invocations, int(device.capabilities.limits["maxComputeWorkGroupInvocations"]))
 
 
+def largest_workgroup(device: Device) -> int:
+    """Return the maximum size of a workgroup that is a power of two, at most 1024."""
+    most = possible_workgroup(device, 1024)
+    control = device.capabilities.size_control
+    if control.supported:  # then all pipelines require a subgroup size
+        most = min(most, control.max_compute_workgroup_subgroups * subgroup_size(device))
+    return 1 << most.bit_length() - 1
+
+
 def possible_groups(device: Device, count: int, most: int | None = None) -> int:
     """Return a number of workgroups, at least 1, limited by the device; kernels loop over the rest."""
     limit = int(device.capabilities.limits["maxComputeWorkGroupCount"][0])

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from vkgroup.closing import Closing
 from vkgroup.dispatch import Buffer, Copy, Device, Dispatch, Fill, Pipeline, Sequence, Submission, Work
-from vkgroup.dispatch.launcher import Clear, Launcher, LauncherStep, Move, Pass
+from vkgroup.dispatch.launcher import Clear, Launcher, LauncherStep, Move, Output, Pass
 from vkgroup.dispatch.sequence import Step
 from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.pipelines import pipelines_of
@@ -60,6 +60,15 @@ class Plan:
     def launcher(self) -> Launcher:
         """Runs the plan on other buffers at each call."""
         return self.device.launcher(self.steps, self.scratch, f"the kernel {self.title}")
+
+    @cached_property
+    def new_outputs(self) -> dict[str, Output]:
+        """The outputs that are no inputs."""
+        return {
+            name: (array.shape, array.dtype, array.nbytes)
+            for name, array in self.outputs.items()
+            if name not in self.inputs
+        }
 
     @property
     def title(self) -> str:

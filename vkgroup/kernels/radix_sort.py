@@ -57,10 +57,7 @@ def plan_radix_sort(
     A plan with the input `keys` and optionally `values`, and the outputs `sorted_keys` and `sorted_values`,
     or `indices`. The inputs are not modified.
     """
-    key, value = dtype_of(dtype), _value_dtype(values, indices)
-    if key not in KEY_DTYPES:
-        known = ", ".join(str(kind) for kind in KEY_DTYPES)
-        raise InvalidDispatch(f"Keys must be {known}; {key} was given. Convert them with .astype.")
+    key, value = key_dtype(dtype), value_dtype(values, indices)
     if not isinstance(size, int | np.integer) or size < 1:
         raise InvalidDispatch(
             f"There must be a key to sort; size must be a positive integer, and {size!r} was given."
@@ -71,7 +68,9 @@ def plan_radix_sort(
             " were given. Sort parts and merge them.",
             [f"a count of {size} keys in 30 bits"],
         )
-    implementation = choose(device, _needed(device, implementation), "basic", "ballot", "arithmetic")
+    implementation = choose(
+        device, with_full_subgroups(device, implementation), "basic", "ballot", "arithmetic"
+    )
     key_words, value_words = key.itemsize // _WORD, value.itemsize // _WORD if value else 0
     sort_values = sort_tuning(device, implementation, key_words, value_words, tuning)
     if implementation == "subgroup":
@@ -81,7 +80,26 @@ def plan_radix_sort(
     return _Sort(planner, size, key, value, indices, descending, sort_values).plan()
 
 
-def _value_dtype(values: npt.DTypeLike | None, indices: bool) -> np.dtype[Any] | None:
+def key_dtype(given: npt.DTypeLike) -> np.dtype[Any]:
+    """Return the dtype of keys; raise `InvalidDispatch` if it is none of `KEY_DTYPES`."""
+    key = dtype_of(given)
+    if key not in KEY_DTYPES:
+        known = ", ".join(str(kind) for kind in KEY_DTYPES)
+        raise InvalidDispatch(f"Keys must be {known}; {key} was given. Convert them with .astype.")
+    return key
+
+
+def key_macros(key: np.dtype[Any], descending: bool) -> dict[str, Any]:
+    """Return the macros of ``kernels/radix_sort/keys.glsl`` for the order of keys."""
+    return {
+        "KEY_WORDS": key.itemsize // _WORD,
+        "KEY_KIND": _KINDS.index(key.kind),
+        "DESCENDING": int(descending),
+    }
+
+
+def value_dtype(values: npt.DTypeLike | None, indices: bool) -> np.dtype[Any] | None:
+    """Return the dtype of values, or None; raise `InvalidDispatch` if a sort cannot move them."""
     if indices:
         if values is not None:
             raise InvalidDispatch(
@@ -96,7 +114,7 @@ def _value_dtype(values: npt.DTypeLike | None, indices: bool) -> np.dtype[Any] |
     return dtype
 
 
-def _needed(device: Device, implementation: str) -> str:
+def with_full_subgroups(device: Device, implementation: str) -> str:
     """Resolve ``"auto"`` to the shared version if the device does not guarantee full subgroups."""
     if implementation not in ("auto", "subgroup") or full_subgroups(device):
         return implementation
@@ -179,10 +197,7 @@ class _Sort:
 
     @property
     def _macros(self) -> dict[str, Any]:
-        return {
-            "KEY_WORDS": self.key.itemsize // _WORD,
-            "KEY_KIND": _KINDS.index(self.key.kind),
-            "DESCENDING": int(self.descending),
+        return key_macros(self.key, self.descending) | {
             "RADIX_BITS": self.tuning.radix_bits,
             "UNROLL": int(self.tuning.unroll),
         }

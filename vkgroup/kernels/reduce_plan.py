@@ -42,6 +42,9 @@ Axis = int | tuple[int, ...] | None
 
 _FEW_ROWS = 8
 
+_MOST_OF_ONE_DISPATCH = 4096
+"""Elements that one dispatch reduces without tuning values: it does not divide rows into parts."""
+
 
 def result_dtype(operation: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
     """Return the dtype of an operation's result; raise `InvalidDispatch` if no kernel supports the operation.
@@ -141,6 +144,9 @@ def plan_reduce(
     planner = Planner(device, "reduce", version)
     planner.input("x", kind, sizes)
     planner.output("result", result, result_shape)
+    alone = math.prod(sizes) <= _MOST_OF_ONE_DISPATCH and all(value is None for value in tuning.values())
+    if alone:
+        values["groups"] = 1
     reduction = _Reduction(planner, operation, kind, values)
     if inner == 1:
         reduction.rows(slices, n)

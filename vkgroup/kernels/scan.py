@@ -14,8 +14,8 @@ from vkgroup.kernels.arguments import Arguments, Given, Result
 from vkgroup.kernels.pipelines import choose_full, line, parts, possible_workgroup
 from vkgroup.kernels.plan import Plan, Planner
 from vkgroup.kernels.plan_cache import planned
-from vkgroup.kernels.scan_look_back import ALLOWED, OPERATIONS, look_back_defaults, tile
-from vkgroup.kernels.tuning import TABLES, checked_values
+from vkgroup.kernels.scan_look_back import OPERATIONS, look_back_defaults, look_back_values, tile
+from vkgroup.kernels.tuning import TABLES
 from vkgroup.kernels.types import (
     GLSL,
     check_axis,
@@ -75,7 +75,7 @@ def plan_scan(
         check_axis(axis, len(sizes))
         n, inner = sizes[axis], math.prod(sizes[axis % len(sizes) + 1 :])
     version = choose_full(device, implementation, *OPERATIONS)
-    values = checked_values(device, "scan", version, tuning, ALLOWED)
+    values = look_back_values(device, "scan", version, tuning)
     planner = Planner(device, "scan", version)
     planner.input("x", kind, sizes)
     if segments:
@@ -101,7 +101,7 @@ def _tiles(
     tiling = tile(planner.device, planner.implementation, count, values, bits=macros["T_BITS"], width=width)
     # Bindings have numbers, since two blocks of the kernel, of vectors and of elements, share 0, and two
     # share 1.
-    bindings = {0: "x", 1: "scanned", 2: tiling.clear(planner)} | ({3: "heads"} if segments else {})
+    bindings = {0: "x", 1: "scanned"} | tiling.clear(planner) | ({3: "heads"} if segments else {})
     macros["SEGMENTS"] = "FLAGS" if segments else "NONE" if row == count else "ROWS"
     kernel = planner.kernel(
         f"scan/{planner.implementation}.comp",

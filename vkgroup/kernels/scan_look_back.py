@@ -8,9 +8,9 @@ from typing import Any
 
 from vkgroup.dispatch import Device
 from vkgroup.errors import InvalidDispatch
-from vkgroup.kernels.pipelines import parts, possible_workgroup, subgroup_size
+from vkgroup.kernels.pipelines import largest_workgroup, parts, possible_workgroup, subgroup_size
 from vkgroup.kernels.plan import Planner
-from vkgroup.kernels.tuning import Allowed
+from vkgroup.kernels.tuning import Allowed, checked_values
 
 LOOK_BACK = "look_back"
 """Name of the scratch memory."""
@@ -21,6 +21,9 @@ OPERATIONS = ("basic", "vote", "ballot", "shuffle", "shuffle_relative", "arithme
 COUNTS = 30
 """Payload bits of numbers below 2**30, which fit into one 32-bit word together with their status."""
 
+MOST_OF_ONE_TILE = 4096
+"""Maximum number of elements of an array that one workgroup handles alone."""
+
 _COUNTERS = 16
 ALLOWED: dict[str, Allowed] = {
     "spins": range(2**32),
@@ -29,6 +32,9 @@ ALLOWED: dict[str, Allowed] = {
     "order": range(2),
     "staged": range(2),
     "payload": (16, 32),
+    "one_tile": range(MOST_OF_ONE_TILE + 1),
+    "spread": range(1, 33),
+    "pause": range(2**16),
 }
 """Valid values of tuning parameters that are not positive integers."""
 
@@ -38,7 +44,7 @@ class Tiling:
     """Division of an array into tiles, and the parameters of their look-back.
 
     A tile publishes a value of `bits` bits (32 or 64), in atomic units of `payload` bits (32, 16 or
-    `COUNTS`).
+    `COUNTS`). An array that is one tile (`alone`) has no look-back.
     """
 
     workgroup: int
@@ -47,30 +53,39 @@ class Tiling:
     bits: int
     payload: int
     tuning: Mapping[str, Any]
+    alone: bool = False
 
     @property
     def nbytes(self) -> int:
         """Size in bytes of the counter and of the aggregates and prefixes of all tiles."""
         units = 1 if self.payload == COUNTS else self.bits // self.payload
-        return _COUNTERS + 2 * self.tiles * units * (8 if self.payload == 32 else 4)
+        return _COUNTERS + 2 * self.tiles * self.tuning["spread"] * units * (8 if self.payload == 32 else 4)
 
     def macros(self) -> dict[str, Any]:
-        """Return the macros of ``kernels/include/look_back*.glsl``."""
+        """Return the macros of ``kernels/include/look_back*.glsl``, or of ``one_tile.glsl``."""
+        if self.alone:
+            return {"ONE_TILE": 1}
         return {"PAYLOAD": self.payload, "DEPTH": self.tuning["depth"], "ORDER": self.tuning["order"]}
 
     def constants(self, implementation: str) -> dict[str, Any]:
         """Return the specialization constants of the kernel."""
         constants: dict[str, Any] = {"ITEMS": self.items}
-        constants |= {name.upper(): self.tuning[name] for name in ("spins", "silent", "mute")}
+        if self.alone:
+            return constants
+        constants |= {
+            name.upper(): self.tuning[name] for name in ("spins", "spread", "pause", "silent", "mute")
+        }
         if implementation == "shared":
             constants["GROUP"] = self.tuning["group"]
         return constants
 
-    def clear(self, planner: Planner) -> str:
-        """Declare the memory and add a fill that clears it; return its name."""
+    def clear(self, planner: Planner) -> dict[int, str]:
+        """Declare the memory and add a fill that clears it; return the binding."""
+        if self.alone:
+            return {}
         planner.scratch(LOOK_BACK, self.nbytes)
         planner.fill(LOOK_BACK, 0)
-        return LOOK_BACK
+        return {2: LOOK_BACK}
 
 
 def look_back_defaults() -> dict[str, Any]:
@@ -80,10 +95,33 @@ def look_back_defaults() -> dict[str, Any]:
     publishes the prefixes of its tiles. ``group``: tiles per group in the shared version. ``spins``: polls
     before a workgroup stops waiting and computes the missing values itself. ``order``: 1 assigns tiles in the
     order in which workgroups start, 0 in the order of workgroup numbers. ``payload``: 32 uses 64-bit atomics,
-    16 uses 32-bit atomics, None uses 64-bit atomics if the device has them. ``silent`` and ``mute`` are for
+    16 uses 32-bit atomics, None uses 64-bit atomics if the device has them. ``one_tile``: arrays of at most
+    so many elements are one tile, without a look-back; 0 if another tuning value is given. ``spread``:
+    distance of the states in memory. ``pause``: operations between two polls. ``silent`` and ``mute`` are for
     tests: they suppress values that tiles should publish.
     """
-    return {"depth": 2, "group": 64, "spins": 256, "order": 1, "payload": None, "silent": 0, "mute": 0}
+    return {
+        "depth": 2,
+        "group": 64,
+        "spins": 256,
+        "order": 1,
+        "payload": None,
+        "one_tile": MOST_OF_ONE_TILE,
+        "spread": 1,
+        "pause": 0,
+        "silent": 0,
+        "mute": 0,
+    }
+
+
+def look_back_values(
+    device: Device, algorithm: str, implementation: str, given: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the tuning values of a kernel with a look-back, after checking the caller's values."""
+    values = checked_values(device, algorithm, implementation, given, ALLOWED)
+    if given.get("one_tile") is None and any(value is not None for value in given.values()):
+        values["one_tile"] = 0
+    return values
 
 
 def tile(
@@ -101,6 +139,13 @@ def tile(
     The tuning value ``items`` counts 32-bit elements, and is halved for 64-bit elements. `payload`: None
     selects that of the tuning, or the widest that the device has atomics for.
     """
+    if count <= tuning["one_tile"]:
+        lanes = subgroup_size(device) if implementation == "subgroup" else 1
+        most = largest_workgroup(device)
+        for items in (width, 2 * width, 4 * width):
+            if (needed := max(lanes, parts(count, items))) <= most:
+                workgroup = 1 << (needed - 1).bit_length()
+                return Tiling(workgroup, items, 1, bits, COUNTS, tuning, alone=True)
     workgroup = possible_workgroup(device, int(tuning["workgroup"]))
     lanes = subgroup_size(device) if implementation == "subgroup" else 1
     if workgroup % lanes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,10 @@ import numpy.typing as npt
 from vkgroup.dispatch import Buffer, Device
 from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.arguments import Arguments, Given, Result, as_array, check_device, default_device
+from vkgroup.kernels.plan import Plan
 from vkgroup.kernels.plan_cache import planned
 from vkgroup.kernels.radix_sort import KEY_DTYPES, plan_radix_sort
+from vkgroup.kernels.sort_rows import longest_row, plan_sort_rows, prefers_rows
 
 Array = npt.NDArray[Any]
 Options = dict[str, Any]
@@ -30,13 +33,15 @@ def sort(
 
     Parameters
     ----------
-    x : an array of real numbers, or a one-dimensional buffer of 32- or 64-bit numbers; fewer than 2**30 of
-        them along the axis.
-    axis : the axis to sort along; None flattens the array first. Lines along the axis are sorted one after
-        the other.
+    x : an array of real numbers, or a buffer of 32- or 64-bit numbers; fewer than 2**30 of them along the
+        axis.
+    axis : the axis to sort along; None flattens the array first. Rows of at most
+        `vkgroup.kernels.sort_rows.longest_row` elements are sorted in one dispatch, longer rows of arrays one
+        after the other. A buffer is sorted along its last axis; its rows must be short if it has several.
     descending : sort the greatest elements first. Equal elements (such as -0 and 0) keep their order in both
         directions, and NaNs are last.
-    implementation, **tuning : as for `vkgroup.kernels.radix_sort.plan_radix_sort`.
+    implementation, **tuning : as for `vkgroup.kernels.radix_sort.plan_radix_sort`; with tuning values, short
+        rows use the radix sort too.
 
     Returns
     -------
@@ -100,7 +105,7 @@ def sort_by_key(
     if isinstance(k, Buffer) or isinstance(v, Buffer):
         if len(v.shape) != 1:
             raise InvalidDispatch(f"A buffer of values must have one dimension; its shape is {v.shape}.")
-        plan = planned(plan_radix_sort, arguments.device, k.shape[0], k.dtype, values=v.dtype, **options)
+        plan = _planned(arguments.device, k.shape, k.dtype, options | {"values": v.dtype})
         sorted_keys, sorted_values = arguments.run(plan, "sorted_keys", "sorted_values")
         return sorted_keys, sorted_values
     return _arrays_by_key(k, v, device, options)
@@ -117,52 +122,68 @@ def _arrays_by_key(
         order = np.asarray(argsort(keys, device=device, **options))
         return keys[order], values[order]
     arguments = Arguments(device, keys=wide, values=_native(values))
-    plan = planned(
-        plan_radix_sort, arguments.device, keys.size, wide.dtype, values=_native(values).dtype, **options
-    )
+    plan = _planned(arguments.device, keys.shape, wide.dtype, options | {"values": _native(values).dtype})
     sorted_keys, sorted_values = map(np.asarray, arguments.run(plan, "sorted_keys", "sorted_values"))
     return sorted_keys.astype(keys.dtype, copy=False), sorted_values.astype(values.dtype, copy=False)
 
 
+def _planned(device: Device, shape: tuple[int, ...], dtype: np.dtype[Any], options: Options) -> Plan:
+    """Return the plan of a sort along the last axis: of all rows if they are short, otherwise of one row."""
+    tuned = options.keys() - {"descending", "implementation", "indices", "values"}
+    if not tuned and dtype in KEY_DTYPES and prefers_rows(device, shape, dtype):
+        return planned(plan_sort_rows, device, shape, dtype, **options)
+    return planned(plan_radix_sort, device, shape[-1], dtype, **options)
+
+
 def _sorted(x: Given, axis: int | None, device: Device | None, output: str, options: Options) -> Result:
-    """Return an output of sorts along an axis: of the buffer, or of each line of the array."""
+    """Return an output of sorts along an axis of a buffer or an array."""
     if not isinstance(x, Buffer):
         return _along(as_array(x, "x"), axis, device, output, options)
-    if len(x.shape) != 1:
+    if axis is None and len(x.shape) != 1:
+        x = x.view(shape=math.prod(x.shape))
+    if axis not in (None, -1, len(x.shape) - 1):
         raise InvalidDispatch(
-            "A buffer must have one dimension to be sorted along it; this one has the shape"
-            f" {x.shape}. Use a one-dimensional view, or read it into an array."
+            f"A buffer is sorted along its last axis, -1; {axis!r} was given. Transpose it, or sort an array."
         )
-    if axis not in (None, 0, -1):
-        raise InvalidDispatch(f"A buffer has only the axis 0; {axis!r} was given.")
     given = Arguments(device, keys=x)
-    return given.run(planned(plan_radix_sort, given.device, x.shape[0], x.dtype, **options), output)[0]
+    plan = _planned(given.device, x.shape, x.dtype, options)
+    if len(x.shape) != 1 and plan.inputs["keys"].shape != x.shape:
+        raise InvalidDispatch(
+            f"A buffer of several rows is sorted if they have at most {longest_row(given.device, x.dtype)}"
+            f" elements, without tuning values; its shape is {x.shape}. Sort views of single rows."
+        )
+    return given.run(plan, output)[0]
 
 
 def _along(array: Array, axis: int | None, device: Device | None, output: str, options: Options) -> Array:
-    """Sort an array along an axis, with one plan that runs for each line."""
+    """Sort an array along an axis: all lines in one dispatch if they are short, otherwise one by one."""
     if axis is None:
         array, axis = array.reshape(-1), -1
     if not isinstance(axis, int | np.integer) or not -array.ndim <= axis < array.ndim:
         raise InvalidDispatch(f"An array of {array.ndim} dimensions has no axis {axis!r}.")
     check_device(device)
     wide = _widened(np.moveaxis(array, axis, -1))
-    size = wide.shape[-1]
     dtype = np.dtype(np.uint32) if output == "indices" else wide.dtype
+    if not array.size:
+        return np.moveaxis(np.empty(wide.shape, dtype), -1, axis)
     # The plan comes first: it rejects too many keys before memory for the result is allocated.
-    plan = (
-        planned(plan_radix_sort, device or default_device(), size, wide.dtype, **options)
-        if array.size
-        else None
-    )
-    result = np.empty(wide.shape, dtype)
-    if plan is not None:
-        with plan.record() as work:
-            for source, target in zip(wide.reshape(-1, size), result.reshape(-1, size), strict=True):
-                work.buffers["keys"].write(np.ascontiguousarray(source))
-                work.run(timeout=None)
-                target[...] = work.buffers[output].read()
+    plan = _planned(device or default_device(), wide.shape, wide.dtype, options)
+    if plan.inputs["keys"].shape == wide.shape:
+        result = np.asarray(Arguments(plan.device, keys=wide).run(plan, output)[0])
+    else:
+        result = _line_by_line(plan, wide, np.empty(wide.shape, dtype), output)
     return np.moveaxis(result, -1, axis)
+
+
+def _line_by_line(plan: Plan, array: Array, result: Array, output: str) -> Array:
+    """Sort the lines of an array with a plan of one line."""
+    size = array.shape[-1]
+    with plan.record() as work:
+        for source, target in zip(array.reshape(-1, size), result.reshape(-1, size), strict=True):
+            work.buffers["keys"].write(np.ascontiguousarray(source))
+            work.run(timeout=None)
+            target[...] = work.buffers[output].read()
+    return result
 
 
 def _widened(array: Array) -> Array:

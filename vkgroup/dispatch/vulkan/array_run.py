@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from vkgroup.closing import Closing
-from vkgroup.device.core import checked_timeout
 from vkgroup.device.logical import LogicalDevice
-from vkgroup.device.memory import DeviceBuffer
 from vkgroup.dispatch.bindings import keys_of
-from vkgroup.dispatch.buffer import as_bytes
 from vkgroup.dispatch.launcher import Launcher, LauncherStep, Move, Pass
 from vkgroup.dispatch.results import RunResult
 from vkgroup.dispatch.slots import Slot
+from vkgroup.dispatch.submission import PendingRun, Submission
 from vkgroup.dispatch.vulkan.launcher import VulkanLauncher
+from vkgroup.dispatch.vulkan.memory_sets import Place, close_all, copied, fill
 from vkgroup.dispatch.vulkan.pipeline import VulkanPipeline
 
 Array = npt.NDArray[Any]
@@ -29,8 +27,9 @@ LARGEST = 1 << 20
 class ArrayRun(Closing):
     """A dispatch on arrays of given sizes, by slot.
 
-    On a discrete GPU the arrays go through memory of the host: the same command buffer copies them to the
-    GPU's memory and back.
+    On a discrete GPU the shader uses the GPU's memory. If the host can write to that, it copies the arrays
+    there; otherwise the command buffer copies them from the host's memory. The same command buffer copies
+    what the shader may have written to the host's memory.
     """
 
     def __init__(
@@ -39,53 +38,68 @@ class ArrayRun(Closing):
         pipeline: VulkanPipeline,
         groups: tuple[int, int, int],
         push: bytes,
-        sizes: Mapping[Slot, int],
+        arrays: Mapping[Slot, Array],
         fallback: Launcher,
     ) -> None:
-        self._device, self._pipeline, self._slots = device, pipeline, list(sizes)
+        self._device, self._pipeline = device, pipeline
         self._keys = keys_of(pipeline.slots)
-        bindings = {(slot.set, slot.binding): str(number) for number, slot in enumerate(sizes)}
+        names = [str(number) for number in range(len(arrays))]
+        bindings = {(slot.set, slot.binding): name for slot, name in zip(arrays, names, strict=True)}
         steps: list[LauncherStep] = [Pass(pipeline, groups, bindings, push or None)]
+        written = [(slot.key, name) for slot, name in zip(arrays, names, strict=True) if slot.writable]
+        sizes = {name: array.nbytes for name, array in zip(names, arrays.values(), strict=True)}
+        places: dict[str, Place] = {name: Place(nbytes, host=False) for name, nbytes in sizes.items()}
         scratch: dict[str, int] = {}
-        # Copies are needed unless the device uses the host's memory itself.
-        self._copies = device.capabilities.type == "discrete_gpu"
-        if self._copies:
-            names = list(bindings.values())
-            scratch = dict(zip(names, sizes.values(), strict=True))
-            before = [Move(f"host {name}", name) for name in names]
-            written = [name for slot, name in zip(sizes, names, strict=True) if slot.writable]
-            steps = [*before, *steps, *(Move(name, f"host {name}") for name in written)]
+        results = {name: name for _, name in written}
+        if device.capabilities.type == "discrete_gpu":
+            results = {name: f"host {name}" for _, name in written}
+            if device.window_type is None:
+                scratch = sizes
+                places = {f"host {name}": Place(nbytes, host=True) for name, nbytes in sizes.items()}
+                steps = [*(Move(f"host {name}", name) for name in names), *steps]
+            else:
+                places |= {results[name]: Place(sizes[name], host=True) for _, name in written}
+            steps += [Move(name, results[name]) for _, name in written]
         self._launcher = VulkanLauncher(device, tuple(steps), scratch, "Device.run", fallback, timed=True)
+        # The launcher has the places in the order in which its steps use them.
+        order = self._launcher.given
+        self._sets = self._launcher.memory_sets([places[name] for name in order])
+        inputs = [f"host {name}" if scratch else name for name in names]
+        self._inputs = [order.index(name) for name in inputs]
+        self._results = [(key, names.index(name), order.index(results[name])) for key, name in written]
 
     @property
     def usable(self) -> bool:
         """Whether the pipeline is open and binds nothing but single buffers."""
         return not self._pipeline.closed and self._launcher.bindable
 
-    def run(self, arrays: Mapping[Slot, Array], timeout: float | None) -> RunResult:
-        """Run on arrays of the given sizes; the errors are those of `Device.run`."""
-        device, limit = self._device, checked_timeout(timeout)
-        device.require_open()
-        memories: list[DeviceBuffer] = []
+    def run(self, arrays: Sequence[Array], timeout: float | None) -> RunResult:
+        """Run on arrays of the given sizes, in the order of the slots; errors as those of `Device.run`."""
+        return self.submit(arrays).result(timeout)
+
+    def submit(self, arrays: Sequence[Array]) -> PendingRun:
+        """Submit the work on arrays as `run`, after copying them."""
+        memories = self._sets.take()
         try:
-            for slot in self._slots:
-                array = arrays[slot]
-                memories.append(DeviceBuffer(device, array.nbytes, host=self._copies))
-                memories[-1].write(as_bytes(array))
-            recording = self._launcher.submit(memories, [(0, memory.nbytes) for memory in memories])
-            device.wait(recording.number, limit)
+            for index, array in zip(self._inputs, arrays, strict=True):
+                fill(memories[index], array)
+            recording = self._launcher.submit(memories, self._sets.views)
+        except BaseException:
+            close_all(memories)
+            raise
+        number = recording.number
+        described = [(array.shape, array.dtype) for array in arrays]
+
+        def finish() -> RunResult:
             results: dict[Any, Array] = {}
-            for slot, memory in zip(self._slots, memories, strict=True):
-                if slot.writable:
-                    result = np.empty(arrays[slot].shape, arrays[slot].dtype)
-                    memory.read(result.reshape(-1).view(np.uint8))
-                    results[slot.key] = result
-            device.raise_validation_errors()
-            return RunResult(results, self._keys, recording.seconds())
-        finally:
-            # In this order the next run finds them again, each for the same array.
-            for memory in reversed(memories):
-                memory.close()
+            for key, place, index in self._results:
+                results[key] = copied(memories[index], *described[place])
+            # Its timestamps are lost if it was recorded again meanwhile, because many runs were in flight.
+            seconds = recording.seconds() if recording.number == number else None
+            self._sets.give(memories)
+            return RunResult(results, self._keys, seconds)
+
+        return PendingRun(Submission(self._device, number), finish)
 
     def close(self) -> None:
         """Free what is kept for the next run."""

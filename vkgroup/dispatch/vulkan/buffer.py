@@ -25,6 +25,9 @@ from vkgroup.dispatch.dlpack import (
 from vkgroup.dispatch.slots import Slot
 from vkgroup.errors import DriverError, InvalidDispatch, NotShareable, Unsupported
 
+_WRITTEN_DIRECTLY = 64 << 10
+"""Bytes of an array that the host copies to the GPU's memory, which is faster than to submit a transfer."""
+
 
 class VulkanBuffer(Buffer):
     """A buffer in a device's memory; `memory` is the VkBuffer with its memory."""
@@ -43,6 +46,7 @@ class VulkanBuffer(Buffer):
             addressable=addressable,
             shared=exported,
             written=written,
+            window=written and self.nbytes <= _WRITTEN_DIRECTLY and not (host or exported),
         )
 
     @classmethod

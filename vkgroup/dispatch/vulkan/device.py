@@ -21,7 +21,7 @@ from vkgroup.device.sharing import Reference
 from vkgroup.device.transfers import TRANSFER_TIMEOUT
 from vkgroup.dispatch.blocks import pack_push
 from vkgroup.dispatch.buffer import Buffer, as_bytes
-from vkgroup.dispatch.commands import DispatchCommand, checked_counts
+from vkgroup.dispatch.commands import DispatchCommand, checked_counts, padded_counts
 from vkgroup.dispatch.device import Device
 from vkgroup.dispatch.dlpack import array_at
 from vkgroup.dispatch.launcher import Launcher, LauncherStep
@@ -30,6 +30,7 @@ from vkgroup.dispatch.results import RunResult
 from vkgroup.dispatch.sequence import Copy, Dispatch, Fill, Sequence, Step, buffers_of
 from vkgroup.dispatch.slots import assign
 from vkgroup.dispatch.stages import ComputeStages
+from vkgroup.dispatch.submission import PendingRun
 from vkgroup.dispatch.vulkan.acceleration import VulkanAccelerationStructure
 from vkgroup.dispatch.vulkan.array_run import LARGEST, ArrayRun
 from vkgroup.dispatch.vulkan.buffer import VulkanBuffer, adopt
@@ -226,28 +227,50 @@ class VulkanDevice(Device):
         push: Any,
         timeout: float | None,
     ) -> RunResult | None:
+        timeout = checked_timeout(timeout)
+        kept = self._kept_run(pipeline, groups, bindings, push, at_once=False)
+        return None if kept is None else kept.run(list(bindings.values()), timeout)
+
+    def _submit_again(
+        self, pipeline: Pipeline, groups: Any, bindings: Mapping[Any, Any], push: Any
+    ) -> PendingRun | None:
+        kept = self._kept_run(pipeline, groups, bindings, push, at_once=True)
+        return None if kept is None else kept.submit(list(bindings.values()))
+
+    def _kept_run(
+        self, pipeline: Pipeline, groups: Any, bindings: Mapping[Any, Any], push: Any, *, at_once: bool
+    ) -> ArrayRun | None:
+        """Return what is kept for runs on arrays of these sizes.
+
+        None if the bindings are no small arrays. Unless `at_once`, also at the first run: only what is run
+        twice is kept.
+        """
         if pipeline.push_conflict or not isinstance(bindings, Mapping):
             return None
-        if not all(type(array) is np.ndarray for array in bindings.values()):
-            return None
-        arrays = assign(pipeline.slots, bindings)
-        counts = checked_counts(groups, self.capabilities.limits["maxComputeWorkGroupCount"])
+        described: list[Any] = []
+        for name, array in bindings.items():
+            if type(array) is not np.ndarray:
+                return None
+            described += name, array.dtype, array.shape
         packed = pack_push(pipeline.push_constants, push)
-        described = tuple([(array.dtype, array.shape) for array in arrays.values()])
-        key = (ArrayRun, pipeline, counts, packed, described)
-        kept = self.plans.find(key)
-        if kept is None:
-            # Only what is run twice is kept. The first run checks the arrays.
-            if 0 not in counts and sum(array.nbytes for array in arrays.values()) <= LARGEST:
-                self.plans.add(key, _SeenOnce(), MOST_RUNS)
-            return None
-        if isinstance(kept, _SeenOnce):
+        counts = (groups, 1, 1) if type(groups) is int else padded_counts(groups)
+        counts = checked_counts(counts, self.capabilities.limits["maxComputeWorkGroupCount"])
+        key = (ArrayRun, pipeline, counts, packed, *described)
+        kept: Any = self.plans.find(key)
+        if kept is None or isinstance(kept, _SeenOnce):
             assert isinstance(pipeline, VulkanPipeline)
-            sizes = {slot: array.nbytes for slot, array in arrays.items()}
-            fallback = super().launcher((), {})
-            kept = ArrayRun(self.logical, pipeline, counts, packed, sizes, fallback)
+            arrays = assign(pipeline.slots, bindings)
+            if 0 in counts or sum(array.nbytes for array in arrays.values()) > LARGEST:
+                return None
+            if kept is None and not at_once:
+                self.plans.add(key, _SeenOnce(), MOST_RUNS)
+                return None
+            if kept is None:
+                # The first run otherwise checks the arrays.
+                pipeline.bind(bindings).close()
+            kept = ArrayRun(self.logical, pipeline, counts, packed, arrays, super().launcher((), {}))
             self.plans.add(key, kept, MOST_RUNS)
-        return kept.run(arrays, timeout) if kept.usable else None
+        return kept if kept.usable else None
 
     def _host_array(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
         if self.capabilities.type != "discrete_gpu":

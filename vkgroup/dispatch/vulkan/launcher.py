@@ -13,10 +13,11 @@ from vkgroup.device.memory import DeviceBuffer, barrier, inner_barrier
 from vkgroup.dispatch.blocks import pack_push
 from vkgroup.dispatch.buffer import Buffer
 from vkgroup.dispatch.checks import check_value
-from vkgroup.dispatch.launcher import Clear, Launcher, LauncherStep, Move, Pass
+from vkgroup.dispatch.launcher import Array, Clear, Launcher, LauncherStep, Move, Output, Pass
 from vkgroup.dispatch.slots import DESCRIPTOR_TYPES, Slot, assign
 from vkgroup.dispatch.submission import Submission
 from vkgroup.dispatch.vulkan.buffer import VulkanBuffer
+from vkgroup.dispatch.vulkan.memory_sets import MemorySets, Place, close_all, copied, fill
 from vkgroup.dispatch.vulkan.pipeline import VulkanPipeline, seconds_between
 from vkgroup.errors import DriverError
 
@@ -192,13 +193,14 @@ class VulkanLauncher(Launcher):
         for step in steps:
             used = step.bindings.values() if isinstance(step, Pass) else _names_of(step)
             names.update(dict.fromkeys(used))
-        self._given = [name for name in names if name not in scratch]
-        numbers = {name: number for number, name in enumerate([*scratch, *self._given])}
+        self.given = [name for name in names if name not in scratch]
+        numbers = {name: number for number, name in enumerate([*scratch, *self.given])}
         self._steps = [_Dispatch(step, numbers) if isinstance(step, Pass) else step for step in steps]
         self._numbers = numbers
         self._dispatches = [step for step in self._steps if isinstance(step, _Dispatch)]
         self._recordings: OrderedDict[tuple[Any, ...], Recording] = OrderedDict()
         self.bindable = all(dispatch.bindable for dispatch in self._dispatches)
+        self._sets: list[MemorySets] = []
         self._scratch: list[DeviceBuffer] = []
         self._scratch_serial: tuple[int, ...] = ()
         most = _KEPT_ON_GPU if device.capabilities.type == "discrete_gpu" else _KEPT_ON_HOST
@@ -217,7 +219,7 @@ class VulkanLauncher(Launcher):
         memories: list[DeviceBuffer] = []
         views: list[tuple[int, int]] = []
         usable = self.bindable
-        for name in self._given:
+        for name in self.given:
             buffer: VulkanBuffer = buffers[name]  # type: ignore[assignment]
             memory = buffer.memory
             if memory.handle is None or buffer._released:
@@ -251,7 +253,7 @@ class VulkanLauncher(Launcher):
             recording = self._recordings.get(key)
             if recording is None:
                 if buffers is not None:
-                    self._check([buffers[name] for name in self._given])
+                    self._check([buffers[name] for name in self.given])
                 parts = [(memory, 0, memory.nbytes) for memory in scratch]
                 parts += [(memory, *view) for memory, view in zip(memories, views, strict=True)]
                 recording = self._record(key, parts)
@@ -261,6 +263,52 @@ class VulkanLauncher(Launcher):
             if not self._keeps_scratch:
                 self._free_scratch()
         return recording
+
+    def memory_sets(self, places: Sequence[Place]) -> MemorySets:
+        """Return sets of buffers of the sizes `places`, which `trim` and `close` free, for `submit`."""
+        self._sets.append(MemorySets(self.device, places))
+        return self._sets[-1]
+
+    def run_on_arrays(
+        self, inputs: Mapping[str, Array], outputs: Mapping[str, Output], results: Sequence[str]
+    ) -> list[Array]:
+        """Run the steps on small arrays; see `Launcher.run_on_arrays`.
+
+        On a discrete GPU results lie in the host's memory, so that no copies are submitted. So do arrays if
+        the host cannot write to the GPU's memory.
+        """
+        if not self.bindable:
+            return self._fallback.run_on_arrays(inputs, outputs, results)
+        device = self.device
+        sets = self._sets_of_arrays(inputs, outputs)
+        memories = sets.take()
+        try:
+            for name, array in inputs.items():
+                fill(memories[self._places[name]], array)
+            device.wait(self.submit(memories, sets.views).number, None)
+            found = []
+            for name in results:
+                shape, dtype, _ = outputs[name]
+                found.append(copied(memories[self._places[name]], shape, dtype))
+            device.raise_validation_errors()
+        except BaseException:
+            close_all(memories)
+            raise
+        sets.give(memories)
+        return found
+
+    def _sets_of_arrays(self, inputs: Mapping[str, Array], outputs: Mapping[str, Output]) -> MemorySets:
+        """Return sets for arrays; the sizes of a kernel's arrays are always the same."""
+        with self.device.lock:
+            if not self._sets:
+                sizes = {name: output[2] for name, output in outputs.items()}
+                sizes |= {name: array.nbytes for name, array in inputs.items()}
+                windowless = self.device.window_type is None
+                self._places = {name: place for place, name in enumerate(self.given)}
+                self.memory_sets(
+                    [Place(sizes[name], host=name in outputs or windowless) for name in self.given]
+                )
+            return self._sets[0]
 
     def _take_scratch(self) -> list[DeviceBuffer]:
         self._scratch = [DeviceBuffer(self.device, nbytes) for nbytes in self.scratch.values()]
@@ -327,6 +375,8 @@ class VulkanLauncher(Launcher):
         """Free the scratch memory; the next call allocates it again."""
         with self.device.lock:
             self._free_scratch()
+        for sets in self._sets:
+            sets.trim()
 
     def close(self) -> None:
         """Free the recordings and the scratch memory once nothing of them is in flight."""
@@ -336,6 +386,8 @@ class VulkanLauncher(Launcher):
                 self._recordings.popitem()[1].close()
             self._free_scratch()
             self._holding = False
+        for sets in self._sets:
+            sets.trim()
 
 
 def _names_of(step: Clear | Move) -> tuple[str, ...]:
