@@ -11,6 +11,7 @@ import numpy.typing as npt
 from vkgroup.dispatch import Buffer, Device
 from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.arguments import Arguments, Given, Result
+from vkgroup.kernels.calls import call_again, keep_call
 from vkgroup.kernels.pipelines import choose_full, line, parts, possible_workgroup
 from vkgroup.kernels.plan import Plan, Planner
 from vkgroup.kernels.plan_cache import planned
@@ -253,6 +254,9 @@ def scan(
     >>> vkgroup.kernels.scan(np.ones(5, np.int32), segments=np.array([1, 0, 0, 1, 0], bool))
     array([1, 2, 3, 1, 2], dtype=int32)
     """
+    key = ("scan", operation, exclusive, reverse, axis, type(axis), implementation)
+    if segments is None and (result := call_again(x, device, key)) is not None:
+        return result
     given = {"x": x} if segments is None else {"x": x, "heads": segments}
     arguments = Arguments(device, **given)
     array = arguments["x"]
@@ -276,7 +280,9 @@ def scan(
         segments=segments is not None,
         implementation=implementation,
     )
-    return arguments.run(plan, "scanned")[0]
+    (scanned,) = arguments.run(plan, "scanned")
+    keep_call(x, device, key, plan, "x", "scanned")
+    return scanned
 
 
 def words_of_bytes(given: Result, count: int, what: str) -> Result:
