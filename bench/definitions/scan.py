@@ -27,6 +27,7 @@ _COLUMN_SWEEPS: dict[str, tuple[Any, ...]] = {
     "workgroup": (128, 256, 512),
     "items": (4, 8, 16, 32),
     "columns": (8, 16, 32, 64),
+    "runs": (1, 8, 64, 1024),
     "narrow": (0, 16, 32, 64),
     "groups": (256, 512, 1024, 2048, 4096),
 }

@@ -38,8 +38,8 @@
 #endif
 
 layout(constant_id = 10) const uint COLUMNS = 32u;  // of a workgroup; at most WORKGROUP
+layout(constant_id = 11) const uint RUNS = 4u;      // of a column in a tile; at most WORKGROUP / COLUMNS
 
-const uint RUNS = WORKGROUP / COLUMNS;              // of a column in a tile
 const uint TILE_ROWS = RUNS * ITEMS;
 
 #if STEP == SUMS
@@ -65,7 +65,16 @@ uint invocation();
 // Defined by the version: return the combination of `carry` and all previous runs of this invocation's column,
 // and combine `carry` with all runs of the column. Contains a barrier. Invocation t has run t / COLUMNS of
 // column t % COLUMNS; the last ones, which have no run, give IDENTITY.
-T scan_runs(T own, inout T carry);
+T scan_in_workgroup(T own, inout T carry);
+
+// The same; a single run needs no communication.
+T scan_runs(T own, inout T carry) {
+    if (RUNS != 1u)
+        return scan_in_workgroup(own, carry);
+    T before = carry;
+    carry = COMBINE(carry, own);
+    return before;
+}
 
 // The run of this invocation.
 struct Run {
@@ -225,7 +234,11 @@ void main() {
         return;
     uint begin = chunk * chunk_rows, end = min(begin + chunk_rows, length);
     uint first_column = group % across * COLUMNS;
-    process_chunk(run_of(first_column), first_column, chunk, begin, end);
+    Run run = run_of(first_column);
+    // Without communication, there are no barriers that an invocation without a column has to reach.
+    if (RUNS == 1u && STAGED == 0 && !run.exists)
+        return;
+    process_chunk(run, first_column, chunk, begin, end);
 }
 
 #endif

@@ -20,7 +20,7 @@ void put_step(T own) {
 }
 
 // Each round computes combinations of four times as many runs.
-T scan_runs(T own, inout T carry) {
+T scan_in_workgroup(T own, inout T carry) {
     uint t = invocation(), column = t % COLUMNS;
     put_step(own);
     for (uint distance = COLUMNS; distance < WORKGROUP; distance *= 4u) {

@@ -21,7 +21,7 @@ uint invocation() {
 shared T parts[2u * WORKGROUP];
 uint half_in_use = 0u;
 
-T scan_runs(T own, inout T carry) {
+T scan_in_workgroup(T own, inout T carry) {
     uint lane = gl_SubgroupInvocationID, column = invocation() % COLUMNS;
     T before = IDENTITY;
     for (uint distance = COLUMNS; distance < gl_SubgroupSize; distance *= 2u) {

@@ -47,11 +47,14 @@ SHAPES = [
 """Shapes whose middle axis is scanned: narrow and wide, long and short, with many slices, or without work."""
 
 TUNINGS: dict[str, dict[str, Any]] = {
-    "whole": {"groups": 1},
-    "chunks": {"groups": 64, "items": 2},
-    "chunks through registers": {"groups": 64, "items": 3, "narrow": 0, "columns": 5},
+    "whole": {"columns": 32, "runs": 128, "narrow": 32, "groups": 1},
+    "chunks": {"columns": 32, "runs": 128, "narrow": 32, "groups": 64, "items": 2},
+    "chunks through registers": {"columns": 5, "runs": 128, "narrow": 0, "groups": 64, "items": 3},
+    "one run": {"columns": 128, "runs": 1, "narrow": 0, "groups": 64, "items": 8},
 }
-"""Columns in one piece and in chunks; narrow rows through shared memory and without it."""
+"""Columns in one piece and in chunks; narrow rows through shared memory and without it; one run a column."""
+
+GPU_VALUES = {"workgroup": 128, "items": 8, "columns": 32, "runs": 128, "narrow": 32, "groups": 64}
 
 
 def _rng(seed: int = 0) -> np.random.Generator:
@@ -127,17 +130,16 @@ def test_long_columns(vulkan_device: Device, implementation: str) -> None:
         x = _rng(inner).integers(0, 1000, (2**20 // inner + 1, inner)).astype(np.uint32)
         plan = plan_scan(vulkan_device, "add", x.dtype, x.shape, 0, implementation=implementation)
         assert _passes(plan) == 2
-        result = _run(vulkan_device, x, axis=0, implementation=implementation)
-        assert np.array_equal(result, np.cumsum(x, 0, dtype=np.uint32))
+        for tuning in ({}, TUNINGS["chunks"]):
+            result = _run(vulkan_device, x, axis=0, implementation=implementation, **tuning)
+            assert np.array_equal(result, np.cumsum(x, 0, dtype=np.uint32))
 
 
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 def test_many_columns(vulkan_device: Device, implementation: str) -> None:
-    """A million elements in many columns, which one dispatch scans."""
+    """A million elements in many columns."""
     for shape in ((1, 33, 2**15 + 1), (2**15, 8, 4), (1, 1025, 1024)):
         x = _rng().integers(0, 1000, shape).astype(np.uint32)
-        plan = plan_scan(vulkan_device, "add", x.dtype, shape, 1, implementation=implementation)
-        assert _passes(plan) == 1
         result = _run(vulkan_device, x, implementation=implementation)
         assert np.array_equal(result, np.cumsum(x, 1, dtype=np.uint32))
 
@@ -164,7 +166,7 @@ def _additions(device: Device, shape: tuple[int, int, int], tuning: dict[str, in
     """
     values = tuned(device, "scan_columns", "subgroup", workgroup=128, **tuning)
     layout = divide(device, shape, 4, 32, values)
-    runs = layout.workgroup // layout.width
+    runs = layout.runs
     tiles = -(-layout.chunk_rows // (runs * layout.items))
     # A shared scan adds at most three runs in each of log4 rounds, so `runs` bounds both versions.
     tile = 2 * layout.items + runs + 2 + tiles
@@ -223,26 +225,24 @@ def test_nan_and_infinity_are_as_in_numpy(references: dict[int, Device], dtype: 
 
 
 def test_short_columns_leave_no_invocation_without_work(references: dict[int, Device]) -> None:
-    values = {"workgroup": 128, "items": 8, "columns": 32, "narrow": 32, "groups": 64}
-    layout = divide(references[32], (1, 8, 100_000), 4, 32, values)
+    layout = divide(references[32], (1, 8, 100_000), 4, 32, GPU_VALUES)
     assert (layout.width, layout.chunks) == (128, 1)
-    layout = divide(references[32], (100_000, 8, 3), 4, 32, values)
+    layout = divide(references[32], (100_000, 8, 3), 4, 32, GPU_VALUES)
     assert (layout.width, layout.staged) == (126, True)
-    layout = divide(references[32], (1, 100_000, 100_000), 4, 32, values)
+    layout = divide(references[32], (1, 100_000, 100_000), 4, 32, GPU_VALUES)
     assert (layout.width, layout.chunks) == (32, 1)
 
 
 def test_chunks_cover_all_rows(references: dict[int, Device]) -> None:
     for sizes in ((1, 100_000, 2), (1, 100_001, 40), (2, 4097, 3), (5, 129, 33), (1, 2, 2)):
-        values = {"workgroup": 128, "items": 8, "columns": 32, "narrow": 32, "groups": 64}
-        layout = divide(references[32], sizes, 4, 32, values)
+        layout = divide(references[32], sizes, 4, 32, GPU_VALUES)
         assert (layout.chunks - 1) * layout.chunk_rows < sizes[1] <= layout.chunks * layout.chunk_rows
         assert layout.across * layout.chunks <= 64 or layout.chunks == 1
 
 
 def test_tiles_fit_into_shared_memory(references: dict[int, Device]) -> None:
     """Tiles of narrow rows of 64-bit numbers are smaller where shared memory is."""
-    values = {"workgroup": 1024, "items": 32, "columns": 32, "narrow": 32, "groups": 64}
+    values = {**GPU_VALUES, "workgroup": 1024, "items": 32}
     device = references[32]
     room = int(device.capabilities.limits["maxComputeSharedMemorySize"])
     layout = divide(device, (1, 100_000, 2), 8, 64, values)
@@ -284,17 +284,18 @@ def test_check_finds_nothing(implementation: str, checked: Callable[..., Any]) -
     assert checked(path) == ()
     elements = {0: np.ones(3000, np.float32), 1: np.zeros(3000, np.float32)}
     partials = np.ones(15, np.float32)
-    for macros, columns, more in (
-        ({"STAGED": 1, "REVERSE": 1}, 6, {}),
-        ({"STEP": "SUMS"}, 5, {2: np.zeros_like(partials)}),
-        ({"STEP": "CHUNKS", "EXCLUSIVE": 1}, 5, {2: partials}),
-        ({"STEP": "CHUNKS", "STAGED": 1}, 3, {2: partials}),
+    for macros, columns, runs, more in (
+        ({"STAGED": 1, "REVERSE": 1}, 6, 21, {}),
+        ({"STEP": "SUMS"}, 5, 21, {2: np.zeros_like(partials)}),
+        ({"STEP": "CHUNKS", "EXCLUSIVE": 1}, 5, 21, {2: partials}),
+        ({"STEP": "CHUNKS", "STAGED": 1}, 3, 42, {2: partials}),
+        ({"STEP": "CHUNKS"}, 3, 1, {2: partials}),
     ):
         found = checked(
             path,
             macros,
             push={"count": 3000, "length": 1000, "inner": 3, "chunk_rows": 336},
-            specialization={"ITEMS": 4, "COLUMNS": columns},
+            specialization={"ITEMS": 4, "COLUMNS": columns, "RUNS": runs},
             inputs={**elements, **more},
             groups=(3, 1, 1),
             sizes=(4, 32),

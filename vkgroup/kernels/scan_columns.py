@@ -7,6 +7,7 @@ An array is treated as an array of shape (slices, n, inner), and its middle axis
   half of them for 64 bits. At most 32.
 - `columns`: columns of a workgroup. Short columns, of fewer than `workgroup` × `items` / `columns` rows, make
   it larger.
+- `runs`: maximum number of invocations that share a column. With 1 they do not communicate.
 - `narrow`: rows of at most so many bytes go through shared memory, where invocations exchange elements.
 - `groups`: workgroups that fill the device. With less than a quarter of them, columns are divided into chunks
   of rows to reach this number. The input is then read twice.
@@ -24,8 +25,9 @@ from vkgroup.kernels.reduce_tuning import power_of_two
 from vkgroup.kernels.tuning import TABLES, Allowed
 
 TABLES["scan_columns"] = {
-    "any": {"workgroup": 256, "items": 16, "columns": 32, "narrow": 32, "groups": 1024},
-    "cpu": {"workgroup": 128, "items": 8, "groups": 32},
+    "any": {"workgroup": 256, "items": 16, "columns": 32, "runs": 1024, "narrow": 32, "groups": 1024},
+    # CPU drivers run the invocations of a subgroup in one thread; barriers and shared memory cost much.
+    "cpu": {"workgroup": 128, "items": 8, "columns": 128, "runs": 1, "narrow": 0, "groups": 32},
 }
 
 ALLOWED: dict[str, Allowed] = {"narrow": range(2**16)}
@@ -43,6 +45,7 @@ class Columns:
     ----------
     workgroup, items : invocations, and rows that an invocation reads at once.
     width : columns of a workgroup.
+    runs : invocations that share a column.
     staged : whether tiles go through shared memory.
     across : workgroups side by side, which have all columns.
     chunks, chunk_rows : chunks of each column, and their rows.
@@ -51,6 +54,7 @@ class Columns:
     workgroup: int
     items: int
     width: int
+    runs: int
     staged: bool
     across: int
     chunks: int
@@ -77,18 +81,19 @@ def divide(
     if staged:
         items = _items_in_shared_memory(device, workgroup, items, bits)
     # As few runs side by side as a column has, so that short columns leave no invocation without work.
-    runs = min(workgroup, power_of_two(parts(n, items)))
+    runs = min(values["runs"], workgroup, power_of_two(parts(n, items)))
     width = max(min(values["columns"], workgroup), workgroup // runs)
     if staged:
         width = inner * max(1, min(slices, width // inner))
     else:
         width = parts(slices * inner, parts(slices * inner, width))
-    across, tile_rows = parts(slices * inner, width), workgroup // width * items
+    across, runs = parts(slices * inner, width), min(values["runs"], workgroup // width)
+    tile_rows = runs * items
     chunks = values["groups"] // across
     if chunks < _WORTH:
         chunks = 1
     chunk_rows = parts(parts(n, tile_rows), chunks) * tile_rows
-    return Columns(workgroup, items, width, staged, across, parts(n, chunk_rows), min(n, chunk_rows))
+    return Columns(workgroup, items, width, runs, staged, across, parts(n, chunk_rows), min(n, chunk_rows))
 
 
 def _items_in_shared_memory(device: Device, workgroup: int, items: int, bits: int) -> int:
@@ -118,7 +123,7 @@ def add_columns(
             f"scan/columns_{planner.implementation}.comp",
             macros=macros | {"STEP": step, "STAGED": int(staged)},
             workgroup=layout.workgroup,
-            specialization={"ITEMS": layout.items, "COLUMNS": layout.width},
+            specialization={"ITEMS": layout.items, "COLUMNS": layout.width, "RUNS": layout.runs},
         )
         planner.dispatch(kernel, groups, bindings, push)
 
