@@ -46,6 +46,7 @@ PLANS: dict[str, Callable[[Device, str], Plan]] = {
     "max_pool": lambda device, way: kernels.plan_max_pool(device, (64, 64), "f4", way),
     "mip_chain": lambda device, way: kernels.plan_mip_chain(device, "f4", (64, 64), way),
     "matmul": lambda device, way: kernels.plan_matmul(device, "f4", (64, 64), (64, 64), way),
+    "matmul of stacks": lambda device, way: kernels.plan_matmul(device, "f4", (9, 20, 8), (9, 8, 70), way),
     "transpose": lambda device, way: kernels.plan_transpose(device, "f4", (64, 64), way),
 }
 
