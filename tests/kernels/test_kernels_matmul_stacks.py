@@ -133,6 +133,17 @@ def test_more_matrices_than_the_grid_has_layers(vulkan_device: Device, implement
     _check(vulkan_device, np.int32, shapes, implementation)
 
 
+def test_more_rows_than_the_grid_has(vulkan_device: Device) -> None:
+    """Matrices times one matrix are one product only if the grid has so many rows of tiles."""
+    most = int(vulkan_device.capabilities.limits["maxComputeWorkGroupCount"][1])
+    few, many = (
+        _passes(plan_matmul(vulkan_device, np.float32, (count, 16, 2), (2, 4), "shared"))[0].groups
+        for count in (most, most + 1)
+    )
+    assert few[2] == 1
+    assert many[:2] == (1, 1)
+
+
 def test_tuning_changes_no_result(references: dict[int, Device]) -> None:
     shapes = ((3, 40, 21), (3, 21, 70))
     for options in ({"workgroup": 64, "across": 8}, {"rows": 8, "quads": 2}, {"depth": 4}):

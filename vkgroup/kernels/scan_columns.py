@@ -89,11 +89,12 @@ def divide(
         width = parts(slices * inner, parts(slices * inner, width))
     across, runs = parts(slices * inner, width), min(values["runs"], workgroup // width)
     tile_rows = runs * items
-    chunks = values["groups"] // across
+    tiles = parts(n, tile_rows)
+    chunk_rows = parts(tiles, max(1, values["groups"] // across)) * tile_rows
+    chunks = parts(n, chunk_rows)
     if chunks < _WORTH:
-        chunks = 1
-    chunk_rows = parts(parts(n, tile_rows), chunks) * tile_rows
-    return Columns(workgroup, items, width, runs, staged, across, parts(n, chunk_rows), min(n, chunk_rows))
+        chunks, chunk_rows = 1, n
+    return Columns(workgroup, items, width, runs, staged, across, chunks, chunk_rows)
 
 
 def _items_in_shared_memory(device: Device, workgroup: int, items: int, bits: int) -> int:
