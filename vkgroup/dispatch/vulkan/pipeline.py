@@ -50,7 +50,9 @@ _BIND_POINTS = {
 }
 
 
-_TICKS_AND_WAIT = vk.VK_QUERY_RESULT_64_BIT | vk.VK_QUERY_RESULT_WAIT_BIT
+_TICKS_AND_WAIT = vk.ffi.integer_const("VK_QUERY_RESULT_64_BIT") | vk.ffi.integer_const(
+    "VK_QUERY_RESULT_WAIT_BIT"
+)
 
 
 def seconds_between(device: LogicalDevice, queries: Any) -> float:
