@@ -1,4 +1,4 @@
-"""Benchmarks of square matrix products."""
+"""Benchmarks of products of square matrices, single and in stacks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.bench import Case, Data, Definition, host
+from vkgroup.bench import Case, Data, Definition, host, powers_of_two
 from vkgroup.bench.definition import PAIR
 from vkgroup.dispatch import Device
 from vkgroup.kernels.matmul import cooperative_shape, plan_matmul
@@ -52,6 +52,36 @@ def _make(dtype: npt.DTypeLike, device: Device, size: int, tuning: Mapping[str, 
     )
 
 
+def _stack_case(side: int, device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
+    """Return the case of `size` products of matrices of float32 with equal sides."""
+    shape = (size, side, side)
+    most = _WHOLE["f4"]
+
+    def draw(rng: np.random.Generator, count: int) -> npt.NDArray[np.int8]:
+        return rng.integers(-most, most, count, np.int8, endpoint=True)
+
+    def data(rng: np.random.Generator) -> Data:
+        a, b = (host.drawn(rng, shape, np.float32, draw) for _ in range(2))
+        return Data({"a": a, "b": b}, expected={"product": a @ b})
+
+    def plan(implementation: str) -> Any:
+        values = of_version("matmul", implementation, tuning)
+        return plan_matmul(device, np.float32, shape, shape, implementation, **values)
+
+    operations = 2 * size * side**3
+    moved = 3 * 4 * size * side * side
+    return Case(
+        variants={name: partial(plan, name) for name in ("subgroup", "shared")},
+        data=data,
+        bytes=moved,
+        items=size,
+        operations=operations,
+        rate="operations",
+        needs={"copy": moved, "arithmetic.float32": operations},
+        peers=_FLOATS | {"numpy": lambda numpy, a, b: {"product": numpy.matmul(a, b)}},
+    )
+
+
 _FLOATS: dict[str, Any] = {
     "torch": lambda torch, a, b: {"product": torch.matmul(a, b)},
     "cupy": lambda cupy, a, b: {"product": cupy.matmul(a, b)},
@@ -71,13 +101,26 @@ _TUNING: dict[str, tuple[Any, ...]] = {
 }
 
 DEFINITIONS = [
-    Definition(
-        name=f"matmul.{np.dtype(dtype)}",
-        title="two square matrices; size is their side",
-        make=partial(_make, dtype),
-        sizes=(64, 128, 256, 512, 1024, 2048, 4096),
-        smoke=(1, 37, 72),
-        tuning=_TUNING,
-    )
-    for dtype in (np.float32, np.float16, np.int32)
+    *(
+        Definition(
+            name=f"matmul.{np.dtype(dtype)}",
+            title="two square matrices; size is their side",
+            make=partial(_make, dtype),
+            sizes=(64, 128, 256, 512, 1024, 2048, 4096),
+            smoke=(1, 37, 72),
+            tuning=_TUNING,
+        )
+        for dtype in (np.float32, np.float16, np.int32)
+    ),
+    *(
+        Definition(
+            name=f"matmul.stack_of_{side}.float32",
+            title=f"stacks of square matrices with {side} rows; size is the number of products",
+            make=partial(_stack_case, side),
+            sizes=powers_of_two(4, 14),
+            smoke=(1, 5),
+            tuning=_TUNING,
+        )
+        for side in (16, 64)
+    ),
 ]

@@ -1,8 +1,9 @@
-"""Benchmarks of one-pass scans of arrays and rows, and of methods to publish the states of tiles."""
+"""Benchmarks of scans of arrays, rows and columns, and of methods to publish the states of tiles."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -21,6 +22,14 @@ _SWEEPS: dict[str, tuple[Any, ...]] = {
     "payload": (16, 32),
     "group": (16, 32, 64),
     "spins": (64, 256, 1024),
+}
+_COLUMN_SWEEPS: dict[str, tuple[Any, ...]] = {
+    "workgroup": (128, 256, 512),
+    "items": (4, 8, 16, 32),
+    "columns": (8, 16, 32, 64),
+    "runs": (1, 8, 64, 1024),
+    "narrow": (0, 16, 32, 64),
+    "groups": (256, 512, 1024, 2048, 4096),
 }
 _EXACT = 2**23
 _NUMPY = {"add": "cumsum", "mul": "cumprod"}
@@ -43,10 +52,15 @@ def _expected(x: Any, operation: str, exclusive: bool) -> Any:
     found[:1] = 0
     host.accumulated(np.add, x[:-1] if exclusive else x, found[1:] if exclusive else found)
     if x.dtype.kind == "f":
-        highest = host.each(lambda span: np.abs(found[span]).max(), host.spans(x.size))
-        if max(highest) >= _EXACT:
-            raise ValueError("The prefix sums of the data are not exact in float32; choose smaller elements.")
+        _check_exact(found)
     return found
+
+
+def _check_exact(sums: Any) -> None:
+    """Raise ValueError unless sums of consecutive elements with these prefix sums are exact in float32."""
+    flat = sums.reshape(-1)
+    if max(host.each(lambda span: np.abs(flat[span]).max(), host.spans(flat.size))) >= _EXACT:
+        raise ValueError("The prefix sums of the data are not exact in float32; choose smaller elements.")
 
 
 def _torch(operation: str, dtype: str) -> Any:
@@ -117,6 +131,44 @@ def _rows_case(width: int, device: Device, size: int, tuning: Mapping[str, Any])
     )
 
 
+def _square(size: int) -> tuple[int, int]:
+    return max(1, size // math.isqrt(size)), math.isqrt(size)
+
+
+def _by_4(size: int) -> tuple[int, int]:
+    return max(1, size // 4), 4
+
+
+def _columns_case(
+    shaped: Callable[[int], tuple[int, int]], device: Device, size: int, tuning: Mapping[str, Any]
+) -> Case:
+    """Return the case of sums along axis 0."""
+    shape = shaped(size)
+
+    def data(rng: np.random.Generator) -> Data:
+        x = host.drawn(rng, shape, np.float32, lambda rng, count: rng.integers(-8, 9, count, np.int8))
+        scanned = np.cumsum(x, 0, np.float32)
+        _check_exact(scanned)
+        return Data({"x": x}, expected={"scanned": scanned})
+
+    def plan(implementation: str) -> Any:
+        return plan_scan(device, "add", np.float32, shape, 0, implementation=implementation, **tuning)
+
+    count = shape[0] * shape[1]
+    return Case(
+        variants={name: partial(plan, name) for name in ("subgroup", "shared")},
+        data=data,
+        bytes=8 * count,
+        items=count,
+        operations=count,
+        peers={
+            "torch": lambda torch, x: {"scanned": torch.cumsum(x, 0)},
+            "cupy": lambda cupy, x: {"scanned": cupy.cumsum(x, 0)},
+            "numpy": lambda numpy, x: {"scanned": numpy.cumsum(x, 0)},
+        },
+    )
+
+
 def _states_case(device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
     """Return the case of states in one 64-bit or two 32-bit atomics, and of tiles by ticket or by number."""
 
@@ -169,6 +221,19 @@ DEFINITIONS = [
             tuning=_SWEEPS,
         )
         for width in (37, 1024, 100_000)
+    ),
+    *(
+        Definition(
+            name=f"scan.axis_0_{name}.float32",
+            title=f"sums along axis 0 of {title} of float32; the size counts all elements",
+            make=partial(_columns_case, shaped),
+            smoke=_SMOKE[1:],
+            tuning=_COLUMN_SWEEPS,
+        )
+        for name, title, shaped in (
+            ("square", "a square matrix", _square),
+            ("by_4", "a matrix with 4 columns", _by_4),
+        )
     ),
     Definition(
         name="scan.states.uint32",

@@ -1,6 +1,7 @@
 // Matrix product with cooperative matrices (VK_KHR_cooperative_matrix): float16 × float16, summed in float32.
 //
-// a: rows × inner. b: inner × columns. product: rows × columns, of RESULT.
+// a: rows × inner. b: inner × columns. product: rows × columns, of RESULT. There may be stacks of them
+// (batches.glsl).
 //
 // The device chooses how a cooperative matrix is distributed over the lanes of a subgroup. It has one of the
 // shapes that the device lists: a matrix of the product has MATRIX_ROWS × MATRIX_COLUMNS elements, and
@@ -56,9 +57,7 @@ shared uvec4 a_tile[2u * TILE_ROWS * A_PITCH];
 shared uvec4 b_tile[2u * DEPTH * B_PITCH];
 shared uvec4 edge[SUBGROUPS * MATRIX_ROWS * RESULT_ROW];
 
-layout(push_constant) uniform Push {
-    uint rows, columns, inner;
-};
+#include "batches.glsl"
 #if VECTOR
 layout(std430, binding = 0) readonly buffer A { uvec4 a[]; };
 layout(std430, binding = 1) readonly buffer B { uvec4 b[]; };
@@ -82,22 +81,22 @@ uvec4 packed(float16_t values[8]) {
 // Eight elements of a row, from a multiple of eight on; zeros behind the end.
 uvec4 load_a(uint row, uint k) {
 #if VECTOR
-    return row < rows && k < inner ? a[(row * inner + k) / 8u] : uvec4(0u);
+    return row < rows && k < inner ? a[(a_base + row * inner + k) / 8u] : uvec4(0u);
 #else
     float16_t values[8];
     [[unroll]] for (uint i = 0u; i < 8u; ++i)
-        values[i] = row < rows && k + i < inner ? a[row * inner + k + i] : float16_t(0);
+        values[i] = row < rows && k + i < inner ? a[a_base + row * inner + k + i] : float16_t(0);
     return packed(values);
 #endif
 }
 
 uvec4 load_b(uint k, uint column) {
 #if VECTOR
-    return k < inner && column < columns ? b[(k * columns + column) / 8u] : uvec4(0u);
+    return k < inner && column < columns ? b[(b_base + k * columns + column) / 8u] : uvec4(0u);
 #else
     float16_t values[8];
     [[unroll]] for (uint i = 0u; i < 8u; ++i)
-        values[i] = k < inner && column + i < columns ? b[k * columns + column + i] : float16_t(0);
+        values[i] = k < inner && column + i < columns ? b[b_base + k * columns + column + i] : float16_t(0);
     return packed(values);
 #endif
 }
@@ -186,7 +185,7 @@ void compute_part(uint first_row, uint first_column, uint part) {
                 coopmat<RESULT, gl_ScopeSubgroup, MATRIX_ROWS, MATRIX_COLUMNS, gl_MatrixUseAccumulator>(
                     sums[i * ALONG + j]);
             if (VECTOR != 0 && row + MATRIX_ROWS <= rows && column + MATRIX_COLUMNS <= columns) {
-                coopMatStore(result, product, row * columns + column, columns,
+                coopMatStore(result, product, product_base + row * columns + column, columns,
                              gl_CooperativeMatrixLayoutRowMajor);
                 continue;
             }
@@ -197,13 +196,13 @@ void compute_part(uint first_row, uint first_column, uint part) {
             for (uint at = gl_SubgroupInvocationID; at < COUNT; at += gl_SubgroupSize) {
                 uint y = row + at / MATRIX_COLUMNS, x = column + at % MATRIX_COLUMNS;
                 if (y < rows && x < columns)
-                    product[y * columns + x] = edge_element(at);
+                    product[product_base + y * columns + x] = edge_element(at);
             }
             subgroupBarrier();
         }
 }
 
-void main() {
+void compute_product() {
     uint first_row = gl_WorkGroupID.y * TILE_ROWS, first_column = gl_WorkGroupID.x * TILE_COLUMNS;
     for (uint first = 0u; first < PARTS_DOWN * PARTS_ALONG; first += gl_NumSubgroups)
         compute_part(first_row, first_column, first + gl_SubgroupID);

@@ -1,6 +1,6 @@
 // The matrices of a product, product = a × b, all in row-major order, with loads and stores of four numbers.
 //
-// a: rows × inner. b: inner × columns. product: rows × columns.
+// a: rows × inner. b: inner × columns. product: rows × columns. There may be stacks of them (batches.glsl).
 //
 // T, T4: type of the elements of a and b, and of four of them.
 // SUM, SUM4: type of the sums. RESULT, RESULT4: type of the product's elements.
@@ -21,9 +21,7 @@
 #define VECTOR 0
 #endif
 
-layout(push_constant) uniform Push {
-    uint rows, columns, inner;
-};
+#include "batches.glsl"
 
 #if VECTOR
 layout(std430, binding = 0) readonly buffer A { T4 a[]; };
@@ -38,12 +36,12 @@ layout(std430, binding = 2) writeonly buffer Product { RESULT product[]; };
 // Four elements of a row of `a` from element `k` on, a multiple of four; zeros beyond the end.
 SUM4 load_a(uint row, uint k) {
 #if VECTOR
-    return row < rows && k < inner ? SUM4(a[(row * inner + k) / 4u]) : SUM4(0);
+    return row < rows && k < inner ? SUM4(a[(a_base + row * inner + k) / 4u]) : SUM4(0);
 #else
     SUM4 result = SUM4(0);
     [[unroll]] for (uint i = 0u; i < 4u; ++i)
         if (row < rows && k + i < inner)
-            result[i] = SUM(a[row * inner + k + i]);
+            result[i] = SUM(a[a_base + row * inner + k + i]);
     return result;
 #endif
 }
@@ -51,12 +49,12 @@ SUM4 load_a(uint row, uint k) {
 // Four elements of row `k` of `b` from `column` on, a multiple of four; zeros beyond the end.
 SUM4 load_b(uint k, uint column) {
 #if VECTOR
-    return k < inner && column < columns ? SUM4(b[(k * columns + column) / 4u]) : SUM4(0);
+    return k < inner && column < columns ? SUM4(b[(b_base + k * columns + column) / 4u]) : SUM4(0);
 #else
     SUM4 result = SUM4(0);
     [[unroll]] for (uint i = 0u; i < 4u; ++i)
         if (k < inner && column + i < columns)
-            result[i] = SUM(b[k * columns + column + i]);
+            result[i] = SUM(b[b_base + k * columns + column + i]);
     return result;
 #endif
 }
@@ -65,10 +63,10 @@ SUM4 load_b(uint k, uint column) {
 void store(uint row, uint column, SUM4 values) {
 #if VECTOR
     if (row < rows && column < columns)
-        product[(row * columns + column) / 4u] = RESULT4(values);
+        product[(product_base + row * columns + column) / 4u] = RESULT4(values);
 #else
     [[unroll]] for (uint i = 0u; i < 4u; ++i)
         if (row < rows && column + i < columns)
-            product[row * columns + column + i] = RESULT(values[i]);
+            product[product_base + row * columns + column + i] = RESULT(values[i]);
 #endif
 }

@@ -69,7 +69,7 @@ void store_tiles(uint turn) {
     }
 }
 
-void main() {
+void compute_product() {
     uint first_row = gl_WorkGroupID.y * DOWN * ROWS, first_column = gl_WorkGroupID.x * B_ROW * 4u;
     uint patch_number = gl_LocalInvocationIndex / 32u, within = gl_LocalInvocationIndex % 32u;
     uint x = patch_number % (ACROSS / 8u) * 8u + within % 8u;

@@ -25,7 +25,7 @@
 
 layout(constant_id = 10) const uint ACROSS = 8u; // lanes in a row: a power of two, at most WORKGROUP
 
-void main() {
+void compute_product() {
     // Subgroups narrower than ACROSS are placed side by side first, then below each other.
     uint width = min(ACROSS, gl_SubgroupSize), height = gl_SubgroupSize / width, beside = ACROSS / width;
     uint right = gl_SubgroupInvocationID % width, below = gl_SubgroupInvocationID / width;

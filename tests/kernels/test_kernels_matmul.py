@@ -165,8 +165,8 @@ def test_what_cannot_be_multiplied_is_refused(references: dict[int, Device]) -> 
     device, x = references[32], np.ones((4, 3), np.float32)
     with pytest.raises(InvalidDispatch, match="inner axes differ"):
         kernels.matmul(x, x, device=device)
-    with pytest.raises(InvalidDispatch, match="matvec"):
-        kernels.matmul(x, x[0], device=device)
+    with pytest.raises(InvalidDispatch, match="at least one axis"):
+        kernels.matmul(x, np.float32(2), device=device)
     with pytest.raises(InvalidDispatch, match="no product of float32 to float16"):
         kernels.matmul(x, x.T, device=device, dtype=np.float16)
     with pytest.raises(InvalidDispatch, match="Cooperative matrices multiply float16"):

@@ -49,8 +49,6 @@ FURTHER: dict[str, dict[str, Any]] = {
     "exclusive and by flags": {"operation": "and", "exclusive": True, "segments": True},
     "reverse exclusive add by flags": {"exclusive": True, "reverse": True, "segments": True},
     "max of rows": {"operation": "max", "axis": 1},
-    "exclusive add of columns": {"exclusive": True, "axis": 0},
-    "reverse add of columns": {"reverse": True, "axis": 0},
 }
 
 
@@ -106,7 +104,7 @@ def _data(length: int, case: dict[str, Any]) -> tuple[Array, Array | None]:
     x = _rng(length).integers(-9, 9, length).astype(np.int32) | 1
     if case.get("axis") is not None:
         width = next(divisor for divisor in (7, 5, 3, 1) if length % divisor == 0)
-        return x.reshape(-1, width) if case["axis"] == 0 else x.reshape(width, -1), None
+        return x.reshape(width, -1), None
     if not case.get("segments"):
         return x, None
     heads = _rng(1).random(length) < np.repeat([0.001, 0.2, 0.0], -(-length // 3))[:length]
@@ -429,7 +427,3 @@ def test_check_finds_nothing(path: str, checked: Callable[..., Any]) -> None:
             sizes=(4, 32),
         )
         assert found == (), macros
-
-
-def test_check_finds_nothing_in_columns(checked: Callable[..., Any]) -> None:
-    assert checked("scan/columns.comp") == ()

@@ -29,6 +29,10 @@ PLANS: dict[str, Callable[[Device, str], Plan]] = {
     "matvec": lambda device, way: kernels.plan_matvec(device, (9, 3000), "f4", implementation=way),
     "scan": lambda device, way: kernels.plan_scan(device, "add", "f4", 9000, implementation=way),
     "long scan": lambda device, way: kernels.plan_scan(device, "add", "i8", 9000, implementation=way),
+    "columns": lambda device, way: kernels.plan_scan(device, "add", "f4", (900, 9), 0, implementation=way),
+    "long columns": lambda device, way: kernels.plan_scan(
+        device, "add", "i8", (9000, 2), 0, implementation=way
+    ),
     "compact": lambda device, way: kernels.plan_compact(device, "u4", 9000, "<", 7, implementation=way),
     "long compact": lambda device, way: kernels.plan_compact(device, "u8", 9000, "<", 7, implementation=way),
     "radix_sort": lambda device, way: kernels.plan_radix_sort(device, 9000, "u4", implementation=way),
@@ -43,6 +47,7 @@ PLANS: dict[str, Callable[[Device, str], Plan]] = {
     "max_pool": lambda device, way: kernels.plan_max_pool(device, (64, 64), "f4", way),
     "mip_chain": lambda device, way: kernels.plan_mip_chain(device, "f4", (64, 64), way),
     "matmul": lambda device, way: kernels.plan_matmul(device, "f4", (64, 64), (64, 64), way),
+    "matmul of stacks": lambda device, way: kernels.plan_matmul(device, "f4", (9, 20, 8), (9, 8, 70), way),
     "transpose": lambda device, way: kernels.plan_transpose(device, "f4", (64, 64), way),
 }
 

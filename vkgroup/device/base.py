@@ -59,6 +59,7 @@ class DeviceBase(Closing):
     `validated`: hashes of the modules that SPIRV-Tools has passed for this device.
     `closings`: how many objects of the device were closed; while it stays the same, all objects that were
     open are still open.
+    `calls`: what kernels keep for their next calls on buffers.
     `lost`: why the device can no longer be used; empty as long as it can.
     `trimmable`: the plans that keep memory and recordings.
     `user`: weak reference to the `Device` that users hold.
@@ -70,6 +71,7 @@ class DeviceBase(Closing):
         self.closings = 0
         self._closing_numbers = count(1)
         self.lost = ""
+        self.calls: dict[Any, Any] = {}
         self.user: ref[Any] | None = None
         self._children: WeakSet[Closing] = WeakSet()
         self.trimmable: WeakSet[Trimmable] = WeakSet()

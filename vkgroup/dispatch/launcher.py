@@ -91,6 +91,22 @@ class Launcher(Closing):
         """
 
     @abstractmethod
+    def call(self, buffer: Buffer, source: str, target: str, output: Output) -> Buffer:
+        """Submit the steps on the buffer `source`, and return a new buffer `target` for `output`.
+
+        The errors are those of `run`.
+        """
+
+    @abstractmethod
+    def call_counted(
+        self, buffers: Mapping[str, Buffer], target: str, output: Output, total: str
+    ) -> Buffer | None:
+        """Run the steps on buffers and a new buffer `target`, and return the part that they have filled.
+
+        The steps write the number of its elements to `total`, a uint32; this waits for it. None if it is 0.
+        """
+
+    @abstractmethod
     def run_on_arrays(
         self, inputs: Mapping[str, Array], outputs: Mapping[str, Output], results: Sequence[str]
     ) -> list[Array]:
@@ -146,6 +162,27 @@ class SequenceLauncher(Launcher):
                     steps.append(Dispatch(work, step.groups, step.push))
             sequence = stack.enter_context(self._sequences(self.device, steps, self.name))
             return sequence.run(None, wait=wait)
+
+    def call(self, buffer: Buffer, source: str, target: str, output: Output) -> Buffer:
+        """Submit the steps on one buffer; see `Launcher.call`."""
+        result = self._buffers.undefined(self.device, *output, False, buffer.shared)
+        self.run({source: buffer, target: result})
+        return result
+
+    def call_counted(
+        self, buffers: Mapping[str, Buffer], target: str, output: Output, total: str
+    ) -> Buffer | None:
+        """Run the steps on buffers; see `Launcher.call_counted`."""
+        shared = any(buffer.shared for buffer in buffers.values())
+        result = self._buffers.undefined(self.device, *output, False, shared)
+        uint = np.dtype(np.uint32)
+        with self._buffers.undefined(self.device, (), uint, uint.itemsize, not shared, shared) as number:
+            self.run({**buffers, target: result, total: number})
+            count = int(number.read()[()])
+        if count == 0:
+            result.close()
+            return None
+        return result.view(shape=count)
 
     def run_on_arrays(
         self, inputs: Mapping[str, Array], outputs: Mapping[str, Output], results: Sequence[str]

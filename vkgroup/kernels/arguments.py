@@ -99,6 +99,11 @@ class Arguments:
             for buffer in reversed(own):
                 buffer.close()
 
+    def run_counted(self, plan: Plan, target: str, total: str) -> Buffer | None:
+        """Run a plan on buffers that fills a part of its output `target`, as `Launcher.call_counted`."""
+        buffers: dict[str, Buffer] = self.given  # type: ignore[assignment]
+        return plan.launcher.call_counted(buffers, target, plan.new_outputs[target], total)
+
     def _run_on_small_arrays(
         self, plan: Plan, results: tuple[str, ...], extra: dict[str, npt.NDArray[Any]]
     ) -> tuple[Result, ...]:

@@ -231,9 +231,8 @@ def compress(mask: Given, x: Given, *, device: Device | None = None, implementat
 
     Returns
     -------
-    A one-dimensional array. For buffers a one-dimensional buffer: a view of a larger one that has room for
-    all elements. If no element is selected, the result is always an empty array, since Vulkan has no empty
-    buffers.
+    A one-dimensional array. For buffers a one-dimensional buffer; its memory has room for all elements. If no
+    element is selected, the result is always an empty array, since Vulkan has no empty buffers.
 
     Examples
     --------
@@ -375,11 +374,8 @@ def _selected(
         output=output,
         implementation=implementation,
     )
-    elements, total = arguments.run(plan, "kept", "total", read="total")
-    count = int(scalar_of(total))
-    if not isinstance(elements, Buffer):
-        return elements[:count].copy()
-    if count == 0:
-        elements.close()
-        return np.empty(0, elements.dtype)
-    return elements.view(shape=count)
+    if arguments.buffers:
+        part = arguments.run_counted(plan, "kept", "total")
+        return np.empty(0, plan.outputs["kept"].dtype) if part is None else part
+    elements, total = map(np.asarray, arguments.run(plan, "kept", "total"))
+    return elements[: int(total)].copy()

@@ -5,6 +5,8 @@ columns, per invocation; `across`: invocations in a row of a workgroup. ``"share
 size of a tile along the inner axis. Tuning values of ``"cooperative"``: `down` and `along`: cooperative
 matrices per subgroup in each direction; `parts_down` and `parts_along`: subgroups per workgroup in each
 direction; `depth`.
+
+Stacks of small matrices use smaller workgroups, unless a value that determines the workgroup is given.
 """
 
 from __future__ import annotations
@@ -18,9 +20,11 @@ from vkgroup.device import CooperativeMatrix
 from vkgroup.dispatch import Device
 from vkgroup.errors import InvalidDispatch, Unsupported
 from vkgroup.kernels.arguments import Arguments, Given, Result
+from vkgroup.kernels.matmul_stacks import Stack, stack_of
 from vkgroup.kernels.pipelines import choose, parts, require_full, subgroup_size
 from vkgroup.kernels.plan import Plan, Planner
 from vkgroup.kernels.plan_cache import planned
+from vkgroup.kernels.reduce_tuning import power_of_two
 from vkgroup.kernels.tuning import TABLES, checked_values, require_multiple, require_power
 from vkgroup.kernels.types import GLSL, dtype_of, sizes_of, type_macros, vector_type
 
@@ -39,14 +43,20 @@ TABLES["matmul.cooperative"] = {
 _BUSY = 128
 """Number of workgroups that keep a large GPU busy; a product with fewer large tiles uses small tiles."""
 
+_OF_WORKGROUPS = ("workgroup", "across", "down", "along", "parts_down", "parts_along")
+"""Tuning values that determine the workgroup."""
+
+_LEAST_ROWS = 16
+"""Rows of the smallest tile."""
+
 _HALF, _SINGLE = np.dtype(np.float16), np.dtype(np.float32)
 
 
 def plan_matmul(
     device: Device,
     dtype: npt.DTypeLike,
-    left: tuple[int, int],
-    right: tuple[int, int],
+    left: tuple[int, ...],
+    right: tuple[int, ...],
     implementation: str = "auto",
     *,
     result: npt.DTypeLike | None = None,
@@ -58,14 +68,15 @@ def plan_matmul(
     ----------
     dtype : of both inputs: float16, float32, float64, or integers. float16 is summed in float32, integers of
         fewer than 32 bits in 32 bits. Integers wrap around as NumPy's do.
-    left, right : shapes (rows, inner) and (inner, columns), without zeros.
+    left, right : shapes (…, rows, inner) and (…, inner, columns), without zeros. Leading axes are broadcast,
+        and an array of one axis is a vector, as in `numpy.matmul`.
     implementation : ``"subgroup"``, ``"shared"``, ``"cooperative"`` (float16 only) or ``"auto"``.
     result : dtype of the product; None means `dtype`. float16 inputs may have a float32 product.
     **tuning : see the module.
     """
     kind = dtype_of(dtype)
     to = kind if result is None else dtype_of(result)
-    rows, columns, inner = _sizes(sizes_of(left), sizes_of(right))
+    stack = _stack(device, sizes_of(left), sizes_of(right))
     if kind not in GLSL or (to != kind and (kind, to) != (_HALF, _SINGLE)):
         raise InvalidDispatch(
             f"There is no product of {kind} to {to}; use a result of {kind}, or of float32 for float16."
@@ -73,16 +84,17 @@ def plan_matmul(
     implementation = _implementation(device, implementation, kind)
     values = checked_values(device, "matmul", implementation, tuning)
     planner = Planner(device, "matmul", implementation)
-    a, b = planner.input("a", kind, (rows, inner)), planner.input("b", kind, (inner, columns))
-    product = planner.output("product", to, (rows, columns))
+    names = {"A": planner.input("a", kind, left), "B": planner.input("b", kind, right)}
+    names["Product"] = planner.output("product", to, stack.shape)
     add = _add_cooperative if implementation == "cooperative" else _add_blocked
-    kernel, tile_rows, tile_columns = add(planner, kind, to, (rows, columns, inner), values)
-    planner.dispatch(
-        kernel,
-        (parts(columns, tile_columns), parts(rows, tile_rows)),
-        {"A": a, "B": b, "Product": product},
-        {"rows": rows, "columns": columns, "inner": inner},
-    )
+    if stack.axes and all(tuning.get(name) is None for name in _OF_WORKGROUPS):
+        values |= _for_small_matrices(device, implementation, stack, values)
+    kernel, tile_rows, tile_columns = add(planner, kind, to, stack, values)
+    most = int(device.capabilities.limits["maxComputeWorkGroupCount"][2])
+    for push in stack.dispatches():
+        products = min(push.get("batches", 1), most)
+        grid = (parts(stack.columns, tile_columns), parts(stack.rows, tile_rows), products)
+        planner.dispatch(kernel, grid, names, push)
     return planner.plan()
 
 
@@ -94,21 +106,36 @@ def matmul(
     device: Device | None = None,
     implementation: str = "auto",
 ) -> Result:
-    """Multiply two matrices, as `numpy.matmul` with two-dimensional arguments.
+    """Multiply two matrices, or stacks of matrices, as `numpy.matmul`.
 
     Parameters
     ----------
-    a, b : arrays or `Buffer`s of one dtype, of shapes (rows, inner) and (inner, columns). Arrays of different
-        dtypes are converted to their common dtype.
+    a, b : arrays or `Buffer`s of one dtype, of shapes (…, rows, inner) and (…, inner, columns). Leading axes
+        are broadcast: along each, the sizes are equal, or one is 1, or one array lacks the axis. An array of
+        one axis is a row (`a`) or a column (`b`), and the result lacks this axis. Arrays of different dtypes
+        are converted to their common dtype.
     dtype : of the result; None means that of the arguments. float16 arguments may have a float32 result,
         since products are summed in float32.
     implementation : ``"subgroup"``, ``"shared"``, ``"cooperative"`` or ``"auto"``.
 
     Returns
     -------
-    The product, of shape (rows, columns); a `Buffer` if the arguments are buffers. Floats are not added in
+    The product, of shape (…, rows, columns); a `Buffer` if the arguments are buffers. Floats are not added in
     NumPy's order. Let n be the inner length, and u = 2**-23 for float32. An element differs from the exact
     one by at most (n + 1) u / (1 - (n + 1) u) times the sum of the products' magnitudes.
+
+    Raises
+    ------
+    InvalidDispatch
+        The inner axes differ, the leading axes cannot be broadcast, an array has no axes, or there is no
+        product of these dtypes.
+    Unsupported
+        The device lacks the type, the size or a feature that the version requires.
+
+    Examples
+    --------
+    >>> kernels.matmul(np.ones((10, 2, 3), np.float32), np.ones((3, 4), np.float32)).shape
+    (10, 2, 4)
     """
     arguments = Arguments(device, a=a, b=b)
     if not arguments.buffers:
@@ -119,9 +146,8 @@ def matmul(
         raise InvalidDispatch(
             f"Both matrices must have the same dtype; they have {left.dtype} and {right.dtype}."
         )
-    both = (*left.shape, *right.shape)
-    if len(left.shape) == len(right.shape) == 2 and both[1] == both[2] and 0 in both:
-        return np.zeros((both[0], both[3]), left.dtype if dtype is None else dtype)
+    if 0 in (*left.shape, *right.shape):
+        return np.zeros(stack_of(left.shape, right.shape).shape, left.dtype if dtype is None else dtype)
     plan = planned(
         plan_matmul,
         arguments.device,
@@ -157,19 +183,13 @@ def _common(left: np.dtype[Any], right: np.dtype[Any]) -> np.dtype[Any]:
         ) from error
 
 
-def _sizes(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, int, int]:
-    if len(left) != 2 or len(right) != 2:
-        raise InvalidDispatch(
-            f"Both matrices must have two axes; the shapes {tuple(left)} and {tuple(right)} were given."
-            " Use matvec for a vector."
-        )
-    if left[1] != right[0]:
-        raise InvalidDispatch(
-            f"The inner axes differ: {tuple(left)} has {left[1]} columns, {tuple(right)} has {right[0]} rows."
-        )
+def _stack(device: Device, left: tuple[int, ...], right: tuple[int, ...]) -> Stack:
+    # The rows of a grid are limited; more matrices than that times one matrix are separate products.
+    most = int(device.capabilities.limits["maxComputeWorkGroupCount"][1])
+    stack = stack_of(left, right, most * _LEAST_ROWS)
     if 0 in (*left, *right):
         raise InvalidDispatch("A plan needs nonempty matrices; kernels.matmul handles empty ones.")
-    return int(left[0]), int(right[1]), int(left[1])
+    return stack
 
 
 def _implementation(device: Device, implementation: str, kind: np.dtype[Any]) -> str:
@@ -180,20 +200,48 @@ def _implementation(device: Device, implementation: str, kind: np.dtype[Any]) ->
     return choose(device, implementation, "shuffle", kinds=("cooperative",))
 
 
+def _for_small_matrices(
+    device: Device, implementation: str, stack: Stack, values: dict[str, Any]
+) -> dict[str, Any]:
+    """Return the tuning values of a smaller workgroup, if a matrix is smaller than the usual tile."""
+    if implementation == "cooperative":
+        shape = cooperative_shape(device)
+        least_rows, least_columns = (shape.m, shape.n) if shape else (1, 1)
+        return _halved(values, "parts_down", "down", parts(stack.rows, least_rows)) | _halved(
+            values, "parts_along", "along", parts(stack.columns, least_columns)
+        )
+    across = values["across"] or 16
+    if implementation == "shared" and stack.columns <= 32:
+        across = min(across, 8)
+    down = min(values["workgroup"] // across, power_of_two(parts(stack.rows, values["rows"] or 4)))
+    least = 4 * across if implementation == "shared" else subgroup_size(device)
+    return {"across": across, "workgroup": max(least, across * down)}
+
+
+def _halved(values: dict[str, Any], outer: str, inner: str, needed: int) -> dict[str, Any]:
+    """Halve two factors of a number of cooperative matrices as long as `needed` ones remain."""
+    first, second = values[outer], values[inner]
+    while first % 2 == 0 and first // 2 * second >= needed:
+        first //= 2
+    while second % 2 == 0 and first * (second // 2) >= needed:
+        second //= 2
+    return {outer: first, inner: second}
+
+
 def _add_blocked(
     planner: Planner,
     kind: np.dtype[Any],
     to: np.dtype[Any],
-    sizes: tuple[int, int, int],
+    stack: Stack,
     values: dict[str, Any],
 ) -> tuple[Any, int, int]:
     """Return the shared or subgroup kernel, and the numbers of rows and columns of its tiles."""
-    rows, columns, inner = sizes
     # Small types are summed in 32 bits.
     sums = GLSL[kind if kind.itemsize >= 4 else np.dtype(f"{kind.kind}4")]
     across, workgroup = values["across"] or 16, values["workgroup"]
     per_row, quads = values["rows"], values["quads"]
-    wide = kind.itemsize < 8 and parts(rows, 128) * parts(columns, 128) >= _BUSY
+    tiles = parts(stack.rows, 128) * parts(stack.columns, 128) * stack.count
+    wide = kind.itemsize < 8 and tiles >= _BUSY and (not stack.axes or min(stack.rows, stack.columns) > 64)
     per_row = per_row or (8 if wide else 4)
     quads = quads or (2 if wide else 1)
     constants = {"ACROSS": across}
@@ -216,7 +264,8 @@ def _add_blocked(
             "SUM4": vector_type(sums),
             "RESULT": GLSL[to],
             "RESULT4": vector_type(GLSL[to]),
-            "VECTOR": int(inner % 4 == 0 and columns % 4 == 0),
+            "VECTOR": int(stack.inner % 4 == 0 and stack.columns % 4 == 0),
+            "BATCHED": int(bool(stack.axes)),
             "ROWS": per_row,
             "QUADS": quads,
         },
@@ -230,11 +279,10 @@ def _add_cooperative(
     planner: Planner,
     kind: np.dtype[Any],
     to: np.dtype[Any],
-    sizes: tuple[int, int, int],
+    stack: Stack,
     values: dict[str, Any],
 ) -> tuple[Any, int, int]:
     """Return the kernel with cooperative matrices, and the numbers of rows and columns of its tiles."""
-    _, columns, inner = sizes
     shape = cooperative_shape(planner.device)
     if shape is None:
         raise Unsupported(
@@ -251,7 +299,8 @@ def _add_cooperative(
             **type_macros(kind),
             "RESULT": GLSL[to],
             "RESULT_BITS": to.itemsize * 8,
-            "VECTOR": int(inner % 8 == 0 and columns % 8 == 0),
+            "VECTOR": int(stack.inner % 8 == 0 and stack.columns % 8 == 0),
+            "BATCHED": int(bool(stack.axes)),
             "DOWN": down,
             "ALONG": along,
         },

@@ -58,8 +58,8 @@ class Tiling:
     @property
     def nbytes(self) -> int:
         """Size in bytes of the counter and of the aggregates and prefixes of all tiles."""
-        units = 1 if self.payload == COUNTS else self.bits // self.payload
-        return _COUNTERS + 2 * self.tiles * self.tuning["spread"] * units * (8 if self.payload == 32 else 4)
+        units = self.tuning["spread"] * (1 if self.payload == COUNTS else self.bits // self.payload)
+        return int(_COUNTERS + 2 * self.tiles * units * (8 if self.payload == 32 else 4))
 
     def macros(self) -> dict[str, Any]:
         """Return the macros of ``kernels/include/look_back*.glsl``, or of ``one_tile.glsl``."""

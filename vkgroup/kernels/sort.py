@@ -11,6 +11,7 @@ import numpy.typing as npt
 from vkgroup.dispatch import Buffer, Device
 from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.arguments import Arguments, Given, Result, as_array, check_device, default_device
+from vkgroup.kernels.calls import call_again, keep_call
 from vkgroup.kernels.plan import Plan
 from vkgroup.kernels.plan_cache import planned
 from vkgroup.kernels.radix_sort import KEY_DTYPES, plan_radix_sort
@@ -48,8 +49,11 @@ def sort(
     A new array, or a new buffer if `x` is one, of the same dtype. Arrays of 8 and 16 bits are temporarily
     widened.
     """
+    key = ("sort", axis, type(axis), descending, implementation, *tuning.items())
+    if (again := call_again(x, device, key)) is not None:
+        return again
     options = {"descending": descending, "implementation": implementation, **tuning}
-    result = _sorted(x, axis, device, "sorted_keys", options)
+    result = _sorted(x, axis, device, "sorted_keys", options, key)
     return result if isinstance(result, Buffer) else result.astype(as_array(x, "x").dtype, copy=False)
 
 
@@ -67,8 +71,11 @@ def argsort(
     The arguments are those of `sort`. The result is an array of NumPy's index type (intp), or a buffer of
     uint32 if `x` is a buffer.
     """
+    key = ("argsort", axis, type(axis), descending, implementation, *tuning.items())
+    if (again := call_again(x, device, key)) is not None:
+        return again
     options = {"descending": descending, "implementation": implementation, "indices": True, **tuning}
-    result = _sorted(x, axis, device, "indices", options)
+    result = _sorted(x, axis, device, "indices", options, key)
     return result if isinstance(result, Buffer) else result.astype(np.intp, copy=False)
 
 
@@ -135,8 +142,10 @@ def _planned(device: Device, shape: tuple[int, ...], dtype: np.dtype[Any], optio
     return planned(plan_radix_sort, device, shape[-1], dtype, **options)
 
 
-def _sorted(x: Given, axis: int | None, device: Device | None, output: str, options: Options) -> Result:
-    """Return an output of sorts along an axis of a buffer or an array."""
+def _sorted(
+    x: Given, axis: int | None, device: Device | None, output: str, options: Options, key: tuple[Any, ...]
+) -> Result:
+    """Return an output of sorts along an axis of a buffer or an array; `key` for `keep_call`."""
     if not isinstance(x, Buffer):
         return _along(as_array(x, "x"), axis, device, output, options)
     if axis is None and len(x.shape) != 1:
@@ -152,7 +161,9 @@ def _sorted(x: Given, axis: int | None, device: Device | None, output: str, opti
             f"A buffer of several rows is sorted if they have at most {longest_row(given.device, x.dtype)}"
             f" elements, without tuning values; its shape is {x.shape}. Sort views of single rows."
         )
-    return given.run(plan, output)[0]
+    result = given.run(plan, output)[0]
+    keep_call(x, device, key, plan, "keys", output)
+    return result
 
 
 def _along(array: Array, axis: int | None, device: Device | None, output: str, options: Options) -> Array:

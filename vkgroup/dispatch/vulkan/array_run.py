@@ -63,7 +63,7 @@ class ArrayRun(Closing):
         self._launcher = VulkanLauncher(device, tuple(steps), scratch, "Device.run", fallback, timed=True)
         # The launcher has the places in the order in which its steps use them.
         order = self._launcher.given
-        self._sets = self._launcher.memory_sets([places[name] for name in order])
+        self._sets = self._launcher.memory_sets("arrays", [places[name] for name in order])
         inputs = [f"host {name}" if scratch else name for name in names]
         self._inputs = [order.index(name) for name in inputs]
         self._results = [(key, names.index(name), order.index(results[name])) for key, name in written]

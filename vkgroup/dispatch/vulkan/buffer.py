@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from sys import getrefcount
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from vkgroup.device.base import DeviceBase
 from vkgroup.device.logical import LogicalDevice
 from vkgroup.device.memory import DeviceBuffer, MemoryDevice
 from vkgroup.device.sharing import CudaSharing, Reference, SharedMemory, wait_for_cuda, why_unshared
@@ -29,12 +31,28 @@ _WRITTEN_DIRECTLY = 64 << 10
 """Bytes of an array that the host copies to the GPU's memory, which is faster than to submit a transfer."""
 
 
+class _Holder:
+    """Has an attribute, as a buffer has its memory."""
+
+    def __init__(self) -> None:
+        self.memory = object()
+
+    def count(self) -> int:
+        memory = self.memory
+        return getrefcount(memory)
+
+
+_ONLY_REFERENCES = _Holder().count()
+"""How many references Python counts to an object that only an attribute and a local variable refer to."""
+
+
 class VulkanBuffer(Buffer):
     """A buffer in a device's memory; `memory` is the VkBuffer with its memory."""
 
     device: MemoryDevice
     memory: DeviceBuffer
     _keeper: object = None
+    _plain = False
 
     def _create(self, host: bool, shared: bool, *, written: bool = True) -> None:
         addressable = "bufferDeviceAddress" in self.device.enabled_features
@@ -48,6 +66,44 @@ class VulkanBuffer(Buffer):
             written=written,
             window=written and self.nbytes <= _WRITTEN_DIRECTLY and not (host or exported),
         )
+
+    @classmethod
+    def undefined(
+        cls,
+        device: DeviceBase,
+        shape: tuple[int, ...],
+        dtype: np.dtype[Any],
+        nbytes: int,
+        host: bool,
+        shared: bool,
+    ) -> Self:
+        """Make a buffer with undefined contents; see `Buffer.undefined`."""
+        if host or shared:
+            return super().undefined(device, shape, dtype, nbytes, host, shared)
+        assert isinstance(device, MemoryDevice)
+        memory = device.kept.take_ready(nbytes)
+        if memory is None:
+            buffer = super().undefined(device, shape, dtype, nbytes, False, False)
+            buffer._plain = True
+            return buffer
+        buffer = cls.__new__(cls)
+        buffer.device, buffer.nbytes, buffer.dtype, buffer.shape = device, nbytes, dtype, shape
+        buffer.memory, buffer._plain = memory, True
+        return buffer
+
+    def __del__(self) -> None:
+        # If nothing else refers to the memory, the next buffer takes it as it is, which costs less than to
+        # close this and make another.
+        if self._plain and self._viewed is None:
+            memory = self.memory
+            if getrefcount(memory) == _ONLY_REFERENCES and not memory.references:
+                self.device.kept.keep_ready(memory)
+        elif self._holding:
+            self.close()
+
+    def shorten(self, count: int) -> None:
+        """Make this a buffer of its first `count` elements, in one axis; the rest of its memory is unused."""
+        self.shape, self.nbytes = (count,), count * self.dtype.itemsize
 
     @classmethod
     def over(

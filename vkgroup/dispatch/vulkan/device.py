@@ -21,7 +21,7 @@ from vkgroup.device.sharing import Reference
 from vkgroup.device.transfers import TRANSFER_TIMEOUT
 from vkgroup.dispatch.blocks import pack_push
 from vkgroup.dispatch.buffer import Buffer, as_bytes
-from vkgroup.dispatch.commands import DispatchCommand, checked_counts, padded_counts
+from vkgroup.dispatch.commands import DispatchCommand, checked_counts
 from vkgroup.dispatch.device import Device
 from vkgroup.dispatch.dlpack import array_at
 from vkgroup.dispatch.launcher import Launcher, LauncherStep
@@ -253,12 +253,14 @@ class VulkanDevice(Device):
                 return None
             described += name, array.dtype, array.shape
         packed = pack_push(pipeline.push_constants, push)
-        counts = (groups, 1, 1) if type(groups) is int else padded_counts(groups)
-        counts = checked_counts(counts, self.capabilities.limits["maxComputeWorkGroupCount"])
+        most = self.capabilities.limits["maxComputeWorkGroupCount"]
+        # A number that has come before was checked.
+        counts = (groups, 1, 1) if type(groups) is int else checked_counts(groups, most)
         key = (ArrayRun, pipeline, counts, packed, *described)
         kept: Any = self.plans.find(key)
         if kept is None or isinstance(kept, _SeenOnce):
             assert isinstance(pipeline, VulkanPipeline)
+            checked_counts(counts, most)
             arrays = assign(pipeline.slots, bindings)
             if 0 in counts or sum(array.nbytes for array in arrays.values()) > LARGEST:
                 return None

@@ -6,6 +6,8 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from vkgroup.device import vk
 from vkgroup.device.commands import Commands
 from vkgroup.device.logical import LogicalDevice
@@ -29,6 +31,8 @@ _KEPT_ON_HOST, _KEPT_ON_GPU = 64 << 20, 4 << 30
 
 `Device.trim` and failed allocations free it. Software drivers take it from the memory of the whole computer.
 """
+
+_TOTAL = np.dtype(np.uint32)
 
 _SCRATCH_KINDS = ("storage_buffer", "uniform_buffer")
 
@@ -200,7 +204,7 @@ class VulkanLauncher(Launcher):
         self._dispatches = [step for step in self._steps if isinstance(step, _Dispatch)]
         self._recordings: OrderedDict[tuple[Any, ...], Recording] = OrderedDict()
         self.bindable = all(dispatch.bindable for dispatch in self._dispatches)
-        self._sets: list[MemorySets] = []
+        self._sets: dict[str, MemorySets] = {}
         self._scratch: list[DeviceBuffer] = []
         self._scratch_serial: tuple[int, ...] = ()
         most = _KEPT_ON_GPU if device.capabilities.type == "discrete_gpu" else _KEPT_ON_HOST
@@ -248,12 +252,14 @@ class VulkanLauncher(Launcher):
         `buffers` are checked if there is no recording for the memories. Returns the recording.
         """
         with self.device.lock:
-            scratch = self._scratch or self._take_scratch()
+            scratch = self._scratch
+            if self.scratch and not scratch:
+                scratch = self._take_scratch()
             key = (*[memory.serial for memory in memories], *views, self._scratch_serial)
             recording = self._recordings.get(key)
             if recording is None:
                 if buffers is not None:
-                    self._check([buffers[name] for name in self.given])
+                    self._check(buffers)
                 parts = [(memory, 0, memory.nbytes) for memory in scratch]
                 parts += [(memory, *view) for memory, view in zip(memories, views, strict=True)]
                 recording = self._record(key, parts)
@@ -264,10 +270,78 @@ class VulkanLauncher(Launcher):
                 self._free_scratch()
         return recording
 
-    def memory_sets(self, places: Sequence[Place]) -> MemorySets:
-        """Return sets of buffers of the sizes `places`, which `trim` and `close` free, for `submit`."""
-        self._sets.append(MemorySets(self.device, places))
-        return self._sets[-1]
+    def call(self, buffer: Buffer, source: str, target: str, output: Output) -> Buffer:
+        """Submit the steps on one buffer; see `Launcher.call`.
+
+        This is `run` with the fewest steps, for calls on memory that was used before.
+        """
+        device, memory = self.device, buffer.memory  # type: ignore[attr-defined]
+        usable = self.bindable and memory.shared is None and not memory.references and not device.lost
+        if not usable or memory.handle is None or buffer._released or len(self.given) != 2:
+            result = VulkanBuffer.undefined(device, *output, False, buffer.shared)
+            self.run({source: buffer, target: result})
+            return result
+        result = VulkanBuffer.undefined(device, *output, False, False)
+        new = result.memory
+        views = (buffer.offset, buffer.nbytes), (0, output[2])
+        with device.lock:
+            if self.given[0] == source:
+                key: tuple[Any, ...] = (memory.serial, new.serial, *views, self._scratch_serial)
+            else:
+                key = (new.serial, memory.serial, views[1], views[0], self._scratch_serial)
+            recording = self._recordings.get(key)
+            if recording is None or not (self._scratch or not self.scratch):
+                self.run({source: buffer, target: result})
+                return result
+            self._recordings.move_to_end(key)
+            recording.number = recording.commands.submit((memory, new, *self._scratch))
+            if not self._keeps_scratch:
+                self._free_scratch()
+        if device.instance.messages is not None:
+            device.raise_validation_errors()
+        return result
+
+    def call_counted(
+        self, buffers: Mapping[str, Buffer], target: str, output: Output, total: str
+    ) -> Buffer | None:
+        """Run the steps on buffers; see `Launcher.call_counted`."""
+        device = self.device
+        others: dict[str, VulkanBuffer] = dict(buffers)  # type: ignore[arg-type]
+        for buffer in others.values():
+            if not self.bindable or buffer.shared or buffer.memory.references or buffer.closed:
+                return self._fallback.call_counted(buffers, target, output, total)
+        sets = self.memory_sets("total", [Place(_TOTAL.itemsize, host=True)])
+        others[target] = VulkanBuffer.undefined(device, *output, False, False)
+        memories = sets.take()
+        try:
+            number = self.submit(
+                [memories[0] if name == total else others[name].memory for name in self.given],
+                [
+                    (0, _TOTAL.itemsize) if name == total else (others[name].offset, others[name].nbytes)
+                    for name in self.given
+                ],
+                others,
+            ).number
+            device.wait(number, None)
+            assert memories[0].mapped is not None
+            count = int(memories[0].mapped.view(_TOTAL)[0])
+        except BaseException:
+            close_all(memories)
+            raise
+        sets.give(memories)
+        if device.instance.messages is not None:
+            device.raise_validation_errors()
+        if count == 0:
+            return None
+        others[target].shorten(count)
+        return others[target]
+
+    def memory_sets(self, purpose: str, places: Sequence[Place]) -> MemorySets:
+        """Return the sets of buffers for a purpose, which `trim` and `close` free."""
+        with self.device.lock:
+            if purpose not in self._sets:
+                self._sets[purpose] = MemorySets(self.device, places)
+            return self._sets[purpose]
 
     def run_on_arrays(
         self, inputs: Mapping[str, Array], outputs: Mapping[str, Output], results: Sequence[str]
@@ -280,7 +354,7 @@ class VulkanLauncher(Launcher):
         if not self.bindable:
             return self._fallback.run_on_arrays(inputs, outputs, results)
         device = self.device
-        sets = self._sets_of_arrays(inputs, outputs)
+        sets = self._sets.get("arrays") or self._sets_for_arrays(inputs, outputs)
         memories = sets.take()
         try:
             for name, array in inputs.items():
@@ -297,18 +371,15 @@ class VulkanLauncher(Launcher):
         sets.give(memories)
         return found
 
-    def _sets_of_arrays(self, inputs: Mapping[str, Array], outputs: Mapping[str, Output]) -> MemorySets:
-        """Return sets for arrays; the sizes of a kernel's arrays are always the same."""
-        with self.device.lock:
-            if not self._sets:
-                sizes = {name: output[2] for name, output in outputs.items()}
-                sizes |= {name: array.nbytes for name, array in inputs.items()}
-                windowless = self.device.window_type is None
-                self._places = {name: place for place, name in enumerate(self.given)}
-                self.memory_sets(
-                    [Place(sizes[name], host=name in outputs or windowless) for name in self.given]
-                )
-            return self._sets[0]
+    def _sets_for_arrays(self, inputs: Mapping[str, Array], outputs: Mapping[str, Output]) -> MemorySets:
+        """Make the sets for arrays, which have the same sizes in every call."""
+        sizes = {name: output[2] for name, output in outputs.items()}
+        sizes |= {name: array.nbytes for name, array in inputs.items()}
+        windowless = self.device.window_type is None
+        self._places = {name: place for place, name in enumerate(self.given)}
+        return self.memory_sets(
+            "arrays", [Place(sizes[name], host=name in outputs or windowless) for name in self.given]
+        )
 
     def _take_scratch(self) -> list[DeviceBuffer]:
         self._scratch = [DeviceBuffer(self.device, nbytes) for nbytes in self.scratch.values()]
@@ -339,13 +410,13 @@ class VulkanLauncher(Launcher):
         self._recordings[key] = recording
         return recording
 
-    def _check(self, given: Sequence[Buffer]) -> None:
+    def _check(self, buffers: Mapping[str, Buffer]) -> None:
         """Check the buffers against the limits of the device and the blocks of the shaders."""
-        first = len(self.scratch)
+        given = {number: buffers[name] for name, number in self._numbers.items() if name in buffers}
         for dispatch in self._dispatches:
             for slot, number in dispatch.slots:
-                if number >= first:
-                    check_value(slot, given[number - first], self.device)
+                if number in given:
+                    check_value(slot, given[number], self.device)
 
     def _record_steps(self, commands: Any, parts: Parts, recording: Recording) -> None:
         functions, queries, dispatched = self.device.functions, recording.queries, 0
@@ -375,7 +446,7 @@ class VulkanLauncher(Launcher):
         """Free the scratch memory; the next call allocates it again."""
         with self.device.lock:
             self._free_scratch()
-        for sets in self._sets:
+        for sets in list(self._sets.values()):
             sets.trim()
 
     def close(self) -> None:
@@ -386,7 +457,7 @@ class VulkanLauncher(Launcher):
                 self._recordings.popitem()[1].close()
             self._free_scratch()
             self._holding = False
-        for sets in self._sets:
+        for sets in list(self._sets.values()):
             sets.trim()
 
 

@@ -50,11 +50,15 @@ _BIND_POINTS = {
 }
 
 
+_TICKS_AND_WAIT = vk.ffi.integer_const("VK_QUERY_RESULT_64_BIT") | vk.ffi.integer_const(
+    "VK_QUERY_RESULT_WAIT_BIT"
+)
+
+
 def seconds_between(device: LogicalDevice, queries: Any) -> float:
     """Return the seconds between the two timestamps of a query pool, once they are written."""
     ticks = vk.ffi.new("uint64_t[2]")
-    flags = vk.VK_QUERY_RESULT_64_BIT | vk.VK_QUERY_RESULT_WAIT_BIT
-    code = device.functions.vkGetQueryPoolResults(device.handle, queries, 0, 2, 16, ticks, 8, flags)
+    code = device.functions.vkGetQueryPoolResults(device.handle, queries, 0, 2, 16, ticks, 8, _TICKS_AND_WAIT)
     device.check(code, "reading timestamps")
     stamps = device.capabilities.timestamps
     elapsed = (ticks[1] - ticks[0]) & ((1 << stamps.valid_bits) - 1)

@@ -1,0 +1,44 @@
+"""Calls of kernels on one buffer: what is kept to repeat a call with the fewest steps."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+from weakref import ref
+
+from vkgroup.dispatch import Buffer, Device
+from vkgroup.dispatch.launcher import Launcher
+from vkgroup.kernels.arguments import Given
+from vkgroup.kernels.plan import Plan
+
+_MOST_CALLS = 256
+
+
+def call_again(x: Given, device: Device | None, key: tuple[Any, ...]) -> Buffer | None:
+    """Call a kernel on a buffer as before; None if there was no such call.
+
+    `key` has the kernel and its options, with the types of those that are numbers: 1 and 1.0 are equal.
+    """
+    if device is not None or not isinstance(x, Buffer):
+        return None
+    try:
+        call = x.device.calls.get((key, x.dtype, x.shape))
+    except TypeError:  # an option that has no hash is wrong, or rare
+        return None
+    if call is None:
+        return None
+    kept, source, target, output = call
+    launcher: Launcher | None = kept()
+    return None if launcher is None else launcher.call(x, source, target, output)
+
+
+def keep_call(
+    x: Given, device: Device | None, key: tuple[Any, ...], plan: Plan, source: str, target: str
+) -> None:
+    """Keep a call for `call_again`, if it was on a buffer, and the plan needs no others."""
+    if device is None and isinstance(x, Buffer) and (*plan.inputs, *plan.outputs) == (source, target):
+        calls = x.device.calls
+        if len(calls) >= _MOST_CALLS:
+            calls.clear()
+        with suppress(TypeError):
+            calls[key, x.dtype, x.shape] = ref(plan.launcher), source, target, plan.new_outputs[target]
