@@ -10,6 +10,10 @@
 // adjacent.
 #include "tile.glsl"
 
+#if OUTPUT == RUNS
+#undef STAGED
+#define STAGED 0    // the results of an element have several positions
+#endif
 #ifndef STAGED
 #define STAGED 1
 #endif
@@ -154,6 +158,10 @@ void write_vector(uint position, Element x[WIDTH], uint flags, uint before) {
     [[unroll]] for (uint i = 0u; i < WIDTH; ++i) {
         bool keep = (flags >> i & 1u) != 0u;
         uint index = position + i;
+#if OUTPUT == RUNS
+        if (index < count)
+            write_of_run(index, x[i], keep, before);
+#else
         uint target = before;
         if (OUTPUT == PARTITION && !keep)
             target = total + index - before;
@@ -162,6 +170,7 @@ void write_vector(uint position, Element x[WIDTH], uint flags, uint before) {
             kept[target] = index;
 #else
             kept[target] = Result(x[i]);
+#endif
 #endif
         if (keep)
             ++before;

@@ -36,6 +36,9 @@ PLANS: dict[str, Callable[[Device, str], Plan]] = {
     "searchsorted": lambda device, way: kernels.plan_searchsorted(
         device, 9000, 3000, "u8", implementation=way
     ),
+    "unique": lambda device, way: kernels.plan_unique(
+        device, 9000, "i8", index=True, counts=True, implementation=way
+    ),
     "histogram": lambda device, way: kernels.plan_histogram(device, 9000, "f4", 256, (0, 1), way),
     "bincount": lambda device, way: kernels.plan_bincount(device, 9000, "i4", 1 << 16, way),
     "aggregation": lambda device, way: kernels.plan_aggregation(

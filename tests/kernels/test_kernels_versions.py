@@ -21,6 +21,7 @@ NEED_FULL: dict[str, Callable[[Device], Plan]] = {
     "compact": lambda device: kernels.plan_compact(device, "u4", 300, "<", 7),
     "sort": lambda device: kernels.plan_radix_sort(device, 300, "u4"),
     "searchsorted": lambda device: kernels.plan_searchsorted(device, 300, 100, "u4"),
+    "unique": lambda device: kernels.plan_unique(device, 300, "u4"),
     "box_filter": lambda device: kernels.plan_box_filter(device, "f4", (8, 8), 2),
     "mip_chain": lambda device: kernels.plan_mip_chain(device, "f4", (8, 8)),
     "transpose": lambda device: kernels.plan_transpose(device, "f4", (8, 8)),

@@ -31,7 +31,7 @@ Counting
 Sorting, stable
     `sort`, `argsort`, `sort_by_key`
 Searching
-    `searchsorted`
+    `searchsorted`, `unique`
 Rows and matrices
     `softmax`, `layer_norm`, `matvec`, `matmul`, `transpose`
 Images
@@ -46,8 +46,9 @@ plan. A plan that is recorded on buffers can be submitted many times:
 ...     total = work.buffers["result"].read()
 
     `plan_reduce`, `plan_arg_reduce`, `plan_scan`, `plan_compact`, `plan_histogram`, `plan_bincount`,
-    `plan_aggregation`, `plan_radix_sort`, `plan_searchsorted`, `plan_softmax`, `plan_layer_norm`,
-    `plan_matvec`, `plan_matmul`, `plan_transpose`, `plan_max_pool`, `plan_mip_chain`, `plan_box_filter`
+    `plan_aggregation`, `plan_radix_sort`, `plan_searchsorted`, `plan_unique`, `plan_softmax`,
+    `plan_layer_norm`, `plan_matvec`, `plan_matmul`, `plan_transpose`, `plan_max_pool`, `plan_mip_chain`,
+    `plan_box_filter`
 """
 
 from __future__ import annotations
@@ -80,6 +81,7 @@ from vkgroup.kernels.scan import cumprod, cumsum, maximum_accumulate, minimum_ac
 from vkgroup.kernels.searchsorted import plan_searchsorted, searchsorted
 from vkgroup.kernels.sort import argsort, sort, sort_by_key
 from vkgroup.kernels.transpose import plan_transpose, transpose
+from vkgroup.kernels.unique import plan_unique, unique
 
 __all__ = [
     "Plan",
@@ -126,6 +128,7 @@ __all__ = [
     "plan_searchsorted",
     "plan_softmax",
     "plan_transpose",
+    "plan_unique",
     "prod",
     "quad_mip",
     "scan",
@@ -135,4 +138,5 @@ __all__ = [
     "sort_by_key",
     "sum",
     "transpose",
+    "unique",
 ]
