@@ -39,6 +39,7 @@ PLANS: dict[str, Callable[[Device, str], Plan]] = {
     "unique": lambda device, way: kernels.plan_unique(
         device, 9000, "i8", index=True, counts=True, implementation=way
     ),
+    "topk": lambda device, way: kernels.plan_topk(device, 1 << 20, "f8", 1000, implementation=way),
     "histogram": lambda device, way: kernels.plan_histogram(device, 9000, "f4", 256, (0, 1), way),
     "bincount": lambda device, way: kernels.plan_bincount(device, 9000, "i4", 1 << 16, way),
     "aggregation": lambda device, way: kernels.plan_aggregation(

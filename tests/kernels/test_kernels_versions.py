@@ -22,6 +22,7 @@ NEED_FULL: dict[str, Callable[[Device], Plan]] = {
     "sort": lambda device: kernels.plan_radix_sort(device, 300, "u4"),
     "searchsorted": lambda device: kernels.plan_searchsorted(device, 300, 100, "u4"),
     "unique": lambda device: kernels.plan_unique(device, 300, "u4"),
+    "topk": lambda device: kernels.plan_topk(device, 300, "u4", 10),
     "box_filter": lambda device: kernels.plan_box_filter(device, "f4", (8, 8), 2),
     "mip_chain": lambda device: kernels.plan_mip_chain(device, "f4", (8, 8)),
     "transpose": lambda device: kernels.plan_transpose(device, "f4", (8, 8)),
