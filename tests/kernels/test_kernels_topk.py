@@ -126,6 +126,21 @@ def test_ties(references: dict[int, Device], size: int, implementation: str) -> 
         _planned(x, 513, references[32], **options)
 
 
+@pytest.mark.mostly_slow(every=3)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_long_results_are_sorted_by_the_radix_sort(references: dict[int, Device], dtype: str) -> None:
+    """With a selection, or by a sort of the whole row if most of it is selected."""
+    x = _drawn(dtype, 900)
+    for implementation, k, largest in (
+        ("subgroup", 300, True),
+        ("shared", 450, False),
+        ("shared", 451, True),
+        ("subgroup", 900, False),
+    ):
+        options = {"implementation": implementation, "merge": 200, "largest": largest}
+        _planned(x, k, references[32], **{**SMALL, **options})
+
+
 @pytest.mark.mostly_slow(every=2)
 @pytest.mark.parametrize("size", [500, 900])
 def test_unsorted_results_are_in_the_order_of_indices(references: dict[int, Device], size: int) -> None:
@@ -168,7 +183,7 @@ def test_long_rows_are_divided(references: dict[int, Device]) -> None:
 
 
 def test_million(vulkan_device: Device) -> None:
-    for dtype, k in (("f4", 10), ("i4", 5000)):
+    for dtype, k in (("f4", 10), ("i4", 5000), ("f4", 900_000)):
         _check(_drawn(dtype, 2**20 + 1), k, vulkan_device)
 
 
@@ -279,3 +294,11 @@ def test_check_finds_nothing_in_the_sort(checked: Callable[..., Any]) -> None:
             "topk/merge.comp", {"KIND": "FLOATING"}, push=push, inputs=inputs, sizes=(32,), groups=(6, 1, 1)
         )
         assert found == (), width
+
+
+@pytest.mark.parametrize("path", ["topk/keys.comp", "topk/gather.comp"])
+def test_check_finds_nothing_around_the_radix_sort(path: str, checked: Callable[..., Any]) -> None:
+    room = np.zeros(300, np.uint32)
+    order = _rng().permutation(300).astype(np.uint32)
+    inputs = {0: order, 1: room} | ({2: order, 3: room, 4: room} if "gather" in path else {})
+    assert checked(path, push={"count": 299}, inputs=inputs, groups=(3, 1, 1)) == ()

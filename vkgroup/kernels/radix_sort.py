@@ -76,22 +76,23 @@ def plan_radix_sort(
     sort_values = sort_tuning(device, implementation, key_words, value_words, tuning)
     _check_operations(device, implementation, sort_values)
     planner = Planner(device, "radix sort", implementation)
+    planner.input("keys", key, size)
     results = ("indices",) if indices else ("sorted_keys", "sorted_values")
-    _Sort(planner, size, key, value, indices, descending, sort_values, "keys", results).add_steps()
+    _Sort(planner, size, key, value, indices, descending, sort_values, results=results).add_steps()
     return planner.plan()
 
 
 def add_sort(planner: Planner, size: int, dtype: np.dtype[Any], keys: str, *, indices: bool = False) -> None:
-    """Add an ascending sort of the input `keys` to a plan, for later steps that read its results.
+    """Add an ascending sort of the plan's buffer `keys` to a plan, for later steps that read its results.
 
-    The results are scratch memory: `sorted_keys`, and `indices` if they are wanted. The plan's implementation
-    must be one that `needed` and `choose` allow.
+    The results are scratch memory: `sorted_keys`, and with `indices` those that sort the keys, `order`. The
+    plan's implementation must be one that `needed` and `choose` allow.
     """
     value = np.dtype(np.uint32) if indices else None
     words = [kind.itemsize // _WORD if kind else 0 for kind in (dtype, value)]
     tuning = sort_tuning(planner.device, planner.implementation, words[0], words[1], {})
     _check_operations(planner.device, planner.implementation, tuning)
-    _Sort(planner, size, dtype, value, indices, False, tuning, keys, ()).add_steps()
+    _Sort(planner, size, dtype, value, indices, False, tuning, keys, "order").add_steps()
 
 
 def _check_operations(device: Device, implementation: str, tuning: SortTuning) -> None:
@@ -139,9 +140,11 @@ class _Sort:
     indices: bool
     descending: bool
     tuning: SortTuning
-    given: str
-    """Name of the keys, an input."""
-    results: tuple[str, ...]
+    keys: str = "keys"
+    """Name of the keys in the plan."""
+    order: str = "indices"
+    """Name of the indices that sort the keys."""
+    results: tuple[str, ...] = ()
     """Names of those results that are outputs; others are scratch memory."""
 
     def add_steps(self) -> None:
@@ -181,7 +184,7 @@ class _Sort:
         """Declare keys and values, and return their names by binding of a pass."""
         nbytes = self.size * self.key.itemsize
         names = {
-            "Input": planner.input(self.given, self.key, self.size),
+            "Input": self.keys,
             "Spare": planner.scratch("spare_keys", nbytes),
             "Result": self._result("sorted_keys", self.key),
         }
@@ -191,7 +194,7 @@ class _Sort:
         if self.indices:
             # The first pass creates the indices and does not read this binding.
             names["InputValues"] = names["SpareValues"]
-            names["ResultValues"] = self._result("indices", self.value)
+            names["ResultValues"] = self._result(self.order, self.value)
         else:
             names["InputValues"] = planner.input("values", self.value, self.size)
             names["ResultValues"] = self._result("sorted_values", self.value)
@@ -217,7 +220,7 @@ class _Sort:
         tuning = self.tuning
         macros = self._macros | {
             "VALUE_WORDS": self.value.itemsize // _WORD if self.value else 0,
-            "INDICES": (1 if "indices" in self.results else 2) if self.indices else 0,
+            "INDICES": (1 if self.order in self.results else 2) if self.indices else 0,
         }
         constants = {
             "ITEMS": tuning.items,

@@ -14,10 +14,18 @@ import numpy.typing as npt
 from vkgroup.dispatch import Buffer, Device
 from vkgroup.errors import InvalidDispatch, Unsupported
 from vkgroup.kernels.arguments import Arguments, Given, Result
-from vkgroup.kernels.histogram_keys import macros
-from vkgroup.kernels.pipelines import choose_full, line, parts, possible_workgroup, require_full
+from vkgroup.kernels.histogram_keys import key_type, macros
+from vkgroup.kernels.pipelines import (
+    choose_full,
+    full_subgroups,
+    line,
+    parts,
+    possible_workgroup,
+    require_full,
+)
 from vkgroup.kernels.plan import Plan, Planner
 from vkgroup.kernels.plan_cache import planned
+from vkgroup.kernels.radix_sort import MOST_KEYS, add_sort
 from vkgroup.kernels.sort import widened
 from vkgroup.kernels.tuning import TABLES, Allowed, checked_values
 from vkgroup.kernels.types import NUMBERS, check_axis, dtype_of, element_count, is_whole, sizes_of
@@ -25,10 +33,12 @@ from vkgroup.kernels.types import NUMBERS, check_axis, dtype_of, element_count, 
 TABLES["topk"] = {
     # `row`: elements up to which a row has one workgroup. `groups`: most workgroups of long rows together.
     # `block`: elements of a block that the sort of the result begins with.
-    "any": {"workgroup": 256, "items": 8, "row": 16384, "groups": 528, "block": 256},
-    "cpu": {"workgroup": 128, "items": 8, "row": 65536, "groups": 16, "block": 64},
+    # `merge`: elements up to which the result is sorted by merges; more are sorted by the radix sort.
+    "any": {"workgroup": 256, "items": 8, "row": 16384, "groups": 528, "block": 256, "merge": 32768},
+    "cpu": {"workgroup": 128, "items": 8, "row": 65536, "groups": 16, "block": 64, "merge": 8192},
 }
 
+_RESULTS = ("values", "indices")
 _OPERATIONS = ("basic", "ballot", "shuffle", "arithmetic")
 _MOST = (1 << 31) - 1
 _DIGITS, _DIGIT_BITS = 256, 8
@@ -124,7 +134,8 @@ def plan_topk(
     **tuning : ``workgroup`` (a multiple of the subgroup size in the subgroup version), ``items`` (elements of
         an invocation), ``row`` (rows with more elements are divided among workgroups), ``groups`` (the
         maximum number of workgroups among which rows are divided), ``block`` (elements of a block with which
-        the sort of the result begins).
+        a merge sort of the result begins), ``merge`` (the longest result of one row that is sorted by merges
+        instead of the radix sort).
     """
     kind, sizes = dtype_of(dtype), sizes_of(shape)
     if kind not in NUMBERS:
@@ -147,7 +158,7 @@ def plan_topk(
     require_full(device, version, values["workgroup"])
     planner = Planner(device, "topk", version)
     planner.input("x", kind, sizes)
-    for name, result in (("values", kind), ("indices", np.uint32)):
+    for name, result in zip(_RESULTS, (kind, np.dtype(np.uint32)), strict=True):
         planner.output(name, result, (*sizes[:-1], int(k)))
     selection = _Selection(planner, kind, count // length, length, int(k), bool(largest), values)
     selection.add_steps(sort=bool(sorted))
@@ -175,14 +186,12 @@ class _Selection:
 
     def add_steps(self, sort: bool) -> None:
         """Add the steps to the plan: the selection, and the sort of the selected elements."""
-        widths = self._widths() if sort else []
-        whole = sort and self.k == self.length  # everything is selected
-        pairs = [("x", "") if whole and i == 0 else self._pair(i % 2) for i in range(len(widths))]
-        pairs.append(("values", "indices"))
-        if not whole:
-            self._add_selection(*pairs[0])
-        for width, (source, target) in zip(widths, pairwise(pairs), strict=True):
-            self._add_merge(width, source, target)
+        if not sort:
+            self._add_selection(*_RESULTS)
+        elif self._has_radix_sort():
+            self._add_radix_sort()
+        else:
+            self._add_merge_sort()
 
     def _pair(self, number: int) -> tuple[str, str]:
         """Declare scratch memory for values and indices."""
@@ -207,7 +216,7 @@ class _Selection:
         histograms = self.planner.scratch("histograms", 4 * self.rows * passes * _DIGITS)
         # A state is a key and a number: two words, or four if keys have two.
         state = 16 if self.dtype.itemsize == 8 else 8
-        work = {3: histograms, 4: self.planner.scratch("states", state * self.rows * (passes + 1))}
+        work = {3: histograms, 4: self.planner.scratch("prefixes", state * self.rows * (passes + 1))}
         tallies = {5: self.planner.scratch("tallies", 8 * self.rows * chunks)}
         self.planner.fill(histograms)
         for number in range(passes):
@@ -237,21 +246,59 @@ class _Selection:
         push |= {"parts": chunks, "part_size": size, "pass": number}
         self.planner.dispatch(kernel, line(self.planner.device, self.rows * chunks), bindings, push)
 
-    # --- sort
+    # --- merge sort
+
+    def _add_merge_sort(self) -> None:
+        """Add the selection and a merge sort; if k is the length of a row, only the sort."""
+        whole, widths = self.k == self.length, [0, *self._widths()]
+        pairs = [("x", "") if whole and i == 0 else self._pair(i % 2) for i in range(len(widths))]
+        if not whole:
+            self._add_selection(*pairs[0])
+        block = self.tuning["block"]
+        grid = line(self.planner.device, self.rows * parts(self.k, block))
+        for width, (source, target) in zip(widths, pairwise([*pairs, _RESULTS]), strict=True):
+            kernel = self.planner.kernel(
+                "topk/merge.comp", macros={**self._macros, "IOTA": int(not source[1])}, workgroup=block
+            )
+            bindings = {0: source[0], 2: target[0], 3: target[1]} | ({1: source[1]} if source[1] else {})
+            push = {"length": self.k, "rows": self.rows, "width": width}
+            self.planner.dispatch(kernel, grid, bindings, push)
 
     def _widths(self) -> list[int]:
-        """Return the widths of the steps of the merge sort; 0 stands for the sort of blocks."""
-        widths, width = [0], self.tuning["block"]
+        """Return the widths of the blocks that are merged."""
+        widths, width = [], self.tuning["block"]
         while width < self.k:
             widths.append(width)
             width *= 2
         return widths
 
-    def _add_merge(self, width: int, source: tuple[str, str], target: tuple[str, str]) -> None:
-        block = self.tuning["block"]
-        kernel = self.planner.kernel(
-            "topk/merge.comp", macros={**self._macros, "IOTA": int(not source[1])}, workgroup=block
-        )
-        bindings = {0: source[0], 2: target[0], 3: target[1]} | ({1: source[1]} if source[1] else {})
-        grid = line(self.planner.device, self.rows * parts(self.k, block))
-        self.planner.dispatch(kernel, grid, bindings, {"length": self.k, "rows": self.rows, "width": width})
+    # --- radix sort
+
+    def _has_radix_sort(self) -> bool:
+        """Whether one long row is sorted by the radix sort, which needs full subgroups."""
+        full = self.planner.implementation == "shared" or full_subgroups(self.planner.device)
+        return full and self.rows == 1 and self.tuning["merge"] < self.k and self.length <= MOST_KEYS
+
+    def _add_radix_sort(self) -> None:
+        """Add the selection and a radix sort; if k is more than half of the row, a sort of the whole row."""
+        whole = 2 * self.k > self.length
+        source = ("x", "") if whole else self._pair(0)
+        if not whole:
+            self._add_selection(*source)
+        count, dtype = self.length if whole else self.k, key_type(self.dtype)
+        keys = self.planner.scratch("keys", count * dtype.itemsize)
+        self._add_elementwise("keys", self._macros, {0: source[0], 1: keys}, count)
+        add_sort(self.planner, count, dtype, keys, indices=True)
+        bindings = {0: source[0], 2: "order", 3: _RESULTS[0], 4: _RESULTS[1]}
+        if source[1]:
+            bindings[1] = source[1]
+        macros_of_gather = {**macros(self.dtype), "IOTA": int(whole)}
+        self._add_elementwise("gather", macros_of_gather, bindings, self.k)
+
+    def _add_elementwise(
+        self, name: str, defines: dict[str, Any], bindings: dict[int, str], count: int
+    ) -> None:
+        workgroup = self.tuning["workgroup"]
+        kernel = self.planner.kernel(f"topk/{name}.comp", macros=defines, workgroup=workgroup)
+        grid = line(self.planner.device, parts(count, workgroup))
+        self.planner.dispatch(kernel, grid, bindings, {"count": count})

@@ -145,7 +145,7 @@ def plan_unique(
     planner = Planner(device, "unique", version)
     names = [name for name, flag in ((_INDEX, index), (_INVERSE, inverse), (_COUNTS, counts)) if flag]
     permuted = index or inverse
-    add_sort(planner, count, kind, "x", indices=permuted)
+    add_sort(planner, count, kind, planner.input("x", kind, count), indices=permuted)
     bindings = {0: "sorted_keys", 1: planner.output("values", kind, count)}
     bindings[4] = planner.output("total", np.uint32, ())
     macros: dict[str, Any] = {**key_macros(kind), "WHERE": "RUN_HEADS", "OUTPUT": "VALUES"}
@@ -153,7 +153,7 @@ def plan_unique(
         macros["OUTPUT"] = "RUNS"
         values = values | {"staged": 0}
     if permuted:
-        bindings[_ORIGINS] = "indices"
+        bindings[_ORIGINS] = "order"
     for name in names:
         slot, macro = _SLOTS[name]
         bindings[slot], macros[macro] = planner.output(name, np.uint32, count), 1
