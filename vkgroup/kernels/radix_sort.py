@@ -71,7 +71,7 @@ def plan_radix_sort(
             " were given. Sort parts and merge them.",
             [f"a count of {size} keys in 30 bits"],
         )
-    implementation = choose(device, needed(device, implementation), "basic", "ballot", "arithmetic")
+    implementation = choose(device, full_version(device, implementation), "basic", "ballot", "arithmetic")
     key_words, value_words = key.itemsize // _WORD, value.itemsize // _WORD if value else 0
     sort_values = sort_tuning(device, implementation, key_words, value_words, tuning)
     _check_operations(device, implementation, sort_values)
@@ -86,7 +86,7 @@ def add_sort(planner: Planner, size: int, dtype: np.dtype[Any], keys: str, *, in
     """Add an ascending sort of the plan's buffer `keys` to a plan, for later steps that read its results.
 
     The results are scratch memory: `sorted_keys`, and with `indices` those that sort the keys, `order`. The
-    plan's implementation must be one that `needed` and `choose` allow.
+    plan's implementation must be one that `full_version` and `choose` allow.
     """
     value = np.dtype(np.uint32) if indices else None
     words = [kind.itemsize // _WORD if kind else 0 for kind in (dtype, value)]
@@ -117,7 +117,7 @@ def _value_dtype(values: npt.DTypeLike | None, indices: bool) -> np.dtype[Any] |
     return dtype
 
 
-def needed(device: Device, implementation: str) -> str:
+def full_version(device: Device, implementation: str) -> str:
     """Resolve ``"auto"`` to the shared version if the device does not guarantee full subgroups."""
     if implementation not in ("auto", "subgroup") or full_subgroups(device):
         return implementation

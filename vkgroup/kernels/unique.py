@@ -16,7 +16,7 @@ from vkgroup.kernels.histogram_keys import macros as key_macros
 from vkgroup.kernels.pipelines import choose_full
 from vkgroup.kernels.plan import Plan, Planner
 from vkgroup.kernels.plan_cache import planned
-from vkgroup.kernels.radix_sort import KEY_DTYPES, add_sort, needed
+from vkgroup.kernels.radix_sort import KEY_DTYPES, add_sort, full_version
 from vkgroup.kernels.scan_look_back import ALLOWED, OPERATIONS
 from vkgroup.kernels.sort import widened
 from vkgroup.kernels.tuning import checked_values
@@ -54,9 +54,9 @@ def unique(
     Returns
     -------
     The unique elements, or a tuple of these and of the other results in the order of the arguments. The
-    inverse has the shape of `x`, all others have one dimension. Indices and counts are arrays of NumPy's
-    index type (intp). For buffers they are buffers of uint32; all except the inverse are views of larger
-    buffers.
+    inverse has the shape of `x`, as in NumPy 2; all others have one dimension. Indices and counts are arrays
+    of NumPy's index type (intp). For buffers they are buffers of uint32; all except the inverse are views of
+    larger buffers.
 
     Examples
     --------
@@ -140,7 +140,7 @@ def plan_unique(
         raise InvalidDispatch(f"Unique elements must be {known}; {kind} was given. Convert with .astype.")
     if not 0 < count <= MOST:
         raise InvalidDispatch(f"A plan of unique elements takes 1 to {MOST}; {count} were given.")
-    version = choose_full(device, needed(device, implementation), *OPERATIONS)
+    version = choose_full(device, full_version(device, implementation), *OPERATIONS)
     values = checked_values(device, "compact", version, tuning, ALLOWED)
     planner = Planner(device, "unique", version)
     names = [name for name, flag in ((_INDEX, index), (_INVERSE, inverse), (_COUNTS, counts)) if flag]
