@@ -10,6 +10,10 @@
 // adjacent.
 #include "tile.glsl"
 
+#if OUTPUT == RUNS
+#undef STAGED
+#define STAGED 0    // the results of an element have several positions
+#endif
 #ifndef STAGED
 #define STAGED 1
 #endif
@@ -159,6 +163,10 @@ void write_vector(uint position, Element x[WIDTH], uint flags, uint before, uint
     [[unroll]] for (uint i = 0u; i < WIDTH; ++i) {
         bool keep = (flags >> i & 1u) != 0u;
         uint index = position + i;
+#if OUTPUT == RUNS
+        if (index < count)
+            write_of_run(index, x[i], keep, before);
+#else
         uint target = before;
         if (OUTPUT == PARTITION && !keep)
             target = all + index - before;
@@ -167,6 +175,7 @@ void write_vector(uint position, Element x[WIDTH], uint flags, uint before, uint
             kept[target] = index;
 #else
             kept[target] = Result(x[i]);
+#endif
 #endif
         if (keep)
             ++before;

@@ -10,6 +10,7 @@
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_ballot : require
 #extension GL_KHR_shader_subgroup_shuffle : require
+#extension GL_KHR_shader_subgroup_shuffle_relative : require
 #extension GL_KHR_shader_subgroup_arithmetic : require
 #include "tile.glsl"
 
@@ -54,26 +55,47 @@ uint element_of(uint tile, uint k) {
     return tile * TILE + stretch() + k * gl_SubgroupSize + gl_SubgroupInvocationID;
 }
 
+// With RUN_HEADS, get the element before each element: from the lane below; the lowest lane reads it from memory.
+void read_elements_before(uint tile, Element x[ITEMS], inout Context contexts[ITEMS]) {
+#if WHERE == RUN_HEADS
+    uint before_tile = max(tile * TILE + stretch(), 1u) - 1u;
+    Element last = Element(0u);
+    if (gl_SubgroupInvocationID == 0u && before_tile < count)
+        last = Element(value_at[before_tile]);
+    [[unroll]] for (uint k = 0u; k < ITEMS; ++k) {
+        Element below = subgroupShuffleUp(x[k], 1u);
+        contexts[k] = gl_SubgroupInvocationID == 0u ? last : below;
+        last = subgroupShuffle(x[k], gl_SubgroupSize - 1u);
+    }
+#endif
+}
+
 // Read an element of each row; bit k of the result tells whether the element of row k is kept. All loads come
 // before the first use of an element.
 uint read_rows(uint tile, out Element x[ITEMS]) {
     bool whole = (tile + 1u) * TILE <= count;
-    uint bytes[ITEMS];
+    Context contexts[ITEMS];
     if (whole) {
         [[unroll]] for (uint k = 0u; k < ITEMS; ++k)
-            read_one(element_of(tile, k), x[k], bytes[k]);
+            read_one(element_of(tile, k), x[k], contexts[k]);
     } else {
         [[unroll]] for (uint k = 0u; k < ITEMS; ++k) {
             x[k] = Element(0u);
-            bytes[k] = 0u;
+            contexts[k] = Context(0u);
             if (element_of(tile, k) < count)
-                read_one(element_of(tile, k), x[k], bytes[k]);
+                read_one(element_of(tile, k), x[k], contexts[k]);
         }
     }
+    read_elements_before(tile, x, contexts);
     uint flags = 0u;
-    [[unroll]] for (uint k = 0u; k < ITEMS; ++k)
-        if (keeps(x[k], bytes[k]) && (whole || element_of(tile, k) < count))
+    [[unroll]] for (uint k = 0u; k < ITEMS; ++k) {
+        bool keep = keeps(x[k], contexts[k]);
+#if WHERE == RUN_HEADS
+        keep = keep || element_of(tile, k) == 0u;
+#endif
+        if (keep && (whole || element_of(tile, k) < count))
             flags |= 1u << k;
+    }
     return flags;
 }
 
@@ -85,6 +107,10 @@ void write_rows(uint tile, Element x[ITEMS], uint flags, uint at, uint all) {
         uint target = at + subgroupBallotExclusiveBitCount(ballot);
         at += subgroupBallotBitCount(ballot);
         uint index = element_of(tile, k);
+#if OUTPUT == RUNS
+        if (index < count)
+            write_of_run(index, x[k], keep, target);
+#else
         if (OUTPUT == PARTITION && !keep)
             target = all + index - target;
         if (keep || (OUTPUT == PARTITION && index < count))
@@ -92,6 +118,7 @@ void write_rows(uint tile, Element x[ITEMS], uint flags, uint at, uint all) {
             kept[target] = index;
 #else
             kept[target] = Result(x[k]);
+#endif
 #endif
     }
 }

@@ -6,17 +6,22 @@
 // Macros:
 //   BITS    of an element: 16, 32 or 64
 //   WHERE   MASK: elements are kept whose byte in mask is not 0. ANY: those that have a bit in common with
-//           limit. COMPARED: those for which AS(element) RELATION AS(limit)
+//           limit. COMPARED: those for which AS(element) RELATION AS(limit). RUN_HEADS: the first element and
+//           those that differ from the element before them by sort_key (macro KIND): in a sorted array, the
+//           first element of each run of equal elements
 //   AS      the number that bits are, for COMPARED: uint, int, uintBitsToFloat, half_from (of 16 bits),
 //           packDouble2x32, packUint2x32, int64_from (of 64 bits, with T_BITS 64)
 //   OUTPUT  VALUES: the kept elements; INDICES: their indices; PARTITION: the kept elements, then the others;
-//           COUNT: only how many are kept
+//           COUNT: only how many are kept; RUNS, with RUN_HEADS: the kept elements, and of each run by macros:
+//           FIRSTS the least origin, LENGTHS the number of elements, INVERSE the run's number, stored at the
+//           origin of each of its elements. Origins are the elements' indices before a stable sort
 //   ONE_TILE  1: the array is one tile, which one workgroup compacts; PARTITION then writes total
 #include "../include/kernel.glsl"
 
 #define MASK 0
 #define ANY 1
 #define COMPARED 2
+#define RUN_HEADS 3
 #ifndef WHERE
 #define WHERE COMPARED
 #endif
@@ -33,6 +38,7 @@
 #define INDICES 1
 #define PARTITION 2
 #define COUNT 3
+#define RUNS 4
 #ifndef OUTPUT
 #define OUTPUT VALUES
 #endif
@@ -54,6 +60,10 @@ const uint VECTORS = ITEMS / WIDTH;
 
 // Whether the elements are read.
 #define READS_VALUES (WHERE != MASK || OUTPUT == VALUES || OUTPUT == PARTITION)
+
+#if WHERE == RUN_HEADS
+#include "../include/elements.glsl"
+#endif
 
 #if BITS == 16
 #extension GL_EXT_shader_16bit_storage : require
@@ -83,6 +93,30 @@ layout(std430, binding = 3) readonly buffer Mask { uint mask[]; };    // four by
 #endif
 layout(std430, binding = 4) buffer Total { uint total; };    // number of kept elements
 
+#if OUTPUT == RUNS
+#ifndef FIRSTS
+#define FIRSTS 0
+#endif
+#ifndef INVERSE
+#define INVERSE 0
+#endif
+#ifndef LENGTHS
+#define LENGTHS 0
+#endif
+#if FIRSTS || INVERSE
+layout(std430, binding = 5) readonly buffer Origins { uint origins[]; };
+#endif
+#if FIRSTS
+layout(std430, binding = 6) writeonly buffer Firsts { uint firsts[]; };
+#endif
+#if INVERSE
+layout(std430, binding = 7) writeonly buffer Inverse { uint inverse[]; };
+#endif
+#if LENGTHS
+layout(std430, binding = 8) buffer Lengths { uint lengths[]; };    // initially zeros
+#endif
+#endif
+
 layout(push_constant) uniform Parameters {
     uint count;    // elements
     uint limit;    // its lower 32 bits
@@ -101,13 +135,25 @@ float half_from(uint bits) { return unpackHalf2x16(bits).x; }
 int64_t int64_from(uvec2 bits) { return int64_t(packUint2x32(bits)); }
 #endif
 
-bool is_kept(Element x) {
+// What decides with an element whether it is kept. RUN_HEADS: the element before it; otherwise its mask byte.
+#if WHERE == RUN_HEADS
+#define Context Element
+#else
+#define Context uint
+#endif
+
+// Whether an element is kept. RUN_HEADS: the caller also keeps the first element of the array.
+bool keeps(Element x, Context context) {
 #if BITS == 64
     uvec2 against = uvec2(limit, limit_high);
 #else
     uint against = limit;
 #endif
-#if WHERE == COMPARED
+#if WHERE == MASK
+    return context != 0u;
+#elif WHERE == RUN_HEADS
+    return sort_key(x) != sort_key(context);
+#elif WHERE == COMPARED
     return AS(x) RELATION AS(against);
 #else
     return (x & against) != Element(0u);
@@ -149,19 +195,22 @@ void read_part(uint vector, out Element x[WIDTH]) {
     }
 }
 
-// The mask bytes of a vector, in the low bits; 0 unless WHERE is MASK.
-uint mask_of(uint vector, bool whole) {
+// The mask bytes of a vector, in the low bits, or the element before the vector.
+Context context_of(uint vector, bool whole) {
+    if (whole || vector * WIDTH < count) {
 #if WHERE == MASK
-    if (whole || vector * WIDTH < count)
         return mask[vector * WIDTH / 4u] >> (8u * (vector * WIDTH % 4u));
+#elif WHERE == RUN_HEADS
+        return Element(value_at[max(vector, 1u) * WIDTH - 1u]);
 #endif
-    return 0u;
+    }
+    return Context(0u);
 }
 
 // Read an element and its mask byte.
-void read_one(uint index, out Element x, out uint byte) {
+void read_one(uint index, out Element x, out Context byte) {
     x = Element(0u);
-    byte = 0u;
+    byte = Context(0u);
 #if READS_VALUES
     x = Element(value_at[index]);
 #endif
@@ -170,20 +219,16 @@ void read_one(uint index, out Element x, out uint byte) {
 #endif
 }
 
-// Whether an element with the mask byte `byte` is kept.
-bool keeps(Element x, uint byte) {
-#if WHERE == MASK
-    return byte != 0u;
-#else
-    return is_kept(x);
-#endif
-}
-
 // The kept elements of a vector: bit i stands for element i.
-uint flags_of(uint vector, bool whole, Element x[WIDTH], uint bytes) {
+uint flags_of(uint vector, bool whole, Element x[WIDTH], Context context) {
     uint flags = 0u;
     [[unroll]] for (uint i = 0u; i < WIDTH; ++i) {
-        if (keeps(x[i], bytes >> (8u * i) & 0xffu) && (whole || vector * WIDTH + i < count))
+#if WHERE == RUN_HEADS
+        bool keep = vector + i == 0u || keeps(x[i], i == 0u ? context : x[max(i, 1u) - 1u]);
+#else
+        bool keep = keeps(x[i], context >> (8u * i) & 0xffu);
+#endif
+        if (keep && (whole || vector * WIDTH + i < count))
             flags |= 1u << i;
     }
     return flags;
@@ -193,20 +238,20 @@ uint flags_of(uint vector, bool whole, Element x[WIDTH], uint bytes) {
 // element, without other instructions between them.
 void read_tile(uint tile, out Element x[VECTORS][WIDTH], out uint flags[VECTORS]) {
     bool whole = (tile + 1u) * TILE <= count;
-    uint bytes[VECTORS];
+    Context contexts[VECTORS];
     if (whole) {
         [[unroll]] for (uint k = 0u; k < VECTORS; ++k) {
             read_whole(vector_of(tile, k), x[k]);
-            bytes[k] = mask_of(vector_of(tile, k), true);
+            contexts[k] = context_of(vector_of(tile, k), true);
         }
     } else {
         [[unroll]] for (uint k = 0u; k < VECTORS; ++k) {
             read_part(vector_of(tile, k), x[k]);
-            bytes[k] = mask_of(vector_of(tile, k), false);
+            contexts[k] = context_of(vector_of(tile, k), false);
         }
     }
     [[unroll]] for (uint k = 0u; k < VECTORS; ++k)
-        flags[k] = flags_of(vector_of(tile, k), whole, x[k], bytes[k]);
+        flags[k] = flags_of(vector_of(tile, k), whole, x[k], contexts[k]);
 }
 
 // The number of elements of a tile that this invocation keeps, for tiles whose elements are not moved by this
@@ -220,3 +265,29 @@ uint count_kept(uint tile) {
         kept_count += bitCount(flags[k]);
     return kept_count;
 }
+
+#if OUTPUT == RUNS
+// Write the results of an element. `heads` runs begin before it. The length of a run is the difference of two
+// heads, which are found by different invocations: each adds its part to the length.
+void write_of_run(uint index, Element x, bool head, uint heads) {
+    uint run = head ? heads : heads - 1u;
+    if (head) {
+        kept[run] = Result(x);
+#if FIRSTS
+        firsts[run] = origins[index];
+#endif
+#if LENGTHS
+        atomicAdd(lengths[run], 0u - index);
+        if (run != 0u)
+            atomicAdd(lengths[run - 1u], index);
+#endif
+    }
+#if LENGTHS
+    if (index == count - 1u)
+        atomicAdd(lengths[run], count);
+#endif
+#if INVERSE
+    inverse[origins[index]] = run;
+#endif
+}
+#endif

@@ -123,6 +123,18 @@ Key key_nan_last(Raw raw) {
     return is_nan(raw) ? Key(0xffffffffu) : key_of(raw);
 }
 
+// The key in NumPy's order of sorting: -0 equals 0, and all NaNs are equal and last.
+Key sort_key(Raw raw) {
+#if KIND == FLOATING && BITS == 64
+    if (raw.x == 0u && raw.y == 0x80000000u)
+        raw.y = 0u;
+#elif KIND == FLOATING
+    if (raw == 1u << (BITS - 1))
+        raw = 0u;
+#endif
+    return key_nan_last(raw);
+}
+
 // Whether low <= key <= high, for low <= high.
 bool between(Key key, Key low, Key high) {
 #if BITS == 64

@@ -18,7 +18,7 @@ layout(std430, binding = 7) buffer ResultValues { VALUE result_value[]; };
 #endif
 
 #ifndef INDICES
-#define INDICES 0       // 1: a key's value is its index in the input, and the last pass writes no keys
+#define INDICES 0       // 1 and 2: a key's value is its index in the input; 1: the last pass writes no keys
 #endif
 
 // Cells of shared memory hold keys, and then values.

@@ -188,7 +188,7 @@ void main() {
         key[i] = sorted[i];
 #endif
     }
-    if (INDICES == 0 || (route & ROUTE_LAST) == 0u) {
+    if (INDICES != 1 || (route & ROUTE_LAST) == 0u) {
         STORE_TILE(key, key, target_index)
     }
 #if VALUE_WORDS

@@ -250,7 +250,7 @@ void main() {
         key[i] = KEY_OF_CELL(cell[i * WORKGROUP + invocation]);
         target_index[i] = target[digit_of(ordered(key[i]), shift)] + i * WORKGROUP + invocation;
     }
-    if (INDICES == 0 || (route & ROUTE_LAST) == 0u) {
+    if (INDICES != 1 || (route & ROUTE_LAST) == 0u) {
         STORE_TILE(key, key, target_index)
     }
 #if VALUE_WORDS

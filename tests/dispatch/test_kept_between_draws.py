@@ -94,11 +94,11 @@ def test_who_takes_an_image_has_it_alone(device: Any) -> None:
 def test_command_buffers_are_used_again(device: Any) -> None:
     numbers = np.zeros(64, np.uint32)
     for _ in range(3):
-        numbers = device.run(ADD, (1, 1, 1), {"Numbers": numbers})["Numbers"]
+        numbers = device.run(ADD, (1, 1, 1), {"Numbers": numbers}, timed=True)["Numbers"]
     kept = len(device.logical.idle_commands)
     assert kept
     for _ in range(40):
-        numbers = device.run(ADD, (1, 1, 1), {"Numbers": numbers})["Numbers"]
+        numbers = device.run(ADD, (1, 1, 1), {"Numbers": numbers}, timed=True)["Numbers"]
     assert (numbers == 43).all()
     assert len(device.logical.idle_commands) == kept
 

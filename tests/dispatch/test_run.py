@@ -118,9 +118,10 @@ def test_groups_have_up_to_three_dimensions(device: Device) -> None:
 @pytest.mark.parametrize("groups", [0, (0, 1, 1), (4, 0), (1, 1, 0)])
 def test_zero_groups_do_nothing(device: Device, groups: Any) -> None:
     cells = np.full(16, 7, np.uint32)
-    result = device.run(GRID, groups, {"cells": cells})
+    result = device.run(GRID, groups, {"cells": cells}, timed=True)
     assert np.array_equal(result["cells"], cells)
     assert result.seconds == 0.0
+    assert device.run(GRID, groups, {"cells": cells}).seconds is None
 
 
 @pytest.mark.parametrize("timeout", [0, -1.0, float("nan"), "soon"])
@@ -381,7 +382,7 @@ def test_without_timestamps_there_are_no_seconds(vulkan_device: VulkanDevice) ->
     try:
         device.logical.capabilities = replace(declared, timestamps=Timestamps(0, 1.0))
         x = np.ones(64, np.float32)
-        result = device.run(SCALE, 1, {0: x, 1: x})
+        result = device.run(SCALE, 1, {0: x, 1: x}, timed=True)
     finally:
         device.logical.capabilities = declared
     assert result.seconds is None

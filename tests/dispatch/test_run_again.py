@@ -53,8 +53,7 @@ def test_every_run_has_its_own_values(fresh: Device) -> None:
         assert np.array_equal(result["sums"], sums + inputs * np.uint32(number) + 5)
         assert list(result) == ["Sums"]
         assert np.array_equal(result[1], result["sums"])
-        assert result.seconds is not None
-        assert result.seconds >= 0
+        assert result.seconds is None
         assert np.array_equal(before, (inputs, sums))
 
 

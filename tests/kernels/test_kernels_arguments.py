@@ -21,10 +21,16 @@ REFUSED: dict[str, tuple[Callable[[Device], Any], str]] = {
     "keys of different lengths": (lambda d: kernels.sort(RAGGED, device=d), "x is no array"),
     "ragged indices": (lambda d: kernels.argsort(RAGGED, device=d), "x is no array"),
     "ragged nonzero": (lambda d: kernels.nonzero(RAGGED, device=d), "x is no array"),
+    "ragged unique": (lambda d: kernels.unique(RAGGED, device=d), "x is no array"),
+    "ragged selection": (lambda d: kernels.topk(RAGGED, 1, device=d), "x is no array"),
+    "ragged values to search": (lambda d: kernels.searchsorted([1], RAGGED, device=d), "v is no array"),
     "ragged picture": (lambda d: kernels.quad_mip(RAGGED, device=d), "picture is no array"),
     "ragged limit": (lambda d: kernels.count(FLOATS, "<", RAGGED, device=d), "one real number"),  # type: ignore[arg-type]
     "name of a device": (lambda d: kernels.sum(FLOATS, device="swiftshader"), "result of vkgroup.open"),  # type: ignore[arg-type]
     "device of a sort": (lambda d: kernels.sort(FLOATS, device=3), "result of vkgroup.open"),  # type: ignore[arg-type]
+    "axis of a selection": (lambda d: kernels.topk(FLOATS, 1, axis=None, device=d), "axis None"),  # type: ignore[arg-type]
+    "k as a bool": (lambda d: kernels.topk(FLOATS, True, device=d), "k must be a whole number"),
+    "side as a list": (lambda d: kernels.searchsorted([1], [1], ["left"], device=d), "side must be"),  # type: ignore[arg-type]
     "axis as text": (lambda d: kernels.cumsum(FLOATS, axis="0", device=d), "axis '0' does not exist"),  # type: ignore[arg-type]
     "axes of a scan": (lambda d: kernels.cumsum(FLOATS, axis=(0, 1), device=d), "does not exist"),  # type: ignore[arg-type]
     "list of axes": (lambda d: kernels.maximum_accumulate(FLOATS, [0], device=d), "does not exist"),  # type: ignore[arg-type]
@@ -57,7 +63,7 @@ def test_arguments_that_make_no_sense_are_refused(name: str, references: dict[in
         call(references[4])
 
 
-@pytest.mark.parametrize("function", ["sum", "argmax", "cumsum", "sort", "argsort", "softmax"])
+@pytest.mark.parametrize("function", ["sum", "argmax", "cumsum", "sort", "argsort", "softmax", "unique"])
 def test_an_array_that_no_buffer_holds_is_refused_before_it_is_copied(
     function: str, references: dict[int, Device]
 ) -> None:

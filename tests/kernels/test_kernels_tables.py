@@ -38,6 +38,13 @@ PLANS: dict[str, Callable[[Device, str], Plan]] = {
     "radix_sort": lambda device, way: kernels.plan_radix_sort(device, 9000, "u4", implementation=way),
     "bitonic_sort": lambda device, way: kernels.plan_sort_rows(device, (9, 900), "u4", implementation=way),
     "pairs": lambda device, way: kernels.plan_radix_sort(device, 9000, "i8", values="f8", implementation=way),
+    "searchsorted": lambda device, way: kernels.plan_searchsorted(
+        device, 9000, 3000, "u8", implementation=way
+    ),
+    "unique": lambda device, way: kernels.plan_unique(
+        device, 9000, "i8", index=True, counts=True, implementation=way
+    ),
+    "topk": lambda device, way: kernels.plan_topk(device, 1 << 20, "f8", 1000, implementation=way),
     "histogram": lambda device, way: kernels.plan_histogram(device, 9000, "f4", 256, (0, 1), way),
     "bincount": lambda device, way: kernels.plan_bincount(device, 9000, "i4", 1 << 16, way),
     "aggregation": lambda device, way: kernels.plan_aggregation(

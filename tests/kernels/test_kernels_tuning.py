@@ -17,6 +17,9 @@ PLANS: dict[str, Callable[..., Any]] = {
     "scan": lambda device, **tuning: kernels.plan_scan(device, "add", "u4", 300, **tuning),
     "columns": lambda device, **tuning: kernels.plan_scan(device, "add", "u4", (100, 3), 0, **tuning),
     "compact": lambda device, **tuning: kernels.plan_compact(device, "u4", 300, "<", 7, **tuning),
+    "searchsorted": lambda device, **tuning: kernels.plan_searchsorted(device, 300, 9, "u4", **tuning),
+    "unique": lambda device, **tuning: kernels.plan_unique(device, 300, "u4", **tuning),
+    "topk": lambda device, **tuning: kernels.plan_topk(device, 300, "u4", 9, **tuning),
     "histogram": lambda device, **tuning: kernels.plan_histogram(device, 300, "u4", 10, (0, 9), **tuning),
     "bincount": lambda device, **tuning: kernels.plan_bincount(device, 300, "u4", 10, **tuning),
     "aggregation": lambda device, **tuning: kernels.plan_aggregation(device, 300, "u4", "maximum", **tuning),
@@ -28,6 +31,8 @@ FURTHER: dict[str, tuple[str, ...]] = {
     "scan": ("depth", "group"),
     "compact": ("depth", "group"),
     "reduce": ("radix",),
+    "searchsorted": ("registers", "groups"),
+    "topk": ("groups",),
     "histogram": ("copies", "groups"),
 }
 

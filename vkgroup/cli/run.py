@@ -56,7 +56,8 @@ def execute(arguments: argparse.Namespace) -> int:
         if traces:
             result = device.trace(module, arguments.size, **stages, **options)
         elif arguments.size is None:
-            result = device.run(module, arguments.groups, full_subgroups=arguments.full_subgroups, **options)
+            full = arguments.full_subgroups
+            result = device.run(module, arguments.groups, full_subgroups=full, timed=True, **options)
         else:
             result = device.draw(module, arguments.size, **_draw_arguments(arguments), **stages, **options)
         time = f", {_time(result.seconds)}" if result.seconds is not None else ""

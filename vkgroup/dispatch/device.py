@@ -138,6 +138,7 @@ class Device(Drawing, Tracing):
         full_subgroups: bool = False,
         varying_subgroup_size: bool = False,
         repeat: int = 1,
+        timed: bool = False,
         timeout: float | None = 10.0,
     ) -> RunResult:
         """Run a compute shader on arrays, and return what it wrote.
@@ -152,12 +153,13 @@ class Device(Drawing, Tracing):
         entry_point, specialization, subgroup_size, full_subgroups, varying_subgroup_size : as for
             `pipeline`.
         repeat : how many times to run, one after the other on the same memory.
+        timed : whether to measure the GPU time, which itself takes time; several runs are always measured.
         timeout : seconds for all of it; None waits without limit.
 
         Returns
         -------
-        Arrays of every writable binding that was given an array, the GPU time, and on the reference device
-        what of it is defined.
+        Arrays of every writable binding that was given an array, the GPU time if it was measured, and on the
+        reference device what of it is defined.
 
         Raises
         ------
@@ -178,10 +180,14 @@ class Device(Drawing, Tracing):
             "varying_subgroup_size": varying_subgroup_size,
         }
         pipeline = self._kept_pipeline(module, entry_point, specialization, control)
-        if repeat == 1 and (result := self._run_again(pipeline, groups, bindings, push, timeout)) is not None:
-            return result
+        timed = timed or repeat != 1
+        if not timed and (again := self._run_again(pipeline, groups, bindings, push, timeout)) is not None:
+            return again
         with pipeline.bind(bindings) as work:
-            return work.run_result(work.timed(groups, push, timeout, repeat=repeat))
+            if timed:
+                return work.run_result(work.timed(groups, push, timeout, repeat=repeat))
+            work.dispatch(groups, push, timeout)
+            return work.run_result(None)
 
     def submit(
         self,

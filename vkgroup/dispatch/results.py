@@ -115,7 +115,8 @@ class RunResult(ByBinding):
 
     Attributes
     ----------
-    seconds : GPU time of one dispatch, on average; None where the device has no timestamps.
+    seconds : GPU time of one dispatch, on average; None if it was not measured, or the device has no
+        timestamps.
     defined : for each array, under the same keys, a bool array of its shape: which elements the
         specifications define. None where the device cannot tell: only the reference device can.
     ordered : the same, without elements that depend on the order in which atomics ran.

@@ -30,6 +30,8 @@ Counting
     `histogram`, `bincount`; `count` by a comparison
 Sorting, stable
     `sort`, `argsort`, `sort_by_key`
+Searching
+    `searchsorted`, `unique`, `topk`
 Rows and matrices
     `softmax`, `layer_norm`, `matvec`, `matmul`, `transpose`
 Images
@@ -44,8 +46,9 @@ plan. A plan that is recorded on buffers can be submitted many times:
 ...     total = work.buffers["result"].read()
 
     `plan_reduce`, `plan_arg_reduce`, `plan_scan`, `plan_compact`, `plan_histogram`, `plan_bincount`,
-    `plan_aggregation`, `plan_radix_sort`, `plan_sort_rows`, `plan_softmax`, `plan_layer_norm`, `plan_matvec`,
-    `plan_matmul`, `plan_transpose`, `plan_max_pool`, `plan_mip_chain`, `plan_box_filter`
+    `plan_aggregation`, `plan_radix_sort`, `plan_sort_rows`, `plan_searchsorted`, `plan_unique`, `plan_topk`,
+    `plan_softmax`, `plan_layer_norm`, `plan_matvec`, `plan_matmul`, `plan_transpose`, `plan_max_pool`,
+    `plan_mip_chain`, `plan_box_filter`
 """
 
 from __future__ import annotations
@@ -75,9 +78,12 @@ from vkgroup.kernels.reduce import (
 from vkgroup.kernels.reduce_plan import plan_reduce
 from vkgroup.kernels.rows import layer_norm, plan_layer_norm, plan_softmax, softmax
 from vkgroup.kernels.scan import cumprod, cumsum, maximum_accumulate, minimum_accumulate, plan_scan, scan
+from vkgroup.kernels.searchsorted import plan_searchsorted, searchsorted
 from vkgroup.kernels.sort import argsort, sort, sort_by_key
 from vkgroup.kernels.sort_rows import plan_sort_rows
+from vkgroup.kernels.topk import plan_topk, topk
 from vkgroup.kernels.transpose import plan_transpose, transpose
+from vkgroup.kernels.unique import plan_unique, unique
 
 __all__ = [
     "Plan",
@@ -121,15 +127,21 @@ __all__ = [
     "plan_radix_sort",
     "plan_reduce",
     "plan_scan",
+    "plan_searchsorted",
     "plan_softmax",
     "plan_sort_rows",
+    "plan_topk",
     "plan_transpose",
+    "plan_unique",
     "prod",
     "quad_mip",
     "scan",
+    "searchsorted",
     "softmax",
     "sort",
     "sort_by_key",
     "sum",
+    "topk",
     "transpose",
+    "unique",
 ]

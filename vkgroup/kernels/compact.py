@@ -42,7 +42,7 @@ TABLES["compact.shared"] = {"nvidia": {"workgroup": 384, "items": 24, "staged": 
 
 OUTPUTS = ("values", "indices", "partition", "count")
 
-_MOST = 2**COUNTS - 1
+MOST = 2**COUNTS - 1
 _OTHERS = 1024
 """Bytes of shared memory that do not depend on the tile or the group."""
 
@@ -150,8 +150,8 @@ def plan_compact(
     condition = where_of(where, limit, kind)
     if output not in OUTPUTS:
         raise InvalidDispatch(f"output must be one of {OUTPUTS}; {output!r} was given.")
-    if not 0 < count <= _MOST:
-        raise InvalidDispatch(f"A compaction takes 1 to {_MOST} elements; {count} were given.")
+    if not 0 < count <= MOST:
+        raise InvalidDispatch(f"A compaction takes 1 to {MOST} elements; {count} were given.")
     reads = not condition.mask or output in ("values", "partition")
     if reads and kind.itemsize not in (2, 4, 8):
         raise InvalidDispatch(f"A compaction can move elements of 2, 4 or 8 bytes; {kind} was given.")
@@ -166,23 +166,23 @@ def plan_compact(
         planner.output("kept", np.uint32 if output == "indices" else kind, count)
     planner.output("total", np.uint32, ())
     macros: dict[str, Any] = {**condition.macros, "BITS": 8 * kind.itemsize if reads else 32}
-    tiling = _fitting(planner, count, values, macros["BITS"])
+    tiling = fitting(planner, count, values, macros["BITS"])
     bindings = {4: "total"} | ({0: "x"} if reads else {}) | ({3: "mask"} if condition.mask else {})
     push = {"count": count, "limit": condition.limit & 0xFFFFFFFF, "limit_high": condition.limit >> 32}
     if output == "count" or (output == "partition" and not tiling.alone):
         planner.fill("total", 0)
         # A count of mask bytes does not read the elements.
         counted = {slot: name for slot, name in bindings.items() if slot or not condition.mask}
-        _dispatch(planner, tiling, macros | {"OUTPUT": "COUNT"}, {"ITEMS": tiling.items}, counted, push)
+        add_tiles(planner, tiling, macros | {"OUTPUT": "COUNT"}, {"ITEMS": tiling.items}, counted, push)
     if output != "count":
         bindings |= {1: "kept"} | tiling.clear(planner)
         macros |= {name: value for name, value in tiling.macros().items() if name != "PAYLOAD"}
         macros["OUTPUT"] = output.upper()
-        _dispatch(planner, tiling, macros, tiling.constants(version), bindings, push)
+        add_tiles(planner, tiling, macros, tiling.constants(version), bindings, push)
     return planner.plan()
 
 
-def _dispatch(
+def add_tiles(
     planner: Planner,
     tiling: Tiling,
     macros: dict[str, Any],
@@ -202,7 +202,7 @@ def _dispatch(
     planner.dispatch(kernel, line(planner.device, tiling.tiles), bindings, push)
 
 
-def _fitting(planner: Planner, count: int, values: Mapping[str, Any], bits: int) -> Tiling:
+def fitting(planner: Planner, count: int, values: Mapping[str, Any], bits: int) -> Tiling:
     """Divide the elements into tiles that fit into shared memory."""
     device = planner.device
     width, each = (2, 8) if bits == 64 else (4, 4)
@@ -214,7 +214,7 @@ def _fitting(planner: Planner, count: int, values: Mapping[str, Any], bits: int)
     staged, items = each * int(values["staged"]), tiling.items
     # In addition to staged elements: two counts in each word, twice.
     if tiling.alone and tiling.workgroup * (items * staged + 8 * parts(items, 2 * width)) > room:
-        return _fitting(planner, count, {**values, "one_tile": 0}, bits)
+        return fitting(planner, count, {**values, "one_tile": 0}, bits)
     while items > width and tiling.workgroup * (items * staged + 8 * parts(items, 2 * width)) > room:
         items -= width
     return dataclasses.replace(tiling, items=items, tiles=parts(count, tiling.workgroup * items))

@@ -68,16 +68,35 @@ def plan_radix_sort(
             " were given. Sort parts and merge them.",
             [f"a count of {size} keys in 30 bits"],
         )
-    implementation = choose(
-        device, with_full_subgroups(device, implementation), "basic", "ballot", "arithmetic"
-    )
+    implementation = choose(device, full_version(device, implementation), "basic", "ballot", "arithmetic")
     key_words, value_words = key.itemsize // _WORD, value.itemsize // _WORD if value else 0
     sort_values = sort_tuning(device, implementation, key_words, value_words, tuning)
-    if implementation == "subgroup":
-        extra = ("partitioned_nv",) if sort_values.match == "partition" else ()
-        choose(device, implementation, *extra, *(("shuffle",) if sort_values.claim == "add" else ()))
+    _check_operations(device, implementation, sort_values)
     planner = Planner(device, "radix sort", implementation)
-    return _Sort(planner, size, key, value, indices, descending, sort_values).plan()
+    planner.input("keys", key, size)
+    results = ("indices",) if indices else ("sorted_keys", "sorted_values")
+    _Sort(planner, size, key, value, indices, descending, sort_values, results=results).add_steps()
+    return planner.plan()
+
+
+def add_sort(planner: Planner, size: int, dtype: np.dtype[Any], keys: str, *, indices: bool = False) -> None:
+    """Add an ascending sort of the plan's buffer `keys` to a plan, for later steps that read its results.
+
+    The results are scratch memory: `sorted_keys`, and with `indices` those that sort the keys, `order`. The
+    plan's implementation must be one that `full_version` and `choose` allow.
+    """
+    value = np.dtype(np.uint32) if indices else None
+    words = [kind.itemsize // _WORD if kind else 0 for kind in (dtype, value)]
+    tuning = sort_tuning(planner.device, planner.implementation, words[0], words[1], {})
+    _check_operations(planner.device, planner.implementation, tuning)
+    _Sort(planner, size, dtype, value, indices, False, tuning, keys, "order").add_steps()
+
+
+def _check_operations(device: Device, implementation: str, tuning: SortTuning) -> None:
+    """Raise `Unsupported` if the device lacks an operation that a method of the subgroup version needs."""
+    if implementation == "subgroup":
+        extra = ("partitioned_nv",) if tuning.match == "partition" else ()
+        choose(device, implementation, *extra, *(("shuffle",) if tuning.claim == "add" else ()))
 
 
 def key_dtype(given: npt.DTypeLike) -> np.dtype[Any]:
@@ -114,7 +133,7 @@ def value_dtype(values: npt.DTypeLike | None, indices: bool) -> np.dtype[Any] | 
     return dtype
 
 
-def with_full_subgroups(device: Device, implementation: str) -> str:
+def full_version(device: Device, implementation: str) -> str:
     """Resolve ``"auto"`` to the shared version if the device does not guarantee full subgroups."""
     if implementation not in ("auto", "subgroup") or full_subgroups(device):
         return implementation
@@ -137,9 +156,15 @@ class _Sort:
     indices: bool
     descending: bool
     tuning: SortTuning
+    keys: str = "keys"
+    """Name of the keys in the plan."""
+    order: str = "indices"
+    """Name of the indices that sort the keys."""
+    results: tuple[str, ...] = ()
+    """Names of those results that are outputs; others are scratch memory."""
 
-    def plan(self) -> Plan:
-        """Return the plan of this sort."""
+    def add_steps(self) -> None:
+        """Add the steps of this sort to the plan."""
         tuning, planner = self.tuning, self.planner
         passes = parts(self.key.itemsize * 8, tuning.radix_bits)
         tiles = parts(self.size, tuning.tile)
@@ -170,30 +195,32 @@ class _Sort:
             if clear:
                 planner.fill(states)
             planner.dispatch(kernel, grid, buffers, push={"count": self.size, "pass": number})
-        return planner.plan()
 
     def _buffers(self, planner: Planner) -> dict[str, str]:
         """Declare keys and values, and return their names by binding of a pass."""
         nbytes = self.size * self.key.itemsize
         names = {
-            "Input": planner.input("keys", self.key, self.size),
+            "Input": self.keys,
             "Spare": planner.scratch("spare_keys", nbytes),
+            "Result": self._result("sorted_keys", self.key),
         }
-        if self.indices:
-            names["Result"] = planner.scratch("sorted_keys", nbytes)
-        else:
-            names["Result"] = planner.output("sorted_keys", self.key, self.size)
         if self.value is None:
             return names
         names["SpareValues"] = planner.scratch("spare_values", self.size * self.value.itemsize)
         if self.indices:
             # The first pass creates the indices and does not read this binding.
             names["InputValues"] = names["SpareValues"]
-            names["ResultValues"] = planner.output("indices", self.value, self.size)
+            names["ResultValues"] = self._result(self.order, self.value)
         else:
             names["InputValues"] = planner.input("values", self.value, self.size)
-            names["ResultValues"] = planner.output("sorted_values", self.value, self.size)
+            names["ResultValues"] = self._result("sorted_values", self.value)
         return names
+
+    def _result(self, name: str, dtype: np.dtype[Any]) -> str:
+        """Declare a result as an output or as scratch memory."""
+        if name in self.results:
+            return self.planner.output(name, dtype, self.size)
+        return self.planner.scratch(name, self.size * dtype.itemsize)
 
     @property
     def _macros(self) -> dict[str, Any]:
@@ -206,7 +233,7 @@ class _Sort:
         tuning = self.tuning
         macros = self._macros | {
             "VALUE_WORDS": self.value.itemsize // _WORD if self.value else 0,
-            "INDICES": int(self.indices),
+            "INDICES": (1 if self.order in self.results else 2) if self.indices else 0,
         }
         constants = {
             "ITEMS": tuning.items,

@@ -122,7 +122,7 @@ def _arrays_by_key(
     keys: Array, values: Array, device: Device | None, options: Options
 ) -> tuple[Array, Array]:
     """Sort arrays by key: values of 4 or 8 bytes on the device, other values by sorted indices."""
-    wide = _widened(keys)
+    wide = widened(keys)
     if not keys.size:
         return keys.copy(), values.copy()
     if values.ndim > 1 or values.dtype.kind not in "iuf" or values.dtype.itemsize not in (4, 8):
@@ -173,7 +173,7 @@ def _along(array: Array, axis: int | None, device: Device | None, output: str, o
     if not isinstance(axis, int | np.integer) or not -array.ndim <= axis < array.ndim:
         raise InvalidDispatch(f"An array of {array.ndim} dimensions has no axis {axis!r}.")
     check_device(device)
-    wide = _widened(np.moveaxis(array, axis, -1))
+    wide = widened(np.moveaxis(array, axis, -1))
     dtype = np.dtype(np.uint32) if output == "indices" else wide.dtype
     if not array.size:
         return np.moveaxis(np.empty(wide.shape, dtype), -1, axis)
@@ -197,7 +197,7 @@ def _line_by_line(plan: Plan, array: Array, result: Array, output: str) -> Array
     return result
 
 
-def _widened(array: Array) -> Array:
+def widened(array: Array) -> Array:
     """Return an array in native byte order, with numbers of 8 and 16 bits widened to 32 bits."""
     kind, size = array.dtype.kind, array.dtype.itemsize
     if kind == "b" or (kind in "uif" and size < 4):

@@ -12,7 +12,7 @@ from vkgroup.dispatch import Device
 from vkgroup.errors import InvalidDispatch, Unsupported
 from vkgroup.kernels.pipelines import choose, largest_workgroup, line, parts, subgroup_size
 from vkgroup.kernels.plan import Plan, Planner
-from vkgroup.kernels.radix_sort import key_dtype, key_macros, value_dtype, with_full_subgroups
+from vkgroup.kernels.radix_sort import full_version, key_dtype, key_macros, value_dtype
 from vkgroup.kernels.reduce_tuning import power_of_two
 from vkgroup.kernels.tuning import TABLES, checked_values, kinds, require_power, tuned
 from vkgroup.kernels.types import sizes_of
@@ -22,6 +22,7 @@ LONGEST_ROW = 4096
 
 TABLES["bitonic_sort"] = {
     "any": {"workgroup": 256, "items": 4, "one_row": LONGEST_ROW},
+    "nvidia": {"items": 2},
     # One workgroup uses one thread of a CPU driver.
     "cpu": {"workgroup": 128, "items": 16, "one_row": 256},
 }
@@ -86,7 +87,7 @@ def plan_sort_rows(
             " were given. Use plan_radix_sort.",
             [f"shared memory for {length} keys of {key}"],
         )
-    version = choose(device, with_full_subgroups(device, implementation), "basic", "shuffle")
+    version = choose(device, full_version(device, implementation), "basic", "shuffle")
     chosen = checked_values(device, "bitonic_sort", version, tuning, {"items": range(1, _MOST_ITEMS + 1)})
     require_power(**chosen)
     items, team, workgroup = _divided(device, version, length, chosen)

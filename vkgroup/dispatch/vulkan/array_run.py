@@ -60,7 +60,7 @@ class ArrayRun(Closing):
             else:
                 places |= {results[name]: Place(sizes[name], host=True) for _, name in written}
             steps += [Move(name, results[name]) for _, name in written]
-        self._launcher = VulkanLauncher(device, tuple(steps), scratch, "Device.run", fallback, timed=True)
+        self._launcher = VulkanLauncher(device, tuple(steps), scratch, "Device.run", fallback)
         # The launcher has the places in the order in which its steps use them.
         order = self._launcher.given
         self._sets = self._launcher.memory_sets("arrays", [places[name] for name in order])
@@ -83,21 +83,18 @@ class ArrayRun(Closing):
         try:
             for index, array in zip(self._inputs, arrays, strict=True):
                 fill(memories[index], array)
-            recording = self._launcher.submit(memories, self._sets.views)
+            number = self._launcher.submit(memories, self._sets.views).number
         except BaseException:
             close_all(memories)
             raise
-        number = recording.number
         described = [(array.shape, array.dtype) for array in arrays]
 
         def finish() -> RunResult:
             results: dict[Any, Array] = {}
             for key, place, index in self._results:
                 results[key] = copied(memories[index], *described[place])
-            # Its timestamps are lost if it was recorded again meanwhile, because many runs were in flight.
-            seconds = recording.seconds() if recording.number == number else None
             self._sets.give(memories)
-            return RunResult(results, self._keys, seconds)
+            return RunResult(results, self._keys, None)
 
         return PendingRun(Submission(self._device, number), finish)
 

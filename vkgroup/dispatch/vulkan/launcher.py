@@ -20,7 +20,7 @@ from vkgroup.dispatch.slots import DESCRIPTOR_TYPES, Slot, assign
 from vkgroup.dispatch.submission import Submission
 from vkgroup.dispatch.vulkan.buffer import VulkanBuffer
 from vkgroup.dispatch.vulkan.memory_sets import MemorySets, Place, close_all, copied, fill
-from vkgroup.dispatch.vulkan.pipeline import VulkanPipeline, seconds_between
+from vkgroup.dispatch.vulkan.pipeline import VulkanPipeline
 from vkgroup.errors import DriverError
 
 _MOST_RECORDINGS = 32
@@ -35,8 +35,6 @@ _KEPT_ON_HOST, _KEPT_ON_GPU = 64 << 20, 4 << 30
 _TOTAL = np.dtype(np.uint32)
 
 _SCRATCH_KINDS = ("storage_buffer", "uniform_buffer")
-
-_BOTTOM = vk.ffi.integer_const("VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT")
 
 Parts = Sequence[tuple[DeviceBuffer, int, int]]
 """Memory, offset and size of each buffer of a launcher, by number."""
@@ -76,23 +74,17 @@ class _Dispatch:
 class Recording:
     """A command buffer with its descriptor sets, recorded again for other buffers.
 
-    `number` is that of its last submission. A `timed` one writes timestamps around its dispatches.
+    `number` is that of its last submission.
     """
 
-    def __init__(
-        self, device: LogicalDevice, dispatches: Sequence[_Dispatch], name: str, timed: bool
-    ) -> None:
+    def __init__(self, device: LogicalDevice, dispatches: Sequence[_Dispatch], name: str) -> None:
         self.commands = Commands(device, name)
         self.number = 0
-        self.queries: Any = None
         self._device, self._dispatches = device, dispatches
         self._pool: Any = None
         self.sets: list[Any] = []
         layouts = [layout for dispatch in dispatches for layout in dispatch.pipeline.set_layouts]
         try:
-            if timed and device.capabilities.timestamps.valid_bits:
-                info = vk.new("VkQueryPoolCreateInfo", queryType=vk.VK_QUERY_TYPE_TIMESTAMP, queryCount=2)
-                self.queries = device.create("QueryPool", info, "a query pool")
             self._create(layouts)
         except DriverError:
             self.close()
@@ -158,17 +150,11 @@ class Recording:
             functions, handle = self._device.functions, self._device.handle
             functions.vkUpdateDescriptorSets(handle, self._count, self._writes, 0, vk.NULL)
 
-    def seconds(self) -> float | None:
-        """Return the seconds between the timestamps of the last submission, which has finished; or None."""
-        return None if self.queries is None else seconds_between(self._device, self.queries)
-
     def close(self) -> None:
         """Free the command buffer and the descriptor sets once nothing of them is in flight."""
         self.commands.close()
         pool, self._pool = self._pool, None
-        queries, self.queries = self.queries, None
         self._device.destroy("DescriptorPool", pool)
-        self._device.destroy("QueryPool", queries)
 
 
 class VulkanLauncher(Launcher):
@@ -187,11 +173,13 @@ class VulkanLauncher(Launcher):
         scratch: Mapping[str, int],
         name: str,
         fallback: Launcher,
-        *,
-        timed: bool = False,
     ) -> None:
+        # First what `close` needs, if this fails.
+        self._recordings: OrderedDict[tuple[Any, ...], Recording] = OrderedDict()
+        self._sets: dict[str, MemorySets] = {}
+        self._scratch: list[DeviceBuffer] = []
         super().__init__(device, steps, scratch, name)
-        self._fallback, self._timed = fallback, timed
+        self._fallback = fallback
         device.trimmable.add(self)
         names = dict.fromkeys(scratch)
         for step in steps:
@@ -202,10 +190,7 @@ class VulkanLauncher(Launcher):
         self._steps = [_Dispatch(step, numbers) if isinstance(step, Pass) else step for step in steps]
         self._numbers = numbers
         self._dispatches = [step for step in self._steps if isinstance(step, _Dispatch)]
-        self._recordings: OrderedDict[tuple[Any, ...], Recording] = OrderedDict()
         self.bindable = all(dispatch.bindable for dispatch in self._dispatches)
-        self._sets: dict[str, MemorySets] = {}
-        self._scratch: list[DeviceBuffer] = []
         self._scratch_serial: tuple[int, ...] = ()
         most = _KEPT_ON_GPU if device.capabilities.type == "discrete_gpu" else _KEPT_ON_HOST
         self._keeps_scratch = sum(scratch.values()) <= most
@@ -396,7 +381,7 @@ class VulkanLauncher(Launcher):
         self.device.register(self)
         self._holding = True
         if len(self._recordings) < _MOST_RECORDINGS:
-            recording = Recording(self.device, self._dispatches, self.name, self._timed)
+            recording = Recording(self.device, self._dispatches, self.name)
         else:
             recording = self._recordings.popitem(last=False)[1]
             self.device.wait(recording.number, None)
@@ -419,19 +404,13 @@ class VulkanLauncher(Launcher):
                     check_value(slot, given[number], self.device)
 
     def _record_steps(self, commands: Any, parts: Parts, recording: Recording) -> None:
-        functions, queries, dispatched = self.device.functions, recording.queries, 0
-        if queries is not None:
-            functions.vkCmdResetQueryPool(commands, queries, 0, 2)
+        functions, dispatched = self.device.functions, 0
         for number, step in enumerate(self._steps):
             if number:
                 inner_barrier(functions, commands)
             if isinstance(step, _Dispatch):
-                if queries is not None and not dispatched:
-                    functions.vkCmdWriteTimestamp(commands, _BOTTOM, queries, 0)
                 step.record(functions, commands, recording.sets[dispatched])
                 dispatched += 1
-                if queries is not None and dispatched == len(self._dispatches):
-                    functions.vkCmdWriteTimestamp(commands, _BOTTOM, queries, 1)
             elif isinstance(step, Clear):
                 memory, offset, nbytes = parts[self._numbers[step.name]]
                 functions.vkCmdFillBuffer(commands, memory.handle, offset, nbytes // 4 * 4, step.value)
