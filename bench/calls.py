@@ -39,6 +39,9 @@ layout(binding = 0) buffer Numbers { uint numbers[]; };
 void main() { numbers[gl_GlobalInvocationID.x] += 1u; }
 """
 
+RECORDED = "recorded dispatch"
+"""The call that others are compared with; every table has it, since devices change their clocks."""
+
 _SHORT, _LEAST_SECONDS = 1 << 16, 0.02
 
 Call = Callable[[], object]
@@ -138,12 +141,32 @@ def gpu_seconds(device: Device, size: int) -> dict[str, float | None]:
     return seconds
 
 
-def other_rows(device: Device, torch: Any, finish: dict[str, Call]) -> dict[str, Row]:
-    """Return calls without kernels: dispatches, `Device.run`, buffers. The peers' calls wait each."""
+def dispatch_rows(device: Device) -> dict[str, Row]:
+    """Return calls of one dispatch, which is recorded once or at each call."""
     buffer = device.buffer(np.zeros(1024, np.uint32))
-    module = device.compile(ADD)
-    work = device.pipeline(module).bind({0: buffer})
+    work = device.pipeline(device.compile(ADD)).bind({0: buffer})
     sequence = device.sequence([Dispatch(work, 16)])
+    return {
+        RECORDED: {"vkgroup": lambda: sequence.run(wait=False)},
+        "bound dispatch": {"vkgroup": lambda: work.dispatch(16, wait=False)},
+    }
+
+
+def peer_rows(device: Device, finish: dict[str, Call]) -> dict[str, Row]:
+    """Return dispatches beside other packages. Their calls wait each, and their objects stay."""
+    rows = dispatch_rows(device)
+    for title, row in rows.items():
+        for peer in PEERS:
+            if peer.available(device) is None and not (title == RECORDED and peer.name == "wgpu"):
+                prepared: Any = peer.prepare(device, Work(1, 1, title == RECORDED), Data({}, {}))
+                row[peer.name] = prepared._call
+                finish[peer.name] = lambda: None
+    return rows
+
+
+def other_rows(device: Device, torch: Any, finish: dict[str, Call]) -> dict[str, Row]:
+    """Return calls without kernels: dispatches, `Device.run`, buffers."""
+    module = device.compile(ADD)
     data = np.zeros(1024, np.uint32)
     pending: list[PendingRun] = []
 
@@ -153,9 +176,7 @@ def other_rows(device: Device, torch: Any, finish: dict[str, Call]) -> dict[str,
         pending.clear()
 
     finish["vkgroup, submit"] = collect
-    rows: dict[str, Row] = {
-        "recorded dispatch": {"vkgroup": lambda: sequence.run(wait=False)},
-        "bound dispatch": {"vkgroup": lambda: work.dispatch(16, wait=False)},
+    rows: dict[str, Row] = dispatch_rows(device) | {
         "Device.run of 1024 uint32": {
             "vkgroup": lambda: device.run(module, 16, {0: data}),
             "vkgroup, submit": lambda: pending.append(device.submit(module, 16, {0: data})),
@@ -166,12 +187,6 @@ def other_rows(device: Device, torch: Any, finish: dict[str, Call]) -> dict[str,
         signed = data.view(np.int32)
         rows["Device.run of 1024 uint32"]["torch"] = lambda: (torch.from_numpy(signed).cuda() + 1).cpu()
         rows["buffer of 4 KiB and close"]["torch"] = lambda: torch.empty(4096, device="cuda")
-    for title, recorded in (("recorded dispatch", True), ("bound dispatch", False)):
-        for peer in PEERS:
-            if peer.available(device) is None and not (recorded and peer.name == "wgpu"):
-                prepared: Any = peer.prepare(device, Work(1, 1, recorded), Data({}, {}))
-                rows[title][peer.name] = prepared._call
-                finish[peer.name] = lambda: None
     return rows
 
 
@@ -283,9 +298,9 @@ def main() -> None:
             "rounds": arguments.rounds,
         }
         found["calls"] = measure(other_rows(device, torch, finish), arguments.rounds, finish)
-        found["GPU of calls"] = {"recorded dispatch": gpu_seconds_of_dispatch(device)}
+        found["GPU of calls"] = {RECORDED: gpu_seconds_of_dispatch(device)}
         for size in dict.fromkeys((1000, min(1 << 20, most), most)):
-            rows = kernel_rows(device, size, torch, cupy)
+            rows = {RECORDED: dispatch_rows(device)[RECORDED]} | kernel_rows(device, size, torch, cupy)
             rounds = arguments.rounds if size <= _SHORT else max(3, arguments.rounds // 3)
             found[f"kernels of {size}"] = measure(rows, rounds, finish)
             del rows
@@ -295,6 +310,7 @@ def main() -> None:
             found[f"GPU of {size}"] = gpu_seconds(device, size)
         found["transfers"] = transfers(device, 4 * most, max(4, arguments.rounds // 2), torch)
         found["memory"] = str(device.memory())
+        found["dispatches beside peers"] = measure(peer_rows(device, finish), arguments.rounds, finish)
     show(found)
     if arguments.json:
         arguments.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
@@ -302,11 +318,11 @@ def main() -> None:
 
 def show(found: dict[str, Any]) -> None:
     """Print the times in microseconds and the rates in GB/s."""
-    recorded = found["calls"]["recorded dispatch"]["vkgroup"]["waited"][0]
     for part, rows in found.items():
-        if part != "calls" and not part.startswith("kernels of "):
+        if part not in ("calls", "dispatches beside peers") and not part.startswith("kernels of "):
             continue
-        gpu = found.get(part.replace("kernels", "GPU") if part != "calls" else "GPU of calls", {})
+        recorded = rows[RECORDED]["vkgroup"]["waited"][0]
+        gpu = found.get(part.replace("kernels", "GPU"), {}) if "kernels" in part else found["GPU of calls"]
         print(f"\n{part:28} {'GPU':>9}  contender: waited, in flight; µs; (waited / recorded dispatch)")
         for title, row in rows.items():
             seconds = gpu.get(title)

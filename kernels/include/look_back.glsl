@@ -25,9 +25,6 @@
 //   SPINS         (specialization constant 10) unsuccessful reads before a workgroup stops waiting
 //   SILENT        (specialization constant 11) for tests: every SILENT-th tile publishes nothing; 0: none
 //   MUTE          (specialization constant 12) for tests: 1 omits aggregates, 2 prefixes
-//   SPREAD        (specialization constant 14) distance of the states in memory, in states. Distant states lie in
-//                 different lines of the cache, which reads of other tiles' states do not keep busy
-//   PAUSE         (specialization constant 15) operations between two reads of a state
 #ifndef LOOK_BACK_GLSL
 #define LOOK_BACK_GLSL
 
@@ -59,8 +56,6 @@ const uint UNITS = CARRIED_BITS / PAYLOAD;
 layout(constant_id = 10) const uint SPINS = 256u;
 layout(constant_id = 11) const uint SILENT = 0u;
 layout(constant_id = 12) const uint MUTE = 0u;
-layout(constant_id = 14) const uint SPREAD = 1u;
-layout(constant_id = 15) const uint PAUSE = 0u;
 
 // Statuses. HEADED is used by scans of segments: a segment begins in the tile, so the tile's prefix equals
 // its aggregate and does not depend on earlier tiles.
@@ -85,7 +80,7 @@ Known recompute(uint tile);
 layout(std430, binding = 2) buffer LookBack {
     uint started;    // workgroups that have taken a tile
     uint unused;
-    Unit states[];   // UNITS * SPREAD for each tile's aggregate, then as many for each tile's prefix
+    Unit states[];   // UNITS for each tile's aggregate, then UNITS for each tile's prefix
 };
 
 // Defined by the algorithm: the number of tiles.
@@ -142,7 +137,7 @@ void put_state(uint slot, uint status, CARRIED value) {
 #else
         Unit unit = (bits[i / 2u] >> (16u * (i % 2u)) & 0xffffu) | status << 16;
 #endif
-        atomicStore(states[slot * UNITS * SPREAD + i], unit, gl_ScopeDevice, 0, gl_SemanticsRelaxed);
+        atomicStore(states[slot * UNITS + i], unit, gl_ScopeDevice, 0, gl_SemanticsRelaxed);
     }
 }
 
@@ -150,7 +145,7 @@ uint get_state(uint slot, out CARRIED value) {
     uvec2 bits = uvec2(0u);
     uint status = ABSENT;
     [[unroll]] for (uint i = 0u; i < UNITS; ++i) {
-        Unit unit = atomicLoad(states[slot * UNITS * SPREAD + i], gl_ScopeDevice, 0, gl_SemanticsRelaxed);
+        Unit unit = atomicLoad(states[slot * UNITS + i], gl_ScopeDevice, 0, gl_SemanticsRelaxed);
 #if PAYLOAD == 32
         uvec2 words = unpackUint2x32(unit);
         bits[i] = words.x;
@@ -202,18 +197,9 @@ bool read_prefix(uint tile, out CARRIED value) {
 #endif
 }
 
-// Do nothing for a while before another read. Vulkan has no instruction for that, so this is a chain of operations,
-// each of which needs the one before. Returns `spins`: what depends on the chain is not optimized away.
-uint pause(uint spins) {
-    uint chain = spins;
-    [[dont_unroll]] for (uint i = 0u; i < PAUSE; ++i)
-        chain = chain * 1664525u + 1013904223u;
-    return PAUSE != 0u && chain == 1u ? spins + 1u : spins;
-}
-
 // Wait for the prefix of a tile, up to the limit of reads. Called by one invocation.
 bool await_prefix(uint tile, out CARRIED value) {
-    for (uint spins = SPINS; !read_prefix(tile, value); spins = pause(spins - 1u))
+    for (uint spins = SPINS; !read_prefix(tile, value); --spins)
         if (spins == 0u)
             return false;
     return true;

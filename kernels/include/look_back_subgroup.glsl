@@ -91,7 +91,7 @@ CARRIED add_to(CARRIED before, RowSum scanned) {
 bool await_rows(uint first, uint tile, Known own, out Known known[DEPTH]) {
     [[unroll]] for (uint k = 0u; k < DEPTH; ++k)
         known[k] = Known(ABSENT, IDENTITY);
-    for (uint spins = SPINS;; spins = pause(spins - 1u)) {
+    for (uint spins = SPINS;; --spins) {
         bool whole = true;
         [[unroll]] for (uint k = 0u; k < DEPTH; ++k) {
             read_tile_of(first + k, tile, own, known[k]);

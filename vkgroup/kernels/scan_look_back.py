@@ -33,8 +33,6 @@ ALLOWED: dict[str, Allowed] = {
     "staged": range(2),
     "payload": (16, 32),
     "one_tile": range(MOST_OF_ONE_TILE + 1),
-    "spread": range(1, 33),
-    "pause": range(2**16),
 }
 """Valid values of tuning parameters that are not positive integers."""
 
@@ -58,7 +56,7 @@ class Tiling:
     @property
     def nbytes(self) -> int:
         """Size in bytes of the counter and of the aggregates and prefixes of all tiles."""
-        units = self.tuning["spread"] * (1 if self.payload == COUNTS else self.bits // self.payload)
+        units = 1 if self.payload == COUNTS else self.bits // self.payload
         return int(_COUNTERS + 2 * self.tiles * units * (8 if self.payload == 32 else 4))
 
     def macros(self) -> dict[str, Any]:
@@ -72,9 +70,7 @@ class Tiling:
         constants: dict[str, Any] = {"ITEMS": self.items}
         if self.alone:
             return constants
-        constants |= {
-            name.upper(): self.tuning[name] for name in ("spins", "spread", "pause", "silent", "mute")
-        }
+        constants |= {name.upper(): self.tuning[name] for name in ("spins", "silent", "mute")}
         if implementation == "shared":
             constants["GROUP"] = self.tuning["group"]
         return constants
@@ -96,9 +92,8 @@ def look_back_defaults() -> dict[str, Any]:
     before a workgroup stops waiting and computes the missing values itself. ``order``: 1 assigns tiles in the
     order in which workgroups start, 0 in the order of workgroup numbers. ``payload``: 32 uses 64-bit atomics,
     16 uses 32-bit atomics, None uses 64-bit atomics if the device has them. ``one_tile``: arrays of at most
-    so many elements are one tile, without a look-back; 0 if another tuning value is given. ``spread``:
-    distance of the states in memory. ``pause``: operations between two polls. ``silent`` and ``mute`` are for
-    tests: they suppress values that tiles should publish.
+    so many elements are one tile, without a look-back; 0 if another tuning value is given. ``silent`` and
+    ``mute`` are for tests: they suppress values that tiles should publish.
     """
     return {
         "depth": 2,
@@ -107,8 +102,6 @@ def look_back_defaults() -> dict[str, Any]:
         "order": 1,
         "payload": None,
         "one_tile": MOST_OF_ONE_TILE,
-        "spread": 1,
-        "pause": 0,
         "silent": 0,
         "mute": 0,
     }
