@@ -21,19 +21,19 @@ uint invocation() {
     return gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;
 }
 
-// Every subgroup sums the sums of all subgroups, in a loop, since there may be more of them than lanes.
+// Each invocation adds the sums of all subgroups by itself. On an NVIDIA H200 (driver 580.159.04) results were wrong
+// when the lanes divided these sums among themselves and combined them by subgroupAdd.
 uint scan(uint own, out uint total) {
     uint inside = subgroupExclusiveAdd(own), sum_here = subgroupAdd(own);
     if (subgroupElect())
         subgroup_sums[gl_SubgroupID] = sum_here;
     barrier();
     uint before = 0u, all = 0u;
-    for (uint i = gl_SubgroupInvocationID; i < gl_NumSubgroups; i += gl_SubgroupSize) {
-        all += subgroup_sums[i];
+    for (uint i = 0u; i < gl_NumSubgroups; ++i) {
         before += i < gl_SubgroupID ? subgroup_sums[i] : 0u;
+        all += subgroup_sums[i];
     }
-    total = subgroupAdd(all);
-    before = subgroupAdd(before);
+    total = all;
     barrier();    // the next scan may write
     return before + inside;
 }

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from vkgroup.closing import Closing
 from vkgroup.device.logical import LogicalDevice
+from vkgroup.device.memory import DeviceBuffer
 from vkgroup.dispatch.bindings import keys_of
 from vkgroup.dispatch.launcher import Launcher, LauncherStep, Move, Pass
 from vkgroup.dispatch.results import RunResult
@@ -75,28 +76,37 @@ class ArrayRun(Closing):
 
     def run(self, arrays: Sequence[Array], timeout: float | None) -> RunResult:
         """Run on arrays of the given sizes, in the order of the slots; errors as those of `Device.run`."""
-        return self.submit(arrays).result(timeout)
+        memories, number = self._start(arrays)
+        try:
+            self._device.wait(number, timeout)
+            self._device.raise_validation_errors()
+            return self._finish(memories, [(array.shape, array.dtype) for array in arrays])
+        except BaseException:
+            close_all(memories)
+            raise
 
     def submit(self, arrays: Sequence[Array]) -> PendingRun:
         """Submit the work on arrays as `run`, after copying them."""
+        memories, number = self._start(arrays)
+        described = [(array.shape, array.dtype) for array in arrays]
+        return PendingRun(Submission(self._device, number), lambda: self._finish(memories, described))
+
+    def _start(self, arrays: Sequence[Array]) -> tuple[list[DeviceBuffer], int]:
+        """Copy arrays to a set of buffers, and submit the work; returns the set and the submission's number."""
         memories = self._sets.take()
         try:
             for index, array in zip(self._inputs, arrays, strict=True):
                 fill(memories[index], array)
-            number = self._launcher.submit(memories, self._sets.views).number
+            return memories, self._launcher.submit(memories, self._sets.views).number
         except BaseException:
             close_all(memories)
             raise
-        described = [(array.shape, array.dtype) for array in arrays]
 
-        def finish() -> RunResult:
-            results: dict[Any, Array] = {}
-            for key, place, index in self._results:
-                results[key] = copied(memories[index], *described[place])
-            self._sets.give(memories)
-            return RunResult(results, self._keys, None)
-
-        return PendingRun(Submission(self._device, number), finish)
+    def _finish(self, memories: list[DeviceBuffer], described: list[tuple[Any, Any]]) -> RunResult:
+        """Return copies of what the work has written, which has finished, and give the buffers back."""
+        results = {key: copied(memories[index], *described[place]) for key, place, index in self._results}
+        self._sets.give(memories)
+        return RunResult(results, self._keys, None)
 
     def close(self) -> None:
         """Free what is kept for the next run."""
