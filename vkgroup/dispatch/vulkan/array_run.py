@@ -92,7 +92,7 @@ class ArrayRun(Closing):
         return PendingRun(Submission(self._device, number), lambda: self._finish(memories, described))
 
     def _start(self, arrays: Sequence[Array]) -> tuple[list[DeviceBuffer], int]:
-        """Copy arrays to a set of buffers, and submit the work; returns the set and the submission's number."""
+        """Copy arrays to a set of buffers and submit the work; returns the set and the number."""
         memories = self._sets.take()
         try:
             for index, array in zip(self._inputs, arrays, strict=True):
