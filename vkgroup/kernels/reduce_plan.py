@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from vkgroup.dispatch import Device, Pipeline
 from vkgroup.errors import InvalidDispatch
-from vkgroup.kernels.pipelines import choose_full, parts, possible_groups
+from vkgroup.kernels.pipelines import choose_full, parts, possible_groups, subgroup_size
 from vkgroup.kernels.plan import Plan, Planner
 from vkgroup.kernels.reduce_tuning import (
     VECTOR,
@@ -25,6 +25,7 @@ from vkgroup.kernels.reduce_tuning import (
     reduction_values,
     team_lanes,
 )
+from vkgroup.kernels.tuning import kinds
 from vkgroup.kernels.types import (
     GLSL,
     OPERATIONS,
@@ -41,6 +42,8 @@ ARG_OPERATIONS = ("argmin", "argmax")
 Axis = int | tuple[int, ...] | None
 
 _FEW_ROWS = 8
+
+_TEAM_ON_CPU = 16
 
 _MOST_OF_ONE_DISPATCH = 4096
 """Elements that one dispatch reduces without tuning values: it does not divide rows into parts."""
@@ -147,6 +150,10 @@ def plan_reduce(
     alone = math.prod(sizes) <= _MOST_OF_ONE_DISPATCH and all(value is None for value in tuning.values())
     if alone:
         values["groups"] = 1
+        if "cpu" in kinds(device):
+            # One subgroup, because barriers are slow on CPU drivers.
+            team = subgroup_size(device) if version == "subgroup" else _TEAM_ON_CPU
+            values |= {"workgroup": team, "team": team, "items": 16}
     reduction = _Reduction(planner, operation, kind, values)
     if inner == 1:
         reduction.rows(slices, n)
