@@ -39,7 +39,7 @@ TABLES["topk"] = {
 }
 
 _RESULTS = ("values", "indices")
-_OPERATIONS = ("basic", "arithmetic")
+_OPERATIONS = ("basic", "ballot", "shuffle", "arithmetic")
 _MOST = (1 << 31) - 1
 _DIGITS, _DIGIT_BITS = 256, 8
 _ALLOWED: dict[str, Allowed] = {"workgroup": range(1, 2048)}
