@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from abc import abstractmethod
-from collections import OrderedDict
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -16,8 +15,8 @@ from vkgroup.closing import Closing
 from vkgroup.device import vk
 from vkgroup.device.base import MemoryStatistics
 from vkgroup.device.capabilities import Capabilities, DeviceInfo
-from vkgroup.device.core import DeviceCore
 from vkgroup.device.instance import Instance
+from vkgroup.device.kept_buffers import KeptBuffers, Owner
 from vkgroup.device.limits import require_buffer_size
 from vkgroup.device.pool import Allocation, Kind, MemoryPool
 from vkgroup.device.sharing import CudaSharing, SharedMemory, reference_lock, sharing_of, wait_for_cuda
@@ -28,9 +27,6 @@ Bytes = npt.NDArray[np.uint8]
 
 #: Pooled buffers have sizes of powers of two: the smallest and largest size, and how many of each are kept.
 _SMALLEST_POOLED, _LARGEST_POOLED, _MOST_IDLE = 1 << 12, 1 << 24, 8
-
-_KEPT_ON_HOST, _KEPT_ON_GPU, _MOST_KINDS = 64 << 20, 4 << 30, 256
-"""Bytes and kinds of closed buffers that are kept for the next ones of their size."""
 
 _DEVICE_LOCAL, _HOST_VISIBLE, _HOST_COHERENT, _HOST_CACHED = 1, 2, 4, 8
 
@@ -87,7 +83,7 @@ def allocate(
 _serials = itertools.count(1)
 
 
-class MemoryDevice(DeviceCore):
+class MemoryDevice(Owner):
     """A device with its memory and buffers: pooled ones, lent ones, and the staging buffer."""
 
     memory_properties: Any
@@ -101,7 +97,7 @@ class MemoryDevice(DeviceCore):
         self.lent: set[DeviceBuffer] = set()
         self.closing = False
         self._leaving: Any = None
-        self.kept = KeptBuffers(self)
+        self.kept: KeptBuffers[DeviceBuffer] = KeptBuffers(self)
         self.host_memory = HostMemory()
 
     @cached_property
@@ -206,117 +202,6 @@ class MemoryDevice(DeviceCore):
             idle.append(buffer)
         else:
             buffer.close()
-
-
-Kept = tuple[Any, "Allocation | None", Bytes | None, Bytes | None, int, int]
-"""VkBuffer, memory, `mapped`, `window`, serial number and last submission of a closed buffer."""
-
-
-class KeptBuffers:
-    """Closed buffers that serve the next ones of their size, so that recordings that use them are used again.
-
-    Work in flight may still use them: later work of the device comes after it, and the host waits for it.
-
-    `ready` has buffers by size that were not closed, because nothing refers to them any more. They are like
-    new ones of the device's own memory, and taking one of them is fastest.
-    """
-
-    def __init__(self, device: MemoryDevice) -> None:
-        self._device = device
-        self._kept: OrderedDict[Any, list[Kept]] = OrderedDict()
-        self.ready: dict[int, list[DeviceBuffer]] = {}
-        self.nbytes = 0
-        discrete = device.capabilities.type == "discrete_gpu"
-        self._most = _KEPT_ON_GPU if discrete else _KEPT_ON_HOST
-
-    def take_ready(self, nbytes: int) -> DeviceBuffer | None:
-        """Return a buffer that nothing refers to; None if there is none of this size."""
-        buffers = self.ready.get(nbytes)
-        if not buffers:
-            return None
-        try:
-            buffer = buffers.pop()
-        except IndexError:  # another thread was faster
-            return None
-        if buffer.allocation is None:  # the device was closed
-            return None
-        self.nbytes -= buffer.allocation.size
-        return buffer
-
-    def keep_ready(self, buffer: DeviceBuffer) -> None:
-        """Keep a buffer that nothing else refers to, or close it."""
-        device, allocation = self._device, buffer.allocation
-        if allocation is None or device.lost or device.handle is None:
-            return
-        nbytes = self.nbytes + allocation.size
-        buffers = self.ready.get(buffer.nbytes)
-        if buffers is None or nbytes > self._most or device.closing:
-            buffer.close()  # which keeps it, or makes room
-            if buffers is None and len(self.ready) < _MOST_KINDS:
-                self.ready[buffer.nbytes] = []
-            return
-        buffers.append(buffer)
-        self.nbytes = nbytes
-
-    def take(self, kind: Any, written: bool) -> Kept | None:
-        """Return the kept buffer of a kind that was closed last; None if there is none.
-
-        If the host writes to it at once (`written`), mapped memory that is in use is not taken.
-        """
-        buffers = self._kept.get(kind)
-        if not buffers:
-            return None
-        if written:
-            try:
-                _, _, mapped, window, _, used = buffers[-1]
-            except IndexError:  # another thread was faster
-                return None
-            if (mapped is not None or window is not None) and not self._device.finished(used):
-                return None
-        try:
-            kept = buffers.pop()
-        except IndexError:  # another thread was faster
-            return None
-        assert kept[1] is not None
-        self.nbytes -= kept[1].size
-        return kept
-
-    def keep(self, kind: Any, kept: Kept) -> bool:
-        """Keep a buffer; False if it is too large, or the device is of no use any more."""
-        allocation = kept[1]
-        if allocation is None or allocation.size > self._most // 4:
-            return False
-        if not self._device.usable or self._device.lost or self._device.closing:
-            return False
-        self._kept.setdefault(kind, []).append(kept)
-        self._kept.move_to_end(kind)
-        self.nbytes += allocation.size
-        if self.nbytes > self._most:
-            self._close_ready()
-        while self._kept and (self.nbytes > self._most or len(self._kept) > _MOST_KINDS):
-            self._free(next(iter(self._kept)))
-        return True
-
-    def clear(self) -> None:
-        """Free all kept buffers."""
-        self._close_ready()
-        while self._kept:
-            self._free(next(iter(self._kept)))
-        self.nbytes = 0
-
-    def _close_ready(self) -> None:
-        """Free the buffers that nothing refers to."""
-        while self.ready:
-            for buffer in self.ready.popitem()[1]:
-                if buffer.allocation is not None:
-                    self.nbytes -= buffer.allocation.size
-                    buffer.free()
-
-    def _free(self, kind: Any) -> None:
-        for handle, allocation, *_ in self._kept.pop(kind, ()):
-            assert allocation is not None
-            self.nbytes -= allocation.size
-            self._device.free_buffer(handle, allocation)
 
 
 class DeviceBuffer(Closing):

@@ -9,18 +9,15 @@ from typing import Any
 import numpy as np
 
 from vkgroup.device import vk
-from vkgroup.device.commands import Commands
 from vkgroup.device.logical import LogicalDevice
 from vkgroup.device.memory import DeviceBuffer, barrier, inner_barrier
-from vkgroup.dispatch.blocks import pack_push
 from vkgroup.dispatch.buffer import Buffer
 from vkgroup.dispatch.checks import check_value
 from vkgroup.dispatch.launcher import Array, Clear, Launcher, LauncherStep, Move, Output, Pass
-from vkgroup.dispatch.slots import DESCRIPTOR_TYPES, Slot, assign
 from vkgroup.dispatch.submission import Submission
 from vkgroup.dispatch.vulkan.buffer import VulkanBuffer
 from vkgroup.dispatch.vulkan.memory_sets import MemorySets, Place, close_all, copied, fill
-from vkgroup.dispatch.vulkan.pipeline import VulkanPipeline
+from vkgroup.dispatch.vulkan.recording import Parts, RecordedPass, Recording
 from vkgroup.errors import DriverError
 
 _MOST_RECORDINGS = 32
@@ -33,128 +30,6 @@ _KEPT_ON_HOST, _KEPT_ON_GPU = 64 << 20, 4 << 30
 """
 
 _TOTAL = np.dtype(np.uint32)
-
-_SCRATCH_KINDS = ("storage_buffer", "uniform_buffer")
-
-Parts = Sequence[tuple[DeviceBuffer, int, int]]
-"""Memory, offset and size of each buffer of a launcher, by number."""
-
-
-class _Dispatch:
-    """A pass with everything that does not depend on the buffers."""
-
-    def __init__(self, step: Pass, numbers: Mapping[str, int]) -> None:
-        assert isinstance(step.pipeline, VulkanPipeline)
-        self.pipeline, self.groups = step.pipeline, step.groups
-        self.push = pack_push(step.pipeline.push_constants, step.push)
-        self.data = vk.ffi.from_buffer(self.push) if self.push else None
-        slots = assign(step.pipeline.slots, step.bindings)
-        self.slots: list[tuple[Slot, int]] = [(slot, numbers[name]) for slot, name in slots.items()]
-
-    @property
-    def bindable(self) -> bool:
-        """Whether all bindings are single buffers, which a `Recording` can describe."""
-        return all(slot.count == 1 and slot.kind in _SCRATCH_KINDS for slot, _ in self.slots)
-
-    def record(self, functions: vk.Functions, commands: Any, sets: Any) -> None:
-        """Record the dispatch with its descriptor sets."""
-        pipeline = self.pipeline
-        point = pipeline.bind_point
-        functions.vkCmdBindPipeline(commands, point, pipeline.handle)
-        if sets is not None:
-            count = len(sets)
-            functions.vkCmdBindDescriptorSets(commands, point, pipeline.layout, 0, count, sets, 0, vk.NULL)
-        if self.data is not None:
-            functions.vkCmdPushConstants(
-                commands, pipeline.layout, pipeline.stage_bits, 0, len(self.push), self.data
-            )
-        functions.vkCmdDispatch(commands, *self.groups)
-
-
-class Recording:
-    """A command buffer with its descriptor sets, recorded again for other buffers.
-
-    `number` is that of its last submission.
-    """
-
-    def __init__(self, device: LogicalDevice, dispatches: Sequence[_Dispatch], name: str) -> None:
-        self.commands = Commands(device, name)
-        self.number = 0
-        self._device, self._dispatches = device, dispatches
-        self._pool: Any = None
-        self.sets: list[Any] = []
-        layouts = [layout for dispatch in dispatches for layout in dispatch.pipeline.set_layouts]
-        try:
-            self._create(layouts)
-        except DriverError:
-            self.close()
-            raise
-
-    def _create(self, layouts: Sequence[Any]) -> None:
-        device, dispatches = self._device, self._dispatches
-        kinds = [slot.kind for dispatch in dispatches for slot, _ in dispatch.slots]
-        if layouts:
-            sizes = [
-                vk.new(
-                    "VkDescriptorPoolSize", type=getattr(vk, DESCRIPTOR_TYPES[kind]), descriptorCount=count
-                )
-                for kind in _SCRATCH_KINDS
-                if (count := kinds.count(kind))
-            ]
-            info = vk.new(
-                "VkDescriptorPoolCreateInfo", maxSets=len(layouts), poolSizeCount=len(sizes), pPoolSizes=sizes
-            )
-            self._pool = device.create("DescriptorPool", info, "a descriptor pool")
-        for dispatch in dispatches:
-            self.sets.append(self._allocate(dispatch.pipeline.set_layouts))
-        self._infos = vk.ffi.new("VkDescriptorBufferInfo[]", max(1, len(kinds)))
-        writes: list[Any] = []
-        for dispatch, sets in zip(dispatches, self.sets, strict=True):
-            for slot, _ in dispatch.slots:
-                writes.append(
-                    vk.new(
-                        "VkWriteDescriptorSet",
-                        dstSet=sets[slot.set],
-                        dstBinding=slot.binding,
-                        descriptorCount=1,
-                        descriptorType=getattr(vk, DESCRIPTOR_TYPES[slot.kind]),
-                        pBufferInfo=self._infos + len(writes),
-                    )
-                )
-        self._writes, self._count = vk.array("VkWriteDescriptorSet", writes), len(writes)
-
-    def _allocate(self, layouts: Sequence[Any]) -> Any:
-        if not layouts:
-            return None
-        info = vk.new(
-            "VkDescriptorSetAllocateInfo",
-            descriptorPool=self._pool,
-            descriptorSetCount=len(layouts),
-            pSetLayouts=list(layouts),
-        )
-        sets = vk.ffi.new("VkDescriptorSet[]", len(layouts))
-        code = self._device.functions.vkAllocateDescriptorSets(self._device.handle, info, sets)
-        self._device.check(code, "allocating descriptor sets")
-        return sets
-
-    def update(self, parts: Parts) -> None:
-        """Write the buffers into the descriptor sets; nothing of the recording is in flight."""
-        infos, number = self._infos, 0
-        for dispatch in self._dispatches:
-            for _, name in dispatch.slots:
-                memory, offset, nbytes = parts[name]
-                info = infos[number]
-                info.buffer, info.offset, info.range = memory.handle, offset, nbytes
-                number += 1
-        if number:
-            functions, handle = self._device.functions, self._device.handle
-            functions.vkUpdateDescriptorSets(handle, self._count, self._writes, 0, vk.NULL)
-
-    def close(self) -> None:
-        """Free the command buffer and the descriptor sets once nothing of them is in flight."""
-        self.commands.close()
-        pool, self._pool = self._pool, None
-        self._device.destroy("DescriptorPool", pool)
 
 
 class VulkanLauncher(Launcher):
@@ -187,9 +62,9 @@ class VulkanLauncher(Launcher):
             names.update(dict.fromkeys(used))
         self.given = [name for name in names if name not in scratch]
         numbers = {name: number for number, name in enumerate([*scratch, *self.given])}
-        self._steps = [_Dispatch(step, numbers) if isinstance(step, Pass) else step for step in steps]
+        self._steps = [RecordedPass(step, numbers) if isinstance(step, Pass) else step for step in steps]
         self._numbers = numbers
-        self._dispatches = [step for step in self._steps if isinstance(step, _Dispatch)]
+        self._dispatches = [step for step in self._steps if isinstance(step, RecordedPass)]
         self.bindable = all(dispatch.bindable for dispatch in self._dispatches)
         self._scratch_serial: tuple[int, ...] = ()
         most = _KEPT_ON_GPU if device.capabilities.type == "discrete_gpu" else _KEPT_ON_HOST
@@ -408,7 +283,7 @@ class VulkanLauncher(Launcher):
         for number, step in enumerate(self._steps):
             if number:
                 inner_barrier(functions, commands)
-            if isinstance(step, _Dispatch):
+            if isinstance(step, RecordedPass):
                 step.record(functions, commands, recording.sets[dispatched])
                 dispatched += 1
             elif isinstance(step, Clear):
