@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from vkgroup.dispatch import Buffer, Device
 from vkgroup.errors import InvalidDispatch
-from vkgroup.kernels.arguments import Arguments, Given, scalar_of
+from vkgroup.kernels.arguments import Arguments, Given, Result, scalar_of
 from vkgroup.kernels.histogram_keys import greatest_not_above, key_words, keys_of, least_not_below, macros
 from vkgroup.kernels.pipelines import choose, parts, possible_groups, possible_workgroup
 from vkgroup.kernels.plan import Plan, Planner
@@ -224,10 +224,21 @@ def extremes(arguments: Arguments) -> tuple[Any, Any]:
     given = arguments["x"]
     if not isinstance(given, Buffer):
         return given.min(), given.max()
+    # Both are submitted before one is read.
+    least, most = _extreme(arguments, "minimum"), _extreme(arguments, "maximum")
+    return scalar_of(least), scalar_of(most)
+
+
+def greatest(arguments: Arguments) -> Any:
+    """Return the greatest element of the nonempty argument `x`, as `extremes`."""
+    given = arguments["x"]
+    return scalar_of(_extreme(arguments, "maximum")) if isinstance(given, Buffer) else given.max()
+
+
+def _extreme(arguments: Arguments, operation: str) -> Result:
+    """Return a buffer for the least or the greatest element of the buffer `x`."""
+    given = arguments["x"]
     if given.dtype.itemsize == 8:
-        return scalar_of(reduce_min(given)), scalar_of(reduce_max(given))
-    values = []
-    for operation in ("minimum", "maximum"):
-        plan = planned(plan_aggregation, arguments.device, given.shape, given.dtype, operation)
-        values.append(scalar_of(arguments.run(plan, "value", read="value")[0]))
-    return values[0], values[1]
+        return (reduce_min if operation == "minimum" else reduce_max)(given)
+    plan = planned(plan_aggregation, arguments.device, given.shape, given.dtype, operation)
+    return arguments.run(plan, "value", read="value")[0]

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from vkgroup.dispatch import Buffer, Device
 from vkgroup.errors import InvalidDispatch
-from vkgroup.kernels.aggregation import extremes
+from vkgroup.kernels.aggregation import extremes, greatest
 from vkgroup.kernels.arguments import Arguments, Given, Result
 from vkgroup.kernels.calls import call_again, keep_call
 from vkgroup.kernels.histogram_bins import Bins, bins_of
@@ -262,10 +262,10 @@ def bincount(
         )
     if given.shape[0] == 0:
         return np.zeros(minlength, np.int64)
-    least, greatest = extremes(arguments)
+    least, most = (0, greatest(arguments)) if given.dtype.kind == "u" else extremes(arguments)
     if least < 0:
         raise InvalidDispatch(f"Only numbers that are not negative can be counted; x contains {least}.")
-    bins = max(int(greatest) + 1, minlength)
+    bins = max(int(most) + 1, minlength)
     plan = planned(plan_bincount, arguments.device, given.shape, given.dtype, bins, implementation)
     (counts,) = arguments.run(plan, "counts")
     return counts if isinstance(counts, Buffer) else counts.astype(np.int64)
