@@ -6,18 +6,21 @@ from contextlib import suppress
 from typing import Any
 from weakref import ref
 
+import numpy as np
+
 from vkgroup.dispatch import Buffer, Device
 from vkgroup.dispatch.launcher import Launcher
-from vkgroup.kernels.arguments import Given
+from vkgroup.kernels.arguments import Given, Result
 from vkgroup.kernels.plan import Plan
 
 _MOST_CALLS = 256
 
 
-def call_again(x: Given, device: Device | None, key: tuple[Any, ...]) -> Buffer | None:
+def call_again(x: Given, device: Device | None, key: tuple[Any, ...]) -> Result | None:
     """Call a kernel on a buffer as before; None if there was no such call.
 
-    `key` has the kernel and its options, with the types of those that are numbers: 1 and 1.0 are equal.
+    `key` has the kernel and its options, with the types of those that are numbers: 1 and 1.0 are equal. The
+    result is a buffer, or an empty array if a counted result has no elements.
     """
     if device is not None or not isinstance(x, Buffer):
         return None
@@ -27,18 +30,34 @@ def call_again(x: Given, device: Device | None, key: tuple[Any, ...]) -> Buffer 
         return None
     if call is None:
         return None
-    kept, source, target, output = call
+    kept, source, target, output, total = call
     launcher: Launcher | None = kept()
-    return None if launcher is None else launcher.call(x, source, target, output)
+    if launcher is None:
+        return None
+    if not total:
+        return launcher.call(x, source, target, output)
+    part = launcher.call_counted({source: x}, target, output, total)
+    return np.empty(0, output[1]) if part is None else part
 
 
 def keep_call(
-    x: Given, device: Device | None, key: tuple[Any, ...], plan: Plan, source: str, target: str
+    x: Given,
+    device: Device | None,
+    key: tuple[Any, ...],
+    plan: Plan,
+    source: str,
+    target: str,
+    total: str = "",
 ) -> None:
-    """Keep a call for `call_again`, if it was on a buffer, and the plan needs no others."""
-    if device is None and isinstance(x, Buffer) and (*plan.inputs, *plan.outputs) == (source, target):
+    """Keep a call for `call_again`, if it was on a buffer, and the plan needs no others.
+
+    With the output `total`, a part of `target` is the result, as for `Launcher.call_counted`.
+    """
+    needed = (source, target, total) if total else (source, target)
+    if device is None and isinstance(x, Buffer) and (*plan.inputs, *plan.outputs) == needed:
         calls = x.device.calls
         if len(calls) >= _MOST_CALLS:
             calls.clear()
         with suppress(TypeError):
-            calls[key, x.dtype, x.shape] = ref(plan.launcher), source, target, plan.new_outputs[target]
+            output = plan.new_outputs[target]
+            calls[key, x.dtype, x.shape] = ref(plan.launcher), source, target, output, total

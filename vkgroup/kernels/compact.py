@@ -14,6 +14,7 @@ import numpy.typing as npt
 from vkgroup.dispatch import Buffer, Device
 from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.arguments import Arguments, Given, Result, as_array, scalar_of
+from vkgroup.kernels.calls import call_again, keep_call
 from vkgroup.kernels.pipelines import choose_full, line, parts
 from vkgroup.kernels.plan import Plan, Planner
 from vkgroup.kernels.plan_cache import planned
@@ -263,11 +264,19 @@ def compact(
     >>> vkgroup.kernels.compact(np.array([3, 1, 2], np.uint32), "<", 3)
     array([1, 2], dtype=uint32)
     """
+    key = ("compact", relation, limit, type(limit), implementation)
+    if (again := call_again(x, device, key)) is not None:
+        return again
     arguments = Arguments(device, x=x)
     array = arguments["x"]
     if relation in ("mask", "nonzero"):
         raise InvalidDispatch(f"relation must be a comparison such as '<'; {relation!r} was given.")
-    return _selected(arguments, array, implementation, relation, limit)
+    if math.prod(array.shape) == 0:
+        where_of(relation, limit, array.dtype)
+        return np.empty(0, array.dtype)
+    plan = _plan_of(arguments, array, implementation, relation, limit)
+    keep_call(x, device, key, plan, "x", "kept", "total")
+    return _part(arguments, plan)
 
 
 def flatnonzero(x: Given, *, device: Device | None = None, implementation: str = "auto") -> Result:
@@ -357,14 +366,23 @@ def _selected(
     array: Result,
     implementation: str,
     where: str = "mask",
-    limit: Any = None,
     output: str = "values",
 ) -> Result:
     """Return the part of a compaction's result that holds the selected elements, or their indices."""
     if math.prod(array.shape) == 0:
-        where_of(where, limit, array.dtype)
         return np.empty(0, np.int64 if output == "indices" else array.dtype)
-    plan = planned(
+    return _part(arguments, _plan_of(arguments, array, implementation, where, output=output))
+
+
+def _plan_of(
+    arguments: Arguments,
+    array: Result,
+    implementation: str,
+    where: str,
+    limit: Any = None,
+    output: str = "values",
+) -> Plan:
+    return planned(
         plan_compact,
         arguments.device,
         array.dtype,
@@ -374,6 +392,10 @@ def _selected(
         output=output,
         implementation=implementation,
     )
+
+
+def _part(arguments: Arguments, plan: Plan) -> Result:
+    """Run a plan, and return the part of the output `kept` that it has filled."""
     if arguments.buffers:
         part = arguments.run_counted(plan, "kept", "total")
         return np.empty(0, plan.outputs["kept"].dtype) if part is None else part
