@@ -60,9 +60,17 @@ class KeptBuffers(Generic[B]):
         self._device = device
         self._kept: OrderedDict[Any, list[Kept]] = OrderedDict()
         self.ready: dict[int, list[B]] = {}
-        self.nbytes = 0
+        # Threads and finalizers may lose an addition; where the limit is exceeded, all are added again.
+        self._estimate = 0
         discrete = device.capabilities.type == "discrete_gpu"
         self._most = _KEPT_ON_GPU if discrete else _KEPT_ON_HOST
+
+    @property
+    def nbytes(self) -> int:
+        """Number of bytes that are kept."""
+        kept = [entry[1] for entries in list(self._kept.values()) for entry in list(entries)]
+        kept += [buffer.allocation for buffers in list(self.ready.values()) for buffer in list(buffers)]
+        return sum(allocation.size for allocation in kept if allocation is not None)
 
     def take_ready(self, nbytes: int) -> B | None:
         """Return a buffer that nothing refers to; None if there is none of this size."""
@@ -75,7 +83,7 @@ class KeptBuffers(Generic[B]):
             return None
         if buffer.allocation is None:  # the device was closed
             return None
-        self.nbytes -= buffer.allocation.size
+        self._estimate -= buffer.allocation.size
         return buffer
 
     def keep_ready(self, buffer: B) -> None:
@@ -83,7 +91,7 @@ class KeptBuffers(Generic[B]):
         device, allocation = self._device, buffer.allocation
         if allocation is None or device.lost or device.handle is None:
             return
-        nbytes = self.nbytes + allocation.size
+        nbytes = self._estimate + allocation.size
         buffers = self.ready.get(buffer.nbytes)
         if buffers is None or nbytes > self._most or device.closing:
             buffer.close()  # which keeps it, or makes room
@@ -91,7 +99,7 @@ class KeptBuffers(Generic[B]):
                 self.ready[buffer.nbytes] = []
             return
         buffers.append(buffer)
-        self.nbytes = nbytes
+        self._estimate = nbytes
 
     def take(self, kind: Any, written: bool) -> Kept | None:
         """Return the kept buffer of a kind that was closed last; None if there is none.
@@ -113,7 +121,7 @@ class KeptBuffers(Generic[B]):
         except IndexError:  # another thread was faster
             return None
         assert kept[1] is not None
-        self.nbytes -= kept[1].size
+        self._estimate -= kept[1].size
         return kept
 
     def keep(self, kind: Any, kept: Kept) -> bool:
@@ -125,10 +133,12 @@ class KeptBuffers(Generic[B]):
             return False
         self._kept.setdefault(kind, []).append(kept)
         self._kept.move_to_end(kind)
-        self.nbytes += allocation.size
-        if self.nbytes > self._most:
-            self._close_ready()
-        while self._kept and (self.nbytes > self._most or len(self._kept) > _MOST_KINDS):
+        self._estimate += allocation.size
+        if self._estimate > self._most:
+            self._estimate = self.nbytes
+            if self._estimate > self._most:
+                self._close_ready()
+        while self._kept and (self._estimate > self._most or len(self._kept) > _MOST_KINDS):
             self._free(next(iter(self._kept)))
         return True
 
@@ -137,18 +147,18 @@ class KeptBuffers(Generic[B]):
         self._close_ready()
         while self._kept:
             self._free(next(iter(self._kept)))
-        self.nbytes = 0
+        self._estimate = 0
 
     def _close_ready(self) -> None:
         """Free the buffers that nothing refers to."""
         while self.ready:
             for buffer in self.ready.popitem()[1]:
                 if buffer.allocation is not None:
-                    self.nbytes -= buffer.allocation.size
+                    self._estimate -= buffer.allocation.size
                     buffer.free()
 
     def _free(self, kind: Any) -> None:
         for handle, allocation, *_ in self._kept.pop(kind, ()):
             assert allocation is not None
-            self.nbytes -= allocation.size
+            self._estimate -= allocation.size
             self._device.free_buffer(handle, allocation)
