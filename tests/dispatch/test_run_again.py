@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -179,3 +180,48 @@ def test_the_reference_device_submits_too() -> None:
         assert run.done
         assert np.array_equal(run.result()["sums"], np.arange(64) * 2 + 7)
         assert run.result().defined is not None
+
+
+def test_results_of_a_closed_device_are_refused(swiftshader: Driver) -> None:
+    ones, large = np.ones(64, np.uint32), np.ones(300_000, np.uint32)
+    with vkgroup.open(swiftshader.name) as device:
+        known, *pending = start(device, ones, 1), start(device, ones, 1), start(device, large, 1)
+        expected = known.result()["sums"].copy()
+    for run in pending:
+        with pytest.raises(DriverError, match="closed"):
+            run.result()
+    assert np.array_equal(known.result()["sums"], expected)
+
+
+def test_runs_that_ctrl_c_interrupts_leave_the_next_ones_right(
+    swiftshader: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At many places: each time the alarm comes a little later.
+
+    Without the validation layer, because that reports objects that are lost between two calls of Python.
+    """
+    monkeypatch.setenv("VKGROUP_VALIDATION", "0")
+    fresh = vkgroup.open(swiftshader.name)
+    ones = np.ones(64, np.uint32)
+    for _ in range(3):
+        run(fresh, ones, ones, 1, 1)
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        for number in range(200):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 20e-6 + number * 2e-6)
+                for _ in range(20):
+                    run(fresh, ones, ones, 1, 1)
+            except KeyboardInterrupt:
+                pass
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+    except KeyboardInterrupt:  # the last alarm, late
+        pass
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    for scale in range(3):
+        assert (run(fresh, ones, ones, scale, 1)["sums"] == 2 + scale).all()
+    fresh.synchronize()
+    assert fresh.logical.timeline.completed == fresh.logical.timeline.submitted
+    fresh.close()

@@ -284,3 +284,12 @@ def test_the_reference_device_finishes_at_once() -> None:
         submission.wait(1.0)
         device.synchronize()
         assert (buffer.read() == 3).all()
+
+
+def test_arrays_of_other_libraries_see_finished_work(vulkan_device: Device, held: Held) -> None:
+    """The view is made while work is in flight; making it waits for that."""
+    timer = threading.Timer(0.2, held.release)
+    timer.start()
+    view = np.from_dlpack(held.result)
+    assert view[0] == 5
+    timer.join()

@@ -29,12 +29,12 @@ class Used(Shareable, Protocol):
 class Commands(Closing):
     """A command buffer, which can be in flight several times.
 
-    `what` names the recorded work in errors.
+    `what` names the recorded work in errors. `number` is that of the last submission.
     """
 
     def __init__(self, device: DeviceCore, what: str = "work") -> None:
         self.device, self.what = device, what
-        self._number = 0
+        self.number = 0
         self._buffers: tuple[Used, ...] = ()
         self._shared: list[SharedMemory] = []
         self._take()
@@ -86,7 +86,7 @@ class Commands(Closing):
         """Record again, into the yielded VkCommandBuffer; what is in flight continues."""
         device, functions = self.device, self.device.functions
         with device.lock:
-            if self._number > device.timeline.completed and self._number > device.timeline.poll():
+            if self.number > device.timeline.completed and self.number > device.timeline.poll():
                 retired, self._array = self._array, None
                 device.timeline.after(lambda: _store(device, retired))
                 self._take()
@@ -106,9 +106,17 @@ class Commands(Closing):
             device.raise_lost()
         if self._shared:
             wait_for_cuda(self._shared)
-        number = self._number = device.timeline.submit(self._submit_info, self.what)
-        for buffer in self._buffers if buffers is None else buffers:
-            buffer.used = number
+        used = self._buffers if buffers is None else buffers
+        try:
+            number = self.number = device.timeline.submit(self._submit_info, self.what)
+            for buffer in used:
+                buffer.used = number
+        except BaseException:
+            # It may be in flight: Ctrl-C can arrive after the submission.
+            self.number = device.timeline.submitted
+            for buffer in used:
+                buffer.used = self.number
+            raise
         return number
 
     def settle(self, number: int) -> None:

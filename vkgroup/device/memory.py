@@ -229,6 +229,7 @@ class DeviceBuffer(Closing):
     references = 0
     used = 0
     _start = 0
+    _kind: tuple[Any, ...] | None = None  # for `KeptBuffers`, once it is complete
     _lent: tuple[Any, Allocation | None] | None = None
 
     def __init__(
@@ -246,12 +247,13 @@ class DeviceBuffer(Closing):
         self.device = device
         self.nbytes = nbytes
         window = window and device.window_type is not None
-        self._kind = (nbytes, host, addressable, usage, window)
+        kind = (nbytes, host, addressable, usage, window)
         if device.lost or device.handle is None:
             device.require_open()
-        kept = None if shared else device.kept.take(self._kind, written)
+        kept = None if shared else device.kept.take(kind, written)
         if kept is not None:
             self.handle, self.allocation, self.mapped, self.window, self.serial, self.used = kept
+            self._kind = kind
             device.register(self)
             self._holding = True
             return
@@ -267,6 +269,7 @@ class DeviceBuffer(Closing):
         except (DriverError, Unsupported):
             self.close()
             raise
+        self._kind = kind
 
     def _create(self, host: bool, addressable: bool, usage: int, window: bool) -> None:
         device, functions, shared = self.device, self.device.functions, self.shared
@@ -325,7 +328,7 @@ class DeviceBuffer(Closing):
         """Copy bytes into the buffer; the caller has checked the range."""
         self._require_open()
         if self.mapped is not None:
-            self._wait()
+            self.wait()
             self.mapped[offset : offset + data.size] = data
             return
         if self.window is not None and self.device.finished(self.used):
@@ -342,7 +345,7 @@ class DeviceBuffer(Closing):
         """Copy bytes out of the buffer; the caller has checked the range."""
         self._require_open()
         if self.mapped is not None:
-            self._wait()
+            self.wait()
             out[:] = self.mapped[offset : offset + out.size]
             return
         transfers = self.device.transfers
@@ -363,7 +366,8 @@ class DeviceBuffer(Closing):
         if self.handle is None:
             raise DriverError("The buffer is closed; make a new one.")
 
-    def _wait(self) -> None:
+    def wait(self) -> None:
+        """Wait for the work that uses the buffer, and for work of CUDA if it is shared."""
         if self.used > self.device.timeline.completed:
             self.device.wait(self.used, None)
         if self.shared is not None:
@@ -386,13 +390,14 @@ class DeviceBuffer(Closing):
         if self._start:
             self.device.host_memory.remove(self._start)
         kept = self.handle, self.allocation, self.mapped, self.window, self.serial, self.used
-        if self.shared is None and self.references == 0 and self.device.kept.keep(self._kind, kept):
-            self.handle = self.allocation = self.mapped = self.window = None
+        # First, since Ctrl-C may arrive at any call: memory may be lost to the pool, but must not have two
+        # owners.
+        self.handle = self.allocation = self.mapped = self.window = None
+        keepable = self._kind is not None and self.shared is None and self.references == 0
+        if keepable and self.device.kept.keep(self._kind, kept):
             return
-        resources = self.handle, self.allocation
         with reference_lock:
-            self._lent = resources
-            self.handle = self.allocation = self.mapped = self.window = None
+            self._lent = kept[0], kept[1]
             lent = self.references > 0
             if lent:
                 self.device.lent.add(self)

@@ -17,6 +17,7 @@ from vkgroup.device import vk
 from vkgroup.errors import DriverError
 
 _POLLS = 1000  # about a millisecond
+_ONE, _NO_FENCE, _SUCCESS = (1,), (vk.NULL,), [0]
 _LONGEST_WAIT_NS = 200_000_000
 """One uninterrupted wait; between two of them Python can act on signals such as Ctrl-C."""
 
@@ -49,11 +50,12 @@ class Timeline:
         polls: bool,
     ) -> None:
         suffix = "" if core else "KHR"
-        self._functions, self._device, self._queue, self._polls = functions, device, queue, polls
+        self._functions, self._device, self._polls = functions, device, polls
         self._check, self.lock = check, lock
         self._counter = getattr(functions, f"vkGetSemaphoreCounterValue{suffix}")
         self._wait = getattr(functions, f"vkWaitSemaphores{suffix}")
         self._submit = functions.vkQueueSubmit
+        self._queues, self._codes = (queue,), list[int]()
         kind = vk.new("VkSemaphoreTypeCreateInfo", semaphoreType=vk.VK_SEMAPHORE_TYPE_TIMELINE)
         self._semaphores = vk.ffi.new("VkSemaphore[1]")
         info = vk.new("VkSemaphoreCreateInfo", pNext=kind)
@@ -85,11 +87,17 @@ class Timeline:
         with self.lock:
             number = self.submitted + 1
             self._next[0] = number
-            code = self._submit(self._queue, 1, info, vk.NULL)
-            if code:
-                self._check(code, f"submitting {what}")
-            self._in_flight.append((number, what))
-            self.submitted = number
+            self._codes.clear()
+            try:
+                # Python may raise KeyboardInterrupt after a call, and discard what it returned. `extend` has
+                # stored it before that.
+                self._codes.extend(map(self._submit, self._queues, _ONE, (info,), _NO_FENCE))
+            finally:
+                if self._codes == _SUCCESS:
+                    self.submitted = number
+                    self._in_flight.append((number, what))
+            if self._codes != _SUCCESS:
+                self._check(self._codes[0], f"submitting {what}")
         return number
 
     def poll(self) -> int:

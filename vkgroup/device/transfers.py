@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from bisect import bisect_right, insort
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
 from queue import Empty, SimpleQueue
 from typing import Any, Protocol
@@ -227,3 +227,5 @@ def _in_threads(function: Callable[[int], None], arguments: range) -> None:
     finally:
         for future in futures:
             future.cancel()
+        # Pieces that were begun would otherwise be copied after the next transfer.
+        wait(futures)

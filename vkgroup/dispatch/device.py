@@ -232,7 +232,7 @@ class Device(Drawing, Tracing):
             with work:
                 return work.run_result(None)
 
-        return PendingRun(submission, finish)
+        return PendingRun(self._base, submission, finish)
 
     def _kept_pipeline(
         self,

@@ -47,8 +47,8 @@ class Submission:
 class PendingRun:
     """The result of `Device.submit`, whose work may be in flight."""
 
-    def __init__(self, submission: Submission, finish: Callable[[], RunResult]) -> None:
-        self._submission = submission
+    def __init__(self, device: DeviceBase, submission: Submission, finish: Callable[[], RunResult]) -> None:
+        self._device, self._submission = device, submission
         self._finish: Callable[[], RunResult] | None = finish
         self._result: RunResult | None = None
 
@@ -68,9 +68,12 @@ class PendingRun:
         ------
         DispatchTimeout, DeviceLost
             As for `Submission.wait`.
+        DriverError
+            The device was closed before the first call.
         """
         if self._result is None:
             self._submission.wait(timeout)
+            self._device.require_open()
             assert self._finish is not None
             self._result, self._finish = self._finish(), None
         return self._result

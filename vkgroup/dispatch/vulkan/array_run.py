@@ -89,7 +89,8 @@ class ArrayRun(Closing):
         """Submit the work on arrays as `run`, after copying them."""
         memories, number = self._start(arrays)
         described = [(array.shape, array.dtype) for array in arrays]
-        return PendingRun(Submission(self._device, number), lambda: self._finish(memories, described))
+        submission = Submission(self._device, number)
+        return PendingRun(self._device, submission, lambda: self._finish(memories, described))
 
     def _start(self, arrays: Sequence[Array]) -> tuple[list[DeviceBuffer], int]:
         """Copy arrays to a set of buffers and submit the work; returns the set and the number."""

@@ -150,6 +150,8 @@ class VulkanBuffer(Buffer):
         if self.shared:
             start = self.in_cuda.address
         else:
+            # Another library does not wait for the work that still writes here.
+            self.memory.wait()
             assert self.memory.mapped is not None
             start = int(self.memory.mapped.ctypes.data)
         return array_at(start + self.offset, self.dtype, self.shape, reference)

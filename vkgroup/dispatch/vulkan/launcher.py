@@ -125,7 +125,7 @@ class VulkanLauncher(Launcher):
                 recording = self._record(key, parts)
             else:
                 self._recordings.move_to_end(key)
-            recording.number = recording.commands.submit([*memories, *scratch] if scratch else memories)
+            recording.commands.submit([*memories, *scratch] if scratch else memories)
             if not self._keeps_scratch:
                 self._free_scratch()
         return recording
@@ -154,7 +154,7 @@ class VulkanLauncher(Launcher):
                 self.run({source: buffer, target: result})
                 return result
             self._recordings.move_to_end(key)
-            recording.number = recording.commands.submit((memory, new, *self._scratch))
+            recording.commands.submit((memory, new, *self._scratch))
             if not self._keeps_scratch:
                 self._free_scratch()
         if device.instance.messages is not None:

@@ -38,11 +38,15 @@ class MemorySets:
     def take(self) -> list[DeviceBuffer]:
         """Return a set that nothing uses."""
         self._device.require_open()
-        try:
-            return self._idle.pop()
-        except IndexError:
-            pass
-        memories: list[DeviceBuffer] = []
+        while self._idle:
+            try:
+                memories = self._idle.pop()
+            except IndexError:  # another thread was faster
+                break
+            # Closed ones: Ctrl-C came between giving them back and returning.
+            if all(memory.handle is not None for memory in memories):
+                return memories
+        memories = []
         try:
             for place in self.places:
                 memories.append(

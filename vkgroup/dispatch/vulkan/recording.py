@@ -53,14 +53,10 @@ class RecordedPass:
 
 
 class Recording:
-    """A command buffer with its descriptor sets, recorded again for other buffers.
-
-    `number` is that of its last submission.
-    """
+    """A command buffer with its descriptor sets, recorded again for other buffers."""
 
     def __init__(self, device: LogicalDevice, dispatches: Sequence[RecordedPass], name: str) -> None:
         self.commands = Commands(device, name)
-        self.number = 0
         self._device, self._dispatches = device, dispatches
         self._pool: Any = None
         self.sets: list[Any] = []
@@ -70,6 +66,11 @@ class Recording:
         except DriverError:
             self.close()
             raise
+
+    @property
+    def number(self) -> int:
+        """The number of the last submission."""
+        return self.commands.number
 
     def _create(self, layouts: Sequence[Any]) -> None:
         device, dispatches = self._device, self._dispatches
