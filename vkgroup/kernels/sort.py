@@ -16,6 +16,7 @@ from vkgroup.kernels.plan import Plan
 from vkgroup.kernels.plan_cache import planned
 from vkgroup.kernels.radix_sort import KEY_DTYPES, plan_radix_sort
 from vkgroup.kernels.sort_rows import longest_row, plan_sort_rows, prefers_rows
+from vkgroup.kernels.types import check_axis
 
 Array = npt.NDArray[Any]
 Options = dict[str, Any]
@@ -150,6 +151,8 @@ def _sorted(
         return _along(as_array(x, "x"), axis, device, output, options)
     if axis is None and len(x.shape) != 1:
         x = x.view(shape=math.prod(x.shape))
+    if axis is not None:
+        check_axis(axis, len(x.shape))
     if axis not in (None, -1, len(x.shape) - 1):
         raise InvalidDispatch(
             f"A buffer is sorted along its last axis, -1; {axis!r} was given. Transpose it, or sort an array."

@@ -84,7 +84,7 @@ def element_count(shape: Any) -> int:
 
 def check_axis(axis: Any, rank: int) -> None:
     """Raise `InvalidDispatch` if an array of `rank` axes does not have the axis."""
-    if not (isinstance(axis, int | np.integer) and -rank <= axis < rank):
+    if not (is_whole(axis) and -rank <= axis < rank):
         raise InvalidDispatch(f"axis {axis!r} does not exist in an array of {rank} axes.")
 
 
