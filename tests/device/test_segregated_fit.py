@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vkgroup.device import segregated_fit
 from vkgroup.device.segregated_fit import GRANULE, SegregatedFit
 
 _SIZE = 4096 * GRANULE
@@ -74,3 +80,63 @@ def test_an_unknown_offset_is_an_error() -> None:
     fit.free(offset)
     with pytest.raises(KeyError):
         fit.free(offset)
+
+
+@contextmanager
+def _interrupted(place: int) -> Iterator[None]:
+    """Raise KeyboardInterrupt, as Ctrl-C does, before one of the instructions that the allocator executes."""
+    left = place
+
+    def trace(frame: FrameType, event: str, _argument: object) -> Callable[..., object] | None:
+        nonlocal left
+        if frame.f_code.co_filename != segregated_fit.__file__:
+            return None
+        frame.f_trace_opcodes = True
+        if event == "opcode":
+            left -= 1
+            if left < 0:
+                sys.settrace(None)
+                raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
+
+
+def _filled() -> tuple[SegregatedFit, dict[int, int]]:
+    """Return 4 KiB ranges, every other one of which is free."""
+    fit = SegregatedFit(_SIZE)
+    offsets = [fit.allocate(4096) for _ in range(8)]
+    for offset in offsets[::2]:
+        assert offset is not None
+        fit.free(offset)
+    return fit, {offset: 4096 for offset in offsets[1::2] if offset is not None}
+
+
+def test_ctrl_c_at_any_instruction_loses_no_range() -> None:
+    """An allocation that was interrupted exists or not; one that was to be freed as well."""
+    ended = 0
+    for place in range(10_000):
+        fit, sizes = _filled()
+        freed = min(sizes)
+        try:
+            with _interrupted(place):
+                fit.free(freed)
+                fit.allocate(1000, 8192)
+                ended += 1
+        except KeyboardInterrupt:
+            pass
+        fit.allocate(4096)
+        now = {offset: size for offset, size, free in fit.ranges() if not free}
+        assert {offset: size for offset, size in sizes.items() if offset != freed}.items() <= now.items()
+        _check(fit, now)
+        for offset in now:
+            fit.free(offset)
+        assert fit.ranges() == [(0, _SIZE, True)]
+        if ended:
+            break
+    assert place > 300

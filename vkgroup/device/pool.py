@@ -133,7 +133,11 @@ class MemoryPool:
         """Return the numbers of bytes and allocations."""
         with self._working():
             self._take_back()
-            cached = self._held - self._in_use
+            shared = [block for blocks in self._shared.values() for block in blocks]
+            cached = sum(block.size for block in self._cached)
+            cached += sum(block.size - (block.fit.used if block.fit else 0) for block in shared)
+            # Counted anew, because Ctrl-C can come between an allocation and its addition.
+            self._in_use = self._held - cached
             return MemoryStatistics(self._in_use, cached, self._peak, self._allocations, self._most)
 
     def trim(self) -> int:
@@ -164,15 +168,19 @@ class MemoryPool:
 
     def _take_back(self) -> None:
         while self._freed:
-            allocation = self._freed.popleft()
+            # It leaves the queue last: if Ctrl-C comes before, the next call takes it back, all or the rest.
+            allocation = self._freed[0]
             block = allocation.block
-            self._in_use -= allocation.size
             if block.fit is not None:
-                block.fit.free(allocation.offset)
-            elif block.kind is None:
-                self._release(block)
-            else:
+                if allocation.offset in block.fit:
+                    block.fit.free(allocation.offset)
+            elif block.kind is not None and block not in self._cached:
                 self._cached.append(block)
+            self._in_use -= allocation.size
+            self._freed.popleft()
+            if block.fit is None and block.kind is None:
+                self._release(block)
+            elif block.fit is None and block.kind is not None:
                 self._keep_within(block.kind)
 
     def _keep_within(self, kind: Kind) -> None:

@@ -8,6 +8,9 @@ first list in which every range is large enough is found without a search. A fre
 free neighbours.
 
 Only offsets are managed here, not memory: offsets and sizes are multiples of `GRANULE`.
+
+Ctrl-C may interrupt an operation between any two of its steps. `_allocated` is what counts: one step of an
+operation changes it, and everything else is made from it again if an operation did not end.
 """
 
 from __future__ import annotations
@@ -33,25 +36,36 @@ class _Range:
 
 
 class SegregatedFit:
-    """Divides `size` bytes; `used` counts the allocated ones, with the granules' rounding."""
+    """Divides `size` bytes."""
 
     def __init__(self, size: int) -> None:
         self.size = size // GRANULE * GRANULE
-        self.used = 0
         self._allocated: dict[int, _Range] = {}
-        self._levels = 0
-        self._classes: dict[int, int] = {}
-        # Dictionaries without values: ordered sets, from which any element is removed in constant time.
-        self._lists: dict[tuple[int, int], dict[_Range, None]] = {}
-        if self.size:
-            self._add(_Range(0, self.size // GRANULE))
+        self._complete = False
+        self._used = 0
+        self._make_lists()
+
+    @property
+    def used(self) -> int:
+        """The allocated bytes, with the granules' rounding."""
+        if not self._complete:
+            self._make_lists()
+        return self._used * GRANULE
+
+    def __contains__(self, offset: int) -> bool:
+        """Whether there is an allocation at an offset."""
+        return offset // GRANULE in self._allocated
 
     def allocate(self, size: int, alignment: int = 1) -> int | None:
         """Return the offset of `size` free bytes, a multiple of a power of two; None if there are none."""
+        if not self._complete:
+            self._make_lists()
         granules = self.rounded(size) // GRANULE
         step = max(1, alignment // GRANULE)
+        self._complete = False
         entry = self._take(granules + step - 1)
         if entry is None:
+            self._complete = True
             return None
         if gap := -entry.start % step:
             # The part before the aligned offset remains free.
@@ -61,13 +75,19 @@ class SegregatedFit:
             self._add(rest)
         entry.free = False
         self._allocated[entry.start] = entry
-        self.used += granules * GRANULE
+        self._used += granules
+        self._complete = True
         return entry.start * GRANULE
 
     def free(self, offset: int) -> None:
         """Free the allocation at an offset; `KeyError` if there is none."""
+        if not self._complete:
+            self._make_lists()
+        if offset not in self:
+            raise KeyError(offset)
+        self._complete = False
         entry = self._allocated.pop(offset // GRANULE)
-        self.used -= entry.size * GRANULE
+        self._used -= entry.size
         before, after = entry.before, entry.after
         if before is not None and before.free:
             self._remove(before)
@@ -78,6 +98,7 @@ class SegregatedFit:
             entry.size += after.size
             self._link(entry, after.after)
         self._add(entry)
+        self._complete = True
 
     @staticmethod
     def rounded(size: int) -> int:
@@ -86,8 +107,33 @@ class SegregatedFit:
 
     def ranges(self) -> list[tuple[int, int, bool]]:
         """Return all ranges in order: offset, size, and whether it is free."""
+        if not self._complete:
+            self._make_lists()
         entries = [*self._allocated.values(), *(entry for each in self._lists.values() for entry in each)]
         return sorted((entry.start * GRANULE, entry.size * GRANULE, entry.free) for entry in entries)
+
+    def _make_lists(self) -> None:
+        """Find the free ranges: what lies between the allocated ones."""
+        self._complete = False
+        self._used = self._levels = 0
+        self._classes: dict[int, int] = {}
+        # Dictionaries without values: ordered sets, from which any element is removed in constant time.
+        self._lists: dict[tuple[int, int], dict[_Range, None]] = {}
+        ranges: list[_Range] = []
+        end = 0
+        for start, entry in sorted(self._allocated.items()):
+            if end < start:
+                ranges.append(_Range(end, start - end, free=True))
+            ranges.append(entry)
+            end = start + entry.size
+            self._used += entry.size
+        if end < self.size // GRANULE:
+            ranges.append(_Range(end, self.size // GRANULE - end, free=True))
+        for before, entry, after in zip([None, *ranges], ranges, [*ranges[1:], None], strict=False):
+            entry.before, entry.after = before, after
+            if entry.free:
+                self._add(entry)
+        self._complete = True
 
     def _split(self, entry: _Range, granules: int) -> _Range:
         """Cut the first granules off a range that is in no list, and return them as another range."""
