@@ -54,8 +54,8 @@ void main() {
 #define CARRIED uint
 #define COMBINE(a, b) ((a) + (b))
 #define IDENTITY 0u
-#if ONE_TILE
-#include "../include/one_tile.glsl"
+#if ONE_GROUP
+#include "../include/one_group.glsl"
 #else
 #define PAYLOAD 30
 #include "../include/look_back_shared.glsl"
@@ -192,10 +192,7 @@ Known recompute(uint tile) {
     return Known(PRESENT, rank_vectors(flags, before));
 }
 
-void main() {
-    uint tile = take_tile();
-    if (tile >= tiles())
-        return;
+void compact_tile(uint tile) {
     Element x[VECTORS][WIDTH];
     uint flags[VECTORS];
     read_tile(tile, x, flags);
@@ -208,7 +205,7 @@ void main() {
         stage_vector(tile, vector_slot(k) * WIDTH, x[k], flags[k], before[k], kept_here);
 #endif
     uint prefix = find_before(tile, Known(PRESENT, kept_here));
-#if OUTPUT == PARTITION && !ONE_TILE
+#if OUTPUT == PARTITION && !ONE_GROUP
     uint all = total;
 #else
     uint all = kept_here;
@@ -219,9 +216,23 @@ void main() {
     [[unroll]] for (uint k = 0u; k < VECTORS; ++k)
         write_vector(vector_of(tile, k) * WIDTH, x[k], flags[k], prefix + before[k], all);
 #endif
-#if OUTPUT != PARTITION || ONE_TILE
+#if OUTPUT != PARTITION || ONE_GROUP
     if (tile == tiles() - 1u && gl_LocalInvocationIndex == 0u)
         total = prefix + kept_here;
+#endif
+}
+
+void main() {
+#if ONE_GROUP
+    for (uint tile = 0u; tile < tiles(); ++tile) {
+        if (tile != 0u)
+            barrier();    // before shared memory is written again
+        compact_tile(tile);
+    }
+#else
+    uint tile = take_tile();
+    if (tile < tiles())
+        compact_tile(tile);
 #endif
 }
 #endif

@@ -34,8 +34,8 @@ void main() {
 #define COMBINE(a, b) ((a) + (b))
 #define IDENTITY 0u
 #define SUBGROUP_SCAN subgroupInclusiveAdd
-#if ONE_TILE
-#include "../include/one_tile.glsl"
+#if ONE_GROUP
+#include "../include/one_group.glsl"
 #else
 #define PAYLOAD 30
 #include "../include/look_back_subgroup.glsl"
@@ -142,10 +142,7 @@ Known recompute(uint tile) {
     return Known(PRESENT, sum_parts(SUBGROUPS, gl_NumSubgroups));
 }
 
-void main() {
-    uint tile = take_tile();
-    if (tile >= tiles())
-        return;
+void compact_tile(uint tile) {
     Element x[ITEMS];
     uint flags = read_rows(tile, x);
     uint kept_count = subgroupAdd(bitCount(flags));
@@ -160,15 +157,29 @@ void main() {
     uint before = find_before(tile, own);
 #if OUTPUT != PARTITION
     uint all = 0u;
-#elif ONE_TILE
+#elif ONE_GROUP
     uint all = sum_parts(0u, gl_NumSubgroups);
 #else
     uint all = total;
 #endif
     write_rows(tile, x, flags, before + offset, all);
-#if OUTPUT != PARTITION || ONE_TILE
+#if OUTPUT != PARTITION || ONE_GROUP
     if (tile == tiles() - 1u && gl_SubgroupID == gl_NumSubgroups - 1u && subgroupElect())
         total = before + offset + kept_count;
+#endif
+}
+
+void main() {
+#if ONE_GROUP
+    for (uint tile = 0u; tile < tiles(); ++tile) {
+        if (tile != 0u)
+            barrier();    // before shared memory is written again
+        compact_tile(tile);
+    }
+#else
+    uint tile = take_tile();
+    if (tile < tiles())
+        compact_tile(tile);
 #endif
 }
 #endif

@@ -15,7 +15,7 @@
 //           COUNT: only how many are kept; RUNS, with RUN_HEADS: the kept elements, and of each run by macros:
 //           FIRSTS the least origin, LENGTHS the number of elements, INVERSE the run's number, stored at the
 //           origin of each of its elements. Origins are the elements' indices before a stable sort
-//   ONE_TILE  1: the array is one tile, which one workgroup compacts; PARTITION then writes total
+//   ONE_GROUP  1: one workgroup compacts all tiles in turn; with PARTITION there is one, and it writes total
 #include "../include/kernel.glsl"
 
 #define MASK 0
@@ -54,8 +54,8 @@
 const uint VECTORS = ITEMS / WIDTH;
 #define TILE (WORKGROUP * ITEMS)
 
-#ifndef ONE_TILE
-#define ONE_TILE 0
+#ifndef ONE_GROUP
+#define ONE_GROUP 0
 #endif
 
 // Whether the elements are read.

@@ -4,7 +4,8 @@
 // elements.glsl and kernel.glsl before this.
 //
 // vectors, scalars: the same memory, as whole vectors of 16 bytes and as elements. counts: one count per bin,
-// which the shader increments, or stores (ONE_GROUP in table.glsl). edges (BINNING EDGES): the least key of each bin, ascending.
+// which the shader increments, or stores (ONE_GROUP in table.glsl). edges (BINNING EDGES): the least key of each
+// bin, ascending.
 #ifndef HISTOGRAM_GLSL
 #define HISTOGRAM_GLSL
 

@@ -14,8 +14,8 @@
 #if SEGMENTS != NONE
 #define HEADS 1
 #endif
-#if ONE_TILE
-#include "../include/one_tile.glsl"
+#if ONE_GROUP
+#include "../include/one_group.glsl"
 #else
 #include "../include/look_back_shared.glsl"
 #endif
@@ -131,10 +131,7 @@ Known recompute(uint tile) {
     return scan_sums();
 }
 
-void main() {
-    uint tile = take_tile();
-    if (tile >= tiles())
-        return;
+void scan_tile(uint tile) {
     bool whole = is_whole(tile);
     T x[VECTORS][WIDTH];
     read_tile(tile, whole, x);
@@ -154,4 +151,18 @@ void main() {
     T prefix = find_before(tile, own);
     [[unroll]] for (uint k = 0u; k < VECTORS; ++k)
         finish_vector(vector_of(tile, k), whole, x[k], open[k], prefix);
+}
+
+void main() {
+#if ONE_GROUP
+    for (uint tile = 0u; tile < tiles(); ++tile) {
+        if (tile != 0u)
+            barrier();    // before shared memory is written again
+        scan_tile(tile);
+    }
+#else
+    uint tile = take_tile();
+    if (tile < tiles())
+        scan_tile(tile);
+#endif
 }

@@ -45,8 +45,8 @@
 #if SEGMENTS != NONE
 #define HEADS 1
 #endif
-#if ONE_TILE
-#include "../include/one_tile.glsl"
+#if ONE_GROUP
+#include "../include/one_group.glsl"
 #else
 #include "../include/look_back_subgroup.glsl"
 #endif
@@ -163,10 +163,7 @@ Known recompute(uint tile) {
     return gl_SubgroupID == 0u ? scan_parts(SUBGROUPS) : Known(PRESENT, IDENTITY);
 }
 
-void main() {
-    uint tile = take_tile();
-    if (tile >= tiles())
-        return;
+void scan_tile(uint tile) {
     bool whole = is_whole(tile);
     T x[VECTORS][WIDTH];
     read_tile(tile, whole, x);
@@ -188,4 +185,18 @@ void main() {
     T before = earlier.headed ? earlier.value : COMBINE(prefix, earlier.value);
     [[unroll]] for (uint k = 0u; k < VECTORS; ++k)
         finish_vector(vector_of(tile, k), whole, x[k], open[k], before);
+}
+
+void main() {
+#if ONE_GROUP
+    for (uint tile = 0u; tile < tiles(); ++tile) {
+        if (tile != 0u)
+            barrier();    // before shared memory is written again
+        scan_tile(tile);
+    }
+#else
+    uint tile = take_tile();
+    if (tile < tiles())
+        scan_tile(tile);
+#endif
 }

@@ -8,7 +8,7 @@
 //   EXCLUSIVE  1: each result leaves its own element out
 //   SEGMENTS   NONE; ROWS: a segment begins every `row` elements; FLAGS: where the byte of the element in
 //              heads is not 0
-//   ONE_TILE   1: the array is one tile, which one workgroup scans
+//   ONE_GROUP  1: one workgroup scans all tiles in turn
 #ifndef TILE_GLSL
 #define TILE_GLSL
 
@@ -25,8 +25,8 @@
 #define SEGMENTS NONE
 #endif
 
-#ifndef ONE_TILE
-#define ONE_TILE 0
+#ifndef ONE_GROUP
+#define ONE_GROUP 0
 #endif
 
 #define TILE (WORKGROUP * ITEMS)

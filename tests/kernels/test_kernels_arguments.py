@@ -88,7 +88,7 @@ def test_limits_beyond_the_greatest_half_are_infinite(references: dict[int, Devi
 
 def test_a_plan_is_not_recorded_on_memory_that_it_reads_and_writes(references: dict[int, Device]) -> None:
     device = references[4]
-    plan = kernels.plan_scan(device, "add", np.uint32, 64, one_tile=0)
+    plan = kernels.plan_scan(device, "add", np.uint32, 64, one_group=0)
     with device.buffer(np.zeros(192, np.uint32)) as memory:
         first, second, both = (memory.view(np.uint32, 64, offset) for offset in (0, 256, 128))
         for given in ({"x": first, "scanned": first}, {"x": first, "scanned": both}, {"look_back": memory}):

@@ -24,8 +24,8 @@ IMPLEMENTATIONS = ("subgroup", "shared")
 SMALL: dict[str, Any] = {"workgroup": 128, "items": 4, "depth": 1}
 """Tiles of 512 elements, so that short arrays have several."""
 
-ALONE: dict[str, Any] = {"workgroup": None, "items": None, "depth": None, "one_tile": 4096}
-"""Without the tuning values of `SMALL`: short arrays are one tile."""
+ALONE: dict[str, Any] = {"workgroup": None, "items": None, "depth": None, "one_group": 4096}
+"""Without the tuning values of `SMALL`: one workgroup handles short arrays."""
 
 RELATIONS = {
     "<": operator.lt,
@@ -101,20 +101,26 @@ def test_reference_compacts_at_every_subgroup_size(reference: Device, implementa
 
 
 @pytest.mark.mostly_slow(every=3)
+@pytest.mark.parametrize("in_turn", [0, 4, 32])
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
-def test_arrays_of_one_tile(driver: Device, implementation: str) -> None:
+def test_arrays_of_one_workgroup(driver: Device, implementation: str, in_turn: int) -> None:
     outputs = ("values", "indices", "partition")
-    _check(driver, (1, 1021, 4096), outputs, implementation=implementation, **ALONE)
+    _check(driver, (1, 1021, 4096), outputs, implementation=implementation, in_turn=in_turn, **ALONE)
 
 
 @pytest.mark.mostly_slow(every=4)
+@pytest.mark.parametrize("in_turn", [0, 4, 32])
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
-def test_arrays_of_one_tile_at_every_subgroup_size(reference: Device, implementation: str) -> None:
-    _check(reference, (2310,), ("indices", "partition"), implementation=implementation, **ALONE)
+def test_arrays_of_one_workgroup_at_every_subgroup_size(
+    reference: Device, implementation: str, in_turn: int
+) -> None:
+    _check(
+        reference, (2310,), ("indices", "partition"), implementation=implementation, in_turn=in_turn, **ALONE
+    )
 
 
 @pytest.mark.parametrize("output", ["values", "indices", "partition"])
-def test_arrays_of_one_tile_need_one_dispatch(references: dict[int, Device], output: str) -> None:
+def test_arrays_of_one_workgroup_need_one_dispatch(references: dict[int, Device], output: str) -> None:
     for implementation in IMPLEMENTATIONS:
         options = {"output": output, "implementation": implementation}
         assert len(plan_compact(references[32], np.uint32, 4096, "nonzero", **options).steps) == 1
@@ -311,7 +317,8 @@ def test_check_finds_nothing(path: str, checked: Callable[..., Any]) -> None:
         ("PARTITION", macros, absent, {1: kept, 4: total}),
         ("INDICES", macros, {}, {1: kept}),
         ("COUNT", {}, {}, {}),
-        ("PARTITION", {**macros, "ONE_TILE": 1}, {"ITEMS": 32}, {1: kept}),
+        ("PARTITION", {**macros, "ONE_GROUP": 1}, {"ITEMS": 32}, {1: kept}),
+        ("VALUES", {**macros, "ONE_GROUP": 1}, {}, {1: kept}),
     ):
         found = checked(
             path,
@@ -320,6 +327,6 @@ def test_check_finds_nothing(path: str, checked: Callable[..., Any]) -> None:
             specialization={"ITEMS": 4, **constants},
             inputs={0: x.view(np.uint32), **others},
             sizes=(4, 32),
-            groups=(1 if "ONE_TILE" in more else 9, 1, 1),
+            groups=(1 if "ONE_GROUP" in more else 9, 1, 1),
         )
         assert found == (), output

@@ -95,8 +95,8 @@ def _expected(x: Array, heads: Array | None = None, **options: Any) -> Array:
     return np.concatenate([_line(part, *rule) for part in np.split(flat, cuts)])
 
 
-ALONE: dict[str, Any] = {"workgroup": None, "items": None, "depth": None, "one_tile": 4096}
-"""Without the tuning values of `SMALL`: short arrays are one tile."""
+ALONE: dict[str, Any] = {"workgroup": None, "items": None, "depth": None, "one_group": 4096}
+"""Without the tuning values of `SMALL`: one workgroup handles short arrays."""
 
 
 def _data(length: int, case: dict[str, Any]) -> tuple[Array, Array | None]:
@@ -144,26 +144,32 @@ def test_scans_in_every_way(references: dict[int, Device], swiftshader: Driver, 
 
 
 @pytest.mark.mostly_slow(every=3)
+@pytest.mark.parametrize("in_turn", [0, 4, 32])
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
-def test_arrays_of_one_tile(driver: Device, implementation: str) -> None:
+def test_arrays_of_one_workgroup(driver: Device, implementation: str, in_turn: int) -> None:
     for case in (*CASES.values(), FURTHER["reverse exclusive mul of rows"]):
-        _check(driver, case, (1, 3, 1021, 4096), implementation=implementation, **ALONE)
+        _check(driver, case, (1, 3, 1021, 4096), implementation=implementation, in_turn=in_turn, **ALONE)
 
 
 @pytest.mark.mostly_slow(every=4)
+@pytest.mark.parametrize("in_turn", [0, 4, 32])
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
-def test_arrays_of_one_tile_at_every_subgroup_size(reference: Device, implementation: str) -> None:
+def test_arrays_of_one_workgroup_at_every_subgroup_size(
+    reference: Device, implementation: str, in_turn: int
+) -> None:
     for case in CASES.values():
-        _check(reference, case, (1, 2310), implementation=implementation, **ALONE)
+        _check(reference, case, (1, 2310), implementation=implementation, in_turn=in_turn, **ALONE)
     x = _rng().integers(-9, 9, 1021).astype(np.int64)
-    assert np.array_equal(_run(reference, x, implementation=implementation, **ALONE), np.cumsum(x))
+    assert np.array_equal(
+        _run(reference, x, implementation=implementation, in_turn=in_turn, **ALONE), np.cumsum(x)
+    )
 
 
-def test_which_arrays_are_one_tile(references: dict[int, Device]) -> None:
+def test_which_arrays_one_workgroup_handles(references: dict[int, Device]) -> None:
     for count, tuning, steps in (
         (4096, {}, 1),
         (4097, {}, 2),
-        (4096, {"one_tile": 0}, 2),
+        (4096, {"one_group": 0}, 2),
         (9, {"items": 4}, 2),
     ):
         plan = plan_scan(references[32], "add", np.float32, count, **tuning)
@@ -394,7 +400,7 @@ def test_bad_arguments(references: dict[int, Device]) -> None:
         lambda: plan_scan(device, "add", np.float32, 8, depth=0),
         lambda: plan_scan(device, "add", np.float32, 8, group=0),
         lambda: plan_scan(device, "add", np.float32, 8, wide=True),
-        lambda: plan_scan(device, "add", np.float32, 8, one_tile=4097),
+        lambda: plan_scan(device, "add", np.float32, 8, one_group=4097),
     ):
         with pytest.raises(InvalidDispatch):
             bad()
@@ -415,7 +421,8 @@ def test_check_finds_nothing(path: str, checked: Callable[..., Any]) -> None:
         ({"DEPTH": 1}, absent, {}),
         ({"SEGMENTS": "FLAGS", "REVERSE": 1}, absent, {3: flags}),
         ({"SEGMENTS": "ROWS", "EXCLUSIVE": 1, "DEPTH": 3}, {}, {}),
-        ({"ONE_TILE": 1, "REVERSE": 1}, {"ITEMS": 32}, {}),
+        ({"ONE_GROUP": 1, "REVERSE": 1}, {"ITEMS": 32}, {}),
+        ({"ONE_GROUP": 1, "SEGMENTS": "FLAGS"}, {}, {3: flags}),
     ):
         found = checked(
             path,
@@ -423,7 +430,7 @@ def test_check_finds_nothing(path: str, checked: Callable[..., Any]) -> None:
             push=push,
             specialization={"ITEMS": 4, **constants},
             inputs={**inputs, **more},
-            groups=(1 if "ONE_TILE" in macros else 9, 1, 1),
+            groups=(1 if "ONE_GROUP" in macros else 9, 1, 1),
             sizes=(4, 32),
         )
         assert found == (), macros

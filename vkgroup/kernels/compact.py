@@ -35,8 +35,9 @@ _LOOK_BACK = {name: value for name, value in look_back_defaults().items() if nam
 
 TABLES["compact"] = {
     "any": {"workgroup": 256, "items": 16, "staged": 1, **_LOOK_BACK},
-    # CPU drivers run workgroups almost in sequence, so waiting for a later workgroup does not help.
-    "cpu": {"workgroup": 128, "items": 8, "depth": 1, "group": 1, "spins": 4},
+    # CPU drivers run workgroups almost in sequence, so waiting for a later workgroup does not help. Barriers
+    # among several subgroups take long.
+    "cpu": {"workgroup": 128, "items": 8, "depth": 1, "group": 1, "spins": 4, "in_turn": 32},
 }
 TABLES["compact.subgroup"] = {"nvidia": {"workgroup": 128, "items": 24, "depth": 2, "order": 0}}
 TABLES["compact.shared"] = {"nvidia": {"workgroup": 384, "items": 24, "staged": 0, "group": 32, "order": 0}}
@@ -167,7 +168,9 @@ def plan_compact(
         planner.output("kept", np.uint32 if output == "indices" else kind, count)
     planner.output("total", np.uint32, ())
     macros: dict[str, Any] = {**condition.macros, "BITS": 8 * kind.itemsize if reads else 32}
-    tiling = fitting(planner, count, values, macros["BITS"])
+    # The place of the others depends on all elements.
+    turns = {"in_turn": 0} if output == "partition" else {}
+    tiling = fitting(planner, count, values | turns, macros["BITS"])
     bindings = {4: "total"} | ({0: "x"} if reads else {}) | ({3: "mask"} if condition.mask else {})
     push = {"count": count, "limit": condition.limit & 0xFFFFFFFF, "limit_high": condition.limit >> 32}
     if output == "count" or (output == "partition" and not tiling.alone):
@@ -191,7 +194,7 @@ def add_tiles(
     bindings: dict[int, str],
     push: dict[str, int],
 ) -> None:
-    """Add a dispatch of the kernel over all tiles."""
+    """Add a dispatch of the kernel over all tiles; only its macros say whether one workgroup handles them."""
     if planner.implementation == "shared":
         macros = macros | {"STAGED": tiling.tuning["staged"]}
     kernel = planner.kernel(
@@ -200,7 +203,8 @@ def add_tiles(
         workgroup=tiling.workgroup,
         specialization=constants,
     )
-    planner.dispatch(kernel, line(planner.device, tiling.tiles), bindings, push)
+    groups = tiling.groups if "ONE_GROUP" in macros else tiling.tiles
+    planner.dispatch(kernel, line(planner.device, groups), bindings, push)
 
 
 def fitting(planner: Planner, count: int, values: Mapping[str, Any], bits: int) -> Tiling:
@@ -215,7 +219,7 @@ def fitting(planner: Planner, count: int, values: Mapping[str, Any], bits: int) 
     staged, items = each * int(values["staged"]), tiling.items
     # In addition to staged elements: two counts in each word, twice.
     if tiling.alone and tiling.workgroup * (items * staged + 8 * parts(items, 2 * width)) > room:
-        return fitting(planner, count, {**values, "one_tile": 0}, bits)
+        return fitting(planner, count, {**values, "one_group": 0}, bits)
     while items > width and tiling.workgroup * (items * staged + 8 * parts(items, 2 * width)) > room:
         items -= width
     return dataclasses.replace(tiling, items=items, tiles=parts(count, tiling.workgroup * items))

@@ -19,7 +19,7 @@ from vkgroup.kernels.histogram_keys import key_words, keys_of, macros
 from vkgroup.kernels.pipelines import choose, parts, possible_groups, possible_workgroup
 from vkgroup.kernels.plan import Plan, Planner
 from vkgroup.kernels.plan_cache import planned
-from vkgroup.kernels.tuning import TABLES, Allowed, checked_values, require_power, whole
+from vkgroup.kernels.tuning import TABLES, Allowed, checked_values, kinds, require_power, whole
 from vkgroup.kernels.types import dtype_of, element_count, is_whole
 
 MATCHES = ("each", "neighbours", "rounds", "ballots", "partitioned")
@@ -59,6 +59,9 @@ _WORD = 4
 
 _MOST_OF_ONE_GROUP = 4096
 """Maximum number of elements that one workgroup counts alone, unless `groups` is given."""
+
+_WORKGROUP_ON_CPU = 32
+"""Invocations of that workgroup on CPU drivers, where barriers among many subgroups take long."""
 
 
 def plan_bincount(
@@ -187,6 +190,8 @@ class _Counting:
         self._tuning = checked_values(device, entry, implementation, tuning, _ALLOWED)
         if self._count <= _MOST_OF_ONE_GROUP and tuning.get("groups") is None:
             self._tuning["groups"] = 1
+            if tuning.get("workgroup") is None and "cpu" in kinds(device):
+                self._tuning["workgroup"] = _WORKGROUP_ON_CPU
         require_power(copies=self._tuning["copies"], slots=self._tuning["slots"])
 
     def plan(

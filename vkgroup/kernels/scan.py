@@ -31,8 +31,9 @@ from vkgroup.kernels.types import (
 
 TABLES["scan"] = {
     "any": {"workgroup": 256, "items": 16, **look_back_defaults()},
-    # CPU drivers run workgroups almost in sequence, so waiting for a later workgroup does not help.
-    "cpu": {"workgroup": 128, "items": 8, "depth": 1, "group": 1, "spins": 4},
+    # CPU drivers run workgroups almost in sequence, so waiting for a later workgroup does not help. Barriers
+    # among several subgroups take long.
+    "cpu": {"workgroup": 128, "items": 8, "depth": 1, "group": 1, "spins": 4, "in_turn": 32},
 }
 TABLES["scan.subgroup"] = {"nvidia": {"workgroup": 384, "items": 32, "depth": 1, "order": 0}}
 TABLES["scan.shared"] = {"nvidia": {"workgroup": 256, "items": 20, "group": 64, "order": 0}}
@@ -116,7 +117,7 @@ def _tiles(
         workgroup=tiling.workgroup,
         specialization=tiling.constants(planner.implementation),
     )
-    planner.dispatch(kernel, line(planner.device, tiling.tiles), bindings, {"count": count, "row": row})
+    planner.dispatch(kernel, line(planner.device, tiling.groups), bindings, {"count": count, "row": row})
 
 
 def _macros_of(operation: str, dtype: np.dtype[Any], exclusive: bool, reverse: bool) -> dict[str, Any]:

@@ -21,7 +21,7 @@ OPERATIONS = ("basic", "vote", "ballot", "shuffle", "shuffle_relative", "arithme
 COUNTS = 30
 """Payload bits of numbers below 2**30, which fit into one 32-bit word together with their status."""
 
-MOST_OF_ONE_TILE = 4096
+MOST_OF_ONE_GROUP = 4096
 """Maximum number of elements of an array that one workgroup handles alone."""
 
 _COUNTERS = 16
@@ -32,7 +32,8 @@ ALLOWED: dict[str, Allowed] = {
     "order": range(2),
     "staged": range(2),
     "payload": (16, 32),
-    "one_tile": range(MOST_OF_ONE_TILE + 1),
+    "one_group": range(MOST_OF_ONE_GROUP + 1),
+    "in_turn": range(33),
 }
 """Valid values of tuning parameters that are not positive integers."""
 
@@ -42,7 +43,7 @@ class Tiling:
     """Division of an array into tiles, and the parameters of their look-back.
 
     A tile publishes a value of `bits` bits (32 or 64), in atomic units of `payload` bits (32, 16 or
-    `COUNTS`). An array that is one tile (`alone`) has no look-back.
+    `COUNTS`). If one workgroup handles all tiles (`alone`), there is no look-back.
     """
 
     workgroup: int
@@ -54,15 +55,20 @@ class Tiling:
     alone: bool = False
 
     @property
+    def groups(self) -> int:
+        """Number of workgroups."""
+        return 1 if self.alone else self.tiles
+
+    @property
     def nbytes(self) -> int:
         """Size in bytes of the counter and of the aggregates and prefixes of all tiles."""
         units = 1 if self.payload == COUNTS else self.bits // self.payload
         return int(_COUNTERS + 2 * self.tiles * units * (8 if self.payload == 32 else 4))
 
     def macros(self) -> dict[str, Any]:
-        """Return the macros of ``kernels/include/look_back*.glsl``, or of ``one_tile.glsl``."""
+        """Return the macros of ``kernels/include/look_back*.glsl``, or of ``one_group.glsl``."""
         if self.alone:
-            return {"ONE_TILE": 1}
+            return {"ONE_GROUP": 1}
         return {"PAYLOAD": self.payload, "DEPTH": self.tuning["depth"], "ORDER": self.tuning["order"]}
 
     def constants(self, implementation: str) -> dict[str, Any]:
@@ -91,9 +97,11 @@ def look_back_defaults() -> dict[str, Any]:
     publishes the prefixes of its tiles. ``group``: tiles per group in the shared version. ``spins``: polls
     before a workgroup stops waiting and computes the missing values itself. ``order``: 1 assigns tiles in the
     order in which workgroups start, 0 in the order of workgroup numbers. ``payload``: 32 uses 64-bit atomics,
-    16 uses 32-bit atomics, None uses 64-bit atomics if the device has them. ``one_tile``: arrays of at most
-    so many elements are one tile, without a look-back; 0 if another tuning value is given. ``silent`` and
-    ``mute`` are for tests: they suppress values that tiles should publish.
+    16 uses 32-bit atomics, None uses 64-bit atomics if the device has them. ``one_group``: arrays of at most
+    so many elements are handled by one workgroup, without a look-back; 0 if another tuning value is given.
+    ``in_turn``: 0 makes them one tile, of as many invocations as it needs; otherwise the workgroup is one
+    subgroup, which handles tiles of so many items per invocation in turn. ``silent`` and ``mute`` are for
+    tests: they suppress values that tiles should publish.
     """
     return {
         "depth": 2,
@@ -101,7 +109,8 @@ def look_back_defaults() -> dict[str, Any]:
         "spins": 256,
         "order": 1,
         "payload": None,
-        "one_tile": MOST_OF_ONE_TILE,
+        "one_group": MOST_OF_ONE_GROUP,
+        "in_turn": 0,
         "silent": 0,
         "mute": 0,
     }
@@ -112,8 +121,9 @@ def look_back_values(
 ) -> dict[str, Any]:
     """Return the tuning values of a kernel with a look-back, after checking the caller's values."""
     values = checked_values(device, algorithm, implementation, given, ALLOWED)
-    if given.get("one_tile") is None and any(value is not None for value in given.values()):
-        values["one_tile"] = 0
+    others = [value for name, value in given.items() if name != "in_turn"]
+    if given.get("one_group") is None and any(value is not None for value in others):
+        values["one_group"] = 0
     return values
 
 
@@ -132,23 +142,39 @@ def tile(
     The tuning value ``items`` counts 32-bit elements, and is halved for 64-bit elements. `payload`: None
     selects that of the tuning, or the widest that the device has atomics for.
     """
-    if count <= tuning["one_tile"]:
-        lanes = subgroup_size(device) if implementation == "subgroup" else 1
-        most = largest_workgroup(device)
-        for items in (width, 2 * width, 4 * width):
-            if (needed := max(lanes, parts(count, items))) <= most:
-                workgroup = 1 << (needed - 1).bit_length()
-                return Tiling(workgroup, items, 1, bits, COUNTS, tuning, alone=True)
+    if count <= tuning["one_group"] and (alone := _alone(device, implementation, count, tuning, width)):
+        workgroup, items = alone
+        return Tiling(workgroup, items, parts(count, workgroup * items), bits, COUNTS, tuning, alone=True)
     workgroup = possible_workgroup(device, int(tuning["workgroup"]))
     lanes = subgroup_size(device) if implementation == "subgroup" else 1
     if workgroup % lanes:
         raise InvalidDispatch(f"workgroup is a multiple of the subgroup size, {lanes}; not {workgroup}.")
-    items = int(tuning["items"])
-    if width == 2:
-        items = max(width, items // 2)
-    if items % width or items > 32:
-        raise InvalidDispatch(f"items must be a multiple of 4, at most 32; {tuning['items']} was given.")
+    items = _items(tuning, "items", width)
     if payload is None and (payload := tuning["payload"]) is None:
         wide = {"shaderInt64", "shaderBufferInt64Atomics"} <= device.capabilities.features
         payload = 32 if wide else 16
     return Tiling(workgroup, items, parts(count, workgroup * items), bits, payload, tuning)
+
+
+def _alone(
+    device: Device, implementation: str, count: int, tuning: Mapping[str, Any], width: int
+) -> tuple[int, int] | None:
+    """Return the size of a workgroup that handles all elements, and its items, or None if it is too large."""
+    if tuning["in_turn"]:
+        return subgroup_size(device), _items(tuning, "in_turn", width)
+    lanes = subgroup_size(device) if implementation == "subgroup" else 1
+    most = largest_workgroup(device)
+    for items in (width, 2 * width, 4 * width):
+        if (needed := max(lanes, parts(count, items))) <= most:
+            return 1 << (needed - 1).bit_length(), items
+    return None
+
+
+def _items(tuning: Mapping[str, Any], name: str, width: int) -> int:
+    """Return a tuning value that counts 32-bit items as a number of items of vectors of `width`."""
+    items = int(tuning[name])
+    if width == 2:
+        items = max(width, items // 2)
+    if items % width or items > 32:
+        raise InvalidDispatch(f"{name} must be a multiple of 4, at most 32; {tuning[name]} was given.")
+    return items
