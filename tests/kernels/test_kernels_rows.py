@@ -141,6 +141,8 @@ TUNING: tuple[dict[str, Any], ...] = (
     {"team": 4, "workgroup": 32, "items": 1},
     {"team": 1, "workgroup": 16, "items": 3},
     {"most_items": 1, "groups": 2},
+    {"team_items": 1, "most_items": 2},
+    {"team_items": 8},
 )
 
 

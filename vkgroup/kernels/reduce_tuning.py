@@ -3,8 +3,8 @@
 - `workgroup`: invocations per workgroup.
 - `items`: vectors of four elements (or rows of a column) that an invocation loads before it uses the first.
   In row normalization, an invocation holds them in registers; a row that does not fit is read twice.
-- `most_items`: maximum of `items` by default (row normalization); rows that fit into a small team with this
-  maximum use a small team.
+- `most_items`: maximum of `items` by default (row normalization).
+- `team_items`: rows of at most so many vectors per invocation of a small team use one (row normalization).
 - `rows`: rows of a matrix that a team reads together, 1 to 4 (matrix-vector products).
 - `groups`: the approximate number of workgroups; a few long rows are divided into parts to reach it. Default:
   `groups_each` for each multiprocessor; if the device does not report their number, a fixed one is assumed.
@@ -53,8 +53,17 @@ TABLES["reduce"] = {
 }
 
 TABLES["rows"] = {
-    "any": {"workgroup": None, "items": None, "groups": 65535, "team": None, "most_items": 8, "radix": 4},
-    "cpu": {"groups": 16},
+    "any": {
+        "workgroup": None,
+        "items": None,
+        "groups": 65535,
+        "team": None,
+        "team_items": 8,
+        "most_items": 8,
+        "radix": 4,
+    },
+    # A team of a subgroup reads longer rows several times. Barriers take longer on CPU drivers.
+    "cpu": {"groups": 16, "team_items": 128},
 }
 
 TABLES["matvec"] = {

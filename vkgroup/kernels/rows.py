@@ -185,7 +185,7 @@ def _plan(
     length, rows = sizes[-1], math.prod(sizes[:-1])
     version = choose_full(device, implementation, "basic", "arithmetic", "shuffle")
     values = reduction_values(device, "rows", version, tuning)
-    workgroup, team, items = _sizes(device, version, length, values)
+    workgroup, team, items = _sizes(device, version, (rows, length), values)
     planner = Planner(device, name, version)
     bindings = {"values": planner.input("x", dtype, sizes)}
     for given, binding in columns.items():
@@ -214,12 +214,15 @@ def _plan(
     return planner.plan()
 
 
-def _sizes(device: Device, implementation: str, length: int, values: dict[str, Any]) -> tuple[int, int, int]:
-    """Return the sizes of workgroups and teams, and the vectors per invocation, for a length of rows.
+def _sizes(
+    device: Device, implementation: str, shape: tuple[int, int], values: dict[str, Any]
+) -> tuple[int, int, int]:
+    """Return the sizes of workgroups and teams, and the vectors per invocation, for rows of a length.
 
     Short rows use a team within a subgroup, which needs no barrier. Longer rows use the smallest workgroup
     that holds a row with few vectors per invocation: more workgroups then run at once, and hide latency.
     """
+    rows, length = shape
     size = subgroup_size(device) if implementation == "subgroup" else MOST_TEAM
     most = most_invocations(device)
     needed = parts(length, VECTOR)
@@ -227,9 +230,9 @@ def _sizes(device: Device, implementation: str, length: int, values: dict[str, A
     if team is None:
         if workgroup is not None:
             size = most_team(device, implementation, workgroup)
-        team = min(power_of_two(needed), size) if needed <= size * values["most_items"] else 0
+        team = min(power_of_two(needed), size) if needed <= size * values["team_items"] else 0
     if workgroup is None:
-        workgroup = min(_TEAM_WORKGROUP, most)
+        workgroup = max(size, min(_TEAM_WORKGROUP, most, power_of_two(rows * max(1, team))))
         if not team:
             fitting = [
                 size
