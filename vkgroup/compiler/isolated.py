@@ -1,8 +1,8 @@
-"""glslang in a separate process, for its HLSL front end, which is known to crash.
+"""Compilers in a separate process: a source that crashes a compiler does not end the user's process.
 
-An incomplete or misspelt source can crash glslang 13 (null pointer for
-``StructuredBuffer<uint>x main(uint3 D) {``). In the separate process such a crash becomes a `CompileError`.
-One process (`vkgroup.compiler.isolated_worker`) compiles all sources in turn and ends with its parent.
+glslang crashes on some sources (``#pragma STDGL``, unfinished HLSL declarations). One process
+(`vkgroup.compiler.isolated_worker`) compiles all sources in turn and ends with its parent. It is started by
+the first compilation, and again after a crash, which becomes a `CompileError`.
 """
 
 from __future__ import annotations
@@ -10,21 +10,30 @@ from __future__ import annotations
 import atexit
 import os
 import pickle
+import select
 import subprocess
 import threading
+from collections.abc import Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 from vkgroup import processes
 from vkgroup.compiler.includes import Dependencies
 from vkgroup.compiler.request import Request, failure
-from vkgroup.errors import CompilerUnavailable, VkgroupError
+from vkgroup.errors import CompilerUnavailable
 from vkgroup.spirv import Module
+
+if TYPE_CHECKING:
+    from vkgroup.compiler.gl.compilation import Compiled
 
 WORKER = "vkgroup.compiler.isolated_worker"
 """Python module of the worker process."""
 
 SECONDS = 60.0
 """Time limit in seconds for one source, including the start of the process."""
+
+_COMPILERS = {"glslang": "glslang", "program": "glslang", "shaderc": "shaderc", "has_library": "libshaderc"}
+"""Name in errors by function of the worker."""
 
 
 class _Server:
@@ -34,46 +43,40 @@ class _Server:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
 
-    def ask(self, request: Request) -> tuple[Module, Dependencies]:
-        """Compile one request in the process; see `compile_isolated`."""
+    def ask(self, function: str, argument: object, name: str) -> Any:
+        """Return the result of a function of the worker; `name` is that of the source in errors."""
         with self._lock:
+            if self._process is not None and self._process.poll() is not None:
+                self._end()  # something else ended it, perhaps for lack of memory
             process = self._process = self._process or _start()
-            late = threading.Event()
-
-            def give_up() -> None:
-                late.set()
-                process.kill()
-
-            timer = threading.Timer(SECONDS, give_up)
-            timer.daemon = True
-            timer.start()
             try:
-                assert process.stdin is not None
-                assert process.stdout is not None
-                pickle.dump((os.getcwd(), request), process.stdin)
-                process.stdin.flush()
-                answer = pickle.load(process.stdout)
+                answer = _exchange(process, (os.getcwd(), function, argument))
+            except TimeoutError:
+                process.kill()
+                self._end()
+                reason = f"{_COMPILERS[function]} took longer than {SECONDS:g} s on this source"
+                raise failure(name, 0, reason) from None
             except (OSError, EOFError, pickle.UnpicklingError):
                 code = self._end()
-                how = f"crashed ({f'signal {-code}' if code < 0 else f'exit code {code}'})"
-                if late.is_set():
-                    how = f"took longer than {SECONDS:g} s"
-                raise failure(request.name, 0, f"glslang {how} on this source") from None
+                how = f"signal {-code}" if code < 0 else f"exit code {code}"
+                raise failure(name, 0, f"{_COMPILERS[function]} crashed ({how}) on this source") from None
             except BaseException:
                 # Interrupted: end the process, because its answer would be taken for the next request's.
                 self._end()
                 raise
-            finally:
-                timer.cancel()
-        if isinstance(answer, VkgroupError):
+        if isinstance(answer, Exception):
             raise answer
-        module, dependencies = answer
-        return module, dependencies
+        return answer
 
     def close(self) -> None:
         """End the process."""
         with self._lock:
             self._end()
+
+    def forget(self) -> None:
+        """Leave the process to the parent of this forked process."""
+        self._lock = threading.Lock()
+        self._process = None
 
     def _end(self) -> int:
         process, self._process = self._process, None
@@ -93,15 +96,32 @@ class _Server:
 
 _server = _Server()
 atexit.register(_server.close)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=lambda: _server.forget())
 
 
-def compile_isolated(request: Request) -> tuple[Module, Dependencies]:
-    """Run `vkgroup.compiler.glslang.compile_glslang` in the worker process.
+def compile_isolated(compiler: str, request: Request) -> tuple[Module, Dependencies]:
+    """Compile a request with a compiler of the worker process, without validation.
 
-    Raises CompileError: as for `compile_glslang`, and if glslang crashes or exceeds `SECONDS`. Raises
-    CompilerUnavailable: glslang is not installed, or the process cannot be started.
+    `compiler`: ``"glslang"`` (`vkgroup.compiler.glslang.compile_glslang`) or ``"shaderc"``
+    (`vkgroup.compiler.shaderc.compile_by_library`).
+
+    Raises CompileError: as those functions do, and if the compiler crashes or exceeds `SECONDS`. Raises
+    CompilerUnavailable: the compiler is not installed, or the process cannot be started.
     """
-    return _server.ask(request)
+    words, dependencies = _server.ask(compiler, request, request.name)
+    return Module.from_bytes(words), dependencies
+
+
+def link_isolated(requests: Sequence[Request]) -> Compiled:
+    """Run `vkgroup.compiler.gl.compilation.compile_for_opengl` in the worker process; errors as above."""
+    compiled: Compiled = _server.ask("program", tuple(requests), requests[0].name)
+    return compiled
+
+
+def has_libshaderc() -> bool:
+    """Return whether the worker process can load a libshaderc of the system."""
+    return bool(_server.ask("has_library", None, "libshaderc"))
 
 
 def _start() -> subprocess.Popen[bytes]:
@@ -116,3 +136,14 @@ def _start() -> subprocess.Popen[bytes]:
         )
     except OSError as error:
         raise CompilerUnavailable(f"the compiler process cannot be started: {error.strerror}") from error
+
+
+def _exchange(process: subprocess.Popen[bytes], message: object) -> Any:
+    """Send a message and return the answer; TimeoutError after `SECONDS`."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    processes.send(process.stdin, message)
+    ready, _, _ = select.select([process.stdout], [], [], SECONDS)
+    if not ready:
+        raise TimeoutError
+    return processes.receive(process.stdout)

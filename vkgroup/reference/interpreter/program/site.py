@@ -9,7 +9,7 @@ from functools import cache, lru_cache
 from vkgroup.dispatch.results import Cause
 from vkgroup.reference.interpreter.values.value import CauseTable, Value
 from vkgroup.spirv import Instruction, Type, grammar
-from vkgroup.spirv.grammar import prefixes
+from vkgroup.wheels import prefixes
 
 
 @dataclass(frozen=True, slots=True)
