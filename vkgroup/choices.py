@@ -8,8 +8,8 @@ from __future__ import annotations
 DIALECTS = ("vulkan", "gl", "hlsl", "spirv")
 """Source languages of shaders."""
 
-COMPILERS = ("glslang", "shaderc")
-"""Compilers; the first is the default."""
+COMPILERS = ("glslang", "glslang-13", "shaderc")
+"""Compilers; the first is the default. glslang-13 is the one of the wheel."""
 
 OPTIMIZATIONS = ("performance", "size")
 """Optimization goals of SPIRV-Tools."""

@@ -62,6 +62,10 @@ class CompilerUnavailable(VkgroupError):
     """The requested compiler cannot be loaded; the message names what to install."""
 
 
+class NotValidated(UserWarning):
+    """A module that was not validated, because the validator is too old for it."""
+
+
 class InvalidModule(VkgroupError):
     """Data that is not a SPIR-V module, or a module that the SPIR-V validator rejects."""
 

@@ -63,8 +63,12 @@ def open_library(ffi: cffi.FFI, distribution: str, name: str) -> Any:
 def library_identity(distribution: str, name: str) -> str:
     """Return an identifier of the library's build: version of the wheel, size and time of the file."""
     status = find_library(distribution, name).stat()
+    return f"{distribution} {wheel_version(distribution)} {status.st_size} {status.st_mtime_ns}"
+
+
+def wheel_version(distribution: str) -> str:
+    """Return the version of a wheel; ``unknown`` if its metadata is not installed."""
     try:
-        version = metadata.version(distribution)
+        return metadata.version(distribution)
     except metadata.PackageNotFoundError:
-        version = "unknown"
-    return f"{distribution} {version} {status.st_size} {status.st_mtime_ns}"
+        return "unknown"

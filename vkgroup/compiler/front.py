@@ -10,19 +10,17 @@ from pathlib import Path
 from typing import TypedDict, Unpack
 
 from vkgroup import resources, spirv
-from vkgroup.choices import COMPILERS, DIALECTS
+from vkgroup.choices import DIALECTS
 from vkgroup.compiler import cache as module_cache
 from vkgroup.compiler import hlsl, thread_group
+from vkgroup.compiler.front_ends import front_end
 from vkgroup.compiler.gl.interface import interface_of, with_interface
 from vkgroup.compiler.gl.limits import Limit, limits_of
 from vkgroup.compiler.gl.program import build_program
 from vkgroup.compiler.gl.rules import link_error
-from vkgroup.compiler.glslang import glslang_identity
 from vkgroup.compiler.includes import Dependencies
-from vkgroup.compiler.isolated import compile_isolated
 from vkgroup.compiler.optimizer import ASSEMBLY, LEVELS, WORDS, assemble_source, finish, legalize, read_module
 from vkgroup.compiler.request import Request, Target, clean, failure, hint_at_opengl, read
-from vkgroup.compiler.shaderc_choice import compile_shaderc, shaderc_identity
 from vkgroup.compiler.tools import tools_version
 from vkgroup.errors import CompileError, Diagnostic, InvalidModule
 from vkgroup.spec.stages import STAGE_NAMES, STAGES
@@ -67,7 +65,8 @@ def compile_source(
     optimize : False, ``"performance"`` (or True), or ``"size"``.
     debug : whether the module contains line numbers and the source.
     entry_point : the entry point's name in the module; in HLSL also in the source.
-    compiler : ``"glslang"`` or ``"shaderc"`` (libshaderc, or ``glslc``); they run in another process.
+    compiler : ``"glslang"``, ``"glslang-13"`` or ``"shaderc"``; see `vkgroup.compiler.front_ends.front_end`.
+        Compilers run in another process.
     cache : whether to use the cache on disk.
     lower_legacy : whether to replace the instructions of SPV_KHR_shader_ballot and SPV_KHR_subgroup_vote by
         those of SPIR-V 1.3, for devices that lack the extensions; see `vkgroup.spirv.legacy`.
@@ -239,8 +238,6 @@ def _defines(defines: Mapping[str, str | int] | None) -> tuple[tuple[str, str], 
 
 def _compile(request: Request, compiler: str, use_cache: bool) -> Module:
     """Return the module from the cache, or compile it and add it to the cache."""
-    if compiler not in COMPILERS:
-        raise CompileError(f"unknown compiler {compiler!r}; choose one of: {', '.join(COMPILERS)}")
     key = _key(request, compiler) if use_cache else None
     module = module_cache.load(key) if key else None
     if module is None:
@@ -252,7 +249,7 @@ def _compile(request: Request, compiler: str, use_cache: bool) -> Module:
 
 def _key(request: Request, compiler: str) -> str | None:
     """Return the cache key; None if the compiler's version is unknown."""
-    identity = glslang_identity() if compiler == "glslang" else shaderc_identity()
+    identity = front_end(compiler, request.dialect).identity
     if identity is None:
         return None
     search_paths = ""
@@ -302,25 +299,20 @@ def _rewritten(request: Request) -> Request:
 
 def _build(request: Request, compiler: str) -> tuple[Module, Dependencies]:
     """Compile and validate; on request optimize and validate again."""
-    changed = _rewritten(request)
+    chosen = front_end(compiler, request.dialect)
     try:
-        if compiler == "glslang":
-            module, dependencies = compile_isolated("glslang", changed)
-        else:
-            module, dependencies = compile_shaderc(changed)
+        module, dependencies = chosen.compile(_rewritten(request))
     except CompileError as error:
         restored = thread_group.restore(error, request.source)
         raise (hint_at_opengl(restored) if request.dialect == "vulkan" else restored) from None
     module = thread_group.mark(module, dependencies)
     if request.dialect == "hlsl":
         module = hlsl.mended(legalize(module, request.target))
-    return _finished(module, request, compiler), dependencies
+    return _finished(module, request, chosen.name), dependencies
 
 
 def compile_program(requests: Sequence[Request], compiler: str, use_cache: bool) -> dict[str, Module]:
     """Return the modules of a GL program by stage, from the cache or compiled and added to it."""
-    if compiler not in COMPILERS:
-        raise CompileError(f"unknown compiler {compiler!r}; choose one of: {', '.join(COMPILERS)}")
     keys = _program_keys(requests, compiler) if use_cache else {}
     cached = {stage: module_cache.load(key) for stage, key in keys.items()}
     modules = {stage: module for stage, module in cached.items() if module is not None}
@@ -334,7 +326,8 @@ def compile_program(requests: Sequence[Request], compiler: str, use_cache: bool)
     modules = {}
     for stage, module in built.items():
         interface = interface_of(module)
-        module = _finished(thread_group.mark(module, dependencies), first[stage], compiler)
+        name = front_end(compiler, "gl").name
+        module = _finished(thread_group.mark(module, dependencies), first[stage], name)
         # The optimizer may remove the interface record, because nothing refers to it.
         modules[stage] = module if interface is None else with_interface(module, interface)
         if keys:

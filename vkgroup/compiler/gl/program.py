@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from vkgroup.compiler.front_ends import front_end
 from vkgroup.compiler.gl.compilation import Compiled
 from vkgroup.compiler.gl.coordinates import sizes_as_inputs
 from vkgroup.compiler.gl.lowering import lower
@@ -23,7 +24,6 @@ from vkgroup.compiler.includes import Dependencies
 from vkgroup.compiler.isolated import link_isolated
 from vkgroup.compiler.optimizer import inline
 from vkgroup.compiler.request import Request
-from vkgroup.compiler.shaderc_choice import compile_shaderc
 from vkgroup.errors import CompileError, LinkError
 from vkgroup.spirv import Module
 
@@ -49,7 +49,7 @@ def build_program(requests: Sequence[Request], compiler: str) -> tuple[dict[str,
 def _build(requests: Sequence[Request], compiler: str) -> tuple[dict[str, Module], Dependencies]:
     check_stages([request.stage.name for request in requests])
     try:
-        compiled = link_isolated(requests) if compiler == "glslang" else _by_shaderc(requests)
+        compiled = _by_shaderc(requests) if compiler == "shaderc" else link_isolated(requests)
     except CompileError as error:
         raise advise(error) from None
     check_declarations(compiled.facts)
@@ -79,7 +79,7 @@ def _by_shaderc(requests: Sequence[Request]) -> Compiled:
             raise link_error(
                 [f"shaderc supports only one {request.stage.name} shader per program: use glslang"]
             )
-        module, included = compile_shaderc(request)
+        module, included = front_end("shaderc", "gl").compile(request)
         modules[request.stage.name] = module.to_bytes()
         dependencies.present.update(included.present)
         dependencies.absent |= included.absent

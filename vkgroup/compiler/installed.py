@@ -1,0 +1,144 @@
+"""Current glslang in the user's cache, which `vkgroup compilers fetch` installs.
+
+A libshaderc that contains glslang, with the C library that it needs. Only the compiler process loads them: it
+is started by their own dynamic linker, so the host's C library may be older.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import msgspec
+
+from vkgroup import processes
+from vkgroup.errors import CompilerUnavailable
+from vkgroup.files import cache_folder
+
+METADATA = "compiler.json"
+"""Metadata file in a compiler's folder; written last."""
+
+LIBRARY_VARIABLE = "VKGROUP_LIBSHADERC"
+"""Environment variable with the path of the libshaderc that a compiler process loads."""
+
+_FORMAT = 1
+
+
+class Metadata(msgspec.Struct, kw_only=True):
+    """The content of `METADATA`; paths are relative to the folder.
+
+    `version`: of glslang. `packages`: names and versions. `loader`: the dynamic linker, or empty if the
+    host's loads the library. `program`: the executable ``glslang``. `files`: their sizes.
+    """
+
+    version: str
+    packages: tuple[str, ...]
+    library: str
+    loader: str
+    program: str
+    files: dict[str, int]
+    format: int = _FORMAT
+
+
+@dataclass(frozen=True)
+class InstalledGlslang:
+    """An installed glslang: its folder, and the metadata in it."""
+
+    folder: Path
+    version: str
+    packages: tuple[str, ...]
+    library: Path
+    loader: Path | None
+    program: Path
+
+    @property
+    def name(self) -> str:
+        """Name and version for users: ``glslang 16.4.0 (libshaderc1 2026.4-1)``."""
+        return f"glslang {self.version} ({self.packages[0]})"
+
+    def command(self, *program: str) -> list[str]:
+        """Return the command that starts a program with the library's dynamic linker."""
+        if self.loader is None:
+            return list(program)
+        return [str(self.loader), "--library-path", str(self.library.parent), *program]
+
+    def process(self, module: str) -> tuple[list[str], dict[str, str]]:
+        """Return command and environment of a Python process that can load the library."""
+        environment = {**processes.environment(), LIBRARY_VARIABLE: str(self.library)}
+        return self.command(*processes.command(module)), environment
+
+
+def compilers_folder() -> Path:
+    """Return the folder that contains one folder per compiler."""
+    return cache_folder() / "compilers"
+
+
+def load(folder: Path) -> InstalledGlslang | None:
+    """Return the compiler in a folder; None if there is none, or files are missing or have another size."""
+    try:
+        metadata = msgspec.json.decode((folder / METADATA).read_bytes(), type=Metadata)
+        if metadata.format != _FORMAT:
+            return None
+        if any((folder / name).stat().st_size != size for name, size in metadata.files.items()):
+            return None
+    except (OSError, ValueError):
+        return None
+    return InstalledGlslang(
+        folder,
+        metadata.version,
+        metadata.packages,
+        folder / metadata.library,
+        folder / metadata.loader if metadata.loader else None,
+        folder / metadata.program,
+    )
+
+
+def version_numbers(version: str) -> tuple[int, ...]:
+    """Return the numbers of a version as a sort key."""
+    return tuple(int(part) for part in version.split(".") if part.isdigit())
+
+
+@cache
+def _newest(folder: Path, _changed: int) -> InstalledGlslang | None:
+    loaded = (load(path) for path in folder.iterdir() if path.is_dir())
+    intact = [compiler for compiler in loaded if compiler is not None]
+    return max(intact, key=lambda compiler: version_numbers(compiler.version), default=None)
+
+
+def installed_glslang() -> InstalledGlslang | None:
+    """Return the newest glslang in the user's cache; None if there is none."""
+    folder = compilers_folder()
+    try:
+        return _newest(folder, os.stat(folder).st_mtime_ns)
+    except OSError:
+        return None
+
+
+def require_glslang() -> InstalledGlslang:
+    """Return `installed_glslang`; raise CompilerUnavailable if there is none."""
+    compiler = installed_glslang()
+    if compiler is None:
+        raise CompilerUnavailable(
+            f"there is no current glslang in {compilers_folder()}; install it: vkgroup compilers fetch"
+        )
+    return compiler
+
+
+def starts_with(loader: Path | None, library: Path) -> str | None:
+    """Return the glslang version that a Python process reads from a library; None if it cannot load it."""
+    import subprocess  # only to install
+
+    command = [] if loader is None else [str(loader), "--library-path", str(library.parent)]
+    command += [sys.executable, "-P", "-m", "vkgroup.compiler.shaderc"]
+    environment: Mapping[str, str] = {**processes.environment(), LIBRARY_VARIABLE: str(library)}
+    try:
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=60, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() or None if done.returncode == 0 else None
