@@ -20,6 +20,7 @@ import software_drivers
 
 import vkgroup
 from vkgroup import drivers
+from vkgroup.compiler.installed import InstalledGlslang
 from vkgroup.dispatch import Device
 from vkgroup.drivers import Driver
 
@@ -101,6 +102,15 @@ def pytest_unconfigure() -> None:
 def swiftshader() -> Driver:
     """Return the SwiftShader of this session."""
     return drivers.path("swiftshader")
+
+
+@pytest.fixture
+def current_glslang(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> InstalledGlslang:
+    """Use the current glslang of the user's cache in this test, and an empty cache of modules."""
+    monkeypatch.setenv("VKGROUP_CACHE", os.environ["VKGROUP_CACHE"])  # restores it
+    return software_drivers.cache_with_glslang(tmp_path_factory.mktemp("cache"))
 
 
 @pytest.fixture(scope="session")

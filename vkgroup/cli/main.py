@@ -21,6 +21,7 @@ _PIPE_CLOSED = 128 + 13  # the exit code in a shell of a process ended by SIGPIP
 COMMANDS = {
     "devices": "list devices and drivers, and the default device",
     "drivers": "list and download software drivers in the user's cache",
+    "compilers": "list compilers of shaders, and download a current glslang",
     "probe": "print what a device declares and what experiments observe",
     "conform": "test a device against the specification",
     "worker": "offer the devices of this host to a cluster",
@@ -38,7 +39,7 @@ COMMANDS = {
 _OPTIONS = {
     **dict.fromkeys(("compile", "run", "check"), "shaders"),
     **dict.fromkeys(("conform", "history", "diff", "report"), "runs"),
-    **dict.fromkeys(("devices", "drivers", "probe", "worker", "bench", "completion"), "devices"),
+    **dict.fromkeys(("devices", "drivers", "compilers", "probe", "worker", "bench", "completion"), "devices"),
 }
 """The module of `vkgroup.cli.options` that declares a command's options, in `add_COMMAND`."""
 

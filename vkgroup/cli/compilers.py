@@ -1,0 +1,52 @@
+"""``vkgroup compilers``: list compilers with their versions, and download a current glslang."""
+
+from __future__ import annotations
+
+import argparse
+
+from vkgroup.choices import COMPILERS
+from vkgroup.cli.output import megabytes, people, table, write_json
+from vkgroup.cli.progress import show_progress
+from vkgroup.compiler.front_ends import compiler_name
+from vkgroup.compiler.installed import compilers_folder
+from vkgroup.errors import CompilerUnavailable
+
+_LANGUAGES = {
+    "glslang": ("vulkan", "GLSL (the default)"),
+    "glslang-13": ("hlsl", "HLSL, the dialect gl, and GLSL without a current glslang"),
+    "shaderc": ("vulkan", "GLSL, HLSL and the dialect gl with --compiler shaderc"),
+}
+"""By compiler: a dialect that it compiles, and what it is used for."""
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Run the command; return its exit code."""
+    return _fetch() if arguments.action == "fetch" else _list(arguments.json)
+
+
+def _list(json_file: str | None) -> int:
+    rows = [["compiler", "version", "used for"]]
+    data: list[dict[str, object]] = []
+    for name in COMPILERS:
+        dialect, purpose = _LANGUAGES[name]
+        try:
+            version: str | None = compiler_name(name, dialect)
+        except CompilerUnavailable:
+            version = None
+        rows.append([name, version or "not installed", purpose])
+        data.append({"name": name, "version": version, "used_for": purpose})
+    stream = people(json_file)
+    table(rows, stream)
+    print("A current glslang: vkgroup compilers fetch", file=stream)
+    write_json(data, json_file)
+    return 0
+
+
+def _fetch() -> int:
+    from vkgroup.drivers.compilers import fetch_glslang, remove_others
+
+    compiler = fetch_glslang(show_progress)
+    remove_others(compiler)
+    size = sum(file.stat().st_size for file in compiler.folder.rglob("*") if file.is_file())
+    print(f"{compiler.name} ({megabytes(size)}): {compilers_folder() / compiler.folder.name}")
+    return 0
