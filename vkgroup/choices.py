@@ -11,6 +11,9 @@ DIALECTS = ("vulkan", "gl", "hlsl", "spirv")
 COMPILERS = ("glslang", "glslang-13", "shaderc")
 """Compilers; the first is the default. glslang-13 is the one of the wheel."""
 
+NO_VALIDATE = "VKGROUP_NO_VALIDATE"
+"""Environment variable; ``1`` accepts every module without SPIRV-Tools' validation."""
+
 OPTIMIZATIONS = ("performance", "size")
 """Optimization goals of SPIRV-Tools."""
 

@@ -94,7 +94,7 @@ def test_the_context_has_googles_fields_and_ours(written: dict[str, Any]) -> Non
     assert {key: type(context[key]) for key in kinds} == kinds
     assert context["json_schema_version"] == 1
     ours = ("device", "driver_name", "driver_info", "driver_version", "api_version", "subgroup_size", "clock")
-    versions = ("vkgroup_version", "python_version", "glslang_version", "numpy_version", "peer_other_version")
+    versions = ("vkgroup_version", "python_version", "compiler", "numpy_version", "peer_other_version")
     assert all(isinstance(context[key], str) for key in (*ours, *versions, "seed", "last_level_cache"))
     assert context["seed"] == "7"
     assert context["clock"].startswith("wall clock")

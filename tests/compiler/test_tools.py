@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from sources import BY_STAGE, COMPUTE, diagnostics_of
 
+from vkgroup.cli.main import main
 from vkgroup.compiler import Target, assemble, compile_source, disassemble, optimize, validate
 from vkgroup.errors import CompileError, InvalidModule
 from vkgroup.spirv import Module
@@ -99,3 +102,31 @@ def test_optimize_takes_scalar_layouts_and_local_size_id() -> None:
     optimized = optimize(module, target=Target.VULKAN_1_3)
     validate(optimized, Target.VULKAN_1_3)
     assert [binding.layout for binding in optimized.reflection.bindings] == ["scalar", "std430"]
+
+
+_INVALID = """; Version: 1.3
+OpCapability Shader
+OpMemoryModel Logical GLSL450
+OpEntryPoint GLCompute %main "main"
+OpExecutionMode %main LocalSize 1 1 1
+OpExecutionMode %main LocalSize 1 1 1
+%void = OpTypeVoid
+%type = OpTypeFunction %void
+%main = OpFunction %void None %type
+%label = OpLabel
+OpReturn
+OpFunctionEnd
+"""
+
+
+def test_no_validate_accepts_an_invalid_module(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "a.spvasm"
+    file.write_text(_INVALID)
+    assert main(["compile", str(file)]) == 2
+    assert "LocalSize execution mode" in capsys.readouterr().err
+    assert main(["compile", str(file), "--no-validate"]) == 0
+    assert main(["run", str(file), "--groups", "1", "--device", "reference", "--no-validate"]) == 0
+    assert main(["check", str(file), "--no-validate", "--device", "none", "--subgroup-size", "4"]) == 0
+    assert main(["compile", str(file)]) == 2

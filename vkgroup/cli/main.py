@@ -7,10 +7,12 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 
 from vkgroup import errors
+from vkgroup.choices import NO_VALIDATE
 from vkgroup.cli import signals
 
 VERDICT, BAD_INPUT, NO_DEVICE = 1, 2, 3
@@ -99,6 +101,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _execute(chosen: argparse.Namespace) -> int:
     """Import the module of a command and execute it."""
+    with _environment(chosen):
+        return _run(chosen)
+
+
+@contextmanager
+def _environment(chosen: argparse.Namespace) -> Iterator[None]:
+    """Set the variables for options that worker processes must know."""
+    before = os.environ.get(NO_VALIDATE)
+    if getattr(chosen, "no_validate", False):
+        os.environ[NO_VALIDATE] = "1"
+    try:
+        yield
+    finally:
+        os.environ.pop(NO_VALIDATE, None)
+        if before is not None:
+            os.environ[NO_VALIDATE] = before
+
+
+def _run(chosen: argparse.Namespace) -> int:
     if chosen.command != "conform":
         return int(import_module(f"vkgroup.cli.{chosen.command}").execute(chosen))
     ahead = import_module("vkgroup.cli.ahead")

@@ -21,7 +21,7 @@ from vkgroup.compiler.gl.rules import link_error
 from vkgroup.compiler.includes import Dependencies
 from vkgroup.compiler.optimizer import ASSEMBLY, LEVELS, WORDS, assemble_source, finish, legalize, read_module
 from vkgroup.compiler.request import Request, Target, clean, failure, hint_at_opengl, read
-from vkgroup.compiler.tools import tools_version
+from vkgroup.compiler.tools import tools_version, validates
 from vkgroup.errors import CompileError, Diagnostic, InvalidModule
 from vkgroup.spec.stages import STAGE_NAMES, STAGES
 from vkgroup.spirv import Module, rename_entry_point
@@ -248,7 +248,9 @@ def _compile(request: Request, compiler: str, use_cache: bool) -> Module:
 
 
 def _key(request: Request, compiler: str) -> str | None:
-    """Return the cache key; None if the compiler's version is unknown."""
+    """Return the cache key; None if the compiler's version is unknown, or the module is not validated."""
+    if not validates():
+        return None
     identity = front_end(compiler, request.dialect).identity
     if identity is None:
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import warnings
 from functools import cache
@@ -9,6 +10,7 @@ from typing import Any
 
 import cffi
 
+from vkgroup.choices import NO_VALIDATE
 from vkgroup.compiler.installed import installed_glslang
 from vkgroup.compiler.isolated import problem_of_installed
 from vkgroup.compiler.request import Target
@@ -83,6 +85,11 @@ _NEWER = re.compile(r"Invalid (?:[\w ]+ )?operand: (\d+)|Invalid opcode: (\d+)")
 """Messages for a capability, another enumerant, or an instruction that SPIRV-Tools does not know."""
 
 
+def validates() -> bool:
+    """Return whether modules are validated; worker processes inherit the answer."""
+    return os.environ.get(NO_VALIDATE) != "1"
+
+
 def validate_for(module: Module, environment: str) -> None:
     """Validate for an environment, given by SPIRV-Tools' name; raise InvalidModule if it is invalid.
 
@@ -90,7 +97,7 @@ def validate_for(module: Module, environment: str) -> None:
     module that is newer than both gives a `NotValidated` warning.
     """
     tools = _tools()
-    reason = tools.problem(environment, tools.words(module))
+    reason = tools.problem(environment, tools.words(module)) if validates() else ""
     if _NEWER.search(reason) and reason != _LONG_VECTORS:
         reason = _of_newer_tools(module, environment) or reason
         if newer := _NEWER.search(reason):

@@ -59,6 +59,11 @@ def _add_shader(parser: argparse.ArgumentParser) -> None:
         default=choices.COMPILERS[0],
         help=f"default: {choices.COMPILERS[0]}",
     )
+    parser.add_argument(
+        "--no-validate",
+        action="store_true",
+        help="accept what SPIRV-Tools rejects; an invalid module can crash a driver",
+    )
     parser.add_argument("--optimize", choices=choices.OPTIMIZATIONS, help="optimise with SPIRV-Tools")
     parser.add_argument(
         "--lower-legacy",
