@@ -5,11 +5,14 @@ Help and shell completion need only these words, so this module has no slow impo
 
 from __future__ import annotations
 
-DIALECTS = ("vulkan", "gl", "hlsl", "spirv")
+DIALECTS = ("vulkan", "gl", "hlsl", "slang", "spirv")
 """Source languages of shaders."""
 
-COMPILERS = ("glslang", "glslang-13", "shaderc")
-"""Compilers; the first is the default. glslang-13 is the one of the wheel."""
+SOURCE_DIALECTS = {".hlsl": "hlsl", ".slang": "slang"}
+"""Dialect by suffix of a file, where it is not vulkan."""
+
+COMPILERS = ("glslang", "glslang-13", "shaderc", "slang")
+"""Compilers; the first is the default. glslang-13 is the one of the wheel. Only Slang compiles .slang."""
 
 NO_VALIDATE = "VKGROUP_NO_VALIDATE"
 """Environment variable; ``1`` accepts every module without SPIRV-Tools' validation."""

@@ -43,6 +43,6 @@ def comparable(module: Module) -> tuple[object, ...]:
 
 
 def both(source: str, **options: object) -> tuple[Module, Module]:
-    first = compile_source(source, compiler="glslang", **options)  # type: ignore[arg-type]
+    first = compile_source(source, compiler="glslang-13", **options)  # type: ignore[arg-type]
     second = compile_source(source, compiler="shaderc", **options)  # type: ignore[arg-type]
     return first, second

@@ -9,7 +9,7 @@ import shlex
 import vkgroup
 from vkgroup.check import checking
 from vkgroup.check.findings import Report, lines_of
-from vkgroup.choices import CHECK_STEP_LIMIT
+from vkgroup.choices import CHECK_STEP_LIMIT, SOURCE_DIALECTS
 from vkgroup.cli import output, pairs, shaders
 from vkgroup.cli.console import Console
 from vkgroup.compiler import COMPILERS, Target
@@ -64,7 +64,7 @@ def _make_folder(
     from vkgroup.results.reproduction.findings import Checked, make_check
 
     how = Checked(
-        dialect=arguments.dialect or ("hlsl" if arguments.shader.suffix == ".hlsl" else None),
+        dialect=arguments.dialect or SOURCE_DIALECTS.get(arguments.shader.suffix),
         defines=dict(shaders.define(text) for text in arguments.defines),
         entry_point=arguments.entry_point,
         outputs=[pairs.key(name) for name in arguments.outputs],

@@ -14,6 +14,7 @@ from vkgroup.errors import CompilerUnavailable
 _LANGUAGES = {
     "glslang": ("vulkan", "GLSL (the default)"),
     "glslang-13": ("hlsl", "HLSL, the dialect gl, and GLSL without a current glslang"),
+    "slang": ("slang", "Slang; HLSL with --compiler slang (pip install 'vkgroup[slang]')"),
     "shaderc": ("vulkan", "GLSL, HLSL and the dialect gl with --compiler shaderc"),
 }
 """By compiler: a dialect that it compiles, and what it is used for."""

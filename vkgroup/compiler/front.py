@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypedDict, Unpack
 
 from vkgroup import resources, spirv
-from vkgroup.choices import DIALECTS
+from vkgroup.choices import DIALECTS, SOURCE_DIALECTS
 from vkgroup.compiler import cache as module_cache
 from vkgroup.compiler import hlsl, thread_group
 from vkgroup.compiler.front_ends import front_end
@@ -21,6 +21,7 @@ from vkgroup.compiler.gl.rules import link_error
 from vkgroup.compiler.includes import Dependencies
 from vkgroup.compiler.optimizer import ASSEMBLY, LEVELS, WORDS, assemble_source, finish, legalize, read_module
 from vkgroup.compiler.request import Request, Target, clean, failure, hint_at_opengl, read
+from vkgroup.compiler.slang import stage_of_source
 from vkgroup.compiler.tools import tools_version, validates
 from vkgroup.errors import CompileError, Diagnostic, InvalidModule
 from vkgroup.spec.stages import STAGE_NAMES, STAGES
@@ -56,7 +57,7 @@ def compile_source(
     name : name of the source in diagnostics. If it is a path, ``#include "…"`` searches its folder before
         the include paths.
     dialect : ``"vulkan"`` (GL_KHR_vulkan_glsl), ``"gl"`` (GLSL for OpenGL; `gl.interface.interface_of`
-        returns its uniforms, counters and bindings), ``"hlsl"``, or ``"spirv"``
+        returns its uniforms, counters and bindings), ``"hlsl"``, ``"slang"``, or ``"spirv"``
         (assembly; compiler options have no effect).
     defines : macro values by name.
     include_paths : folders that ``#include`` searches, in order.
@@ -65,8 +66,8 @@ def compile_source(
     optimize : False, ``"performance"`` (or True), or ``"size"``.
     debug : whether the module contains line numbers and the source.
     entry_point : the entry point's name in the module; in HLSL also in the source.
-    compiler : ``"glslang"``, ``"glslang-13"`` or ``"shaderc"``; see `vkgroup.compiler.front_ends.front_end`.
-        Compilers run in another process.
+    compiler : ``"glslang"``, ``"glslang-13"``, ``"shaderc"`` or ``"slang"``; they run in another process. See
+        `vkgroup.compiler.front_ends.front_end`.
     cache : whether to use the cache on disk.
     lower_legacy : whether to replace the instructions of SPV_KHR_shader_ballot and SPV_KHR_subgroup_vote by
         those of SPIR-V 1.3, for devices that lack the extensions; see `vkgroup.spirv.legacy`.
@@ -130,6 +131,16 @@ class CompileOptions(LinkOptions, total=False):
     cache: bool
 
 
+_OTHER_LANGUAGES = {
+    ".wgsl": "this is WGSL, which vkgroup does not compile; make SPIR-V of it with naga (cargo install"
+    " naga-cli; naga x.wgsl x.spv) or Tint (tint --format spirv x.wgsl), and pass the .spv file",
+    ".metal": "this is Metal's language, which vkgroup does not compile; pass GLSL, HLSL, Slang or SPIR-V",
+    ".cl": "this is OpenCL C, which vkgroup does not compile; clspv makes SPIR-V for Vulkan of it",
+    ".cu": "this is CUDA C++, which vkgroup does not compile; pass GLSL, HLSL, Slang or SPIR-V",
+}
+"""What to do with files of other languages, by suffix."""
+
+
 def compile_file(
     path: str | os.PathLike[str],
     *,
@@ -142,7 +153,9 @@ def compile_file(
     `path`: the file. Its suffix determines the stage: ``.comp``, ``.vert``, …, also before ``.glsl`` or
     ``.hlsl``. SPIR-V may be assembly (``.spvasm``) or binary (``.spv``).
     `stage`: the stage, if the suffix does not determine it.
-    `dialect`: None means ``"hlsl"`` for ``.hlsl``, ``"spirv"`` for ``.spvasm`` and ``"vulkan"`` for others.
+    `dialect`: None means ``"hlsl"`` for ``.hlsl``, ``"slang"`` for ``.slang``, ``"spirv"`` for
+        ``.spvasm``, and
+        ``"vulkan"`` for others. HLSL and Slang may give the stage by ``[shader("compute")]``.
 
     Raises
     ------
@@ -158,11 +171,16 @@ def compile_file(
     if file.suffix == ASSEMBLY or dialect == "spirv":
         text = read(file)
         return compile_source(text, stage=stage or "compute", name=str(path), dialect="spirv", **options)
+    if file.suffix in _OTHER_LANGUAGES:
+        raise failure(str(path), 0, _OTHER_LANGUAGES[file.suffix])
     if dialect is None:
-        dialect = "hlsl" if suffixes[-1:] == ["hlsl"] else "vulkan"
-    if suffixes[-1:] in (["glsl"], ["hlsl"]):
+        dialect = SOURCE_DIALECTS.get(file.suffix, "vulkan")
+    source = read(file)
+    if suffixes[-1:] in (["glsl"], ["hlsl"], ["slang"]):
         suffixes.pop()
     stage = stage or (suffixes[-1] if suffixes else "")
+    if not stage and dialect in SOURCE_DIALECTS.values():
+        stage = stage_of_source(source) or ""
     if stage not in STAGE_NAMES:
         known = ", ".join(f".{entry.suffix}" for entry in STAGES)
         raise failure(
@@ -170,7 +188,7 @@ def compile_file(
             0,
             f"the suffix does not determine the stage: give --stage (in Python: stage=), or use {known}",
         )
-    return compile_source(read(file), stage=stage, name=str(path), dialect=dialect, **options)
+    return compile_source(source, stage=stage, name=str(path), dialect=dialect, **options)
 
 
 def _read(file: Path, **options: Unpack[CompileOptions]) -> Module:
@@ -292,9 +310,9 @@ def _revision() -> str:
     return module_cache.key_of(*(text for file in files for text in (file.name, file.read_text("utf-8"))))
 
 
-def _rewritten(request: Request) -> Request:
+def _rewritten(request: Request, compiler: str) -> Request:
     """Return the request with the source changed for glslang, if the GL dialect or HLSL needs it."""
-    if request.dialect == "hlsl":
+    if request.dialect == "hlsl" and compiler != "slang":
         return hlsl.prepared(request)
     return thread_group.prepared(request) if request.dialect == "gl" else request
 
@@ -303,12 +321,12 @@ def _build(request: Request, compiler: str) -> tuple[Module, Dependencies]:
     """Compile and validate; on request optimize and validate again."""
     chosen = front_end(compiler, request.dialect)
     try:
-        module, dependencies = chosen.compile(_rewritten(request))
+        module, dependencies = chosen.compile(_rewritten(request, compiler))
     except CompileError as error:
         restored = thread_group.restore(error, request.source)
         raise (hint_at_opengl(restored) if request.dialect == "vulkan" else restored) from None
     module = thread_group.mark(module, dependencies)
-    if request.dialect == "hlsl":
+    if request.dialect == "hlsl" and compiler != "slang":
         module = hlsl.mended(legalize(module, request.target))
     return _finished(module, request, chosen.name), dependencies
 
@@ -321,7 +339,7 @@ def compile_program(requests: Sequence[Request], compiler: str, use_cache: bool)
     if keys and len(modules) == len(keys):
         return modules
     try:
-        built, dependencies = build_program([_rewritten(request) for request in requests], compiler)
+        built, dependencies = build_program([_rewritten(request, compiler) for request in requests], compiler)
     except CompileError as error:
         raise _restored(error, requests) from None
     first = {request.stage.name: request for request in reversed(requests)}
@@ -355,7 +373,7 @@ def _program_keys(requests: Sequence[Request], compiler: str) -> dict[str, str]:
 
 def _finished(module: Module, request: Request, compiler: str) -> Module:
     """Set the names of entry point and source; validate; on request optimize and validate again."""
-    if request.dialect != "hlsl" and request.entry_point != "main":
+    if request.dialect not in ("hlsl", "slang") and request.entry_point != "main":
         module = rename_entry_point(module, request.entry_point)
     if request.debug:
         # Both compilers store the preprocessed source and corrupt characters that are not ASCII.

@@ -16,8 +16,9 @@ from vkgroup.compiler.installed import InstalledGlslang, installed_glslang
 from vkgroup.compiler.isolated import compile_isolated, has_libshaderc
 from vkgroup.compiler.request import DEFAULT_VERSION, Request, find_version
 from vkgroup.compiler.shaderc import compile_by_executable, executable_identity, executable_name
+from vkgroup.compiler.slang import slang_folder, slang_identity, slang_name
 from vkgroup.errors import CompileError, Diagnostic
-from vkgroup.spirv import Module
+from vkgroup.spirv import Module, rename_entry_point
 
 
 class FrontEnd(Protocol):
@@ -39,17 +40,29 @@ class FrontEnd(Protocol):
         """
 
 
+_SLANG_TOO = (("slang", "hlsl"), ("glslang", "slang"))
+_MISMATCH = {
+    True: "Slang compiles .slang and HLSL only; omit --compiler (in Python: compiler=)",
+    False: "only Slang compiles the dialect slang; omit --compiler (in Python: compiler=)",
+}
+
+
 def front_end(compiler: str, dialect: str = "vulkan") -> FrontEnd:
     """Return the front end that compiles a dialect for a name in `COMPILERS`.
 
     ``"glslang"``: for GLSL for Vulkan, that in the user's cache if there is one. Otherwise, and for HLSL and
     the dialect ``"gl"``, that of the wheel. ``"glslang-13"``: that of the wheel. ``"shaderc"``: libshaderc or
-    ``glslc`` of the system.
+    ``glslc`` of the system. ``"slang"``: Slang of the wheel slangpy, for Slang and HLSL; also ``"glslang"``,
+    the default, means Slang for the dialect ``"slang"``.
 
-    Raises CompileError: there is no such name.
+    Raises CompileError: there is no such name, or the compiler does not compile the dialect.
     """
     if compiler not in COMPILERS:
         raise CompileError(f"unknown compiler {compiler!r}; choose one of: {', '.join(COMPILERS)}")
+    if (compiler == "slang") != (dialect == "slang") and (compiler, dialect) not in _SLANG_TOO:
+        raise CompileError(_MISMATCH[compiler == "slang"])
+    if "slang" in (compiler, dialect):
+        return _Slang()
     if compiler == "shaderc":
         return _Shaderc()
     installed = installed_glslang() if compiler == "glslang" and dialect == "vulkan" else None
@@ -118,6 +131,23 @@ class _Shaderc:
 @cache
 def _has_libshaderc() -> bool:
     return has_libshaderc()
+
+
+class _Slang:
+    """Slang of the wheel slangpy."""
+
+    @property
+    def name(self) -> str:
+        return slang_name()
+
+    @property
+    def identity(self) -> str:
+        return slang_identity()
+
+    def compile(self, request: Request) -> tuple[Module, Dependencies]:
+        slang_folder()  # without it, a clear error
+        module, dependencies = compile_isolated("slang", request)
+        return rename_entry_point(module, request.entry_point), dependencies
 
 
 class _Installed:

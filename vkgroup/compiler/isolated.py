@@ -37,6 +37,7 @@ _COMPILERS = {
     "glslang": "glslang",
     "program": "glslang",
     "shaderc": "glslang",
+    "slang": "Slang",
     "problem": "SPIRV-Tools",
     "has_library": "libshaderc",
 }

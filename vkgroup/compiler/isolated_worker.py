@@ -14,12 +14,14 @@ from vkgroup import processes
 from vkgroup.compiler.gl.compilation import compile_for_opengl
 from vkgroup.compiler.glslang import compile_glslang
 from vkgroup.compiler.shaderc import compile_by_library, has_library, problem
+from vkgroup.compiler.slang import compile_slang
 from vkgroup.errors import CompileError, VkgroupError
 
 FUNCTIONS: Mapping[str, Callable[[Any], object]] = {
     "glslang": compile_glslang,
     "program": compile_for_opengl,
     "shaderc": compile_by_library,
+    "slang": compile_slang,
     "problem": problem,
     "has_library": has_library,
 }

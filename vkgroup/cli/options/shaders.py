@@ -34,7 +34,7 @@ def _add_shader(parser: argparse.ArgumentParser) -> None:
         "shader",
         metavar="SHADER",
         type=Path,
-        help="GLSL or HLSL, with the stage as suffix (.comp, .vert, .comp.glsl, …), or .spv, .spvasm",
+        help="GLSL, HLSL or Slang, with the stage as suffix (.comp, .vert, .comp.glsl, …), or .spv, .spvasm",
     )
     parser.add_argument(
         "--stage",
@@ -43,7 +43,9 @@ def _add_shader(parser: argparse.ArgumentParser) -> None:
         help="the stage, if the suffix does not give it",
     )
     parser.add_argument(
-        "--dialect", choices=choices.DIALECTS, help="default: hlsl for .hlsl, otherwise vulkan"
+        "--dialect",
+        choices=choices.DIALECTS,
+        help="default: hlsl for .hlsl, slang for .slang, otherwise vulkan",
     )
     add_repeated(
         parser,
