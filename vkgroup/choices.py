@@ -11,8 +11,8 @@ DIALECTS = ("vulkan", "gl", "hlsl", "slang", "spirv")
 SOURCE_DIALECTS = {".hlsl": "hlsl", ".slang": "slang"}
 """Dialect by suffix of a file, where it is not vulkan."""
 
-COMPILERS = ("glslang", "glslang-13", "shaderc", "slang")
-"""Compilers; the first is the default. glslang-13 is the one of the wheel. Only Slang compiles .slang."""
+COMPILERS = ("glslang", "glslang-13", "shaderc", "slang", "dxc")
+"""Compilers; the first is the default. glslang-13 is that of the wheel. Only Slang compiles .slang."""
 
 NO_VALIDATE = "VKGROUP_NO_VALIDATE"
 """Environment variable; ``1`` accepts every module without SPIRV-Tools' validation."""

@@ -15,6 +15,7 @@ _LANGUAGES = {
     "glslang": ("vulkan", "GLSL (the default)"),
     "glslang-13": ("hlsl", "HLSL, the dialect gl, and GLSL without a current glslang"),
     "slang": ("slang", "Slang; HLSL with --compiler slang (pip install 'vkgroup[slang]')"),
+    "dxc": ("hlsl", "HLSL with --compiler dxc"),
     "shaderc": ("vulkan", "GLSL, HLSL and the dialect gl with --compiler shaderc"),
 }
 """By compiler: a dialect that it compiles, and what it is used for."""

@@ -18,10 +18,10 @@ from vkgroup.compiler.gl.interface import interface_of, with_interface
 from vkgroup.compiler.gl.limits import Limit, limits_of
 from vkgroup.compiler.gl.program import build_program
 from vkgroup.compiler.gl.rules import link_error
+from vkgroup.compiler.hlsl_entry_points import stage_of_source
 from vkgroup.compiler.includes import Dependencies
 from vkgroup.compiler.optimizer import ASSEMBLY, LEVELS, WORDS, assemble_source, finish, legalize, read_module
 from vkgroup.compiler.request import Request, Target, clean, failure, hint_at_opengl, read
-from vkgroup.compiler.slang import stage_of_source
 from vkgroup.compiler.tools import tools_version, validates
 from vkgroup.errors import CompileError, Diagnostic, InvalidModule
 from vkgroup.spec.stages import STAGE_NAMES, STAGES
@@ -66,8 +66,8 @@ def compile_source(
     optimize : False, ``"performance"`` (or True), or ``"size"``.
     debug : whether the module contains line numbers and the source.
     entry_point : the entry point's name in the module; in HLSL also in the source.
-    compiler : ``"glslang"``, ``"glslang-13"``, ``"shaderc"`` or ``"slang"``; they run in another process. See
-        `vkgroup.compiler.front_ends.front_end`.
+    compiler : ``"glslang"``, ``"glslang-13"``, ``"shaderc"``, ``"slang"`` or ``"dxc"``; they run in another
+        process. See `vkgroup.compiler.front_ends.front_end`.
     cache : whether to use the cache on disk.
     lower_legacy : whether to replace the instructions of SPV_KHR_shader_ballot and SPV_KHR_subgroup_vote by
         those of SPIR-V 1.3, for devices that lack the extensions; see `vkgroup.spirv.legacy`.
@@ -312,7 +312,7 @@ def _revision() -> str:
 
 def _rewritten(request: Request, compiler: str) -> Request:
     """Return the request with the source changed for glslang, if the GL dialect or HLSL needs it."""
-    if request.dialect == "hlsl" and compiler != "slang":
+    if request.dialect == "hlsl" and compiler not in ("slang", "dxc"):
         return hlsl.prepared(request)
     return thread_group.prepared(request) if request.dialect == "gl" else request
 
@@ -326,7 +326,7 @@ def _build(request: Request, compiler: str) -> tuple[Module, Dependencies]:
         restored = thread_group.restore(error, request.source)
         raise (hint_at_opengl(restored) if request.dialect == "vulkan" else restored) from None
     module = thread_group.mark(module, dependencies)
-    if request.dialect == "hlsl" and compiler != "slang":
+    if request.dialect == "hlsl" and compiler not in ("slang", "dxc"):
         module = hlsl.mended(legalize(module, request.target))
     return _finished(module, request, chosen.name), dependencies
 

@@ -10,10 +10,12 @@ from functools import cache
 from typing import Protocol
 
 from vkgroup.choices import COMPILERS
+from vkgroup.compiler.dxc import dxc_identity, dxc_library
 from vkgroup.compiler.glslang import glslang_identity, glslang_name, with_include_directive
 from vkgroup.compiler.includes import Dependencies
 from vkgroup.compiler.installed import InstalledGlslang, installed_glslang
-from vkgroup.compiler.isolated import compile_isolated, has_libshaderc
+from vkgroup.compiler.isolated import compile_isolated, has_libshaderc, version_of_dxc
+from vkgroup.compiler.optimizer import trim_capabilities
 from vkgroup.compiler.request import DEFAULT_VERSION, Request, find_version
 from vkgroup.compiler.shaderc import compile_by_executable, executable_identity, executable_name
 from vkgroup.compiler.slang import slang_folder, slang_identity, slang_name
@@ -40,11 +42,12 @@ class FrontEnd(Protocol):
         """
 
 
-_SLANG_TOO = (("slang", "hlsl"), ("glslang", "slang"))
-_MISMATCH = {
-    True: "Slang compiles .slang and HLSL only; omit --compiler (in Python: compiler=)",
-    False: "only Slang compiles the dialect slang; omit --compiler (in Python: compiler=)",
+_DIALECTS = {
+    "glslang": ("vulkan", "gl", "hlsl", "slang"),
+    "slang": ("hlsl", "slang"),
+    "dxc": ("hlsl",),
 }
+"""Dialects by compiler, where they are not those of glslang."""
 
 
 def front_end(compiler: str, dialect: str = "vulkan") -> FrontEnd:
@@ -53,16 +56,20 @@ def front_end(compiler: str, dialect: str = "vulkan") -> FrontEnd:
     ``"glslang"``: for GLSL for Vulkan, that in the user's cache if there is one. Otherwise, and for HLSL and
     the dialect ``"gl"``, that of the wheel. ``"glslang-13"``: that of the wheel. ``"shaderc"``: libshaderc or
     ``glslc`` of the system. ``"slang"``: Slang of the wheel slangpy, for Slang and HLSL; also ``"glslang"``,
-    the default, means Slang for the dialect ``"slang"``.
+    the default, means Slang for the dialect ``"slang"``. ``"dxc"``: libdxcompiler, for HLSL.
 
     Raises CompileError: there is no such name, or the compiler does not compile the dialect.
     """
     if compiler not in COMPILERS:
         raise CompileError(f"unknown compiler {compiler!r}; choose one of: {', '.join(COMPILERS)}")
-    if (compiler == "slang") != (dialect == "slang") and (compiler, dialect) not in _SLANG_TOO:
-        raise CompileError(_MISMATCH[compiler == "slang"])
+    if dialect not in _DIALECTS.get(compiler, ("vulkan", "gl", "hlsl")):
+        raise CompileError(
+            f"{compiler} does not compile the dialect {dialect}; omit --compiler (in Python: compiler=)"
+        )
     if "slang" in (compiler, dialect):
         return _Slang()
+    if compiler == "dxc":
+        return _Dxc()
     if compiler == "shaderc":
         return _Shaderc()
     installed = installed_glslang() if compiler == "glslang" and dialect == "vulkan" else None
@@ -148,6 +155,30 @@ class _Slang:
         slang_folder()  # without it, a clear error
         module, dependencies = compile_isolated("slang", request)
         return rename_entry_point(module, request.entry_point), dependencies
+
+
+class _Dxc:
+    """DXC: libdxcompiler of the system, of VKGROUP_DXC, or of the package compushady."""
+
+    @property
+    def name(self) -> str:
+        dxc_library()
+        return f"DXC {version_of_dxc()}"
+
+    @property
+    def identity(self) -> str | None:
+        return dxc_identity()
+
+    def compile(self, request: Request) -> tuple[Module, Dependencies]:
+        dxc_library()  # without it, a clear error
+        module, dependencies = compile_isolated("dxc", request)
+        if _PARTITIONED in module.reflection.capabilities:
+            # DXC also declares it for modules that do not need it (DirectXShaderCompiler, issue 6672).
+            module = trim_capabilities(module)
+        return rename_entry_point(module, request.entry_point), dependencies
+
+
+_PARTITIONED = "GroupNonUniformPartitionedNV"
 
 
 class _Installed:

@@ -38,6 +38,8 @@ _COMPILERS = {
     "program": "glslang",
     "shaderc": "glslang",
     "slang": "Slang",
+    "dxc": "DXC",
+    "dxc_version": "DXC",
     "problem": "SPIRV-Tools",
     "has_library": "libshaderc",
 }
@@ -172,6 +174,11 @@ def problem_of_installed(installed: InstalledGlslang, module: Module, environmen
     """Return why SPIRV-Tools of an installed glslang rejects a module for an environment; else nothing."""
     problem: str = _of(installed).ask("problem", (environment, module.to_bytes()), "module")
     return problem
+
+
+def version_of_dxc() -> str:
+    """Return DXC's version; CompilerUnavailable if it is not installed."""
+    return str(_server.ask("dxc_version", None, "libdxcompiler"))
 
 
 def has_libshaderc() -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import IO, Any
 
 from vkgroup import processes
+from vkgroup.compiler.dxc import compile_dxc, dxc_version
 from vkgroup.compiler.gl.compilation import compile_for_opengl
 from vkgroup.compiler.glslang import compile_glslang
 from vkgroup.compiler.shaderc import compile_by_library, has_library, problem
@@ -22,6 +23,8 @@ FUNCTIONS: Mapping[str, Callable[[Any], object]] = {
     "program": compile_for_opengl,
     "shaderc": compile_by_library,
     "slang": compile_slang,
+    "dxc": compile_dxc,
+    "dxc_version": dxc_version,
     "problem": problem,
     "has_library": has_library,
 }

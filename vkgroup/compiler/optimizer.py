@@ -63,6 +63,11 @@ def legalize(module: Module, target: Target) -> Module:
     return _run(module, "--legalize-hlsl", target.environment, "--skip-validation")
 
 
+def trim_capabilities(module: Module) -> Module:
+    """Return the module without the capabilities and extensions that nothing in it needs; not validated."""
+    return _run(module, "--trim-capabilities", universal_environment(module))
+
+
 def inline(module: Module) -> Module:
     """Return the module with all calls inlined and unused code removed; not validated."""
     environment = universal_environment(module)

@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from vkgroup.compiler.hlsl_entry_points import entry_point_of
 from vkgroup.compiler.includes import Dependencies, digest
 from vkgroup.compiler.request import Request, failure, failure_of_log
 from vkgroup.errors import CompilerUnavailable, Diagnostic
@@ -33,9 +34,6 @@ _STAGES = {
 
 _POINTERS = "spCreateSession spCreateCompileRequest spGetCompileRequestCode"
 _TEXTS = "spGetBuildTagString spGetDiagnosticOutput spGetDependencyFilePath"
-
-_ENTRY_POINT = re.compile(r'\[\s*shader\s*\(\s*"(\w+)"\s*\)\s*\](?:\s*\[[^\]]*\])*\s*[\w<>, ]+?\s+(\w+)\s*\(')
-"""The stage and the name of a function with the attribute ``[shader("…")]``."""
 
 
 def slang_folder() -> Path:
@@ -83,11 +81,6 @@ def _opened() -> tuple[Any, int]:
     return library, library.spCreateSession(None)
 
 
-def entry_points(source: str) -> list[tuple[str, str]]:
-    """Return stage (Slang's name) and name of each function with the attribute ``[shader("…")]``."""
-    return [(match[1], match[2]) for match in _ENTRY_POINT.finditer(source)]
-
-
 def compile_slang(request: Request) -> tuple[bytes, Dependencies]:
     """Compile without validation; return the module's words and the included or imported files.
 
@@ -112,7 +105,7 @@ def _compiled(library: Any, handle: ctypes.c_void_p, request: Request) -> tuple[
         raise failure_of_log(request.name, _diagnostics(library, handle, request), "")
     unit = library.spAddTranslationUnit(handle, _LANGUAGES[request.dialect], None)
     library.spAddTranslationUnitSourceString(handle, unit, request.name.encode(), request.source.encode())
-    library.spAddEntryPoint(handle, unit, _entry_point(request).encode(), _STAGES[request.stage.name])
+    library.spAddEntryPoint(handle, unit, entry_point_of(request).encode(), _STAGES[request.stage.name])
     if library.spCompile(handle) < 0:
         log = (library.spGetDiagnosticOutput(handle) or b"").decode("utf-8", "replace")
         raise failure_of_log(request.name, _diagnostics(library, handle, request), log)
@@ -121,31 +114,6 @@ def _compiled(library: Any, handle: ctypes.c_void_p, request: Request) -> tuple[
     if not code or not size.value:
         raise failure(request.name, 0, "Slang produced no code")
     return ctypes.string_at(code, size.value), _dependencies(library, handle, request)
-
-
-def _entry_point(request: Request) -> str:
-    """Return the function that is the entry point; see `compile_slang`."""
-    if re.search(rf"\b{re.escape(request.entry_point)}\s*\(", request.source):
-        return request.entry_point
-    marked = [name for stage, name in entry_points(request.source) if _stage_of(stage) == request.stage.name]
-    return marked[0] if len(marked) == 1 else request.entry_point
-
-
-_OTHER_NAMES = {
-    **{"pixel": "fragment", "hull": "tessellation_control", "domain": "tessellation_evaluation"},
-    **{"raygeneration": "raygen", "anyhit": "any_hit", "closesthit": "closest_hit", "amplification": "task"},
-}
-
-
-def _stage_of(name: str) -> str:
-    """Return the stage of a name in ``[shader("…")]``."""
-    return _OTHER_NAMES.get(name, name)
-
-
-def stage_of_source(source: str) -> str | None:
-    """Return the stage of a source whose functions with ``[shader("…")]`` all have one; else None."""
-    stages = {_stage_of(stage) for stage, _ in entry_points(source)}
-    return stages.pop() if len(stages) == 1 else None
 
 
 def _arguments(request: Request) -> list[str]:

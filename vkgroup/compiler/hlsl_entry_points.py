@@ -1,0 +1,44 @@
+"""Entry points of HLSL and Slang: functions with the attribute ``[shader("compute")]``."""
+
+from __future__ import annotations
+
+import re
+
+from vkgroup.compiler.request import Request
+
+_ENTRY_POINT = re.compile(r'\[\s*shader\s*\(\s*"(\w+)"\s*\)\s*\](?:\s*\[[^\]]*\])*\s*[\w<>, ]+?\s+(\w+)\s*\(')
+"""The stage and the name of a function with the attribute ``[shader("…")]``."""
+
+
+def entry_points(source: str) -> list[tuple[str, str]]:
+    """Return stage (Slang's name) and name of each function with the attribute ``[shader("…")]``."""
+    return [(match[1], match[2]) for match in _ENTRY_POINT.finditer(source)]
+
+
+def entry_point_of(request: Request) -> str:
+    """Return the function that is the entry point of a request.
+
+    If the source has no function with the request's name, and one function with ``[shader("…")]`` of the
+    stage, that is the entry point.
+    """
+    if re.search(rf"\b{re.escape(request.entry_point)}\s*\(", request.source):
+        return request.entry_point
+    marked = [name for stage, name in entry_points(request.source) if _stage_of(stage) == request.stage.name]
+    return marked[0] if len(marked) == 1 else request.entry_point
+
+
+_OTHER_NAMES = {
+    **{"pixel": "fragment", "hull": "tessellation_control", "domain": "tessellation_evaluation"},
+    **{"raygeneration": "raygen", "anyhit": "any_hit", "closesthit": "closest_hit", "amplification": "task"},
+}
+
+
+def _stage_of(name: str) -> str:
+    """Return the stage of a name in ``[shader("…")]``."""
+    return _OTHER_NAMES.get(name, name)
+
+
+def stage_of_source(source: str) -> str | None:
+    """Return the stage of a source whose functions with ``[shader("…")]`` all have one; else None."""
+    stages = {_stage_of(stage) for stage, _ in entry_points(source)}
+    return stages.pop() if len(stages) == 1 else None
