@@ -21,7 +21,14 @@ from vkgroup.check.diagnosis import (
     failure_finding,
     findings_of,
 )
-from vkgroup.check.findings import Configuration, Coverage, Finding, Report, SourceLocations
+from vkgroup.check.findings import (
+    Configuration,
+    Coverage,
+    Finding,
+    Report,
+    SourceLocations,
+    SpecializationValue,
+)
 from vkgroup.check.flow import Flow, used_axes, uses_atomic_results
 from vkgroup.check.inputs import Key, make_inputs
 from vkgroup.check.runs import Answer, Dispatch, Job, Run, bindings_of, fitted, outputs_of_answer, run_job
@@ -29,7 +36,7 @@ from vkgroup.check.size_constants import find_candidates
 from vkgroup.choices import CHECK_SIZES, CHECK_STEP_LIMIT, CHECK_TIMEOUT
 from vkgroup.compiler import Target, assemble, compile_file, validate
 from vkgroup.device import DeviceInfo
-from vkgroup.dispatch.blocks import pack_specialization
+from vkgroup.dispatch.specialization import notes_of, pack_specialization
 from vkgroup.errors import DispatchTimeout, InvalidInput, Unsupported
 from vkgroup.reference.interpreter.execution.program import Program
 from vkgroup.reference.interpreter.operations.steps import Instrument
@@ -60,6 +67,7 @@ class _Check:
     unfinished: list[Configuration] = field(default_factory=list)  # runs of the reference device
     no_verdict: list[str] = field(default_factory=list)  # what is not compared because a run did not end
     internal_errors: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     # --- on the reference device ----------------------------------------------------------------------
 
@@ -276,6 +284,7 @@ def check(
         Flow(program.module),
         lambda instrument: Program(module, entry_point, values, instrument),
         lambda changed: Program(changed, entry_point),
+        notes=list(notes_of([module], specialization or {})),
     )
     wanted = sizes if sizes is not None else {*CHECK_SIZES, *(device.subgroup_size for device in devices)}
     given = dispatch.inputs.push if module.reflection.push_constants is not None else b""
@@ -368,7 +377,18 @@ def _coverage(state: _Check) -> Coverage:
         groups=state.dispatch.groups,
         local_size=state.dispatch.program.local_size,
         inputs=state.dispatch.inputs.origins,
+        specialization=_values_of(state.dispatch.program.module),
+        notes=tuple(state.notes),
     )
+
+
+def _values_of(module: Module) -> tuple[SpecializationValue, ...]:
+    """Return the values of a specialized module: its defaults by id, with a name where there is one."""
+    values: dict[int, SpecializationValue] = {}
+    for entry in module.reflection.specialization_constants:
+        if entry.id not in values or (entry.name and not values[entry.id].name):
+            values[entry.id] = SpecializationValue(entry.id, entry.name, entry.default)
+    return tuple(values.values())
 
 
 def _load(path: Path, entry_point: str | None, defines: Mapping[str, str | int] | None) -> Module:

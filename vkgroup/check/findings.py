@@ -130,6 +130,19 @@ class Finding(_Configured):
         return dataclasses.replace(self, command=command + chosen + devices)
 
 
+@dataclass(frozen=True, slots=True)
+class SpecializationValue:
+    """The value of the specialization constants with one id in a check."""
+
+    id: int  # the specialization id
+    name: str  # name of a constant with this id; empty without one
+    value: bool | int | float  # the given value, or the default
+
+    def __str__(self) -> str:
+        value = f"{self.value:.9g}" if isinstance(self.value, float) else str(self.value).lower()
+        return f"{self.name} (id {self.id}) = {value}" if self.name else f"id {self.id} = {value}"
+
+
 @dataclass(frozen=True)
 class Coverage(_Configured):
     """Coverage of a check: completed runs, omitted runs, and compared numbers."""
@@ -144,6 +157,8 @@ class Coverage(_Configured):
     groups: tuple[int, int, int]
     local_size: tuple[int, int, int]
     inputs: tuple[str, ...]  # descriptions of the bound inputs
+    specialization: tuple[SpecializationValue, ...]  # one entry for each specialization id, by id
+    notes: tuple[str, ...]  # remarks on the given options and on values that the tool chose
 
 
 @dataclass(frozen=True)
@@ -380,6 +395,10 @@ def _summary(report: Report) -> Iterator[Text]:
     )
     for origin in covered.inputs:
         yield Text(f"  {origin}")
+    if covered.specialization:
+        yield Text(f"  specialization constants: {', '.join(map(str, covered.specialization))}")
+    for note in covered.notes:
+        yield Text(f"  note: {note}", style="yellow")
 
 
 def _compared(covered: Coverage) -> str:
