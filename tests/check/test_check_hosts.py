@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from vkgroup.cli.main import main
+from vkgroup.dispatch import Device
 from vkgroup.drivers import Driver
 
 # ggml's shaders declare the local size and a constant under one id.
@@ -75,3 +78,70 @@ def test_a_name_that_the_shader_does_not_have_is_an_error(
     device = "none" if name == "check" else "reference"
     assert main([name, str(written(_BLOCK)), *words, "--device", device, "--spec", "BLOCK=1"]) == 2
     assert "no specialization constant 'BLOCK'. There are: BLOCK_SIZE, REVERSED." in capsys.readouterr().err
+
+
+# --- local size -----------------------------------------------------------------------------------------
+
+# The host sets the local size of this shader; each workgroup of 64 invocations reverses its part.
+_REVERSAL = """#version 450
+layout(binding = 0) buffer B { uint b[]; };
+shared uint t[64];
+void main() {
+    uint i = gl_LocalInvocationID.x;
+    t[i] = b[gl_GlobalInvocationID.x];
+    barrier();
+    b[gl_GlobalInvocationID.x] = t[63u - i];
+}
+"""
+
+
+def test_a_shader_without_a_local_size_is_checked_with_the_given_one(
+    checked, written, swiftshader: Driver, lavapipe: Driver
+) -> None:
+    file = written(_REVERSAL)
+    report = checked(file)
+    assert [finding["kind"] for finding in report["findings"]] == ["undefined"]
+    assert report["covered"]["notes"] == [
+        "the shader declares no local size: 1×1×1 was used. If the host sets one, give --local-size X,Y,Z."
+    ]
+    report = checked(file, "--local-size", "64", devices=(swiftshader.name, lavapipe.name))
+    assert report["findings"] == []
+    assert report["covered"]["local_size"] == [64, 1, 1]
+    assert report["covered"]["notes"] == []
+    assert len(report["covered"]["devices"]) == 2
+
+
+def test_the_local_size_is_part_of_the_repeated_command(checked, written) -> None:
+    finding, *_ = checked(written(_REVERSAL), "--local-size", "8,2")["findings"]
+    assert "--local-size 8,2" in finding["command"]
+
+
+def test_run_takes_a_local_size(
+    device: Device, written, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("vkgroup.open", lambda choice: nullcontext(device))
+    file = written(_REVERSAL)
+    np.save(file.parent / "b.npy", np.arange(64, dtype=np.uint32))
+    words = ["run", str(file), "--groups", "1", "--local-size", "64"]
+    words += ["--in", f"B={file.parent / 'b.npy'}", "--out", f"B={file.parent / 'out.npy'}"]
+    assert main(words) == 0, capsys.readouterr().err
+    assert np.load(file.parent / "out.npy").tolist() == list(range(63, -1, -1))
+
+
+def test_a_declared_local_size_is_not_replaced(checked, written) -> None:
+    report = checked(written(_BLOCK), "--local-size", "64")
+    assert report["code"] == 2
+    assert "Give their values instead of a local size: --spec 0=64" in report["error"]
+
+
+def test_a_mended_shader_keeps_the_local_size(checked, written, tmp_path: Path, capsys) -> None:
+    file = written(_REVERSAL.replace("63u - i", "64u - i"))
+    folder = tmp_path / "made"
+    report = checked(file, "--local-size", "64", "--repro", str(folder))
+    assert report["code"] == 1
+    source = folder / "shaders" / "0.comp.glsl"
+    source.write_text(source.read_text().replace("64u - i", "63u - i"))
+    assert main(["run", str(folder), "--device", "reference"]) == 0
+    output = capsys.readouterr().out
+    assert "workgroups of (64, 1, 1)" in output
+    assert "nothing found" in output

@@ -284,7 +284,7 @@ def check(
         Flow(program.module),
         lambda instrument: Program(module, entry_point, values, instrument),
         lambda changed: Program(changed, entry_point),
-        notes=list(notes_of([module], specialization or {})),
+        notes=[*notes_of([module], specialization or {}), *_undeclared_size(program)],
     )
     wanted = sizes if sizes is not None else {*CHECK_SIZES, *(device.subgroup_size for device in devices)}
     given = dispatch.inputs.push if module.reflection.push_constants is not None else b""
@@ -380,6 +380,17 @@ def _coverage(state: _Check) -> Coverage:
         specialization=_values_of(state.dispatch.program.module),
         notes=tuple(state.notes),
     )
+
+
+def _undeclared_size(program: Program) -> list[str]:
+    """Return a note if the local size seems to be the default of the compiler."""
+    size = program.entry.local_size
+    declared = size is None or size.source != "LocalSize" or size.resolve() != (1, 1, 1)
+    if declared or any(word in (program.module.debug_source or "") for word in ("local_size", "numthreads")):
+        return []
+    return [
+        "the shader declares no local size: 1×1×1 was used. If the host sets one, give --local-size X,Y,Z."
+    ]
 
 
 def _values_of(module: Module) -> tuple[SpecializationValue, ...]:

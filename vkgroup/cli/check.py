@@ -72,6 +72,7 @@ def _make_folder(
         specialization={pairs.constant(name): pairs.value(text) for name, text in arguments.spec},
         seed=arguments.seed,
         step_limit=arguments.step_limit,
+        local_size=arguments.local_size,
     )
     make_check(arguments.repro, module, report, how, devices[0] if devices else None)
 
@@ -109,6 +110,8 @@ def _command(arguments: argparse.Namespace) -> str:
         words += ["--entry-point", arguments.entry_point]
     if arguments.compiler != COMPILERS[0]:
         words += ["--compiler", arguments.compiler]
+    if arguments.local_size:
+        words += ["--local-size", ",".join(map(str, arguments.local_size))]
     if arguments.groups:
         words += ["--groups", ",".join(map(str, arguments.groups))]
     if arguments.seed:

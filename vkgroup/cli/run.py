@@ -104,6 +104,8 @@ def _check(arguments: argparse.Namespace) -> None:
         raise InvalidInput(f"{', '.join(_draw_options(arguments))}: only for draws (--size W,H).")
     if arguments.size is not None and arguments.full_subgroups:
         raise InvalidInput("--full-subgroups: only for compute shaders (--groups X,Y,Z).")
+    if arguments.size is not None and arguments.local_size is not None:
+        raise InvalidInput("--local-size: only for compute shaders (--groups X,Y,Z).")
 
 
 _DRAW_OPTIONS: dict[str, Any] = {

@@ -59,6 +59,12 @@ def _add_shader(parser: argparse.ArgumentParser) -> None:
         default=choices.COMPILERS[0],
         help=f"default: {choices.COMPILERS[0]}",
     )
+    parser.add_argument(
+        "--local-size",
+        metavar="X[,Y[,Z]]",
+        type=_groups,
+        help="local size of a compute shader whose source declares none (default: 1)",
+    )
     parser.add_argument("--optimize", choices=choices.OPTIMIZATIONS, help="optimise with SPIRV-Tools")
     parser.add_argument(
         "--lower-legacy",

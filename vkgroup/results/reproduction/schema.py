@@ -364,6 +364,7 @@ class _Check(Struct):
     step_limit: int
     runs: list[_Run]
     device: _Device
+    local_size: list[Annotated[int, Meta(ge=1)]] | None = None
 
 
 T = TypeVar("T")
