@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -145,3 +146,112 @@ def test_a_mended_shader_keeps_the_local_size(checked, written, tmp_path: Path, 
     output = capsys.readouterr().out
     assert "workgroups of (64, 1, 1)" in output
     assert "nothing found" in output
+
+
+# --- guarantees of the host -----------------------------------------------------------------------------
+
+# The number of the subgroup is computed from the local index, which is right only for linear lanes.
+_LINEAR = """#version 460
+#extension GL_KHR_shader_subgroup_arithmetic : require
+layout(local_size_x = 64) in;
+layout(binding = 0) readonly buffer A { uint a[]; };
+layout(binding = 1) buffer S { uint sums[]; };
+shared uint partials[64];
+void main() {
+    uint sum = subgroupAdd(a[gl_GlobalInvocationID.x]);
+    if (gl_LocalInvocationIndex % gl_SubgroupSize == 0u)
+        partials[gl_LocalInvocationIndex / gl_SubgroupSize] = sum;
+    barrier();
+    uint total = 0u;
+    for (uint i = 0u; i < (64u + gl_SubgroupSize - 1u) / gl_SubgroupSize; i++) total += partials[i];
+    if (gl_LocalInvocationIndex == 0u) sums[gl_WorkGroupID.x] = total;
+}
+"""
+
+# The last invocation of a full subgroup writes the sum.
+_FULL = """#version 460
+#extension GL_KHR_shader_subgroup_arithmetic : require
+layout(local_size_x = 64) in;
+layout(binding = 0) buffer S { uint sums; };
+void main() {
+    uint sum = subgroupAdd(1u);
+    if (gl_SubgroupInvocationID == gl_SubgroupSize - 1u) atomicAdd(sums, sum);
+}
+"""
+
+# A constant tells this shader the subgroup size 32.
+_TOLD_32 = Path(__file__).parent / "wrong" / "partials_by_warp.comp"
+
+
+def test_linear_lanes_leave_out_the_runs_with_shuffled_lanes(checked, written) -> None:
+    file = written(_LINEAR)
+    assert {finding["kind"] for finding in checked(file)["findings"]} & {"differs", "undefined"}
+    report = checked(file, "--lanes", "linear")
+    assert report["findings"] == []
+    assert not any(run["shuffled"] for run in report["covered"]["configurations"])
+    assert report["covered"]["sizes"] == [1, 4, 8, 16, 32, 64, 128]
+    assert "  assumed: linear lanes: no run had shuffled lanes" in report["text"]
+
+
+def test_full_subgroups_leave_out_sizes_and_keep_shuffled_lanes(checked, written) -> None:
+    file = written(_FULL)
+    assert [finding["kind"] for finding in checked(file)["findings"]] == ["differs"]
+    report = checked(file, "--full-subgroups")
+    assert report["findings"] == []
+    assert report["covered"]["sizes"] == [1, 4, 8, 16, 32, 64]
+    assert any(run["shuffled"] for run in report["covered"]["configurations"])
+    assert report["covered"]["not_covered"] == [
+        ["size 128", "full subgroups need a local size in x that is a multiple (it is 64)"]
+    ]
+    assert "assumed: full subgroups: only sizes that divide the local size in x were run" in report["text"]
+    # Vulkan does not order the lanes of full subgroups.
+    assert checked(written(_LINEAR), "--full-subgroups")["findings"] != []
+    assert checked(written(_LINEAR), "--full-subgroups", "--lanes", "linear")["findings"] == []
+
+
+def test_full_subgroups_at_no_size_are_refused(checked, written) -> None:
+    report = checked(written(_FULL), "--full-subgroups", "--subgroup-size", "128")
+    assert report["code"] == 2
+    assert "choose a subgroup size that divides it" in report["error"]
+
+
+def test_devices_require_full_subgroups(checked, written, swiftshader: Driver, lavapipe: Driver) -> None:
+    devices = (swiftshader.name, lavapipe.name)
+    report = checked(written(_FULL), "--full-subgroups", devices=devices)
+    assert report["findings"] == []
+    lacking = {what: why for what, why in report["covered"]["not_covered"] if what != "size 128"}
+    covered = report["covered"]["devices"]
+    assert len(covered) + len(lacking) == 2
+    assert all("computeFullSubgroups" in why for why in lacking.values())
+    narrow = checked(written(_FULL.replace("= 64", "= 6")), "--full-subgroups", devices=(lavapipe.name,))
+    ((_, why),) = [entry for entry in narrow["covered"]["not_covered"] if "size " not in entry[0][:5]]
+    assert "a local size in x that is a multiple of 8" in why
+
+
+def test_without_size_control_devices_choose_their_size(checked) -> None:
+    required = {run["subgroup_size"] for run in _device_runs(checked(_TOLD_32, devices=("reference:16",)))}
+    report = checked(_TOLD_32, "--no-size-control", devices=("reference:16",))
+    assert len(required) > 1
+    assert {(run["subgroup_size"], run["required"]) for run in _device_runs(report)} == {(16, False)}
+    # The constant does not restrict the sizes of the reference device.
+    assert report["covered"]["sizes"] == [1, 4, 8, 16, 32, 64, 128]
+    assert "assumed: no size control: no run required a subgroup size of a device" in report["text"]
+    assert [finding["kind"] for finding in report["findings"]] == ["assumes", "assumes"]
+
+
+def _device_runs(report: dict[str, Any]) -> list[dict[str, Any]]:
+    return [run for run in report["covered"]["configurations"] if run["device"]]
+
+
+def test_guarantees_are_part_of_the_repeated_command_and_of_the_folder(
+    checked, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "made"
+    given = ("--full-subgroups", "--lanes", "linear", "--no-size-control")
+    report = checked(_TOLD_32, *given, "--repro", str(folder))
+    finding, _ = report["findings"]
+    assert "--full-subgroups --lanes linear --no-size-control" in finding["command"]
+    assert main(["run", str(folder), "--device", "reference"]) == 1
+    output = capsys.readouterr().out
+    for sentence in report["covered"]["assumed"]:
+        assert f"assumed: {sentence}" in output

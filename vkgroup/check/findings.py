@@ -17,6 +17,7 @@ from typing import Any
 
 from rich.text import Text
 
+from vkgroup.check.host import SpecializationValue
 from vkgroup.compiler import disassemble
 from vkgroup.dispatch.results import Invocation
 from vkgroup.errors import InternalError, InvalidInput
@@ -130,19 +131,6 @@ class Finding(_Configured):
         return dataclasses.replace(self, command=command + chosen + devices)
 
 
-@dataclass(frozen=True, slots=True)
-class SpecializationValue:
-    """The value of the specialization constants with one id in a check."""
-
-    id: int  # the specialization id
-    name: str  # name of a constant with this id; empty without one
-    value: bool | int | float  # the given value, or the default
-
-    def __str__(self) -> str:
-        value = f"{self.value:.9g}" if isinstance(self.value, float) else str(self.value).lower()
-        return f"{self.name} (id {self.id}) = {value}" if self.name else f"id {self.id} = {value}"
-
-
 @dataclass(frozen=True)
 class Coverage(_Configured):
     """Coverage of a check: completed runs, omitted runs, and compared numbers."""
@@ -159,6 +147,7 @@ class Coverage(_Configured):
     inputs: tuple[str, ...]  # descriptions of the bound inputs
     specialization: tuple[SpecializationValue, ...]  # one entry for each specialization id, by id
     notes: tuple[str, ...]  # remarks on the given options and on values that the tool chose
+    assumed: tuple[str, ...]  # guarantees of the host, which restricted the runs
 
 
 @dataclass(frozen=True)
@@ -397,6 +386,8 @@ def _summary(report: Report) -> Iterator[Text]:
         yield Text(f"  {origin}")
     if covered.specialization:
         yield Text(f"  specialization constants: {', '.join(map(str, covered.specialization))}")
+    for guarantee in covered.assumed:
+        yield Text(f"  assumed: {guarantee}")
     for note in covered.notes:
         yield Text(f"  note: {note}", style="yellow")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from vkgroup import choices
-from vkgroup.check import checking
+from vkgroup.check import Guarantees, checking
 from vkgroup.check.fields import fields_of
 from vkgroup.check.findings import Report, lines_of
 from vkgroup.compiler import compile_source
@@ -129,6 +129,8 @@ class Checked:
     step_limit: int = choices.CHECK_STEP_LIMIT
     #: The local size that was given to a shader without one; None for that of the shader.
     local_size: Sequence[int] | None = None
+    #: `host`: as for `vkgroup.check.checking.check`.
+    host: Guarantees = field(default_factory=Guarantees)
 
 
 def make_check(
@@ -172,6 +174,7 @@ def _fill(folder: Path, module: Module, report: Report, how: Checked, device: De
         "seed": how.seed,
         "step_limit": how.step_limit,
         "local_size": how.local_size and list(how.local_size),
+        "host": asdict(how.host),
     }
     record["runs"] = _runs(files, module, report, record)
     with open_device(device or "reference") as opened:
@@ -271,6 +274,7 @@ def repeat_check(device: DeviceInfo, folder: Path, record: Json, timeout: float)
         devices=[] if device.is_reference else [device],
         timeout=timeout,
         step_limit=record["step_limit"],
+        host=Guarantees(**(record.get("host") or {})),
         name=record["shader"],
     )
     report.require_verdict()
