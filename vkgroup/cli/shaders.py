@@ -102,6 +102,6 @@ def _options(arguments: argparse.Namespace, target: Target) -> dict[str, Any]:
 
 
 def define(text: str) -> tuple[str, str]:
-    """Return name and value of a macro definition; the default value is 1."""
+    """Return name (with the parameters of the macro) and value of a definition; the default value is 1."""
     name, equals, value = text.partition("=")
     return name, value if equals else "1"

@@ -48,7 +48,7 @@ def _add_shader(parser: argparse.ArgumentParser) -> None:
     add_repeated(
         parser,
         (
-            ("-D", "defines", "NAME[=V]", str, "define a macro (as 1)"),
+            ("-D", "defines", "NAME[=V]", str, "define a macro (as 1); with parameters: 'F(x)=((x)*2)'"),
             ("-I", "include_paths", "DIR", str, "folder in which to search for #include"),
         ),
     )
