@@ -47,6 +47,15 @@ def test_dialects_entry_point_and_debug_lines() -> None:
     assert second.debug_source == COMPUTE
 
 
+def test_function_like_definitions() -> None:
+    source = "#version 460\nlayout(local_size_x = SUM(ONE(), 3)) in;\nvoid main() {}"
+    defines: dict[str, str | int] = {"SUM(a,b)": "((a) + 2 * (b))", "ONE()": 1}
+    module = compile_source(source, stage="compute", compiler="shaderc", defines=defines)
+    size = module.reflection.entry_points[0].local_size
+    assert size is not None
+    assert size.resolve() == (7, 1, 1)
+
+
 def test_includes_and_lines(tmp_path: Path) -> None:
     (tmp_path / "path").mkdir()
     (tmp_path / "a.glsl").write_text("#include <b.glsl>\n")

@@ -235,7 +235,9 @@ def _defines(defines: Mapping[str, str | int] | None) -> tuple[tuple[str, str], 
     for name, value in (defines or {}).items():
         text = str(int(value)) if isinstance(value, int) else value
         if not _MACRO.fullmatch(name):
-            raise CompileError(f"{name!r} is not a valid macro name; write NAME, or NAME(x,y) with parameters")
+            raise CompileError(
+                f"{name!r} is not a valid macro name; write NAME, or NAME(x,y) with parameters"
+            )
         if any(character in text for character in "\n\r\0") or not text.isascii():
             raise CompileError(f"the value of macro {name} must be one line of ASCII, not {text!r}")
         macros.append((name, text))
