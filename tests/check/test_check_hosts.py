@@ -112,6 +112,18 @@ def test_a_shader_without_a_local_size_is_checked_with_the_given_one(
     assert len(report["covered"]["devices"]) == 2
 
 
+def test_a_local_size_with_the_default_of_its_constants_is_noted(checked, written) -> None:
+    size = "layout(local_size_x_id = 3, local_size_y_id = 4) in;\n"
+    file = written(_REVERSAL.replace("layout(binding", size + "layout(binding", 1))
+    assert checked(file)["covered"]["notes"] == [
+        "the local size has its default: 1×1×1 was used. If the host sets its specialization constants, give"
+        " --spec 3=V --spec 4=V."
+    ]
+    report = checked(file, "--spec", "3=64")
+    assert report["findings"] == []
+    assert report["covered"]["notes"] == []
+
+
 def test_the_local_size_is_part_of_the_repeated_command(checked, written) -> None:
     finding, *_ = checked(written(_REVERSAL), "--local-size", "8,2")["findings"]
     assert "--local-size 8,2" in finding["command"]

@@ -293,7 +293,10 @@ def check(
         lambda instrument: Program(module, entry_point, values, instrument),
         lambda changed: Program(changed, entry_point),
         host=host or Guarantees(),
-        notes=[*notes_of([module], specialization or {}), *undeclared_size(program.entry, program.module)],
+        notes=[
+            *notes_of([module], specialization or {}),
+            *undeclared_size(program.entry, program.module, specialization or {}),
+        ],
     )
     wanted = sizes if sizes is not None else {*CHECK_SIZES, *(device.subgroup_size for device in devices)}
     given = dispatch.inputs.push if module.reflection.push_constants is not None else b""

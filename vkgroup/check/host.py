@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from vkgroup.errors import InvalidInput
@@ -64,15 +64,23 @@ class SpecializationValue:
         return f"{self.name} (id {self.id}) = {value}" if self.name else f"id {self.id} = {value}"
 
 
-def undeclared_size(entry: EntryPoint, module: Module) -> list[str]:
-    """Return a note if the local size seems to be the default of the compiler."""
+def undeclared_size(entry: EntryPoint, module: Module, given: Collection[int | str]) -> list[str]:
+    """Return a note if the local size seems to be the default of the compiler.
+
+    `given`: the specialization constants that have a value, by id or name.
+    """
     size = entry.local_size
-    declared = size is None or size.source != "LocalSize" or size.resolve() != (1, 1, 1)
-    if declared or any(word in (module.debug_source or "") for word in ("local_size", "numthreads")):
+    if size is None or size.resolve() != (1, 1, 1):
         return []
-    return [
-        "the shader declares no local size: 1×1×1 was used. If the host sets one, give --local-size X,Y,Z."
-    ]
+    used = "1×1×1 was used. If the host sets"
+    constants = [part.specialization for part in size.constants if part.specialization is not None]
+    if constants and not any(key in given for part in constants for key in (part.id, part.name)):
+        values = " ".join(dict.fromkeys(f"--spec {part.id}=V" for part in constants))
+        return [f"the local size has its default: {used} its specialization constants, give {values}."]
+    declared = any(word in (module.debug_source or "") for word in ("local_size", "numthreads"))
+    if size.source != "LocalSize" or declared:
+        return []
+    return [f"the shader declares no local size: {used} one, give --local-size X,Y,Z."]
 
 
 def values_of(module: Module) -> tuple[SpecializationValue, ...]:
