@@ -44,6 +44,9 @@ SAMPLES = (1, 2, 4, 8, 16, 32, 64)
 CHECK_SIZES = (1, 4, 8, 16, 32, 64, 128)
 """Default subgroup sizes of a check."""
 
+CHECK_LANES = ("any", "linear")
+"""Assignments of invocations to lanes that a check may assume; the first is the default."""
+
 CHECK_STEP_LIMIT = 10_000
 """Default limit of loop iterations in a check; a longer loop is reported as a hang."""
 

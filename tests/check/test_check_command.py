@@ -86,7 +86,7 @@ def test_options_are_part_of_the_repeated_command(checked, tmp_path: Path) -> No
         ("a.comp --in b=nowhere.npy", "nowhere.npy cannot be read"),
         ("a.comp --out c", "no binding 'c'"),
         ("a.comp --push n=1", "declares none"),
-        ("a.comp --spec 9=1", "no specialization constant 9"),
+        ("a.comp --spec n=1", "no specialization constant 'n'. There are: none."),
         ("a.comp --groups 0", "must be at least 1"),
         ("a.comp --groups x", "not a nonnegative integer"),
         ("a.comp --groups 999999,999999", "at most 4194304"),
@@ -163,7 +163,7 @@ def test_every_field_of_the_json_is_documented(checked) -> None:
     text = (Path(__file__).parents[2] / "docs" / "check-json.md").read_text()
     documented = set(_SCHEMA.findall(text))
     found = set()
-    for name in ("exclusive_scan_by_hand", "butterfly_in_the_guard", "lanes_in_order"):
+    for name in ("exclusive_scan_by_hand", "butterfly_in_the_guard", "lanes_in_order", "partials_by_warp"):
         report = checked(_WRONG / f"{name}.comp")
         found |= _paths({key: report[key] for key in _KEYS})
     places = {"file", "line", "text", "position"}

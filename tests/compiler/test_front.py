@@ -134,6 +134,28 @@ def test_definitions() -> None:
     assert size.resolve() == (48, 1, 1)
 
 
+@pytest.mark.parametrize("dialect", ["vulkan", "gl", "hlsl"])
+def test_function_like_definitions(dialect: str) -> None:
+    check_function_like_definitions(dialect, "glslang")
+
+
+@pytest.mark.parametrize("dialect", ["vulkan", "hlsl"])
+def test_function_like_definitions_with_glslc(glslc: Path, dialect: str) -> None:
+    check_function_like_definitions(dialect, "shaderc")
+
+
+def check_function_like_definitions(dialect: str, compiler: str) -> None:
+    defines: dict[str, str | int] = {"TWICE(x)": "((x) * 2)", "SUM( a , b )": "(a + TWICE(b))", "ONE()": 1}
+    size = "SUM(ONE(), 3) + TWICE(TWICE(1))"
+    glsl = f"#version 460\nlayout(local_size_x = {size}) in;\nvoid main() {{}}"
+    hlsl = f"[numthreads({size}, 1, 1)] void main() {{}}"
+    source = hlsl if dialect == "hlsl" else glsl
+    module = compile_source(source, stage="compute", dialect=dialect, compiler=compiler, defines=defines)
+    local_size = module.reflection.entry_points[0].local_size
+    assert local_size is not None
+    assert local_size.resolve() == (11, 1, 1)
+
+
 def test_definitions_end_with_undef() -> None:
     # glslang reads the preprocessed text a second time, when the line with #undef is gone.
     source = "#version 460\n#undef X\nconst uint X = 4;\nshared uint a[X];\nvoid main() { a[0] = 1; }"
@@ -145,7 +167,11 @@ def test_definitions_end_with_undef() -> None:
     ("defines", "message"),
     [
         ({"2X": 1}, "'2X'"),
-        ({"X(a)": 1}, "X"),
+        ({"X(a": 1}, "'X\\(a' is not a valid macro name; write NAME, or NAME\\(x,y\\)"),
+        ({"X(1)": 1}, "X"),
+        ({"X(a,)": 1}, "X"),
+        ({"X (a)": 1}, "X"),
+        ({"X(a)b": 1}, "X"),
         ({"": 1}, "''"),
         ({"X": "1\n#error"}, "one line"),
         ({"X": "ä"}, "ASCII"),

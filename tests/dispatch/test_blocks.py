@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from vkgroup.compiler import compile_source
-from vkgroup.dispatch.blocks import check_array, pack_push, pack_specialization
+from vkgroup.dispatch.blocks import check_array, pack_push
+from vkgroup.dispatch.specialization import pack_specialization
 from vkgroup.errors import InvalidDispatch
 from vkgroup.spirv import PushConstants, Reflection, StructType
 
@@ -138,7 +139,9 @@ def test_specialization_goes_by_name_or_id_with_the_right_bytes() -> None:
     ("values", "reason"),
     [
         ({"cuont": 1}, "no specialization constant 'cuont'.*Did you mean 'count'"),
-        ({9: 1}, "no specialization constant 9"),
+        ({-1: 1}, "no specialization constant -1"),
+        ({True: 1}, "no specialization constant True"),
+        ({1 << 32: 1}, "no specialization constant 4294967296"),
         ({"count": 1.5}, "takes int32; 1.5"),
         ({"count": 1 << 31}, "takes int32"),
         ({"scale": "big"}, "takes numbers"),
@@ -148,6 +151,10 @@ def test_specialization_goes_by_name_or_id_with_the_right_bytes() -> None:
 def test_wrong_specialization_is_said(values: dict[int | str, object], reason: str) -> None:
     with pytest.raises(InvalidDispatch, match=reason):
         pack_specialization(CONSTANTS, values)
+
+
+def test_an_id_that_the_module_does_not_have_has_no_effect() -> None:
+    assert pack_specialization(CONSTANTS, {9: 1, 3: 2}) == ({3: 2}, {3: struct.pack("<i", 2)})
 
 
 # --- arrays against blocks ----------------------------------------------------------------------------

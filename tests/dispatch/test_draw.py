@@ -413,7 +413,7 @@ def test_draws_repeat_on_the_same_memory(device: Device) -> None:
         ({"front_face": "left"}, "front_face is one of"),
         ({"instances": -1}, "instances"),
         ({"bindings": {"nothing": np.zeros(1)}}, "no binding 'nothing'"),
-        ({"specialization": {5: 1}}, "No stage has a specialization constant 5"),
+        ({"specialization": {"N": 1}}, "No stage has a specialization constant 'N'"),
         ({"push": {"x": 1}}, "Push constants"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import struct
 
 import numpy as np
 import pytest
@@ -10,8 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vkgroup.compiler import Target, assemble, compile_source, validate
+from vkgroup.dispatch.specialization import pack_specialization
 from vkgroup.errors import InvalidModule
 from vkgroup.spirv import Module, ScalarType
+from vkgroup.spirv.editor import Editor
 from vkgroup.spirv.interface import LocalSize
 
 
@@ -267,3 +270,48 @@ def test_scalar_types() -> None:
     assert ScalarType("bool", 1).glsl == "bool"
     assert ScalarType("bool", 1).dtype == np.bool_
     assert ScalarType("BFloat16KHR", 16).dtype == np.dtype("V2")
+
+
+_SHARED = """
+layout(local_size_x_id = 0) in;
+layout(constant_id = 0) const {type} BLOCK_SIZE = {value};
+layout(constant_id = 1) const uint OTHER = 7u;
+shared uint values[BLOCK_SIZE];
+void main() {{ values[gl_LocalInvocationIndex] = OTHER + gl_WorkGroupSize.x; }}
+"""
+
+
+def _without_names(module: Module) -> Module:
+    return Editor(module).rewrite({"OpName": lambda editor, words: []})
+
+
+@pytest.mark.parametrize("target", [Target.VULKAN_1_1, Target.VULKAN_1_3])
+@pytest.mark.parametrize("named", [True, False])
+def test_constants_with_one_id_have_one_default(target: Target, named: bool) -> None:
+    source = _SHARED.format(type="uint", value="32u")
+    module = compile_source("#version 460\n" + source, stage="compute", target=target)
+    module = module if named else _without_names(module)
+    constants = module.reflection.specialization_constants
+    assert {(entry.id, entry.default) for entry in constants} == {(0, 32), (1, 7)}
+    assert {(entry.id, entry.overridden_default) for entry in constants} == {(0, None), (0, 1), (1, None)}
+    assert local_size(module).resolve() == (32, 1, 1)
+    assert local_size(module).resolve({0: 8}) == (8, 1, 1)
+    assert module.reflection.workgroup_memory == 128
+    values, data = pack_specialization(constants, {})
+    assert (values, data) == ({0: 32}, {0: struct.pack("<I", 32)})
+    assert pack_specialization(constants, {0: 16})[0] == {0: 16}
+    if named:
+        assert pack_specialization(constants, {"BLOCK_SIZE": 16})[0] == {0: 16}
+
+
+def test_a_default_of_another_integer_type_keeps_its_bits() -> None:
+    module = glsl(_SHARED.replace("[BLOCK_SIZE]", "[4]").format(type="int", value="32"))
+    values, data = pack_specialization(module.reflection.specialization_constants, {})
+    assert (values, data) == ({0: 32}, {0: struct.pack("<i", 32)})
+    assert local_size(module).resolve() == (32, 1, 1)
+
+
+def test_constants_of_different_kinds_keep_their_defaults() -> None:
+    module = glsl(_SHARED.replace("[BLOCK_SIZE]", "[4]").format(type="float", value="32.0"))
+    assert pack_specialization(module.reflection.specialization_constants, {}) == ({}, {})
+    assert local_size(module).resolve() == (1, 1, 1)

@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from vkgroup.check.checking import check
 from vkgroup.check.findings import Configuration, Coverage, Finding, Kind, Note, Place, Report
+from vkgroup.check.host import Guarantees
 
-__all__ = ["Configuration", "Coverage", "Finding", "Kind", "Note", "Place", "Report", "check"]
+__all__ = ["Configuration", "Coverage", "Finding", "Guarantees", "Kind", "Note", "Place", "Report", "check"]

@@ -21,15 +21,22 @@ from vkgroup.check.diagnosis import (
     failure_finding,
     findings_of,
 )
-from vkgroup.check.findings import Configuration, Coverage, Finding, Report, SourceLocations
+from vkgroup.check.findings import (
+    Configuration,
+    Coverage,
+    Finding,
+    Report,
+    SourceLocations,
+)
 from vkgroup.check.flow import Flow, used_axes, uses_atomic_results
+from vkgroup.check.host import Guarantees, undeclared_size, values_of
 from vkgroup.check.inputs import Key, make_inputs
 from vkgroup.check.runs import Answer, Dispatch, Job, Run, bindings_of, fitted, outputs_of_answer, run_job
 from vkgroup.check.size_constants import find_candidates
 from vkgroup.choices import CHECK_SIZES, CHECK_STEP_LIMIT, CHECK_TIMEOUT
 from vkgroup.compiler import Target, assemble, compile_file, validate
 from vkgroup.device import DeviceInfo
-from vkgroup.dispatch.blocks import pack_specialization
+from vkgroup.dispatch.specialization import notes_of, pack_specialization
 from vkgroup.errors import DispatchTimeout, InvalidInput, Unsupported
 from vkgroup.reference.interpreter.execution.program import Program
 from vkgroup.reference.interpreter.operations.steps import Instrument
@@ -60,6 +67,8 @@ class _Check:
     unfinished: list[Configuration] = field(default_factory=list)  # runs of the reference device
     no_verdict: list[str] = field(default_factory=list)  # what is not compared because a run did not end
     internal_errors: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    host: Guarantees = field(default_factory=Guarantees)
 
     # --- on the reference device ----------------------------------------------------------------------
 
@@ -67,11 +76,16 @@ class _Check:
         """Run at every size, with linear and with shuffled lanes; size 32 first, then the smallest."""
         order = sorted(sizes, key=lambda size: (size != 32, size != min(sizes), size))
         hanging = 0
+        local_size = self.dispatch.program.local_size
         for size in order:
             if size < QUAD_SIZE and self._uses_quads():
                 self.not_covered.append((f"size {size}", "quads need subgroups of at least 4 invocations"))
                 continue
-            for shuffled in (False, True):
+            if not self.host.allows(size, local_size):
+                reason = f"full subgroups need a local size in x that is a multiple (it is {local_size[0]})"
+                self.not_covered.append((f"size {size}", reason))
+                continue
+            for shuffled in (False,) if self.host.linear_lanes else (False, True):
                 configuration = Configuration(size, shuffled)
                 if hanging > 1:
                     self.not_covered.append((str(configuration), "it hangs at other sizes"))
@@ -156,7 +170,7 @@ class _Check:
             )
             # If sizes can be required, the device is run at each of them.
             for size in answer.sizes if answer.sizes != (device.subgroup_size,) else ():
-                if self.reference_at(size) is not None:
+                if self.host.size_control and self.reference_at(size) is not None:
                     where = Configuration(size, False, label, device.icd, True)
                     self._run_device(replace(device_job, subgroup_size=size), where, findings)
 
@@ -223,6 +237,7 @@ def check(
     devices: Sequence[DeviceInfo] = (),
     timeout: float = CHECK_TIMEOUT,
     step_limit: int = CHECK_STEP_LIMIT,
+    host: Guarantees | None = None,
     name: str | None = None,
     command: str = "",
 ) -> Report:
@@ -241,6 +256,7 @@ def check(
     devices : real devices on which the shader also runs.
     timeout : time limit of one run in seconds.
     step_limit : limit of loop iterations; a longer loop is reported as a hang.
+    host : guarantees of the host that runs the shader, which restrict the runs; None for none.
     name : the shader's name in the report.
     command : the command that repeats the check, without sizes and devices.
 
@@ -276,6 +292,11 @@ def check(
         Flow(program.module),
         lambda instrument: Program(module, entry_point, values, instrument),
         lambda changed: Program(changed, entry_point),
+        host=host or Guarantees(),
+        notes=[
+            *notes_of([module], specialization or {}),
+            *undeclared_size(program.entry, program.module, specialization or {}),
+        ],
     )
     wanted = sizes if sizes is not None else {*CHECK_SIZES, *(device.subgroup_size for device in devices)}
     given = dispatch.inputs.push if module.reflection.push_constants is not None else b""
@@ -290,25 +311,10 @@ def check(
         writable=frozenset(entry.place for entry in dispatch.inputs.bindings if entry.binding.writable),
         timeout=timeout,
         local_size=program.local_size,
+        full_subgroups=state.host.full_subgroups,
     )
-    interrupted: KeyboardInterrupt | None = None
-    findings: list[Finding] = []
-    try:
-        state.run_reference(sorted(set(wanted) - {0}))
-        state.run_devices(devices, job, findings)
-        experiment = Experiment(dispatch, state.flow, state.remake, state.compare)
-        candidates = find_candidates(state.flow)
-        assumption = find_assumption(candidates, state.runs, state.differences_to, experiment)
-        findings += assumption_findings(assumption, state.places) if assumption is not None else []
-        differing, lanes_matter = _compare_all(state, assumption)
-        findings += difference_findings(differing, dispatch, state.flow, state.places, lanes_matter)
-    except DispatchTimeout:
-        comparison = f"no end within {timeout:g} s when the reference device repeats a run to compare it"
-        state.not_covered.append(("the comparison", comparison))
-        state.no_verdict.append(comparison)
-    except KeyboardInterrupt as end:
-        state.not_covered.append(("everything else", "interrupted"))
-        interrupted = end
+    state.host.require_size(set(wanted) - {0}, program.local_size)
+    findings, interrupted = _run_and_compare(state, sorted(set(wanted) - {0}), devices, job)
     findings = findings_of(state.runs, state.places, dispatch.inputs, natural(state.flow)) + findings
     findings.sort(key=lambda entry: (entry.place.line, entry.place.position))
     if command:
@@ -324,6 +330,32 @@ def check(
         no_verdict=tuple(state.no_verdict),
         internal_errors=tuple(state.internal_errors),
     )
+
+
+def _run_and_compare(
+    state: _Check, sizes: Sequence[int], devices: Sequence[DeviceInfo], job: Callable[..., Job]
+) -> tuple[list[Finding], KeyboardInterrupt | None]:
+    """Run at all sizes and on all devices; return the findings of comparisons, and the Ctrl-C that came."""
+    dispatch, findings = state.dispatch, list[Finding]()
+    try:
+        state.run_reference(sizes)
+        state.run_devices(devices, job, findings)
+        experiment = Experiment(dispatch, state.flow, state.remake, state.compare)
+        candidates = find_candidates(state.flow)
+        assumption = find_assumption(candidates, state.runs, state.differences_to, experiment)
+        findings += assumption_findings(assumption, state.places) if assumption is not None else []
+        differing, lanes_matter = _compare_all(state, assumption)
+        findings += difference_findings(differing, dispatch, state.flow, state.places, lanes_matter)
+    except DispatchTimeout:
+        comparison = (
+            f"no end within {dispatch.timeout:g} s when the reference device repeats a run to compare it"
+        )
+        state.not_covered.append(("the comparison", comparison))
+        state.no_verdict.append(comparison)
+    except KeyboardInterrupt as end:
+        state.not_covered.append(("everything else", "interrupted"))
+        return findings, end
+    return findings, None
 
 
 def _compare_all(state: _Check, assumption: Assumption | None) -> tuple[Differing, frozenset[int]]:
@@ -368,6 +400,9 @@ def _coverage(state: _Check) -> Coverage:
         groups=state.dispatch.groups,
         local_size=state.dispatch.program.local_size,
         inputs=state.dispatch.inputs.origins,
+        specialization=values_of(state.dispatch.program.module),
+        notes=tuple(state.notes),
+        assumed=tuple(state.host.sentences()),
     )
 
 

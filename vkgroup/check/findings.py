@@ -12,16 +12,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from rich.text import Text
 
+from vkgroup.check.host import SpecializationValue
 from vkgroup.compiler import disassemble
 from vkgroup.dispatch.results import Invocation
 from vkgroup.errors import InternalError, InvalidInput
 from vkgroup.spirv import Instruction, Module
-from vkgroup.spirv.lines import Line, LineTable
+from vkgroup.spirv.lines import LineTable
+from vkgroup.spirv.source_text import Line
 
 
 class Kind(StrEnum):
@@ -144,6 +145,9 @@ class Coverage(_Configured):
     groups: tuple[int, int, int]
     local_size: tuple[int, int, int]
     inputs: tuple[str, ...]  # descriptions of the bound inputs
+    specialization: tuple[SpecializationValue, ...]  # one entry for each specialization id, by id
+    notes: tuple[str, ...]  # remarks on the given options and on values that the tool chose
+    assumed: tuple[str, ...]  # guarantees of the host, which restricted the runs
 
 
 @dataclass(frozen=True)
@@ -240,17 +244,7 @@ class SourceLocations:
     def _of(self, line: Line, position: int) -> Place:
         if not line.number:
             return Place(self._name, 0, self._assembly.get(position, ""), position)
-        text = self.lines.text(line) or _line_of(line.file, line.number)
-        return Place(line.file or self._name, line.number, text, position)
-
-
-def _line_of(file: str, number: int) -> str:
-    """Return a line of a file whose text is not in the module, such as an include; empty if unreadable."""
-    try:
-        lines = Path(file).read_text(errors="replace").split("\n")
-    except OSError:
-        return ""
-    return lines[number - 1] if number <= len(lines) else ""
+        return Place(line.file or self._name, line.number, self.lines.text(line), position)
 
 
 _COLOURS = {
@@ -380,6 +374,12 @@ def _summary(report: Report) -> Iterator[Text]:
     )
     for origin in covered.inputs:
         yield Text(f"  {origin}")
+    if covered.specialization:
+        yield Text(f"  specialization constants: {', '.join(map(str, covered.specialization))}")
+    for guarantee in covered.assumed:
+        yield Text(f"  assumed: {guarantee}")
+    for note in covered.notes:
+        yield Text(f"  note: {note}", style="yellow")
 
 
 def _compared(covered: Coverage) -> str:

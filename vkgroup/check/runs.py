@@ -232,6 +232,7 @@ class Job:
     timeout: float  # time limit of the dispatch in seconds
     local_size: tuple[int, int, int]  # workgroup size in x, y and z
     subgroup_size: int | None = None  # the size to require; None leaves the choice to the device
+    full_subgroups: bool = False  # whether to require full subgroups
 
 
 @dataclass(frozen=True)
@@ -308,6 +309,10 @@ class JobSession:
                 lacking = missing(job.module, device.capabilities, job.entry_point, job.subgroup_size)
                 if lacking:
                     return Answer(unsupported=", ".join(lacking))
+                sizes = _sizes(job, device.capabilities)
+                lacking = _size_problems(job, job.subgroup_size, device.capabilities)
+                if lacking:
+                    return Answer(unsupported=", ".join(lacking), sizes=sizes)
                 results = device.run(
                     job.module,
                     job.groups,
@@ -317,9 +322,10 @@ class JobSession:
                     specialization=job.specialization,
                     timeout=job.timeout,
                     subgroup_size=job.subgroup_size,
+                    full_subgroups=job.full_subgroups,
                 )
                 outputs = {binding: results[binding] for binding in job.bindings if binding in job.writable}
-                return Answer(outputs, sizes=_sizes(job, device.capabilities))
+                return Answer(outputs, sizes=sizes)
         except Unsupported as error:
             return Answer(unsupported=", ".join(error.missing) or str(error))
         except OutOfMemory as error:
@@ -338,9 +344,12 @@ def _sizes(job: Job, capabilities: Capabilities) -> tuple[int, ...]:
     """Return the subgroup sizes that may be required of the device for this shader."""
     control = capabilities.size_control
     powers = [1 << k for k in range(control.max_size.bit_length()) if 1 << k >= control.min_size]
-    return tuple(
-        size for size in powers if not subgroup_size_problems(size, False, job.local_size, capabilities)
-    )
+    return tuple(size for size in powers if not _size_problems(job, size, capabilities))
+
+
+def _size_problems(job: Job, size: int | None, capabilities: Capabilities) -> list[str]:
+    """Return why the shader cannot run on the device at a subgroup size; None is the size of its choice."""
+    return subgroup_size_problems(size, job.full_subgroups, job.local_size, capabilities)
 
 
 def outputs_of_answer(inputs: Inputs, answer: Answer) -> dict[Place, npt.NDArray[np.uint8]]:

@@ -7,7 +7,7 @@ import os
 import shlex
 
 import vkgroup
-from vkgroup.check import checking
+from vkgroup.check import Guarantees, checking
 from vkgroup.check.findings import Report, lines_of
 from vkgroup.choices import CHECK_STEP_LIMIT, SOURCE_DIALECTS
 from vkgroup.cli import output, pairs, shaders
@@ -37,6 +37,7 @@ def execute(arguments: argparse.Namespace) -> int:
         devices=devices,
         timeout=arguments.timeout,
         step_limit=arguments.step_limit,
+        host=_guarantees(arguments),
         name=str(arguments.shader),
         command=_command(arguments),
     )
@@ -72,8 +73,18 @@ def _make_folder(
         specialization={pairs.constant(name): pairs.value(text) for name, text in arguments.spec},
         seed=arguments.seed,
         step_limit=arguments.step_limit,
+        local_size=arguments.local_size,
+        host=_guarantees(arguments),
     )
     make_check(arguments.repro, module, report, how, devices[0] if devices else None)
+
+
+def _guarantees(arguments: argparse.Namespace) -> Guarantees:
+    return Guarantees(
+        full_subgroups=arguments.full_subgroups,
+        linear_lanes=arguments.lanes == "linear",
+        size_control=arguments.size_control,
+    )
 
 
 def _devices(choices: list[str] | None) -> list[DeviceInfo]:
@@ -109,10 +120,15 @@ def _command(arguments: argparse.Namespace) -> str:
         words += ["--entry-point", arguments.entry_point]
     if arguments.compiler != COMPILERS[0]:
         words += ["--compiler", arguments.compiler]
+    if arguments.local_size:
+        words += ["--local-size", ",".join(map(str, arguments.local_size))]
     if arguments.groups:
         words += ["--groups", ",".join(map(str, arguments.groups))]
     if arguments.seed:
         words += ["--seed", str(arguments.seed)]
+    words += ["--full-subgroups"] * arguments.full_subgroups
+    words += ["--lanes", arguments.lanes] if arguments.lanes != "any" else []
+    words += ["--no-size-control"] * (not arguments.size_control)
     if arguments.step_limit != CHECK_STEP_LIMIT:
         words += ["--step-limit", str(arguments.step_limit)]
     return shlex.join(words)

@@ -16,6 +16,7 @@ from vkgroup.choices import HITS
 from vkgroup.cli import pairs, shaders
 from vkgroup.dispatch import Device, DrawState, HitGroup
 from vkgroup.dispatch.blocks import suggestion
+from vkgroup.dispatch.specialization import notes_of
 from vkgroup.errors import InvalidInput
 from vkgroup.files import write_array
 from vkgroup.gl import Names
@@ -40,15 +41,18 @@ def execute(arguments: argparse.Namespace) -> int:
             module, stages = _load_ray_stages(arguments, device)
         else:
             module, stages = shaders.load_stages(arguments, device.target, device.capabilities)
+        specialization = {
+            pairs.constant(name): pairs.value(text)
+            for name, text in pairs.once(arguments.spec, "--spec").items()
+        }
+        for note in notes_of(_modules(module, stages), specialization):
+            print(f"Note: {note}", file=sys.stderr)
         names = Names(module)
         uniforms = names.uniforms(_numbers(arguments.uniforms, "--uniform"))
         options = {
             "bindings": {names.key(key): array for key, array in bindings.items()} | uniforms,
             "push": _numbers(arguments.push, "--push") or None,
-            "specialization": {
-                pairs.constant(name): pairs.value(text)
-                for name, text in pairs.once(arguments.spec, "--spec").items()
-            },
+            "specialization": specialization,
             "subgroup_size": arguments.subgroup_size,
             "repeat": arguments.repeat,
             "timeout": arguments.timeout,
@@ -75,6 +79,16 @@ def execute(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _modules(shader: Module, stages: dict[str, Any]) -> list[Module]:
+    """Return the modules of all stages: `shader`, and those in the arguments of a draw or a trace."""
+    modules = [shader]
+    for value in stages.values():
+        for entry in value if isinstance(value, list | tuple) else [value]:
+            parts = vars(entry).values() if isinstance(entry, HitGroup) else [entry]
+            modules += [part for part in parts if isinstance(part, Module)]
+    return modules
+
+
 def _check(arguments: argparse.Namespace) -> None:
     """Raise InvalidInput for options that cannot be combined."""
     traces = _traces(arguments)
@@ -90,6 +104,8 @@ def _check(arguments: argparse.Namespace) -> None:
         raise InvalidInput(f"{', '.join(_draw_options(arguments))}: only for draws (--size W,H).")
     if arguments.size is not None and arguments.full_subgroups:
         raise InvalidInput("--full-subgroups: only for compute shaders (--groups X,Y,Z).")
+    if arguments.size is not None and arguments.local_size is not None:
+        raise InvalidInput("--local-size: only for compute shaders (--groups X,Y,Z).")
 
 
 _DRAW_OPTIONS: dict[str, Any] = {

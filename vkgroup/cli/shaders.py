@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from vkgroup.compiler import Target, compile_file, link
 from vkgroup.compiler.request import read
 from vkgroup.errors import InvalidInput
-from vkgroup.spirv import Module
+from vkgroup.spirv import Module, set_local_size
 
 # Types only, because some commands do not need these packages at run time.
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def load(arguments: argparse.Namespace, target: Target, capabilities: Capabiliti
     `capabilities`: capabilities of the device; they determine OpenGL's limits for ``--dialect gl``.
     """
     limits = None if arguments.dialect != "gl" or capabilities is None else _limits(capabilities)
-    return compile_file(
+    module = compile_file(
         arguments.shader,
         stage=arguments.stage,
         dialect=arguments.dialect,
@@ -33,6 +33,12 @@ def load(arguments: argparse.Namespace, target: Target, capabilities: Capabiliti
         limits=limits,
         **_options(arguments, target),
     )
+    if arguments.local_size is None:
+        return module
+    # The entry point of a SPIR-V module may have another name than the default of --entry-point.
+    names = {entry.name for entry in module.reflection.entry_points}
+    name = arguments.entry_point if arguments.entry_point in names else None
+    return set_local_size(module, arguments.local_size, name)
 
 
 def _limits(capabilities: Capabilities) -> dict[str, Value]:
@@ -46,7 +52,7 @@ def load_stage(
     arguments: argparse.Namespace, file: Path, stage: str, target: Target, capabilities: Capabilities
 ) -> Module:
     """Return the module of another shader, with the options of the main shader."""
-    given = vars(arguments) | {"shader": file, "stage": stage}
+    given = vars(arguments) | {"shader": file, "stage": stage, "local_size": None}
     return load(argparse.Namespace(**given), target, capabilities)
 
 
@@ -96,6 +102,6 @@ def _options(arguments: argparse.Namespace, target: Target) -> dict[str, Any]:
 
 
 def define(text: str) -> tuple[str, str]:
-    """Return name and value of a macro definition; the default value is 1."""
+    """Return name (with the parameters of the macro) and value of a definition; the default value is 1."""
     name, equals, value = text.partition("=")
     return name, value if equals else "1"

@@ -30,6 +30,9 @@ from vkgroup.spirv.editor import set_source
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
+#: Name of a macro, with parameters for a function-like one.
+_MACRO = re.compile(r"[A-Za-z_]\w*(\( *([A-Za-z_]\w*( *, *[A-Za-z_]\w*)*)? *\))?", re.ASCII)
+
 
 def compile_source(
     source: str,
@@ -59,7 +62,8 @@ def compile_source(
     dialect : ``"vulkan"`` (GL_KHR_vulkan_glsl), ``"gl"`` (GLSL for OpenGL; `gl.interface.interface_of`
         returns its uniforms, counters and bindings), ``"hlsl"``, ``"slang"``, or ``"spirv"``
         (assembly; compiler options have no effect).
-    defines : macro values by name.
+    defines : macro values by name; the name of a function-like macro includes its parameters, as in
+        ``{"TWICE(x)": "((x) * 2)"}``.
     include_paths : folders that ``#include`` searches, in order.
     target : Vulkan version of the module. Mesh and ray tracing shaders for Vulkan 1.1 use SPIR-V 1.4, which
         needs VK_KHR_spirv_1_4.
@@ -246,8 +250,10 @@ def _defines(defines: Mapping[str, str | int] | None) -> tuple[tuple[str, str], 
     macros = []
     for name, value in (defines or {}).items():
         text = str(int(value)) if isinstance(value, int) else value
-        if not _IDENTIFIER.fullmatch(name):
-            raise CompileError(f"{name!r} is not a valid macro name")
+        if not _MACRO.fullmatch(name):
+            raise CompileError(
+                f"{name!r} is not a valid macro name; write NAME, or NAME(x,y) with parameters"
+            )
         if any(character in text for character in "\n\r\0") or not text.isascii():
             raise CompileError(f"the value of macro {name} must be one line of ASCII, not {text!r}")
         macros.append((name, text))

@@ -21,7 +21,6 @@ from vkgroup.spirv import (
     Type,
     VectorType,
 )
-from vkgroup.spirv.constants import SpecializationConstant
 
 _ADDRESS = np.dtype(np.uint64)
 
@@ -191,14 +190,14 @@ def scalar_places(kind: Type, member: Member) -> tuple[list[int], np.dtype[Any],
     A matrix is an array of its columns, as in GLSL.
     """
     if isinstance(kind, ScalarType):
-        return [0], _stored(kind), ()
+        return [0], stored_dtype(kind), ()
     if isinstance(kind, PointerType):
         return [0], _ADDRESS, ()
     if isinstance(kind, VectorType):
-        dtype = _stored(kind.component)
+        dtype = stored_dtype(kind.component)
         return [dtype.itemsize * n for n in range(kind.count)], dtype, (kind.count,)
     if isinstance(kind, MatrixType) and member.matrix_stride is not None:
-        dtype, rows = _stored(kind.column.component), kind.column.count
+        dtype, rows = stored_dtype(kind.column.component), kind.column.count
         across, along = (
             (dtype.itemsize, member.matrix_stride)
             if member.row_major
@@ -213,7 +212,7 @@ def scalar_places(kind: Type, member: Member) -> tuple[list[int], np.dtype[Any],
     raise InvalidDispatch(f"The member {member.name!r} ({kind.glsl}) cannot be packed; give bytes instead.")
 
 
-def _stored(kind: ScalarType) -> np.dtype[Any]:
+def stored_dtype(kind: ScalarType) -> np.dtype[Any]:
     """Return how memory holds a scalar: a boolean as VkBool32."""
     return np.dtype(np.uint32) if kind.kind == "bool" else kind.dtype
 
@@ -233,29 +232,3 @@ def exact_numbers(value: Any, dtype: np.dtype[Any], what: str) -> npt.NDArray[An
     if not np.array_equal(result.astype(object), given.astype(object)):
         raise InvalidDispatch(f"{what} takes {dtype.name}; {value!r} is none.")
     return result
-
-
-def pack_specialization(
-    constants: tuple[SpecializationConstant, ...], values: Mapping[int | str, Any]
-) -> tuple[dict[int, bool | int | float], dict[int, bytes]]:
-    """Return the values of specialization constants, given by id or name, and their bytes, both by id."""
-    plain: dict[int, bool | int | float] = {}
-    packed: dict[int, bytes] = {}
-    for key, value in values.items():
-        matching = [entry for entry in constants if key in (entry.id, entry.name) and key != ""]
-        if not matching:
-            names = [entry.name or str(entry.id) for entry in constants]
-            raise InvalidDispatch(
-                f"The module has no specialization constant {key!r}.{suggestion(key, names)}"
-            )
-        constant = matching[0]
-        what = f"The specialization constant {constant.name or constant.id!r}"
-        array = exact_numbers(value, _stored(constant.type), what)
-        if array.shape != ():
-            raise InvalidDispatch(f"{what} is a scalar; {value!r} was given.")
-        if constant.type.kind == "bool":
-            array = array.astype(bool).astype(np.uint32)
-        item = array.item()
-        plain[constant.id] = bool(item) if constant.type.kind == "bool" else item
-        packed[constant.id] = array.tobytes()
-    return plain, packed

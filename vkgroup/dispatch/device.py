@@ -65,7 +65,9 @@ class Device(Drawing, Tracing):
         ----------
         module : a compute shader.
         entry_point : its name; None takes the module's only one.
-        specialization : values of specialization constants, by id or by name.
+        specialization : values of specialization constants, by id or by name. An id that the module does not
+            have has no effect. If several constants with one id have different defaults, all get that of the
+            constant with a name.
         subgroup_size : a required subgroup size; None takes that which the device was opened with, if any.
         full_subgroups : whether every subgroup must be full.
         varying_subgroup_size : whether the subgroup size may be any of those that the device has.

@@ -12,8 +12,8 @@ import numpy as np
 from vkgroup.compiler import Target, validate
 from vkgroup.device import limits, requirements
 from vkgroup.device.base import DeviceBase
-from vkgroup.dispatch.blocks import pack_specialization
 from vkgroup.dispatch.slots import Slot, slots_of
+from vkgroup.dispatch.specialization import constant_of, pack_specialization
 from vkgroup.errors import InvalidDispatch, InvalidModule, Unsupported
 from vkgroup.spirv import EntryPoint, Member, Module, PushConstants, Value
 
@@ -164,17 +164,10 @@ def stage_shader(module: Module, stage: str, specialization: Mapping[int | str, 
 
 
 def check_specialization(modules: tuple[Module, ...], specialization: Mapping[int | str, Any] | None) -> None:
-    """Refuse a value for a specialization constant that no stage has."""
-    known = {
-        key
-        for module in modules
-        for constant in module.reflection.specialization_constants
-        for key in (constant.id, constant.name)
-    }
+    """Refuse a name that no stage has for a specialization constant; such an id has no effect."""
+    constants = [entry for module in modules for entry in module.reflection.specialization_constants]
     for key in specialization or {}:
-        if key not in known:
-            names = ", ".join(str(name) for name in sorted(known, key=str) if name != "") or "none"
-            raise InvalidDispatch(f"No stage has a specialization constant {key!r}. There are: {names}.")
+        constant_of(key, constants, "No stage has a")
 
 
 def _meet(first_member: Member, other: Member) -> bool:

@@ -9,6 +9,7 @@ from vkgroup.spirv.grammar import grammar
 from vkgroup.spirv.instruction_uses import SubgroupUse
 from vkgroup.spirv.interface import EntryPoint, StageVariable, writes_built_in
 from vkgroup.spirv.legacy import lower_legacy
+from vkgroup.spirv.local_size import set_local_size
 from vkgroup.spirv.reflection import Module, Reflection
 from vkgroup.spirv.resources import Binding, PushConstants
 from vkgroup.spirv.types import (
@@ -51,5 +52,6 @@ __all__ = [
     "grammar",
     "lower_legacy",
     "rename_entry_point",
+    "set_local_size",
     "writes_built_in",
 ]

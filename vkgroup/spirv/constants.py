@@ -6,7 +6,7 @@ on them (`OpSpecConstantOp`). They are stored as expressions and evaluated on re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,7 +27,9 @@ class SpecializationConstant:
     id: int  # the specialization id (``layout(constant_id = …)``), not SPIR-V's result id
     name: str  # as in the source; empty if the module has no debug names
     type: ScalarType  # scalar type
-    default: Value  # its value unless specialized
+    default: Value  # its value unless specialized; the same for all constants with this id
+    # the default in the module, if `default` is that of another constant with the same id; else None
+    overridden_default: Value | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,6 +91,34 @@ def combine(type_: ScalarType | None, operation: str | None, operands: tuple[Con
         depth=depth,
         is_specializable=any(operand.is_specializable for operand in operands),
     )
+
+
+def shared_defaults(
+    constants: Sequence[SpecializationConstant], local_size: Sequence[Constant]
+) -> dict[int, Value]:
+    """Return one default by id for the ids whose constants have different defaults.
+
+    `constants`: all specialization constants in the order of the module. `local_size`: the constants of the
+    workgroup's size. glslang makes an unnamed constant with the default 1 for `local_size_x_id`, even if the
+    source declares a constant with the same id. So constants with a name take precedence, then those that are
+    no part of the local size, then the first one. Constants whose types have different bytes for one number,
+    such as `float` and `uint`, keep their defaults.
+    """
+    sizes = [constant.specialization for constant in local_size]
+    by_id: dict[int, list[SpecializationConstant]] = {}
+    for constant in constants:
+        by_id.setdefault(constant.id, []).append(constant)
+    return {
+        number: min(sharing, key=lambda entry: (not entry.name, any(entry is part for part in sizes))).default
+        for number, sharing in by_id.items()
+        if len({entry.default for entry in sharing}) > 1 and len({_encoding(entry) for entry in sharing}) == 1
+    }
+
+
+def _encoding(constant: SpecializationConstant) -> tuple[str, int]:
+    """Return what determines the bytes of a value: `float` or `integer`, and the number of bits."""
+    kind = constant.type
+    return "float" if kind.kind == "float" else "integer", 32 if kind.kind == "bool" else kind.bits
 
 
 def literal_value(words: list[int], type_: ScalarType) -> Value:

@@ -1,7 +1,8 @@
 """Declarations of a module: capabilities, entry points, names, decorations, types, constants, variables.
 
 SPIR-V's logical layout (specification 2.4) puts every declaration before the first function and before its
-use, so one pass without recursion reads them all.
+use, so one pass without recursion reads them all. A second pass follows if specialization constants with the
+same id have different defaults (`shared_defaults`).
 """
 
 from __future__ import annotations
@@ -15,7 +16,15 @@ import numpy as np
 
 from vkgroup.errors import InvalidModule
 from vkgroup.spirv.binary import Binary
-from vkgroup.spirv.constants import Constant, SpecializationConstant, combine, literal_value
+from vkgroup.spirv.constants import (
+    Constant,
+    SpecializationConstant,
+    Value,
+    combine,
+    literal_value,
+    shared_defaults,
+    wrap,
+)
 from vkgroup.spirv.grammar import grammar
 from vkgroup.spirv.layout import LayoutChecker
 from vkgroup.spirv.types import (
@@ -66,6 +75,16 @@ class Declarations:
     """
 
     def __init__(self, module: Binary) -> None:
+        self._bytes = module.to_bytes()
+        self._enumerant = grammar().enumerant
+        self._shared_defaults: dict[int, Value] = {}
+        self._read(module)
+        self._shared_defaults = shared_defaults(self.specialization_constants, self._local_size_constants())
+        if self._shared_defaults:
+            # Lengths of arrays and sizes of types depend on the defaults.
+            self._read(module)
+
+    def _clear(self) -> None:
         self.capabilities: set[str] = set()
         self.extensions: set[str] = set()
         self.extended_instruction_sets: set[str] = set()
@@ -81,12 +100,10 @@ class Declarations:
         self.specialization_constants: list[SpecializationConstant] = []
         self.variables: list[Variable] = []
         self.layouts = LayoutChecker()
-        self._bytes = module.to_bytes()
         self._position = 0
-        self._enumerant = grammar().enumerant
-        self._read(module)
 
     def _read(self, module: Binary) -> None:
+        self._clear()
         starts = module.instruction_starts
         functions = np.flatnonzero(module.words[starts] & 0xFFFF == _OP_FUNCTION)
         if functions.size:
@@ -122,6 +139,25 @@ class Declarations:
         """Return the literal of a decoration such as ``"Binding"``; None without it."""
         literals = self.decorations.get(identifier, {}).get(name)
         return literals[0] if literals else None
+
+    def workgroup_size(self) -> int:
+        """Return the result id of the built-in constant WorkgroupSize; 0 without one."""
+        built_in = (grammar().number("BuiltIn", "WorkgroupSize"),)
+        return next(
+            (
+                identifier
+                for identifier, decorations in self.decorations.items()
+                if decorations.get("BuiltIn") == built_in and identifier in self.constants
+            ),
+            0,
+        )
+
+    def _local_size_constants(self) -> list[Constant]:
+        """Return the constants that the local sizes of all entry points consist of."""
+        identifiers = [number for entry in self.entry_points for number in entry.modes.get("LocalSizeId", ())]
+        built_in = self.constants.get(self.workgroup_size())
+        parts = [self.constants[number] for number in identifiers if number in self.constants]
+        return parts + list(built_in.operands if built_in is not None else ())
 
     def id_of(self, kind: Type) -> int:
         """Return the result id of a structure from `types`; 0 for other types."""
@@ -309,7 +345,10 @@ class Declarations:
         number = self.decoration(identifier, "SpecId")
         if number is None:
             return Constant(kind, default)
-        constant = SpecializationConstant(number, self.names.get(identifier, ""), kind, default)
+        name, own = self.names.get(identifier, ""), default
+        default = wrap(self._shared_defaults.get(number, own), kind)
+        overridden = own if own != default else None
+        constant = SpecializationConstant(number, name, kind, default, overridden)
         self.specialization_constants.append(constant)
         return Constant(kind, default, constant, is_specializable=True)
 

@@ -243,10 +243,9 @@ def _local_size(declared: Declarations, entry: EntryPointDeclaration) -> LocalSi
     """Return the workgroup's size; the WorkgroupSize built-in overrides the execution modes."""
     if not {"LocalSize", "LocalSizeId"} & entry.modes.keys() and entry.execution_model != "GLCompute":
         return None
-    built_in = grammar().number("BuiltIn", "WorkgroupSize")
-    for identifier, decorations in declared.decorations.items():
-        if decorations.get("BuiltIn") == (built_in,) and identifier in declared.constants:
-            return LocalSize("WorkgroupSize", _three(declared.constants[identifier].operands))
+    built_in = declared.constants.get(declared.workgroup_size())
+    if built_in is not None:
+        return LocalSize("WorkgroupSize", _three(built_in.operands))
     if "LocalSizeId" in entry.modes:
         constants = tuple(declared.constant(number) for number in entry.modes["LocalSizeId"])
         return LocalSize("LocalSizeId", _three(constants))

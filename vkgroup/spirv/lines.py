@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 import bisect
-import re
-from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 from vkgroup.spirv.binary import Instruction, text_of
 from vkgroup.spirv.reflection import Module
+from vkgroup.spirv.source_text import NOWHERE, Line, SourceText
 
 _DEBUG_INFORMATION = "NonSemantic.Shader.DebugInfo"
 _DEBUG_SOURCE, _DEBUG_LINE, _DEBUG_NO_LINE = 35, 103, 104
 """Instructions of that set, by its specification's table."""
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A line of a source file."""
-
-    file: str  # as passed to the compiler; empty for an unknown line
-    number: int  # counted from 1; 0 for an unknown line
-
-
-NOWHERE = Line("", 0)
 
 
 class LineTable:
@@ -46,10 +34,30 @@ class LineTable:
         last = bisect.bisect_right(self._positions, position) - 1
         return self._lines[last] if last >= 0 and position >= 0 else NOWHERE
 
+    @cached_property
+    def _texts(self) -> dict[str, SourceText]:
+        """The source texts by file."""
+        return {file: SourceText(file, text) for file, text in self.sources.items()}
+
     def text(self, line: Line) -> str:
-        """Return the text of a line; empty where the module does not have its source."""
-        lines = self.sources.get(line.file, "").split("\n")
-        return lines[line.number - 1].rstrip() if 0 < line.number <= len(lines) else ""
+        """Return the text of a line; empty if its text is neither in the module nor in a file on disk.
+
+        A file on disk is an include, or a file that a `#line` directive names. The path of the latter is
+        relative to the folder of the source in the module, or to the working directory.
+        """
+        if line.file in self._texts or not line.number:
+            return self._texts[line.file].text(line) if line.number else ""
+        named = any(line.file in source.named_files for source in self._texts.values())
+        folders = [Path(file).parent for file in self._texts] if named else []
+        for folder in [*folders, Path()]:
+            try:
+                text = (folder / line.file).read_text(errors="replace")
+            except (OSError, ValueError):
+                continue
+            # A directive counts the physical lines of the file that it names.
+            lines = text.split("\n")[line.number - 1 :]
+            return lines[0].rstrip() if named and lines else SourceText(line.file, text).text(line)
+        return ""
 
     def declaration(self, identifier: int) -> Line:
         """Return the line where a variable is declared, by a search for its name in the source.
@@ -59,13 +67,12 @@ class LineTable:
         """
         name = self.names.get(identifier, "")
         start = self._owners.get(identifier, NOWHERE)
-        sources = [start.file] if start.file in self.sources else list(self.sources)
         if not name:
             return start
-        for file in sources:
-            number = _find_word(self.sources[file], name, start.number)
-            if number:
-                return Line(file, number)
+        for file in [start.file] if start.file in self._texts else list(self._texts):
+            line = self._texts[file].find(name, start)
+            if line.number:
+                return line
         return start
 
     @cached_property
@@ -133,20 +140,3 @@ class LineTable:
         elif words[1] == _DEBUG_NO_LINE:
             return NOWHERE
         return current
-
-
-def _find_word(source: str, name: str, first: int) -> int:
-    """Return the first line from `first` on with a word outside of comments; 0 without one."""
-    pattern = re.compile(rf"(?<![\w.]){re.escape(name)}\b")
-    for number, text in _without_comments(source):
-        if number >= first and not text.lstrip().startswith("#") and pattern.search(text):
-            return number
-    return 0
-
-
-def _without_comments(source: str) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a source, numbered from 1, with comments blanked."""
-    blank = re.sub(
-        r"//[^\n]*|/\*.*?\*/", lambda comment: re.sub(r"[^\n]", " ", comment[0]), source, flags=re.DOTALL
-    )
-    yield from enumerate(blank.split("\n"), 1)

@@ -50,7 +50,7 @@ def _add_shader(parser: argparse.ArgumentParser) -> None:
     add_repeated(
         parser,
         (
-            ("-D", "defines", "NAME[=V]", str, "define a macro (as 1)"),
+            ("-D", "defines", "NAME[=V]", str, "define a macro (as 1); with parameters: 'F(x)=((x)*2)'"),
             ("-I", "include_paths", "DIR", str, "folder in which to search for #include"),
         ),
     )
@@ -65,6 +65,12 @@ def _add_shader(parser: argparse.ArgumentParser) -> None:
         "--no-validate",
         action="store_true",
         help="accept what SPIRV-Tools rejects; an invalid module can crash a driver",
+    )
+    parser.add_argument(
+        "--local-size",
+        metavar="X[,Y[,Z]]",
+        type=_groups,
+        help="local size of a compute shader whose source declares none (default: 1)",
     )
     parser.add_argument("--optimize", choices=choices.OPTIMIZATIONS, help="optimise with SPIRV-Tools")
     parser.add_argument(
@@ -225,6 +231,7 @@ def add_check(parser: argparse.ArgumentParser) -> None:
         help="also run on this device; may be repeated; none: only the reference device"
         " (default: VKGROUP_DEVICE, else all)",
     )
+    _add_guarantees(parser)
     inputs = parser.add_argument_group("inputs", "Inputs that are not given are generated.")
     seed = "seed of the generated inputs and of the shuffled lanes (default: 0)"
     add_table(
@@ -239,6 +246,30 @@ def add_check(parser: argparse.ArgumentParser) -> None:
     folder = "write a folder that repeats the findings on any machine"
     add_table(parser, (("--repro", "DIR", Path, folder),))
     add_json(parser)
+
+
+def _add_guarantees(parser: argparse.ArgumentParser) -> None:
+    """Declare the options that say what the host of the shader guarantees."""
+    host = parser.add_argument_group(
+        "guarantees of the host", "What the program that runs the shader guarantees; see docs/check.md."
+    )
+    host.add_argument(
+        "--full-subgroups",
+        action="store_true",
+        help="the host requires full subgroups: run only sizes that divide the local size in x",
+    )
+    host.add_argument(
+        "--lanes",
+        choices=choices.CHECK_LANES,
+        default=choices.CHECK_LANES[0],
+        help="assignment of invocations to lanes; linear: no runs with shuffled lanes (default: any)",
+    )
+    host.add_argument(
+        "--no-size-control",
+        dest="size_control",
+        action="store_false",
+        help="the host cannot require a subgroup size: devices run only at the size that they choose",
+    )
 
 
 def _groups_or_none(text: str) -> tuple[int, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from vkgroup import choices
-from vkgroup.check import checking
+from vkgroup.check import Guarantees, checking
 from vkgroup.check.fields import fields_of
 from vkgroup.check.findings import Report, lines_of
 from vkgroup.compiler import compile_source
@@ -26,7 +26,7 @@ from vkgroup.results.reproduction.folder import DEVICE, README
 from vkgroup.results.reproduction.repeat import Outcome
 from vkgroup.results.reproduction.shaders import Shaders, read_module
 from vkgroup.results.reproduction.values import Array, Files, Json, load, name_of, slot_of
-from vkgroup.spirv import Module, StructType
+from vkgroup.spirv import Module, StructType, set_local_size
 
 _KINDS = {
     "differs": "The same shader with the same inputs gives something else at other subgroup sizes, with its "
@@ -127,6 +127,10 @@ class Checked:
     specialization: Mapping[int | str, Any] = field(default_factory=dict)
     seed: int = 0
     step_limit: int = choices.CHECK_STEP_LIMIT
+    #: The local size that was given to a shader without one; None for that of the shader.
+    local_size: Sequence[int] | None = None
+    #: `host`: as for `vkgroup.check.checking.check`.
+    host: Guarantees = field(default_factory=Guarantees)
 
 
 def make_check(
@@ -169,6 +173,8 @@ def _fill(folder: Path, module: Module, report: Report, how: Checked, device: De
         "defines": dict(how.defines),
         "seed": how.seed,
         "step_limit": how.step_limit,
+        "local_size": how.local_size and list(how.local_size),
+        "host": asdict(how.host),
     }
     record["runs"] = _runs(files, module, report, record)
     with open_device(device or "reference") as opened:
@@ -248,6 +254,8 @@ def repeat_check(device: DeviceInfo, folder: Path, record: Json, timeout: float)
             target=checking.TARGET, debug=True, defines=record["defines"],
             entry_point=record["entry_point"] or "main",
         )  # fmt: skip
+        if record.get("local_size"):
+            module = set_local_size(module, record["local_size"])
     else:
         module = read_module(folder, shader["spirv"])
     outputs = [tuple(name) if isinstance(name, list) else name for name in record["outputs"]]
@@ -266,6 +274,7 @@ def repeat_check(device: DeviceInfo, folder: Path, record: Json, timeout: float)
         devices=[] if device.is_reference else [device],
         timeout=timeout,
         step_limit=record["step_limit"],
+        host=Guarantees(**(record.get("host") or {})),
         name=record["shader"],
     )
     report.require_verdict()

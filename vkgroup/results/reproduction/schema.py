@@ -342,6 +342,14 @@ class _Run(Struct):
     defined: str
 
 
+class _Host(Struct):
+    """The guarantees of the host in a check."""
+
+    full_subgroups: bool
+    linear_lanes: bool
+    size_control: bool
+
+
 class _Check(Struct):
     """The record of a check."""
 
@@ -364,6 +372,8 @@ class _Check(Struct):
     step_limit: int
     runs: list[_Run]
     device: _Device
+    local_size: list[Annotated[int, Meta(ge=1)]] | None = None
+    host: _Host | None = None
 
 
 T = TypeVar("T")

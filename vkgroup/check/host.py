@@ -1,0 +1,92 @@
+"""Settings of the host that runs a shader: guarantees, specialization values, local size."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+
+from vkgroup.errors import InvalidInput
+from vkgroup.spirv import EntryPoint, Module
+
+
+@dataclass(frozen=True)
+class Guarantees:
+    """What the host of a shader guarantees about subgroups.
+
+    Attributes
+    ----------
+    full_subgroups : every subgroup is full (VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT). The
+        local size in x is then a multiple of the subgroup size
+        (VUID-VkPipelineShaderStageCreateInfo-pNext-02757 and 02759).
+    linear_lanes : invocations are assigned to subgroups and lanes in the order of gl_LocalInvocationIndex.
+        Vulkan has no feature that guarantees it, also not with full subgroups (Vulkan 1.3,
+        SubgroupLocalInvocationId).
+    size_control : the host may require a subgroup size
+        (VkPipelineShaderStageRequiredSubgroupSizeCreateInfo). Without it, each device chooses one.
+    """
+
+    full_subgroups: bool = False
+    linear_lanes: bool = False
+    size_control: bool = True
+
+    def allows(self, size: int, local_size: tuple[int, int, int]) -> bool:
+        """Return whether the host can run the shader at a subgroup size."""
+        return not self.full_subgroups or local_size[0] % size == 0
+
+    def require_size(self, sizes: Iterable[int], local_size: tuple[int, int, int]) -> None:
+        """Raise InvalidInput if the host can run the shader at none of the sizes."""
+        if not any(self.allows(size, local_size) for size in sizes):
+            raise InvalidInput(
+                f"Full subgroups need a local size in x that is a multiple of the subgroup size. It is"
+                f" {local_size[0]}: choose a subgroup size that divides it, or leave out --full-subgroups."
+            )
+
+    def sentences(self) -> Iterator[str]:
+        """Yield a sentence for each guarantee that restricts the runs."""
+        if self.full_subgroups:
+            yield "full subgroups: only sizes that divide the local size in x were run"
+        if self.linear_lanes:
+            yield "linear lanes: no run had shuffled lanes"
+        if not self.size_control:
+            yield "no size control: no run required a subgroup size of a device"
+
+
+@dataclass(frozen=True, slots=True)
+class SpecializationValue:
+    """The value of the specialization constants with one id in a check."""
+
+    id: int  # the specialization id
+    name: str  # name of a constant with this id; empty without one
+    value: bool | int | float  # the given value, or the default
+
+    def __str__(self) -> str:
+        value = f"{self.value:.9g}" if isinstance(self.value, float) else str(self.value).lower()
+        return f"{self.name} (id {self.id}) = {value}" if self.name else f"id {self.id} = {value}"
+
+
+def undeclared_size(entry: EntryPoint, module: Module, given: Collection[int | str]) -> list[str]:
+    """Return a note if the local size seems to be the default of the compiler.
+
+    `given`: the specialization constants that have a value, by id or name.
+    """
+    size = entry.local_size
+    if size is None or size.resolve() != (1, 1, 1):
+        return []
+    used = "1×1×1 was used. If the host sets"
+    constants = [part.specialization for part in size.constants if part.specialization is not None]
+    if constants and not any(key in given for part in constants for key in (part.id, part.name)):
+        values = " ".join(dict.fromkeys(f"--spec {part.id}=V" for part in constants))
+        return [f"the local size has its default: {used} its specialization constants, give {values}."]
+    declared = any(word in (module.debug_source or "") for word in ("local_size", "numthreads"))
+    if size.source != "LocalSize" or declared:
+        return []
+    return [f"the shader declares no local size: {used} one, give --local-size X,Y,Z."]
+
+
+def values_of(module: Module) -> tuple[SpecializationValue, ...]:
+    """Return the values of a specialized module: its defaults by id, with a name where there is one."""
+    values: dict[int, SpecializationValue] = {}
+    for entry in module.reflection.specialization_constants:
+        if entry.id not in values or (entry.name and not values[entry.id].name):
+            values[entry.id] = SpecializationValue(entry.id, entry.name, entry.default)
+    return tuple(values.values())
