@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
@@ -10,7 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from vkgroup.check import check
 from vkgroup.cli.main import main
+from vkgroup.compiler import compile_file
+from vkgroup.compiler.front_ends import compiler_name
 from vkgroup.dispatch import Device
 from vkgroup.drivers import Driver
 
@@ -267,3 +271,17 @@ def test_guarantees_are_part_of_the_repeated_command_and_of_the_folder(
     output = capsys.readouterr().out
     for sentence in report["covered"]["assumed"]:
         assert f"assumed: {sentence}" in output
+
+
+def test_the_compiler_is_recorded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "a.comp"
+    file.write_text("#version 460\nlayout(local_size_x = 4) in;\nvoid main() {}\n")
+    words = ["check", str(file), "--device", "none", "--subgroup-size", "4", "--json", "-"]
+    assert main(words) == 0
+    printed = capsys.readouterr()
+    name = compiler_name()
+    assert json.loads(printed.out)["covered"]["compiler"] == name
+    assert f"compiled by {name}" in printed.err
+    assert check(file, sizes=[4]).covered.compiler == name
+    module = compile_file(file)
+    assert check(module, sizes=[4]).covered.compiler == ""

@@ -33,8 +33,9 @@ from vkgroup.check.host import Guarantees, undeclared_size, values_of
 from vkgroup.check.inputs import Key, make_inputs
 from vkgroup.check.runs import Answer, Dispatch, Job, Run, bindings_of, fitted, outputs_of_answer, run_job
 from vkgroup.check.size_constants import find_candidates
-from vkgroup.choices import CHECK_SIZES, CHECK_STEP_LIMIT, CHECK_TIMEOUT
+from vkgroup.choices import CHECK_SIZES, CHECK_STEP_LIMIT, CHECK_TIMEOUT, COMPILERS, SOURCE_DIALECTS
 from vkgroup.compiler import Target, assemble, compile_file, validate
+from vkgroup.compiler.front_ends import compiler_name
 from vkgroup.device import DeviceInfo
 from vkgroup.dispatch.specialization import notes_of, pack_specialization
 from vkgroup.errors import DispatchTimeout, InvalidInput, Unsupported
@@ -240,6 +241,7 @@ def check(
     host: Guarantees | None = None,
     name: str | None = None,
     command: str = "",
+    compiler: str = "",
 ) -> Report:
     """Check whether a compute shader is correct at every subgroup size.
 
@@ -259,6 +261,7 @@ def check(
     host : guarantees of the host that runs the shader, which restrict the runs; None for none.
     name : the shader's name in the report.
     command : the command that repeats the check, without sizes and devices.
+    compiler : the compiler that made `shader`, with its version, for the report; that of a file is known.
 
     Returns
     -------
@@ -277,6 +280,8 @@ def check(
     >>> [finding.kind for finding in report.findings]
     """
     module = shader if isinstance(shader, Module) else _load(Path(shader), entry_point, defines)
+    if not isinstance(shader, Module) and not compiler:
+        compiler = compiler_of(Path(shader))
     title = name or ("shader" if isinstance(shader, Module) else str(shader))
     values, _ = pack_specialization(module.reflection.specialization_constants, specialization or {})
     program = Program(module, entry_point, values)
@@ -319,7 +324,7 @@ def check(
     findings.sort(key=lambda entry: (entry.place.line, entry.place.position))
     if command:
         findings = [entry.repeated_by(command) for entry in findings]
-    covered = _coverage(state)
+    covered = replace(_coverage(state), compiler=compiler)
     return Report(
         title,
         tuple(findings),
@@ -404,6 +409,13 @@ def _coverage(state: _Check) -> Coverage:
         notes=tuple(state.notes),
         assumed=tuple(state.host.sentences()),
     )
+
+
+def compiler_of(path: Path, compiler: str = COMPILERS[0], dialect: str | None = None) -> str:
+    """Return name and version of the compiler of a file; empty if the file is a module."""
+    if path.suffix in (".spv", ".spvasm") or dialect == "spirv":
+        return ""
+    return compiler_name(compiler, dialect or SOURCE_DIALECTS.get(path.suffix, "vulkan"))
 
 
 def _load(path: Path, entry_point: str | None, defines: Mapping[str, str | int] | None) -> Module:

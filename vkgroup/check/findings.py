@@ -148,6 +148,7 @@ class Coverage(_Configured):
     specialization: tuple[SpecializationValue, ...]  # one entry for each specialization id, by id
     notes: tuple[str, ...]  # remarks on the given options and on values that the tool chose
     assumed: tuple[str, ...]  # guarantees of the host, which restricted the runs
+    compiler: str = ""  # the compiler of the shader, with its version; empty if it was a module
 
 
 @dataclass(frozen=True)
@@ -364,6 +365,8 @@ def _summary(report: Report) -> Iterator[Text]:
         yield Text(f"{report.shader}: nothing found", style="bold green")
     if covered.configurations:
         yield Text(f"  ran at {_where(covered.configurations)}")
+    if covered.compiler:
+        yield Text(f"  compiled by {covered.compiler}")
     reasons: dict[str, list[str]] = {}
     for what, why in covered.not_covered:
         reasons.setdefault(why, []).append(what)

@@ -40,6 +40,7 @@ def execute(arguments: argparse.Namespace) -> int:
         host=_guarantees(arguments),
         name=str(arguments.shader),
         command=_command(arguments),
+        compiler=checking.compiler_of(arguments.shader, arguments.compiler, arguments.dialect),
     )
     console = Console(file=output.people(arguments.json), highlight=False)
     for line in lines_of(report):
