@@ -285,3 +285,19 @@ def test_the_compiler_is_recorded(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert check(file, sizes=[4]).covered.compiler == name
     module = compile_file(file)
     assert check(module, sizes=[4]).covered.compiler == ""
+
+
+def test_two_kinds_on_one_binding_are_refused_as_by_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "a.comp"
+    file.write_text(
+        "#version 460\nlayout(local_size_x = 4) in;\nlayout(binding = 0) uniform C { uint n; };\n"
+        "layout(binding = 0) buffer B { uint x[]; };\nvoid main() { x[gl_LocalInvocationIndex] = n; }\n"
+    )
+    messages = []
+    for words in (["run", "--groups", "1", "--out", "B=uint[4]"], ["check", "--subgroup-size", "4"]):
+        assert main([words[0], str(file), *words[1:], "--device", "reference"]) == 3
+        messages.append(capsys.readouterr().err)
+    assert messages[0] == messages[1]
+    assert "storage buffer and uniform buffer, which cannot be bound" in messages[0]

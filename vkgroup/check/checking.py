@@ -37,6 +37,7 @@ from vkgroup.choices import CHECK_SIZES, CHECK_STEP_LIMIT, CHECK_TIMEOUT, COMPIL
 from vkgroup.compiler import Target, assemble, compile_file, validate
 from vkgroup.compiler.front_ends import compiler_name
 from vkgroup.device import DeviceInfo
+from vkgroup.dispatch.slots import check_kinds
 from vkgroup.dispatch.specialization import notes_of, pack_specialization
 from vkgroup.errors import DispatchTimeout, InvalidInput, Unsupported
 from vkgroup.reference.interpreter.execution.program import Program
@@ -282,6 +283,7 @@ def check(
     module = shader if isinstance(shader, Module) else _load(Path(shader), entry_point, defines)
     if not isinstance(shader, Module) and not compiler:
         compiler = compiler_of(Path(shader))
+    check_kinds(module.reflection.bindings)
     title = name or ("shader" if isinstance(shader, Module) else str(shader))
     values, _ = pack_specialization(module.reflection.specialization_constants, specialization or {})
     program = Program(module, entry_point, values)

@@ -123,6 +123,9 @@ def _command(arguments: argparse.Namespace) -> str:
         words += ["--compiler", arguments.compiler]
     if arguments.local_size:
         words += ["--local-size", ",".join(map(str, arguments.local_size))]
+    if arguments.register_shift:
+        shifts = ",".join(f"{name}={shift}" for name, shift in arguments.register_shift.items())
+        words += ["--register-shift", shifts]
     if arguments.groups:
         words += ["--groups", ",".join(map(str, arguments.groups))]
     if arguments.seed:

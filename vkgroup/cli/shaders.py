@@ -98,6 +98,7 @@ def _options(arguments: argparse.Namespace, target: Target) -> dict[str, Any]:
         "debug": arguments.debug,
         "compiler": arguments.compiler,
         "lower_legacy": arguments.lower_legacy,
+        "register_shifts": arguments.register_shift,
     }
 
 

@@ -230,6 +230,8 @@ def _arguments(request: Request, profile: str) -> list[str]:
     arguments += [f"-fspv-target-env={environment}"]
     arguments += ["-enable-16bit-types"] if _NARROW.search(request.source) else []
     arguments += ["-Zi"] if request.debug else []
+    for name, shift in request.register_shifts:
+        arguments += [f"-fvk-{name}-shift", str(shift), "all"]
     for name, value in request.defines:
         arguments += ["-D", f"{name}={value}"]
     folders = [request.folder] if request.folder is not None else []

@@ -21,6 +21,7 @@ from vkgroup.compiler.gl.rules import link_error
 from vkgroup.compiler.hlsl_entry_points import stage_of_source
 from vkgroup.compiler.includes import Dependencies
 from vkgroup.compiler.optimizer import ASSEMBLY, LEVELS, WORDS, assemble_source, finish, legalize, read_module
+from vkgroup.compiler.registers import shifted, shifts_of
 from vkgroup.compiler.request import Request, Target, clean, failure, hint_at_opengl, read
 from vkgroup.compiler.tools import tools_version, validates
 from vkgroup.errors import CompileError, Diagnostic, InvalidModule
@@ -50,6 +51,7 @@ def compile_source(
     cache: bool = True,
     lower_legacy: bool = False,
     limits: Mapping[str, Limit] | None = None,
+    register_shifts: Mapping[str, int] | None = None,
 ) -> Module:
     """Compile GLSL or HLSL to a module that SPIRV-Tools has validated.
 
@@ -78,6 +80,10 @@ def compile_source(
     limits : implementation limits for the dialect ``"gl"``: one number or three numbers by OpenGL name
         (``"MAX_COMPUTE_WORK_GROUP_SIZE"``). They set GLSL's constants (``gl_MaxComputeWorkGroupSize``), and
         the shader is checked against them. The default is the minimum that ARB_compute_shader allows.
+    register_shifts : what is added to HLSL's register numbers, by class (``"b"``, ``"t"``, ``"s"``,
+        ``"u"``), as DXC's ``-fvk-b-shift``. By default glslang's bindings are shifted only if two classes
+        have one binding (``register(b0)`` and ``register(u0)``) and the source has no ``[[vk::binding]]``;
+        the classes then follow each other in this order.
 
     Raises
     ------
@@ -107,6 +113,7 @@ def compile_source(
         entry_point=entry_point,
         lower_legacy=lower_legacy,
         limits=limits,
+        register_shifts=register_shifts,
     )
     if dialect == "spirv":
         return assemble_source(request.source, name, target, lower=lower_legacy, level=request.optimize)
@@ -125,6 +132,7 @@ class LinkOptions(TypedDict, total=False):
     debug: bool
     lower_legacy: bool
     limits: Mapping[str, Limit] | None
+    register_shifts: Mapping[str, int] | None
 
 
 class CompileOptions(LinkOptions, total=False):
@@ -179,12 +187,11 @@ def compile_file(
         raise failure(str(path), 0, _OTHER_LANGUAGES[file.suffix])
     if dialect is None:
         dialect = SOURCE_DIALECTS.get(file.suffix, "vulkan")
-    source = read(file)
     if suffixes[-1:] in (["glsl"], ["hlsl"], ["slang"]):
         suffixes.pop()
     stage = stage or (suffixes[-1] if suffixes else "")
     if not stage and dialect in SOURCE_DIALECTS.values():
-        stage = stage_of_source(source) or ""
+        stage = stage_of_source(read(file)) or ""
     if stage not in STAGE_NAMES:
         known = ", ".join(f".{entry.suffix}" for entry in STAGES)
         raise failure(
@@ -192,7 +199,7 @@ def compile_file(
             0,
             f"the suffix does not determine the stage: give --stage (in Python: stage=), or use {known}",
         )
-    return compile_source(source, stage=stage, name=str(path), dialect=dialect, **options)
+    return compile_source(read(file), stage=stage, name=str(path), dialect=dialect, **options)
 
 
 def _read(file: Path, **options: Unpack[CompileOptions]) -> Module:
@@ -236,6 +243,7 @@ def _request(
         include_paths=tuple(Path(path) for path in options.get("include_paths", ())),
         limits=limits_of(options.get("limits")),
         lower_legacy=options.get("lower_legacy", False),
+        register_shifts=shifts_of(options.get("register_shifts")),
     )
 
 
@@ -298,7 +306,7 @@ def _key(request: Request, compiler: str) -> str | None:
         "debug" if request.debug else "",
         request.entry_point,
         "\0".join(f"{name} {value}" for name, value in request.defines),
-        repr(request.limits),
+        repr((request.limits, request.register_shifts)),
         search_paths,
     )
 
@@ -334,6 +342,7 @@ def _build(request: Request, compiler: str) -> tuple[Module, Dependencies]:
     module = thread_group.mark(module, dependencies)
     if request.dialect == "hlsl" and compiler not in ("slang", "dxc"):
         module = hlsl.mended(legalize(module, request.target))
+        module = shifted(module, request.source, request.register_shifts)
     return _finished(module, request, chosen.name), dependencies
 
 

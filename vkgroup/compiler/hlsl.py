@@ -11,6 +11,7 @@ intrinsic               defect of glslang 13                           correctio
                         SPIR-V, or undefined if lanes differ
 `WaveGetLaneCount`,     are not flat in pixel shaders: invalid SPIR-V  `_flatten_lanes`
 `WaveGetLaneIndex`
+both, in two blocks     declare two inputs: invalid SPIR-V             `hlsl_inputs.merge_inputs`
 all wave operations     include helper lanes                           `_exclude_helpers`
 ======================= ============================================== ===========================
 """
@@ -20,6 +21,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from vkgroup.compiler.hlsl_inputs import merge_inputs
 from vkgroup.compiler.hlsl_prelude import PRELUDE
 from vkgroup.compiler.request import Request
 from vkgroup.spirv import Module, grammar
@@ -40,7 +42,7 @@ def mended(module: Module) -> Module:
 
     The module may be invalid only in quad broadcasts with an index that is not constant.
     """
-    module = _mend_scans_and_quads(module)
+    module = _mend_scans_and_quads(merge_inputs(module))
     if any(point.stage == "fragment" for point in module.reflection.entry_points):
         module = _exclude_helpers(_flatten_lanes(module))
     return _drop_unused_capabilities(module)

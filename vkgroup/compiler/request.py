@@ -93,6 +93,7 @@ class Request:
     include_paths: tuple[Path, ...]  # folders for ``#include``, in order
     limits: Limits = ()  # implementation limits by OpenGL name; for the GL dialect
     lower_legacy: bool = False
+    register_shifts: tuple[tuple[str, int], ...] = ()  # for HLSL and Slang, by class of registers
 
     @property
     def folder(self) -> Path | None:

@@ -120,6 +120,8 @@ def _arguments(request: Request) -> list[str]:
     major, minor = request.target.spirv_version
     arguments = ["-target", "spirv", "-profile", f"spirv_{major}_{minor}", "-O1"]
     arguments += ["-g2"] if request.debug else []
+    for name, shift in request.register_shifts:
+        arguments += [f"-fvk-{name}-shift", str(shift), "all"]
     for name, value in request.defines:
         arguments += ["-D", f"{name}={value}"]
     folders = [request.folder] if request.folder is not None else []

@@ -112,10 +112,7 @@ def slots_of(bindings: Iterable[Binding]) -> tuple[Slot, ...]:
         # Stages may declare arrays of different lengths; the longest has them all.
         count = max(entry.count or 0 for entry in variables)
         slot = Slot(set_, number, first.kind, count, tuple(variables))
-        kinds = {entry.kind for entry in variables}
-        if len(kinds) > 1 or first.kind not in DESCRIPTOR_TYPES:
-            what = " and ".join(sorted(kinds)).replace("_", " ")
-            raise Unsupported(f"{slot.label} is a {what}, which cannot be bound.", sorted(kinds))
+        _check_kind(slot)
         _check_images(slot)
         if any(entry.count is None for entry in variables):
             raise Unsupported(
@@ -124,6 +121,24 @@ def slots_of(bindings: Iterable[Binding]) -> tuple[Slot, ...]:
             )
         slots.append(slot)
     return tuple(slots)
+
+
+def check_kinds(bindings: Iterable[Binding]) -> None:
+    """Raise `Unsupported` if variables of several kinds have one binding, as `slots_of` does."""
+    declared: dict[tuple[int, int], list[Binding]] = {}
+    for binding in bindings:
+        declared.setdefault((binding.set, binding.binding), []).append(binding)
+    for (set_, number), variables in sorted(declared.items()):
+        if len({entry.kind for entry in variables}) > 1:
+            _check_kind(Slot(set_, number, variables[0].kind, variables[0].count or 0, tuple(variables)))
+
+
+def _check_kind(slot: Slot) -> None:
+    """Refuse variables of several kinds at one slot, and kinds that cannot be bound."""
+    kinds = {entry.kind for entry in slot.variables}
+    if len(kinds) > 1 or slot.kind not in DESCRIPTOR_TYPES:
+        what = " and ".join(sorted(kinds)).replace("_", " ")
+        raise Unsupported(f"{slot.label} is a {what}, which cannot be bound.", sorted(kinds))
 
 
 def _check_images(slot: Slot) -> None:

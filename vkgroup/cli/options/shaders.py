@@ -15,6 +15,7 @@ from vkgroup.cli.options.types import (
     natural,
     pair,
     positive,
+    register_shifts,
     seconds,
 )
 from vkgroup.spec.stages import STAGE_NAMES
@@ -60,6 +61,12 @@ def _add_shader(parser: argparse.ArgumentParser) -> None:
         choices=choices.COMPILERS,
         default=choices.COMPILERS[0],
         help=f"default: {choices.COMPILERS[0]}",
+    )
+    parser.add_argument(
+        "--register-shift",
+        metavar="b=N,t=N,s=N,u=N",
+        type=register_shifts,
+        help="add to HLSL's register numbers, by class (default: only if two classes have one binding)",
     )
     parser.add_argument(
         "--no-validate",

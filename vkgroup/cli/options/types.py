@@ -108,6 +108,17 @@ def positive(text: str) -> int:
     return number
 
 
+def register_shifts(text: str) -> dict[str, int]:
+    """Return shifts by class of registers: ``b=0,t=16``."""
+    shifts: dict[str, int] = {}
+    for part in text.split(","):
+        name, _, number = part.partition("=")
+        if name not in ("b", "t", "s", "u") or name in shifts or not number.isdecimal():
+            raise argparse.ArgumentTypeError(f"{text!r} is not of the form b=N,t=N,s=N,u=N")
+        shifts[name] = int(number)
+    return shifts
+
+
 def pair(text: str) -> tuple[str, str]:
     """Split ``NAME=VALUE``."""
     name, equals, value = text.partition("=")
