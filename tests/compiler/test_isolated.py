@@ -160,3 +160,14 @@ def test_the_process_imports_no_numpy() -> None:
     script = "import sys, vkgroup.compiler.isolated_worker; print('numpy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+def test_many_open_files_do_not_matter() -> None:
+    """select(2) refuses file numbers above 1023."""
+    script = (
+        "import os, resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096))\n"
+        "held = [os.open(os.devnull, os.O_RDONLY) for _ in range(1500)]\n"
+        "from vkgroup.compiler import compile_source\n"
+        "compile_source('void main() {}', stage='compute', cache=False)\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, capture_output=True)

@@ -191,7 +191,9 @@ def _exchange(process: subprocess.Popen[bytes], message: object) -> Any:
     assert process.stdin is not None
     assert process.stdout is not None
     processes.send(process.stdin, message)
-    ready, _, _ = select.select([process.stdout], [], [], SECONDS)
-    if not ready:
+    # Not select.select, which refuses file numbers above 1023.
+    answers = select.poll()
+    answers.register(process.stdout, select.POLLIN)
+    if not answers.poll(1000 * SECONDS):
         raise TimeoutError
     return processes.receive(process.stdout)
