@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from vkgroup.compiler.hlsl_entry_points import entry_point_of
+from vkgroup.compiler.hlsl_front_ends import common_arguments, entry_point_of
 from vkgroup.compiler.includes import Dependencies, Includer, scan
 from vkgroup.compiler.request import Request, failure, failure_of_log, from_shaderc
 from vkgroup.errors import CompilerUnavailable
@@ -162,7 +162,7 @@ def dxc_version(_: None = None) -> str:
 def compile_dxc(request: Request) -> tuple[bytes, Dependencies]:
     """Compile without validation; return the module's words and the included files.
 
-    The entry point is chosen as for Slang (`hlsl_entry_points.entry_point_of`), and keeps its name.
+    The entry point is chosen as for Slang (`hlsl_front_ends.entry_point_of`), and keeps its name.
 
     Raises CompileError: the source does not compile, or has a stage of ray tracing. Raises
     CompilerUnavailable: DXC is not installed.
@@ -230,11 +230,4 @@ def _arguments(request: Request, profile: str) -> list[str]:
     arguments += [f"-fspv-target-env={environment}"]
     arguments += ["-enable-16bit-types"] if _NARROW.search(request.source) else []
     arguments += ["-Zi"] if request.debug else []
-    for name, shift in request.register_shifts:
-        arguments += [f"-fvk-{name}-shift", str(shift), "all"]
-    for name, value in request.defines:
-        arguments += ["-D", f"{name}={value}"]
-    folders = [request.folder] if request.folder is not None else []
-    for path in (*folders, *request.include_paths):
-        arguments += ["-I", str(path.absolute())]
-    return arguments
+    return arguments + common_arguments(request)

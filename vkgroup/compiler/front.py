@@ -18,7 +18,7 @@ from vkgroup.compiler.gl.interface import interface_of, with_interface
 from vkgroup.compiler.gl.limits import Limit, limits_of
 from vkgroup.compiler.gl.program import build_program
 from vkgroup.compiler.gl.rules import link_error
-from vkgroup.compiler.hlsl_entry_points import stage_of_source
+from vkgroup.compiler.hlsl_front_ends import stage_of_source
 from vkgroup.compiler.includes import Dependencies
 from vkgroup.compiler.optimizer import ASSEMBLY, LEVELS, WORDS, assemble_source, finish, legalize, read_module
 from vkgroup.compiler.registers import shifted, shifts_of

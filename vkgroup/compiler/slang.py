@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from vkgroup.compiler.hlsl_entry_points import entry_point_of
+from vkgroup.compiler.hlsl_front_ends import common_arguments, entry_point_of
 from vkgroup.compiler.includes import Dependencies, digest
 from vkgroup.compiler.request import Request, failure, failure_of_log
 from vkgroup.errors import CompilerUnavailable, Diagnostic
@@ -120,14 +120,7 @@ def _arguments(request: Request) -> list[str]:
     major, minor = request.target.spirv_version
     arguments = ["-target", "spirv", "-profile", f"spirv_{major}_{minor}", "-O1"]
     arguments += ["-g2"] if request.debug else []
-    for name, shift in request.register_shifts:
-        arguments += [f"-fvk-{name}-shift", str(shift), "all"]
-    for name, value in request.defines:
-        arguments += ["-D", f"{name}={value}"]
-    folders = [request.folder] if request.folder is not None else []
-    for path in (*folders, *request.include_paths):
-        arguments += ["-I", str(path.absolute())]
-    return arguments
+    return arguments + common_arguments(request)
 
 
 # "error[E30015]: undefined identifier" and, on a later line, " --> /tmp/bad.slang:3:58".

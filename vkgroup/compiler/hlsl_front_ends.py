@@ -1,4 +1,4 @@
-"""Entry points of HLSL and Slang: functions with the attribute ``[shader("compute")]``."""
+"""What DXC and Slang share: entry points with ``[shader("compute")]``, and options of the command line."""
 
 from __future__ import annotations
 
@@ -42,3 +42,16 @@ def stage_of_source(source: str) -> str | None:
     """Return the stage of a source whose functions with ``[shader("…")]`` all have one; else None."""
     stages = {_stage_of(stage) for stage, _ in entry_points(source)}
     return stages.pop() if len(stages) == 1 else None
+
+
+def common_arguments(request: Request) -> list[str]:
+    """Return the options that both compilers have: shifts of registers, macros, and folders of includes."""
+    arguments: list[str] = []
+    for name, shift in request.register_shifts:
+        arguments += [f"-fvk-{name}-shift", str(shift), "all"]
+    for name, value in request.defines:
+        arguments += ["-D", f"{name}={value}"]
+    folders = [request.folder] if request.folder is not None else []
+    for path in (*folders, *request.include_paths):
+        arguments += ["-I", str(path.absolute())]
+    return arguments
