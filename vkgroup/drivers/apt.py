@@ -107,7 +107,7 @@ class Apt:
         for tool in ("apt-get", "apt-cache", "apt-config", "dpkg-deb"):
             if shutil.which(tool) is None:
                 raise DriverFetchError(
-                    f"Software drivers are fetched from packages of Debian or Ubuntu, but this host "
+                    f"Packages of Debian or Ubuntu are fetched with apt, but this host "
                     f"({distribution()}) has no `{tool}`.\n{INSTALL_INSTEAD}"
                 )
         folder.mkdir(parents=True, exist_ok=True)
