@@ -43,9 +43,10 @@ def test_a_clean_shader_says_what_was_covered(checked) -> None:
     file = _RIGHT / "reduce_in_two_levels.comp"
     report = checked(file)
     assert report["code"] == 0
-    assert report["text"].split("\n")[:3] == [
+    assert report["text"].split("\n")[:4] == [
         f"{file}: nothing found",
         "  ran at subgroup size 1, 4, 8, 16, 32, 64 and 128, lanes in order or shuffled",
+        f"  compiled by {report['covered']['compiler']}",
         "  (4, 1, 1) workgroups of (256, 1, 1); 1024 numbers of the outputs compared",
     ]
 
