@@ -17,7 +17,7 @@ LAYERS = (
     "spec",
     "errors",
     "choices archives processes closing garbage_collection files formats wheels",
-    "resources sampler",
+    "resources sampler configuration",
     "spirv",
     "compiler",
     "drivers",

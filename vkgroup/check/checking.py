@@ -229,7 +229,7 @@ def check(
     *,
     sizes: Sequence[int] | None = None,
     groups: Sequence[int] | None = None,
-    inputs: Mapping[Key, npt.NDArray[Any]] | None = None,
+    inputs: Mapping[Key, npt.NDArray[Any] | Sequence[npt.NDArray[Any]]] | None = None,
     outputs: Sequence[Key] = (),
     push: Mapping[str, Any] | None = None,
     specialization: Mapping[int | str, Any] | None = None,
@@ -243,6 +243,7 @@ def check(
     name: str | None = None,
     command: str = "",
     compiler: str = "",
+    made_up: Mapping[Key, str] | None = None,
 ) -> Report:
     """Check whether a compute shader is correct at every subgroup size.
 
@@ -251,7 +252,8 @@ def check(
     shader : a module, or the file of one: GLSL, HLSL, ``.spv`` or ``.spvasm``.
     sizes : subgroup sizes; None for `vkgroup.choices.CHECK_SIZES` and the sizes of `devices`.
     groups : workgroup counts in up to three dimensions; None chooses them from the shader.
-    inputs : arrays by binding name, number in set 0, or (set, number); the rest is generated.
+    inputs : arrays by binding name, number in set 0, or (set, number); the rest is generated. A list of
+        arrays is for an array of descriptors.
     outputs : bindings whose contents are undefined before the run.
     push, specialization : push constants by name, specialization constants by id or name.
     entry_point, defines : as for `vkgroup.compile`.
@@ -263,6 +265,8 @@ def check(
     name : the shader's name in the report.
     command : the command that repeats the check, without sizes and devices.
     compiler : the compiler that made `shader`, with its version, for the report; that of a file is known.
+    made_up : the origin of those of `inputs` whose values an earlier check generated. Findings treat them as
+        generated.
 
     Returns
     -------
@@ -287,10 +291,10 @@ def check(
     title = name or ("shader" if isinstance(shader, Module) else str(shader))
     values, _ = pack_specialization(module.reflection.specialization_constants, specialization or {})
     program = Program(module, entry_point, values)
-    chosen = _groups(groups, program)
+    chosen = groups_of(groups, program)
     make = partial(
         make_inputs, program.module, program.local_size, chosen,
-        given=inputs, fresh=outputs, push=push, seed=seed,
+        given=inputs, fresh=outputs, push=push, seed=seed, made_up=made_up,
     )  # fmt: skip
     dispatch = fitted(Dispatch(program, chosen, make(), seed, step_limit, timeout), make)
     state = _Check(
@@ -336,6 +340,7 @@ def check(
         interrupted,
         no_verdict=tuple(state.no_verdict),
         internal_errors=tuple(state.internal_errors),
+        generated={entry.place: entry.origin for entry in dispatch.inputs.bindings if entry.generated},
     )
 
 
@@ -438,7 +443,7 @@ def _load(path: Path, entry_point: str | None, defines: Mapping[str, str | int] 
     return module
 
 
-def _groups(given: Sequence[int] | None, program: Program) -> tuple[int, int, int]:
+def groups_of(given: Sequence[int] | None, program: Program) -> tuple[int, int, int]:
     """Return the workgroup counts: the given ones, else several in each dimension that the shader uses."""
     if given is not None:
         if not 1 <= len(given) <= 3 or min(given) < 1:

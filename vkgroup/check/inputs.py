@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -163,8 +163,17 @@ class _InputBuilder:
         self.each = dict(each)
         self.origins: list[str] = []
 
-    def make(self, binding: Binding, given: npt.NDArray[Any] | None, fresh: bool) -> Input:
-        """Return the input of a binding: the given array, undefined contents, or generated contents."""
+    def make(self, binding: Binding, given: Sequence[npt.NDArray[Any]] | None, fresh: bool) -> Input:
+        """Return the input of a binding: the given array, undefined contents, or generated contents.
+
+        `given`: one array for all descriptors, or one for each.
+        """
+        if given is not None and len(given) > 1:
+            parts = [self.make(binding, [array], fresh) for array in given]
+            return replace(parts[0], arrays=tuple(part.arrays[0] for part in parts))
+        return self._make(binding, None if given is None else given[0], fresh)
+
+    def _make(self, binding: Binding, given: npt.NDArray[Any] | None, fresh: bool) -> Input:
         if binding.kind == "sampler":
             return Input(binding, (), True, "the nearest texel, clamped to the edge")
         if binding.count is None:
@@ -309,32 +318,41 @@ def make_inputs(
     local_size: tuple[int, int, int],
     groups: tuple[int, int, int],
     *,
-    given: Mapping[Key, npt.NDArray[Any]] | None = None,
+    given: Mapping[Key, npt.NDArray[Any] | Sequence[npt.NDArray[Any]]] | None = None,
     fresh: Sequence[Key] = (),
     push: Mapping[str, Any] | None = None,
     seed: int = 0,
     each: Mapping[tuple[int, int], int] | None = None,
+    made_up: Mapping[Key, str] | None = None,
 ) -> Inputs:
     """Return all inputs that a dispatch needs.
 
     `fresh` bindings have undefined contents before the run. Bindings and push constants that are not given
-    are generated; a runtime array has `each` elements for each invocation, one if it is not listed. Raises
-    InvalidDispatch or InvalidInput if a given input does not fit the module, and Unsupported if an input
-    cannot be generated.
+    are generated; a runtime array has `each` elements for each invocation, one if it is not listed. A list of
+    arrays is for an array of descriptors. `made_up` bindings are given, and count as generated; the text is
+    the origin of their contents. Raises InvalidDispatch or InvalidInput if a given input does not fit the
+    module, and Unsupported if an input cannot be generated.
     """
     size = (local_size[0] * groups[0], local_size[1] * groups[1], local_size[2] * groups[2])
     builder = _InputBuilder(module, size, groups, seed, each or {})
     bindings = module.reflection.bindings
     arrays = {
-        _find(bindings, key): checked_array(array, f"The binding {key!r}")
-        for key, array in (given or {}).items()
+        _find(bindings, key): [
+            checked_array(part, f"The binding {key!r}")
+            for part in (value if isinstance(value, list) else [value])
+        ]
+        for key, value in (given or {}).items()
     }
+    origins_of = {_find(bindings, key): origin for key, origin in (made_up or {}).items()}
     undefined = {_find(bindings, key) for key in fresh}
     inputs: dict[tuple[int, int], Input] = {}
     for binding in bindings:
         place = (binding.set, binding.binding)
         if place not in inputs:
-            inputs[place] = builder.make(binding, arrays.get(place), place in undefined)
+            entry = builder.make(binding, arrays.get(place), place in undefined)
+            if entry.origin == GIVEN and place in origins_of:
+                entry = replace(entry, origin=origins_of[place], each=builder.each.get(place, 1))
+            inputs[place] = entry
     bytes_ = builder.push(push or {})
     origins = [f"{entry.name}: {entry.origin}" for entry in inputs.values()] + builder.origins
     return Inputs(tuple(inputs.values()), bytes_, tuple(origins))

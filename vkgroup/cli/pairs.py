@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from vkgroup.configuration import key_of as key
+from vkgroup.configuration.fields import Key
 from vkgroup.errors import InvalidInput
 
-Key = str | int | tuple[int, int]
+__all__ = ["Key", "arrays", "constant", "key", "once", "read", "value", "values"]
 
 
 def arrays(inputs: list[tuple[str, str]]) -> dict[Key, npt.NDArray[Any]]:
@@ -34,14 +36,6 @@ def once(given: list[tuple[str, str]], option: str) -> dict[str, str]:
             )
         by_name[name] = value
     return by_name
-
-
-def key(name: str) -> Key:
-    """Return the key of a binding: its name, its number, or (set, number) for ``SET.NUMBER``."""
-    match = re.fullmatch(r"(\d+)(?:\.(\d+))?", name)
-    if match is None:
-        return name
-    return (int(match[1]), int(match[2])) if match[2] else int(match[1])
 
 
 def constant(name: str) -> int | str:

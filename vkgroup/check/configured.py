@@ -1,0 +1,252 @@
+"""Inputs of a configuration as arrays for the bindings of a module."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.check.fields import Field, fields_of, put
+from vkgroup.configuration.fields import Key, key_of, nearest
+from vkgroup.configuration.rules import Source, elements, is_rule, load, make, numbers, parse
+from vkgroup.errors import InvalidInput
+from vkgroup.formats import FORMATS, fitting
+from vkgroup.spirv import Binding, ImageType, Module, SampledImageType, StructType
+
+_ELEMENTS = "@data"  # the name that glslang gives to the array in an HLSL buffer
+
+
+def names_of(binding: Binding) -> list[str]:
+    """Return the names of a binding: of the variable, of its block, and of the block's only member."""
+    names = [binding.name, binding.block_name]
+    if isinstance(binding.type, StructType) and len(binding.type.members) == 1:
+        names.append(binding.type.members[0].name)
+    return [name for name in dict.fromkeys(names) if name]
+
+
+def members_of(block: StructType, binding: Binding) -> list[str]:
+    """Return the names of a block's members as they are in the source."""
+    return [binding.name if member.name == _ELEMENTS else member.name for member in block.members]
+
+
+def image_of(binding: Binding) -> ImageType | None:
+    """Return the type of an image; None for other bindings."""
+    kind = binding.type
+    kind = kind.image if isinstance(kind, SampledImageType) else kind
+    return kind if isinstance(kind, ImageType) else None
+
+
+@dataclass(frozen=True)
+class ConfiguredInputs:
+    """The inputs of a configuration for one module.
+
+    `values`: the values by the name of a binding, as in the configuration's field ``inputs``.
+    `where`: the file and the configuration, for messages.
+    `path`: returns the path for a name in the configuration.
+    `invocations`: returns the number of invocations, which is the length of arrays without one.
+    """
+
+    module: Module
+    values: Mapping[str, Any]
+    where: str
+    path: Callable[[str], Path]
+    seed: int
+    invocations: Callable[[], int]
+
+    def arrays(self) -> dict[Key, Any]:
+        """Return the arrays by (set, binding), each in the form that `vkgroup.check.inputs` takes.
+
+        A list of arrays is for an array of descriptors.
+
+        Raises InvalidInput: a name or a value does not fit the module, or a file cannot be read.
+        """
+        arrays: dict[Key, Any] = {}
+        given: dict[tuple[int, int], str] = {}
+        for name, value in self.values.items():
+            binding = self.binding(name, f"{self.where}, inputs")
+            place = (binding.set, binding.binding)
+            if place in given:
+                raise InvalidInput(f"{self.where}, inputs: {given[place]} and {name} are the same binding.")
+            given[place] = name
+            arrays[place] = self._value(binding, value, self._source(name))
+        return arrays
+
+    def binding(self, name: str, where: str) -> Binding:
+        """Return the binding of a name, a number in set 0, or ``SET.NUMBER``."""
+        key = key_of(name)
+        for binding in self.module.reflection.bindings:
+            place = (binding.set, binding.binding)
+            if key in names_of(binding) or key == place or (isinstance(key, int) and place == (0, key)):
+                return binding
+        known = [entry for binding in self.module.reflection.bindings for entry in names_of(binding)[:1]]
+        raise InvalidInput(
+            f"{where}: the shader has no binding {name!r}.{nearest(name, known)}"
+            f" There are: {', '.join(known) or 'none'}."
+        )
+
+    def _source(self, name: str) -> Source:
+        return Source(f"{self.where}, inputs.{name}", self.path, self.seed, self._length_of)
+
+    def _value(self, binding: Binding, value: Any, source: Source) -> Any:
+        """Return the array of a binding; a list for ``{"each": […]}``, which is an array of descriptors."""
+        if isinstance(value, dict) and value.keys() == {"each"}:
+            values = value["each"]
+            if not isinstance(values, list) or len(values) != binding.count:
+                raise InvalidInput(f"{source.where}: 'each' takes a list of {binding.count} values.")
+            wheres = [f"{source.where}.each[{number}]" for number in range(len(values))]
+            sources = [replace(source, where=where) for where in wheres]
+            return [self._value(binding, *pair) for pair in zip(values, sources, strict=True)]
+        file = value if isinstance(value, str) else _file_of(value, binding)
+        if file is not None:
+            return load(source.path(file), source.where)
+        if isinstance(binding.type, StructType):
+            return self._block(binding, binding.type, value, source)
+        if (image := image_of(binding)) is not None:
+            return self._image(binding, image, value, source)
+        raise InvalidInput(f"{source.where}: a {binding.kind.replace('_', ' ')} cannot be given.")
+
+    # --- buffers --------------------------------------------------------------------------------------
+
+    def _block(self, binding: Binding, block: StructType, value: Any, source: Source) -> npt.NDArray[Any]:
+        """Return the bytes of a buffer, with each number at its offset."""
+        by_member = _by_member(binding, block, value, source)
+        nbytes = block.fixed_size
+        if (last := block.runtime_array) is not None:
+            at = members_of(block, binding)[-1]
+            count = self._elements(binding, block, by_member[at], replace(source, where=_part(source, at)))
+            nbytes = (last.offset or 0) + count * (getattr(last.type, "stride", 0) or 0)
+        data = np.zeros(nbytes, np.uint8)
+        for field in fields_of(block, nbytes, binding.name):
+            name = members_of(block, binding)[field.member]
+            words = field.name.replace("[{}]", "").split(".")
+            member, where = _descend(by_member[name], words[1:], _part(source, name))
+            put(data, field, self._field(field, member, replace(source, where=where)))
+        return data.view("V1")
+
+    @staticmethod
+    def _field(field: Field, value: Any, source: Source) -> npt.NDArray[Any]:
+        if field.is_pointer:
+            raise InvalidInput(f"{source.where}: a buffer reference cannot be given.")
+        return make(value, field.offsets.shape, field.dtype, source)
+
+    def _elements(self, binding: Binding, block: StructType, value: Any, source: Source) -> int:
+        """Return the number of elements of a block's runtime array."""
+        member = len(block.members) - 1
+        stride = getattr(block.members[-1].type, "stride", 0) or 0
+        one = fields_of(block, (block.members[-1].offset or 0) + stride, binding.name)
+        inner = next(field.offsets.shape[1:] for field in one if field.member == member)
+        names = {field.name.replace("[{}]", "").rpartition(".")[2] for field in one if field.member == member}
+        count = elements(value, inner, source, names)
+        return self.invocations() if count is None else count
+
+    def _length_of(self, name: str) -> int:
+        """Return the number of elements of a binding: of its runtime array or of its last array."""
+        where = f"{self.where}, indices_of"
+        binding = self.binding(name, where)
+        block = binding.type
+        value = self._given(binding)
+        if not isinstance(block, StructType):
+            raise InvalidInput(f"{where}: {name!r} is not a buffer.")
+        if block.runtime_array is None:
+            arrays = [field for field in fields_of(block, block.fixed_size) if field.offsets.ndim]
+            if not arrays:
+                raise InvalidInput(f"{where}: {name!r} has no array.")
+            return int(arrays[-1].offsets.shape[0])
+        if value is None:
+            return self.invocations()
+        source = self._source(name)
+        file = value if isinstance(value, str) else _file_of(value, binding)
+        if file is not None:
+            stride = getattr(block.runtime_array.type, "stride", 0) or 1
+            nbytes = load(source.path(file), source.where).nbytes
+            return max(1, (nbytes - (block.runtime_array.offset or 0)) // stride)
+        last = members_of(block, binding)[-1]
+        return self._elements(binding, block, _by_member(binding, block, value, source)[last], source)
+
+    def _given(self, binding: Binding) -> Any:
+        """Return the value of a binding in the configuration; None without one."""
+        keys: set[Key] = {(binding.set, binding.binding), *names_of(binding)}
+        keys |= {binding.binding} if binding.set == 0 else set()
+        return next((value for name, value in self.values.items() if key_of(name) in keys), None)
+
+    # --- images ---------------------------------------------------------------------------------------
+
+    def _image(self, binding: Binding, kind: ImageType, value: Any, source: Source) -> npt.NDArray[Any]:
+        """Return the texels of an image."""
+        format_ = FORMATS.get(kind.format)
+        if format_ is None:
+            wanted = kind.sampled_type.kind if kind.sampled_type is not None else "float"
+            dtype = {"uint": np.uint32, "int": np.int32}.get(wanted, np.float32)
+            format_ = fitting(np.dtype(dtype), 1, wanted, depth=kind.depth)
+        assert format_ is not None
+        if isinstance(value, dict):
+            rule = parse(value, source.where) if is_rule(value) else None
+            if rule is None or rule.shape is None:
+                raise InvalidInput(
+                    f"{source.where}: an image takes lists, an .npy file, or a rule with 'shape'."
+                )
+            return make(value, rule.shape, format_.dtype, source)
+        return numbers(value, format_.dtype, source.where)
+
+
+def _file_of(value: Any, binding: Binding) -> str | None:
+    """Return the .npy file of a whole binding; None if the value is something else."""
+    block = binding.type
+    names = members_of(block, binding) if isinstance(block, StructType) else []
+    if isinstance(value, dict) and value.keys() == {"from"} and "from" not in names:
+        file = value["from"]
+        return file if isinstance(file, str) else None
+    return None
+
+
+def _part(source: Source, name: str) -> str:
+    return source.where if source.where.endswith(f".{name}") else f"{source.where}.{name}"
+
+
+def _by_member(binding: Binding, block: StructType, value: Any, source: Source) -> dict[str, Any]:
+    """Return the values by the names of a block's members; of one member the value alone is enough."""
+    names = members_of(block, binding)
+    if isinstance(value, dict) and not is_rule(value, names) and not _is_element(value, block, names):
+        for name in value:
+            if name not in names:
+                raise InvalidInput(f"{source.where}: there is no member {name!r}.{nearest(name, names)}")
+        lacking = [name for name in names if name not in value]
+        if lacking:
+            raise InvalidInput(f"{source.where}: the member {lacking[0]!r} has no value.")
+        return value
+    if len(names) != 1:
+        raise InvalidInput(f"{source.where}: give an object with a value for each of {', '.join(names)}.")
+    return {names[0]: value}
+
+
+def _is_element(value: dict[str, Any], block: StructType, names: Sequence[str]) -> bool:
+    """Return whether an object has the members of the only member's structures, not that member's name."""
+    return len(block.members) == 1 and not set(value) <= set(names)
+
+
+def _descend(value: Any, words: Sequence[str], where: str) -> tuple[Any, str]:
+    """Return the value of a nested member: of an object, or of each object of a list; a rule is for all."""
+    for word in words:
+        where = f"{where}.{word}"
+        value = value if is_rule(value, words) else _member(value, word, where)
+    return value, where
+
+
+def _member(value: Any, word: str, where: str) -> Any:
+    if isinstance(value, list):
+        return [_member(entry, word, where) for entry in value]
+    if not isinstance(value, dict):
+        raise InvalidInput(f"{where}: expected an object with the members of the structure.")
+    if word not in value:
+        raise InvalidInput(f"{where}: this member has no value.")
+    return value[word]
+
+
+def invocations(local_size: Sequence[int], groups: Sequence[int]) -> int:
+    """Return the number of invocations of a dispatch."""
+    return math.prod(local_size) * math.prod(groups)

@@ -1,0 +1,168 @@
+"""Fields of a configuration, and the checks of their values."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from vkgroup import choices
+from vkgroup.errors import InvalidInput
+
+Key = str | int | tuple[int, int]
+"""A binding: its name, its number in set 0, or (set, number)."""
+
+
+class Configuration(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """How a shader is compiled, run and checked. Each field is described in ``docs/configuration.md``.
+
+    None, or an empty collection, means that the configuration does not give the value.
+    """
+
+    name: str = ""
+    # the shader and its compilation
+    shader: str | None = None
+    stage: str | None = None
+    dialect: str | None = None
+    compiler: str | None = None
+    target: str | None = None
+    entry_point: str | None = None
+    optimize: str | None = None
+    lower_legacy: bool | None = None
+    register_shift: dict[str, int] | None = None
+    defines: dict[str, bool | int | float | str] = {}
+    include: list[str] = []
+    # the dispatch
+    groups: int | list[int] | None = None
+    local_size: int | list[int] | None = None
+    push: dict[str, Any] = {}
+    specialization: dict[str, bool | int | float] = {}
+    inputs: dict[str, Any] = {}
+    generated: dict[str, str] = {}
+    outputs: list[str] = []
+    seed: int | None = None
+    # guarantees of the host, and limits
+    subgroup_sizes: int | list[int] | None = None
+    full_subgroups: bool | None = None
+    lanes: str | None = None
+    size_control: bool | None = None
+    timeout: float | None = None
+    step_limit: int | None = None
+
+
+FIELDS = tuple(field.name for field in msgspec.structs.fields(Configuration))
+"""The names of all fields."""
+
+_CHOICES: dict[str, Collection[str]] = {
+    "dialect": choices.DIALECTS,
+    "compiler": choices.COMPILERS,
+    "target": choices.VULKAN_VERSIONS,
+    "optimize": choices.OPTIMIZATIONS,
+    "lanes": choices.CHECK_LANES,
+}
+"""The fields that have one of several words."""
+
+_MAX_SIZE = 128
+
+_WORDS = {
+    "int": "an integer",
+    "float": "a number",
+    "str": "text",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "an object",
+    "null": "null",
+}
+"""Types of JSON in words, by the names that msgspec uses."""
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return the question whether the nearest of the known names is meant; empty if none is near."""
+    near = difflib.get_close_matches(name, list(known), 1)
+    return f" Did you mean {near[0]!r}?" if near else ""
+
+
+def key_of(name: str) -> Key:
+    """Return the key of a binding: its name, its number, or (set, number) for ``SET.NUMBER``."""
+    match = re.fullmatch(r"(\d+)(?:\.(\d+))?", name)
+    if match is None:
+        return name
+    return (int(match[1]), int(match[2])) if match[2] else int(match[1])
+
+
+def triple(numbers: int | list[int] | None) -> tuple[int, ...] | None:
+    """Return the numbers of ``groups``, ``local_size`` or ``subgroup_sizes``; None if they are not given."""
+    return None if numbers is None else (numbers,) if isinstance(numbers, int) else tuple(numbers)
+
+
+def from_data(data: dict[str, Any], where: str) -> Configuration:
+    """Return the configuration in an object of JSON or TOML.
+
+    Raises InvalidInput: a field is unknown, or its value has a wrong type or is not allowed. The message
+    begins with `where`.
+    """
+    for name in data:
+        if name not in FIELDS:
+            known = ", ".join(FIELDS)
+            raise InvalidInput(
+                f"{where}: unknown field {name!r}.{nearest(name, FIELDS) or f' There are: {known}.'}"
+            )
+    try:
+        configuration = msgspec.convert(data, Configuration)
+    except msgspec.ValidationError as error:
+        raise InvalidInput(f"{where}: {_sentence(str(error))}") from None
+    for problem in _problems(configuration):
+        raise InvalidInput(f"{where}: {problem}")
+    return configuration
+
+
+def _sentence(message: str) -> str:
+    """Return msgspec's message with the field first: ``groups[0]: expected an integer, not text``."""
+    match = re.fullmatch(r"Expected `(.+?)`, got `(.+?)`(?: - at `(?:key in )?\$\.?(.*)`)?", message)
+    if match is None:
+        return message
+    wanted, given, field = match.groups()
+    words = [_WORDS.get(word, word) for word in wanted.split(" | ") if word != "null"]
+    field = field.replace("[...]", "")
+    return f"{field}: expected {' or '.join(words)}, not {_WORDS.get(given, given)}."
+
+
+def _problems(configuration: Configuration) -> Iterator[str]:
+    """Yield a sentence for each value that is not allowed."""
+    for field, words in _CHOICES.items():
+        value = getattr(configuration, field)
+        if value is not None and value not in words:
+            yield f"{field}: {value!r} is not one of {', '.join(words)}.{nearest(value, words)}"
+    for field in ("groups", "local_size"):
+        numbers = triple(getattr(configuration, field))
+        if numbers is not None and not (1 <= len(numbers) <= 3 and min(numbers) >= 1):
+            yield f"{field}: expected one to three positive integers, not {list(numbers)}."
+    for size in triple(configuration.subgroup_sizes) or ():
+        if not 1 <= size <= _MAX_SIZE or size & (size - 1):
+            yield f"subgroup_sizes: {size} is not a power of two from 1 to {_MAX_SIZE}."
+    if configuration.subgroup_sizes == []:
+        yield "subgroup_sizes: expected at least one size."
+    if configuration.timeout is not None and not 0 < configuration.timeout < 86400:
+        yield "timeout: expected a positive number of seconds, less than a day."
+    if configuration.step_limit is not None and configuration.step_limit < 1:
+        yield "step_limit: expected a positive integer."
+    if configuration.seed is not None and configuration.seed < 0:
+        yield "seed: expected an integer that is not negative."
+    for name, shift in (configuration.register_shift or {}).items():
+        if name not in ("b", "t", "s", "u") or shift < 0:
+            yield f"register_shift: {name!r}: {shift} is not a class (b, t, s, u) with its shift."
+
+
+def define_text(value: bool | int | float | str) -> str:
+    """Return the text of a macro: 1 and 0 for true and false."""
+    return str(int(value)) if isinstance(value, bool) else str(value)
+
+
+def resolved(folder: Path, name: str) -> Path:
+    """Return a path of a configuration, which is relative to the folder of its file."""
+    path = Path(name).expanduser()
+    return path if path.is_absolute() else folder / path
