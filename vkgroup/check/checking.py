@@ -340,7 +340,8 @@ def check(
         interrupted,
         no_verdict=tuple(state.no_verdict),
         internal_errors=tuple(state.internal_errors),
-        generated={entry.place: entry.origin for entry in dispatch.inputs.bindings if entry.generated},
+        origins={entry.place: entry.origin for entry in dispatch.inputs.bindings if entry.arrays},
+        generated_push=dispatch.inputs.generated_push,
     )
 
 

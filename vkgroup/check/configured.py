@@ -138,11 +138,14 @@ class ConfiguredInputs:
         """Return the number of elements of a block's runtime array."""
         member = len(block.members) - 1
         stride = getattr(block.members[-1].type, "stride", 0) or 0
-        one = fields_of(block, (block.members[-1].offset or 0) + stride, binding.name)
-        inner = next(field.offsets.shape[1:] for field in one if field.member == member)
-        names = {field.name.replace("[{}]", "").rpartition(".")[2] for field in one if field.member == member}
-        count = elements(value, inner, source, names)
-        return self.invocations() if count is None else count
+        for field in fields_of(block, (block.members[-1].offset or 0) + stride, binding.name):
+            if field.member == member:
+                words = field.name.replace("[{}]", "").split(".")[1:]
+                part, where = _descend(value, words, source.where)
+                count = elements(part, field.offsets.shape[1:], replace(source, where=where))
+                if count is not None:
+                    return count
+        return self.invocations()
 
     def _length_of(self, name: str) -> int:
         """Return the number of elements of a binding: of its runtime array or of its last array."""

@@ -71,6 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with signals.orderly():
             name = next((word for word in words if not word.startswith("-")), None)
             chosen = parser(() if name is None else (name,)).parse_args(words)
+            chosen.words = words
             code = _execute(chosen)
             sys.stdout.flush()
             return code

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
@@ -164,5 +165,7 @@ def define_text(value: bool | int | float | str) -> str:
 
 def resolved(folder: Path, name: str) -> Path:
     """Return a path of a configuration, which is relative to the folder of its file."""
-    path = Path(name).expanduser()
-    return path if path.is_absolute() else folder / path
+    path = folder / Path(name).expanduser()
+    # "folder/../x.comp" is shown as "x.comp"; with symbolic links these may be two files.
+    short = Path(os.path.normpath(path))
+    return short if short.exists() else path

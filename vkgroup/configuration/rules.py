@@ -177,7 +177,7 @@ def load(file: Path, where: str) -> npt.NDArray[Any]:
     return array
 
 
-def elements(value: Any, inner: tuple[int, ...], source: Source, members: Collection[str] = ()) -> int | None:
+def elements(value: Any, inner: tuple[int, ...], source: Source) -> int | None:
     """Return the number of elements of a runtime array that a value gives; None if it fits any number.
 
     `inner`: the shape of one element, for example ``(4,)`` for a vector.
@@ -185,16 +185,13 @@ def elements(value: Any, inner: tuple[int, ...], source: Source, members: Collec
     if isinstance(value, str):
         value = {"from": value}
     each = math.prod(inner)
-    if is_rule(value, members):
+    if is_rule(value):
         rule = parse(value, source.where)
         if rule.kind == "from":
             return _count(load(source.path(rule.value), source.where).shape, inner, source.where)
         if rule.shape is not None:
             return rule.shape[0] if len(rule.shape) == 1 else _count(rule.shape, inner, source.where)
         return None if rule.numbers is None else _count((rule.numbers,), inner, source.where)
-    if isinstance(value, dict):
-        counts = [elements(part, inner, source) for part in value.values()]
-        return next((count for count in counts if count is not None), None)
     if isinstance(value, list):
         flat = each == 1 or not value or isinstance(value[0], list | dict)
         return len(value) if flat else _count((len(value),), inner, source.where)

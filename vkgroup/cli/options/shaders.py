@@ -29,12 +29,16 @@ _CONSTANTS = (
 )
 
 
-def _add_shader(parser: argparse.ArgumentParser) -> None:
-    """Declare the shader argument and the compiler options."""
+def _add_shader(parser: argparse.ArgumentParser, *, may_be_configured: bool = False) -> None:
+    """Declare the shader argument and the compiler options.
+
+    `may_be_configured`: whether the shader may be named by ``--with`` instead.
+    """
     parser.add_argument(
         "shader",
         metavar="SHADER",
         type=Path,
+        nargs="?" if may_be_configured else None,
         help="GLSL, HLSL or Slang, with the stage as suffix (.comp, .vert, .comp.glsl, …), or .spv, .spvasm",
     )
     parser.add_argument(
@@ -88,6 +92,17 @@ def _add_shader(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--debug", action="store_true", help="keep line numbers and the source")
 
 
+def _add_configuration(parser: argparse.ArgumentParser) -> None:
+    """Declare the options that name a configuration."""
+    given = "configuration: groups, defines, constants and inputs; see docs/configuration.md. Options of the"
+    only = "with --with: use the configuration of this name (default: all, one after the other)"
+    group = parser.add_argument_group("configuration", "All of this, in a JSON or TOML file.")
+    group.add_argument(
+        "--with", dest="with_file", metavar="F", type=Path, help=f"{given} command line replace its values"
+    )
+    group.add_argument("--configuration", metavar="NAME", help=only)
+
+
 def add_compile(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``vkgroup compile``."""
     _add_shader(parser)
@@ -110,7 +125,8 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         "%(prog)s SHADER --groups X,Y,Z | --size W,H [--in B=F.npy] [--out B=…:F.npy] [OPTION …]\n"
         "       %(prog)s FOLDER [--device D] [--timeout S]   (made by --repro: repeats it)"
     )
-    _add_shader(parser)
+    _add_shader(parser, may_be_configured=True)
+    _add_configuration(parser)
     add_table(
         parser,
         (
@@ -217,7 +233,10 @@ def add_check(parser: argparse.ArgumentParser) -> None:
         " 2 wrong usage or input, 3 missing capability. Findings: docs/check.md. Inputs and comparison:"
         " docs/check-comparison.md. Fields of the JSON: docs/check-json.md."
     )
-    _add_shader(parser)
+    _add_shader(parser, may_be_configured=True)
+    _add_configuration(parser)
+    save = "write the configuration that was assumed, inputs included, as JSON for --with"
+    add_table(parser, (("--save-with", "F", Path, save),))
     where = parser.add_argument_group("where it runs")
     sizes = f"sizes to run (default: {', '.join(map(str, choices.CHECK_SIZES))}, and those of devices)"
     limit = f"time limit of one run in seconds (default: {choices.CHECK_TIMEOUT:g})"

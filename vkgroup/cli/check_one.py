@@ -1,0 +1,71 @@
+"""One check with the settings of the command line and of a configuration."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from vkgroup.check import Guarantees, checking
+from vkgroup.check.findings import Report
+from vkgroup.cli import pairs, shaders
+from vkgroup.cli.with_file import Settings
+from vkgroup.compiler import Target
+from vkgroup.device import DeviceInfo
+from vkgroup.spirv import Module
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A shader and the report of its check."""
+
+    module: Module
+    report: Report
+
+
+def load(settings: Settings) -> Module:
+    """Return the module of the shader, with line numbers."""
+    options = argparse.Namespace(**{**vars(settings.options), "debug": True})
+    compiled = options.shader.suffix in (".spv", ".spvasm")
+    return shaders.load(options, settings.target(Target.VULKAN_1_4 if compiled else checking.TARGET))
+
+
+def check_one(
+    settings: Settings, devices: Sequence[DeviceInfo], command: str = "", module: Module | None = None
+) -> Checked:
+    """Check a shader.
+
+    `command`: the command that repeats the check, without sizes and devices.
+    `module`: the module of the shader, if it is loaded already.
+    """
+    options = settings.options
+    module = module or load(settings)
+    report = checking.check(
+        module,
+        sizes=options.subgroup_size,
+        groups=options.groups,
+        inputs=settings.inputs(module),
+        outputs=[pairs.key(name) for name in options.outputs],
+        push=settings.push(),
+        specialization=settings.specialization(),
+        entry_point=options.entry_point,
+        seed=options.seed,
+        devices=devices,
+        timeout=options.timeout,
+        step_limit=options.step_limit,
+        host=guarantees(options),
+        name=str(options.shader),
+        command=command,
+        compiler=checking.compiler_of(options.shader, options.compiler, options.dialect),
+        made_up=settings.made_up(module),
+    )
+    return Checked(module, report)
+
+
+def guarantees(options: argparse.Namespace) -> Guarantees:
+    """Return the guarantees of the host."""
+    return Guarantees(
+        full_subgroups=options.full_subgroups,
+        linear_lanes=options.lanes == "linear",
+        size_control=options.size_control,
+    )

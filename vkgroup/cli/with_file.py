@@ -1,0 +1,203 @@
+"""``--with``: options of ``check`` and ``run`` from a configuration; the command line's own come first."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from vkgroup import configuration
+from vkgroup.check.checking import groups_of
+from vkgroup.check.configured import ConfiguredInputs
+from vkgroup.cli import pairs, shaders
+from vkgroup.compiler import Target
+from vkgroup.configuration.fields import define_text, triple
+from vkgroup.configuration.reading import FileConfiguration
+from vkgroup.dispatch.specialization import pack_specialization
+from vkgroup.errors import InvalidInput
+from vkgroup.reference.interpreter.execution.program import Program
+from vkgroup.spirv import Module
+
+_SAME = (
+    *("stage", "dialect", "compiler", "target", "entry_point", "optimize", "lower_legacy", "register_shift"),
+    *("seed", "full_subgroups", "lanes", "size_control", "timeout", "step_limit"),
+)
+"""Fields with the name and the type of the option that they stand for."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The options of one check or run.
+
+    `options`: the options of the command line, with those of the configuration where it has no own.
+    `given`: the configuration; None without ``--with``.
+    """
+
+    options: argparse.Namespace
+    given: FileConfiguration | None = None
+
+    @property
+    def name(self) -> str:
+        """The configuration's name; empty without one."""
+        return "" if self.given is None else self.given.name
+
+    @property
+    def seed(self) -> int:
+        """The seed of generated inputs."""
+        seed: int | None = vars(self.options).get("seed")
+        if seed is None:
+            seed = None if self.given is None else self.given.fields.seed
+        return seed or 0
+
+    def target(self, default: Target) -> Target:
+        """Return the compilation target."""
+        version = vars(self.options).get("target")
+        return default if version is None else shaders.TARGETS[version]
+
+    def push(self) -> dict[str, Any]:
+        """Return the push constants by name."""
+        own = {name: pairs.values(text) for name, text in self.options.push}
+        return own if self.given is None else {**self.given.fields.push, **own}
+
+    def specialization(self) -> dict[int | str, Any]:
+        """Return the specialization constants by id or name."""
+        own = {pairs.constant(name): pairs.value(text) for name, text in self.options.spec}
+        if self.given is None:
+            return own
+        fields = self.given.fields.specialization
+        return {**{pairs.constant(name): value for name, value in fields.items()}, **own}
+
+    def inputs(self, module: Module) -> dict[pairs.Key, Any]:
+        """Return the arrays of the bindings; a list is for an array of descriptors."""
+        own = pairs.arrays(self.options.inputs)
+        if self.given is None or not self.given.fields.inputs:
+            return {**own}
+        configured = self._configured(module)
+        replaced = [configured.binding(name, f"--in {name}").id for name, _ in self.options.inputs]
+        values = {
+            name: value
+            for name, value in self.given.fields.inputs.items()
+            if configured.binding(name, f"{self.given.where}, inputs").id not in replaced
+        }
+        # The file of --in, so that rules of other inputs know its length.
+        values |= {name: str(Path(file).absolute()) for name, file in self.options.inputs}
+        return self._configured(module, values).arrays()
+
+    def zeros(self, module: Module, names: Iterable[str]) -> dict[pairs.Key, Any]:
+        """Return zeros for bindings, with one element for each invocation in arrays without length."""
+        return self._configured(module, {name: {"fill": 0} for name in names}).arrays()
+
+    def made_up(self, module: Module) -> dict[pairs.Key, str]:
+        """Return the origin of the inputs that an earlier check has generated."""
+        if self.given is None:
+            return {}
+        configured, where = self._configured(module), f"{self.given.where}, generated"
+        own = {configured.binding(name, f"--in {name}").id for name, _ in self.options.inputs}
+        own_push = {f"push.{name}" for name, _ in self.options.push}
+        origins: dict[pairs.Key, str] = {}
+        for name, origin in self.given.fields.generated.items():
+            if name.startswith("push."):
+                origins |= {} if name in own_push else {name: origin}
+            elif (binding := configured.binding(name, where)).id not in own:
+                origins[binding.set, binding.binding] = origin
+        return origins
+
+    def _configured(self, module: Module, values: dict[str, Any] | None = None) -> ConfiguredInputs:
+        assert self.given is not None
+        return ConfiguredInputs(
+            module=module,
+            values=self.given.fields.inputs if values is None else values,
+            where=self.given.where,
+            path=self.given.path,
+            seed=self.seed,
+            invocations=self._invocations(module),
+        )
+
+    def _invocations(self, module: Module) -> Callable[[], int]:
+        """Return a function that returns the number of invocations of the dispatch."""
+
+        def count() -> int:
+            values, _ = pack_specialization(module.reflection.specialization_constants, self.specialization())
+            names = {entry.name for entry in module.reflection.entry_points}
+            entry = self.options.entry_point if self.options.entry_point in names else None
+            program = Program(module, entry, values)
+            x, y, z = groups_of(self.options.groups, program)
+            a, b, c = program.local_size
+            return x * y * z * a * b * c
+
+        return count
+
+
+def settings_of(arguments: argparse.Namespace) -> list[Settings]:
+    """Return the settings of each configuration of ``--with``, or those of the command line alone.
+
+    Raises InvalidInput: the file is invalid, or no shader is named.
+    """
+    if arguments.with_file is None:
+        if arguments.configuration is not None:
+            raise InvalidInput("--configuration: only with --with F.")
+        if arguments.shader is None:
+            raise InvalidInput("Give the SHADER, or --with F with a configuration that names it.")
+        return [Settings(arguments)]
+    entries = configuration.chosen(configuration.read(arguments.with_file), arguments.configuration)
+    own = _own(arguments)
+    return [Settings(_combined(arguments, entry, own), entry) for entry in entries]
+
+
+def _own(arguments: argparse.Namespace) -> set[str]:
+    """Return the names of the options that the command line has, even with their default values."""
+    parser = argparse.ArgumentParser()
+    declare = import_module("vkgroup.cli.options.shaders")
+    getattr(declare, f"add_{arguments.command}")(parser)
+    for action in parser._actions:
+        action.default = argparse.SUPPRESS
+    words = list(arguments.words)
+    words.remove(arguments.command)
+    return set(vars(parser.parse_args(words)))
+
+
+def _combined(arguments: argparse.Namespace, entry: FileConfiguration, own: set[str]) -> argparse.Namespace:
+    """Return the options with those of a configuration where the command line has no own."""
+    fields = entry.fields
+    options = argparse.Namespace(**vars(arguments))
+    for name in _SAME:
+        value = getattr(fields, name)
+        if value is not None and name not in own:
+            setattr(options, name, value)
+    for name in ("groups", "local_size"):
+        if (numbers := triple(getattr(fields, name))) is not None and name not in own:
+            setattr(options, name, numbers)
+    sizes = triple(fields.subgroup_sizes)
+    if sizes is not None and "subgroup_size" not in own:
+        # A run has one size; of several, the device chooses its own.
+        is_run = arguments.command == "run"
+        options.subgroup_size = sizes if not is_run else sizes[0] if len(sizes) == 1 else None
+    if arguments.command == "check" and "outputs" not in own:
+        options.outputs = list(fields.outputs)
+    defined = {shaders.define(text)[0] for text in arguments.defines}
+    defines = [
+        f"{name}={define_text(value)}" for name, value in fields.defines.items() if name not in defined
+    ]
+    options.defines = [*defines, *arguments.defines]
+    options.include_paths = [*arguments.include_paths, *(str(entry.path(name)) for name in fields.include)]
+    options.shader = _shader(arguments, entry)
+    return options
+
+
+def _shader(arguments: argparse.Namespace, entry: FileConfiguration) -> Path:
+    """Return the shader of a configuration: the command line's, or the configuration's.
+
+    If the command line names a folder, the shader is relative to it.
+    """
+    shader: Path | None = arguments.shader
+    name = entry.fields.shader
+    if shader is not None and not shader.is_dir():
+        return shader
+    if name is None:
+        raise InvalidInput(
+            f"{entry.where}: there is no field 'shader', and the command line names no shader."
+        )
+    return entry.path(name) if shader is None else shader / name
