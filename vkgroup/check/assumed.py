@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.check.configured import members_of, names_of
+from vkgroup.check.configured import members_of, names_of, typed
 from vkgroup.check.fields import Field, fields_of, put, take
 from vkgroup.configuration import Arrays
 from vkgroup.spirv import Binding, Module, PushConstants, StructType
@@ -73,7 +73,7 @@ def _described(binding: Binding, array: npt.NDArray[Any], name: str, arrays: Arr
     data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     fields = fields_of(binding.type, len(data), binding.name)
     if not _has_all(fields, data, members_of(binding.type, binding)):
-        return arrays.save(_typed(fields, data), name)
+        return arrays.save(typed(fields, data), name)
     return _by_member(binding, binding.type, fields, data, name, arrays)
 
 
@@ -98,8 +98,7 @@ def _by_member(
 ) -> Any:
     """Return an object with the values of a buffer's members; of a buffer with one member, its value."""
     names = members_of(block, binding)
-    numbers = _typed(fields, data)
-    if len(fields) == 1 and numbers.nbytes == take(data, fields[0]).nbytes:
+    if len(fields) == 1 and take(data, fields[0]).nbytes == len(data):
         # Without padding, the file of the only member is the file of the whole binding.
         return arrays.value(take(data, fields[0]), name, is_runtime=block.runtime_array is not None)
     values: dict[str, Any] = {}
@@ -111,11 +110,3 @@ def _by_member(
         is_runtime = block.runtime_array is not None and field.member == len(names) - 1
         at[words[-1]] = arrays.value(take(data, field), ".".join([name, *words]), is_runtime=is_runtime)
     return values
-
-
-def _typed(fields: list[Field], data: npt.NDArray[np.uint8]) -> npt.NDArray[Any]:
-    """Return the bytes of a buffer as numbers if all have one type, else as bytes."""
-    dtypes = {field.dtype for field in fields}
-    if len(dtypes) == 1 and len(data) % next(iter(dtypes)).itemsize == 0:
-        return data.view(next(iter(dtypes)))
-    return data

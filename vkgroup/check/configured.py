@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.check.fields import Field, fields_of, put
+from vkgroup.check.fields import Field, fields_of, put, take
 from vkgroup.configuration.fields import Key, key_of, nearest
 from vkgroup.configuration.rules import Source, elements, is_rule, load, make, numbers, parse
 from vkgroup.errors import InvalidInput
@@ -76,16 +75,16 @@ class ConfiguredInputs:
             arrays[place] = self._value(binding, value, self._source(name))
         return arrays
 
-    def binding(self, name: str, where: str) -> Binding:
-        """Return the binding of a name, a number in set 0, or ``SET.NUMBER``."""
-        key = key_of(name)
+    def binding(self, name: Key, where: str) -> Binding:
+        """Return the binding of a name, of a number in set 0, or of set and number."""
+        key = key_of(name) if isinstance(name, str) else name
         for binding in self.module.reflection.bindings:
             place = (binding.set, binding.binding)
             if key in names_of(binding) or key == place or (isinstance(key, int) and place == (0, key)):
                 return binding
         known = [entry for binding in self.module.reflection.bindings for entry in names_of(binding)[:1]]
         raise InvalidInput(
-            f"{where}: the shader has no binding {name!r}.{nearest(name, known)}"
+            f"{where}: the shader has no binding {name!r}.{nearest(str(name), known)}"
             f" There are: {', '.join(known) or 'none'}."
         )
 
@@ -113,7 +112,7 @@ class ConfiguredInputs:
     # --- buffers --------------------------------------------------------------------------------------
 
     def _block(self, binding: Binding, block: StructType, value: Any, source: Source) -> npt.NDArray[Any]:
-        """Return the bytes of a buffer, with each number at its offset."""
+        """Return the contents of a buffer, with each number at its offset; see `typed`."""
         by_member = _by_member(binding, block, value, source)
         nbytes = block.fixed_size
         if (last := block.runtime_array) is not None:
@@ -121,12 +120,13 @@ class ConfiguredInputs:
             count = self._elements(binding, block, by_member[at], replace(source, where=_part(source, at)))
             nbytes = (last.offset or 0) + count * (getattr(last.type, "stride", 0) or 0)
         data = np.zeros(nbytes, np.uint8)
-        for field in fields_of(block, nbytes, binding.name):
+        fields = fields_of(block, nbytes, binding.name)
+        for field in fields:
             name = members_of(block, binding)[field.member]
             words = field.name.replace("[{}]", "").split(".")
             member, where = _descend(by_member[name], words[1:], _part(source, name))
             put(data, field, self._field(field, member, replace(source, where=where)))
-        return data.view("V1")
+        return typed(fields, data)
 
     @staticmethod
     def _field(field: Field, value: Any, source: Source) -> npt.NDArray[Any]:
@@ -250,6 +250,14 @@ def _member(value: Any, word: str, where: str) -> Any:
     return value[word]
 
 
-def invocations(local_size: Sequence[int], groups: Sequence[int]) -> int:
-    """Return the number of invocations of a dispatch."""
-    return math.prod(local_size) * math.prod(groups)
+def typed(fields: Sequence[Field], data: npt.NDArray[np.uint8]) -> npt.NDArray[Any]:
+    """Return the bytes of a buffer as numbers if all have one type, else as bytes.
+
+    The numbers of one array without padding have its shape.
+    """
+    if len(fields) == 1 and (numbers := take(data, fields[0])).nbytes == len(data):
+        return numbers
+    dtypes = {field.dtype for field in fields}
+    if len(dtypes) == 1 and len(data) % next(iter(dtypes)).itemsize == 0:
+        return data.view(next(iter(dtypes)))
+    return data

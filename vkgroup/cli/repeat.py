@@ -13,13 +13,25 @@ from vkgroup.results.reproduction import folder as folders
 from vkgroup.results.reproduction.findings import repeat_check
 from vkgroup.results.reproduction.repeat import repeat_case
 
-_FOREIGN = ("groups", "size", "inputs", "outputs", "push", "spec", "uniforms", "subgroup_size")
+_FOREIGN = (
+    "groups",
+    "size",
+    "inputs",
+    "outputs",
+    "push",
+    "spec",
+    "uniforms",
+    "subgroup_size",
+    "configuration",
+)
 
 
 def execute(arguments: argparse.Namespace) -> int:
     """Repeat a folder; returns 0 if the device now agrees, else 1."""
-    if given := [name for name in _FOREIGN if getattr(arguments, name)]:
-        options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+    given = [f"--{name.replace('_', '-')}" for name in _FOREIGN if getattr(arguments, name)]
+    given += ["--with"] * (arguments.with_file is not None)
+    if given:
+        options = ", ".join(given)
         raise InvalidInput(f"{arguments.shader} is a reproduction folder, which is complete: omit {options}.")
     record = folders.read(arguments.shader)
     device = select(arguments.device)

@@ -28,14 +28,21 @@ _GLSL_DTYPES = {"float": "float32", "double": "float64", "int": "int32", "uint":
 
 def execute(arguments: argparse.Namespace) -> int:
     """Run the command; return its exit code."""
-    if arguments.shader.is_dir():
+    if arguments.shader is not None and arguments.shader.is_dir():
         from vkgroup.cli import repeat
 
         return repeat.execute(arguments)
+    configured = None
+    if arguments.with_file is not None or arguments.configuration is not None or arguments.shader is None:
+        # Imported here, because most runs start faster without it.
+        from vkgroup.cli.run_with import configured_run
+
+        configured = configured_run(arguments)
+        arguments = configured.options
     _check(arguments)
     traces = _traces(arguments)
-    bindings: dict[pairs.Key, npt.NDArray[Any]] = pairs.arrays(arguments.inputs)
-    files = _outputs(arguments, bindings)
+    bindings: dict[pairs.Key, Any] = {**pairs.arrays(arguments.inputs)}
+    files = _outputs(arguments, bindings, is_configured=configured is not None)
     with vkgroup.open(arguments.device) as device:
         if traces:
             module, stages = _load_ray_stages(arguments, device)
@@ -45,13 +52,17 @@ def execute(arguments: argparse.Namespace) -> int:
             pairs.constant(name): pairs.value(text)
             for name, text in pairs.once(arguments.spec, "--spec").items()
         }
+        push = _numbers(arguments.push, "--push")
+        if configured is not None:
+            specialization, push = configured.specialization(), configured.push()
+            bindings = configured.bindings(module, bindings)
         for note in notes_of(_modules(module, stages), specialization):
             print(f"Note: {note}", file=sys.stderr)
         names = Names(module)
         uniforms = names.uniforms(_numbers(arguments.uniforms, "--uniform"))
         options = {
             "bindings": {names.key(key): array for key, array in bindings.items()} | uniforms,
-            "push": _numbers(arguments.push, "--push") or None,
+            "push": push or None,
             "specialization": specialization,
             "subgroup_size": arguments.subgroup_size,
             "repeat": arguments.repeat,
@@ -198,9 +209,12 @@ def _numbers(given: list[tuple[str, str]], option: str) -> dict[str, Any]:
 
 
 def _outputs(
-    arguments: argparse.Namespace, bindings: dict[pairs.Key, npt.NDArray[Any]]
+    arguments: argparse.Namespace, bindings: dict[pairs.Key, Any], *, is_configured: bool
 ) -> dict[pairs.Key, Path | None]:
-    """Parse ``--out``: add arrays of zeros to `bindings`; return the output file of each result."""
+    """Parse ``--out``: add arrays of zeros to `bindings`; return the output file of each result.
+
+    `is_configured`: whether there is a configuration, whose bindings need no type and size.
+    """
     files: dict[pairs.Key, Path | None] = {}
     for name, text in pairs.once(arguments.outputs, "--out").items():
         key, (zeros, file) = pairs.key(name), _output(text)
@@ -210,7 +224,7 @@ def _outputs(
             )
         # An output of a fragment shader needs no type, because it is not a binding.
         drawn = arguments.size is not None and not _traces(arguments)
-        if zeros is None and key not in bindings and not drawn:
+        if zeros is None and key not in bindings and not is_configured and not drawn:
             raise InvalidInput(
                 f"--out {name}={text}: a binding that --in does not have needs its type and size "
                 f"({name}=uint[64]:F.npy); an output of a fragment shader needs --size W,H."

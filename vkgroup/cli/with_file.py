@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from vkgroup import configuration
 from vkgroup.check.checking import groups_of
 from vkgroup.check.configured import ConfiguredInputs
 from vkgroup.cli import pairs, shaders
 from vkgroup.compiler import Target
+from vkgroup.configuration import Configuration, chosen, read
 from vkgroup.configuration.fields import define_text, triple
 from vkgroup.configuration.reading import FileConfiguration
 from vkgroup.dispatch.specialization import pack_specialization
@@ -45,11 +45,16 @@ class Settings:
         return "" if self.given is None else self.given.name
 
     @property
+    def fields(self) -> Configuration:
+        """The fields of the configuration; all are empty without one."""
+        return Configuration() if self.given is None else self.given.fields
+
+    @property
     def seed(self) -> int:
         """The seed of generated inputs."""
         seed: int | None = vars(self.options).get("seed")
         if seed is None:
-            seed = None if self.given is None else self.given.fields.seed
+            seed = self.fields.seed
         return seed or 0
 
     def target(self, default: Target) -> Target:
@@ -60,56 +65,51 @@ class Settings:
     def push(self) -> dict[str, Any]:
         """Return the push constants by name."""
         own = {name: pairs.values(text) for name, text in self.options.push}
-        return own if self.given is None else {**self.given.fields.push, **own}
+        return {**self.fields.push, **own}
 
     def specialization(self) -> dict[int | str, Any]:
         """Return the specialization constants by id or name."""
         own = {pairs.constant(name): pairs.value(text) for name, text in self.options.spec}
-        if self.given is None:
-            return own
-        fields = self.given.fields.specialization
-        return {**{pairs.constant(name): value for name, value in fields.items()}, **own}
+        fields = {pairs.constant(name): value for name, value in self.fields.specialization.items()}
+        return {**fields, **own}
 
     def inputs(self, module: Module) -> dict[pairs.Key, Any]:
         """Return the arrays of the bindings; a list is for an array of descriptors."""
         own = pairs.arrays(self.options.inputs)
-        if self.given is None or not self.given.fields.inputs:
+        if self.given is None or not self.fields.inputs:
             return {**own}
-        configured = self._configured(module)
+        configured = self.configured(module)
         replaced = [configured.binding(name, f"--in {name}").id for name, _ in self.options.inputs]
         values = {
             name: value
-            for name, value in self.given.fields.inputs.items()
+            for name, value in self.fields.inputs.items()
             if configured.binding(name, f"{self.given.where}, inputs").id not in replaced
         }
         # The file of --in, so that rules of other inputs know its length.
         values |= {name: str(Path(file).absolute()) for name, file in self.options.inputs}
-        return self._configured(module, values).arrays()
-
-    def zeros(self, module: Module, names: Iterable[str]) -> dict[pairs.Key, Any]:
-        """Return zeros for bindings, with one element for each invocation in arrays without length."""
-        return self._configured(module, {name: {"fill": 0} for name in names}).arrays()
+        return self.configured(module, values).arrays()
 
     def made_up(self, module: Module) -> dict[pairs.Key, str]:
         """Return the origin of the inputs that an earlier check has generated."""
         if self.given is None:
             return {}
-        configured, where = self._configured(module), f"{self.given.where}, generated"
+        configured, where = self.configured(module), f"{self.given.where}, generated"
         own = {configured.binding(name, f"--in {name}").id for name, _ in self.options.inputs}
         own_push = {f"push.{name}" for name, _ in self.options.push}
         origins: dict[pairs.Key, str] = {}
-        for name, origin in self.given.fields.generated.items():
+        for name, origin in self.fields.generated.items():
             if name.startswith("push."):
                 origins |= {} if name in own_push else {name: origin}
             elif (binding := configured.binding(name, where)).id not in own:
                 origins[binding.set, binding.binding] = origin
         return origins
 
-    def _configured(self, module: Module, values: dict[str, Any] | None = None) -> ConfiguredInputs:
+    def configured(self, module: Module, values: dict[str, Any] | None = None) -> ConfiguredInputs:
+        """Return the inputs of the configuration, or other values, for a module."""
         assert self.given is not None
         return ConfiguredInputs(
             module=module,
-            values=self.given.fields.inputs if values is None else values,
+            values=self.fields.inputs if values is None else values,
             where=self.given.where,
             path=self.given.path,
             seed=self.seed,
@@ -142,7 +142,7 @@ def settings_of(arguments: argparse.Namespace) -> list[Settings]:
         if arguments.shader is None:
             raise InvalidInput("Give the SHADER, or --with F with a configuration that names it.")
         return [Settings(arguments)]
-    entries = configuration.chosen(configuration.read(arguments.with_file), arguments.configuration)
+    entries = chosen(read(arguments.with_file), arguments.configuration)
     own = _own(arguments)
     return [Settings(_combined(arguments, entry, own), entry) for entry in entries]
 
