@@ -20,6 +20,9 @@ from vkgroup.files import write_array, write_whole
 MOST_INLINE = 64
 """Maximum count of numbers that are written as a list."""
 
+_EXACT = 1 << 62
+"""Limit of the numbers of a sequence, so that 64-bit integers hold all of them."""
+
 
 class Arrays:
     """Writes the arrays of a configuration; `file` is the file of the configuration.
@@ -69,20 +72,20 @@ class Arrays:
 
 
 def _rule(array: npt.NDArray[Any]) -> dict[str, Any] | None:
-    """Return the rule that makes exactly an array: equal numbers, or an arithmetic sequence of integers."""
+    """Return the rule that makes exactly an array: equal numbers, or an arithmetic sequence of whole numbers."""
     flat = np.ascontiguousarray(array).reshape(-1)
     if flat.size < 2:
         return None
     bits = flat.view(np.uint8).reshape(flat.size, -1)
     if (bits == bits[0]).all():
         return {"fill": _plain(flat[:1])[0]}
-    if flat.dtype.kind not in "iu" or flat.size < 3:
+    if flat.dtype.kind == "b" or flat.size < 3 or not (np.abs(flat[:2]) < _EXACT).all():
         return None
     start, step = int(flat[0]), int(flat[1]) - int(flat[0])
-    stop = start + step * flat.size
-    if any(int(number) != start + step * index for index, number in enumerate(flat[:4])):
+    if step == 0 or abs(start) + abs(step) * flat.size >= _EXACT:
         return None
-    if max(abs(start), abs(stop)) >= 1 << 62 or not np.array_equal(np.arange(start, stop, step), flat):
+    stop = start + step * flat.size
+    if np.arange(start, stop, step).astype(flat.dtype).tobytes() != flat.tobytes():
         return None
     return {"arange": flat.size} if (start, step) == (0, 1) else {"arange": [start, stop, step]}
 

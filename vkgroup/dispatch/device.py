@@ -181,15 +181,27 @@ class Device(Drawing, Tracing):
             "full_subgroups": full_subgroups,
             "varying_subgroup_size": varying_subgroup_size,
         }
-        pipeline = self._kept_pipeline(module, entry_point, specialization, control)
+        compiled = self._compiled(module)
+        pipeline = self._kept_pipeline(compiled, entry_point, specialization, control)
         timed = timed or repeat != 1
-        if not timed and (again := self._run_again(pipeline, groups, bindings, push, timeout)) is not None:
-            return again
-        with pipeline.bind(bindings) as work:
-            if timed:
-                return work.run_result(work.timed(groups, push, timeout, repeat=repeat))
-            work.dispatch(groups, push, timeout)
-            return work.run_result(None)
+        result = None if timed else self._run_again(pipeline, groups, bindings, push, timeout)
+        if result is None:
+            with pipeline.bind(bindings) as work:
+                seconds = work.timed(groups, push, timeout, repeat=repeat) if timed else None
+                if not timed:
+                    work.dispatch(groups, push, timeout)
+                result = work.run_result(seconds)
+        return result.of(
+            module,
+            compiled,
+            groups,
+            bindings,
+            push,
+            entry_point,
+            specialization,
+            subgroup_size,
+            full_subgroups,
+        )
 
     def submit(
         self,

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from vkgroup.errors import InvalidDispatch
+
+if TYPE_CHECKING:
+    from vkgroup.dispatch.exported import RunConfiguration
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +128,8 @@ class RunResult(ByBinding):
     events : accesses out of bounds, races and others; only the reference device reports them.
     """
 
+    _arguments: tuple[Any, ...] | None = None
+
     def __init__(
         self,
         arrays: Mapping[Any, Any],
@@ -138,6 +145,26 @@ class RunResult(ByBinding):
         self.defined = None if defined is None else ByBinding(defined, places)
         self.ordered = None if ordered is None else ByBinding(ordered, places)
         self.events = tuple(events)
+
+    def of(self, *arguments: Any) -> RunResult:
+        """Keep the arguments of `Device.run`, in the order of `RunConfiguration`, and return the result."""
+        self._arguments = arguments
+        return self
+
+    @property
+    def configuration(self) -> RunConfiguration:
+        """The shader, groups, constants and inputs of a `Device.run`; its method `save` writes them as JSON.
+
+        The result keeps the arrays that the run was given, so their memory is freed with the result.
+
+        Raises InvalidDispatch: the result is not of `Device.run`.
+        """
+        # Imported here, because most results are never asked for it.
+        from vkgroup.dispatch.exported import RunConfiguration
+
+        if self._arguments is None:
+            raise InvalidDispatch("Only a result of Device.run has a configuration.")
+        return RunConfiguration(*self._arguments)
 
     def __repr__(self) -> str:
         return f"RunResult({self._values!r}, seconds={self.seconds!r})"
