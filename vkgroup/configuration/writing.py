@@ -72,19 +72,19 @@ class Arrays:
 
 
 def _rule(array: npt.NDArray[Any]) -> dict[str, Any] | None:
-    """Return the rule that makes exactly an array: equal numbers, or an arithmetic sequence of whole numbers."""
+    """Return the rule that makes exactly an array: equal numbers, or whole numbers with equal steps."""
     flat = np.ascontiguousarray(array).reshape(-1)
     if flat.size < 2:
         return None
     bits = flat.view(np.uint8).reshape(flat.size, -1)
     if (bits == bits[0]).all():
         return {"fill": _plain(flat[:1])[0]}
-    if flat.dtype.kind == "b" or flat.size < 3 or not (np.abs(flat[:2]) < _EXACT).all():
+    if flat.dtype.kind == "b" or flat.size < 3:
         return None
-    start, step = int(flat[0]), int(flat[1]) - int(flat[0])
-    if step == 0 or abs(start) + abs(step) * flat.size >= _EXACT:
-        return None
+    start, step, last = int(flat[0]), int(flat[1]) - int(flat[0]), int(flat[-1])
     stop = start + step * flat.size
+    if step == 0 or last != stop - step or max(abs(start), abs(stop)) >= _EXACT:
+        return None
     if np.arange(start, stop, step).astype(flat.dtype).tobytes() != flat.tobytes():
         return None
     return {"arange": flat.size} if (start, step) == (0, 1) else {"arange": [start, stop, step]}
