@@ -53,6 +53,9 @@ CHECK_STEP_LIMIT = 10_000
 CHECK_TIMEOUT = 60.0
 """Default time limit of one run of a check, in seconds."""
 
+CHECK_LIBRARY_SECONDS = 300.0
+"""Default time limit of one configuration of a folder of shaders, in seconds."""
+
 BENCH_SECONDS = 1.0
 """Default time for the rounds of one benchmark row, in seconds."""
 

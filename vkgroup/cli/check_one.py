@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import vkgroup
 from vkgroup.check import Guarantees, checking
 from vkgroup.check.findings import Report
+from vkgroup.check.outcome import Outcome
 from vkgroup.cli import pairs, shaders
 from vkgroup.cli.with_file import Settings
 from vkgroup.compiler import Target
 from vkgroup.device import DeviceInfo
+from vkgroup.opening import select
 from vkgroup.spirv import Module
 
 
@@ -69,3 +74,26 @@ def guarantees(options: argparse.Namespace) -> Guarantees:
         linear_lanes=options.lanes == "linear",
         size_control=options.size_control,
     )
+
+
+def devices_of(choices: list[str] | None) -> list[DeviceInfo]:
+    """Return the real devices to run on: those of --device or `VKGROUP_DEVICE`, else all that work."""
+    if choices is None and os.environ.get("VKGROUP_DEVICE"):
+        return [select()]
+    if choices is None:
+        return [device for device in vkgroup.devices().devices if not device.is_reference]
+    return [select(choice) for choice in choices if choice != "none"]
+
+
+def record_of(settings: Settings, outcome: Outcome) -> dict[str, Any]:
+    """Return the entry of one of several configurations in the JSON output."""
+    return {
+        "name": settings.name,
+        "shader": str(settings.options.shader),
+        "outcome": outcome.kind.value,
+        "summary": outcome.summary,
+        "exit_code": outcome.exit_code,
+        "seconds": round(outcome.seconds, 3),
+        "unchanged": outcome.unchanged,
+        "report": outcome.report,
+    }

@@ -34,15 +34,12 @@ class Settings:
 
     `options`: the options of the command line, with those of the configuration where it has no own.
     `given`: the configuration; None without ``--with``.
+    `name`: the configuration's name; empty without one.
     """
 
     options: argparse.Namespace
     given: FileConfiguration | None = None
-
-    @property
-    def name(self) -> str:
-        """The configuration's name; empty without one."""
-        return "" if self.given is None else self.given.name
+    name: str = ""
 
     @property
     def fields(self) -> Configuration:
@@ -144,7 +141,7 @@ def settings_of(arguments: argparse.Namespace) -> list[Settings]:
         return [Settings(arguments)]
     entries = chosen(read(arguments.with_file), arguments.configuration)
     own = _own(arguments)
-    return [Settings(_combined(arguments, entry, own), entry) for entry in entries]
+    return [Settings(_combined(arguments, entry, own), entry, entry.name) for entry in entries]
 
 
 def _own(arguments: argparse.Namespace) -> set[str]:

@@ -73,7 +73,7 @@ def store(key: str, module: Module, dependencies: Dependencies) -> None:
             os.unlink(temporary)
     # One key in 32 checks the size of its folder, which limits the cost.
     if int(key[2:4], 16) < 8:
-        _thin_out(path.parent)
+        thin_out(path.parent)
 
 
 def _path(key: str) -> Path:
@@ -100,7 +100,7 @@ def _unpack(data: bytes) -> tuple[bytes, Dependencies]:
     return body[8 + length :], dependencies
 
 
-def _thin_out(folder: Path) -> None:
+def thin_out(folder: Path) -> None:
     """Delete the older half of a full folder; another process may do the same at the same time."""
     with contextlib.suppress(OSError):
         entries = [(entry.stat().st_mtime_ns, entry.path) for entry in os.scandir(folder)]

@@ -6,6 +6,7 @@ import json
 import tomllib
 from collections import Counter
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -116,13 +117,14 @@ def _merged(defaults: dict[str, Any], entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def chosen(configurations: list[FileConfiguration], name: str | None) -> list[FileConfiguration]:
-    """Return the configuration with a name, or all of them if the name is None.
+    """Return the configuration with a name, those that match a pattern (``*``), or all if the name is None.
 
     Raises InvalidInput: there is no configuration of that name.
     """
     if name is None:
         return configurations
     found = [entry for entry in configurations if entry.name == name]
+    found = found or [entry for entry in configurations if fnmatchcase(entry.name, name)]
     if not found:
         names = [entry.name for entry in configurations]
         listed = ", ".join(filter(None, names[:20])) or "none with a name"

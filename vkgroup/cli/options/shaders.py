@@ -95,7 +95,7 @@ def _add_shader(parser: argparse.ArgumentParser, *, may_be_configured: bool = Fa
 def _add_configuration(parser: argparse.ArgumentParser) -> None:
     """Declare the options that name a configuration."""
     given = "configuration: groups, defines, constants and inputs; see docs/configuration.md. Options of the"
-    only = "with --with: use the configuration of this name (default: all, one after the other)"
+    only = "with --with: use the configuration of this name or matching this pattern (default: all)"
     group = parser.add_argument_group("configuration", "All of this, in a JSON or TOML file.")
     group.add_argument(
         "--with", dest="with_file", metavar="F", type=Path, help=f"{given} command line replace its values"
@@ -272,6 +272,32 @@ def add_check(parser: argparse.ArgumentParser) -> None:
     folder = "write a folder that repeats the findings on any machine"
     add_table(parser, (("--repro", "DIR", Path, folder),))
     add_json(parser)
+    _add_library(parser)
+
+
+def _add_library(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of checks of many shaders."""
+    group = parser.add_argument_group(
+        "folders of shaders",
+        "If SHADER is a folder, all its compute shaders, or the configurations of --with, are checked in"
+        " parallel, without real devices unless --device names one.",
+    )
+    limit = f"time limit of one configuration in seconds (default: {choices.CHECK_LIBRARY_SECONDS:g})"
+    add_table(
+        group,
+        (
+            ("--jobs", "N", positive, "worker processes (default: one per core)"),
+            ("--time-limit", "S", seconds, limit),
+            ("--junit", "F", Path, "also write JUnit XML"),
+        ),
+    )
+    group.add_argument(
+        "--annotations",
+        metavar="|".join(choices.ANNOTATIONS),
+        choices=choices.ANNOTATIONS,
+        help="report findings for GitHub (printed) or GitLab (gl-code-quality-report.json in this folder)",
+    )
+    group.add_argument("--no-cache", action="store_true", help="check unchanged configurations again, too")
 
 
 def _add_guarantees(parser: argparse.ArgumentParser) -> None:

@@ -41,7 +41,7 @@ def github(outcomes: RunOutcomes, folder: Path) -> list[str]:
     errors = [_cause_command(outcomes, *found) for found in _causes(outcomes)]
     errors += [_command("error", outcomes, name, texts[name]) for name in _without_cause(outcomes)]
     if outcomes.run.missing:
-        errors.insert(0, f"::error title=Missing::{_data(_missing(outcomes))}")
+        errors.insert(0, f"::error title=Missing::{escaped(_missing(outcomes))}")
     warnings = [_command("warning", outcomes, name, texts[name]) for name in outcomes.named(Outcome.FLAKE)]
     return [*_most(errors, "error", folder), *_most(warnings, "warning", folder)]
 
@@ -68,8 +68,8 @@ def _heading(cause: Cause, names: list[str]) -> str:
 
 def _cause_command(outcomes: RunOutcomes, cause: Cause, names: list[str]) -> str:
     fields = {"title": _heading(cause, names), **_line(outcomes, names[0])}
-    listed = ",".join(f"{key}={_property(value)}" for key, value in fields.items())
-    return f"::error {listed}::{_data(_cause_text(cause, names))}"
+    listed = ",".join(f"{key}={escaped_property(value)}" for key, value in fields.items())
+    return f"::error {listed}::{escaped(_cause_text(cause, names))}"
 
 
 def _cause_text(cause: Cause, names: list[str]) -> str:
@@ -82,30 +82,30 @@ def _line(outcomes: RunOutcomes, name: str) -> dict[str, str]:
     expected = outcomes.expected(name)
     if expected is None:
         return {}
-    return {"file": _in_repository(expected.path, "GITHUB_WORKSPACE"), "line": str(expected.line)}
+    return {"file": in_repository(expected.path, "GITHUB_WORKSPACE"), "line": str(expected.line)}
 
 
 def _command(kind: str, outcomes: RunOutcomes, name: str, message: str) -> str:
     fields = {"title": f"{outcomes.by_case[name]}: {name}", **_line(outcomes, name)}
-    listed = ",".join(f"{key}={_property(value)}" for key, value in fields.items())
-    return f"::{kind} {listed}::{_data(message or name)}"
+    listed = ",".join(f"{key}={escaped_property(value)}" for key, value in fields.items())
+    return f"::{kind} {listed}::{escaped(message or name)}"
 
 
 def _most(commands: list[str], kind: str, folder: Path) -> list[str]:
     if len(commands) <= MOST:
         return commands
     more = len(commands) - MOST + 1
-    return [*commands[: MOST - 1], f"::{kind} title={more} more::{_data(f'see {folder / FAILURES}')}"]
+    return [*commands[: MOST - 1], f"::{kind} title={more} more::{escaped(f'see {folder / FAILURES}')}"]
 
 
-def _data(text: str) -> str:
+def escaped(text: str) -> str:
     """Escape a command's message (github.com/actions/toolkit, command.ts, ``escapeData``)."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
-def _property(text: str) -> str:
+def escaped_property(text: str) -> str:
     """Escape a command's property (the same file, ``escapeProperty``)."""
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
+    return escaped(text).replace(":", "%3A").replace(",", "%2C")
 
 
 def write_gitlab(outcomes: RunOutcomes, folder: Path) -> Path:
@@ -123,12 +123,12 @@ def write_gitlab(outcomes: RunOutcomes, folder: Path) -> Path:
         outcome = outcomes.by_case[first]
         words = f"{_heading(cause, cases)}\n{_cause_text(cause, cases)}"
         at = _place(outcomes, first, folder, lines[first])
-        entries.append(_quality(outcome.value, words, _SEVERITY.get(outcome, "minor"), at, cause.id))
+        entries.append(quality_entry(outcome.value, words, _SEVERITY.get(outcome, "minor"), at, cause.id))
     names = _without_cause(outcomes) + outcomes.named(Outcome.FLAKE)
     entries += [_entry(outcomes, name, texts[name], folder, lines.get(name, 1)) for name in names]
     if outcomes.run.missing:
-        at = (_in_repository(folder / FAILURES, "CI_PROJECT_DIR"), lines[min(outcomes.run.missing)])
-        entries.append(_quality("Missing", _missing(outcomes), "major", at, "Missing"))
+        at = (in_repository(folder / FAILURES, "CI_PROJECT_DIR"), lines[min(outcomes.run.missing)])
+        entries.append(quality_entry("Missing", _missing(outcomes), "major", at, "Missing"))
     path = folder / GITLAB
     write_output(path, json.dumps(entries, indent=1) + "\n")
     return path
@@ -138,18 +138,23 @@ def _entry(outcomes: RunOutcomes, name: str, words: str, folder: Path, line: int
     outcome = outcomes.by_case[name]
     at = _place(outcomes, name, folder, line)
     severity = "info" if outcome == Outcome.FLAKE else _SEVERITY.get(outcome, "minor")
-    return _quality(outcome.value, f"{outcome}: {name}\n{words}".strip(), severity, at, f"{name},{outcome}")
+    return quality_entry(
+        outcome.value, f"{outcome}: {name}\n{words}".strip(), severity, at, f"{name},{outcome}"
+    )
 
 
 def _place(outcomes: RunOutcomes, name: str, folder: Path, line: int) -> tuple[str, int]:
     """Return the path and line of a case: in the baseline, or else in ``failures.csv``."""
     expected = outcomes.expected(name)
     if expected is not None:
-        return _in_repository(expected.path, "CI_PROJECT_DIR"), expected.line
-    return _in_repository(folder / FAILURES, "CI_PROJECT_DIR"), line
+        return in_repository(expected.path, "CI_PROJECT_DIR"), expected.line
+    return in_repository(folder / FAILURES, "CI_PROJECT_DIR"), line
 
 
-def _quality(check: str, words: str, severity: str, at: tuple[str, int], identity: str) -> dict[str, object]:
+def quality_entry(
+    check: str, words: str, severity: str, at: tuple[str, int], identity: str
+) -> dict[str, object]:
+    """Return an entry of the code quality report; `at` has the file and the line."""
     return {
         "description": words,
         "check_name": check,
@@ -164,7 +169,7 @@ def _missing(outcomes: RunOutcomes) -> str:
     return f"{count} {'case was' if count == 1 else 'cases were'} not reached before the time was over"
 
 
-def _in_repository(path: Path, root: str) -> str:
+def in_repository(path: Path, root: str) -> str:
     """Return a path relative to the clone, which the environment variable `root` names."""
     here = Path(os.environ.get(root) or os.curdir).resolve()
     whole = path.resolve()

@@ -50,7 +50,7 @@ def write_junit(outcomes: RunOutcomes, path: Path) -> None:
         suite = _suite(suites, by_category, group[0])
         case = ElementTree.SubElement(suite, "testcase", classname=".".join(group), name=last, time="0.0")
         element = ElementTree.SubElement(case, "error", message="No verdict, because of an error of vkgroup")
-        element.text = _clean("\n".join(truncated(error)))
+        element.text = clean("\n".join(truncated(error)))
     suites.set("tests", str(len(results) + len(outcomes.run.without_verdict)))
     if outcomes.run.missing:
         case = ElementTree.SubElement(
@@ -68,7 +68,7 @@ def write_junit(outcomes: RunOutcomes, path: Path) -> None:
     )
 
 
-def _clean(text: str) -> str:
+def clean(text: str) -> str:
     """Return a text without characters that XML does not allow."""
     return _NOT_XML.sub("\ufffd", text)
 
@@ -78,9 +78,7 @@ def _text_of_cause(case: str, text: str, outcomes: RunOutcomes, cause: Cause) ->
     first = outcomes.unexpected_of(cause)[0]
     if case != first:
         return f"Cause {cause.id}: see {first}"
-    extra = (
-        text.removeprefix(_clean(cause.detail)).strip("\n") if text.startswith(_clean(cause.detail)) else ""
-    )
+    extra = text.removeprefix(clean(cause.detail)).strip("\n") if text.startswith(clean(cause.detail)) else ""
     own = [] if case == cause.smallest else [f"This case: {case}", *truncated(text)]
     return "\n".join(filter(None, [*lines_of(cause), *own, extra]))
 
@@ -96,7 +94,7 @@ def _suite(
 def _add_outcome(case: ElementTree.Element, result: Result, outcomes: RunOutcomes) -> None:
     """Add the outcome to a test case; nothing if it passes."""
     outcome = outcomes.by_case[result.case]
-    text = _clean(outcomes.description(result))
+    text = clean(outcomes.description(result))
     if not outcome.expected:
         kind = "failure" if outcome == Outcome.FAIL or outcome.improved else "error"
         element = ElementTree.SubElement(case, kind, message=outcome.value)
@@ -104,8 +102,8 @@ def _add_outcome(case: ElementTree.Element, result: Result, outcomes: RunOutcome
         cause = outcomes.cause_of.get(result.case)
         if cause is not None:
             element.set("type", cause.id)
-            element.set("message", _clean(f"{outcome}: {cause.title}"))
-            element.text = _clean(_text_of_cause(result.case, text, outcomes, cause))
+            element.set("message", clean(f"{outcome}: {cause.title}"))
+            element.text = clean(_text_of_cause(result.case, text, outcomes, cause))
     elif outcome == Outcome.SKIP:
         ElementTree.SubElement(case, "skipped", message=text or "no lane's result is defined")
     elif outcome == Outcome.EXPECTED_FAIL:

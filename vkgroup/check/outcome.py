@@ -1,0 +1,113 @@
+"""Outcomes of checks in one line, for lists of many shaders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+from vkgroup.check.findings import Finding, Report, lines_of
+from vkgroup.errors import CompileError, CompilerUnavailable, Unsupported, VkgroupError
+
+_MOST = 300
+"""Maximum count of characters of a reason in a line."""
+
+
+class OutcomeKind(StrEnum):
+    """The result of checking one configuration."""
+
+    CLEAN = "clean"
+    FINDINGS = "findings"
+    NOT_COVERED = "not covered"
+    NO_COMPILE = "does not compile"
+    NO_VERDICT = "no verdict"
+    ERROR = "error"
+
+
+_CODES = {
+    OutcomeKind.CLEAN: 0,
+    OutcomeKind.FINDINGS: 1,
+    OutcomeKind.NO_COMPILE: 2,
+    OutcomeKind.NO_VERDICT: 2,
+    OutcomeKind.ERROR: 2,
+    OutcomeKind.NOT_COVERED: 3,
+}
+"""The exit code of ``vkgroup check`` for each outcome."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The outcome of one configuration."""
+
+    kind: OutcomeKind
+    summary: str  # the outcome in one line
+    text: tuple[str, ...] = ()  # the lines of the report; empty if there is no report
+    report: dict[str, Any] | None = None  # the report as JSON data; None if the check did not end
+    seconds: float = 0.0  # the time of the check, in seconds
+    unchanged: bool = False  # whether the outcome is that of an earlier check of the same configuration
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of ``vkgroup check`` for this outcome alone."""
+        return _CODES[self.kind]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the outcome as JSON data, as it is stored."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Outcome:
+        """Return a stored outcome; raise ValueError, KeyError or TypeError if the data is invalid."""
+        return cls(
+            OutcomeKind(data["kind"]),
+            str(data["summary"]),
+            tuple(map(str, data["text"])),
+            data["report"],
+            float(data["seconds"]),
+        )
+
+
+def of_report(report: Report, seconds: float) -> Outcome:
+    """Return the outcome of a check that ended."""
+    kind, summary = _line(report)
+    return Outcome(kind, summary, tuple(line.plain for line in lines_of(report)), report.to_json(), seconds)
+
+
+def _line(report: Report) -> tuple[OutcomeKind, str]:
+    """Return the kind of a report, and its line."""
+    if report.internal_errors:
+        return OutcomeKind.ERROR, f"internal error: {_short(report.internal_errors[0])}"
+    if report.findings:
+        count = len(report.findings)
+        return OutcomeKind.FINDINGS, f"{count} finding{'s' * (count != 1)}: {_finding(report.findings[0])}"
+    if report.no_verdict:
+        return OutcomeKind.NO_VERDICT, f"no verdict: {_short(report.no_verdict[0])}"
+    return OutcomeKind.CLEAN, "clean"
+
+
+def _finding(finding: Finding) -> str:
+    place = finding.place
+    where = f"{place.file}:{place.line}" if place.line else place.file
+    return f"{where}: {finding.kind}: {_short(finding.message)}"
+
+
+def of_error(error: VkgroupError, seconds: float) -> Outcome:
+    """Return the outcome of a check that could not be made."""
+    if isinstance(error, CompileError):
+        first = error.diagnostics[0] if error.diagnostics else error
+        return Outcome(OutcomeKind.NO_COMPILE, f"does not compile: {_short(str(first))}", seconds=seconds)
+    if isinstance(error, Unsupported | CompilerUnavailable):
+        return Outcome(OutcomeKind.NOT_COVERED, f"not covered: {_short(str(error))}", seconds=seconds)
+    return Outcome(OutcomeKind.ERROR, f"error: {_short(str(error))}", seconds=seconds)
+
+
+def _short(text: str) -> str:
+    """Return the first line of a text, shortened."""
+    line = text.strip().partition("\n")[0]
+    return line if len(line) <= _MOST else f"{line[: _MOST - 1]}…"
+
+
+def worst(codes: Iterable[int]) -> int:
+    """Return the exit code of several checks: findings first, then errors, then missing support."""
+    return min(filter(None, codes), default=0)

@@ -1,0 +1,71 @@
+"""Cache of the outcomes of checks, which are the same as long as shader, inputs and vkgroup are the same."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from vkgroup import files
+from vkgroup.check.outcome import Outcome, OutcomeKind
+from vkgroup.compiler.cache import key_of, thin_out
+
+_STORED = (OutcomeKind.CLEAN, OutcomeKind.FINDINGS, OutcomeKind.NOT_COVERED)
+"""Outcomes that are stored: those that do not depend on the time that a run takes."""
+
+
+@cache
+def program() -> str:
+    """Return the digest of vkgroup's version and of its source files' sizes and times."""
+    folder = Path(__file__).parents[1]
+    sources = sorted(folder.rglob("*.py"))
+    facts = [(str(file.relative_to(folder)), file.stat()) for file in sources]
+    listed = [f"{name} {status.st_size} {status.st_mtime_ns}" for name, status in facts]
+    return key_of(version("vkgroup"), *listed)
+
+
+def key(module: bytes, inputs: Mapping[Any, Any], options: Mapping[str, Any]) -> str:
+    """Return the key of a check.
+
+    `module`: the SPIR-V module.
+    `inputs`: the given arrays by binding; a list for an array of descriptors.
+    `options`: everything else that decides the outcome.
+    """
+    digests = [
+        f"{place} {part.dtype.str} {part.shape} {hashlib.blake2b(part.tobytes()).hexdigest()}"
+        for place, value in inputs.items()
+        for part in (value if isinstance(value, list) else [value])
+    ]
+    return key_of(program(), hashlib.blake2b(module).hexdigest(), repr(sorted(options.items())), *digests)
+
+
+def load(key: str) -> Outcome | None:
+    """Return the stored outcome of a check; None if there is none, or if it is damaged."""
+    try:
+        data = json.loads(_path(key).read_text(encoding="utf-8"))
+        return Outcome.from_json(data)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def store(key: str, outcome: Outcome) -> None:
+    """Store an outcome; do nothing if it is not to be stored, or if the cache cannot be written."""
+    if outcome.kind not in _STORED:
+        return
+    path = _path(key)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        files.write_whole(path, json.dumps(outcome.to_json()))
+    except OSError:
+        return
+    # One key in 32 checks the size of its folder, which limits the cost.
+    if int(key[2:4], 16) < 8:
+        thin_out(path.parent)
+
+
+def _path(key: str) -> Path:
+    return files.cache_folder() / "checks" / key[:2] / f"{key[2:]}.json"

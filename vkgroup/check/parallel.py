@@ -1,0 +1,101 @@
+"""Checks of many configurations in worker processes."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Generator, Sequence
+from dataclasses import replace
+from queue import Empty, Queue
+from typing import Any
+
+from vkgroup.check.outcome import Outcome, OutcomeKind
+from vkgroup.errors import VkgroupError, describe
+from vkgroup.runner.messages import Failure, WorkerSetup
+from vkgroup.runner.worker_process import WorkerDied, WorkerProcess
+
+_Answers = Queue[tuple[int, Outcome]]
+
+
+def check_all(
+    setup: WorkerSetup, jobs: Sequence[Any], workers: int, seconds: float
+) -> Generator[tuple[int, Outcome], None, None]:
+    """Yield the outcome of each job with the job's index, in the order in which they end.
+
+    A worker that crashes, or that takes longer than `seconds` for a job, gives the outcome of that job, and
+    another worker does the rest. A caller that stops early closes the iterator, which ends the workers.
+
+    `setup`: the first message to each worker; its session answers a job with an `Outcome`.
+    """
+    waiting: Queue[tuple[int, Any]] = Queue()
+    for numbered in enumerate(jobs):
+        waiting.put(numbered)
+    answers: _Answers = Queue()
+    known: set[WorkerProcess] = set()
+    for _ in range(min(workers, len(jobs))):
+        threading.Thread(target=_work, args=(setup, waiting, answers, known, seconds), daemon=True).start()
+    try:
+        for _ in jobs:
+            yield _next(answers)
+    finally:
+        with waiting.mutex:
+            waiting.queue.clear()
+        for worker in list(known):
+            worker.signal()
+
+
+def _next(answers: _Answers) -> tuple[int, Outcome]:
+    """Return the next answer; wait in short steps, so that Ctrl-C has an effect."""
+    while True:
+        try:
+            return answers.get(timeout=0.5)
+        except Empty:
+            continue
+
+
+def _work(
+    setup: WorkerSetup,
+    waiting: Queue[tuple[int, Any]],
+    answers: _Answers,
+    known: set[WorkerProcess],
+    seconds: float,
+) -> None:
+    """Give the waiting jobs to a worker; start another one after a failure."""
+    worker: WorkerProcess | None = None
+    while True:
+        try:
+            index, job = waiting.get_nowait()
+        except Empty:
+            break
+        start = time.monotonic()
+        try:
+            worker = worker or WorkerProcess(setup, known)
+            answer = worker.ask(job, seconds)
+        except WorkerDied as error:
+            answer = Outcome(OutcomeKind.ERROR, f"crash: {_line(str(error))}")
+        except (OSError, VkgroupError) as error:
+            answer = Outcome(OutcomeKind.ERROR, f"error: no worker process starts: {describe(error)}")
+        else:
+            if isinstance(answer, Outcome):
+                answers.put((index, replace(answer, seconds=time.monotonic() - start)))
+                continue
+            answer = _failed(answer, seconds)
+        if worker is not None:
+            worker.kill()
+            known.discard(worker)
+            worker = None
+        answers.put((index, replace(answer, seconds=time.monotonic() - start)))
+    if worker is not None:
+        known.discard(worker)
+        worker.dismiss()
+
+
+def _failed(failure: Failure, seconds: float) -> Outcome:
+    """Return the outcome of a job that a worker could not end."""
+    if failure.kind in ("timeout", "busy"):
+        return Outcome(OutcomeKind.NO_VERDICT, f"no verdict: no end within {seconds:g} s")
+    return Outcome(OutcomeKind.ERROR, f"error: {_line(failure.message)}")
+
+
+def _line(text: str) -> str:
+    return text.strip().partition("\n")[0]
