@@ -15,7 +15,7 @@ from vkgroup.configuration.fields import Key, key_of, nearest
 from vkgroup.configuration.rules import Source, elements, is_rule, load, make, numbers, parse
 from vkgroup.errors import InvalidInput
 from vkgroup.formats import FORMATS, fitting
-from vkgroup.spirv import Binding, ImageType, Module, SampledImageType, StructType
+from vkgroup.spirv import Binding, ImageType, Module, PushConstants, SampledImageType, StructType
 
 _ELEMENTS = "@data"  # the name that glslang gives to the array in an HLSL buffer
 
@@ -82,10 +82,12 @@ class ConfiguredInputs:
             place = (binding.set, binding.binding)
             if key in names_of(binding) or key == place or (isinstance(key, int) and place == (0, key)):
                 return binding
-        known = [entry for binding in self.module.reflection.bindings for entry in names_of(binding)[:1]]
+        bindings = self.module.reflection.bindings
+        known = [name for binding in bindings for name in names_of(binding)]
+        listed = ", ".join(name for binding in bindings for name in names_of(binding)[:1])
         raise InvalidInput(
             f"{where}: the shader has no binding {name!r}.{nearest(str(name), known)}"
-            f" There are: {', '.join(known) or 'none'}."
+            f" There are: {listed or 'none'}."
         )
 
     def _source(self, name: str) -> Source:
@@ -261,3 +263,25 @@ def typed(fields: Sequence[Field], data: npt.NDArray[np.uint8]) -> npt.NDArray[A
     if len(dtypes) == 1 and len(data) % next(iter(dtypes)).itemsize == 0:
         return data.view(next(iter(dtypes)))
     return data
+
+
+def check_push(block: PushConstants | None, values: Mapping[str, Any], where: str) -> None:
+    """Raise InvalidInput if push constants by name do not fit their block.
+
+    `where`: the file and the field, for messages.
+    """
+    names = [] if block is None else [member.name for member in block.members]
+    for name in values:
+        if name not in names:
+            known = ", ".join(names) or "none"
+            raise InvalidInput(
+                f"{where}: the shader has no push constant {name!r}.{nearest(name, names)}"
+                f" There are: {known}."
+            )
+    for field in () if block is None else fields_of(block.type, block.size):
+        name = names[field.member]
+        if name in values:
+            given = numbers(values[name], field.dtype, f"{where}.{name}")
+            if given.shape not in (field.offsets.shape, ()):
+                wanted, shape = list(field.offsets.shape), list(given.shape)
+                raise InvalidInput(f"{where}.{name}: expected numbers of the shape {wanted}, not {shape}.")

@@ -45,6 +45,7 @@ def check_one(
     """
     options = settings.options
     module = module or load(settings)
+    settings.require_valid(module)
     report = checking.check(
         module,
         sizes=options.subgroup_size,

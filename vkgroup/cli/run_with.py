@@ -21,6 +21,7 @@ class ConfiguredRun(Settings):
 
         `given`: the arrays of ``--in``, and the zeros of ``--out``, which come before the configuration's.
         """
+        self.require_valid(module)
         find = self.configured(module)
         zeros = self.configured(module, {name: {"fill": 0} for name in self.fields.outputs}).arrays()
         arrays = {**zeros, **_by_place(find, self.inputs(module)), **_by_place(find, given)}

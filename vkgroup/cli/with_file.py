@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from vkgroup.check.checking import groups_of
-from vkgroup.check.configured import ConfiguredInputs
+from vkgroup.check.configured import ConfiguredInputs, check_push
 from vkgroup.cli import pairs, shaders
 from vkgroup.compiler import Target
 from vkgroup.configuration import Configuration, chosen, read
 from vkgroup.configuration.fields import define_text, triple
 from vkgroup.configuration.reading import FileConfiguration
 from vkgroup.dispatch.specialization import pack_specialization
-from vkgroup.errors import InvalidInput
+from vkgroup.errors import InvalidDispatch, InvalidInput
 from vkgroup.reference.interpreter.execution.program import Program
 from vkgroup.spirv import Module
 
@@ -100,6 +100,20 @@ class Settings:
             elif (binding := configured.binding(name, where)).id not in own:
                 origins[binding.set, binding.binding] = origin
         return origins
+
+    def require_valid(self, module: Module) -> None:
+        """Raise InvalidInput, with the file and the field, if a value of the configuration fits nothing."""
+        if self.given is None:
+            return
+        where, reflection = self.given.where, module.reflection
+        given = {pairs.constant(name): value for name, value in self.fields.specialization.items()}
+        try:
+            pack_specialization(reflection.specialization_constants, given)
+        except InvalidDispatch as error:
+            raise InvalidInput(f"{where}, specialization: {error}") from None
+        check_push(reflection.push_constants, self.fields.push, f"{where}, push")
+        for name in self.fields.outputs:
+            self.configured(module).binding(name, f"{where}, outputs")
 
     def configured(self, module: Module, values: dict[str, Any] | None = None) -> ConfiguredInputs:
         """Return the inputs of the configuration, or other values, for a module."""

@@ -19,6 +19,9 @@ RULES = ("random", "arange", "fill", "zeros", "indices_of", "from")
 
 _SIZES = ("length", "shape")
 
+_MOST = 1 << 28
+"""Maximum length of an array that a rule makes, which limits time and memory."""
+
 
 @dataclass(frozen=True)
 class Rule:
@@ -87,18 +90,21 @@ def _shape(value: dict[str, Any], where: str) -> tuple[int, ...] | None:
         raise InvalidInput(f"{where}: give 'length' or 'shape', not both.")
     if "length" in value:
         if not _is_count(value["length"]):
-            raise InvalidInput(f"{where}: 'length' takes a positive integer, not {value['length']!r}.")
+            raise InvalidInput(
+                f"{where}: 'length' takes an integer from 1 to {_MOST}, not {value['length']!r}."
+            )
         return (value["length"],)
     if "shape" not in value:
         return None
     shape = value["shape"]
-    if not isinstance(shape, list) or not shape or not all(map(_is_count, shape)):
-        raise InvalidInput(f"{where}: 'shape' takes a list of positive integers, not {shape!r}.")
+    counts = isinstance(shape, list) and shape and all(map(_is_count, shape))
+    if not counts or math.prod(shape) > _MOST:
+        raise InvalidInput(f"{where}: 'shape' takes a list of integers from 1 to {_MOST}, not {shape!r}.")
     return tuple(shape)
 
 
 def _is_count(value: object) -> bool:
-    return _is_integer(value) and isinstance(value, int) and value > 0
+    return _is_integer(value) and isinstance(value, int) and 0 < value <= _MOST
 
 
 def _is_integer(value: object) -> bool:
@@ -120,12 +126,14 @@ def _is_arange(value: object) -> bool:
     """Return whether a value is the argument of ``arange``: a number, or one to three of them."""
     if not isinstance(value, list):
         return _is_count(value)
-    return 1 <= len(value) <= 3 and all(map(_is_integer, value)) and (len(value) < 3 or value[2] != 0)
+    if not (1 <= len(value) <= 3 and all(map(_is_integer, value))) or (len(value) == 3 and value[2] == 0):
+        return False
+    return 0 < len(range(*value)) <= _MOST
 
 
 _ALLOWED: dict[str, tuple[Callable[[object], bool], str]] = {
     "random": (_is_range, "[LOW, HIGH]"),
-    "arange": (_is_arange, "N, or [START, STOP] or [START, STOP, STEP], with integers"),
+    "arange": (_is_arange, "N, [START, STOP] or [START, STOP, STEP] with integers, for at least one number"),
     "fill": (_is_number, "a number, true or false"),
     "indices_of": (lambda value: isinstance(value, str), "the name of a binding"),
     "from": (lambda value: isinstance(value, str), "the name of an .npy file"),
@@ -140,8 +148,8 @@ def numbers(value: Any, dtype: np.dtype[Any], where: str) -> npt.NDArray[Any]:
     """
     try:
         given = np.asarray(value)
-    except (ValueError, OverflowError) as error:
-        raise InvalidInput(f"{where}: the rows of the list differ in length ({error}).") from None
+    except (ValueError, OverflowError):
+        raise InvalidInput(f"{where}: the rows of the list differ in length.") from None
     if given.dtype.kind not in "biuf" and given.size:
         raise InvalidInput(f"{where}: expected numbers of type {dtype.name}, not {_short(value)}.")
     return converted(given, dtype, where)
@@ -168,6 +176,8 @@ def load(file: Path, where: str) -> npt.NDArray[Any]:
     """Return the array of an .npy file."""
     try:
         array = np.load(file, allow_pickle=False)
+    except OSError as error:
+        raise InvalidInput(f"{where}: {file} cannot be read: {error.strerror or error}.") from error
     except Exception as error:
         # NumPy parses the header as Python and allocates the size in it, so a wrong header can raise any
         # error.
