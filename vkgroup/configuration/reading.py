@@ -54,7 +54,7 @@ def read(file: Path) -> list[FileConfiguration]:
         raise InvalidInput(f"{file}: {LIST}: expected a list of objects.")
     if not entries:
         raise InvalidInput(f"{file}: {LIST}: the list is empty.")
-    names = _names(entries, defaults, file)
+    names = _names(entries, file)
     configurations = []
     for name, entry in zip(names, entries, strict=True):
         where = f"{file}, configuration {name!r}"
@@ -92,18 +92,17 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return dict(pairs)
 
 
-def _names(entries: list[dict[str, Any]], defaults: dict[str, Any], file: Path) -> list[str]:
+def _names(entries: list[dict[str, Any]], file: Path) -> list[str]:
     """Return the name of each configuration: the given one, else its shader or its number."""
-    given = [entry.get("name") for entry in entries]
-    for name, count in Counter(name for name in given if isinstance(name, str)).items():
-        if count > 1:
-            raise InvalidInput(f"{file}: {count} configurations have the name {name!r}.")
-    shaders = Counter(str(entry.get("shader", "")) for entry in entries)
+    unnamed = Counter(str(entry.get("shader", "")) for entry in entries if "name" not in entry)
     names = []
     for number, entry in enumerate(entries, 1):
         shader = str(entry.get("shader", ""))
-        default = str(number) if not shader else shader if shaders[shader] == 1 else f"{shader} #{number}"
+        default = str(number) if not shader else shader if unnamed[shader] == 1 else f"{shader} #{number}"
         names.append(str(entry.get("name") or default))
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise InvalidInput(f"{file}: {count} configurations have the name {name!r}.")
     return names
 
 
