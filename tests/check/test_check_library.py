@@ -276,10 +276,9 @@ def test_a_time_limit_ends_one_configuration_only(listed, library: Path, tmp_pat
     (tmp_path / "all.json").write_text(
         json.dumps({"subgroup_sizes": [8], "groups": 1, "configurations": entries})
     )
-    _, found, _ = listed("--time-limit", "4", "--jobs", "1")
-    assert found["endless.comp"]["summary"] == "no verdict: no end within 4 s"
+    _, found, _ = listed("--time-limit", "3", "--jobs", "1")
+    assert found["endless.comp"]["summary"] == "no verdict: no end within 3 s"
     assert found["inner/race.comp"]["outcome"] == "findings"
-    assert not listed("--time-limit", "4")[1]["endless.comp"]["unchanged"]
 
 
 def test_ctrl_c_keeps_what_is_done(library: Path, tmp_path: Path) -> None:
@@ -337,13 +336,13 @@ def test_a_crash_is_one_line_and_the_rest_goes_on(monkeypatch: pytest.MonkeyPatc
     # The worker imports the session by the name of its module.
     monkeypatch.setattr(Session, "__module__", Path(__file__).stem)
     jobs = ["a", "crash", "b", "error", "hang", "c"]
-    outcomes = dict(check_all(Session(), jobs, 2, 3.0))
+    outcomes = dict(check_all(Session(), jobs, 2, 2.0))
     assert [outcomes[index].kind.value for index in range(6)] == [
         *("clean", "error", "clean", "error", "no verdict", "clean"),
     ]
     assert outcomes[1].summary.startswith("crash: the process was killed by signal 11")
     assert "RuntimeError: not expected" in outcomes[3].summary
-    assert outcomes[4].summary == "no verdict: no end within 3 s"
+    assert outcomes[4].summary == "no verdict: no end within 2 s"
 
 
 def test_findings_come_before_errors_in_the_exit_code() -> None:

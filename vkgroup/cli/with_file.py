@@ -151,18 +151,23 @@ def settings_of(arguments: argparse.Namespace) -> list[Settings]:
         if arguments.configuration is not None:
             raise InvalidInput("--configuration: only with --with F.")
         if arguments.shader is None:
-            raise InvalidInput("Give the SHADER, or --with F with a configuration that names it.")
+            _parser(arguments.command).error("give SHADER, or --with F with a configuration that names it")
         return [Settings(arguments)]
     entries = chosen(read(arguments.with_file), arguments.configuration)
     own = _own(arguments)
     return [Settings(_combined(arguments, entry, own), entry, entry.name) for entry in entries]
 
 
+def _parser(command: str) -> argparse.ArgumentParser:
+    """Return the parser of one command."""
+    parser = argparse.ArgumentParser(prog=f"vkgroup {command}")
+    getattr(import_module("vkgroup.cli.options.shaders"), f"add_{command}")(parser)
+    return parser
+
+
 def _own(arguments: argparse.Namespace) -> set[str]:
     """Return the names of the options that the command line has, even with their default values."""
-    parser = argparse.ArgumentParser()
-    declare = import_module("vkgroup.cli.options.shaders")
-    getattr(declare, f"add_{arguments.command}")(parser)
+    parser = _parser(arguments.command)
     for action in parser._actions:
         action.default = argparse.SUPPRESS
     words = list(arguments.words)
