@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,9 @@ import vkgroup
 from vkgroup.check.configured import ConfiguredInputs
 from vkgroup.cli.main import main
 from vkgroup.compiler import compile_source
+from vkgroup.configuration import read
+from vkgroup.configuration.fields import FIELDS
+from vkgroup.configuration.rules import RULES
 from vkgroup.errors import InvalidDispatch, InvalidInput
 
 _WRONG, _RIGHT = Path(__file__).parent / "wrong", Path(__file__).parent / "right"
@@ -524,3 +528,20 @@ def test_a_run_exports_its_configuration(shader: Path, tmp_path: Path) -> None:
 def test_only_results_of_device_run_have_a_configuration() -> None:
     with pytest.raises(InvalidDispatch, match=r"Only a result of Device\.run"):
         _ = vkgroup.RunResult({}, {}, None).configuration
+
+
+# --- the documentation ------------------------------------------------------------------------------------
+
+
+def test_the_page_has_every_field_and_valid_examples(tmp_path: Path) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text()
+    for name in FIELDS:
+        assert f"`{name}`" in text, name
+    for rule in RULES:
+        assert f'{{"{rule}": ' in text, rule
+    blocks = re.findall(r"```json\n(.*?)```", text, re.DOTALL)
+    assert len(blocks) == 2
+    for number, block in enumerate(blocks):
+        file = tmp_path / f"{number}.json"
+        file.write_text(block)
+        assert len(read(file)) == 1 + number
