@@ -350,3 +350,12 @@ def test_findings_come_before_errors_in_the_exit_code() -> None:
     assert worst([0, 3, 2, 1]) == 1
     assert worst([3, 2]) == 2
     assert worst([0, 3]) == 3
+
+
+def test_the_report_shows_all_configurations(listed, tmp_path: Path) -> None:
+    listed()
+    page = tmp_path / "page.html"
+    assert main(["report", str(tmp_path / "report.json"), "-o", str(page)]) == 0
+    text = page.read_text()
+    assert "race.comp, configuration racing" in text
+    assert "clean.comp, configuration one" in text

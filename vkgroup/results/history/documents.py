@@ -132,6 +132,21 @@ def is_check(data: Mapping[str, Any]) -> bool:
     return isinstance(data.get("findings"), list) and "shader" in data
 
 
+def reports_of(data: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the reports in what ``vkgroup check --json`` wrote for several configurations.
+
+    The shader of a report also has the name of the configuration. Configurations without a report are left
+    out.
+    """
+    entries = data.get("configurations")
+    found = []
+    for entry in entries if isinstance(entries, list) else []:
+        report = entry.get("report") if isinstance(entry, dict) else None
+        if isinstance(report, dict) and is_check(report):
+            found.append({**report, "shader": f"{report['shader']}, configuration {entry.get('name')}"})
+    return found
+
+
 def describe(kind: Kind, data: Mapping[str, Any]) -> RunInfo:
     """Return the summary of the run that a document describes.
 

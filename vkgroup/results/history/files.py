@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from vkgroup.errors import InvalidInput
-from vkgroup.results.history.documents import NAMES, describe, identify, is_check, kind_of, parse
+from vkgroup.results.history.documents import NAMES, describe, identify, is_check, kind_of, parse, reports_of
 from vkgroup.results.record import Kind, Result, RunRecord, Status, case_in, parse_result
 
 
@@ -165,10 +165,10 @@ def load_shown(path: Path) -> list[RunRecord | Check]:
     """
     wanted = f"{_WANTED.replace(' or vkgroup bench', ', vkgroup check --json or vkgroup bench')}"
     if not path.is_dir():
-        one = _file(path, strict=False)
-        if one is None:
+        shown = _shown(path, strict=False)
+        if not shown:
             raise InvalidInput(f"{path} is no run: {wanted}")
-        return [one]
+        return shown
     try:
         names = [entry.name for entry in path.iterdir() if entry.is_file()]
     except OSError as error:
@@ -191,8 +191,7 @@ def _within(folder: Path, names: list[str], *, strict: bool) -> list[RunRecord |
         passed = {RUN, CAPABILITIES}
     for name in sorted(names):
         if name.endswith(".json") and name not in passed:
-            one = _file(folder / name, strict=strict)
-            runs += [] if one is None else [one]
+            runs += _shown(folder / name, strict=strict)
     return [_named(run, folder) for run in runs]
 
 
@@ -201,6 +200,14 @@ def _named(one: RunRecord | Check, folder: Path) -> RunRecord | Check:
     if isinstance(one, RunRecord) and one.info.kind == Kind.CONFORM:
         return replace(one, info=replace(one.info, id=str(folder)))
     return one
+
+
+def _shown(path: Path, *, strict: bool) -> list[RunRecord | Check]:
+    """Read a file with one run, or with the checks of one or several configurations."""
+    one = _file(path, strict=strict)
+    if one is not None:
+        return [one]
+    return [Check(path, report) for report in reports_of(_json(path))]
 
 
 def _file(path: Path, *, strict: bool) -> RunRecord | Check | None:
