@@ -162,7 +162,7 @@ def _paths(value: object, path: str = "") -> set[str]:
 
 def test_every_field_of_the_json_is_documented(checked) -> None:
     text = (Path(__file__).parents[2] / "docs" / "check-json.md").read_text()
-    documented = set(_SCHEMA.findall(text))
+    documented = set(_SCHEMA.findall(text.partition("## Several configurations")[0]))
     found = set()
     for name in ("exclusive_scan_by_hand", "butterfly_in_the_guard", "lanes_in_order", "partials_by_warp"):
         report = checked(_WRONG / f"{name}.comp")

@@ -103,6 +103,15 @@ def test_the_command_of_a_finding_names_the_configuration(
     assert again["covered"]["groups"] == [4, 1, 1]
 
 
+def test_the_command_has_defaults_that_replace_values_of_the_file(checked, configured) -> None:
+    file = configured({"groups": 2, "seed": 3, "lanes": "linear", "step_limit": 50})
+    options = ["--seed", "0", "--lanes", "any"]
+    report = checked(_WRONG / "reversal_without_a_barrier.comp", "--with", str(file), *options)
+    assert report["covered"]["assumed"] == []
+    words = shlex.split(report["findings"][0]["command"])
+    assert words[3:9] == ["--with", str(file), *options]
+
+
 def test_options_replace_values_of_the_file(checked, shader: Path, configured) -> None:
     given = {
         **{"groups": 2, "seed": 3, "lanes": "linear", "push": {"n": 5, "factor": 2.0}},

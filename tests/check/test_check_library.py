@@ -126,6 +126,15 @@ def test_each_configuration_has_one_line(listed) -> None:
     )
 
 
+def test_every_field_of_an_entry_is_documented(listed) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "check-json.md").read_text()
+    documented = set(re.findall(r"^\| `configurations\[\]\.(\w+)` \|", text, re.MULTILINE))
+    *_, entries, _ = listed("--configuration", "one")
+    assert documented == entries["one"].keys()
+    for kind in OutcomeKind:
+        assert f"`{kind.value}`" in text
+
+
 def test_the_command_of_a_finding_shows_all_of_it(listed, capsys: pytest.CaptureFixture[str]) -> None:
     *_, entries, _ = listed()
     (finding,) = entries["racing"]["report"]["findings"]

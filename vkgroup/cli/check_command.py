@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 
-from vkgroup.choices import CHECK_STEP_LIMIT, COMPILERS
+from vkgroup.choices import CHECK_LANES, CHECK_STEP_LIMIT, COMPILERS
 from vkgroup.cli.with_file import Settings
 
 _REPEATED = (
@@ -20,6 +20,15 @@ _REPEATED = (
     ("--spec", "spec"),
 )
 
+_DEFAULTS = {
+    "--entry-point": "main",
+    "--compiler": COMPILERS[0],
+    "--seed": 0,
+    "--lanes": CHECK_LANES[0],
+    "--step-limit": CHECK_STEP_LIMIT,
+}
+"""Options that are not repeated if they have their default."""
+
 
 def command_of(arguments: argparse.Namespace, settings: Settings) -> str:
     """Return the command that repeats a check, without sizes and devices."""
@@ -32,10 +41,7 @@ def command_of(arguments: argparse.Namespace, settings: Settings) -> str:
         given = getattr(arguments, name)
         for entry in given if isinstance(given, list) else [given] if given else []:
             words += [option, "=".join(entry) if isinstance(entry, tuple) else str(entry)]
-    if arguments.entry_point != "main":
-        words += ["--entry-point", arguments.entry_point]
-    if arguments.compiler != COMPILERS[0]:
-        words += ["--compiler", arguments.compiler]
+    words += _changed(arguments, settings, "--entry-point", "--compiler")
     if arguments.local_size:
         words += ["--local-size", ",".join(map(str, arguments.local_size))]
     if arguments.register_shift:
@@ -43,11 +49,20 @@ def command_of(arguments: argparse.Namespace, settings: Settings) -> str:
         words += ["--register-shift", shifts]
     if arguments.groups:
         words += ["--groups", ",".join(map(str, arguments.groups))]
-    if arguments.seed:
-        words += ["--seed", str(arguments.seed)]
+    words += _changed(arguments, settings, "--seed")
     words += ["--full-subgroups"] * arguments.full_subgroups
-    words += ["--lanes", arguments.lanes] if arguments.lanes != "any" else []
+    words += _changed(arguments, settings, "--lanes")
     words += ["--no-size-control"] * (not arguments.size_control)
-    if arguments.step_limit != CHECK_STEP_LIMIT:
-        words += ["--step-limit", str(arguments.step_limit)]
+    words += _changed(arguments, settings, "--step-limit")
     return shlex.join(words)
+
+
+def _changed(arguments: argparse.Namespace, settings: Settings, *options: str) -> list[str]:
+    """Return options whose values are not the default, or replace a value of a configuration."""
+    words = []
+    for option in options:
+        name = option.removeprefix("--").replace("-", "_")
+        value = getattr(arguments, name)
+        if value != _DEFAULTS[option] or name in settings.own:
+            words += [option, str(value)]
+    return words

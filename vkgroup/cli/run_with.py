@@ -53,4 +53,5 @@ def configured_run(arguments: argparse.Namespace) -> ConfiguredRun:
         )
     if arguments.size is not None:
         raise InvalidInput("--with: only for compute shaders; leave out --size.")
-    return ConfiguredRun(settings[0].options, settings[0].given, settings[0].name)
+    (found,) = settings
+    return ConfiguredRun(found.options, found.given, found.name, found.own)

@@ -35,11 +35,13 @@ class Settings:
     `options`: the options of the command line, with those of the configuration where it has no own.
     `given`: the configuration; None without ``--with``.
     `name`: the configuration's name; empty without one.
+    `own`: the names of the options that replace values of the configuration.
     """
 
     options: argparse.Namespace
     given: FileConfiguration | None = None
     name: str = ""
+    own: frozenset[str] = frozenset()
 
     @property
     def fields(self) -> Configuration:
@@ -155,7 +157,7 @@ def settings_of(arguments: argparse.Namespace) -> list[Settings]:
         return [Settings(arguments)]
     entries = chosen(read(arguments.with_file), arguments.configuration)
     own = _own(arguments)
-    return [Settings(_combined(arguments, entry, own), entry, entry.name) for entry in entries]
+    return [Settings(_combined(arguments, entry, own), entry, entry.name, own) for entry in entries]
 
 
 def _parser(command: str) -> argparse.ArgumentParser:
@@ -165,17 +167,19 @@ def _parser(command: str) -> argparse.ArgumentParser:
     return parser
 
 
-def _own(arguments: argparse.Namespace) -> set[str]:
+def _own(arguments: argparse.Namespace) -> frozenset[str]:
     """Return the names of the options that the command line has, even with their default values."""
     parser = _parser(arguments.command)
     for action in parser._actions:
         action.default = argparse.SUPPRESS
     words = list(arguments.words)
     words.remove(arguments.command)
-    return set(vars(parser.parse_args(words)))
+    return frozenset(vars(parser.parse_args(words)))
 
 
-def _combined(arguments: argparse.Namespace, entry: FileConfiguration, own: set[str]) -> argparse.Namespace:
+def _combined(
+    arguments: argparse.Namespace, entry: FileConfiguration, own: frozenset[str]
+) -> argparse.Namespace:
     """Return the options with those of a configuration where the command line has no own."""
     fields = entry.fields
     options = argparse.Namespace(**vars(arguments))
