@@ -331,8 +331,8 @@ def test_a_saved_configuration_repeats_the_check(
     assert data["shader"] == "../shader.comp"
     assert set(data["inputs"]) >= {"Source", "mixed", "Particles", "picture"}
     assert ("Target" in data["inputs"]) == ("--out" not in options)
-    assert "Source" in data["generated"]
-    assert "push.offset" in data["generated"]
+    assert {"inputs.Source", "push.offset"} <= set(data["generated"])
+    assert ("specialization.ADDED" in data["generated"]) == ("ADDED=4" not in options)
 
 
 @pytest.mark.parametrize(
@@ -356,20 +356,40 @@ def test_arrays_are_saved_as_rules_lists_or_files(checked, shader: Path, tmp_pat
     assert data["inputs"]["Target"] == [0.1, 0.7, 3.0]
     assert data["inputs"]["mixed"]["pairs"] == "with-mixed.pairs.npy"
     assert len(np.load(file.with_name("with-mixed.pairs.npy"))) == 64
-    assert not {"Source", "Target", "push.n"} & set(data["generated"])
+    assert not {"inputs.Source", "inputs.Target", "push.n"} & set(data["generated"])
     assert data["push"]["n"] == 2
     assert data["specialization"] == {"ADDED": 2}
 
 
-def test_generated_inputs_stay_generated_until_their_name_is_removed(checked, tmp_path: Path) -> None:
-    shader = _WRONG / "butterfly_in_the_guard.comp"
-    *_, file = saved(checked, shader, tmp_path, "--groups", "2")
+def test_only_values_that_were_edited_are_given(checked, shader: Path, tmp_path: Path) -> None:
+    *_, file = saved(checked, shader, tmp_path, "--groups", "2", "--subgroup-size", "8")
     data = json.loads(file.read_text())
-    (name, origin), *_ = data["generated"].items()
-    assert f"{name}: {origin}" in checked(shader, "--with", str(file))["covered"]["inputs"]
-    del data["generated"][name]
+    data["inputs"]["Target"] = {"zeros": 128}
+    data["push"]["factor"] = 3.0
+    data["specialization"]["ADDED"] = 9
     file.write_text(json.dumps(data))
-    assert f"{name}: given" in checked(shader, "--with", str(file))["covered"]["inputs"]
+    covered = checked(shader, "--with", str(file))["covered"]
+    assert {"Target: given", "push constant factor = 3.0", "Source: source[] random"} <= set(
+        covered["inputs"]
+    )
+    assert covered["specialization"][0]["value"] == 9
+    # An edited .npy file is given, too.
+    np.save(file.with_name("with-Source.npy"), np.ones(128, np.float32))
+    assert "Source: given" in checked(shader, "--with", str(file))["covered"]["inputs"]
+
+
+def test_run_uses_the_generated_values(checked, written, tmp_path: Path) -> None:
+    shader = written(
+        "#version 450\nlayout(local_size_x = 32) in;\nlayout(push_constant) uniform Push { uint n; };\n"
+        "layout(binding = 0) buffer Data { uint data[]; };\n"
+        "void main() { if (gl_GlobalInvocationID.x < n) data[gl_GlobalInvocationID.x] += 1; }\n"
+    )
+    *_, file = saved(checked, shader, tmp_path)
+    before = np.load(file.with_name("with-Data.npy"))
+    words = ["--device", "reference", "--out", f"data={tmp_path / 'data.npy'}"]
+    assert main(["run", "--with", str(file), *words]) == 0
+    n = json.loads(file.read_text())["push"]["n"]
+    assert np.array_equal(np.load(tmp_path / "data.npy"), before + (np.arange(len(before)) < n))
 
 
 def test_descriptor_arrays_are_saved(checked, written, tmp_path: Path) -> None:
@@ -482,6 +502,10 @@ def test_run_needs_one_configuration(configured, shader: Path, capsys: pytest.Ca
         (
             {"specialization": {"ADED": 1}},
             "with.json, specialization: The module has no specialization constant 'ADED'.",
+        ),
+        (
+            {"generated": {"input.Source": ""}},
+            "'input.Source' does not begin with inputs, push, specialization.",
         ),
         ({"outputs": ["targt"]}, "with.json, outputs: the shader has no binding 'targt'."),
     ],

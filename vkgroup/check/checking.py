@@ -243,7 +243,6 @@ def check(
     name: str | None = None,
     command: str = "",
     compiler: str = "",
-    made_up: Mapping[Key, str] | None = None,
 ) -> Report:
     """Check whether a compute shader is correct at every subgroup size.
 
@@ -265,8 +264,6 @@ def check(
     name : the shader's name in the report.
     command : the command that repeats the check, without sizes and devices.
     compiler : the compiler that made `shader`, with its version, for the report; that of a file is known.
-    made_up : the origin of those of `inputs` whose values an earlier check generated. Findings treat them as
-        generated.
 
     Returns
     -------
@@ -294,7 +291,7 @@ def check(
     chosen = groups_of(groups, program)
     make = partial(
         make_inputs, program.module, program.local_size, chosen,
-        given=inputs, fresh=outputs, push=push, seed=seed, made_up=made_up,
+        given=inputs, fresh=outputs, push=push, seed=seed,
     )  # fmt: skip
     dispatch = fitted(Dispatch(program, chosen, make(), seed, step_limit, timeout), make)
     state = _Check(
@@ -340,8 +337,6 @@ def check(
         interrupted,
         no_verdict=tuple(state.no_verdict),
         internal_errors=tuple(state.internal_errors),
-        origins={entry.place: entry.origin for entry in dispatch.inputs.bindings if entry.arrays},
-        generated_push=dispatch.inputs.generated_push,
     )
 
 

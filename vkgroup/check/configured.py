@@ -40,6 +40,25 @@ def image_of(binding: Binding) -> ImageType | None:
     return kind if isinstance(kind, ImageType) else None
 
 
+def find_binding(module: Module, name: Key, where: str) -> Binding:
+    """Return the binding of a name, of a number in set 0, or of set and number.
+
+    Raises InvalidInput: there is none; the message begins with `where`.
+    """
+    key = key_of(name) if isinstance(name, str) else name
+    bindings = module.reflection.bindings
+    for binding in bindings:
+        place = (binding.set, binding.binding)
+        if key in names_of(binding) or key == place or (isinstance(key, int) and place == (0, key)):
+            return binding
+    known = [name for binding in bindings for name in names_of(binding)]
+    listed = ", ".join(name for binding in bindings for name in names_of(binding)[:1])
+    raise InvalidInput(
+        f"{where}: the shader has no binding {name!r}.{nearest(str(name), known)}"
+        f" There are: {listed or 'none'}."
+    )
+
+
 @dataclass(frozen=True)
 class ConfiguredInputs:
     """The inputs of a configuration for one module.
@@ -77,18 +96,7 @@ class ConfiguredInputs:
 
     def binding(self, name: Key, where: str) -> Binding:
         """Return the binding of a name, of a number in set 0, or of set and number."""
-        key = key_of(name) if isinstance(name, str) else name
-        for binding in self.module.reflection.bindings:
-            place = (binding.set, binding.binding)
-            if key in names_of(binding) or key == place or (isinstance(key, int) and place == (0, key)):
-                return binding
-        bindings = self.module.reflection.bindings
-        known = [name for binding in bindings for name in names_of(binding)]
-        listed = ", ".join(name for binding in bindings for name in names_of(binding)[:1])
-        raise InvalidInput(
-            f"{where}: the shader has no binding {name!r}.{nearest(str(name), known)}"
-            f" There are: {listed or 'none'}."
-        )
+        return find_binding(self.module, name, where)
 
     def _source(self, name: str) -> Source:
         return Source(f"{self.where}, inputs.{name}", self.path, self.seed, self._length_of)

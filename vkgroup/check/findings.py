@@ -164,8 +164,6 @@ class Report:
     interrupted : the exception of Ctrl-C if it ended the check early; else None.
     no_verdict : what could not be compared because a run did not end.
     internal_errors : errors of vkgroup or the host while the shader ran on a device.
-    origins : how each buffer and image got its contents, by (set, binding).
-    generated_push : how push constants got generated values, by ``"push."`` and the name.
     """
 
     shader: str
@@ -176,8 +174,6 @@ class Report:
     interrupted: KeyboardInterrupt | None = None
     no_verdict: tuple[str, ...] = ()
     internal_errors: tuple[str, ...] = ()
-    origins: Mapping[tuple[int, int], str] = field(default_factory=dict, compare=False, repr=False)
-    generated_push: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     def require_verdict(self) -> None:
         """Raise the error of a check without a verdict.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -92,8 +91,6 @@ class Inputs:
     bindings: tuple[Input, ...]  # inputs in the order of the bindings
     push: bytes  # bytes of the push constants
     origins: tuple[str, ...]  # descriptions of all inputs, one line each
-    # descriptions of the push constants that were generated, by ``"push."`` and the member's name
-    generated_push: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def resources(self) -> dict[tuple[int, int], list[Any]]:
         """Return new resources for the reference device by (set, binding)."""
@@ -165,7 +162,6 @@ class _InputBuilder:
         self.atomic = atomic_members(module)
         self.each = dict(each)
         self.origins: list[str] = []
-        self.generated_push: dict[str, str] = {}
 
     def make(self, binding: Binding, given: Sequence[npt.NDArray[Any]] | None, fresh: bool) -> Input:
         """Return the input of a binding: the given array, undefined contents, or generated contents.
@@ -284,11 +280,8 @@ class _InputBuilder:
         components = (format_.components,) if format_.components > 1 else ()
         return (*layers, *axes, *components)
 
-    def push(self, values: Mapping[str, Any], made_up: Mapping[Key, str]) -> bytes:
-        """Return the bytes of the push constants: given values by name, and generated values for the rest.
-
-        `made_up`: the origins of given values that count as generated.
-        """
+    def push(self, values: Mapping[str, Any]) -> bytes:
+        """Return the bytes of the push constants: given values by name, and generated values for the rest."""
         block = self.module.reflection.push_constants
         if block is None:
             return pack_push(None, dict(values) or None)
@@ -313,11 +306,9 @@ class _InputBuilder:
                         f"The push constant {name!r} takes {wanted} ({field.dtype.name}),"
                         f" not {values[name]!r}."
                     ) from None
-                part = made_up.get(f"push.{name}", f"{name} = {values[name]}")
+                part = f"{name} = {values[name]}"
             else:
                 part = self._fill(data, WHOLE - 1, field)
-            if name not in values or f"push.{name}" in made_up:
-                self.generated_push[f"push.{name}"] = part
             self.origins.append(f"push constant {part}")
         return data.tobytes()
 
@@ -332,15 +323,13 @@ def make_inputs(
     push: Mapping[str, Any] | None = None,
     seed: int = 0,
     each: Mapping[tuple[int, int], int] | None = None,
-    made_up: Mapping[Key, str] | None = None,
 ) -> Inputs:
     """Return all inputs that a dispatch needs.
 
     `fresh` bindings have undefined contents before the run. Bindings and push constants that are not given
     are generated; a runtime array has `each` elements for each invocation, one if it is not listed. A list of
-    arrays is for an array of descriptors. `made_up` bindings, and push constants (``"push.NAME"``), are given
-    and count as generated; the text is the origin of their contents. Raises InvalidDispatch or InvalidInput
-    if a given input does not fit the module, and Unsupported if an input cannot be generated.
+    arrays is for an array of descriptors. Raises InvalidDispatch or InvalidInput if a given input does not
+    fit the module, and Unsupported if an input cannot be generated.
     """
     size = (local_size[0] * groups[0], local_size[1] * groups[1], local_size[2] * groups[2])
     builder = _InputBuilder(module, size, groups, seed, each or {})
@@ -352,22 +341,15 @@ def make_inputs(
         ]
         for key, value in (given or {}).items()
     }
-    made_up = made_up or {}
-    origins_of = {
-        _find(bindings, key): origin for key, origin in made_up.items() if not str(key).startswith("push.")
-    }
     undefined = {_find(bindings, key) for key in fresh}
     inputs: dict[tuple[int, int], Input] = {}
     for binding in bindings:
         place = (binding.set, binding.binding)
         if place not in inputs:
-            entry = builder.make(binding, arrays.get(place), place in undefined)
-            if entry.origin == GIVEN and place in origins_of:
-                entry = replace(entry, origin=origins_of[place], each=builder.each.get(place, 1))
-            inputs[place] = entry
-    bytes_ = builder.push(push or {}, made_up)
+            inputs[place] = builder.make(binding, arrays.get(place), place in undefined)
+    bytes_ = builder.push(push or {})
     origins = [f"{entry.name}: {entry.origin}" for entry in inputs.values()] + builder.origins
-    return Inputs(tuple(inputs.values()), bytes_, tuple(origins), builder.generated_push)
+    return Inputs(tuple(inputs.values()), bytes_, tuple(origins))
 
 
 def _find(bindings: Sequence[Binding], key: Key) -> tuple[int, int]:

@@ -197,7 +197,6 @@ class LibrarySession:
             "outputs": list(given["outputs"]),
             "push": job.settings.push(),
             "specialization": job.settings.specialization(),
-            "generated": job.settings.fields.generated,
             "devices": [repr(device) for device in self.devices],
         }
         return outcome_cache.key(module, inputs, options)

@@ -63,7 +63,6 @@ def check_one(
         name=str(options.shader),
         command=command,
         compiler=checking.compiler_of(options.shader, options.compiler, options.dialect),
-        made_up=settings.made_up(module),
     )
     return Checked(module, report)
 

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from vkgroup import choices
 from vkgroup.check.assumed import inputs_of, name_at, push_of
-from vkgroup.check.host import undeclared_size
-from vkgroup.check.inputs import GIVEN, UNDEFINED
-from vkgroup.cli import shaders
+from vkgroup.check.configured import find_binding
+from vkgroup.cli import pairs, shaders
 from vkgroup.cli.check_one import Checked
 from vkgroup.cli.with_file import Settings
 from vkgroup.configuration import Arrays, Configuration
+from vkgroup.configuration.generated import marks_of
 from vkgroup.device import DeviceInfo
-from vkgroup.dispatch.specialization import constant_of, notes_of
+from vkgroup.dispatch.specialization import constant_of
 from vkgroup.spirv import Module
 
 
@@ -26,12 +27,12 @@ def assumed(
     """Return the configuration that repeats a check; arrays that are not short are written beside `file`."""
     options, module, report = settings.options, checked.module, checked.report
     sizes = options.subgroup_size or {*choices.CHECK_SIZES, *(device.subgroup_size for device in devices)}
-    bound = {place: report.bindings[place] for place, origin in report.origins.items() if origin != UNDEFINED}
-    generated = {
-        name_at(module, place): report.origins[place] for place in bound if report.origins[place] != GIVEN
-    }
+    given = {_place(module, key) for key in settings.inputs(module)}
+    undefined = {_place(module, pairs.key(name)) for name in options.outputs} - given
+    bound = {place: value for place, value in report.bindings.items() if place not in undefined}
+    specialization, chosen = _specialization(settings, checked)
     push = {**push_of(module.reflection.push_constants, report.push), **settings.push()}
-    return Configuration(
+    fields = Configuration(
         name=settings.name,
         shader=_relative(options.shader, file),
         stage=options.stage,
@@ -47,9 +48,8 @@ def assumed(
         groups=list(report.covered.groups),
         local_size=None if options.local_size is None else list(options.local_size),
         push=push,
-        specialization=_specialization(settings, checked),
+        specialization=specialization,
         inputs=inputs_of(module, bound, arrays),
-        generated={**generated, **report.generated_push},
         outputs=list(options.outputs),
         seed=options.seed,
         subgroup_sizes=sorted(sizes),
@@ -59,6 +59,20 @@ def assumed(
         timeout=options.timeout,
         step_limit=options.step_limit,
     )
+    generated = {
+        "inputs": [name_at(module, place) for place in bound if place not in given],
+        "push": [name for name in push if name not in settings.push()],
+        "specialization": chosen,
+    }
+    return msgspec.structs.replace(
+        fields, generated=marks_of(fields, generated, lambda name: file.parent / name)
+    )
+
+
+def _place(module: Module, key: pairs.Key) -> tuple[int, int]:
+    """Return the (set, binding) of a key."""
+    binding = find_binding(module, key, "--save-with")
+    return binding.set, binding.binding
 
 
 def _relative(path: Path, file: Path) -> str:
@@ -71,27 +85,17 @@ def _number(text: str) -> int | str:
     return int(text) if text.isdecimal() and str(int(text)) == text else text
 
 
-def _specialization(settings: Settings, checked: Checked) -> dict[str, bool | int | float]:
-    """Return the values of the specialization constants by name or id.
-
-    Constants with defaults are included for editing, unless their defaults explain a note of the report.
-    """
-    module, given = checked.module, settings.specialization()
-    constants = module.reflection.specialization_constants
+def _specialization(settings: Settings, checked: Checked) -> tuple[dict[str, bool | int | float], list[str]]:
+    """Return the values of the specialization constants by name or id, and the names of those not given."""
+    given = settings.specialization()
+    constants = checked.module.reflection.specialization_constants
     names = [entry.name for entry in constants]
-    every: dict[int | str, Any] = {entry.id: entry.value for entry in checked.report.covered.specialization}
+    named = {entry.id: entry.name for entry in constants if entry.name and names.count(entry.name) == 1}
+    values: dict[str, bool | int | float] = {}
     for key, value in given.items():
         constant = constant_of(key, constants)
-        every[key if constant is None else constant.id] = value
-    values = every if _notes(module, every) == _notes(module, given) else given
-    named = {entry.id: entry.name for entry in constants if entry.name and names.count(entry.name) == 1}
-    return {
-        key if isinstance(key, str) else named.get(key) or str(key): value for key, value in values.items()
-    }
-
-
-def _notes(module: Module, given: Mapping[int | str, Any]) -> list[str]:
-    """Return the notes of a check that depend on which constants are given."""
-    entries = module.reflection.entry_points
-    sizes = [note for entry in entries for note in undeclared_size(entry, module, given)]
-    return [*notes_of([module], given), *sizes]
+        number = key if constant is None else constant.id
+        values[named.get(number, str(number)) if isinstance(number, int) else number] = value
+    every = checked.report.covered.specialization
+    others = {named.get(entry.id, str(entry.id)): entry.value for entry in every}
+    return {**others, **values}, [name for name in others if name not in values]

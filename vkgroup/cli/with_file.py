@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from vkgroup.cli import pairs, shaders
 from vkgroup.compiler import Target
 from vkgroup.configuration import Configuration, chosen, read
 from vkgroup.configuration.fields import define_text, triple
+from vkgroup.configuration.generated import without_generated
 from vkgroup.configuration.reading import FileConfiguration
 from vkgroup.dispatch.specialization import pack_specialization
 from vkgroup.errors import InvalidDispatch, InvalidInput
@@ -88,21 +89,6 @@ class Settings:
         values |= {name: str(Path(file).absolute()) for name, file in self.options.inputs}
         return self.configured(module, values).arrays()
 
-    def made_up(self, module: Module) -> dict[pairs.Key, str]:
-        """Return the origin of the inputs that an earlier check has generated."""
-        if self.given is None:
-            return {}
-        configured, where = self.configured(module), f"{self.given.where}, generated"
-        own = {configured.binding(name, f"--in {name}").id for name, _ in self.options.inputs}
-        own_push = {f"push.{name}" for name, _ in self.options.push}
-        origins: dict[pairs.Key, str] = {}
-        for name, origin in self.fields.generated.items():
-            if name.startswith("push."):
-                origins |= {} if name in own_push else {name: origin}
-            elif (binding := configured.binding(name, where)).id not in own:
-                origins[binding.set, binding.binding] = origin
-        return origins
-
     def require_valid(self, module: Module) -> None:
         """Raise InvalidInput, with the file and the field, if a value of the configuration fits nothing."""
         if self.given is None:
@@ -157,7 +143,15 @@ def settings_of(arguments: argparse.Namespace) -> list[Settings]:
         return [Settings(arguments)]
     entries = chosen(read(arguments.with_file), arguments.configuration)
     own = _own(arguments)
+    if arguments.command == "check":
+        # A run needs the values that a check generates.
+        entries = [replace(entry, fields=_given(entry)) for entry in entries]
     return [Settings(_combined(arguments, entry, own), entry, entry.name, own) for entry in entries]
+
+
+def _given(entry: FileConfiguration) -> Configuration:
+    """Return a configuration without values that an earlier check generated, which are generated again."""
+    return without_generated(entry.fields, entry.path, entry.where)
 
 
 def _parser(command: str) -> argparse.ArgumentParser:
