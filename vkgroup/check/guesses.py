@@ -19,7 +19,7 @@ Numbers = Mapping[NumberKey, int]
 
 _STRIDE = re.compile(r"stride|step|pitch|^nb\d|_nb\d|^s[a-z]{0,2}\d$|_s\d$|jump")
 _SIZE = re.compile(
-    r"^n[ekrc]?\d|^n[a-z]+$|^n_|^num_|dim|rows|cols|width|height|^[whdc]$|^[A-Z]{1,2}$|size|out[whdc]$|heads"
+    r"^n[ekrc]?\d|^n[a-z]+$|^n_|^num_|dim|rows|cols|width|height|^[whdc]$|^[A-Z]{1,2}$|size|out[whdc]$|head"
 )
 _OFFSET = re.compile(r"^s_off|offset|^off")
 _OUTER = re.compile(r"batch|channel|cstep|plane|slice")

@@ -105,15 +105,21 @@ def unset_constants(
         if is_generated or not ({entry.id, entry.name} & set(given)):
             seen.add(entry.id)
             value = generated.get(entry.id, 0)
-            name = entry.name or f"constant {entry.id}"
+            name = entry.name or f"{'local size' if is_generated else 'constant'} {entry.id}"
             key = ((SPECIALIZED, entry.id), name)
             yield GeneratedNumber(key, value, entry.type.dtype, -1, f"--spec {entry.id}=V")
 
 
-def undeclared_size(entry: EntryPoint, module: Module, given: Collection[int | str]) -> list[str]:
+def undeclared_size(
+    entry: EntryPoint,
+    module: Module,
+    given: Collection[int | str],
+    chosen: Mapping[int | str, int],
+) -> list[str]:
     """Return a note if the local size seems to be the default of the compiler.
 
-    `given`: the specialization constants that have a value, by id or name.
+    `given`: the specialization constants that have a value, by id or name. `chosen`: values of
+    `generated_size` by id, as they were used.
     """
     size = entry.local_size
     if size is None or size.resolve() != (1, 1, 1):
@@ -122,7 +128,6 @@ def undeclared_size(entry: EntryPoint, module: Module, given: Collection[int | s
     constants = [part.specialization for part in size.constants if part.specialization is not None]
     if constants and not any(key in given for part in constants for key in (part.id, part.name)):
         values = " ".join(dict.fromkeys(f"--spec {part.id}=V" for part in constants))
-        chosen = generated_size(entry, module, given)
         if chosen:
             listed = ", ".join(f"id {number} = {value}" for number, value in chosen.items())
             return [f"the local size has no default in the source: {listed} was chosen; give {values}."]

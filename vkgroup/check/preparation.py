@@ -58,9 +58,8 @@ def prepare(
     Raises InvalidInput or InvalidDispatch if an input is invalid, Unsupported if one cannot be generated.
     """
     notes = list(notes_of([module], specialization))
-    entry = module.reflection.entry_point(entry_point)
-    notes += undeclared_size(entry, module, specialization)
-    generated = generated_size(entry, module, specialization)
+    given, entry = specialization, module.reflection.entry_point(entry_point)
+    generated = generated_size(entry, module, given)
     constants = module.reflection.specialization_constants
     specialization = {**generated, **specialization}
     values, _ = pack_specialization(constants, specialization)
@@ -83,8 +82,11 @@ def prepare(
         except Unsupported:  # a size without quads
             continue
     changed = _changed_constants(search.first, trial)
-    notes += [f"{name} (id {number}) = {value} was chosen" for number, (name, value) in changed.items()]
     specialization = {**specialization, **{number: value for number, (_, value) in changed.items()}}
+    notes += undeclared_size(entry, module, given, {key: specialization[key] for key in generated})
+    for number, (name, value) in changed.items():
+        if number not in generated:
+            notes.append(f"{name} (id {number}) = {value} was chosen: its default is 0.")
     values, _ = pack_specialization(constants, specialization)
     return Prepared(trial.dispatch, search, trial, specialization, values, notes)
 

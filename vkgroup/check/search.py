@@ -78,7 +78,7 @@ class Search:
     def depends(self, event: Event) -> bool:
         """Whether generated values may cause an event: by its address, its operands or the control flow."""
         sources = self.sources(event)
-        if sources is None:
+        if sources is None or event.kind == "bounds":
             return bool(self.numbers)
         return self._any_generated(sources)
 

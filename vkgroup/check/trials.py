@@ -12,7 +12,7 @@ from vkgroup.check.guesses import Numbers
 from vkgroup.check.inputs import SPECIALIZED, GeneratedNumber, Inputs
 from vkgroup.check.runs import Dispatch, Run
 from vkgroup.dispatch.results import Event
-from vkgroup.errors import DispatchTimeout, OutOfMemory
+from vkgroup.errors import DispatchTimeout, InvalidInput, InvalidModule, OutOfMemory
 from vkgroup.reference.interpreter.execution.program import Program
 from vkgroup.spirv import ArrayType, StructType
 
@@ -28,8 +28,11 @@ MOST_BYTES = 1 << 25
 _ROUNDS = 4
 _MOST_MULTIPLE = 64
 _SIZE = Configuration(32)
-TIME_LIMIT = 3.0
+TIME_LIMIT = 2.0
 """Time limit in seconds of the runs of one trial."""
+
+_MOST_INVOCATIONS = 1024
+"""Maximum number of invocations of a workgroup in a trial."""
 
 STEP_LIMIT = 4096
 """Limit of loop iterations in a trial."""
@@ -88,31 +91,36 @@ class Trier:
         key = frozenset(values.items())
         if key not in self._programs:
             self._programs[key] = self.specialize(values) if values else self.dispatch.program
-        return self._programs[key]
+        program = self._programs[key]
+        if values and not 0 < math.prod(program.local_size) <= _MOST_INVOCATIONS:
+            raise InvalidInput(f"{program.local_size} is no local size.")
+        return program
 
     def __call__(self, numbers: Numbers) -> Trial:
         """Return the trial of some values, with arrays as long as its accesses need."""
         elements: dict[tuple[int, int], int] = {}
         needed: dict[tuple[int, int], int] = {}
-        dispatch = replace(
-            self.dispatch, program=self._program(numbers), timeout=TIME_LIMIT, step_limit=STEP_LIMIT
-        )
+        dispatch = replace(self.dispatch, timeout=TIME_LIMIT, step_limit=STEP_LIMIT)
         run: Run | None = None
-        for _ in range(_ROUNDS):
-            dispatch = replace(dispatch, inputs=self.inputs(dispatch, elements, numbers))
-            try:
-                run = dispatch.run(_SIZE)
-            except (DispatchTimeout, OutOfMemory):
+        try:
+            dispatch = replace(dispatch, program=self._program(numbers))
+            for _ in range(_ROUNDS):
                 run = None
-                break
-            longer = self.longer(dispatch.inputs, run)
-            if not longer:
-                break
-            needed.update(longer)
-            elements.update((place, self._rounded(number)) for place, number in longer.items())
+                dispatch = replace(dispatch, inputs=self.inputs(dispatch, elements, numbers))
+                run = dispatch.run(_SIZE)
+                longer = self.longer(dispatch.inputs, run)
+                if not longer:
+                    break
+                needed.update(longer)
+                elements.update((place, self._rounded(number)) for place, number in longer.items())
+        except (DispatchTimeout, OutOfMemory):
+            pass
+        except (InvalidModule, InvalidInput):  # a value that the shader does not allow
+            if not numbers:
+                raise
         values = (*dispatch.inputs.numbers, *self._constants(numbers))
-        limits = {"timeout": self.dispatch.timeout, "step_limit": self.dispatch.step_limit}
-        return Trial(numbers, replace(dispatch, **limits), run, elements, needed, values)  # type: ignore[arg-type]
+        dispatch = replace(dispatch, timeout=self.dispatch.timeout, step_limit=self.dispatch.step_limit)
+        return Trial(numbers, dispatch, run, elements, needed, values)
 
     def _constants(self, numbers: Numbers) -> Iterator[GeneratedNumber]:
         """Yield the specialization constants with their chosen or default values."""
