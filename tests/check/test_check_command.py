@@ -243,15 +243,16 @@ def test_arrays_are_made_as_long_as_the_shader_reaches(checked, written: Callabl
 
 def test_a_buffer_that_is_too_small_is_one_finding(checked, written: Callable[..., Path]) -> None:
     file = written(_POINTS.format(first=3, second=4))
-    (finding,) = checked(file)["findings"]
-    assert (finding["kind"], finding["place"]["line"]) == ("bounds", 7)
-    assert [(note["message"], note["place"] and note["place"]["line"]) for note in finding["notes"]] == [
-        ("also out of bounds", 8),
-        (
-            "points was generated with 3 elements for each invocation;"
-            " if that is wrong, give the real array with --in",
-            None,
-        ),
-    ]
+    (question,) = checked(file)["questions"]
+    assert question["text"].startswith("can your host pass points.length() = 192? ")
+    np.save(file.parent / "points.npy", np.arange(192, dtype=np.uint32))
+    report = checked(file, "--in", f"Points={file.parent / 'points.npy'}")
+    assert report["questions"] == []
+    for finding in (*report["findings"], *question["findings"]):
+        assert (finding["kind"], finding["place"]["line"]) == ("bounds", 7)
+        assert [(note["message"], note["place"]["line"]) for note in finding["notes"] if note["place"]] == [
+            ("also out of bounds", 8)
+        ]
     np.save(file.parent / "points.npy", np.arange(200, dtype=np.uint32))
-    assert checked(file, "--in", f"Points={file.parent / 'points.npy'}")["findings"] == []
+    report = checked(file, "--in", f"Points={file.parent / 'points.npy'}")
+    assert (report["findings"], report["questions"]) == ([], [])

@@ -1,7 +1,7 @@
 """The collections: wrong shaders are found out, at the lines that say so and nowhere else; right ones pass.
 
-``// expect: KIND, …`` at the end of a line tells which findings belong there, ``// run: …`` which options the
-command needs.
+``// expect: KIND, …`` at the end of a line tells which findings belong there, ``// ask: KIND`` which errors a
+question is about, ``// run: …`` which options the command needs.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,12 +19,12 @@ _HERE = Path(__file__).parent
 _WRONG, _RIGHT = sorted((_HERE / "wrong").glob("*.comp")), sorted((_HERE / "right").glob("*.comp"))
 
 
-def _expected(text: str) -> set[tuple[int, str]]:
+def _expected(text: str, mark: str = "// expect:") -> set[tuple[int, str]]:
     return {
         (number, kind.strip())
         for number, line in enumerate(text.split("\n"), 1)
-        if "// expect:" in line
-        for kind in line.split("// expect:")[1].split(",")
+        if mark in line
+        for kind in line.split(mark)[1].split(",")
     }
 
 
@@ -37,19 +38,25 @@ def _options(text: str) -> list[str]:
 def test_a_wrong_shader_is_found_out(file: Path, checked) -> None:
     text = file.read_text()
     report = checked(file, *_options(text))
-    found = {(finding["place"]["line"], finding["kind"]) for finding in report["findings"]}
-    assert found == _expected(text)
-    assert report["code"] == 1
+    asked = [finding for question in report["questions"] for finding in question["findings"]]
+    assert _lines(report["findings"]) == _expected(text)
+    assert _lines(asked) == _expected(text, "// ask:")
+    assert report["findings"] or asked
+    assert report["code"] == bool(report["findings"])
     lines = text.split("\n")
     for finding in report["findings"]:
         assert finding["place"]["text"] == lines[finding["place"]["line"] - 1]
         assert finding["sizes"]
 
 
+def _lines(findings: list[dict[str, Any]]) -> set[tuple[int, str]]:
+    return {(finding["place"]["line"], finding["kind"]) for finding in findings}
+
+
 @pytest.mark.parametrize("file", _RIGHT, ids=lambda file: file.stem)
 def test_a_right_shader_passes(file: Path, checked) -> None:
     report = checked(file, *_options(file.read_text()))
-    assert report["findings"] == []
+    assert (report["findings"], report["questions"]) == ([], [])
     assert report["code"] == 0
     covered = report["covered"]
     assert covered["compared"] + covered["ordered"] > 0

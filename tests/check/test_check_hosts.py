@@ -119,10 +119,14 @@ def test_a_shader_without_a_local_size_is_checked_with_the_given_one(
 def test_a_local_size_with_the_default_of_its_constants_is_noted(checked, written) -> None:
     size = "layout(local_size_x_id = 3, local_size_y_id = 4) in;\n"
     file = written(_REVERSAL.replace("layout(binding", size + "layout(binding", 1))
-    assert checked(file)["covered"]["notes"] == [
-        "the local size has its default: 1×1×1 was used. If the host sets its specialization constants, give"
-        " --spec 3=V --spec 4=V."
+    report = checked(file)
+    assert report["covered"]["notes"] == [
+        "the local size has no default in the source: id 3 = 64, id 4 = 1 was chosen;"
+        " give --spec 3=V --spec 4=V."
     ]
+    assert report["covered"]["local_size"] == [64, 1, 1]
+    (question,) = report["questions"]
+    assert [value["name"] for value in question["values"]] == ["local size 4"]
     report = checked(file, "--spec", "3=64")
     assert report["findings"] == []
     assert report["covered"]["notes"] == []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -28,17 +27,18 @@ from vkgroup.check.findings import (
     Report,
     SourceLocations,
 )
-from vkgroup.check.flow import Flow, used_axes, uses_atomic_results
-from vkgroup.check.host import Guarantees, undeclared_size, values_of
-from vkgroup.check.inputs import Key, make_inputs
-from vkgroup.check.runs import Answer, Dispatch, Job, Run, bindings_of, fitted, outputs_of_answer, run_job
+from vkgroup.check.flow import Flow
+from vkgroup.check.host import Guarantees, values_of
+from vkgroup.check.inputs import Key
+from vkgroup.check.preparation import prepare
+from vkgroup.check.questions import Questions
+from vkgroup.check.runs import Answer, Dispatch, Job, Run, bindings_of, outputs_of_answer, run_job
 from vkgroup.check.size_constants import find_candidates
 from vkgroup.choices import CHECK_SIZES, CHECK_STEP_LIMIT, CHECK_TIMEOUT, COMPILERS, SOURCE_DIALECTS
 from vkgroup.compiler import Target, assemble, compile_file, validate
 from vkgroup.compiler.front_ends import compiler_name
 from vkgroup.device import DeviceInfo
 from vkgroup.dispatch.slots import check_kinds
-from vkgroup.dispatch.specialization import notes_of, pack_specialization
 from vkgroup.errors import DispatchTimeout, InvalidInput, Unsupported
 from vkgroup.reference.interpreter.execution.program import Program
 from vkgroup.reference.interpreter.operations.steps import Instrument
@@ -47,9 +47,6 @@ from vkgroup.spirv import Module
 
 TARGET = Target.VULKAN_1_2
 """Compilation target of shaders: the first version that allows broadcasts with non-constant ids."""
-
-MAX_INVOCATIONS = 1 << 22
-"""Maximum number of invocations of a dispatch, which limits time and memory."""
 
 
 @dataclass
@@ -285,35 +282,40 @@ def check(
     if not isinstance(shader, Module) and not compiler:
         compiler = compiler_of(Path(shader))
     check_kinds(module.reflection.bindings)
+    wanted = sizes if sizes is not None else {*CHECK_SIZES, *(device.subgroup_size for device in devices)}
+    run_sizes = sorted(set(wanted) - {0})
     title = name or ("shader" if isinstance(shader, Module) else str(shader))
-    values, _ = pack_specialization(module.reflection.specialization_constants, specialization or {})
-    program = Program(module, entry_point, values)
-    chosen = groups_of(groups, program)
-    make = partial(
-        make_inputs, program.module, program.local_size, chosen,
-        given=inputs, fresh=outputs, push=push, seed=seed,
-    )  # fmt: skip
-    dispatch = fitted(Dispatch(program, chosen, make(), seed, step_limit, timeout), make)
+    prepared = prepare(
+        module,
+        entry_point,
+        groups=groups,
+        inputs=inputs,
+        outputs=outputs,
+        push=push,
+        specialization=specialization or {},
+        seed=seed,
+        timeout=timeout,
+        step_limit=step_limit,
+        sizes=run_sizes,
+        host=host or Guarantees(),
+    )
+    dispatch, program = prepared.dispatch, prepared.dispatch.program
     state = _Check(
         dispatch,
         SourceLocations(program.module, title),
         Flow(program.module),
-        lambda instrument: Program(module, entry_point, values, instrument),
+        lambda instrument: Program(module, entry_point, prepared.values, instrument),
         lambda changed: Program(changed, entry_point),
         host=host or Guarantees(),
-        notes=[
-            *notes_of([module], specialization or {}),
-            *undeclared_size(program.entry, program.module, specialization or {}),
-        ],
+        notes=prepared.notes,
     )
-    wanted = sizes if sizes is not None else {*CHECK_SIZES, *(device.subgroup_size for device in devices)}
     given = dispatch.inputs.push if module.reflection.push_constants is not None else b""
     job = partial(
         Job,
         module=module,
         entry_point=program.entry.name,
-        specialization=specialization,
-        groups=chosen,
+        specialization=prepared.specialization,
+        groups=dispatch.groups,
         bindings=bindings_of(dispatch.inputs),
         push=given,
         writable=frozenset(entry.place for entry in dispatch.inputs.bindings if entry.binding.writable),
@@ -321,9 +323,14 @@ def check(
         local_size=program.local_size,
         full_subgroups=state.host.full_subgroups,
     )
-    state.host.require_size(set(wanted) - {0}, program.local_size)
-    findings, interrupted = _run_and_compare(state, sorted(set(wanted) - {0}), devices, job)
-    findings = findings_of(state.runs, state.places, dispatch.inputs, natural(state.flow)) + findings
+    findings, interrupted = _run_and_compare(state, run_sizes, devices, job)
+    questions = Questions(prepared.search, prepared.trial)
+    try:
+        runs = questions.errors_of(state.runs)
+    except KeyboardInterrupt as end:
+        runs, interrupted = state.runs, end
+    by_nature = natural(state.flow)
+    findings = findings_of(runs, state.places, dispatch.inputs, by_nature) + findings
     findings.sort(key=lambda entry: (entry.place.line, entry.place.position))
     if command:
         findings = [entry.repeated_by(command) for entry in findings]
@@ -337,6 +344,7 @@ def check(
         interrupted,
         no_verdict=tuple(state.no_verdict),
         internal_errors=tuple(state.internal_errors),
+        questions=questions.collect(state.places, by_nature, dispatch.inputs),
     )
 
 
@@ -437,26 +445,3 @@ def _load(path: Path, entry_point: str | None, defines: Mapping[str, str | int] 
         module = Module.from_bytes(data)
     validate(module, Target.VULKAN_1_4)
     return module
-
-
-def groups_of(given: Sequence[int] | None, program: Program) -> tuple[int, int, int]:
-    """Return the workgroup counts: the given ones, else several in each dimension that the shader uses."""
-    if given is not None:
-        if not 1 <= len(given) <= 3 or min(given) < 1:
-            raise InvalidInput(f"groups must be one to three positive numbers, not {tuple(given)}")
-        x, y, z = (int(number) for number in (*given, 1, 1)[:3])
-        invocations = x * y * z * math.prod(program.local_size)
-        if invocations > MAX_INVOCATIONS:
-            raise InvalidInput(
-                f"The dispatch has {invocations} invocations; check supports at most {MAX_INVOCATIONS}."
-                " Give fewer groups."
-            )
-        return x, y, z
-    used = used_axes(program.module)
-    if not any(used) and not uses_atomic_results(program.module, frozenset(program.bindings)):
-        # All workgroups write the same values: one is enough.
-        return 1, 1, 1
-    if sum(used) > 1:
-        x, y, z = (2 if axis else 1 for axis in used)
-        return x, y, z
-    return (1, 4, 1) if used[1] else (1, 1, 4) if used[2] else (4, 1, 1)

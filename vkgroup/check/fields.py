@@ -98,11 +98,12 @@ _WIDTHS = frozenset({"width", "w", "cols", "columns", "nx", "pitch", "stride"})
 _HEIGHTS = frozenset({"height", "h", "rows", "ny"})
 _DEPTHS = frozenset({"depth", "nz"})
 _GROUPS = frozenset({"groups", "blocks", "workgroups", "tiles"})
-_STARTS = frozenset(
+STARTS = frozenset(
     {"offset", "base", "start", "first", "begin", "level", "pass", "index", "layer", "mip", "lod"}
 )
 _ROUNDS = frozenset({"iterations", "iters", "steps", "rounds"})
-_COUNTS = frozenset(
+_RANKS = frozenset({"dims", "ndim", "ndims", "rank", "outdims"})
+COUNTS = frozenset(
     {
         "n",
         "count",
@@ -119,6 +120,12 @@ _COUNTS = frozenset(
         "items",
     }
 )
+
+
+def words_of(name: str) -> frozenset[str]:
+    """Return the words of an identifier in lower case: ``{"base", "offset"}`` for ``baseOffset``."""
+    return frozenset(re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name).lower().split("_"))
+
 
 _MISSING = 3
 """Difference between the number of invocations and a generated count: the last workgroup is not full."""
@@ -139,19 +146,22 @@ class Generator:
 
     def single(self, name: str, dtype: np.dtype[Any]) -> Any:
         """Return the value of a single number with the identifier `name`."""
+        words = words_of(name)
         if dtype.kind == "f":
-            return float(self._random.integers(1, 65)) / 64
-        words = set(re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name).lower().split("_"))
+            value = float(self._random.integers(1, 65)) / 64
+            # The limits of a range, as of clamp(), must be in order.
+            return value - 1 if words & {"min", "minimum", "low"} else value
         x, y, z = self._size
         total = math.prod(self._size)
         for names, value in (
-            (_STARTS, 0),
+            (STARTS, 0),
             (_ROUNDS, 4),
+            (_RANKS, 3),
             (_GROUPS, math.prod(self._groups)),
             (_WIDTHS, x),
             (_HEIGHTS, y),
             (_DEPTHS, z),
-            (_COUNTS, max(1, total - _MISSING)),
+            (COUNTS, max(1, total - _MISSING)),
         ):
             if words & names:
                 return min(value, int(np.iinfo(dtype).max))

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
@@ -23,6 +23,9 @@ from vkgroup.errors import InternalError, InvalidInput
 from vkgroup.spirv import Instruction, Module
 from vkgroup.spirv.lines import LineTable
 from vkgroup.spirv.source_text import Line
+
+if TYPE_CHECKING:
+    from vkgroup.check.question import Question
 
 
 class Kind(StrEnum):
@@ -164,6 +167,7 @@ class Report:
     interrupted : the exception of Ctrl-C if it ended the check early; else None.
     no_verdict : what could not be compared because a run did not end.
     internal_errors : errors of vkgroup or the host while the shader ran on a device.
+    questions : errors that occur only with some of the generated values.
     """
 
     shader: str
@@ -174,6 +178,7 @@ class Report:
     interrupted: KeyboardInterrupt | None = None
     no_verdict: tuple[str, ...] = ()
     internal_errors: tuple[str, ...] = ()
+    questions: tuple[Question, ...] = ()
 
     def require_verdict(self) -> None:
         """Raise the error of a check without a verdict.
@@ -200,6 +205,7 @@ class Report:
         return {
             "shader": self.shader,
             "findings": [finding.to_json() for finding in self.findings],
+            "questions": [question.to_json() for question in self.questions],
             "covered": self.covered.to_json(),
             "no_verdict": list(self.no_verdict),
             "internal_errors": list(self.internal_errors),
@@ -265,6 +271,9 @@ def lines_of(report: Report) -> Iterator[Text]:
     for finding in report.findings:
         yield from finding_lines(finding)
         yield Text()
+    for question in report.questions:
+        yield from _question_lines(question)
+        yield Text()
     yield from _summary(report)
 
 
@@ -285,6 +294,18 @@ def finding_lines(finding: Finding) -> Iterator[Text]:
             shown = note.place
     for text in _remarks(finding):
         yield Text.assemble((" " * margin + " = ", "blue"), text)
+
+
+def _question_lines(question: Question) -> Iterator[Text]:
+    """Yield the lines of a question: the question, the line of each error, and what to do."""
+    yield Text.assemble(("question", "bold yellow"), (f": {question.text}", "bold"))
+    places = {(finding.place.file, finding.place.line): finding for finding in question.findings}
+    shown = None
+    for finding in places.values():
+        margin = len(str(finding.place.line))
+        yield from _quote(finding.place, finding.kind, margin, "yellow", "^", shown)
+        shown = finding.place
+    yield Text.assemble((" " * margin + " = ", "blue"), question.remedy)
 
 
 def _quote(
@@ -357,10 +378,14 @@ def _where(configurations: Iterable[Configuration]) -> str:
 def _summary(report: Report) -> Iterator[Text]:
     covered = report.covered
     count = len(report.findings)
+    asked = f"{len(report.questions)} question{'s' * (len(report.questions) != 1)}"
     if count:
-        yield Text(f"{report.shader}: {count} finding{'s' * (count != 1)}", style="bold red")
+        more = f", {asked}" * bool(report.questions)
+        yield Text(f"{report.shader}: {count} finding{'s' * (count != 1)}{more}", style="bold red")
     elif report.no_verdict or report.internal_errors:
         yield Text(f"{report.shader}: no verdict", style="bold yellow")
+    elif report.questions:
+        yield Text(f"{report.shader}: {asked}", style="bold yellow")
     else:
         yield Text(f"{report.shader}: nothing found", style="bold green")
     if covered.configurations:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from vkgroup.check.inputs import SPECIALIZED, GeneratedNumber
 from vkgroup.errors import InvalidInput
 from vkgroup.spirv import EntryPoint, Module
 
@@ -64,10 +65,59 @@ class SpecializationValue:
         return f"{self.name} (id {self.id}) = {value}" if self.name else f"id {self.id} = {value}"
 
 
-def undeclared_size(entry: EntryPoint, module: Module, given: Collection[int | str]) -> list[str]:
+_SIZES = {0: (), 1: (128,), 2: (8, 8), 3: (4, 4, 4)}
+"""Generated local sizes by the number of dimensions that have one."""
+
+
+def generated_size(entry: EntryPoint, module: Module, given: Collection[int | str]) -> dict[int | str, int]:
+    """Return values for specialization constants of the local size that have no default in the source.
+
+    The compiler gives 1 to ``layout(local_size_x_id = 0)`` without a constant of that id.
+    """
+    size = entry.local_size
+    if size is None or size.resolve() != (1, 1, 1):
+        return {}
+    declared = {part.id for part in module.reflection.specialization_constants if part.name}
+    ids = [part.specialization.id for part in size.constants if part.specialization is not None]
+    ids = [number for number in dict.fromkeys(ids) if number not in declared]
+    if any(number in given for number in ids):
+        return {}
+    sizes: dict[int | str, int] = {}
+    sizes.update(zip(ids, _SIZES[len(ids)], strict=True))
+    return sizes
+
+
+def unset_constants(
+    module: Module, given: Collection[int | str], generated: Mapping[int | str, int]
+) -> Iterator[GeneratedNumber]:
+    """Yield the specialization constants that a search may set.
+
+    They are integers that are not given and whose default 0 only says that the host sets them, and those of
+    the local size in `generated`.
+    """
+    seen = set()
+    for entry in module.reflection.specialization_constants:
+        is_generated = entry.id in generated
+        if entry.type.kind not in ("int", "uint") or (entry.default and not is_generated) or entry.id in seen:
+            continue
+        if is_generated or not ({entry.id, entry.name} & set(given)):
+            seen.add(entry.id)
+            value = generated.get(entry.id, 0)
+            name = entry.name or f"{'local size' if is_generated else 'constant'} {entry.id}"
+            key = ((SPECIALIZED, entry.id), name)
+            yield GeneratedNumber(key, value, entry.type.dtype, -1, f"--spec {entry.id}=V")
+
+
+def undeclared_size(
+    entry: EntryPoint,
+    module: Module,
+    given: Collection[int | str],
+    chosen: Mapping[int | str, int],
+) -> list[str]:
     """Return a note if the local size seems to be the default of the compiler.
 
-    `given`: the specialization constants that have a value, by id or name.
+    `given`: the specialization constants that have a value, by id or name. `chosen`: values of
+    `generated_size` by id, as they were used.
     """
     size = entry.local_size
     if size is None or size.resolve() != (1, 1, 1):
@@ -76,6 +126,9 @@ def undeclared_size(entry: EntryPoint, module: Module, given: Collection[int | s
     constants = [part.specialization for part in size.constants if part.specialization is not None]
     if constants and not any(key in given for part in constants for key in (part.id, part.name)):
         values = " ".join(dict.fromkeys(f"--spec {part.id}=V" for part in constants))
+        if chosen:
+            listed = ", ".join(f"id {number} = {value}" for number, value in chosen.items())
+            return [f"the local size has no default in the source: {listed} was chosen; give {values}."]
         return [f"the local size has its default: {used} its specialization constants, give {values}."]
     declared = any(word in (module.debug_source or "") for word in ("local_size", "numthreads"))
     if size.source != "LocalSize" or declared:

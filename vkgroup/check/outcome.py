@@ -19,6 +19,7 @@ class OutcomeKind(StrEnum):
 
     CLEAN = "clean"
     FINDINGS = "findings"
+    QUESTIONS = "questions"
     NOT_COVERED = "not covered"
     NO_COMPILE = "does not compile"
     NO_VERDICT = "no verdict"
@@ -28,6 +29,7 @@ class OutcomeKind(StrEnum):
 _CODES = {
     OutcomeKind.CLEAN: 0,
     OutcomeKind.FINDINGS: 1,
+    OutcomeKind.QUESTIONS: 0,
     OutcomeKind.NO_COMPILE: 2,
     OutcomeKind.NO_VERDICT: 2,
     OutcomeKind.ERROR: 2,
@@ -83,6 +85,10 @@ def _line(report: Report) -> tuple[OutcomeKind, str]:
         return OutcomeKind.FINDINGS, f"{count} finding{'s' * (count != 1)}: {_finding(report.findings[0])}"
     if report.no_verdict:
         return OutcomeKind.NO_VERDICT, f"no verdict: {_short(report.no_verdict[0])}"
+    if report.questions:
+        count = len(report.questions)
+        first = _short(report.questions[0].text)
+        return OutcomeKind.QUESTIONS, f"{count} question{'s' * (count != 1)}: {first}"
     return OutcomeKind.CLEAN, "clean"
 
 

@@ -5,9 +5,8 @@ The real device runs in a separate process, because its driver may crash.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -36,7 +35,7 @@ from vkgroup.reference.interpreter.values.arrangement import Arrangement, shuffl
 from vkgroup.reference.interpreter.values.value import BEFORE_HARD
 from vkgroup.runner.messages import Failure
 from vkgroup.runner.worker_process import WorkerDied, WorkerProcess
-from vkgroup.spirv import ArrayType, Module, StructType
+from vkgroup.spirv import Module
 
 Place = tuple[int, int, int]
 """Set, binding and array index of a descriptor."""
@@ -54,6 +53,10 @@ class Run:
     # for each byte of each output, 0 if it is defined, else the cause as in `Memory.causes`
     causes: dict[Place, npt.NDArray[np.uint16]] = field(default_factory=dict)
     events: tuple[Event, ...] = ()  # errors during the run
+    # for the position of each executed instruction, the most invocations that executed it together
+    executed: Mapping[int, int] = field(default_factory=dict)
+    # end of the farthest access beyond each buffer, in bytes, by (set, binding)
+    reached: dict[tuple[int, int], int] = field(default_factory=dict)
 
     @property
     def disturbed(self) -> bool:
@@ -78,7 +81,8 @@ class Dispatch:
         Raises DispatchTimeout: the run took longer than `timeout`.
         """
         resources = self.inputs.resources()
-        events = list(self.execute(configuration, resources, races=races, program=program).events)
+        outcome = self.execute(configuration, resources, races=races, program=program)
+        events = list(outcome.events)
         outputs = outputs_of(self.inputs, resources)
         for memory in outputs.values():
             if BEFORE_HARD in memory.stored_causes:
@@ -94,6 +98,8 @@ class Dispatch:
             {place: memory.data for place, memory in outputs.items()},
             causes,
             tuple(events),
+            outcome.executed,
+            _reached(self.inputs, resources),
         )
 
     def _unwritten(self, configuration: Configuration, memory: Memory) -> Event:
@@ -153,6 +159,17 @@ class Dispatch:
         )
 
 
+def _reached(inputs: Inputs, resources: dict[tuple[int, int], list[Any]]) -> dict[tuple[int, int], int]:
+    """Return the end of the farthest access beyond each buffer, in bytes; only buffers that have one."""
+    reached = {}
+    for entry in inputs.bindings:
+        memories = [memory_of(resource) for resource in resources[entry.place]]
+        end = max((memory.reached for memory in memories if memory is not None), default=0)
+        if end:
+            reached[entry.place] = end
+    return reached
+
+
 def outputs_of(inputs: Inputs, resources: dict[tuple[int, int], list[Any]]) -> dict[Place, Memory]:
     """Return the memories that a shader may write, by descriptor."""
     outputs = {}
@@ -164,52 +181,6 @@ def outputs_of(inputs: Inputs, resources: dict[tuple[int, int], list[Any]]) -> d
             if memory is not None:
                 outputs[(*entry.place, number)] = memory
     return outputs
-
-
-Each = Mapping[tuple[int, int], int]
-
-_MAX_MULTIPLE = 64
-_MAX_ROUNDS = 3
-_SUBGROUP_SIZE = 32
-
-
-def fitted(dispatch: Dispatch, make: Callable[..., Inputs]) -> Dispatch:
-    """Return the dispatch with runtime arrays of the lengths that the shader accesses.
-
-    `make` returns the inputs; its argument `each` holds elements for each invocation by (set, binding).
-    """
-    each: dict[tuple[int, int], int] = {}
-    for _ in range(_MAX_ROUNDS):
-        needed = _needed(dispatch)
-        if not any(number > each.get(place, 1) for place, number in needed.items()):
-            break
-        each.update(needed)
-        dispatch = replace(dispatch, inputs=make(each=each))
-    return dispatch
-
-
-def _needed(dispatch: Dispatch) -> dict[tuple[int, int], int]:
-    """Return the elements for each invocation that are needed by arrays too short by a multiple."""
-    resources = dispatch.inputs.resources()
-    try:
-        dispatch.execute(Configuration(_SUBGROUP_SIZE), resources, races=False)
-    except DispatchTimeout:
-        return {}
-    total = math.prod(dispatch.program.local_size) * math.prod(dispatch.groups)
-    multiples = {}
-    for entry in dispatch.inputs.bindings:
-        block = entry.binding.type
-        if not entry.generated or not isinstance(block, StructType) or block.runtime_array is None:
-            continue
-        kind, start = block.runtime_array.type, block.runtime_array.offset or 0
-        memories = [memory_of(resource) for resource in resources[entry.place]]
-        reached = max(memory.reached if memory is not None else 0 for memory in memories)
-        if not isinstance(kind, ArrayType) or not kind.stride or not reached:
-            continue
-        multiple = round(((reached - 1 - start) // kind.stride + 1) / total)
-        if entry.each < multiple <= _MAX_MULTIPLE:
-            multiples[entry.place] = multiple
-    return multiples
 
 
 _START_SECONDS = 60.0

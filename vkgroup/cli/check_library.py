@@ -31,7 +31,12 @@ from vkgroup.results.exports.checks import Entry, github, write_gitlab, write_ju
 from vkgroup.runner.pool import default_jobs
 from vkgroup.spirv import Module
 
-_COLOURS = {OutcomeKind.CLEAN: "green", OutcomeKind.FINDINGS: "bold red", OutcomeKind.NOT_COVERED: "yellow"}
+_COLOURS = {
+    OutcomeKind.CLEAN: "green",
+    OutcomeKind.FINDINGS: "bold red",
+    OutcomeKind.QUESTIONS: "bold yellow",
+    OutcomeKind.NOT_COVERED: "yellow",
+}
 
 
 def execute_library(arguments: argparse.Namespace) -> int:

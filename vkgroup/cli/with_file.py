@@ -9,8 +9,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from vkgroup.check.checking import groups_of
 from vkgroup.check.configured import ConfiguredInputs, check_push
+from vkgroup.check.preparation import groups_of
 from vkgroup.cli import pairs, shaders
 from vkgroup.compiler import Target
 from vkgroup.configuration import Configuration, chosen, read

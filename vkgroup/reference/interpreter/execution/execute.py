@@ -44,6 +44,8 @@ class Outcome:
     events: tuple[Event, ...]  # in the order of the first occurrence of each
     #: The instructions that the watched invocations executed, by workgroup and local id.
     trace: Mapping[tuple[Groups, Groups], Sequence[Executed]] = field(default_factory=dict)
+    #: For the position of each executed instruction, the most invocations that executed it together.
+    executed: Mapping[int, int] = field(default_factory=dict)
 
 
 def execute(
@@ -118,7 +120,7 @@ def execute(
     )
     for part in arrangement.parts(SLICE):
         execution.run(arrangement, part)
-    return Outcome(execution.finish(), trace.executed if trace is not None else {})
+    return Outcome(execution.finish(), trace.executed if trace is not None else {}, execution.executed)
 
 
 def _quads(program: Program, subgroup_size: int) -> npt.NDArray[np.int64] | None:
@@ -162,6 +164,7 @@ class Execution:
         self.program = program
         self._resources = Resources(program, resources, list(addressable), list(written), push, events, order)
         self._step_limit, self._until, self._trace = step_limit, until, trace
+        self._segments: dict[int, int] = {}
 
     def run(self, arrangement: Arranged, part: Part, inputs: StageInputs | None = None) -> Machine:
         """Execute a slice with the inputs of a stage of a draw; return it with its variables as they end."""
@@ -174,6 +177,7 @@ class Execution:
                 step_limit=self._step_limit,
                 deadline=self._until,
                 trace=self._trace,
+                segments=self._segments,
             )
             try:
                 initialise(machine, self.program, inputs or StageInputs())
@@ -184,6 +188,16 @@ class Execution:
                     f" {machine.count} invocations: {error}."
                 ) from None
         return machine
+
+    @property
+    def executed(self) -> dict[int, int]:
+        """For the position of each executed instruction, the most invocations that executed it together."""
+        executed: dict[int, int] = {}
+        for number, lanes in self._segments.items():
+            code = self.program.code[number]
+            for position in (*(shown[0] for shown in code.shown), code.site.position):
+                executed[position] = max(executed.get(position, 0), lanes)
+        return executed
 
     def finish(self) -> tuple[Event, ...]:
         """End the dispatch or the stage, and return its events."""

@@ -33,6 +33,8 @@ class Machine(SliceState):
     step_limit : rounds of a loop after which it counts as hanging.
     deadline : `time.monotonic()` at which to give up; None for never.
     trace : the record of chosen invocations; None for none.
+    segments : for each executed segment, the largest number of invocations that executed it together; this
+        slice adds its own.
 
     Attributes
     ----------
@@ -49,11 +51,13 @@ class Machine(SliceState):
         step_limit: int,
         deadline: float | None,
         trace: Trace | None,
+        segments: dict[int, int] | None = None,
     ) -> None:
         super().__init__(program, arrangement, part, resources)
         self.program = program
         self.discarded: Flags | None = None
         self._trace, self._deadline = trace, deadline
+        self._segments = {} if segments is None else segments
         self._soft_until = np.zeros(0, np.int64)
         #: Values of slots that other segments read.
         self._stored: dict[int, Cell] = {}
@@ -69,6 +73,7 @@ class Machine(SliceState):
     def _execute(self, number: int, lanes: LaneSet) -> None:
         """Execute one segment in a set of invocations."""
         self.executed += 1
+        self._segments[number] = max(self._segments.get(number, 0), lanes.count)
         if self.executed % _CLOCK_EVERY == 0:
             self._check_clock()
         frame = Frame(self, lanes)

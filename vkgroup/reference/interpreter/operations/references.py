@@ -109,6 +109,9 @@ def _offset(
             bad = bad & where
         if bad.any():
             outside = bad if outside is None else outside | bad
+            if length is None:
+                end = int(np.where(bad, offset, 0).max()) + stride
+                memory.reached = max(memory.reached, end)
             frame.report(
                 "bounds",
                 site,

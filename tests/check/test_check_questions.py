@@ -1,0 +1,154 @@
+"""Generated inputs that fit together, and questions about those that do not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Written = Callable[..., Path]
+Checked = Callable[..., dict[str, Any]]
+
+_TRANSPOSE = """#version 460
+layout(local_size_x = 16, local_size_y = 4) in;
+layout(push_constant) uniform P { uint stride0; uint stride1; } p;
+layout(std430, binding = 0) readonly buffer A { float a[]; };
+layout(std430, binding = 1) writeonly buffer B { float b[]; };
+void main() {
+    uvec2 i = gl_GlobalInvocationID.xy;
+    b[i.x * p.stride0 + i.y * p.stride1] = a[i.y * p.stride1 + i.x];
+}
+"""
+
+
+def test_strides_are_chosen_so_that_rows_do_not_overlap(checked: Checked, written: Written) -> None:
+    report = checked(written(_TRANSPOSE), "--subgroup-size", "4,32")
+    assert (report["code"], report["findings"]) == (0, [])
+    (question,) = report["questions"]
+    (finding,) = question["findings"]
+    assert (finding["kind"], finding["place"]["line"]) == ("race", 8)
+    (value,) = question["values"]
+    assert value["name"] in ("stride0", "stride1")
+    assert value["option"] == f"--push {value['name']}=V"
+    assert question["text"] in report["text"]
+    assert question["remedy"] in report["text"]
+    assert report["covered"]["compared"] > 0
+
+
+def test_the_named_values_show_the_error_and_its_absence(checked: Checked, written: Written) -> None:
+    """The values of a question are facts: given to the shader, they cause the error or avoid it."""
+    file = written(_TRANSPOSE)
+    (question,) = checked(file, "--subgroup-size", "32")["questions"]
+    (value,) = question["values"]
+    (other,) = {"stride0", "stride1"} - {value["name"]}
+    default = {"stride0": 16, "stride1": 16}
+    bad = {**default, value["name"]: value["value"], other: value["value"]}
+    options = [word for name, number in bad.items() for word in ("--push", f"{name}={number}")]
+    report = checked(file, "--subgroup-size", "32", *options)
+    assert report["code"] == 1
+    assert {finding["kind"] for finding in report["findings"]} == {"race"}
+    assert report["questions"] == []
+    report = checked(file, "--subgroup-size", "32", "--push", "stride0=64", "--push", "stride1=1")
+    assert (report["code"], report["findings"], report["questions"]) == (0, [], [])
+
+
+def test_loop_bounds_stay_within_the_array(checked: Checked, written: Written) -> None:
+    report = checked(
+        written("""#version 460
+layout(local_size_x = 64) in;
+layout(push_constant) uniform P { uint taps; } p;
+layout(std430, binding = 0) buffer B { float b[]; };
+void main() {
+    float window[4];
+    for (uint k = 0; k < p.taps; k++) window[k] = b[gl_GlobalInvocationID.x] * float(k);
+    b[gl_GlobalInvocationID.x] = p.taps > 0 ? window[0] : 0.0;
+}
+"""),
+        *("--seed", "3", "--subgroup-size", "32"),
+    )
+    assert (report["code"], report["findings"]) == (0, [])
+    for question in report["questions"]:
+        assert {value["name"] for value in question["values"]} == {"taps"}
+
+
+def test_an_array_is_as_long_as_the_accesses(checked: Checked, written: Written) -> None:
+    text = """#version 460
+layout(local_size_x = 64) in;
+layout(push_constant) uniform P { uint pitch; } p;
+layout(std430, binding = 0) readonly buffer A { float a[]; };
+layout(std430, binding = 1) writeonly buffer B { float b[]; };
+void main() { b[gl_GlobalInvocationID.x] = a[gl_GlobalInvocationID.x * p.pitch + 4u]; }
+"""
+    report = checked(written(text), "--push", "pitch=5", "--subgroup-size", "32")
+    assert (report["code"], report["findings"], report["questions"]) == (0, [], [])
+
+
+def test_the_end_of_an_array_is_a_question(checked: Checked, written: Written) -> None:
+    text = """#version 460
+layout(local_size_x = 64) in;
+layout(std430, binding = 0) readonly buffer A { float a[]; };
+layout(std430, binding = 1) writeonly buffer B { float b[]; };
+void main() { b[gl_GlobalInvocationID.x] = a[gl_GlobalInvocationID.x + 1u]; }
+"""
+    report = checked(written(text), "--subgroup-size", "32")
+    assert (report["code"], report["findings"]) == (0, [])
+    (question,) = report["questions"]
+    (value,) = question["values"]
+    assert value == {"name": "a.length()", "value": 256, "other": 257, "option": "--in A=FILE"}
+
+
+def test_a_divisor_that_the_host_specializes_is_a_question(checked: Checked, written: Written) -> None:
+    text = """#version 460
+layout(local_size_x = 64) in;
+layout(constant_id = 7) const uint elempack = 0;
+layout(std430, binding = 0) buffer B { uint b[]; };
+void main() { b[gl_GlobalInvocationID.x] /= elempack; }
+"""
+    file = written(text)
+    report = checked(file, "--subgroup-size", "32")
+    assert (report["code"], report["findings"]) == (0, [])
+    (question,) = report["questions"]
+    assert question["values"] == [{"name": "elempack", "value": 0, "other": 1, "option": "--spec 7=V"}]
+    assert "elempack (id 7) = 1 was chosen: its default is 0." in report["covered"]["notes"]
+    report = checked(file, "--subgroup-size", "32", "--spec", "7=0")
+    assert report["code"] == 1
+    assert [finding["kind"] for finding in report["findings"]] == ["undefined"]
+
+
+def test_a_missing_barrier_is_an_error_whatever_the_counts_are(checked: Checked, written: Written) -> None:
+    text = """#version 460
+layout(local_size_x = 64) in;
+layout(push_constant) uniform P { uint columns; } p;
+layout(std430, binding = 0) readonly buffer A { float a[]; };
+layout(std430, binding = 1) writeonly buffer B { float b[]; };
+shared float part[64];
+void main() {
+    uint t = gl_LocalInvocationID.x;
+    part[t] = 0.0;
+    for (uint c = t; c < p.columns; c += 64u) part[t] += a[gl_WorkGroupID.x * p.columns + c];
+    b[gl_GlobalInvocationID.x] = part[t ^ 1u];
+}
+"""
+    report = checked(written(text), "--subgroup-size", "32")
+    assert report["code"] == 1
+    assert [(finding["kind"], finding["place"]["line"]) for finding in report["findings"]] == [("race", 11)]
+    assert report["questions"] == []
+
+
+@pytest.mark.parametrize(
+    "name", ["everybody_increments", "barrier_after_the_guard", "butterfly_in_the_guard"]
+)
+def test_errors_of_a_guarded_shader_are_no_questions(name: str, checked: Checked) -> None:
+    """A guard says that the count may be smaller than the number of invocations."""
+    report = checked(Path(__file__).parent / "wrong" / f"{name}.comp", "--subgroup-size", "8,32")
+    assert report["code"] == 1
+    assert report["questions"] == []
+
+
+def test_the_same_inputs_are_chosen_again(checked: Checked, written: Written) -> None:
+    file = written(_TRANSPOSE)
+    first, again = (checked(file, "--subgroup-size", "32") for _ in range(2))
+    assert first["covered"]["inputs"] == again["covered"]["inputs"]
+    assert first["questions"] == again["questions"]

@@ -1,0 +1,123 @@
+"""Preparation of a check: the dispatch with its given and generated inputs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy.typing as npt
+
+from vkgroup.check.findings import Configuration
+from vkgroup.check.flow import used_axes, uses_atomic_results
+from vkgroup.check.host import Guarantees, generated_size, undeclared_size, unset_constants
+from vkgroup.check.inputs import SPECIALIZED, Key, make_inputs
+from vkgroup.check.runs import Dispatch
+from vkgroup.check.search import Search, differing
+from vkgroup.check.trials import Trial, Trier
+from vkgroup.dispatch.specialization import notes_of, pack_specialization
+from vkgroup.errors import InvalidInput, Unsupported
+from vkgroup.reference.interpreter.execution.program import Program
+from vkgroup.spirv import Module
+
+MAX_INVOCATIONS = 1 << 22
+"""Maximum number of invocations of a dispatch, which limits time and memory."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A shader that is ready to be checked."""
+
+    dispatch: Dispatch  # the program with its inputs
+    search: Search  # the trials of other inputs
+    trial: Trial  # the trial whose inputs were chosen
+    specialization: dict[int | str, Any]  # given and generated specialization constants, by id or name
+    values: dict[int, Any]  # the same by id
+    notes: list[str]  # remarks on the given options and on values that were chosen
+
+
+def prepare(
+    module: Module,
+    entry_point: str | None,
+    *,
+    groups: Sequence[int] | None,
+    inputs: Mapping[Key, npt.NDArray[Any] | Sequence[npt.NDArray[Any]]] | None,
+    outputs: Sequence[Key],
+    push: Mapping[str, Any] | None,
+    specialization: Mapping[int | str, Any],
+    seed: int,
+    timeout: float,
+    step_limit: int,
+    sizes: Sequence[int],
+    host: Guarantees,
+) -> Prepared:
+    """Return a shader with all its inputs; the parameters are those of `vkgroup.check.check`.
+
+    Raises InvalidInput or InvalidDispatch if an input is invalid, Unsupported if one cannot be generated.
+    """
+    notes = list(notes_of([module], specialization))
+    given, entry = specialization, module.reflection.entry_point(entry_point)
+    generated = generated_size(entry, module, given)
+    constants = module.reflection.specialization_constants
+    specialization = {**generated, **specialization}
+    values, _ = pack_specialization(constants, specialization)
+    program = Program(module, entry_point, values)
+    host.require_size(sizes, program.local_size)
+    chosen = groups_of(groups, program)
+    make = partial(make_inputs, groups=chosen, given=inputs, fresh=outputs, push=push, seed=seed)
+    first = Dispatch(program, chosen, make(program.module, program.local_size), seed, step_limit, timeout)
+    trier = Trier(
+        first,
+        make,
+        lambda changed: Program(module, entry_point, {**values, **changed}),
+        tuple(unset_constants(module, specialization, generated)),
+    )
+    search = Search(program.module, trier)
+    trial = search.run()
+    for size in {min(sizes), max(sizes)} - {32} if sizes else ():
+        try:
+            trial = trier.fit(trial, Configuration(size))
+        except Unsupported:  # a size without quads
+            continue
+    changed = _changed_constants(search.first, trial)
+    specialization = {**specialization, **{number: value for number, (_, value) in changed.items()}}
+    notes += undeclared_size(entry, module, given, {key: specialization[key] for key in generated})
+    for number, (name, value) in changed.items():
+        if number not in generated:
+            notes.append(f"{name} (id {number}) = {value} was chosen: its default is 0.")
+    values, _ = pack_specialization(constants, specialization)
+    return Prepared(trial.dispatch, search, trial, specialization, values, notes)
+
+
+def _changed_constants(first: Trial, chosen: Trial) -> dict[int, tuple[str, int]]:
+    """Return name and value of the specialization constants that the search has set, by id."""
+    return {
+        number.key[0][1]: (number.name, value)
+        for number, value in differing(first, chosen)
+        if number.key[0] is not None and number.key[0][0] == SPECIALIZED
+    }
+
+
+def groups_of(given: Sequence[int] | None, program: Program) -> tuple[int, int, int]:
+    """Return the workgroup counts: the given ones, else several in each dimension that the shader uses."""
+    if given is not None:
+        if not 1 <= len(given) <= 3 or min(given) < 1:
+            raise InvalidInput(f"groups must be one to three positive numbers, not {tuple(given)}")
+        x, y, z = (int(number) for number in (*given, 1, 1)[:3])
+        invocations = x * y * z * math.prod(program.local_size)
+        if invocations > MAX_INVOCATIONS:
+            raise InvalidInput(
+                f"The dispatch has {invocations} invocations; check supports at most {MAX_INVOCATIONS}."
+                " Give fewer groups."
+            )
+        return x, y, z
+    used = used_axes(program.module)
+    if not any(used) and not uses_atomic_results(program.module, frozenset(program.bindings)):
+        # All workgroups write the same values: one is enough.
+        return 1, 1, 1
+    if sum(used) > 1:
+        x, y, z = (2 if axis else 1 for axis in used)
+        return x, y, z
+    return (1, 4, 1) if used[1] else (1, 1, 4) if used[2] else (4, 1, 1)

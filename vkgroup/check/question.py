@@ -1,0 +1,69 @@
+"""Questions: errors that occur with the generated inputs, and disappear with other generated inputs.
+
+Only the author of the shader's host knows which values it passes. So `check` asks, instead of reporting an
+error, and names the values.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+from vkgroup.check.findings import Finding
+
+_MOST_NAMED = 6
+"""Maximum number of values that a question names."""
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratedValue:
+    """A generated value that causes an error."""
+
+    name: str  # its name in the shader
+    value: int  # the value with the error
+    other: int  # a value without it
+    option: str  # the option that sets it
+
+    def __str__(self) -> str:
+        return f"{self.name} = {self.value}"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Errors that occur only with certain generated values.
+
+    Attributes
+    ----------
+    values : the generated values that cause the errors.
+    findings : the errors, as findings.
+    """
+
+    values: tuple[GeneratedValue, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def text(self) -> str:
+        """The question in one sentence."""
+        what = "; ".join(dict.fromkeys(finding.message for finding in self.findings[:2]))
+        rest = len(self.findings) - 2
+        what += f"; and {rest} more" * (rest > 0)
+        listed = ", ".join(str(entry) for entry in self.values[:_MOST_NAMED])
+        listed += ", …" * (len(self.values) > _MOST_NAMED)
+        return f"can your host pass {listed}? {what}"
+
+    @property
+    def remedy(self) -> str:
+        """The options that set the values, and values without the errors."""
+        options = ", ".join(dict.fromkeys(entry.option for entry in self.values))
+        others = ", ".join(f"{entry.name} = {entry.other}" for entry in self.values[:_MOST_NAMED])
+        return f"generated value; it does not happen with {others}; give the value of your host: {options}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the question as JSON data."""
+        return {
+            "text": self.text,
+            "remedy": self.remedy,
+            "values": [dataclasses.asdict(entry) for entry in self.values],
+            "findings": [finding.to_json() for finding in self.findings],
+        }

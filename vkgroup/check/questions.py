@@ -1,0 +1,174 @@
+"""Separation of the errors of a check into findings and questions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any
+
+from vkgroup.check.diagnosis import findings_of
+from vkgroup.check.findings import Configuration, Kind, SourceLocations
+from vkgroup.check.inputs import GeneratedNumber
+from vkgroup.check.question import GeneratedValue, Question
+from vkgroup.check.runs import Run
+from vkgroup.check.search import Search, differing, least_change
+from vkgroup.check.trials import Trial, key_of
+from vkgroup.dispatch.results import Event
+from vkgroup.errors import DispatchTimeout, OutOfMemory
+from vkgroup.spirv import StructType
+
+_MOST_RERUNS = 4
+"""Maximum number of other inputs that are tried for an event at a size other than that of the trials."""
+
+_LEAST_INVOCATIONS = 64
+_NEAR = 8
+"""An array is asked for if a shader exceeds its generated length by at most this part of the invocations."""
+
+
+@dataclass(frozen=True)
+class _Doubt:
+    """An event that becomes a part of a question."""
+
+    event: Event
+    configuration: Configuration
+    values: tuple[GeneratedValue, ...]
+
+
+class Questions:
+    """Separates the events of a check into errors and questions.
+
+    `search`: the trials. `chosen`: the trial whose inputs the check uses.
+    """
+
+    def __init__(self, search: Search, chosen: Trial) -> None:
+        self._search, self._chosen = search, chosen
+        self._doubts: list[_Doubt] = []
+        self._guessed = False
+        self._reruns: dict[tuple[int, Configuration], Run | None] = {}
+
+    def errors_of(self, runs: Sequence[Run]) -> list[Run]:
+        """Return the runs with errors only; their other events become questions."""
+        result = []
+        for run in runs:
+            doubtful = {key_of(event): doubt for event in run.events if (doubt := self._doubt(event, run))}
+            self._doubts += doubtful.values()
+            result.append(replace(run, events=tuple(e for e in run.events if key_of(e) not in doubtful)))
+        known = {key_of(event) for run in result for event in run.events}
+        self._doubts += [doubt for doubt in self._of_first() if key_of(doubt.event) not in known]
+        return result
+
+    def _doubt(self, event: Event, run: Run) -> _Doubt | None:
+        """Return the part of a question for an event; None if the event is an error."""
+        search, where = self._search, run.configuration
+        if length := self._length(event):
+            return _Doubt(event, where, (length,))
+        if not search.depends(event):
+            return None
+        if not self._guessed and len(search.trials) == 1:
+            self._guessed = True
+            search.guess()
+        for trial in islice(search.without(event), _MOST_RERUNS):
+            if where == Configuration(32):
+                return _Doubt(event, where, self._values(event, trial))
+            other = self._rerun(trial, where)
+            if other is not None and key_of(event) not in map(key_of, other.events):
+                return _Doubt(event, where, _values(differing(self._chosen, trial)))
+        return None
+
+    def _rerun(self, trial: Trial, where: Configuration) -> Run | None:
+        key = (id(trial), where)
+        if key not in self._reruns:
+            try:
+                self._reruns[key] = self._search.trier.fit(trial, where).dispatch.run(where)
+            except (DispatchTimeout, OutOfMemory):
+                self._reruns[key] = None
+        return self._reruns[key]
+
+    def _values(self, event: Event, trial: Trial) -> tuple[GeneratedValue, ...]:
+        """Return the chosen values that cause an event which does not occur in a trial."""
+        return _values(least_change(self._chosen, trial, lambda numbers: self._is_gone(event, numbers)))
+
+    def _is_gone(self, event: Event, numbers: Any) -> bool:
+        trial = self._search.try_(numbers)
+        return trial.run is not None and key_of(event) not in trial.events
+
+    def _length(self, event: Event) -> GeneratedValue | None:
+        """Return the generated length of the array that an event exceeds; None if it is another event."""
+        if event.kind != "bounds":
+            return None
+        for entry in self._chosen.dispatch.inputs.bindings:
+            block = entry.binding.type
+            if entry.name != event.memory or not entry.generated or not isinstance(block, StructType):
+                continue
+            last = block.runtime_array
+            stride = getattr(last.type, "stride", 0) if last is not None else 0
+            if last is None or not stride or event.offset < 0:
+                return None
+            needed = (event.offset - (last.offset or 0)) // stride + 1
+            if needed <= 2 * max(entry.elements, self._search.trier.invocations):
+                return GeneratedValue(
+                    f"{last.name}.length()", entry.elements, needed, f"--in {entry.name}=FILE"
+                )
+        return None
+
+    def _of_first(self) -> Iterator[_Doubt]:
+        """Yield the errors with the default values if others were chosen, else those near ends of arrays."""
+        search, first, where = self._search, self._search.first, Configuration(32)
+        if first is not search.best:
+            for event in search.errors(first).values():
+                yield _Doubt(event, where, self._values_of_first(event))
+            return
+        lengths = near_lengths(search)
+        if not lengths:
+            return
+        elements = {**first.elements, **{place: length for place, (length, _) in lengths.items()}}
+        dispatch = replace(first.dispatch, inputs=search.trier.inputs(first.dispatch, elements, {}))
+        names = {entry.name: entry for entry in dispatch.inputs.bindings if entry.place in lengths}
+        for event in dispatch.run(where).events:
+            if event.kind == Kind.BOUNDS and event.memory in names:
+                entry = names[event.memory]
+                assert isinstance(entry.binding.type, StructType)
+                last = entry.binding.type.runtime_array
+                assert last is not None
+                length, needed = lengths[entry.place]
+                name, option = f"{last.name}.length()", f"--in {entry.name}=FILE"
+                yield _Doubt(event, where, (GeneratedValue(name, length, needed, option),))
+
+    def _values_of_first(self, event: Event) -> tuple[GeneratedValue, ...]:
+        """Return the default values that cause an event which does not occur with the chosen ones."""
+        first = self._search.first
+        if first.run is None:
+            return _values(differing(first, self._chosen))
+        return _values(least_change(first, self._chosen, lambda numbers: self._is_gone(event, numbers)))
+
+    def collect(self, places: SourceLocations, natural: frozenset[int], inputs: Any) -> tuple[Question, ...]:
+        """Return the questions; errors with the same values form one."""
+        by_values: dict[tuple[GeneratedValue, ...], list[_Doubt]] = {}
+        for doubt in self._doubts:
+            by_values.setdefault(doubt.values, []).append(doubt)
+        questions = []
+        for values, doubts in by_values.items():
+            runs = [Run(doubt.configuration, {}, {}, (doubt.event,)) for doubt in doubts]
+            findings = findings_of(runs, places, inputs, natural)
+            if findings:
+                questions.append(Question(values, tuple(findings)))
+        return tuple(questions)
+
+
+def _values(changes: Iterable[tuple[GeneratedNumber, int]]) -> tuple[GeneratedValue, ...]:
+    return tuple(GeneratedValue(number.name, number.value, other, number.option) for number, other in changes)
+
+
+def near_lengths(search: Search) -> dict[tuple[int, int], tuple[int, int]]:
+    """Return the arrays that the shader exceeds by little, each with a short length and the needed one.
+
+    The short length is a multiple of the number of invocations, as an author would choose it.
+    """
+    total = search.trier.invocations
+    lengths = {}
+    for place, needed in search.first.needed.items():
+        length = max(1, round(needed / total)) * total
+        if total >= _LEAST_INVOCATIONS and 0 < (needed - length) * _NEAR <= total:
+            lengths[place] = (length, needed)
+    return lengths

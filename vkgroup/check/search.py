@@ -1,0 +1,248 @@
+"""Search for consistent generated inputs: values with which a shader accesses its arrays without errors.
+
+A shader's host passes sizes, strides and counts that fit together. Generated values that do not fit cause
+races, accesses out of bounds and endless loops, which say nothing about the shader. The search runs the
+shader at one subgroup size with guessed values, then changes one value at a time. It keeps the values that
+cause fewer such errors and still execute the same instructions.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from vkgroup.check.fields import COUNTS
+from vkgroup.check.guesses import Numbers, candidates, guesses
+from vkgroup.check.influence import WHOLE, Influence, Source
+from vkgroup.check.inputs import SPECIALIZED, GeneratedNumber, NumberKey
+from vkgroup.check.trials import EventKey, Trial, Trier, key_of
+from vkgroup.dispatch.results import Event
+from vkgroup.spirv import Module
+from vkgroup.spirv.declarations import Declarations
+
+_SECONDS = 15.0
+"""Time limit of the search in seconds."""
+
+_MOST_TRIALS = 64
+"""Maximum number of trials: the search ends by this number, and by the time limit only on slow hosts."""
+
+_LEAST_COVERAGE = 0.8
+"""Part of the instructions of the first trial that a better trial must execute too."""
+
+_SPEC_ID = 1
+"""The decoration SpecId (SPIR-V 3.20)."""
+
+_BY_OPERANDS = ("division", "math_domain", "shift", "conversion")
+
+
+@dataclass
+class Search:
+    """The trials of one shader."""
+
+    module: Module
+    trier: Trier
+    trials: list[Trial] = field(default_factory=list)
+    until: float = math.inf
+    _by_numbers: dict[frozenset[tuple[NumberKey, int]], Trial] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.influence = Influence(self.module)
+        declared = Declarations(self.module)
+        variables = {variable.id: variable for variable in declared.variables}
+        self._places = {
+            binding.id: (binding.set, binding.binding) for binding in self.module.reflection.bindings
+        }
+        #: Specialization ids by the result ids of their constants.
+        self._constants = {
+            entry.operands[0]: entry.operands[2]
+            for entry in self.module.instructions
+            if entry.name == "OpDecorate" and entry.operands[1] == _SPEC_ID
+        }
+        self._push = {key for key, entry in variables.items() if entry.storage_class == "PushConstant"}
+        self.first = self.try_({})
+        self._buffers = {entry.name for entry in self.first.dispatch.inputs.bindings}
+        self.best = self.first
+
+    def try_(self, numbers: Numbers) -> Trial:
+        """Return the trial of some values; it runs and is recorded once."""
+        key = frozenset(numbers.items())
+        if key not in self._by_numbers:
+            self._by_numbers[key] = self.trier(numbers)
+            self.trials.append(self._by_numbers[key])
+        return self._by_numbers[key]
+
+    # --- which errors may come from generated values --------------------------------------------------
+
+    def depends(self, event: Event) -> bool:
+        """Whether generated values may cause an event: by its address, its operands or the control flow."""
+        sources = self.sources(event)
+        if sources is None or event.kind == "bounds":
+            return bool(self.numbers)
+        return self._any_generated(sources)
+
+    def _any_generated(self, sources: frozenset[Source]) -> bool:
+        return any(self._is_generated(variable, member) for variable, member in sources)
+
+    def sources(self, event: Event) -> frozenset[Source] | None:
+        """Return the inputs that influence an event; None if any may do so through the control flow."""
+        kind = event.cause.kind if event.cause is not None else event.kind
+        if kind in ("bounds", "race"):
+            sources = self.influence.on_address(event.position)
+            sources |= self.influence.on_address(event.other_position)
+            if kind == "race" and event.memory in self._buffers and not self._any_generated(sources):
+                return None
+            return sources
+        if kind in _BY_OPERANDS or kind == "hang":
+            position = event.cause.position if event.cause is not None else event.position
+            return self.influence.on_operands(position if position >= 0 else event.position)
+        return None
+
+    def _is_generated(self, variable: int, member: int) -> bool:
+        if variable in self._push:
+            return any(number.key[0] is None and member in (number.member, WHOLE) for number in self.numbers)
+        if variable in self._constants:
+            constant = (SPECIALIZED, self._constants[variable])
+            return any(number.key[0] == constant for number in self.numbers)
+        place = self._places.get(variable)
+        return any(entry.place == place and entry.generated for entry in self.first.dispatch.inputs.bindings)
+
+    @property
+    def numbers(self) -> tuple[GeneratedNumber, ...]:
+        """The generated integers with their default values."""
+        return self.first.values
+
+    def errors(self, trial: Trial) -> dict[EventKey, Event]:
+        """Return the events of a trial that generated values may cause."""
+        return {key: event for key, event in trial.events.items() if self.depends(event)}
+
+    # --- the search -----------------------------------------------------------------------------------
+
+    def run(self) -> Trial:
+        """Return the best trial: the first one if no generated value matters."""
+        if not self.numbers or self._cost(self.first) == _NONE:
+            return self.best
+        self.until = time.monotonic() + _SECONDS
+        for numbers in guesses(
+            self.first.dispatch.inputs.numbers, self.trier.invocations, fewer=self.first.run is None
+        ):
+            self._improve(numbers)
+            if self._done():
+                return self.best
+        for _ in range(2):
+            before = self.best
+            self._descend()
+            if self._done() or self.best is before:
+                break
+        return self.best
+
+    def guess(self) -> None:
+        """Try the guessed values, without a search."""
+        for numbers in guesses(self.first.dispatch.inputs.numbers, self.trier.invocations, fewer=False):
+            self.try_(numbers)
+
+    def _descend(self) -> None:
+        """Change one value after another, those that influence the errors first."""
+        size = self.trier.dispatch.program.local_size
+        groups = self.trier.dispatch.groups
+        grid = (size[0] * groups[0], size[1] * groups[1], size[2] * groups[2])
+        for number in self._ordered():
+            for value in candidates(number, grid):
+                self._improve({**self.best.numbers, number.key: value})
+                if self._done():
+                    return
+
+    def _ordered(self) -> list[GeneratedNumber]:
+        """Return the integers, those first that influence an error of the best trial."""
+        sources: set[Source] = set()
+        for event in self.errors(self.best).values():
+            sources |= self.sources(event) or set()
+        members = {member for variable, member in sources if variable in self._push}
+        constants = {self._constants[variable] for variable, _ in sources if variable in self._constants}
+        return sorted(
+            self.numbers,
+            key=lambda number: (
+                not (number.key[0] is None and members & {number.member, WHOLE})
+                and not (number.key[0] is not None and number.key[0] in self._specialized(constants)),
+                bool(number.words & COUNTS),
+            ),
+        )
+
+    def _improve(self, numbers: Numbers) -> None:
+        if self._done():
+            return
+        trial = self.try_(numbers)
+        if self._cost(trial) < self._cost(self.best):
+            self.best = trial
+
+    def _done(self) -> bool:
+        exhausted = len(self.trials) >= _MOST_TRIALS or time.monotonic() > self.until
+        return exhausted or self._cost(self.best) == _NONE
+
+    def _cost(self, trial: Trial) -> tuple[int, int, int]:
+        """Return what the search makes small: no end, errors, and how often they occurred."""
+        if trial.run is None:
+            return _NO_END
+        errors = self.errors(trial)
+        if self._counts(trial) != self._counts(self.first):
+            # An error that depends on the control flow is not removed by another count; see `without`.
+            errors.update(
+                (key, event) for key, event in self.errors(self.first).items() if self.sources(event) is None
+            )
+        covered = self.first.executed
+        if covered and len(trial.executed.keys() & covered.keys()) < _LEAST_COVERAGE * len(covered):
+            return (2, len(errors), 0)
+        return (0, len(errors), sum(event.count for event in errors.values()))
+
+    # --- questions ------------------------------------------------------------------------------------
+
+    def without(self, event: Event) -> Iterator[Trial]:
+        """Yield trials that execute an event's instructions without the event.
+
+        If only the control flow can cause it, the counts are those of the first trial: a shader that compares
+        an invocation with a count says that its host may pass a count smaller than the invocations.
+        """
+        key = key_of(event)
+        by_control = self.sources(event) is None
+        for trial in self.trials:
+            if key in trial.events or trial.run is None or not self.executes(trial, event):
+                continue
+            if not by_control or self._counts(trial) == self._counts(self.first):
+                yield trial
+
+    @staticmethod
+    def executes(trial: Trial, event: Event) -> bool:
+        """Whether a trial executes the instructions of an event; of a race, in more than one invocation."""
+        least = 2 if event.kind == "race" else 1
+        positions = {event.position, event.other_position} - {-1}
+        return all(trial.executed.get(position, 0) >= least for position in positions)
+
+    @staticmethod
+    def _specialized(constants: set[int]) -> set[tuple[int, int]]:
+        return {(SPECIALIZED, number) for number in constants}
+
+    @staticmethod
+    def _counts(trial: Trial) -> tuple[int, ...]:
+        return tuple(number.value for number in trial.values if number.words & COUNTS)
+
+
+_NONE = (0, 0, 0)
+_NO_END = (1, 0, 0)
+
+
+def differing(first: Trial, other: Trial) -> list[tuple[GeneratedNumber, int]]:
+    """Return the integers whose values differ between two trials, with the value in the second."""
+    values = {number.key: number.value for number in other.values}
+    return [(number, values[number.key]) for number in first.values if values[number.key] != number.value]
+
+
+def least_change(
+    first: Trial, other: Trial, is_gone: Callable[[Numbers], bool]
+) -> list[tuple[GeneratedNumber, int]]:
+    """Return values of `other` that remove an error of `first`: a single one if possible, else all."""
+    changes = differing(first, other)
+    for number, value in changes:
+        if is_gone({**first.numbers, number.key: value}):
+            return [(number, value)]
+    return changes
