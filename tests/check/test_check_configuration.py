@@ -160,6 +160,17 @@ def test_relative_paths_belong_to_the_file(
     assert report["covered"]["inputs"] == ["Data: given"]
 
 
+def test_the_target_decides_what_compiles(checked, written, configured) -> None:
+    shader = written(
+        "#version 450\n#extension GL_KHR_shader_subgroup_basic : require\nlayout(local_size_x = 32) in;\n"
+        "layout(binding = 0) buffer Data { uint data[]; };\n"
+        "void main() { if (subgroupElect()) data[gl_GlobalInvocationID.x] = 1; }\n"
+    )
+    sizes = {"subgroup_sizes": [8], "outputs": ["data"]}
+    assert checked(shader, "--with", str(configured({"target": "1.0", **sizes})))["code"] == 2
+    assert checked(shader, "--with", str(configured({"target": "1.3", **sizes})))["code"] in (0, 1)
+
+
 # --- several configurations -------------------------------------------------------------------------------
 
 
@@ -448,6 +459,22 @@ def test_run_takes_the_same_file(checked, shader: Path, tmp_path: Path) -> None:
     assert np.array_equal(np.load(tmp_path / "target.npy"), np.where(np.arange(64) < 10, first[:64], 0))
 
 
+def test_run_requires_the_only_subgroup_size(configured, written, tmp_path: Path) -> None:
+    written(
+        "#version 450\n#extension GL_KHR_shader_subgroup_basic : require\nlayout(local_size_x = 32) in;\n"
+        "layout(binding = 0) buffer Data { uint size; }; void main() { size = gl_SubgroupSize; }\n"
+    )
+    given = {"shader": "shader.comp", "groups": 1, "subgroup_sizes": 16, "outputs": ["size"]}
+    out = tmp_path / "out.npy"
+    words = ["--device", "reference", "--out", f"size={out}"]
+    assert main(["run", "--with", str(configured(given)), *words]) == 0
+    assert np.load(out) == 16
+    assert main(["run", "--with", str(configured({**given, "subgroup_sizes": [8, 16]})), *words]) == 0
+    assert np.load(out) == 32
+    assert main(["run", "--with", str(configured(given)), *words, "--subgroup-size", "8"]) == 0
+    assert np.load(out) == 8
+
+
 def test_run_needs_one_configuration(configured, shader: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = configured({"shader": "shader.comp", "configurations": [{"name": "a"}, {"name": "b"}]})
     assert main(["run", "--with", str(file)]) == 2
@@ -521,9 +548,21 @@ def test_a_wrong_file_gives_one_sentence(
     assert error.count("\n") == 1
 
 
-def test_configurations_are_not_written_as_toml(shader: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["check", str(shader), "--device", "none", "--save-with", "x.toml"]) == 2
-    assert "give a name that ends in .json" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("x.toml", "give a name that ends in .json"),
+        ("no/x.json", "cannot be written: there is no folder"),
+        (".", "cannot be written: it is a folder"),
+    ],
+)
+def test_files_that_cannot_be_written_are_refused_first(
+    name: str, message: str, shader: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check", str(shader), "--device", "none", "--save-with", str(tmp_path / name)]) == 2
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert not captured.out
 
 
 # --- a run of Python --------------------------------------------------------------------------------------
