@@ -75,6 +75,7 @@ def check_shader(
     ignore: Collection[str] = (),
     seed: int = 0,
     timeout: float = choices.CHECK_TIMEOUT,
+    strict: bool = False,
 ) -> Report:
     """Check a compute shader like `vkgroup check`; raise an error if there are findings.
 
@@ -89,10 +90,11 @@ def check_shader(
     push, specialization : push constants by name, specialization constants by id or name.
     defines, entry_point : as for `vkgroup.compile`.
     devices : additional real devices, as for `vkgroup.open`; none by default.
-    ignore : kinds of findings to ignore: ``"differs"``, ``"undefined"``, ``"race"``, ``"barrier"``,
-        ``"hang"``, ``"bounds"``, ``"assumes"``.
+    ignore : kinds of findings to ignore: ``"differs"``, ``"undefined"``, ``"race"``, ``"same_value"``,
+        ``"barrier"``, ``"hang"``, ``"bounds"``, ``"assumes"``.
     seed : seed of the generated values.
     timeout : time limit for one run, in seconds.
+    strict : whether weak findings (``"same_value"``) raise the error too.
 
     Returns
     -------
@@ -128,7 +130,9 @@ def check_shader(
         devices=[device if isinstance(device, DeviceInfo) else select(device) for device in devices],
         timeout=timeout,
     )
-    findings = [finding for finding in report.findings if finding.kind not in ignore]
+    findings = [
+        finding for finding in report.findings if finding.kind not in ignore and (strict or not finding.weak)
+    ]
     if findings:
         raise ShaderFindings(report, findings)
     return report

@@ -39,7 +39,7 @@ def test_a_wrong_shader_is_found_out(file: Path, checked) -> None:
     report = checked(file, *_options(text))
     found = {(finding["place"]["line"], finding["kind"]) for finding in report["findings"]}
     assert found == _expected(text)
-    assert report["code"] == 1
+    assert report["code"] == (0 if all(finding["weak"] for finding in report["findings"]) else 1)
     lines = text.split("\n")
     for finding in report["findings"]:
         assert finding["place"]["text"] == lines[finding["place"]["line"] - 1]

@@ -323,7 +323,7 @@ def check(
     state.host.require_size(set(wanted) - {0}, program.local_size)
     findings, interrupted = _run_and_compare(state, sorted(set(wanted) - {0}), devices, job)
     findings = findings_of(state.runs, state.places, dispatch.inputs, natural(state.flow)) + findings
-    findings.sort(key=lambda entry: (entry.place.line, entry.place.position))
+    findings.sort(key=lambda entry: (entry.weak, entry.place.line, entry.place.position))
     if command:
         findings = [entry.repeated_by(command) for entry in findings]
     covered = replace(_coverage(state), compiler=compiler)

@@ -212,7 +212,10 @@ def failure_finding(configuration: Configuration, failure: str, places: SourceLo
     )
 
 
-_SEPARATE_FINDINGS = ("race", "bounds")
+_RACES = (Kind.RACE, Kind.SAME_VALUE)
+"""Kinds of events with two accesses."""
+
+_SEPARATE_FINDINGS = ("race", "same_value", "bounds")
 """Causes of undefined values that are reported as separate findings."""
 
 _DATA_DEPENDENT = ("bounds", "hang", "division", "math_domain", "shift", "conversion")
@@ -220,6 +223,7 @@ _DATA_DEPENDENT = ("bounds", "hang", "division", "math_domain", "shift", "conver
 
 _RULES = {
     "race": "if two invocations access the same memory and one writes, a barrier or atomics must order them",
+    "same_value": "Vulkan's memory model calls it a data race: write from one invocation or with atomics",
     "barrier": "all invocations of a workgroup must execute the same barriers",
     "inactive_lane": "the value read from an inactive lane is undefined",
     "lane_out_of_range": "the value read from a lane outside the subgroup is undefined",
@@ -281,8 +285,28 @@ def findings_of(
                 group.further.setdefault(_identity(place), place)
             if run.configuration not in group.configurations:
                 group.configurations.append(run.configuration)
+    _drop_same_values(groups, places)
     findings = [_event_finding(group, places, inputs, natural) for group in groups.values()]
     return sorted(findings, key=lambda finding: (finding.place.line, finding.place.position, finding.kind))
+
+
+def _drop_same_values(groups: Groups, places: SourceLocations) -> None:
+    """Remove writes of the same value at lines that race on the same memory: the race is the finding."""
+    racing = {
+        (group.event.memory, identity)
+        for group in groups.values()
+        if group.event.kind == Kind.RACE
+        for identity in _sides(group.event, places)
+    }
+    for key, group in list(groups.items()):
+        sides = {(group.event.memory, identity) for identity in _sides(group.event, places)}
+        if group.event.kind == Kind.SAME_VALUE and sides & racing:
+            del groups[key]
+
+
+def _sides(event: Event, places: SourceLocations) -> tuple[tuple[object, ...], ...]:
+    """Return the lines of both accesses of a race."""
+    return _identity(places[event.position]), _identity(places[event.other_position])
 
 
 def _identity(place: Place) -> tuple[object, ...]:
@@ -291,7 +315,7 @@ def _identity(place: Place) -> tuple[object, ...]:
 
 
 def _key(event: Event, place: Place, places: SourceLocations, groups: Groups) -> tuple[object, ...]:
-    if event.kind == Kind.RACE:
+    if event.kind in _RACES:
         key = (event.kind, event.memory, _identity(place))
         turned = (event.kind, event.memory, _identity(places[event.other_position]))
         # The order of the two accesses is arbitrary: the same race may be seen from either side.
@@ -319,7 +343,7 @@ def _event_finding(
         also = list(group.further.values())
         notes += [Note("also out of bounds", place) for place in also[:_MAX_LINES]]
         notes += [Note(f"and in {len(also) - _MAX_LINES} more lines")] if len(also) > _MAX_LINES else []
-    if event.kind == Kind.RACE:
+    if event.kind in _RACES:
         other = event.other_invocation
         who = f" by invocation {other.local} of workgroup {other.workgroup}" if other is not None else ""
         notes.append(Note(f"the other access{who}", places[event.other_position]))

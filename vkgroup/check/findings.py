@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
@@ -31,10 +31,15 @@ class Kind(StrEnum):
     DIFFERS = "differs"
     UNDEFINED = "undefined"
     RACE = "race"
+    SAME_VALUE = "same_value"
     BARRIER = "barrier"
     HANG = "hang"
     BOUNDS = "bounds"
     ASSUMES = "assumes"
+
+
+_WEAK_KINDS = (Kind.SAME_VALUE,)
+"""Kinds of findings that do not change results on known devices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +127,15 @@ class Finding(_Configured):
     command: str = ""
     proved: bool = False
 
+    @property
+    def weak(self) -> bool:
+        """Whether the finding alone leaves the exit code at 0, unless the check is strict."""
+        return self.kind in _WEAK_KINDS
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields, sizes and devices as JSON data."""
+        return {**_Configured.to_json(self), "weak": self.weak}
+
     def repeated_by(self, command: str) -> Finding:
         """Return the finding with the command that repeats it: `command`, with its sizes and devices."""
         sizes = {*self.sizes, *(where.subgroup_size for where, _ in self.values)}
@@ -158,7 +172,7 @@ class Report:
     Attributes
     ----------
     shader : its file.
-    findings : the findings in the order of their lines.
+    findings : the findings in the order of their lines; weak ones come last.
     covered : coverage of the runs.
     bindings, push : the inputs, in the form that `vkgroup.dispatch.Device.run` accepts.
     interrupted : the exception of Ctrl-C if it ended the check early; else None.
@@ -174,6 +188,10 @@ class Report:
     interrupted: KeyboardInterrupt | None = None
     no_verdict: tuple[str, ...] = ()
     internal_errors: tuple[str, ...] = ()
+
+    def fails(self, strict: bool = False) -> bool:
+        """Return whether there is a finding that is not weak; if `strict`, whether there is any finding."""
+        return any(strict or not finding.weak for finding in self.findings)
 
     def require_verdict(self) -> None:
         """Raise the error of a check without a verdict.
@@ -252,6 +270,7 @@ _COLOURS = {
     Kind.DIFFERS: "bold magenta",
     Kind.UNDEFINED: "bold red",
     Kind.RACE: "bold red",
+    Kind.SAME_VALUE: "bold yellow",
     Kind.BARRIER: "bold red",
     Kind.HANG: "bold red",
     Kind.BOUNDS: "bold red",
@@ -356,9 +375,9 @@ def _where(configurations: Iterable[Configuration]) -> str:
 
 def _summary(report: Report) -> Iterator[Text]:
     covered = report.covered
-    count = len(report.findings)
-    if count:
-        yield Text(f"{report.shader}: {count} finding{'s' * (count != 1)}", style="bold red")
+    if report.findings:
+        style = "bold red" if report.fails() else "bold yellow"
+        yield Text(f"{report.shader}: {count_of(report.findings)}", style=style)
     elif report.no_verdict or report.internal_errors:
         yield Text(f"{report.shader}: no verdict", style="bold yellow")
     else:
@@ -383,6 +402,14 @@ def _summary(report: Report) -> Iterator[Text]:
         yield Text(f"  assumed: {guarantee}")
     for note in covered.notes:
         yield Text(f"  note: {note}", style="yellow")
+
+
+def count_of(findings: Sequence[Finding]) -> str:
+    """Return the number of findings in words: ``"2 findings and 1 weak finding"``."""
+    weak = sum(finding.weak for finding in findings)
+    counts = ((len(findings) - weak, "finding"), (weak, "weak finding"))
+    parts = [f"{count} {noun}{'s' * (count != 1)}" for count, noun in counts if count]
+    return " and ".join(parts) or "nothing found"
 
 
 def _compared(covered: Coverage) -> str:

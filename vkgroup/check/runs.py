@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.check.findings import Configuration
+from vkgroup.check.findings import Configuration, Kind
 from vkgroup.check.flow import reads_of
 from vkgroup.check.inputs import Inputs, memory_of
 from vkgroup.device import Capabilities, DeviceInfo
@@ -54,6 +54,11 @@ class Run:
     # for each byte of each output, 0 if it is defined, else the cause as in `Memory.causes`
     causes: dict[Place, npt.NDArray[np.uint16]] = field(default_factory=dict)
     events: tuple[Event, ...] = ()  # errors during the run
+
+    @property
+    def serious_events(self) -> list[Event]:
+        """The events except racing writes of the same value, after which all outputs have their meaning."""
+        return [event for event in self.events if event.kind != Kind.SAME_VALUE]
 
     @property
     def disturbed(self) -> bool:

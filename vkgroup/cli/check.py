@@ -55,7 +55,7 @@ def execute(arguments: argparse.Namespace) -> int:
         report.interrupted.add_note("partial results are above: run the command again for all of them")
         raise report.interrupted
     report.require_verdict()
-    return 1 if report.findings else 0
+    return 1 if report.fails(arguments.strict) else 0
 
 
 def _make_folder(
@@ -76,6 +76,7 @@ def _make_folder(
         step_limit=arguments.step_limit,
         local_size=arguments.local_size,
         host=_guarantees(arguments),
+        strict=arguments.strict,
     )
     make_check(arguments.repro, module, report, how, devices[0] if devices else None)
 
@@ -130,6 +131,7 @@ def _command(arguments: argparse.Namespace) -> str:
         words += ["--groups", ",".join(map(str, arguments.groups))]
     if arguments.seed:
         words += ["--seed", str(arguments.seed)]
+    words += ["--strict"] * arguments.strict
     words += ["--full-subgroups"] * arguments.full_subgroups
     words += ["--lanes", arguments.lanes] if arguments.lanes != "any" else []
     words += ["--no-size-control"] * (not arguments.size_control)

@@ -374,6 +374,7 @@ class _Check(Struct):
     device: _Device
     local_size: list[Annotated[int, Meta(ge=1)]] | None = None
     host: _Host | None = None
+    strict: bool = False
 
 
 T = TypeVar("T")
