@@ -37,7 +37,11 @@ def _options(text: str) -> list[str]:
 def test_a_wrong_shader_is_found_out(file: Path, checked) -> None:
     text = file.read_text()
     report = checked(file, *_options(text))
-    found = {(finding["place"]["line"], finding["kind"]) for finding in report["findings"]}
+    found = {
+        (place["line"], finding["kind"])
+        for finding in report["findings"]
+        for place in [finding["place"], *finding["further"]]
+    }
     assert found == _expected(text)
     assert report["code"] == (0 if all(finding["weak"] for finding in report["findings"]) else 1)
     lines = text.split("\n")

@@ -254,7 +254,10 @@ Groups = dict[tuple[object, ...], _EventGroup]
 
 
 _MAX_LINES = 3
-"""Maximum number of further lines that a bounds finding quotes."""
+"""Maximum number of further lines that a finding quotes."""
+
+_MAX_RANGES = 12
+"""Maximum number of ranges of line numbers in a note."""
 
 
 def findings_of(
@@ -286,8 +289,26 @@ def findings_of(
             if run.configuration not in group.configurations:
                 group.configurations.append(run.configuration)
     _drop_same_values(groups, places)
-    findings = [_event_finding(group, places, inputs, natural) for group in groups.values()]
+    findings = [_event_finding(group, places, inputs, natural) for group in _merge_races(groups)]
     return sorted(findings, key=lambda finding: (finding.place.line, finding.place.position, finding.kind))
+
+
+def _merge_races(groups: Groups) -> list[_EventGroup]:
+    """Return the groups in the order of their lines, with one group for all races on a memory.
+
+    Races stay apart if different things are missing, for example a barrier and memoryBarrierBuffer().
+    """
+    merged: Groups = {}
+    for group in sorted(groups.values(), key=lambda group: (group.place.line, group.place.position)):
+        event = group.event
+        missing = event.message.partition(";")[2]
+        is_race = event.kind in _RACES
+        key = (event.kind, event.memory, missing) if is_race else (event.kind, id(group))
+        first = merged.setdefault(key, group)
+        if first is not group:
+            first.further.setdefault(_identity(group.place), group.place)
+            first.configurations += [run for run in group.configurations if run not in first.configurations]
+    return list(merged.values())
 
 
 def _drop_same_values(groups: Groups, places: SourceLocations) -> None:
@@ -333,6 +354,7 @@ def _event_finding(
     event, cause = group.event, group.event.cause
     notes: list[Note] = []
     message = event.message
+    further = tuple(group.further.values()) if event.kind != Kind.UNDEFINED else ()
     if event.kind == Kind.UNDEFINED and cause is not None:
         message = cause.detail
         label = inputs.label(event.memory, event.offset) if event.offset >= 0 else ""
@@ -340,13 +362,12 @@ def _event_finding(
         used = places[event.position]
         notes.append(Note(what, used if _identity(used) != _identity(group.place) else None))
     if event.kind == Kind.BOUNDS:
-        also = list(group.further.values())
-        notes += [Note("also out of bounds", place) for place in also[:_MAX_LINES]]
-        notes += [Note(f"and in {len(also) - _MAX_LINES} more lines")] if len(also) > _MAX_LINES else []
+        notes += notes_of_lines("also out of bounds", further)
     if event.kind in _RACES:
         other = event.other_invocation
         who = f" by invocation {other.local} of workgroup {other.workgroup}" if other is not None else ""
         notes.append(Note(f"the other access{who}", places[event.other_position]))
+        notes += notes_of_lines("also here", further)
     kind = cause.kind if cause is not None else event.kind
     if kind in _RULES:
         notes.append(Note(f"rule: {_RULES[kind]}"))
@@ -357,5 +378,34 @@ def _event_finding(
             Note("some inputs were generated; if they are unrealistic, give real ones with --in and --push")
         )
     return Finding(
-        Kind(event.kind), message, group.place, tuple(notes), event.invocation, tuple(group.configurations)
+        Kind(event.kind),
+        message,
+        group.place,
+        tuple(notes),
+        event.invocation,
+        tuple(group.configurations),
+        further=further,
     )
+
+
+def notes_of_lines(message: str, further: Sequence[Place]) -> list[Note]:
+    """Return notes on the further lines of a finding; those beyond `_MAX_LINES` are only numbered."""
+    notes = [Note(message, place) for place in further[:_MAX_LINES]]
+    rest = further[_MAX_LINES:]
+    if not rest:
+        return notes
+    lines = [place.line for place in rest if place.line]
+    numbers = f": {_ranges(lines)}" if len(lines) == len(rest) else ""
+    return [*notes, Note(f"and in {len(rest)} more line{'s' * (len(rest) != 1)}{numbers}")]
+
+
+def _ranges(lines: Iterable[int]) -> str:
+    """Return line numbers as a list with ranges: ``"5, 7 to 9"``."""
+    ranges: list[list[int]] = []
+    for line in sorted(lines):
+        if ranges and line <= ranges[-1][1] + 1:
+            ranges[-1][1] = line
+        else:
+            ranges.append([line, line])
+    parts = [str(first) if first == last else f"{first} to {last}" for first, last in ranges]
+    return ", ".join(parts[:_MAX_RANGES]) + ", …" * (len(parts) > _MAX_RANGES)

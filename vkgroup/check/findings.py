@@ -114,6 +114,7 @@ class Finding(_Configured):
     element : name of that element, for example ``"sums[3]"``.
     command : a command that repeats the finding.
     proved : for an assumption, whether an experiment has proved it.
+    further : the other locations of the same error.
     """
 
     kind: Kind
@@ -126,6 +127,7 @@ class Finding(_Configured):
     element: str = ""
     command: str = ""
     proved: bool = False
+    further: tuple[Place, ...] = ()
 
     @property
     def weak(self) -> bool:
