@@ -181,6 +181,8 @@ class _Check:
         answer = run_job(job)
         if answer.unsupported:
             self.not_covered.append((str(where), f"it lacks {answer.unsupported}"))
+        elif answer.slow:
+            self.not_covered.append((str(where), answer.slow))
         elif answer.internal_error:
             self.not_covered.append((str(where), "internal error"))
             self.internal_errors.append(f"{where}: {answer.internal_error}")
