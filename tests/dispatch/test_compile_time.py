@@ -1,4 +1,4 @@
-"""The time of the driver's compiler, which lavapipe needs at the first dispatch: no limit of a run counts it."""
+"""The time of the driver's compiler, which lavapipe needs at the first dispatch: no time limit counts it."""
 
 from __future__ import annotations
 

@@ -149,22 +149,23 @@ def _finding(reason: str, group: _Group, places: SourceLocations) -> Finding:
     difference, base, divergence = group.difference, group.base, group.divergences[0]
     values = ((base, difference.first), *group.values)
     notes = [Note(f"{difference.label} is {_listed(values)}")]
-    place = places[divergence.position if divergence.position >= 0 else divergence.stored]
-    lines = {place.line}
+    is_written = divergence.stored >= 0
+    place = places[divergence.stored if is_written else divergence.position]
+    diverging: dict[tuple[object, ...], Note] = {}
     for other, where in zip(group.divergences, group.configurations, strict=True):
-        elsewhere = places[other.position]
-        if other.position >= 0 and elsewhere.line not in lines:
-            lines.add(elsewhere.line)
-            notes.append(Note(f"{'on' if where.device else 'at'} {where} the runs diverge here", elsewhere))
-    stored = places[divergence.stored]
-    if stored.line and stored.line not in lines:
-        notes.append(Note(f"{difference.label} is written here", stored))
-    remark = "the runs diverge here" if divergence.position >= 0 else "it is written here"
+        first = places[other.position]
+        if other.position >= 0 and _identity(first) not in diverging:
+            when = f" at {where}" if diverging else ""
+            message = f"the runs diverge here{when}"
+            if _identity(first) == _identity(place):
+                message = f"the runs diverge in the same line{when}"
+            diverging[_identity(first)] = Note(message, first)
+    remark = "it is written here" if is_written else "the runs diverge here"
     return Finding(
         Kind.DIFFERS,
         f"{reason}; {remark}",
         place,
-        tuple(notes),
+        (*diverging.values(), *notes) if is_written else tuple(notes),
         divergence.invocation,
         tuple(group.configurations),
         values,
