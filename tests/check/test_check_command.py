@@ -166,7 +166,7 @@ def test_every_field_of_the_json_is_documented(checked) -> None:
     for name in ("exclusive_scan_by_hand", "butterfly_in_the_guard", "lanes_in_order", "partials_by_warp"):
         report = checked(_WRONG / f"{name}.comp")
         found |= _paths({key: report[key] for key in _KEYS})
-    places = {"file", "line", "text", "position"}
+    places = {"file", "line", "column", "text", "position"}
     runs = {"subgroup_size", "shuffled", "device", "choice", "required"}
     inner = {
         path

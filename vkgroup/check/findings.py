@@ -17,6 +17,7 @@ from typing import Any
 from rich.text import Text
 
 from vkgroup.check.host import SpecializationValue
+from vkgroup.check.underline import underlined
 from vkgroup.compiler import disassemble
 from vkgroup.dispatch.results import Invocation
 from vkgroup.errors import InternalError, InvalidInput
@@ -51,6 +52,7 @@ class Place:
     line: int
     text: str  # the source line; the instruction in assembly if there is no source
     position: int  # the instruction's `Instruction.position`; -1 for no instruction
+    column: int = 0  # the column in `text`, counted from 1; 0 if the module does not contain it
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +267,7 @@ class SourceLocations:
     def _of(self, line: Line, position: int) -> Place:
         if not line.number:
             return Place(self._name, 0, self._assembly.get(position, ""), position)
-        return Place(line.file or self._name, line.number, self.lines.text(line), position)
+        return Place(line.file or self._name, line.number, self.lines.text(line), position, line.column)
 
 
 _COLOURS = {
@@ -278,7 +280,8 @@ _COLOURS = {
     Kind.BOUNDS: "bold red",
     Kind.ASSUMES: "bold yellow",
 }
-_COMMENT = re.compile(r"\s*//.*$")
+_TAB = 4
+"""Columns between two tab stops of quoted lines."""
 
 
 def lines_of(report: Report) -> Iterator[Text]:
@@ -315,16 +318,15 @@ def _quote(
     where = f"{place.file}:{place.line}" if place.line else place.file
     if before is None or before.file != place.file:
         yield Text.assemble((" " * margin + "--> ", "blue"), where)
-    code = place.text.expandtabs(4)
+    code = place.text.expandtabs(_TAB)
     if not code:
         if remark:
             yield Text.assemble((" " * margin + " = ", "blue"), remark)
         return
     number = str(place.line) if place.line else ""
     yield Text.assemble((f"{number:>{margin}} | ", "blue"), code)
-    bare = _COMMENT.sub("", code) or code
-    start = len(bare) - len(bare.lstrip())
-    underline = " " * start + mark * max(1, len(bare.strip()))
+    start, end = (len(place.text[:index].expandtabs(_TAB)) for index in underlined(place.text, place.column))
+    underline = " " * start + mark * max(1, end - start)
     remark = f" {remark}" if remark else ""
     yield Text.assemble((" " * margin + " | ", "blue"), (underline + remark, colour))
 
