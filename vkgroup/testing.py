@@ -17,7 +17,7 @@ import numpy.typing as npt
 from vkgroup import choices
 from vkgroup.check import checking
 from vkgroup.check.findings import Finding, Kind, Report, finding_lines
-from vkgroup.compiler import compile_file, compile_source
+from vkgroup.compiler import Target, compile_file, compile_source
 from vkgroup.device import DeviceInfo
 from vkgroup.dispatch import RunResult
 from vkgroup.errors import InvalidInput
@@ -76,6 +76,7 @@ def check_shader(
     seed: int = 0,
     timeout: float = choices.CHECK_TIMEOUT,
     strict: bool = False,
+    target: Target | str | None = None,
 ) -> Report:
     """Check a compute shader like `vkgroup check`; raise an error if there are findings.
 
@@ -94,6 +95,7 @@ def check_shader(
         ``"barrier"``, ``"hang"``, ``"bounds"``, ``"assumes"``.
     seed : seed of the generated values.
     timeout : time limit for one run, in seconds.
+    target : the Vulkan version to compile for, such as ``"vulkan1.3"``; None means Vulkan 1.2.
     strict : whether weak findings (``"same_value"``) raise the error too.
 
     Returns
@@ -126,6 +128,7 @@ def check_shader(
         specialization=specialization,
         entry_point=entry_point,
         defines=defines,
+        target=target,
         seed=seed,
         devices=[device if isinstance(device, DeviceInfo) else select(device) for device in devices],
         timeout=timeout,

@@ -237,6 +237,7 @@ def check(
     specialization: Mapping[int | str, Any] | None = None,
     entry_point: str | None = None,
     defines: Mapping[str, str | int] | None = None,
+    target: Target | str | None = None,
     seed: int = 0,
     devices: Sequence[DeviceInfo] = (),
     timeout: float = CHECK_TIMEOUT,
@@ -257,6 +258,7 @@ def check(
     outputs : bindings whose contents are undefined before the run.
     push, specialization : push constants by name, specialization constants by id or name.
     entry_point, defines : as for `vkgroup.compile`.
+    target : the target that a file is compiled for; None for `TARGET`, and for no target of SPIR-V.
     seed : seed of the generated inputs and of the shuffled lanes.
     devices : real devices on which the shader also runs.
     timeout : time limit of one run in seconds.
@@ -282,7 +284,7 @@ def check(
     >>> report = check("sum.comp", sizes=(8, 32))
     >>> [finding.kind for finding in report.findings]
     """
-    module = shader if isinstance(shader, Module) else _load(Path(shader), entry_point, defines)
+    module = shader if isinstance(shader, Module) else _load(Path(shader), entry_point, defines, target)
     if not isinstance(shader, Module) and not compiler:
         compiler = compiler_of(Path(shader))
     check_kinds(module.reflection.bindings)
@@ -422,21 +424,30 @@ def compiler_of(path: Path, compiler: str = COMPILERS[0], dialect: str | None = 
     return compiler_name(compiler, dialect or SOURCE_DIALECTS.get(path.suffix, "vulkan"))
 
 
-def _load(path: Path, entry_point: str | None, defines: Mapping[str, str | int] | None) -> Module:
+def _load(
+    path: Path,
+    entry_point: str | None,
+    defines: Mapping[str, str | int] | None,
+    target: Target | str | None,
+) -> Module:
     """Return the module of a file: compiled with debug lines and without optimisation, or read as SPIR-V."""
     if path.suffix not in (".spv", ".spvasm"):
         return compile_file(
-            path, debug=True, target=TARGET, entry_point=entry_point or "main", defines=defines or {}
+            path,
+            debug=True,
+            target=target or TARGET,
+            entry_point=entry_point or "main",
+            defines=defines or {},
         )
     try:
         data = path.read_bytes()
     except OSError as error:
         raise InvalidInput(f"{path} cannot be read: {error.strerror}.") from error
     if path.suffix == ".spvasm":
-        module = assemble(data.decode("utf-8", "replace"), TARGET, name=str(path))
+        module = assemble(data.decode("utf-8", "replace"), target or TARGET, name=str(path))
     else:
         module = Module.from_bytes(data)
-    validate(module, Target.VULKAN_1_4)
+    validate(module, target or Target.VULKAN_1_4)
     return module
 
 

@@ -21,8 +21,7 @@ from vkgroup.spirv import Module
 def execute(arguments: argparse.Namespace) -> int:
     """Run the command; return its exit code."""
     arguments.debug = True
-    compiled = arguments.shader.suffix in (".spv", ".spvasm")
-    module = shaders.load(arguments, Target.VULKAN_1_4 if compiled else checking.TARGET)
+    module = shaders.load(arguments, _target(arguments))
     devices = _devices(arguments.devices)
     report = checking.check(
         module,
@@ -58,6 +57,13 @@ def execute(arguments: argparse.Namespace) -> int:
     return 1 if report.fails(arguments.strict) else 0
 
 
+def _target(arguments: argparse.Namespace) -> Target:
+    """Return the target of the shader: that of --target, else a default."""
+    if arguments.target is not None:
+        return shaders.TARGETS[arguments.target]
+    return Target.VULKAN_1_4 if arguments.shader.suffix in (".spv", ".spvasm") else checking.TARGET
+
+
 def _make_folder(
     arguments: argparse.Namespace, module: Module, report: Report, devices: list[DeviceInfo]
 ) -> None:
@@ -77,6 +83,7 @@ def _make_folder(
         local_size=arguments.local_size,
         host=_guarantees(arguments),
         strict=arguments.strict,
+        target=_target(arguments).environment,
     )
     make_check(arguments.repro, module, report, how, devices[0] if devices else None)
 
@@ -103,6 +110,7 @@ _REPEATED = (
     ("-I", "include_paths"),
     ("--stage", "stage"),
     ("--dialect", "dialect"),
+    ("--target", "target"),
     ("--optimize", "optimize"),
     ("--in", "inputs"),
     ("--out", "outputs"),

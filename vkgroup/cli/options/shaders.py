@@ -218,6 +218,11 @@ def add_check(parser: argparse.ArgumentParser) -> None:
         " comparison: docs/check-comparison.md. Fields of the JSON: docs/check-json.md."
     )
     _add_shader(parser)
+    parser.add_argument(
+        "--target",
+        choices=choices.VULKAN_VERSIONS,
+        help="Vulkan version for which the shader is compiled (default: 1.2)",
+    )
     where = parser.add_argument_group("where it runs")
     sizes = f"sizes to run (default: {', '.join(map(str, choices.CHECK_SIZES))}, and those of devices)"
     limit = f"time limit of one run in seconds (default: {choices.CHECK_TIMEOUT:g})"

@@ -135,6 +135,8 @@ class Checked:
     host: Guarantees = field(default_factory=Guarantees)
     #: Whether weak findings fail the check, as with ``--strict``.
     strict: bool = False
+    #: Name of the target that the shader was compiled for.
+    target: str = checking.TARGET.environment
 
 
 def make_check(
@@ -179,6 +181,7 @@ def _fill(folder: Path, module: Module, report: Report, how: Checked, device: De
         "local_size": how.local_size and list(how.local_size),
         "host": asdict(how.host),
         "strict": how.strict,
+        "target": how.target,
     }
     record["runs"] = _runs(files, module, report, record)
     with open_device(device or "reference") as opened:
@@ -255,7 +258,7 @@ def repeat_check(device: DeviceInfo, folder: Path, record: Json, timeout: float)
         source = (folder / shader["source"]).read_text(encoding="utf-8")
         module = compile_source(
             source, stage=shader["stage"], dialect=shader["dialect"], name=shader["source"],
-            target=checking.TARGET, debug=True, defines=record["defines"],
+            target=record.get("target", checking.TARGET), debug=True, defines=record["defines"],
             entry_point=record["entry_point"] or "main",
         )  # fmt: skip
         if record.get("local_size"):
