@@ -31,11 +31,12 @@ from vkgroup.check.findings import (
 from vkgroup.check.flow import Flow, used_axes, uses_atomic_results
 from vkgroup.check.host import Guarantees, undeclared_size, values_of
 from vkgroup.check.inputs import Key, make_inputs
+from vkgroup.check.refusals import require_no_addresses
 from vkgroup.check.runs import Answer, Dispatch, Job, Run, bindings_of, fitted, outputs_of_answer, run_job
 from vkgroup.check.size_constants import find_candidates
-from vkgroup.choices import CHECK_SIZES, CHECK_STEP_LIMIT, CHECK_TIMEOUT, COMPILERS, SOURCE_DIALECTS
+from vkgroup.choices import CHECK_SIZES, CHECK_STEP_LIMIT, CHECK_TIMEOUT
 from vkgroup.compiler import Target, assemble, compile_file, validate
-from vkgroup.compiler.front_ends import compiler_name
+from vkgroup.compiler.front_ends import compiler_of
 from vkgroup.device import DeviceInfo
 from vkgroup.dispatch.slots import check_kinds
 from vkgroup.dispatch.specialization import notes_of, pack_specialization
@@ -296,7 +297,9 @@ def check(
         make_inputs, program.module, program.local_size, chosen,
         given=inputs, fresh=outputs, push=push, seed=seed,
     )  # fmt: skip
-    dispatch = fitted(Dispatch(program, chosen, make(), seed, step_limit, timeout), make)
+    first = Dispatch(program, chosen, make(), seed, step_limit, timeout)
+    require_no_addresses(program.module)
+    dispatch = fitted(first, make)
     state = _Check(
         dispatch,
         SourceLocations(program.module, title),
@@ -415,13 +418,6 @@ def _coverage(state: _Check) -> Coverage:
         notes=tuple(state.notes),
         assumed=tuple(state.host.sentences()),
     )
-
-
-def compiler_of(path: Path, compiler: str = COMPILERS[0], dialect: str | None = None) -> str:
-    """Return name and version of the compiler of a file; empty if the file is a module."""
-    if path.suffix in (".spv", ".spvasm") or dialect == "spirv":
-        return ""
-    return compiler_name(compiler, dialect or SOURCE_DIALECTS.get(path.suffix, "vulkan"))
 
 
 def _load(

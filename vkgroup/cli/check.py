@@ -13,6 +13,7 @@ from vkgroup.choices import CHECK_STEP_LIMIT, SOURCE_DIALECTS
 from vkgroup.cli import output, pairs, shaders
 from vkgroup.cli.console import Console
 from vkgroup.compiler import COMPILERS, Target
+from vkgroup.compiler.front_ends import compiler_of
 from vkgroup.device import DeviceInfo
 from vkgroup.opening import select
 from vkgroup.spirv import Module
@@ -39,7 +40,7 @@ def execute(arguments: argparse.Namespace) -> int:
         host=_guarantees(arguments),
         name=str(arguments.shader),
         command=_command(arguments),
-        compiler=checking.compiler_of(arguments.shader, arguments.compiler, arguments.dialect),
+        compiler=compiler_of(arguments.shader, arguments.compiler, arguments.dialect),
     )
     console = Console(file=output.people(arguments.json), highlight=False)
     for line in lines_of(report):
