@@ -193,7 +193,7 @@ class VulkanWork(Work):
         commands = Commands(device, "compilation")
         try:
             with commands.record() as handle:
-                self.record_state(handle, b"")
+                self.record_state(handle, bytes(4 * -(-self._push.size // 4)) if self._push else b"")
                 self.record_command(handle, DispatchCommand((0, 0, 0)))
             commands.use(self.memories())
             commands.run(None)
