@@ -1,7 +1,7 @@
 """The collections: wrong shaders are found out, at the lines that say so and nowhere else; right ones pass.
 
 ``// expect: KIND, …`` at the end of a line tells which findings belong there, ``// run: …`` which options the
-command needs.
+command needs. ``diverges`` marks the lines where the runs of a ``differs`` first differ.
 """
 
 from __future__ import annotations
@@ -37,9 +37,19 @@ def _options(text: str) -> list[str]:
 def test_a_wrong_shader_is_found_out(file: Path, checked) -> None:
     text = file.read_text()
     report = checked(file, *_options(text))
-    found = {(finding["place"]["line"], finding["kind"]) for finding in report["findings"]}
+    found = {
+        (place["line"], finding["kind"])
+        for finding in report["findings"]
+        for place in [finding["place"], *finding["further"]]
+    }
+    found |= {
+        (note["place"]["line"], "diverges")
+        for finding in report["findings"]
+        for note in finding["notes"]
+        if "diverge" in note["message"]
+    }
     assert found == _expected(text)
-    assert report["code"] == 1
+    assert report["code"] == (0 if all(finding["weak"] for finding in report["findings"]) else 1)
     lines = text.split("\n")
     for finding in report["findings"]:
         assert finding["place"]["text"] == lines[finding["place"]["line"] - 1]
@@ -64,7 +74,7 @@ def test_the_collections_are_complete() -> None:
     assert len(_WRONG) >= 40
     assert len(_RIGHT) >= 40
     kinds = {kind for file in _WRONG for _, kind in _expected(file.read_text())}
-    assert kinds == set(Kind)
+    assert kinds == {*Kind, "diverges"}
 
 
 def test_nothing_is_expected_of_a_right_shader() -> None:

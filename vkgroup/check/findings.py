@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
@@ -17,6 +17,7 @@ from typing import Any
 from rich.text import Text
 
 from vkgroup.check.host import SpecializationValue
+from vkgroup.check.underline import underlined
 from vkgroup.compiler import disassemble
 from vkgroup.dispatch.results import Invocation
 from vkgroup.errors import InternalError, InvalidInput
@@ -31,10 +32,15 @@ class Kind(StrEnum):
     DIFFERS = "differs"
     UNDEFINED = "undefined"
     RACE = "race"
+    SAME_VALUE = "same_value"
     BARRIER = "barrier"
     HANG = "hang"
     BOUNDS = "bounds"
     ASSUMES = "assumes"
+
+
+_WEAK_KINDS = (Kind.SAME_VALUE,)
+"""Kinds of findings that do not change results on known devices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +52,7 @@ class Place:
     line: int
     text: str  # the source line; the instruction in assembly if there is no source
     position: int  # the instruction's `Instruction.position`; -1 for no instruction
+    column: int = 0  # the column in `text`, counted from 1; 0 if the module does not contain it
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +116,7 @@ class Finding(_Configured):
     element : name of that element, for example ``"sums[3]"``.
     command : a command that repeats the finding.
     proved : for an assumption, whether an experiment has proved it.
+    further : the other locations of the same error.
     """
 
     kind: Kind
@@ -121,6 +129,16 @@ class Finding(_Configured):
     element: str = ""
     command: str = ""
     proved: bool = False
+    further: tuple[Place, ...] = ()
+
+    @property
+    def weak(self) -> bool:
+        """Whether the finding alone leaves the exit code at 0, unless the check is strict."""
+        return self.kind in _WEAK_KINDS
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields, sizes and devices as JSON data."""
+        return {**_Configured.to_json(self), "weak": self.weak}
 
     def repeated_by(self, command: str) -> Finding:
         """Return the finding with the command that repeats it: `command`, with its sizes and devices."""
@@ -158,7 +176,7 @@ class Report:
     Attributes
     ----------
     shader : its file.
-    findings : the findings in the order of their lines.
+    findings : the findings in the order of their lines; weak ones come last.
     covered : coverage of the runs.
     bindings, push : the inputs, in the form that `vkgroup.dispatch.Device.run` accepts.
     interrupted : the exception of Ctrl-C if it ended the check early; else None.
@@ -174,6 +192,10 @@ class Report:
     interrupted: KeyboardInterrupt | None = None
     no_verdict: tuple[str, ...] = ()
     internal_errors: tuple[str, ...] = ()
+
+    def fails(self, strict: bool = False) -> bool:
+        """Return whether there is a finding that is not weak; if `strict`, whether there is any finding."""
+        return any(strict or not finding.weak for finding in self.findings)
 
     def require_verdict(self) -> None:
         """Raise the error of a check without a verdict.
@@ -245,19 +267,21 @@ class SourceLocations:
     def _of(self, line: Line, position: int) -> Place:
         if not line.number:
             return Place(self._name, 0, self._assembly.get(position, ""), position)
-        return Place(line.file or self._name, line.number, self.lines.text(line), position)
+        return Place(line.file or self._name, line.number, self.lines.text(line), position, line.column)
 
 
 _COLOURS = {
     Kind.DIFFERS: "bold magenta",
     Kind.UNDEFINED: "bold red",
     Kind.RACE: "bold red",
+    Kind.SAME_VALUE: "bold yellow",
     Kind.BARRIER: "bold red",
     Kind.HANG: "bold red",
     Kind.BOUNDS: "bold red",
     Kind.ASSUMES: "bold yellow",
 }
-_COMMENT = re.compile(r"\s*//.*$")
+_TAB = 4
+"""Columns between two tab stops of quoted lines."""
 
 
 def lines_of(report: Report) -> Iterator[Text]:
@@ -294,16 +318,15 @@ def _quote(
     where = f"{place.file}:{place.line}" if place.line else place.file
     if before is None or before.file != place.file:
         yield Text.assemble((" " * margin + "--> ", "blue"), where)
-    code = place.text.expandtabs(4)
+    code = place.text.expandtabs(_TAB)
     if not code:
         if remark:
             yield Text.assemble((" " * margin + " = ", "blue"), remark)
         return
     number = str(place.line) if place.line else ""
     yield Text.assemble((f"{number:>{margin}} | ", "blue"), code)
-    bare = _COMMENT.sub("", code) or code
-    start = len(bare) - len(bare.lstrip())
-    underline = " " * start + mark * max(1, len(bare.strip()))
+    start, end = (len(place.text[:index].expandtabs(_TAB)) for index in underlined(place.text, place.column))
+    underline = " " * start + mark * max(1, end - start)
     remark = f" {remark}" if remark else ""
     yield Text.assemble((" " * margin + " | ", "blue"), (underline + remark, colour))
 
@@ -356,9 +379,9 @@ def _where(configurations: Iterable[Configuration]) -> str:
 
 def _summary(report: Report) -> Iterator[Text]:
     covered = report.covered
-    count = len(report.findings)
-    if count:
-        yield Text(f"{report.shader}: {count} finding{'s' * (count != 1)}", style="bold red")
+    if report.findings:
+        style = "bold red" if report.fails() else "bold yellow"
+        yield Text(f"{report.shader}: {count_of(report.findings)}", style=style)
     elif report.no_verdict or report.internal_errors:
         yield Text(f"{report.shader}: no verdict", style="bold yellow")
     else:
@@ -383,6 +406,14 @@ def _summary(report: Report) -> Iterator[Text]:
         yield Text(f"  assumed: {guarantee}")
     for note in covered.notes:
         yield Text(f"  note: {note}", style="yellow")
+
+
+def count_of(findings: Sequence[Finding]) -> str:
+    """Return the number of findings in words: ``"2 findings and 1 weak finding"``."""
+    weak = sum(finding.weak for finding in findings)
+    counts = ((len(findings) - weak, "finding"), (weak, "weak finding"))
+    parts = [f"{count} {noun}{'s' * (count != 1)}" for count, noun in counts if count]
+    return " and ".join(parts) or "nothing found"
 
 
 def _compared(covered: Coverage) -> str:

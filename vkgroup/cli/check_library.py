@@ -31,7 +31,12 @@ from vkgroup.results.exports.checks import Entry, github, write_gitlab, write_ju
 from vkgroup.runner.pool import default_jobs
 from vkgroup.spirv import Module
 
-_COLOURS = {OutcomeKind.CLEAN: "green", OutcomeKind.FINDINGS: "bold red", OutcomeKind.NOT_COVERED: "yellow"}
+_COLOURS = {
+    OutcomeKind.CLEAN: "green",
+    OutcomeKind.FINDINGS: "bold red",
+    OutcomeKind.WEAK: "bold yellow",
+    OutcomeKind.NOT_COVERED: "yellow",
+}
 
 
 def execute_library(arguments: argparse.Namespace) -> int:
@@ -183,13 +188,13 @@ class LibrarySession:
             report = check_one(job.settings, self.devices, job.command, module).report
         except VkgroupError as error:
             return of_error(error, time.monotonic() - start)
-        return of_report(report, time.monotonic() - start)
+        return of_report(report, time.monotonic() - start, strict=job.settings.options.strict)
 
     def _key(self, job: Job, module: bytes, inputs: dict[Any, Any]) -> str:
         """Return the key of a check in the cache."""
         given = vars(job.settings.options)
-        names = ("entry_point", "groups", "seed", "subgroup_size", "full_subgroups", "lanes", "size_control",
-                 "timeout", "step_limit", "compiler", "dialect")  # fmt: skip
+        names = ("strict", "entry_point", "groups", "seed", "subgroup_size", "full_subgroups", "lanes",
+                 "size_control", "timeout", "step_limit", "compiler", "dialect")  # fmt: skip
         options = {
             **{name: given[name] for name in names},
             "shader": str(given["shader"]),
