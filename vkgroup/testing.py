@@ -16,8 +16,10 @@ import numpy.typing as npt
 
 from vkgroup import choices
 from vkgroup.check import checking
-from vkgroup.check.findings import Finding, Kind, Report, finding_lines
-from vkgroup.compiler import compile_file, compile_source
+from vkgroup.check.findings import Finding, Kind
+from vkgroup.check.report import Report
+from vkgroup.check.report_text import finding_lines
+from vkgroup.compiler import Target, compile_file, compile_source
 from vkgroup.device import DeviceInfo
 from vkgroup.dispatch import RunResult
 from vkgroup.errors import InvalidInput
@@ -75,6 +77,8 @@ def check_shader(
     ignore: Collection[str] = (),
     seed: int = 0,
     timeout: float = choices.CHECK_TIMEOUT,
+    strict: bool = False,
+    target: Target | str | None = None,
 ) -> Report:
     """Check a compute shader like `vkgroup check`; raise an error if there are findings.
 
@@ -89,10 +93,12 @@ def check_shader(
     push, specialization : push constants by name, specialization constants by id or name.
     defines, entry_point : as for `vkgroup.compile`.
     devices : additional real devices, as for `vkgroup.open`; none by default.
-    ignore : kinds of findings to ignore: ``"differs"``, ``"undefined"``, ``"race"``, ``"barrier"``,
-        ``"hang"``, ``"bounds"``, ``"assumes"``.
+    ignore : kinds of findings to ignore: ``"differs"``, ``"undefined"``, ``"race"``, ``"same_value"``,
+        ``"barrier"``, ``"hang"``, ``"bounds"``, ``"assumes"``.
     seed : seed of the generated values.
     timeout : time limit for one run, in seconds.
+    target : the Vulkan version to compile for, such as ``"vulkan1.3"``; None means Vulkan 1.2.
+    strict : whether weak findings (``"same_value"``) raise the error too.
 
     Returns
     -------
@@ -124,11 +130,14 @@ def check_shader(
         specialization=specialization,
         entry_point=entry_point,
         defines=defines,
+        target=target,
         seed=seed,
         devices=[device if isinstance(device, DeviceInfo) else select(device) for device in devices],
         timeout=timeout,
     )
-    findings = [finding for finding in report.findings if finding.kind not in ignore]
+    findings = [
+        finding for finding in report.findings if finding.kind not in ignore and (strict or not finding.weak)
+    ]
     if findings:
         raise ShaderFindings(report, findings)
     return report

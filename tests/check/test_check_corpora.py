@@ -1,7 +1,8 @@
 """The collections: wrong shaders are found out, at the lines that say so and nowhere else; right ones pass.
 
 ``// expect: KIND, …`` at the end of a line tells which findings belong there, ``// ask: KIND`` which errors a
-question is about, ``// run: …`` which options the command needs.
+question is about, ``// run: …`` which options the command needs. ``diverges`` marks the lines where the runs
+of a ``differs`` first differ.
 """
 
 from __future__ import annotations
@@ -39,10 +40,17 @@ def test_a_wrong_shader_is_found_out(file: Path, checked) -> None:
     text = file.read_text()
     report = checked(file, *_options(text))
     asked = [finding for question in report["questions"] for finding in question["findings"]]
-    assert _lines(report["findings"]) == _expected(text)
+    found = _lines(report["findings"])
+    found |= {
+        (note["place"]["line"], "diverges")
+        for finding in report["findings"]
+        for note in finding["notes"]
+        if "diverge" in note["message"]
+    }
+    assert found == _expected(text)
     assert _lines(asked) == _expected(text, "// ask:")
     assert report["findings"] or asked
-    assert report["code"] == bool(report["findings"])
+    assert report["code"] == (0 if all(finding["weak"] for finding in report["findings"]) else 1)
     lines = text.split("\n")
     for finding in report["findings"]:
         assert finding["place"]["text"] == lines[finding["place"]["line"] - 1]
@@ -50,7 +58,11 @@ def test_a_wrong_shader_is_found_out(file: Path, checked) -> None:
 
 
 def _lines(findings: list[dict[str, Any]]) -> set[tuple[int, str]]:
-    return {(finding["place"]["line"], finding["kind"]) for finding in findings}
+    return {
+        (place["line"], finding["kind"])
+        for finding in findings
+        for place in [finding["place"], *finding["further"]]
+    }
 
 
 @pytest.mark.parametrize("file", _RIGHT, ids=lambda file: file.stem)
@@ -71,7 +83,7 @@ def test_the_collections_are_complete() -> None:
     assert len(_WRONG) >= 40
     assert len(_RIGHT) >= 40
     kinds = {kind for file in _WRONG for _, kind in _expected(file.read_text())}
-    assert kinds == set(Kind)
+    assert kinds == {*Kind, "diverges"}
 
 
 def test_nothing_is_expected_of_a_right_shader() -> None:

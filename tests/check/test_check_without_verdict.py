@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from vkgroup.check import check, checking, runs
-from vkgroup.check.runs import Answer, Job, JobSession, run_job
+from vkgroup.check.runs import Answer, Compilation, Job, JobSession, run_job
 from vkgroup.cli.main import main
 from vkgroup.dispatch import Device
 from vkgroup.drivers import Driver
@@ -67,6 +67,7 @@ def test_a_shader_without_end_has_no_verdict(
         (Answer(internal_error="ZeroDivisionError: planted"), 2, "ZeroDivisionError: planted"),
         (Answer(failure="the process was killed by signal 11"), 1, "but the reference device completes"),
         (Answer(unsupported="shaderInt64"), 0, "it lacks shaderInt64"),
+        (Answer(slow="planted"), 0, "planted"),
     ],
 )
 def test_only_errors_of_the_device_are_findings(
@@ -101,7 +102,9 @@ def test_errors_in_the_process_of_the_device(
         raise error
 
     monkeypatch.setattr(Device, "run", planted)
-    answer = JobSession(job.device, job.timeout).perform(job)
+    session = JobSession(job.device, job.timeout)
+    assert session.perform(Compilation(job)).is_ready
+    answer = session.perform(job)
     told = {name for name in ("no_end", "failure", "internal_error", "unsupported") if getattr(answer, name)}
     assert told == {expected}
 
@@ -120,7 +123,9 @@ def test_workers_that_fail(answer: Any, expected: str, monkeypatch: pytest.Monke
     class FakeWorker:
         def __init__(self, *_: Any, **__: Any) -> None: ...
 
-        def ask(self, job: Job, seconds: float) -> Any:
+        def ask(self, job: Job | Compilation, seconds: float) -> Any:
+            if isinstance(job, Compilation):
+                return Answer()
             if isinstance(answer, Exception):
                 raise answer
             return answer

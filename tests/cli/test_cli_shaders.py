@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -66,6 +67,20 @@ def test_run_prints_where_no_file_is_named(
     printed = capsys.readouterr()
     assert printed.out.startswith("1 = [ 17,  18,  19")
     assert "Ran on SwiftShader" in printed.err
+    assert re.search(r"^Compiled by glslang \d+\.\d", printed.err, re.MULTILINE)
+
+
+@pytest.mark.parametrize("suffix", [".spv", ".spvasm"])
+def test_run_names_no_compiler_of_a_module(
+    here: Path, suffix: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compile", "add.comp", "-D", "SHIFT", "-o", "add.spv", "--disassemble"]) == 0
+    (here / "add.spvasm").write_text(capsys.readouterr().out)
+    words = f"run add{suffix} --groups 2 --in Values=values.npy --out 1=uint32[128] --push offset=0"
+    assert main([*words.split(), "--device", "reference"]) == 0
+    printed = capsys.readouterr().err
+    assert "Ran on" in printed
+    assert "Compiled by" not in printed
 
 
 @pytest.mark.parametrize(

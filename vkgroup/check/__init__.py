@@ -3,7 +3,21 @@
 from __future__ import annotations
 
 from vkgroup.check.checking import check
-from vkgroup.check.findings import Configuration, Coverage, Finding, Kind, Note, Place, Report
+from vkgroup.check.findings import Configuration, Coverage, Finding, Kind, Note, Place
 from vkgroup.check.host import Guarantees
+from vkgroup.check.question import GeneratedValue, Question
+from vkgroup.check.report import Report
 
-__all__ = ["Configuration", "Coverage", "Finding", "Guarantees", "Kind", "Note", "Place", "Report", "check"]
+__all__ = [
+    "Configuration",
+    "Coverage",
+    "Finding",
+    "GeneratedValue",
+    "Guarantees",
+    "Kind",
+    "Note",
+    "Place",
+    "Question",
+    "Report",
+    "check",
+]

@@ -112,9 +112,9 @@ class Experiment:
             run = self.dispatch.run(Configuration(size), program=program)
         except VkgroupError:
             return False
-        known = {(event.kind, event.position) for event in base.events}
+        known = _events(base)
         further = len(changed.words) - len(module.words)
-        for event in run.events:
+        for event in run.serious_events:
             # Unwritten shared memory holds zeros on the reference device, so more summands are harmless.
             harmless = event.cause is not None and event.cause.kind == "uninitialised"
             if not harmless and (event.kind, event.position - further) not in known:
@@ -214,12 +214,12 @@ def _of_size(
     """Return the assumption of one size; None if the runs do not confirm it."""
     size = possible[0].size
     base = linear[size]
-    known = {(event.kind, event.position) for event in base.events}
+    known = _events(base)
     wrong = [
         other
         for other, run in linear.items()
         if differences[run.configuration] is not None
-        or any((event.kind, event.position) not in known for event in run.events)
+        or any((event.kind, event.position) not in known for event in run.serious_events)
     ]
     proof = experiment.prove(base, possible, sorted(wrong))
     confirmed = []
@@ -244,6 +244,11 @@ def _of_size(
         ((where, difference) for where in broken if (difference := differences[where]) is not None), None
     )
     return Assumption(size, tuple(confirmed), base, tuple(broken), example, proof)
+
+
+def _events(run: Run) -> set[tuple[str, int]]:
+    """Return kinds and positions of a run's events."""
+    return {(event.kind, event.position) for event in run.serious_events}
 
 
 def _is_confirmed(candidate: Candidate, linear: Mapping[int, Run], wrong: Sequence[int]) -> bool:

@@ -24,7 +24,6 @@ from vkgroup.check.findings import (
     Configuration,
     Coverage,
     Finding,
-    Report,
     SourceLocations,
 )
 from vkgroup.check.flow import Flow
@@ -32,11 +31,13 @@ from vkgroup.check.host import Guarantees, values_of
 from vkgroup.check.inputs import Key
 from vkgroup.check.preparation import prepare
 from vkgroup.check.questions import Questions
+from vkgroup.check.refusals import require_no_addresses
+from vkgroup.check.report import Report
 from vkgroup.check.runs import Answer, Dispatch, Job, Run, bindings_of, outputs_of_answer, run_job
 from vkgroup.check.size_constants import find_candidates
-from vkgroup.choices import CHECK_SIZES, CHECK_STEP_LIMIT, CHECK_TIMEOUT, COMPILERS, SOURCE_DIALECTS
+from vkgroup.choices import CHECK_SIZES, CHECK_STEP_LIMIT, CHECK_TIMEOUT
 from vkgroup.compiler import Target, assemble, compile_file, validate
-from vkgroup.compiler.front_ends import compiler_name
+from vkgroup.compiler.front_ends import compiler_of
 from vkgroup.device import DeviceInfo
 from vkgroup.dispatch.slots import check_kinds
 from vkgroup.errors import DispatchTimeout, InvalidInput, Unsupported
@@ -178,6 +179,8 @@ class _Check:
         answer = run_job(job)
         if answer.unsupported:
             self.not_covered.append((str(where), f"it lacks {answer.unsupported}"))
+        elif answer.slow:
+            self.not_covered.append((str(where), answer.slow))
         elif answer.internal_error:
             self.not_covered.append((str(where), "internal error"))
             self.internal_errors.append(f"{where}: {answer.internal_error}")
@@ -232,6 +235,7 @@ def check(
     specialization: Mapping[int | str, Any] | None = None,
     entry_point: str | None = None,
     defines: Mapping[str, str | int] | None = None,
+    target: Target | str | None = None,
     seed: int = 0,
     devices: Sequence[DeviceInfo] = (),
     timeout: float = CHECK_TIMEOUT,
@@ -253,6 +257,7 @@ def check(
     outputs : bindings whose contents are undefined before the run.
     push, specialization : push constants by name, specialization constants by id or name.
     entry_point, defines : as for `vkgroup.compile`.
+    target : the target that a file is compiled for; None for `TARGET`, and for no target of SPIR-V.
     seed : seed of the generated inputs and of the shuffled lanes.
     devices : real devices on which the shader also runs.
     timeout : time limit of one run in seconds.
@@ -278,13 +283,14 @@ def check(
     >>> report = check("sum.comp", sizes=(8, 32))
     >>> [finding.kind for finding in report.findings]
     """
-    module = shader if isinstance(shader, Module) else _load(Path(shader), entry_point, defines)
+    module = shader if isinstance(shader, Module) else _load(Path(shader), entry_point, defines, target)
     if not isinstance(shader, Module) and not compiler:
         compiler = compiler_of(Path(shader))
     check_kinds(module.reflection.bindings)
     wanted = sizes if sizes is not None else {*CHECK_SIZES, *(device.subgroup_size for device in devices)}
     run_sizes = sorted(set(wanted) - {0})
     title = name or ("shader" if isinstance(shader, Module) else str(shader))
+    require_no_addresses(module)
     prepared = prepare(
         module,
         entry_point,
@@ -331,7 +337,7 @@ def check(
         runs, interrupted = state.runs, end
     by_nature = natural(state.flow)
     findings = findings_of(runs, state.places, dispatch.inputs, by_nature) + findings
-    findings.sort(key=lambda entry: (entry.place.line, entry.place.position))
+    findings.sort(key=lambda entry: (entry.weak, entry.place.line, entry.place.position))
     if command:
         findings = [entry.repeated_by(command) for entry in findings]
     covered = replace(_coverage(state), compiler=compiler)
@@ -422,26 +428,28 @@ def _coverage(state: _Check) -> Coverage:
     )
 
 
-def compiler_of(path: Path, compiler: str = COMPILERS[0], dialect: str | None = None) -> str:
-    """Return name and version of the compiler of a file; empty if the file is a module."""
-    if path.suffix in (".spv", ".spvasm") or dialect == "spirv":
-        return ""
-    return compiler_name(compiler, dialect or SOURCE_DIALECTS.get(path.suffix, "vulkan"))
-
-
-def _load(path: Path, entry_point: str | None, defines: Mapping[str, str | int] | None) -> Module:
+def _load(
+    path: Path,
+    entry_point: str | None,
+    defines: Mapping[str, str | int] | None,
+    target: Target | str | None,
+) -> Module:
     """Return the module of a file: compiled with debug lines and without optimisation, or read as SPIR-V."""
     if path.suffix not in (".spv", ".spvasm"):
         return compile_file(
-            path, debug=True, target=TARGET, entry_point=entry_point or "main", defines=defines or {}
+            path,
+            debug=True,
+            target=target or TARGET,
+            entry_point=entry_point or "main",
+            defines=defines or {},
         )
     try:
         data = path.read_bytes()
     except OSError as error:
         raise InvalidInput(f"{path} cannot be read: {error.strerror}.") from error
     if path.suffix == ".spvasm":
-        module = assemble(data.decode("utf-8", "replace"), TARGET, name=str(path))
+        module = assemble(data.decode("utf-8", "replace"), target or TARGET, name=str(path))
     else:
         module = Module.from_bytes(data)
-    validate(module, Target.VULKAN_1_4)
+    validate(module, target or Target.VULKAN_1_4)
     return module

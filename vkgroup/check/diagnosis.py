@@ -9,6 +9,7 @@ from vkgroup.check.assumptions import Assumption
 from vkgroup.check.compare import Difference, Divergence, find_divergence
 from vkgroup.check.findings import Configuration, Finding, Kind, Note, Place, SourceLocations, join
 from vkgroup.check.flow import Flow
+from vkgroup.check.further_lines import notes_of_lines
 from vkgroup.check.inputs import Inputs
 from vkgroup.check.runs import Dispatch, Run
 from vkgroup.check.size_constants import Candidate
@@ -149,22 +150,23 @@ def _finding(reason: str, group: _Group, places: SourceLocations) -> Finding:
     difference, base, divergence = group.difference, group.base, group.divergences[0]
     values = ((base, difference.first), *group.values)
     notes = [Note(f"{difference.label} is {_listed(values)}")]
-    place = places[divergence.position if divergence.position >= 0 else divergence.stored]
-    lines = {place.line}
+    is_written = divergence.stored >= 0
+    place = places[divergence.stored if is_written else divergence.position]
+    diverging: dict[tuple[object, ...], Note] = {}
     for other, where in zip(group.divergences, group.configurations, strict=True):
-        elsewhere = places[other.position]
-        if other.position >= 0 and elsewhere.line not in lines:
-            lines.add(elsewhere.line)
-            notes.append(Note(f"{'on' if where.device else 'at'} {where} the runs diverge here", elsewhere))
-    stored = places[divergence.stored]
-    if stored.line and stored.line not in lines:
-        notes.append(Note(f"{difference.label} is written here", stored))
-    remark = "the runs diverge here" if divergence.position >= 0 else "it is written here"
+        first = places[other.position]
+        if other.position >= 0 and _identity(first) not in diverging:
+            when = f" at {where}" if diverging else ""
+            message = f"the runs diverge here{when}"
+            if _identity(first) == _identity(place):
+                message = f"the runs diverge in the same line{when}"
+            diverging[_identity(first)] = Note(message, first)
+    remark = "it is written here" if is_written else "the runs diverge here"
     return Finding(
         Kind.DIFFERS,
         f"{reason}; {remark}",
         place,
-        tuple(notes),
+        (*diverging.values(), *notes) if is_written else tuple(notes),
         divergence.invocation,
         tuple(group.configurations),
         values,
@@ -212,7 +214,10 @@ def failure_finding(configuration: Configuration, failure: str, places: SourceLo
     )
 
 
-_SEPARATE_FINDINGS = ("race", "bounds")
+_RACES = (Kind.RACE, Kind.SAME_VALUE)
+"""Kinds of events with two accesses."""
+
+_SEPARATE_FINDINGS = ("race", "same_value", "bounds")
 """Causes of undefined values that are reported as separate findings."""
 
 _DATA_DEPENDENT = ("bounds", "hang", "division", "math_domain", "shift", "conversion")
@@ -220,6 +225,7 @@ _DATA_DEPENDENT = ("bounds", "hang", "division", "math_domain", "shift", "conver
 
 _RULES = {
     "race": "if two invocations access the same memory and one writes, a barrier or atomics must order them",
+    "same_value": "Vulkan's memory model calls it a data race: write from one invocation or with atomics",
     "barrier": "all invocations of a workgroup must execute the same barriers",
     "inactive_lane": "the value read from an inactive lane is undefined",
     "lane_out_of_range": "the value read from a lane outside the subgroup is undefined",
@@ -247,10 +253,6 @@ class _EventGroup:
 
 
 Groups = dict[tuple[object, ...], _EventGroup]
-
-
-_MAX_LINES = 3
-"""Maximum number of further lines that a bounds finding quotes."""
 
 
 def findings_of(
@@ -281,8 +283,46 @@ def findings_of(
                 group.further.setdefault(_identity(place), place)
             if run.configuration not in group.configurations:
                 group.configurations.append(run.configuration)
-    findings = [_event_finding(group, places, inputs, natural) for group in groups.values()]
+    _drop_same_values(groups, places)
+    findings = [_event_finding(group, places, inputs, natural) for group in _merge_races(groups)]
     return sorted(findings, key=lambda finding: (finding.place.line, finding.place.position, finding.kind))
+
+
+def _merge_races(groups: Groups) -> list[_EventGroup]:
+    """Return the groups in the order of their lines, with one group for all races on a memory.
+
+    Races stay apart if different things are missing, for example a barrier and memoryBarrierBuffer().
+    """
+    merged: Groups = {}
+    for group in sorted(groups.values(), key=lambda group: (group.place.line, group.place.position)):
+        event = group.event
+        missing = event.message.partition(";")[2]
+        is_race = event.kind in _RACES
+        key = (event.kind, event.memory, missing) if is_race else (event.kind, id(group))
+        first = merged.setdefault(key, group)
+        if first is not group:
+            first.further.setdefault(_identity(group.place), group.place)
+            first.configurations += [run for run in group.configurations if run not in first.configurations]
+    return list(merged.values())
+
+
+def _drop_same_values(groups: Groups, places: SourceLocations) -> None:
+    """Remove writes of the same value at lines that race on the same memory: the race is the finding."""
+    racing = {
+        (group.event.memory, identity)
+        for group in groups.values()
+        if group.event.kind == Kind.RACE
+        for identity in _sides(group.event, places)
+    }
+    for key, group in list(groups.items()):
+        sides = {(group.event.memory, identity) for identity in _sides(group.event, places)}
+        if group.event.kind == Kind.SAME_VALUE and sides & racing:
+            del groups[key]
+
+
+def _sides(event: Event, places: SourceLocations) -> tuple[tuple[object, ...], ...]:
+    """Return the lines of both accesses of a race."""
+    return _identity(places[event.position]), _identity(places[event.other_position])
 
 
 def _identity(place: Place) -> tuple[object, ...]:
@@ -291,7 +331,7 @@ def _identity(place: Place) -> tuple[object, ...]:
 
 
 def _key(event: Event, place: Place, places: SourceLocations, groups: Groups) -> tuple[object, ...]:
-    if event.kind == Kind.RACE:
+    if event.kind in _RACES:
         key = (event.kind, event.memory, _identity(place))
         turned = (event.kind, event.memory, _identity(places[event.other_position]))
         # The order of the two accesses is arbitrary: the same race may be seen from either side.
@@ -309,6 +349,7 @@ def _event_finding(
     event, cause = group.event, group.event.cause
     notes: list[Note] = []
     message = event.message
+    further = tuple(group.further.values()) if event.kind != Kind.UNDEFINED else ()
     if event.kind == Kind.UNDEFINED and cause is not None:
         message = cause.detail
         label = inputs.label(event.memory, event.offset) if event.offset >= 0 else ""
@@ -316,13 +357,12 @@ def _event_finding(
         used = places[event.position]
         notes.append(Note(what, used if _identity(used) != _identity(group.place) else None))
     if event.kind == Kind.BOUNDS:
-        also = list(group.further.values())
-        notes += [Note("also out of bounds", place) for place in also[:_MAX_LINES]]
-        notes += [Note(f"and in {len(also) - _MAX_LINES} more lines")] if len(also) > _MAX_LINES else []
-    if event.kind == Kind.RACE:
+        notes += notes_of_lines("also out of bounds", further)
+    if event.kind in _RACES:
         other = event.other_invocation
         who = f" by invocation {other.local} of workgroup {other.workgroup}" if other is not None else ""
         notes.append(Note(f"the other access{who}", places[event.other_position]))
+        notes += notes_of_lines("also here", further)
     kind = cause.kind if cause is not None else event.kind
     if kind in _RULES:
         notes.append(Note(f"rule: {_RULES[kind]}"))
@@ -333,5 +373,11 @@ def _event_finding(
             Note("some inputs were generated; if they are unrealistic, give real ones with --in and --push")
         )
     return Finding(
-        Kind(event.kind), message, group.place, tuple(notes), event.invocation, tuple(group.configurations)
+        Kind(event.kind),
+        message,
+        group.place,
+        tuple(notes),
+        event.invocation,
+        tuple(group.configurations),
+        further=further,
     )

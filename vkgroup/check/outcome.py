@@ -7,7 +7,9 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-from vkgroup.check.findings import Finding, Report, lines_of
+from vkgroup.check.findings import Finding
+from vkgroup.check.report import Report
+from vkgroup.check.report_text import count_of, lines_of
 from vkgroup.errors import CompileError, CompilerUnavailable, Unsupported, VkgroupError
 
 _MOST = 300
@@ -20,6 +22,7 @@ class OutcomeKind(StrEnum):
     CLEAN = "clean"
     FINDINGS = "findings"
     QUESTIONS = "questions"
+    WEAK = "weak findings"
     NOT_COVERED = "not covered"
     NO_COMPILE = "does not compile"
     NO_VERDICT = "no verdict"
@@ -30,6 +33,7 @@ _CODES = {
     OutcomeKind.CLEAN: 0,
     OutcomeKind.FINDINGS: 1,
     OutcomeKind.QUESTIONS: 0,
+    OutcomeKind.WEAK: 0,
     OutcomeKind.NO_COMPILE: 2,
     OutcomeKind.NO_VERDICT: 2,
     OutcomeKind.ERROR: 2,
@@ -70,25 +74,26 @@ class Outcome:
         )
 
 
-def of_report(report: Report, seconds: float) -> Outcome:
-    """Return the outcome of a check that ended."""
-    kind, summary = _line(report)
+def of_report(report: Report, seconds: float, *, strict: bool = False) -> Outcome:
+    """Return the outcome of a check that ended; `strict`: whether weak findings are findings."""
+    kind, summary = _line(report, strict)
     return Outcome(kind, summary, tuple(line.plain for line in lines_of(report)), report.to_json(), seconds)
 
 
-def _line(report: Report) -> tuple[OutcomeKind, str]:
+def _line(report: Report, strict: bool) -> tuple[OutcomeKind, str]:
     """Return the kind of a report, and its line."""
     if report.internal_errors:
         return OutcomeKind.ERROR, f"internal error: {_short(report.internal_errors[0])}"
     if report.findings:
-        count = len(report.findings)
-        return OutcomeKind.FINDINGS, f"{count} finding{'s' * (count != 1)}: {_finding(report.findings[0])}"
+        kind = OutcomeKind.FINDINGS if report.fails(strict) else OutcomeKind.WEAK
+        return kind, f"{count_of(report.findings)}: {_finding(report.findings[0])}"
     if report.no_verdict:
         return OutcomeKind.NO_VERDICT, f"no verdict: {_short(report.no_verdict[0])}"
     if report.questions:
         count = len(report.questions)
         first = _short(report.questions[0].text)
-        return OutcomeKind.QUESTIONS, f"{count} question{'s' * (count != 1)}: {first}"
+        kind = OutcomeKind.FINDINGS if strict else OutcomeKind.QUESTIONS
+        return kind, f"{count} question{'s' * (count != 1)}: {first}"
     return OutcomeKind.CLEAN, "clean"
 
 

@@ -14,7 +14,13 @@ from vkgroup import files
 from vkgroup.check.outcome import Outcome, OutcomeKind
 from vkgroup.compiler.cache import key_of, thin_out
 
-_STORED = (OutcomeKind.CLEAN, OutcomeKind.FINDINGS, OutcomeKind.QUESTIONS, OutcomeKind.NOT_COVERED)
+_STORED = (
+    OutcomeKind.CLEAN,
+    OutcomeKind.FINDINGS,
+    OutcomeKind.WEAK,
+    OutcomeKind.QUESTIONS,
+    OutcomeKind.NOT_COVERED,
+)
 """Outcomes that are stored: those that do not depend on the time that a run takes."""
 
 

@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.check.findings import Configuration
+from vkgroup.check.findings import Configuration, Kind
 from vkgroup.check.flow import reads_of
 from vkgroup.check.inputs import Inputs, memory_of
 from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.device.limits import subgroup_size_problems
 from vkgroup.device.requirements import missing
+from vkgroup.dispatch import Device
 from vkgroup.errors import (
     DispatchTimeout,
     NoDevice,
@@ -57,6 +58,11 @@ class Run:
     executed: Mapping[int, int] = field(default_factory=dict)
     # end of the farthest access beyond each buffer, in bytes, by (set, binding)
     reached: dict[tuple[int, int], int] = field(default_factory=dict)
+
+    @property
+    def serious_events(self) -> list[Event]:
+        """The events except racing writes of the same value, after which all outputs have their meaning."""
+        return [event for event in self.events if event.kind != Kind.SAME_VALUE]
 
     @property
     def disturbed(self) -> bool:
@@ -184,7 +190,10 @@ def outputs_of(inputs: Inputs, resources: dict[tuple[int, int], list[Any]]) -> d
 
 
 _START_SECONDS = 60.0
-"""Time limit in seconds for everything but the dispatch: process start, opening the device, compilation."""
+"""Time limit in seconds for the start of the process, and for copies before and after the dispatch."""
+
+COMPILE_SECONDS = 60.0
+"""Time limit in seconds for opening the device and compiling the shader; `Job.timeout` if that is more."""
 
 
 @dataclass(frozen=True)
@@ -205,6 +214,16 @@ class Job:
     subgroup_size: int | None = None  # the size to require; None leaves the choice to the device
     full_subgroups: bool = False  # whether to require full subgroups
 
+    @property
+    def options(self) -> dict[str, Any]:
+        """The arguments that `Device.prepare` and `Device.run` share."""
+        return {
+            "entry_point": self.entry_point,
+            "specialization": self.specialization,
+            "subgroup_size": self.subgroup_size,
+            "full_subgroups": self.full_subgroups,
+        }
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -214,9 +233,15 @@ class Answer:
     unsupported: str = ""  # missing features of the device; empty if none is missing
     failure: str = ""  # the error that the driver reported, or its crash; empty if there was none
     no_end: str = ""  # the time limit that the dispatch exceeded; empty if it ended
+    slow: str = ""  # the time limit that the driver's compiler exceeded; empty if it ended
     internal_error: str = ""  # the error of vkgroup or the host; empty if there was none
     # the subgroup sizes that a pipeline may require of the device for this shader
     sizes: tuple[int, ...] = ()
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether nothing prevents the job from running."""
+        return not (self.unsupported or self.failure or self.no_end or self.slow or self.internal_error)
 
 
 def bindings_of(inputs: Inputs) -> dict[tuple[int, int], Any]:
@@ -236,15 +261,21 @@ def bindings_of(inputs: Inputs) -> dict[tuple[int, int], Any]:
 def run_job(job: Job) -> Answer:
     """Run a job in a separate process, whose crash is described in `Answer.failure`.
 
+    The driver compiles first, with a time limit that is not that of the dispatch.
+
     Raises NoDevice: the process died before it opened the device.
     """
-    seconds = job.timeout + _START_SECONDS
     try:
-        worker = WorkerProcess(JobSession(job.device, job.timeout), start_seconds=seconds)
+        worker = WorkerProcess(JobSession(job.device, job.timeout), start_seconds=_START_SECONDS)
     except WorkerDied as error:
         raise NoDevice(f"The process for {job.device.name} does not start: {error}") from None
+    seconds = max(COMPILE_SECONDS, job.timeout)
     try:
-        answer: Answer | Failure = worker.ask(job, seconds)
+        answer: Answer | Failure = worker.ask(Compilation(job), seconds)
+        if isinstance(answer, Failure) and answer.kind == "timeout":
+            return Answer(slow=f"the driver needs more than {seconds:g} s to compile the shader")
+        if isinstance(answer, Answer) and answer.is_ready:
+            answer = worker.ask(job, job.timeout + _START_SECONDS)
     except WorkerDied as error:
         return Answer(internal_error=str(error)) if error.is_internal else Answer(failure=str(error))
     finally:
@@ -260,43 +291,33 @@ def _answer_of(failure: Failure) -> Answer:
 
 
 @dataclass(frozen=True)
-class JobSession:
-    """The first message to a worker that runs jobs, and its session; see `vkgroup.runner.messages`.
+class Compilation:
+    """The request to open the device of a job and to compile its shader."""
 
-    Each job opens the device itself: an unsuitable device is an answer.
+    job: Job
+
+
+@dataclass
+class JobSession:
+    """The first message to a worker that runs a job, and its session; see `vkgroup.runner.messages`.
+
+    The requests open the device themselves: an unsuitable device is an answer.
     """
 
     device: DeviceInfo
     timeout: float
+    _opened: Device | None = None
 
     def open(self) -> JobSession:
         """Return the session."""
         return self
 
-    def perform(self, job: Job) -> Answer:
-        """Run a job; a missing feature or an error of the device becomes a sentence."""
+    def perform(self, request: Compilation | Job) -> Answer:
+        """Compile or run a job; a missing feature or an error of the device becomes a sentence."""
         try:
-            with open_device(job.device) as device:
-                lacking = missing(job.module, device.capabilities, job.entry_point, job.subgroup_size)
-                if lacking:
-                    return Answer(unsupported=", ".join(lacking))
-                sizes = _sizes(job, device.capabilities)
-                lacking = _size_problems(job, job.subgroup_size, device.capabilities)
-                if lacking:
-                    return Answer(unsupported=", ".join(lacking), sizes=sizes)
-                results = device.run(
-                    job.module,
-                    job.groups,
-                    job.bindings,
-                    push=job.push or None,
-                    entry_point=job.entry_point,
-                    specialization=job.specialization,
-                    timeout=job.timeout,
-                    subgroup_size=job.subgroup_size,
-                    full_subgroups=job.full_subgroups,
-                )
-                outputs = {binding: results[binding] for binding in job.bindings if binding in job.writable}
-                return Answer(outputs, sizes=sizes)
+            if isinstance(request, Compilation):
+                return self._compile(request.job)
+            return self._run(request)
         except Unsupported as error:
             return Answer(unsupported=", ".join(error.missing) or str(error))
         except OutOfMemory as error:
@@ -307,8 +328,37 @@ class JobSession:
             text = describe(error)
             return Answer(failure=text) if is_device_error(error) else Answer(internal_error=text)
 
+    def _compile(self, job: Job) -> Answer:
+        """Open the device and compile the shader; the answer is ready if the job can run."""
+        self._opened = device = open_device(job.device)
+        lacking = missing(job.module, device.capabilities, job.entry_point, job.subgroup_size)
+        if lacking:
+            return Answer(unsupported=", ".join(lacking))
+        sizes = _sizes(job, device.capabilities)
+        lacking = _size_problems(job, job.subgroup_size, device.capabilities)
+        if lacking:
+            return Answer(unsupported=", ".join(lacking), sizes=sizes)
+        device.prepare(job.module, job.bindings, **job.options)
+        return Answer(sizes=sizes)
+
+    def _run(self, job: Job) -> Answer:
+        """Run the shader, which was compiled before."""
+        assert self._opened is not None
+        results = self._opened.run(
+            job.module,
+            job.groups,
+            job.bindings,
+            push=job.push or None,
+            timeout=job.timeout,
+            **job.options,
+        )
+        outputs = {binding: results[binding] for binding in job.bindings if binding in job.writable}
+        return Answer(outputs, sizes=_sizes(job, self._opened.capabilities))
+
     def close(self) -> None:
-        """Do nothing: each job closes its device."""
+        """Close the device."""
+        if self._opened is not None:
+            self._opened.close()
 
 
 def _sizes(job: Job, capabilities: Capabilities) -> tuple[int, ...]:

@@ -10,12 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from vkgroup.check.findings import Report, lines_of
 from vkgroup.check.outcome import of_error, of_report, worst
+from vkgroup.check.report import Report
+from vkgroup.check.report_text import lines_of
 from vkgroup.choices import SOURCE_DIALECTS
 from vkgroup.cli import output, pairs, shaders
 from vkgroup.cli.check_command import command_of
-from vkgroup.cli.check_one import Checked, check_one, devices_of, guarantees, record_of
+from vkgroup.cli.check_one import Checked, check_one, devices_of, guarantees, record_of, target_of
 from vkgroup.cli.console import Console
 from vkgroup.cli.save_with import assumed
 from vkgroup.cli.with_file import Settings, settings_of
@@ -74,7 +75,7 @@ class Check:
             _make_folder(self.arguments.repro, settings, checked, self.devices)
             folder = shlex.quote(str(self.arguments.repro))
             self.console.print(f"Reproduce it on any host: vkgroup run {folder}", soft_wrap=True)
-        return _code(checked.report)
+        return _code(checked.report, self.arguments.strict)
 
     def all(self, settings: Sequence[Settings]) -> int:
         """Check several configurations, and return the worst exit code."""
@@ -97,7 +98,7 @@ class Check:
             report = self._print(settings).report
             if report.interrupted is not None:
                 raise report.interrupted
-            outcome = of_report(report, time.monotonic() - start)
+            outcome = of_report(report, time.monotonic() - start, strict=self.arguments.strict)
         except VkgroupError as error:
             outcome = of_error(error, time.monotonic() - start)
             self.console.write_line(f"{settings.options.shader}: {error}", style="bold red")
@@ -119,13 +120,13 @@ class Check:
             write(self.arguments.save_with, self.saved)
 
 
-def _code(report: Report) -> int:
+def _code(report: Report, strict: bool) -> int:
     """Return the exit code of a report; raise the error of a check without a verdict."""
     if report.interrupted is not None:
         report.interrupted.add_note("partial results are above: run the command again for all of them")
         raise report.interrupted
     report.require_verdict()
-    return 1 if report.findings else 0
+    return 1 if report.fails(strict) else 0
 
 
 def _make_folder(folder: Path, settings: Settings, checked: Checked, devices: list[DeviceInfo]) -> None:
@@ -146,5 +147,7 @@ def _make_folder(folder: Path, settings: Settings, checked: Checked, devices: li
         step_limit=options.step_limit,
         local_size=options.local_size,
         host=guarantees(options),
+        strict=options.strict,
+        target=target_of(settings).environment,
     )
     make_check(folder, checked.module, checked.report, how, devices[0] if devices else None)

@@ -13,6 +13,7 @@ _REPEATED = (
     ("-I", "include_paths"),
     ("--stage", "stage"),
     ("--dialect", "dialect"),
+    ("--target", "target"),
     ("--optimize", "optimize"),
     ("--in", "inputs"),
     ("--out", "outputs"),
@@ -50,6 +51,7 @@ def command_of(arguments: argparse.Namespace, settings: Settings) -> str:
     if arguments.groups:
         words += ["--groups", ",".join(map(str, arguments.groups))]
     words += _changed(arguments, settings, "--seed")
+    words += ["--strict"] * arguments.strict
     words += ["--full-subgroups"] * arguments.full_subgroups
     words += _changed(arguments, settings, "--lanes")
     words += ["--no-size-control"] * (not arguments.size_control)

@@ -35,6 +35,7 @@ _COLOURS = {
     OutcomeKind.CLEAN: "green",
     OutcomeKind.FINDINGS: "bold red",
     OutcomeKind.QUESTIONS: "bold yellow",
+    OutcomeKind.WEAK: "bold yellow",
     OutcomeKind.NOT_COVERED: "yellow",
 }
 
@@ -188,13 +189,13 @@ class LibrarySession:
             report = check_one(job.settings, self.devices, job.command, module).report
         except VkgroupError as error:
             return of_error(error, time.monotonic() - start)
-        return of_report(report, time.monotonic() - start)
+        return of_report(report, time.monotonic() - start, strict=job.settings.options.strict)
 
     def _key(self, job: Job, module: bytes, inputs: dict[Any, Any]) -> str:
         """Return the key of a check in the cache."""
         given = vars(job.settings.options)
-        names = ("entry_point", "groups", "seed", "subgroup_size", "full_subgroups", "lanes", "size_control",
-                 "timeout", "step_limit", "compiler", "dialect")  # fmt: skip
+        names = ("strict", "entry_point", "groups", "seed", "subgroup_size", "full_subgroups", "lanes",
+                 "size_control", "timeout", "step_limit", "compiler", "dialect")  # fmt: skip
         options = {
             **{name: given[name] for name in names},
             "shader": str(given["shader"]),

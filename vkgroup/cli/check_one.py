@@ -10,11 +10,12 @@ from typing import Any
 
 import vkgroup
 from vkgroup.check import Guarantees, checking
-from vkgroup.check.findings import Report
 from vkgroup.check.outcome import Outcome
+from vkgroup.check.report import Report
 from vkgroup.cli import pairs, shaders
 from vkgroup.cli.with_file import Settings
 from vkgroup.compiler import Target
+from vkgroup.compiler.front_ends import compiler_of
 from vkgroup.device import DeviceInfo
 from vkgroup.opening import select
 from vkgroup.spirv import Module
@@ -31,8 +32,13 @@ class Checked:
 def load(settings: Settings) -> Module:
     """Return the module of the shader, with line numbers."""
     options = argparse.Namespace(**{**vars(settings.options), "debug": True})
-    compiled = options.shader.suffix in (".spv", ".spvasm")
-    return shaders.load(options, settings.target(Target.VULKAN_1_4 if compiled else checking.TARGET))
+    return shaders.load(options, target_of(settings))
+
+
+def target_of(settings: Settings) -> Target:
+    """Return the target of the shader: the given one, else a default."""
+    compiled = settings.options.shader.suffix in (".spv", ".spvasm")
+    return settings.target(Target.VULKAN_1_4 if compiled else checking.TARGET)
 
 
 def check_one(
@@ -62,7 +68,7 @@ def check_one(
         host=guarantees(options),
         name=str(options.shader),
         command=command,
-        compiler=checking.compiler_of(options.shader, options.compiler, options.dialect),
+        compiler=compiler_of(options.shader, options.compiler, options.dialect),
     )
     return Checked(module, report)
 

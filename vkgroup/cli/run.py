@@ -14,6 +14,7 @@ import numpy.typing as npt
 import vkgroup
 from vkgroup.choices import HITS
 from vkgroup.cli import pairs, shaders
+from vkgroup.compiler.front_ends import compiler_of
 from vkgroup.dispatch import Device, DrawState, HitGroup
 from vkgroup.dispatch.blocks import suggestion
 from vkgroup.dispatch.specialization import notes_of
@@ -77,6 +78,8 @@ def execute(arguments: argparse.Namespace) -> int:
             result = device.draw(module, arguments.size, **_draw_arguments(arguments), **stages, **options)
         time = f", {_time(result.seconds)}" if result.seconds is not None else ""
         print(f"Ran on {device.name}{time}", file=sys.stderr)
+        if compiler := compiler_of(arguments.shader, arguments.compiler, arguments.dialect):
+            print(f"Compiled by {compiler}", file=sys.stderr)
     for key, file in files.items():
         if names.key(key) in result:
             _write(key, result[names.key(key)], file)

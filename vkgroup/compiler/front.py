@@ -43,7 +43,7 @@ def compile_source(
     dialect: str = "vulkan",
     defines: Mapping[str, str | int] | None = None,
     include_paths: Sequence[str | os.PathLike[str]] = (),
-    target: Target = Target.VULKAN_1_1,
+    target: Target | str = Target.VULKAN_1_1,
     optimize: str | bool = False,
     debug: bool = False,
     entry_point: str = "main",
@@ -67,8 +67,8 @@ def compile_source(
     defines : macro values by name; the name of a function-like macro includes its parameters, as in
         ``{"TWICE(x)": "((x) * 2)"}``.
     include_paths : folders that ``#include`` searches, in order.
-    target : Vulkan version of the module. Mesh and ray tracing shaders for Vulkan 1.1 use SPIR-V 1.4, which
-        needs VK_KHR_spirv_1_4.
+    target : Vulkan version of the module: a `Target` or its name (``"vulkan1.3"``, ``"1.3"``). Mesh and ray
+        tracing shaders for Vulkan 1.1 use SPIR-V 1.4, which needs VK_KHR_spirv_1_4.
     optimize : False, ``"performance"`` (or True), or ``"size"``.
     debug : whether the module contains line numbers and the source.
     entry_point : the entry point's name in the module; in HLSL also in the source.
@@ -93,6 +93,8 @@ def compile_source(
         complete program.
     CompilerUnavailable
         The compiler is not installed. The error names what to install.
+    InvalidInput
+        There is no target of that name.
 
     Examples
     --------
@@ -116,7 +118,9 @@ def compile_source(
         register_shifts=register_shifts,
     )
     if dialect == "spirv":
-        return assemble_source(request.source, name, target, lower=lower_legacy, level=request.optimize)
+        return assemble_source(
+            request.source, name, Target.of(target), lower=lower_legacy, level=request.optimize
+        )
     if dialect == "gl":
         return compile_program([request], compiler, cache)[request.stage.name]
     return _compile(request, compiler, cache)
@@ -127,7 +131,7 @@ class LinkOptions(TypedDict, total=False):
 
     defines: Mapping[str, str | int] | None
     include_paths: Sequence[str | os.PathLike[str]]
-    target: Target
+    target: Target | str
     optimize: str | bool
     debug: bool
     lower_legacy: bool
@@ -206,7 +210,7 @@ def _read(file: Path, **options: Unpack[CompileOptions]) -> Module:
     """Return the module of a SPIR-V binary; only options that need no source have an effect."""
     return read_module(
         file,
-        options.get("target", Target.VULKAN_1_1),
+        Target.of(options.get("target", Target.VULKAN_1_1)),
         lower=options.get("lower_legacy", False),
         level=_level(options.get("optimize", False)),
     )
@@ -235,7 +239,7 @@ def _request(
         name=name,
         stage=kind,
         dialect=dialect,
-        target=options.get("target", Target.VULKAN_1_1).for_stage(kind),
+        target=Target.of(options.get("target", Target.VULKAN_1_1)).for_stage(kind),
         optimize=_level(options.get("optimize", False)),
         debug=options.get("debug", False),
         entry_point=entry_point,

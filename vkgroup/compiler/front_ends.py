@@ -7,9 +7,10 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import Protocol
 
-from vkgroup.choices import COMPILERS
+from vkgroup.choices import COMPILERS, SOURCE_DIALECTS
 from vkgroup.compiler.dxc import dxc_identity, dxc_library
 from vkgroup.compiler.glslang import glslang_identity, glslang_name, with_include_directive
 from vkgroup.compiler.includes import Dependencies
@@ -82,6 +83,13 @@ def compiler_name(compiler: str = "glslang", dialect: str = "vulkan") -> str:
     Raises CompileError: the compiler is unknown. Raises CompilerUnavailable: it is not installed.
     """
     return front_end(compiler, dialect).name
+
+
+def compiler_of(path: Path, compiler: str = COMPILERS[0], dialect: str | None = None) -> str:
+    """Return name and version of the front end that compiles a file; empty if the file is a module."""
+    if path.suffix in (".spv", ".spvasm") or dialect == "spirv":
+        return ""
+    return compiler_name(compiler, dialect or SOURCE_DIALECTS.get(path.suffix, "vulkan"))
 
 
 class _Wheel:

@@ -10,7 +10,7 @@ from enum import Enum
 from pathlib import Path
 
 from vkgroup.compiler.gl.limits import Limits
-from vkgroup.errors import CompileError, Diagnostic
+from vkgroup.errors import CompileError, Diagnostic, InvalidInput
 from vkgroup.spec.stages import Stage
 
 
@@ -48,6 +48,20 @@ class Target(Enum):
         """Return the target for a shader of a stage: mesh and ray-tracing shaders need SPIR-V 1.4."""
         newer = self is Target.VULKAN_1_1 and stage.since > self.spirv_version
         return Target.VULKAN_1_1_SPIRV_1_4 if newer else self
+
+    @classmethod
+    def of(cls, name: Target | str) -> Target:
+        """Return the target with a name such as ``"vulkan1.3"`` or ``"1.3"``; a target is returned unchanged.
+
+        Raises InvalidInput: there is no such target. The message lists the names.
+        """
+        if isinstance(name, Target):
+            return name
+        for target in cls:
+            if name in (target.environment, target.environment.removeprefix("vulkan")):
+                return target
+        names = ", ".join(target.environment for target in cls)
+        raise InvalidInput(f"Unknown target {name!r}; choose one of: {names}.")
 
     @classmethod
     def for_api_version(cls, version: int | tuple[int, ...]) -> Target:

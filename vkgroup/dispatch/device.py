@@ -156,7 +156,7 @@ class Device(Drawing, Tracing):
             `pipeline`.
         repeat : how many times to run, one after the other on the same memory.
         timed : whether to measure the GPU time, which itself takes time; several runs are always measured.
-        timeout : seconds for all of it; None waits without limit.
+        timeout : seconds for all of it, but not for the driver's compiler; None waits without limit.
 
         Returns
         -------
@@ -202,6 +202,33 @@ class Device(Drawing, Tracing):
             subgroup_size,
             full_subgroups,
         )
+
+    def prepare(
+        self,
+        module: Module | str | os.PathLike[str],
+        bindings: Mapping[Any, Any],
+        *,
+        entry_point: str | None = None,
+        specialization: Mapping[int | str, Any] | None = None,
+        subgroup_size: int | None = None,
+        full_subgroups: bool = False,
+        varying_subgroup_size: bool = False,
+    ) -> None:
+        """Make the driver compile a shader for bindings now, so that `run` with them starts at once.
+
+        Parameters and errors are those of `run`; nothing runs. The driver may take any time.
+
+        Examples
+        --------
+        >>> device.prepare("sum.comp", {"data": np.ones(64, np.float32)})
+        """
+        control: dict[str, Any] = {
+            "subgroup_size": subgroup_size,
+            "full_subgroups": full_subgroups,
+            "varying_subgroup_size": varying_subgroup_size,
+        }
+        with self._kept_pipeline(module, entry_point, specialization, control).bind(bindings) as work:
+            work.compile()
 
     def submit(
         self,

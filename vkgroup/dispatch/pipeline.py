@@ -386,6 +386,16 @@ class Work(Bindings):
             )
         return pack_push(self._push, push)
 
+    def compile(self, timeout: float | None = None) -> None:
+        """Make the driver compile a compute pipeline now, if it otherwise does at the first dispatch.
+
+        Only lavapipe does so. `dispatch` and `timed` call this before their time limit begins.
+
+        Parameters
+        ----------
+        timeout : seconds for work that was submitted before; compilation has no limit.
+        """
+
     def execute(self, command: Command, push: bytes, timeout: float | None) -> None:
         """Run a checked command that is not empty, with packed push constants."""
         self.require_open()

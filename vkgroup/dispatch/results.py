@@ -69,11 +69,12 @@ class Event:
 
     Attributes
     ----------
-    kind : ``"undefined"``, ``"race"``, ``"barrier"``, ``"hang"`` or ``"bounds"``.
+    kind : ``"undefined"``, ``"race"``, ``"same_value"`` (a race of writes of the same value), ``"barrier"``,
+        ``"hang"`` or ``"bounds"``.
     message : what happened, in a sentence.
     position : of the instruction where it shows, as `Instruction.position`; -1 where there is none.
     invocation : an example; None where it concerns none in particular.
-    other_position, other_invocation : the other side of a race.
+    other_position, other_invocation : the other side of a race or of a write of the same value.
     memory : name of the buffer, image or variable; empty where it concerns none.
     offset : byte in that memory, of the example; -1 where there is none.
     cause : of an undefined value.

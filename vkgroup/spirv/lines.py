@@ -121,7 +121,7 @@ class LineTable:
             case "OpConstant":
                 self._constants[entry.result_id] = words[0]
             case "OpLine":
-                return Line(self._strings.get(words[0], ""), words[1])
+                return Line(self._strings.get(words[0], ""), words[1], words[2])
             case "OpNoLine" | "OpFunctionEnd":
                 return NOWHERE
             case "OpExtInst" if words[0] in self._sets:
@@ -136,7 +136,8 @@ class LineTable:
             if len(words) > 3:
                 self.sources[file] = self._strings.get(words[3], "")
         elif words[1] == _DEBUG_LINE and len(words) > 3:
-            return Line(self._files.get(words[2], ""), self._constants.get(words[3], 0))
+            column = self._constants.get(words[5], 0) if len(words) > 5 else 0
+            return Line(self._files.get(words[2], ""), self._constants.get(words[3], 0), column)
         elif words[1] == _DEBUG_NO_LINE:
             return NOWHERE
         return current

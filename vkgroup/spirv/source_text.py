@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,6 +13,8 @@ class Line:
 
     file: str  # as passed to the compiler, or as a `#line` directive names it; empty for an unknown line
     number: int  # counted from 1; 0 for an unknown line
+    # the column of an instruction in it, counted from 1; 0 if it is unknown
+    column: int = field(default=0, compare=False)
 
 
 NOWHERE = Line("", 0)

@@ -5,8 +5,8 @@ layout(local_size_x = 32) in;
 layout(std430, binding = 0) buffer Rows { float x[]; };
 void main() {
     uint i = gl_GlobalInvocationID.x;
-    float largest = subgroupMax(x[i]); // expect: differs
+    float largest = subgroupMax(x[i]); // expect: diverges
     float e = exp(x[i] - largest);
-    float sum = subgroupAdd(e);
-    x[i] = e / sum;
+    float sum = subgroupAdd(e); // expect: diverges
+    x[i] = e / sum; // expect: differs
 }

@@ -7,5 +7,5 @@ layout(std430, binding = 1) writeonly buffer Before { uint before[]; };
 void main() {
     uint i = gl_GlobalInvocationID.x;
     uint is_member = bits[i / 32u] >> (i % 32u) & 1u;
-    before[i] = subgroupExclusiveAdd(is_member); // expect: differs
+    before[i] = subgroupExclusiveAdd(is_member); // expect: differs, diverges
 }

@@ -10,7 +10,7 @@ void main()
     int value = data[index];
     if (value > 20)
     {
-        int base = subgroupBroadcast(value, 0); // expect: undefined, differs
-        data[index] = value - base;
+        int base = subgroupBroadcast(value, 0); // expect: diverges, undefined
+        data[index] = value - base; // expect: differs
     }
 }

@@ -7,5 +7,5 @@ layout(std430, binding = 1) writeonly buffer Results { uint results[]; };
 void main() {
     uint i = gl_GlobalInvocationID.x;
     uint value = table[(i * 2654435761u >> 5) % uint(table.length())];
-    results[i] = subgroupBroadcastFirst(value); // expect: differs
+    results[i] = subgroupBroadcastFirst(value); // expect: differs, diverges
 }

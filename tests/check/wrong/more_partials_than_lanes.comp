@@ -6,7 +6,7 @@ layout(std430, binding = 0) readonly buffer Input { uint x[]; };
 layout(std430, binding = 1) writeonly buffer Sums { uint sums[]; };
 shared uint partial[256];
 void main() {
-    uint sum = subgroupAdd(x[gl_GlobalInvocationID.x]); // expect: differs
+    uint sum = subgroupAdd(x[gl_GlobalInvocationID.x]); // expect: diverges
     if (subgroupElect())
         partial[gl_SubgroupID] = sum;
     barrier();
@@ -14,6 +14,6 @@ void main() {
         uint part = gl_SubgroupInvocationID < gl_NumSubgroups ? partial[gl_SubgroupInvocationID] : 0u;
         uint total = subgroupAdd(part);
         if (subgroupElect())
-            sums[gl_WorkGroupID.x] = total;
+            sums[gl_WorkGroupID.x] = total; // expect: differs
     }
 }

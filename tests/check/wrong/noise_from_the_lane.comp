@@ -12,7 +12,7 @@ uint hash(uint x) {
 }
 void main() {
     uint i = gl_GlobalInvocationID.x;
-    uint seed = hash(gl_SubgroupInvocationID + 1u); // expect: differs
+    uint seed = hash(gl_SubgroupInvocationID + 1u); // expect: diverges
     float noise = float(seed & 255u) / 256.0;
-    levels[i] = uint(values[i] * 8.0 + noise);
+    levels[i] = uint(values[i] * 8.0 + noise); // expect: differs
 }

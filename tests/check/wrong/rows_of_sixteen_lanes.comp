@@ -11,6 +11,6 @@ void main() {
     uint lane = gl_SubgroupInvocationID;
     uint v = m[i];
     for (uint mask = 1u; mask < 16u; mask <<= 1) // expect: assumes
-        v += subgroupShuffleXor(v, mask); // expect: undefined, differs
-    sums[i] = v;
+        v += subgroupShuffleXor(v, mask); // expect: diverges, undefined
+    sums[i] = v; // expect: differs
 }

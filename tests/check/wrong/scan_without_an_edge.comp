@@ -7,12 +7,12 @@ layout(std430, binding = 0) readonly buffer Flags { uint flag[]; };
 layout(std430, binding = 1) writeonly buffer Ranks { uint rank[]; };
 
 uint scan(uint value) {
-    for (uint d = 1u; d < gl_SubgroupSize; d *= 2u) // expect: differs
-        value += subgroupShuffleUp(value, d); // expect: undefined
+    for (uint d = 1u; d < gl_SubgroupSize; d *= 2u) // expect: diverges
+        value += subgroupShuffleUp(value, d); // expect: diverges, undefined
     return value;
 }
 
 void main() {
     uint i = gl_GlobalInvocationID.x;
-    rank[i] = scan(flag[i] & 1u);
+    rank[i] = scan(flag[i] & 1u); // expect: differs
 }

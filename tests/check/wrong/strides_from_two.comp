@@ -6,10 +6,10 @@ layout(local_size_x = 64) in;
 layout(std430, binding = 0) buffer Values { uint values[]; };
 void main() {
     uint sum = values[gl_GlobalInvocationID.x];
-    for (uint step = 2u; step < gl_SubgroupSize; step *= 2u) { // expect: differs
-        uint other = subgroupShuffleUp(sum, step); // expect: differs
+    for (uint step = 2u; step < gl_SubgroupSize; step *= 2u) { // expect: diverges
+        uint other = subgroupShuffleUp(sum, step); // expect: diverges
         if (gl_SubgroupInvocationID >= step)
             sum += other;
     }
-    values[gl_GlobalInvocationID.x] = sum;
+    values[gl_GlobalInvocationID.x] = sum; // expect: differs
 }

@@ -6,5 +6,5 @@ layout(binding = 0) readonly buffer Values { uint values[]; };
 layout(binding = 1) writeonly buffer Sums { uint sums[]; };
 void main() {
     uint i = gl_GlobalInvocationID.x;
-    sums[i] = subgroupAdd(values[i]); // expect: differs
+    sums[i] = subgroupAdd(values[i]); // expect: differs, diverges
 }

@@ -229,14 +229,19 @@ def add_check(parser: argparse.ArgumentParser) -> None:
         " and shuffled, and on the real devices of this machine, and report errors and differences."
     )
     parser.epilog = (
-        "B is a binding's name, its number in set 0, or SET.NUMBER. Exit codes: 0 no finding, 1 findings,"
-        " 2 wrong usage or input, 3 missing capability. Findings: docs/check.md. Inputs and comparison:"
-        " docs/check-comparison.md. Fields of the JSON: docs/check-json.md."
+        "B is a binding's name, its number in set 0, or SET.NUMBER. Exit codes: 0 no finding or only weak"
+        " ones, 1 findings, 2 wrong usage or input, 3 missing capability. Findings: docs/check.md. Inputs and"
+        " comparison: docs/check-comparison.md. Fields of the JSON: docs/check-json.md."
     )
     _add_shader(parser, may_be_configured=True)
     _add_configuration(parser)
     save = "write the configuration that was assumed, inputs included, as JSON for --with"
     add_table(parser, (("--save-with", "F", Path, save),))
+    parser.add_argument(
+        "--target",
+        choices=choices.VULKAN_VERSIONS,
+        help="Vulkan version for which the shader is compiled (default: 1.2)",
+    )
     where = parser.add_argument_group("where it runs")
     sizes = f"sizes to run (default: {', '.join(map(str, choices.CHECK_SIZES))}, and those of devices)"
     limit = f"time limit of one run in seconds (default: {choices.CHECK_TIMEOUT:g})"
@@ -269,6 +274,7 @@ def add_check(parser: argparse.ArgumentParser) -> None:
     )
     undefined = "a binding whose contents are undefined before the run"
     add_repeated(inputs, (_INPUTS, ("--out", "outputs", "B", str, undefined), *_CONSTANTS))
+    parser.add_argument("--strict", action="store_true", help="exit code 1 also for weak findings")
     folder = "write a folder that repeats the findings on any machine"
     add_table(parser, (("--repro", "DIR", Path, folder),))
     add_json(parser)

@@ -129,6 +129,7 @@ class VulkanWork(Work):
     _draw: VulkanDraw | None = None
     _timer: Timer | None = None
     _recorded: tuple[Command, bytes] | None = None
+    _compiled: bool = False
 
     @property
     def closed(self) -> bool:
@@ -165,6 +166,8 @@ class VulkanWork(Work):
             # The device reads the counts: the recorded commands are the same for all of them.
             command = command._replace(counts=(0, 0, 0))
         timeout = checked_timeout(timeout)
+        if wait and isinstance(command, DispatchCommand):
+            self.compile(timeout)
         with self.device.lock:
             if self._recorded != (command, push):
                 self._record(self._commands, command, push)
@@ -175,7 +178,34 @@ class VulkanWork(Work):
             self._commands.settle(number)
         return number
 
+    def compile(self, timeout: float | None = None) -> None:
+        """Make the driver compile a compute pipeline now; see `Work.compile`.
+
+        llvmpipe compiles when a queue executes a dispatch, for the kinds of the bound resources. A dispatch
+        of zero workgroups is valid (Vulkan 1.4, vkCmdDispatch): it compiles without running the shader.
+        """
+        device = self.device
+        if self._compiled or self.pipeline.compiled or self._kind != "compute":
+            return
+        if device.capabilities.driver_name != "llvmpipe":
+            return
+        device.wait(device.timeline.submitted, timeout)
+        commands = Commands(device, "compilation")
+        try:
+            with commands.record() as handle:
+                self.record_state(handle, bytes(4 * -(-self._push.size // 4)) if self._push else b"")
+                self.record_command(handle, DispatchCommand((0, 0, 0)))
+            commands.use(self.memories())
+            commands.run(None)
+        finally:
+            commands.close()
+        self._compiled = True
+        # For images and samplers llvmpipe compiles again if their formats or parameters change.
+        self.pipeline.compiled = all(slot.kind in ("uniform_buffer", "storage_buffer") for slot in self.slots)
+
     def _timed(self, command: Command, push: bytes, timeout: float | None, repeat: int) -> float | None:
+        if isinstance(command, DispatchCommand):
+            self.compile(checked_timeout(timeout))
         if self._timer is None:
             self._timer = Timer(self.device, self.memories())
         return self._timer.run(
@@ -242,6 +272,7 @@ class VulkanPipeline(Pipeline):
     device: LogicalDevice
     handle: Any = None
     layout: Any = None
+    compiled: bool = False  # whether the driver has compiled it for all resources that may be bound
     table: BindingTable | None = None
     _render_pass: Any = None
     set_layouts: list[Any]

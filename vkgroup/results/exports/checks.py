@@ -78,6 +78,7 @@ def write_junit(entries: Sequence[Entry], path: Path) -> None:
 _TAGS = {
     OutcomeKind.CLEAN: "",
     OutcomeKind.QUESTIONS: "",
+    OutcomeKind.WEAK: "",
     OutcomeKind.FINDINGS: "failure",
     OutcomeKind.NOT_COVERED: "skipped",
 }
@@ -137,7 +138,12 @@ def _annotations(entries: Sequence[Entry]) -> list[_Annotation]:
 def _problems(entry: Entry) -> list[tuple[str, str, str, int]]:
     """Return kind, message, file and line of what is wrong with a configuration."""
     outcome = entry.outcome
-    if outcome.kind in (OutcomeKind.CLEAN, OutcomeKind.QUESTIONS, OutcomeKind.NOT_COVERED):
+    if outcome.kind in (
+        OutcomeKind.CLEAN,
+        OutcomeKind.QUESTIONS,
+        OutcomeKind.WEAK,
+        OutcomeKind.NOT_COVERED,
+    ):
         return []
     findings = (outcome.report or {}).get("findings", [])
     if outcome.kind != OutcomeKind.FINDINGS or not findings:

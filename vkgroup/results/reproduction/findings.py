@@ -14,7 +14,8 @@ import numpy as np
 from vkgroup import choices
 from vkgroup.check import Guarantees, checking
 from vkgroup.check.fields import fields_of
-from vkgroup.check.findings import Report, lines_of
+from vkgroup.check.report import Report
+from vkgroup.check.report_text import count_of, lines_of
 from vkgroup.compiler import compile_source
 from vkgroup.device import DeviceInfo
 from vkgroup.errors import VkgroupError
@@ -35,6 +36,8 @@ _KINDS = {
     "undefined": "A value that the specification leaves undefined decides a result.",
     "race": "Invocations access the same memory without anything that orders them, and one of them writes: "
     'by Vulkan\'s memory model ("Data Races") the whole dispatch is undefined.',
+    "same_value": "Invocations write the same value to the same memory without anything that orders them. "
+    'Vulkan\'s memory model ("Data Races") leaves the whole dispatch undefined; no known device shows it.',
     "barrier": "Some invocations of a workgroup or subgroup come to a barrier and others do not, which the "
     "specification forbids (SPIR-V, OpControlBarrier).",
     "hang": "Invocations wait for each other for ever, or a loop does not end.",
@@ -131,6 +134,10 @@ class Checked:
     local_size: Sequence[int] | None = None
     #: `host`: as for `vkgroup.check.checking.check`.
     host: Guarantees = field(default_factory=Guarantees)
+    #: Whether weak findings fail the check, as with ``--strict``.
+    strict: bool = False
+    #: Name of the target that the shader was compiled for.
+    target: str = checking.TARGET.environment
 
 
 def make_check(
@@ -154,11 +161,10 @@ def _fill(folder: Path, module: Module, report: Report, how: Checked, device: De
         for place, value in report.bindings.items()
         if isinstance(value, np.ndarray)
     }
-    count = len(report.findings)
     record: Json = {
         "kind": "check",
         "shader": report.shader,
-        "findings": "nothing found" if not count else "1 finding" if count == 1 else f"{count} findings",
+        "findings": count_of(report.findings),
         "text": [line.plain for line in lines_of(report)],
         "report": report.to_json(),
         "shaders": shaders.listed,
@@ -175,6 +181,8 @@ def _fill(folder: Path, module: Module, report: Report, how: Checked, device: De
         "step_limit": how.step_limit,
         "local_size": how.local_size and list(how.local_size),
         "host": asdict(how.host),
+        "strict": how.strict,
+        "target": how.target,
     }
     record["runs"] = _runs(files, module, report, record)
     with open_device(device or "reference") as opened:
@@ -251,7 +259,7 @@ def repeat_check(device: DeviceInfo, folder: Path, record: Json, timeout: float)
         source = (folder / shader["source"]).read_text(encoding="utf-8")
         module = compile_source(
             source, stage=shader["stage"], dialect=shader["dialect"], name=shader["source"],
-            target=checking.TARGET, debug=True, defines=record["defines"],
+            target=record.get("target", checking.TARGET), debug=True, defines=record["defines"],
             entry_point=record["entry_point"] or "main",
         )  # fmt: skip
         if record.get("local_size"):
@@ -280,7 +288,7 @@ def repeat_check(device: DeviceInfo, folder: Path, record: Json, timeout: float)
     report.require_verdict()
     first = f"{shader['source']} was changed since: it is compiled and checked." if mended else ""
     lines = [line.plain for line in lines_of(report)]
-    return Outcome(not report.findings, tuple([first, *lines] if first else lines))
+    return Outcome(not report.fails(record.get("strict", False)), tuple([first, *lines] if first else lines))
 
 
 def _place(key: str) -> tuple[int, int]:

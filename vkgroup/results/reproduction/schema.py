@@ -374,6 +374,8 @@ class _Check(Struct):
     device: _Device
     local_size: list[Annotated[int, Meta(ge=1)]] | None = None
     host: _Host | None = None
+    strict: bool = False
+    target: str = "vulkan1.2"
 
 
 T = TypeVar("T")

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from vkgroup.reference.interpreter.operations.accessor import Accessor, Flags
 from vkgroup.reference.interpreter.operations.memory_order import Order
-from vkgroup.reference.interpreter.operations.races import Accesses
+from vkgroup.reference.interpreter.operations.races import Accesses, Store
 from vkgroup.reference.interpreter.program.site import Site
 from vkgroup.reference.interpreter.values.value import (
     BEFORE_HARD,
@@ -203,7 +203,8 @@ class Memory:
             self.record_stored(frame, site, cause)
         self.decided_store = max(self.decided_store, frame.order_of_atomics)
         if self.accesses is not None:
-            racing = self.accesses.write(frame, site, offset, itemsize, outside)
+            store = Store(data, cause, self.data, self.causes)
+            racing = self.accesses.write(frame, site, offset, itemsize, outside, store)
         if offset.shape[-1] == 1:
             # All invocations write to the same bytes: the numbers of the last one stay.
             data, cause = data[..., -1:], None if cause is None else cause[..., -1:]

@@ -3,9 +3,14 @@
 For each granule of memory these accesses are recorded, with invocation and time: the last plain write, the
 last plain read, the last plain read by another invocation before that, and the last atomic access. A later
 access races with a recorded one if `memory_order` does not order them.
+
+Two racing plain writes of the same bytes are an event of the kind ``"same_value"`` instead of ``"race"``.
+They leave the memory defined. A race of a read or of an atomic is always a ``"race"``.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +18,48 @@ import numpy.typing as npt
 from vkgroup.reference.interpreter.operations.accessor import Accessor
 from vkgroup.reference.interpreter.operations.memory_order import Order
 from vkgroup.reference.interpreter.program.site import Site
+from vkgroup.reference.interpreter.values.value import Causes, Data
 
 Numbers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Store:
+    """A plain store before it takes effect."""
+
+    data: Data  # the values, which broadcast to (dims..., n)
+    cause: Causes | None  # their causes; None if all are defined
+    # `memory`, `causes`: bytes of the memory before the store, and the causes of its granules
+    memory: npt.NDArray[np.uint8]
+    causes: Causes | None
+
+    def words(self, shape: tuple[int, ...], skipped: Flags | None, granule: int) -> tuple[Numbers, Flags]:
+        """Return the value that each access stores to each granule as a number, and whether it is defined.
+
+        `shape`, `skipped`: accesses, and those among them that are dropped. `granule`: bytes of a granule.
+        """
+        data = np.broadcast_to(self.data, np.broadcast_shapes(shape, self.data.shape))
+        defined = np.broadcast_to(True if self.cause is None else self.cause == 0, data.shape)
+        if skipped is not None:
+            checked = ~np.broadcast_to(skipped, data.shape)
+            data, defined = data[checked], defined[checked]
+        steps = data.itemsize // granule
+        if not steps or data.dtype.kind not in "uif":
+            # A part of a granule says nothing about the rest.
+            return np.zeros(data.size, np.int64), np.zeros(data.size, np.bool_)
+        words = np.ascontiguousarray(data.reshape(-1)).view(f"u{granule}").astype(np.int64)
+        return words, np.repeat(defined.reshape(-1), steps)
+
+    def before(self, granules: Numbers, granule: int) -> tuple[Numbers, Flags]:
+        """Return the numbers in the memory before the store, and whether they are defined."""
+        whole = self.memory[: self.memory.size // granule * granule].view(f"u{granule}")
+        if not len(whole):
+            return np.zeros(granules.shape, np.int64), np.zeros(granules.shape, np.bool_)
+        defined = granules < len(whole)
+        if self.causes is not None:
+            defined = defined & (self.causes[granules] == 0)
+        return whole[np.minimum(granules, len(whole) - 1)].astype(np.int64), defined
 
 
 class Accesses:
@@ -65,25 +109,52 @@ class Accesses:
         return races
 
     def write(
-        self, frame: Accessor, site: Site, offset: Numbers, itemsize: int, skipped: Flags | None
+        self, frame: Accessor, site: Site, offset: Numbers, itemsize: int, skipped: Flags | None, store: Store
     ) -> Numbers:
-        """Check plain writes and record them; return the granules of racing writes."""
+        """Check plain writes and record them; return the granules of racing writes of different values."""
         granule, who = self._flatten(frame, offset, itemsize, skipped)
         now = self._order.tick()
-        against = ("write", "read", "read_before", "atomic")
-        racing = self._check(frame, site, granule, who, against, "writes")
-        races = granule[:0] if racing is None else granule[racing]
+        equal = self._equal_to_memory(frame, granule, who, offset, skipped, store)
+        racing = self._check(frame, site, granule, who, ("write",), "writes", equal)
+        races = [] if racing is None else [granule[racing]]
+        racing = self._check(frame, site, granule, who, ("read", "read_before", "atomic"), "writes")
+        races += [] if racing is None else [granule[racing]]
         order = np.argsort(granule, kind="stable")
         same = granule[order][1:] == granule[order][:-1]
         other = same & (who[order][1:] != who[order][:-1])
         if other.any():
-            self._report(
-                frame, site, granule[order][1:][other], who[order][1:][other],
-                who[order][:-1][other], np.full(int(other.sum()), site.position), "writes",
-            )  # fmt: skip
-            races = np.concatenate([races, granule[order][1:][other]])
+            words, defined = store.words(_shape(frame, offset), skipped, self._granule)
+            first, second = order[:-1], order[1:]
+            alike = (words[first] == words[second]) & defined[first] & defined[second]
+            for chosen, kind in ((other & ~alike, "race"), (other & alike, "same_value")):
+                if chosen.any():
+                    self._report(
+                        frame, site, granule[second][chosen], who[second][chosen], who[first][chosen],
+                        np.full(int(chosen.sum()), site.position), "writes", kind=kind,
+                    )  # fmt: skip
+            races.append(granule[second][other & ~alike])
         self._set("write", granule, who, now, site.position)
-        return races
+        return np.concatenate([granule[:0], *races])
+
+    def _equal_to_memory(
+        self,
+        frame: Accessor,
+        granule: Numbers,
+        who: Numbers,
+        offset: Numbers,
+        skipped: Flags | None,
+        store: Store,
+    ) -> Flags | None:
+        """Return which accesses store the value that another one has written; None if no other has written.
+
+        An earlier race of different values has left the memory undefined, which equals nothing.
+        """
+        before = self._who["write"][granule]
+        if not ((before >= 0) & (before != who)).any():
+            return None
+        words, defined = store.words(_shape(frame, offset), skipped, self._granule)
+        old, known = store.before(granule, self._granule)
+        return np.asarray(defined & known & (words == old))
 
     def atomic(
         self,
@@ -117,7 +188,7 @@ class Accesses:
     ) -> tuple[Numbers, Numbers]:
         """Return granule and invocation of every access."""
         invocations = frame.invocations
-        shape = np.broadcast_shapes(offset.shape, (len(invocations),))
+        shape = _shape(frame, offset)
         granule = np.broadcast_to(offset // self._granule, shape)
         who = np.broadcast_to(invocations, shape)
         if skipped is not None:
@@ -143,8 +214,12 @@ class Accesses:
         who: Numbers,
         against: tuple[str, ...],
         verb: str,
+        equal: Flags | None = None,
     ) -> Flags | None:
-        """Report accesses that race with earlier ones; return which of them race, or None."""
+        """Report accesses that race with earlier ones; return which of them race, or None.
+
+        `equal`: which accesses store the value that is there; they are reported, but not returned.
+        """
         racing: Flags | None = None
         for name in against:
             other = self._who[name][granule]
@@ -155,13 +230,18 @@ class Accesses:
             when = self._when[name][at]
             ordered = self._order.ordered(self._kind, them, when, us, frame.subgroup_numbers)
             if not ordered.all():
-                bad = ~ordered
-                if racing is None:
-                    racing = np.zeros(len(granule), np.bool_)
-                racing[present[bad]] = True
-                positions = self._position[name][at][bad]
-                met = self._order.have_met(them, when, us)[bad]
-                self._report(frame, site, at[bad], us[bad], them[bad], positions, verb, met)
+                alike = np.zeros(len(at), np.bool_) if equal is None else equal[present]
+                met = self._order.have_met(them, when, us)
+                for bad, kind in ((~ordered & ~alike, "race"), (~ordered & alike, "same_value")):
+                    if not bad.any():
+                        continue
+                    if kind == "race":
+                        racing = np.zeros(len(granule), np.bool_) if racing is None else racing
+                        racing[present[bad]] = True
+                    positions = self._position[name][at][bad]
+                    self._report(
+                        frame, site, at[bad], us[bad], them[bad], positions, verb, met[bad], kind=kind
+                    )
         return racing
 
     def _report(
@@ -174,6 +254,8 @@ class Accesses:
         position: Numbers,
         verb: str,
         met: Flags | None = None,
+        *,
+        kind: str = "race",
     ) -> None:
         """Report races, one for each pair of instructions; `met` marks those with a barrier() in between."""
         subgroup_of = frame.subgroup_numbers
@@ -183,12 +265,14 @@ class Accesses:
             message = (
                 f"an invocation {verb} memory of {self._memory} that another one accesses unsynchronized"
             )
-            if met is not None and met[chosen].all():
+            if kind == "same_value":
+                message = f"invocations write the same value to memory of {self._memory} unsynchronized"
+            elif met is not None and met[chosen].all():
                 message += f"; the barrier() between them does not order {_MEMORIES[self._kind]}"
             elif (subgroup_of[us] == subgroup_of[them]).all():
                 message += "; the result is right only if the subgroup runs in lockstep"
             frame.machine.events.add(
-                "race",
+                kind,
                 site.position,
                 us - frame.machine.first,
                 np.ones(len(us), np.bool_),
@@ -198,6 +282,11 @@ class Accesses:
                 other_position=there,
                 other=int(them[0]),
             )
+
+
+def _shape(frame: Accessor, offset: Numbers) -> tuple[int, ...]:
+    """Return the shape of the accesses at some offsets: (dims..., n)."""
+    return np.broadcast_shapes(offset.shape, (len(frame.invocations),))
 
 
 _RECORDS = ("write", "read", "read_before", "atomic")

@@ -1,0 +1,75 @@
+"""Report of a check: its findings and questions, and what the check covered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from vkgroup.check.findings import Coverage, Finding
+from vkgroup.check.question import Question
+from vkgroup.errors import InternalError, InvalidInput
+
+
+@dataclass(frozen=True)
+class Report:
+    """The result of a check.
+
+    Attributes
+    ----------
+    shader : its file.
+    findings : the findings in the order of their lines; weak ones come last.
+    covered : coverage of the runs.
+    bindings, push : the inputs, in the form that `vkgroup.dispatch.Device.run` accepts.
+    interrupted : the exception of Ctrl-C if it ended the check early; else None.
+    no_verdict : what could not be compared because a run did not end.
+    internal_errors : errors of vkgroup or the host while the shader ran on a device.
+    questions : errors that occur only with some of the generated values.
+    """
+
+    shader: str
+    findings: tuple[Finding, ...]
+    covered: Coverage
+    bindings: Mapping[tuple[int, int], Any] = field(default_factory=dict, compare=False, repr=False)
+    push: bytes = b""
+    interrupted: KeyboardInterrupt | None = None
+    no_verdict: tuple[str, ...] = ()
+    internal_errors: tuple[str, ...] = ()
+    questions: tuple[Question, ...] = ()
+
+    def fails(self, strict: bool = False) -> bool:
+        """Return whether there is a finding that is not weak; if `strict`, any finding or question."""
+        return any(strict or not finding.weak for finding in self.findings) or (
+            strict and bool(self.questions)
+        )
+
+    def require_verdict(self) -> None:
+        """Raise the error of a check without a verdict.
+
+        Raises
+        ------
+        InternalError
+            vkgroup or the host failed.
+        InvalidInput
+            Nothing was found, and a run did not end.
+        """
+        if self.internal_errors:
+            errors = "\n".join(self.internal_errors)
+            raise InternalError(f"Internal error, which is no finding. Please report it.\n{errors}")
+        if self.no_verdict and not self.findings:
+            raise InvalidInput(
+                f"{self.shader}: no verdict, because there is nothing to compare: "
+                f"{'; '.join(self.no_verdict)}. If the shader ends, give more time (--timeout) "
+                "or less work (--groups)."
+            )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as JSON data: objects, lists, strings and numbers."""
+        return {
+            "shader": self.shader,
+            "findings": [finding.to_json() for finding in self.findings],
+            "questions": [question.to_json() for question in self.questions],
+            "covered": self.covered.to_json(),
+            "no_verdict": list(self.no_verdict),
+            "internal_errors": list(self.internal_errors),
+        }

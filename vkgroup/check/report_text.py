@@ -1,0 +1,190 @@
+"""Text of a report: the source line of each finding, quoted and underlined as compilers do, and a summary."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from rich.text import Text
+
+from vkgroup.check.findings import Configuration, Coverage, Finding, Kind, Place, join
+from vkgroup.check.question import Question
+from vkgroup.check.report import Report
+from vkgroup.check.underline import underlined
+from vkgroup.dispatch.results import Invocation
+
+_COLOURS = {
+    Kind.DIFFERS: "bold magenta",
+    Kind.UNDEFINED: "bold red",
+    Kind.RACE: "bold red",
+    Kind.SAME_VALUE: "bold yellow",
+    Kind.BARRIER: "bold red",
+    Kind.HANG: "bold red",
+    Kind.BOUNDS: "bold red",
+    Kind.ASSUMES: "bold yellow",
+}
+_TAB = 4
+"""Columns between two tab stops of quoted lines."""
+
+
+def lines_of(report: Report) -> Iterator[Text]:
+    """Yield the lines of a report."""
+    for finding in report.findings:
+        yield from finding_lines(finding)
+        yield Text()
+    for question in report.questions:
+        yield from _question_lines(question)
+        yield Text()
+    yield from _summary(report)
+
+
+def finding_lines(finding: Finding) -> Iterator[Text]:
+    """Yield the lines of one finding."""
+    colour = _COLOURS[finding.kind]
+    place = finding.place
+    margin = max(
+        [len(str(entry.line)) for entry in (place, *(note.place for note in finding.notes)) if entry],
+        default=1,
+    )
+    yield Text.assemble((f"{finding.kind}", colour), (f": {finding.message}", "bold"))
+    yield from _quote(place, "", margin, colour, "^")
+    shown = place
+    for note in finding.notes:
+        if note.place is not None and not _is_same_line(note.place, place):
+            yield from _quote(note.place, note.message, margin, "cyan", "-", shown)
+            shown = note.place
+    for text in _remarks(finding):
+        yield Text.assemble((" " * margin + " = ", "blue"), text)
+
+
+def _question_lines(question: Question) -> Iterator[Text]:
+    """Yield the lines of a question: the question, the line of each error, and what to do."""
+    yield Text.assemble(("question", "bold yellow"), (f": {question.text}", "bold"))
+    places = {(finding.place.file, finding.place.line): finding for finding in question.findings}
+    shown = None
+    for finding in places.values():
+        margin = len(str(finding.place.line))
+        yield from _quote(finding.place, finding.kind, margin, "yellow", "^", shown)
+        shown = finding.place
+    yield Text.assemble((" " * margin + " = ", "blue"), question.remedy)
+
+
+def _quote(
+    place: Place, remark: str, margin: int, colour: str, mark: str, before: Place | None = None
+) -> Iterator[Text]:
+    """Yield a source line with its number, underlined, below its file if that differs from `before`."""
+    where = f"{place.file}:{place.line}" if place.line else place.file
+    if before is None or before.file != place.file:
+        yield Text.assemble((" " * margin + "--> ", "blue"), where)
+    code = place.text.expandtabs(_TAB)
+    if not code:
+        if remark:
+            yield Text.assemble((" " * margin + " = ", "blue"), remark)
+        return
+    number = str(place.line) if place.line else ""
+    yield Text.assemble((f"{number:>{margin}} | ", "blue"), code)
+    start, end = (len(place.text[:index].expandtabs(_TAB)) for index in underlined(place.text, place.column))
+    underline = " " * start + mark * max(1, end - start)
+    remark = f" {remark}" if remark else ""
+    yield Text.assemble((" " * margin + " | ", "blue"), (underline + remark, colour))
+
+
+def _is_same_line(one: Place, other: Place) -> bool:
+    return (one.file, one.line) == (other.file, other.line) and (one.line > 0 or one.text == other.text)
+
+
+def _remarks(finding: Finding) -> Iterator[str]:
+    for note in finding.notes:
+        if note.place is None or _is_same_line(note.place, finding.place):
+            yield note.message
+    if finding.configurations:
+        yield f"seen at {_where(finding.configurations)}"
+    if finding.invocation is not None:
+        where = f" (at {finding.configurations[0]})" if finding.configurations else ""
+        yield f"for example {describe(finding.invocation)}{where}"
+    if finding.command:
+        yield f"repeat: {finding.command}"
+
+
+def describe(who: Invocation) -> str:
+    """Return an invocation's workgroup, local id, subgroup and lane in words."""
+    return (
+        f"invocation {_numbers(who.local)} of workgroup {_numbers(who.workgroup)}:"
+        f" lane {who.lane} of subgroup {who.subgroup}"
+    )
+
+
+def _numbers(three: tuple[int, int, int]) -> str:
+    return f"({', '.join(map(str, three))})"
+
+
+def _where(configurations: Iterable[Configuration]) -> str:
+    """Return configurations in words: sizes with lanes in order, sizes with shuffled lanes, devices."""
+    runs = list(configurations)
+    linear = sorted({run.subgroup_size for run in runs if not run.device and not run.shuffled})
+    shuffled = sorted({run.subgroup_size for run in runs if not run.device and run.shuffled})
+    parts = []
+    if linear:
+        how = ", lanes in order or shuffled" if linear == shuffled else ""
+        parts.append(f"subgroup size {join(linear)}{how}")
+    if shuffled and linear != shuffled:
+        parts.append(f"subgroup size {join(shuffled)} with shuffled lanes")
+    for device in dict.fromkeys(run.device for run in runs if run.device):
+        sizes = [run.subgroup_size for run in runs if run.device == device and run.required]
+        parts.append(f"{device}, also at size {join(sizes)}" if sizes else device)
+    return "; ".join(parts)
+
+
+def _summary(report: Report) -> Iterator[Text]:
+    covered = report.covered
+    counts = [count_of(report.findings)] if report.findings else []
+    if report.questions:
+        counts.append(f"{len(report.questions)} question{'s' * (len(report.questions) != 1)}")
+    if report.findings:
+        style = "bold red" if report.fails() else "bold yellow"
+        yield Text(f"{report.shader}: {', '.join(counts)}", style=style)
+    elif report.no_verdict or report.internal_errors:
+        yield Text(f"{report.shader}: no verdict", style="bold yellow")
+    elif report.questions:
+        yield Text(f"{report.shader}: {counts[0]}", style="bold yellow")
+    else:
+        yield Text(f"{report.shader}: nothing found", style="bold green")
+    if covered.configurations:
+        yield Text(f"  ran at {_where(covered.configurations)}")
+    if covered.compiler:
+        yield Text(f"  compiled by {covered.compiler}")
+    reasons: dict[str, list[str]] = {}
+    for what, why in covered.not_covered:
+        reasons.setdefault(why, []).append(what)
+    for why, whats in reasons.items():
+        yield Text(f"  not covered: {'; '.join(whats)}: {why}", style="yellow")
+    yield Text(
+        f"  {_numbers(covered.groups)} workgroups of {_numbers(covered.local_size)}; {_compared(covered)}"
+    )
+    for origin in covered.inputs:
+        yield Text(f"  {origin}")
+    if covered.specialization:
+        yield Text(f"  specialization constants: {', '.join(map(str, covered.specialization))}")
+    for guarantee in covered.assumed:
+        yield Text(f"  assumed: {guarantee}")
+    for note in covered.notes:
+        yield Text(f"  note: {note}", style="yellow")
+
+
+def count_of(findings: Sequence[Finding]) -> str:
+    """Return the number of findings in words: ``"2 findings and 1 weak finding"``."""
+    weak = sum(finding.weak for finding in findings)
+    counts = ((len(findings) - weak, "finding"), (weak, "weak finding"))
+    parts = [f"{count} {noun}{'s' * (count != 1)}" for count, noun in counts if count]
+    return " and ".join(parts) or "nothing found"
+
+
+def _compared(covered: Coverage) -> str:
+    numbers = "number" if covered.compared == 1 else "numbers"
+    parts = [f"{covered.compared} {numbers} of the outputs compared"]
+    if covered.rounded:
+        parts.append(f"{covered.rounded} of them equal within rounding")
+    if covered.ordered:
+        parts.append(f"{covered.ordered} not compared because they depend on the order of atomics")
+    if covered.undefined:
+        parts.append(f"{covered.undefined} not compared because they are undefined")
+    return ", ".join(parts)
