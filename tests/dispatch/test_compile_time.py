@@ -70,3 +70,4 @@ def test_a_dispatch_that_does_not_end_still_has_its_limit(lavapipe: Driver) -> N
     with pytest.raises(DispatchTimeout, match=r"within 0\.2 s"):
         device.run(module, 1, _values(), timeout=_LIMIT)
     assert time.monotonic() - start < 5
+    device.close()

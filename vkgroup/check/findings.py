@@ -33,7 +33,7 @@ class Kind(StrEnum):
 
 
 _WEAK_KINDS = (Kind.SAME_VALUE,)
-"""Kinds of findings that do not change results on known devices."""
+"""Kinds of findings for which every order of the accesses gives the same result."""
 
 
 @dataclass(frozen=True, slots=True)

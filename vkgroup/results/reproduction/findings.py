@@ -37,7 +37,8 @@ _KINDS = {
     "race": "Invocations access the same memory without anything that orders them, and one of them writes: "
     'by Vulkan\'s memory model ("Data Races") the whole dispatch is undefined.',
     "same_value": "Invocations write the same value to the same memory without anything that orders them. "
-    'Vulkan\'s memory model ("Data Races") leaves the whole dispatch undefined; no known device shows it.',
+    'Vulkan\'s memory model ("Data Races") leaves the whole dispatch undefined, but every order of '
+    "the writes gives the same result.",
     "barrier": "Some invocations of a workgroup or subgroup come to a barrier and others do not, which the "
     "specification forbids (SPIR-V, OpControlBarrier).",
     "hang": "Invocations wait for each other for ever, or a loop does not end.",
