@@ -123,7 +123,8 @@ def test_an_interrupted_check_prints_its_findings(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     shader = SHADER.parents[1] / "wrong" / "everybody_increments.comp"
-    signalled(monkeypatch, Dispatch, "run", signal.SIGTERM, 2)
+    # The first three runs find out how long the arrays must be.
+    signalled(monkeypatch, Dispatch, "run", signal.SIGTERM, 5)
     json_file = tmp_path / "found.json"
     printed = ended(
         capsys, signal.SIGTERM, "check", str(shader), "--device", "none", "--json", str(json_file)

@@ -117,6 +117,8 @@ class Questions:
         search, first, where = self._search, self._search.first, Configuration(32)
         if first is not search.best:
             for event in search.errors(first).values():
+                if event.kind == Kind.SAME_VALUE:
+                    continue
                 yield _Doubt(event, where, self._values_of_first(event))
             return
         lengths = near_lengths(search)

@@ -34,6 +34,7 @@ _LEAST_COVERAGE = 0.8
 _SPEC_ID = 1
 """The decoration SpecId (SPIR-V 3.20)."""
 
+_RACES = ("race", "same_value")
 _BY_OPERANDS = ("division", "math_domain", "shift", "conversion")
 
 
@@ -88,10 +89,10 @@ class Search:
     def sources(self, event: Event) -> frozenset[Source] | None:
         """Return the inputs that influence an event; None if any may do so through the control flow."""
         kind = event.cause.kind if event.cause is not None else event.kind
-        if kind in ("bounds", "race"):
+        if kind in ("bounds", *_RACES):
             sources = self.influence.on_address(event.position)
             sources |= self.influence.on_address(event.other_position)
-            if kind == "race" and event.memory in self._buffers and not self._any_generated(sources):
+            if kind in _RACES and event.memory in self._buffers and not self._any_generated(sources):
                 return None
             return sources
         if kind in _BY_OPERANDS or kind == "hang":
@@ -214,7 +215,7 @@ class Search:
     @staticmethod
     def executes(trial: Trial, event: Event) -> bool:
         """Whether a trial executes the instructions of an event; of a race, in more than one invocation."""
-        least = 2 if event.kind == "race" else 1
+        least = 2 if event.kind in _RACES else 1
         positions = {event.position, event.other_position} - {-1}
         return all(trial.executed.get(position, 0) >= least for position in positions)
 

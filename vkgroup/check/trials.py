@@ -40,7 +40,7 @@ STEP_LIMIT = 4096
 
 def key_of(event: Event) -> EventKey:
     """Return the identity of an event: buffers by name, everything else by instruction."""
-    if event.kind in ("bounds", "race") and event.memory:
+    if event.kind in ("bounds", "race", "same_value") and event.memory:
         return event.kind, event.memory
     return event.kind, event.cause.kind if event.cause is not None else "", event.position
 
