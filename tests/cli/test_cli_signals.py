@@ -122,7 +122,7 @@ def test_an_interrupted_run_keeps_its_results(
 def test_an_interrupted_check_prints_its_findings(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    shader = SHADER.parents[1] / "wrong" / "everybody_increments.comp"
+    shader = SHADER.parents[1] / "wrong" / "blur_in_place.comp"
     # The first three runs find out how long the arrays must be.
     signalled(monkeypatch, Dispatch, "run", signal.SIGTERM, 5)
     json_file = tmp_path / "found.json"
