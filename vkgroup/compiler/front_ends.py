@@ -62,7 +62,7 @@ def front_end(compiler: str, dialect: str = "vulkan") -> FrontEnd:
     """
     if compiler not in COMPILERS:
         raise CompileError(f"unknown compiler {compiler!r}; choose one of: {', '.join(COMPILERS)}")
-    if dialect not in _DIALECTS.get(compiler, ("vulkan", "gl", "hlsl")):
+    if not compiles(compiler, dialect):
         raise CompileError(
             f"{compiler} does not compile the dialect {dialect}; omit --compiler (in Python: compiler=)"
         )
@@ -76,12 +76,22 @@ def front_end(compiler: str, dialect: str = "vulkan") -> FrontEnd:
     return _Wheel() if installed is None else _Installed(installed)
 
 
+def compiles(compiler: str, dialect: str) -> bool:
+    """Return whether a compiler supports a dialect."""
+    return dialect in _DIALECTS.get(compiler, ("vulkan", "gl", "hlsl"))
+
+
 def compiler_name(compiler: str = "glslang", dialect: str = "vulkan") -> str:
     """Return name and version of the front end that compiles a dialect: ``glslang 16.4.0 (…)``.
 
     Raises CompileError: the compiler is unknown. Raises CompilerUnavailable: it is not installed.
     """
     return front_end(compiler, dialect).name
+
+
+def compiler_of_language(compiler: str) -> str:
+    """Return name and version of a compiler for the first dialect that it supports; errors as above."""
+    return compiler_name(compiler, _DIALECTS.get(compiler, ("vulkan",))[0])
 
 
 class _Wheel:
