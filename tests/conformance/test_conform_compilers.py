@@ -50,7 +50,9 @@ def test_a_shader_that_is_not_compiled_is_not_supported(tmp_path: Path) -> None:
     assert "VUID-StandaloneSpirv-Flat-04744" in text
 
 
-def test_only_cases_in_a_language_of_the_compiler_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_cases_in_a_language_of_the_compiler_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     cases = select(("hlsl.compute.WaveIsFirstLane.*", "basic.compute.subgroupElect.*"))
     chosen = expressible(cases, "dxc")
     assert 0 < len(chosen) < len(cases)
@@ -65,7 +67,9 @@ def test_a_compiler_that_is_not_installed_is_named_before_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("VKGROUP_DXC", str(tmp_path / "none.so"))
-    assert main(["conform", "--device", "reference", "--compiler", "dxc", "--out", str(tmp_path / "run")]) == 3
+    assert (
+        main(["conform", "--device", "reference", "--compiler", "dxc", "--out", str(tmp_path / "run")]) == 3
+    )
     assert "none.so" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
 
