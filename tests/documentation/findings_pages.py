@@ -1,19 +1,27 @@
 """Writes the pages of known driver errors: ``python tests/documentation/findings_pages.py``.
 
-docs/driver-findings.md and docs/findings/*.md are made from vkgroup/findings/*.toml.
+docs/driver-findings.md and docs/findings/*.md are made from vkgroup/findings/*.toml; compilers.md from
+vkgroup/findings/compilers/*.toml and the counts of bench/compiler_conformance.py.
 """
 
 from __future__ import annotations
 
+import json
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from vkgroup.results.causes.findings import Finding, all_findings
 from vkgroup.spec.strength import STRENGTHS
 
 DOCS = Path(__file__).parents[2] / "docs"
 INDEX = DOCS / "driver-findings.md"
+COMPILERS = DOCS / "findings" / "compilers.md"
+_ROOT = Path(__file__).parents[2]
+COMPILER_FILES = sorted((_ROOT / "vkgroup" / "findings" / "compilers").glob("*.toml"))
+COMPILER_RUNS = _ROOT / "bench" / "results" / "compilers.json"
 
 
 @dataclass(frozen=True)
@@ -76,7 +84,7 @@ def findings_of(driver: Driver) -> list[Finding]:
 def pages() -> dict[Path, str]:
     """Return the text of every page by its path."""
     texts = {DOCS / "findings" / f"{driver.page}.md": _page(driver) for driver in DRIVERS}
-    return {INDEX: _index(), **texts}
+    return {INDEX: _index(), COMPILERS: _compilers(), **texts}
 
 
 def _index() -> str:
@@ -119,6 +127,70 @@ def _page(driver: Driver) -> str:
 
 def _markdown(quote: str) -> str:
     return quote.replace("<", "&lt;").replace("*", "\\*")
+
+
+_COMPILERS = """\
+# Findings in compilers
+
+`vkgroup conform --device reference --compiler NAME` compiles the suite with one front end and executes it
+on the reference device. No driver is involved, so a wrong result is an error of the front end or of
+vkgroup. The compilers are `glslang` (the current one), `glslang-13`, `shaderc`, `slang` and `dxc`. Slang
+and DXC compile the cases of the HLSL family.
+
+The table counts the executed cases of {date} ({shards}; `python bench/compiler_conformance.py` repeats it).
+GLSL cases are "not supported" for stages that the reference device lacks. HLSL cases are "not supported" if
+the compiler rejects the shader: DXC has `WaveActiveBitAnd`, `BitOr` and `BitXor` for unsigned integers
+only, and Slang has the errors below. shaderc was not installed.
+
+{table}
+
+All wrong results of DXC have one cause, helper lanes. WGSL is not tested, because no maintained package of
+a compiler was found. Slang also reads GLSL; vkgroup does not use that mode.
+"""
+
+
+def _counts(runs: list[dict[str, Any]]) -> list[str]:
+    """Return a table with one row for each family and one column for each run."""
+    names = sorted({name for run in runs for name in run["by_category"]})
+    heads = [f"{run['version'].split(' (')[0]}, {run['language']}" for run in runs]
+    lines = [f"| family | {' | '.join(heads)} |", f"|---|{'---|' * len(heads)}"]
+    for name in names:
+        cells = [_cell(run["by_category"].get(name)) for run in runs]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return lines
+
+
+def _cell(counts: dict[str, int] | None) -> str:
+    """Return the text of one cell: executed cases, wrong ones, and those that are not supported."""
+    if counts is None:
+        return "–"
+    failed = counts["Fail"] + counts["Crash"] + counts["Timeout"]
+    executed = counts["Pass"] + counts["Undefined"] + failed
+    parts = [f"{executed:,}"]
+    parts += [f"**{failed:,} wrong**"] if failed else []
+    parts += [f"{counts['NotSupported']:,} not supported"] if counts["NotSupported"] else []
+    return ", ".join(parts)
+
+
+def _compilers() -> str:
+    document = json.loads(COMPILER_RUNS.read_text())
+    shards = sorted({f"{run['language']}: shard {run['shard']}" for run in document["runs"]})
+    parts = [
+        _COMPILERS.format(
+            date=document["date"], shards=", ".join(shards), table="\n".join(_counts(document["runs"]))
+        ).strip()
+    ]
+    for file in COMPILER_FILES:
+        finding = tomllib.loads(file.read_text())
+        parts.append(f"## {finding['title']}")
+        state = "; vkgroup corrects it" if finding.get("corrected") else ""
+        parts.append(f"Seen in {', '.join(finding['seen'])}{state}. Source: `{finding['source']}`")
+        parts.append(finding["description"].strip())
+        parts.append(f"Rule: {finding['rule']} ({finding['document']})")
+        if "reported" in finding:
+            parts.append(f"Known: {finding['reported']}")
+    parts.append("The sources are in `shaders/findings/compilers/`; their first lines contain the command.")
+    return "\n\n".join(parts) + "\n"
 
 
 if __name__ == "__main__":

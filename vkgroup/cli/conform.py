@@ -22,7 +22,9 @@ from vkgroup.cli.conform_run import check_files, conclude, default_folder, judge
 from vkgroup.cli.console import Console
 from vkgroup.cli.expecting import Expecting, read_expecting
 from vkgroup.cli.signals import keeping
+from vkgroup.compiler.front_ends import compiler_of_language
 from vkgroup.conformance import AnyCase, Run, select, select_names
+from vkgroup.conformance.languages import expressible
 from vkgroup.errors import InvalidInput, VkgroupError
 from vkgroup.results.history import Recording
 from vkgroup.results.journal import RESULTS
@@ -206,9 +208,9 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _chooses_cases(arguments: argparse.Namespace) -> bool:
-    """Return whether an option other than ``--filter`` chooses cases, or names a file to check."""
+    """Return whether an option other than ``--filter`` chooses cases or names a file to check."""
     files = (arguments.caselist, arguments.skips, arguments.baseline, arguments.flakes)
-    return arguments.shard is not None or any(files)
+    return arguments.shard is not None or bool(arguments.compiler) or any(files)
 
 
 def _list(filters: tuple[str, ...]) -> int:
@@ -227,6 +229,23 @@ def _none_matches(filters: Sequence[str]) -> InvalidInput:
 
 
 def _cases(arguments: argparse.Namespace, console: Console) -> tuple[AnyCase, ...]:
+    """Return the cases that the filters and the case list select and the compiler can compile."""
+    selected = _selected(arguments, console)
+    if not arguments.compiler:
+        return selected
+    name = compiler_of_language(arguments.compiler)
+    cases = expressible(selected, arguments.compiler)
+    if not cases:
+        raise InvalidInput(
+            f"{name} compiles none of the selected cases: they are not in a language that it supports. "
+            "Omit --compiler, or select others (HLSL: --filter 'hlsl.*')."
+        )
+    left = len(selected) - len(cases)
+    console.write_line(f"Compiler: {name}" + f"; {left} cases are in other languages" * bool(left))
+    return cases
+
+
+def _selected(arguments: argparse.Namespace, console: Console) -> tuple[AnyCase, ...]:
     """Return the cases that are selected by both the filters and the case list."""
     # A case list without filters needs no other cases.
     selects = arguments.filter or arguments.caselist is None

@@ -194,6 +194,7 @@ def judge(
             on_results=on_results,
             scheduler=target.scheduler if target else None,
             allow_hangs=arguments.allow_hangs,
+            compiler=arguments.compiler,
         )
     except CasesWithoutVerdict as error:
         return error.run

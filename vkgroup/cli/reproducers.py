@@ -36,7 +36,7 @@ def write_reproducers(
     def on_cause(cause: Cause) -> None:
         remarks.write_line(f"Searching for the smallest case of cause {causes.index(cause) + 1} …")
 
-    setup = Setup(device, arguments.seed, arguments.timeout)
+    setup = Setup(device, arguments.seed, arguments.timeout, compiler=arguments.compiler)
     made = make_reproducers(new, run.results, setup, run.capabilities, out, on_cause)
     for reproducer in made:
         console.write_line(_line(causes.index(reproducer.cause) + 1, reproducer))

@@ -15,7 +15,7 @@ from vkgroup.results.reproduction.cases import make
 from vkgroup.results.reproduction.folder import SHRUNK, read
 from vkgroup.results.reproduction.shrunk import SECONDS
 
-_TAKEN = ("repro", "device", "seed", "timeout")
+_TAKEN = ("repro", "device", "seed", "timeout", "compiler")
 """The options that apply to the folder of a case; all others apply to whole runs."""
 
 
@@ -38,7 +38,15 @@ def execute(arguments: argparse.Namespace) -> int:
             print(f"Looking for a smaller program that fails likewise, for about {SECONDS:g} s at most …",
                   file=sys.stderr)  # fmt: skip
 
-    result = make(device, name, folder, seed=arguments.seed, timeout=arguments.timeout, on_result=on_result)
+    result = make(
+        device,
+        name,
+        folder,
+        seed=arguments.seed,
+        timeout=arguments.timeout,
+        compiler=arguments.compiler,
+        on_result=on_result,
+    )
     print(f"All of it is in {folder}: see {folder / 'README.md'}.")
     if smaller := read(folder).get("shrunk"):
         print(

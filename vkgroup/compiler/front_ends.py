@@ -63,7 +63,7 @@ def front_end(compiler: str, dialect: str = "vulkan") -> FrontEnd:
     """
     if compiler not in COMPILERS:
         raise CompileError(f"unknown compiler {compiler!r}; choose one of: {', '.join(COMPILERS)}")
-    if dialect not in _DIALECTS.get(compiler, ("vulkan", "gl", "hlsl")):
+    if not compiles(compiler, dialect):
         raise CompileError(
             f"{compiler} does not compile the dialect {dialect}; omit --compiler (in Python: compiler=)"
         )
@@ -75,6 +75,11 @@ def front_end(compiler: str, dialect: str = "vulkan") -> FrontEnd:
         return _Shaderc()
     installed = installed_glslang() if compiler == "glslang" and dialect == "vulkan" else None
     return _Wheel() if installed is None else _Installed(installed)
+
+
+def compiles(compiler: str, dialect: str) -> bool:
+    """Return whether a compiler supports a dialect."""
+    return dialect in _DIALECTS.get(compiler, ("vulkan", "gl", "hlsl"))
 
 
 def compiler_name(compiler: str = "glslang", dialect: str = "vulkan") -> str:
@@ -90,6 +95,11 @@ def compiler_of(path: Path, compiler: str = COMPILERS[0], dialect: str | None = 
     if path.suffix in (".spv", ".spvasm") or dialect == "spirv":
         return ""
     return compiler_name(compiler, dialect or SOURCE_DIALECTS.get(path.suffix, "vulkan"))
+
+
+def compiler_of_language(compiler: str) -> str:
+    """Return name and version of a compiler for the first dialect that it supports; errors as above."""
+    return compiler_name(compiler, _DIALECTS.get(compiler, ("vulkan",))[0])
 
 
 class _Wheel:

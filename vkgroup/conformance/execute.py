@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 
 from vkgroup.compiler import Target, compile_source
+from vkgroup.compiler.front_ends import compiles
 from vkgroup.conformance.stages import SCENE, Around
 from vkgroup.dispatch import Boxes, Buffer, Device, HitGroup, Instance, Triangles
+from vkgroup.errors import CompileError, CompilerUnavailable, Unsupported
 from vkgroup.spec.stages import STAGE_NAMES, Pipeline
 from vkgroup.spirv import Module
 
@@ -24,11 +26,18 @@ Transform = Callable[[bytes], bytes]
 class Executor:
     """One open device with compiled modules and reused buffers; closing the executor leaves the device open.
 
-    A dispatch may take `timeout` seconds.
+    A dispatch may take `timeout` seconds. `compiler` compiles all shaders whose language it supports; empty
+    for the default.
     """
 
     def __init__(
-        self, device: Device, *, seed: int, timeout: float = 20.0, transform: Transform | None = None
+        self,
+        device: Device,
+        *,
+        seed: int,
+        timeout: float = 20.0,
+        transform: Transform | None = None,
+        compiler: str = "",
     ) -> None:
         self.device = device
         self.capabilities = device.capabilities
@@ -36,6 +45,7 @@ class Executor:
         self.timeout = timeout
         # At most SPIR-V 1.5: from 1.6 on, the subgroup size of a pipeline may vary without a flag.
         self.target = Target.VULKAN_1_1 if self.capabilities.api_version < (1, 2) else Target.VULKAN_1_2
+        self.compiler = compiler
         self._transform = transform
         self._buffers: dict[str, Buffer] = {}
         self._objects: dict[str, Any] = {}
@@ -43,14 +53,30 @@ class Executor:
         self._stack = ExitStack()
 
     def compile(self, source: str, *, stage: str, **options: Any) -> Module:
-        """Compile a shader with the options of `compile_source`, and let `Transform` rewrite it."""
+        """Compile a shader with the options of `compile_source`, and let `Transform` rewrite it.
+
+        Raises Unsupported: a chosen compiler does not compile the shader.
+        """
         options.setdefault("target", self.target)
-        return self.transform_module(compile_source(source, stage=stage, name="<conformance>", **options))
+        options.update(self._choice(options.get("dialect", "vulkan")))
+        try:
+            module = compile_source(source, stage=stage, name="<conformance>", **options)
+        except CompileError as error:
+            if not self.compiler or isinstance(error, CompilerUnavailable):
+                raise
+            reason = error.diagnostics[0].message if error.diagnostics else str(error)
+            raise Unsupported(f"{self.compiler} does not compile it: {reason}") from None
+        return self.transform_module(module)
+
+    def _choice(self, dialect: str) -> dict[str, str]:
+        """Return the option that chooses the compiler of a shader: none for the default one."""
+        return {"compiler": self.compiler} if self.compiler and compiles(self.compiler, dialect) else {}
 
     def plain(self, source: str, stage: str) -> Module:
         """Return a shader for another stage of a pipeline, compiled once and not rewritten by `Transform`."""
         if (source, stage) not in self._plain:
-            module = compile_source(source, stage=stage, name="<conformance>", target=self.target)
+            options: dict[str, Any] = {"target": self.target, **self._choice("vulkan")}
+            module = compile_source(source, stage=stage, name="<conformance>", **options)
             self._plain[source, stage] = module
         return self._plain[source, stage]
 

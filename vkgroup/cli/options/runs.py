@@ -57,6 +57,12 @@ def add_conform(parser: argparse.ArgumentParser) -> None:
             ("--timeout", "S", seconds, "time limit of a dispatch in seconds (default: 20)", 20.0),
         ),
     )
+    parser.add_argument(
+        "--compiler",
+        choices=choices.COMPILERS,
+        default="",
+        help="compile all shaders with this compiler, and run only cases in its languages (default: glslang)",
+    )
     parser.add_argument("--resume", action="store_true", help="continue the run in --out")
     add_db(parser, "in which to record each result")
     parser.add_argument(

@@ -47,6 +47,7 @@ def make(
     seed: int = 0,
     timeout: float = 20.0,
     transform: Transform | None = None,
+    compiler: str = "",
     on_result: Callable[[Result, bool], None] = lambda result, searching: None,
 ) -> Result:
     """Execute one case and make its reproduction folder, even if it passes.
@@ -57,7 +58,7 @@ def make(
     `device`: the device, as `vkgroup.opening.select` gives it.
     `name`: of the case.
     `folder`: new, empty, or an earlier reproduction folder, whose files are replaced.
-    `seed`, `timeout`, `transform`: as for `vkgroup.conformance.run`.
+    `seed`, `timeout`, `transform`, `compiler`: as for `vkgroup.conformance.run`.
     `on_result`: called when the folder is complete, with the result and whether a search for a smaller
     program follows, which may take `shrunk.SECONDS` plus the time to record it.
     """
@@ -71,7 +72,7 @@ def make(
         capabilities = opened.capabilities
     if lacking := family_of(case).missing(case, capabilities):
         raise Unsupported(f"{device.name} lacks what {name} needs: {', '.join(lacking)}", lacking)
-    setup = Setup(device, seed, timeout, transform)
+    setup = Setup(device, seed, timeout, transform, compiler=compiler)
     result = _made(setup, case, folder, capabilities, {})
     searching = shrunk.shrinkable(case, result)
     on_result(result, searching)

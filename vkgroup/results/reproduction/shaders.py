@@ -90,8 +90,14 @@ class RecordingExecutor(Executor):
     @classmethod
     def beside(cls, other: Executor, shaders: Shaders) -> RecordingExecutor:
         """Return an executor with the settings of another one, on the same device."""
-        options = {"seed": other.seed, "timeout": other.timeout, "transform": other._transform}
-        return cls(other.device, shaders, **options)
+        return cls(
+            other.device,
+            shaders,
+            seed=other.seed,
+            timeout=other.timeout,
+            transform=other._transform,
+            compiler=other.compiler,
+        )
 
     def compile(self, source: str, *, stage: str, **options: Any) -> Module:
         """Compile a shader as `Executor` does."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +99,7 @@ class Trials:
 
 
 def _answering(setup: Setup) -> Setup:
-    return Setup(setup.device, setup.seed, setup.timeout, setup.transform, answer)
+    return replace(setup, judge=answer)
 
 
 class Search:

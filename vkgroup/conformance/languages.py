@@ -1,0 +1,18 @@
+"""Languages of the suite's shaders, and the cases that a compiler can compile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from vkgroup.compiler.front_ends import compiles
+from vkgroup.conformance.family import AnyCase
+
+
+def language_of(case: AnyCase) -> str:
+    """Return the dialect of a case's shaders: ``"hlsl"`` or ``"vulkan"`` (GLSL, also in OpenGL's dialect)."""
+    return "hlsl" if case.name.startswith("hlsl.") else "vulkan"
+
+
+def expressible(cases: Sequence[AnyCase], compiler: str) -> tuple[AnyCase, ...]:
+    """Return the cases whose language a compiler supports; all of them for the default compiler, ``""``."""
+    return tuple(case for case in cases if not compiler or compiles(compiler, language_of(case)))
