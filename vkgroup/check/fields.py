@@ -122,6 +122,11 @@ COUNTS = frozenset(
 )
 
 
+SIZES = _WIDTHS | _HEIGHTS | _DEPTHS
+NAMED = STARTS | _ROUNDS | _RANKS | _GROUPS | SIZES | COUNTS
+"""Words that decide the value of a generated integer; without one, it is random."""
+
+
 def words_of(name: str) -> frozenset[str]:
     """Return the words of an identifier in lower case: ``{"base", "offset"}`` for ``baseOffset``."""
     return frozenset(re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name).lower().split("_"))

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from vkgroup.check.fields import COUNTS, STARTS
+from vkgroup.check.fields import COUNTS, NAMED, SIZES, STARTS
 from vkgroup.check.inputs import GeneratedNumber, NumberKey
 
 Numbers = Mapping[NumberKey, int]
@@ -43,9 +43,12 @@ def guesses(numbers: Sequence[GeneratedNumber], invocations: int, *, fewer: bool
     if fewer:
         yield {**_by_dimension(numbers, 4, 16, 0), **small}
         yield {number.key: 1 for number in numbers}
+    first, *others = _FAMILIES
+    yield _by_dimension(numbers, *first)
+    yield {number.key: 1 for number in numbers if not number.words & NAMED}
     yield {number.key: 1 for number in numbers if not number.words & (COUNTS | STARTS)}
-    for size, ratio, offset in _FAMILIES:
-        yield _by_dimension(numbers, size, ratio, offset)
+    for family in others:
+        yield _by_dimension(numbers, *family)
     yield {number.key: 0 for number in numbers if not number.words & COUNTS}
     yield {number.key: 1 for number in numbers}
     yield {number.key: limited(number, invocations) for number in numbers if not number.words & STARTS}
@@ -64,7 +67,7 @@ def _by_dimension(numbers: Sequence[GeneratedNumber], size: int, ratio: int, off
             values[number.key] = 0 if division[2] in ("mp", "magic") else bits
         elif _STRIDE.search(name):
             values[number.key] = limited(number, ratio**dimension if dimension < 4 else 1)
-        elif _SIZE.search(name):
+        elif _SIZE.search(name) or number.words & SIZES:
             values[number.key] = limited(number, _size(dimension, size))
         elif _OFFSET.search(name):
             values[number.key] = limited(number, offset)
