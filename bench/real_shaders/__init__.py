@@ -1,0 +1,1 @@
+"""Shaders of ggml and ncnn with the parameters that their hosts give them, expected results, and planted errors."""
