@@ -1,0 +1,141 @@
+"""Compilation and checks of a shader and of its mutants, and comparison with NumPy."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from real_shaders.model import Array, Mutant, Shader
+from real_shaders.ncnn_source import source_of
+from vkgroup.check.checking import check
+from vkgroup.check.findings import Finding
+from vkgroup.check.host import Guarantees
+from vkgroup.compiler import Target, compile_source
+from vkgroup.opening import open_device
+from vkgroup.spirv import Module
+
+NEAR = 3
+"""Lines between a finding and a planted error that count as the same place."""
+
+FOLDERS = {"ggml": "", "ncnn": "layer/vulkan/shader"}
+SUPPORT = {"support_int64": True, "support_int16": True}
+
+
+def mutated(text: str, mutant: Mutant) -> tuple[str, int]:
+    """Return a text with one match replaced, and the line of the match."""
+    matches = list(re.finditer(re.escape(mutant.pattern), text))
+    if len(matches) < mutant.occurrence:
+        raise ValueError(f"{mutant.pattern!r} occurs only {len(matches)} times")
+    match = matches[mutant.occurrence - 1]
+    line = text[: match.start()].count("\n") + 1
+    return text[: match.start()] + mutant.replacement + text[match.end() :], line
+
+
+def compiled(shader: Shader, root: Path, mutant: Mutant | None = None) -> tuple[Module, int]:
+    """Return the module of a shader or a mutant, and the changed line."""
+    folder = root / FOLDERS[shader.corpus]
+    main = folder / shader.file
+    with tempfile.TemporaryDirectory() as temporary:
+        copy, line = Path(temporary) / main.name, 0
+        copy.write_text(main.read_text())
+        if mutant is not None:
+            changed = Path(temporary) / (mutant.file or main.name)
+            text, line = mutated((folder / changed.name).read_text(), mutant)
+            changed.write_text(text)
+        source = copy.read_text()
+        if shader.corpus == "ncnn":
+            source = source_of(copy, root / "gpu.cpp", shader.options, SUPPORT)
+        module = compile_source(
+            source, stage="comp", name=str(copy), target=Target.VULKAN_1_2, debug=True, cache=False,
+            defines=dict(shader.defines), include_paths=[folder],
+        )  # fmt: skip
+    return module, line
+
+
+def bindings_of(shader: Shader) -> dict[int, Array]:
+    """Return the inputs, and zeros for the outputs."""
+    arrays = shader.inputs(np.random.default_rng(0))
+    return {**{key: np.zeros(count, dtype) for key, (count, dtype) in shader.outputs.items()}, **arrays}
+
+
+def findings(
+    shader: Shader, module: Module, sizes: tuple[int, ...] | None = None
+) -> tuple[list[Finding], list[str]]:
+    """Check at the sizes that the host permits; return the findings, and what is not covered."""
+    result: list[Finding] = []
+    missing: list[str] = []
+    chosen = sizes or shader.sizes
+    for part in [(size,) for size in chosen] if shader.each_size else [chosen]:
+        arrays = bindings_of(shader)
+        report = check(
+            module, sizes=part, groups=shader.groups, inputs=arrays, push=shader.push,
+            specialization=shader.specialization(part[0]), timeout=60,
+            host=Guarantees(shader.full_subgroups, shader.linear_lanes), name=shader.name,
+        )  # fmt: skip
+        result += report.findings
+        missing += [f"{what}: {why}" for what, why in report.covered.not_covered] + list(report.no_verdict)
+    return result, missing
+
+
+def compare(shader: Shader, module: Module) -> float:
+    """Run on the reference device; return the largest error as a part of the tolerance."""
+    size = 32 if 32 in shader.sizes else shader.sizes[0]
+    arrays = bindings_of(shader)
+    push: Any = shader.push or None
+    with open_device("reference", subgroup_size=size) as device:
+        results = device.run(
+            module, shader.groups, arrays, push=push, specialization=shader.specialization(size), timeout=60
+        )
+    worst = 0.0
+    for key, expected in shader.expected(arrays).items():
+        actual = np.asarray(results[key]).ravel()[: expected.values.size].reshape(expected.values.shape)
+        difference = np.abs(actual.astype(np.float64) - expected.values)
+        allowed = expected.tolerance
+        ratio = np.where(difference == 0, 0, difference / np.where(allowed > 0, allowed, 1e-300))
+        worst = max(worst, float(np.max(ratio))) if np.isfinite(ratio).all() else float("inf")
+    return worst
+
+
+def places(finding: Finding) -> list[tuple[str, int]]:
+    """Return file name and line of a finding and its notes."""
+    all_places = [finding.place, *(note.place for note in finding.notes if note.place is not None)]
+    return [(Path(place.file).name, place.line) for place in all_places]
+
+
+def names_line(finding: Finding, file: str, line: int, kind: str) -> bool:
+    """Return whether a finding names a line, or for a race the accesses before and after a removed barrier."""
+    lines = [number for name, number in places(finding) if name == file]
+    if any(abs(number - line) <= NEAR for number in lines):
+        return True
+    return kind == "missing barrier" and finding.kind == "race" and len(lines) > 1 and min(lines) < line < max(lines)
+
+
+def judge(shader: Shader, root: Path, mutant: Mutant) -> dict[str, Any]:
+    """Check a mutant; return where it was found."""
+    start = time.monotonic()
+    module, line = compiled(shader, root, mutant)
+    file = mutant.file or Path(shader.file).name
+    sizes = tuple(size for size in (8, 32, 64) if size in shader.sizes) or shader.sizes
+    found, _ = findings(shader, module, sizes)
+    lines = [line]
+    if mutant.at:
+        text = (root / FOLDERS[shader.corpus] / file).read_text()
+        lines += [number for number, code in enumerate(text.splitlines(), 1) if mutant.at in code]
+    at_line = [entry for entry in found if any(names_line(entry, file, at, mutant.kind) for at in lines)]
+    result = "line" if at_line else "other line" if found else "missed"
+    if result == "missed" and compare(shader, module) > 1:
+        result = "NumPy"
+    shown = at_line or found
+    return {
+        **asdict(mutant),
+        "line": line,
+        "result": result,
+        "findings": [f"{finding.kind} {places(finding)}: {finding.message}" for finding in shown[:3]],
+        "seconds": round(time.monotonic() - start, 1),
+    }
