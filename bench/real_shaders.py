@@ -18,6 +18,8 @@ from real_shaders.model import Shader
 from real_shaders.running import compare, compiled, findings, judge, places
 from real_shaders.table import SHADERS
 
+from vkgroup.errors import VkgroupError
+
 
 def examine(shader: Shader, root: Path, mutants: bool) -> dict[str, Any]:
     """Check one shader and its mutants."""
@@ -30,13 +32,14 @@ def examine(shader: Shader, root: Path, mutants: bool) -> dict[str, Any]:
         "file": shader.file,
         "sizes": list(shader.sizes),
         "findings": [f"{entry.kind} {places(entry)}: {entry.message}" for entry in found],
+        "known": shader.known,
         "not covered": missing,
         "error / tolerance": round(compare(shader, module), 4),
         "derivation": shader.derivation,
         "seconds": round(time.monotonic() - start, 1),
     }
     if mutants:
-        row["mutants"] = [judge(shader, root, mutant) for mutant in shader.mutants]
+        row["mutants"] = [judge(shader, root, mutant, found) for mutant in shader.mutants]
     return row
 
 
@@ -71,8 +74,13 @@ def main() -> int:
     for shader in SHADERS:
         if roots[shader.corpus] is None or (only and shader.name not in only):
             continue
-        row = examine(shader, roots[shader.corpus], arguments.mutants)
-        good &= not row["findings"] and row["error / tolerance"] <= 1
+        try:
+            row = examine(shader, roots[shader.corpus], arguments.mutants)
+        except (VkgroupError, ValueError) as error:
+            print(f"{shader.name}: {error}")
+            good = False
+            continue
+        good &= bool(row["findings"]) == bool(row["known"]) and row["error / tolerance"] <= 1
         rows[shader.name] = row
         show(row)
         if arguments.out:

@@ -29,6 +29,7 @@ class Expected:
     values: Array  # computed in 64-bit floats, or exact integers
     roundings: float = 0.0
     magnitude: Any = 1.0
+    unordered: bool = False  # whether only the set of numbers in each row (the last axis) is defined
 
     @property
     def tolerance(self) -> Array:
@@ -70,21 +71,22 @@ class Shader:
     full_subgroups: bool = False
     linear_lanes: bool = False  # whether the shader relies on the order of lanes
     options: Mapping[str, bool] = field(default_factory=dict)  # ncnn's options
+    known: str = ""  # errors of the shader itself, which the check is expected to report
 
 
-def barrier(occurrence: int = 1, pattern: str = "barrier();", file: str = "") -> Mutant:
+def barrier(occurrence: int = 1, pattern: str = "barrier();", file: str = "", at: str = "") -> Mutant:
     """Remove a barrier."""
-    return Mutant("missing barrier", pattern, ";", occurrence, file)
+    return Mutant("missing barrier", pattern, pattern.replace("barrier();", ";"), occurrence, file, at)
 
 
-def bound(before: str, after: str, occurrence: int = 1, file: str = "") -> Mutant:
-    """Change a bound by one."""
-    return Mutant("off-by-one bound", before, after, occurrence, file)
+def bound(before: str, after: str, occurrence: int = 1, file: str = "", at: str = "") -> Mutant:
+    """Change a bound or an index by one."""
+    return Mutant("off-by-one bound", before, after, occurrence, file, at)
 
 
-def hard_coded(before: str, after: str, occurrence: int = 1, file: str = "") -> Mutant:
+def hard_coded(before: str, after: str, occurrence: int = 1, file: str = "", at: str = "") -> Mutant:
     """Replace the size of a subgroup or workgroup by a constant."""
-    return Mutant("hard-coded 32", before, after, occurrence, file)
+    return Mutant("hard-coded 32", before, after, occurrence, file, at)
 
 
 def inactive(before: str, after: str, occurrence: int = 1, file: str = "", at: str = "") -> Mutant:
@@ -92,9 +94,9 @@ def inactive(before: str, after: str, occurrence: int = 1, file: str = "", at: s
     return Mutant("inactive lane", before, after, occurrence, file, at)
 
 
-def final_sum(before: str, after: str, occurrence: int = 1, file: str = "") -> Mutant:
-    """Leave out a step that combines the results of subgroups."""
-    return Mutant("missing final sum", before, after, occurrence, file)
+def final_sum(before: str, after: str, occurrence: int = 1, file: str = "", at: str = "") -> Mutant:
+    """Leave out a step that combines the results of invocations or subgroups."""
+    return Mutant("missing final sum", before, after, occurrence, file, at)
 
 
 def fastdiv(divisor: int) -> tuple[int, int]:

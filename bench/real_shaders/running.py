@@ -37,24 +37,28 @@ def mutated(text: str, mutant: Mutant) -> tuple[str, int]:
     return text[: match.start()] + mutant.replacement + text[match.end() :], line
 
 
+_SOURCES = tempfile.TemporaryDirectory()
+"""Sources of mutants, which stay until the end because findings quote them."""
+
+
 def compiled(shader: Shader, root: Path, mutant: Mutant | None = None) -> tuple[Module, int]:
     """Return the module of a shader or a mutant, and the changed line."""
     folder = root / FOLDERS[shader.corpus]
     main = folder / shader.file
-    with tempfile.TemporaryDirectory() as temporary:
-        copy, line = Path(temporary) / main.name, 0
-        copy.write_text(main.read_text())
-        if mutant is not None:
-            changed = Path(temporary) / (mutant.file or main.name)
-            text, line = mutated((folder / changed.name).read_text(), mutant)
-            changed.write_text(text)
-        source = copy.read_text()
-        if shader.corpus == "ncnn":
-            source = source_of(copy, root / "gpu.cpp", shader.options, SUPPORT)
-        module = compile_source(
-            source, stage="comp", name=str(copy), target=Target.VULKAN_1_2, debug=True, cache=False,
-            defines=dict(shader.defines), include_paths=[folder],
-        )  # fmt: skip
+    temporary = Path(tempfile.mkdtemp(dir=_SOURCES.name))
+    copy, line = temporary / main.name, 0
+    copy.write_text(main.read_text())
+    if mutant is not None:
+        changed = temporary / (mutant.file or main.name)
+        text, line = mutated((folder / changed.name).read_text(), mutant)
+        changed.write_text(text)
+    source = copy.read_text()
+    if shader.corpus == "ncnn":
+        source = source_of(copy, root / "gpu.cpp", shader.options, SUPPORT)
+    module = compile_source(
+        source, stage="comp", name=str(copy), target=Target.VULKAN_1_2, debug=True, cache=False,
+        defines=dict(shader.defines), include_paths=[folder],
+    )  # fmt: skip
     return module, line
 
 
@@ -95,6 +99,8 @@ def compare(shader: Shader, module: Module) -> float:
     worst = 0.0
     for key, expected in shader.expected(arrays).items():
         actual = np.asarray(results[key]).ravel()[: expected.values.size].reshape(expected.values.shape)
+        if expected.unordered:
+            actual = np.sort(actual)
         difference = np.abs(actual.astype(np.float64) - expected.values)
         allowed = expected.tolerance
         ratio = np.where(difference == 0, 0, difference / np.where(allowed > 0, allowed, 1e-300))
@@ -116,18 +122,26 @@ def names_line(finding: Finding, file: str, line: int, kind: str) -> bool:
     return kind == "missing barrier" and finding.kind == "race" and len(lines) > 1 and min(lines) < line < max(lines)
 
 
-def judge(shader: Shader, root: Path, mutant: Mutant) -> dict[str, Any]:
-    """Check a mutant; return where it was found."""
+def names_text(finding: Finding, text: str) -> bool:
+    """Return whether the line of a finding or of a note contains a text."""
+    notes = [note.place.text for note in finding.notes if note.place is not None]
+    return bool(text) and any(text in line for line in [finding.place.text, *notes])
+
+
+def signature(finding: Finding) -> tuple[object, ...]:
+    """Return what tells whether two checks found the same."""
+    return finding.kind, finding.message, *places(finding)
+
+
+def judge(shader: Shader, root: Path, mutant: Mutant, known: list[Finding]) -> dict[str, Any]:
+    """Check a mutant; return where it was found. `known` findings are those of the shader itself."""
     start = time.monotonic()
     module, line = compiled(shader, root, mutant)
     file = mutant.file or Path(shader.file).name
     sizes = tuple(size for size in (8, 32, 64) if size in shader.sizes) or shader.sizes
-    found, _ = findings(shader, module, sizes)
-    lines = [line]
-    if mutant.at:
-        text = (root / FOLDERS[shader.corpus] / file).read_text()
-        lines += [number for number, code in enumerate(text.splitlines(), 1) if mutant.at in code]
-    at_line = [entry for entry in found if any(names_line(entry, file, at, mutant.kind) for at in lines)]
+    before = {signature(entry) for entry in known}
+    found = [entry for entry in findings(shader, module, sizes)[0] if signature(entry) not in before]
+    at_line = [entry for entry in found if names_line(entry, file, line, mutant.kind) or names_text(entry, mutant.at)]
     result = "line" if at_line else "other line" if found else "missed"
     if result == "missed" and compare(shader, module) > 1:
         result = "NumPy"

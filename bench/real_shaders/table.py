@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from real_shaders import ggml_reductions
+from real_shaders import ggml_matrices, ggml_recurrent, ggml_reductions, ggml_scans
 
-SHADERS = (*ggml_reductions.SHADERS,)
+SHADERS = (*ggml_reductions.SHADERS, *ggml_scans.SHADERS, *ggml_recurrent.SHADERS, *ggml_matrices.SHADERS)
