@@ -86,7 +86,7 @@ def vector_mutants(*more: Mutant) -> tuple[Mutant, ...]:
         barrier(1, file=BASE),
         final_sum("temp[j][n] += tmpsh[j][n][s];", "temp[j][n] = tmpsh[j][n][s];", 1, BASE,
                   "subgroupAdd(temp[j][n])"),
-        hard_coded("s < gl_NumSubgroups", "s < BLOCK_SIZE / 32", 1, BASE),
+        hard_coded("s < gl_NumSubgroups", "s < BLOCK_SIZE / 32", 1, BASE, "shared FLOAT_TYPE tmpsh"),
         *more,
     )  # fmt: skip
 
@@ -105,8 +105,9 @@ def vector(name: str, format_: str, columns: int, inputs: object, values: object
 TID = inactive("    barrier();\n    if (tid == 0) {", "    if (tid < 64) barrier();\n    if (tid == 0) {", 1, BASE)
 STORE = bound("+ d_offset + first_row + n] = D_TYPE(temp", "+ d_offset + first_row + n + 1] = D_TYPE(temp", 2, BASE)
 M, N, K = 40, 36, 50
-HEADS, TOKENS, KEYS, DEPTH = 2, 5, 40, 64
+HEADS, TOKENS, KEYS, DEPTH = 2, 8, 40, 64
 SPLITS = 3
+CHANNELS = 4
 
 
 def multiply(inputs: dict[int, Array]) -> dict[int, Expected]:
@@ -116,12 +117,12 @@ def multiply(inputs: dict[int, Array]) -> dict[int, Expected]:
 
 
 def attention_inputs(generator: np.random.Generator) -> dict[int, Array]:
-    """Return queries, keys and values of 16 bits, a mask, and unused sinks and mask bits."""
+    """Return queries, keys and values of 16 bits (as words, one of the types of their bindings), a mask, and unused sinks and mask bits."""
     mask = np.where(np.arange(KEYS) < np.arange(TOKENS)[:, None] + KEYS - TOKENS, 0, -np.inf)
     return {
         0: floats(generator, HEADS * TOKENS * DEPTH),
-        1: floats(generator, HEADS * KEYS * DEPTH).astype(np.float16),
-        2: floats(generator, HEADS * KEYS * DEPTH).astype(np.float16),
+        1: floats(generator, HEADS * KEYS * DEPTH).astype(np.float16).view(np.float32),
+        2: floats(generator, HEADS * KEYS * DEPTH).astype(np.float16).view(np.float32),
         3: mask.astype(np.float16).ravel(),
         4: np.zeros(1, np.float32),
         6: np.zeros(1, np.uint32),
@@ -131,7 +132,7 @@ def attention_inputs(generator: np.random.Generator) -> dict[int, Array]:
 def attention(inputs: dict[int, Array]) -> dict[int, Expected]:
     """Return softmax(q k' / 8 + mask) v, by token, head and channel."""
     q = wide(inputs[0]).reshape(HEADS, TOKENS, DEPTH)
-    k, v = (wide(inputs[key]).reshape(HEADS, KEYS, DEPTH) for key in (1, 2))
+    k, v = (wide(inputs[key].view(np.float16)).reshape(HEADS, KEYS, DEPTH) for key in (1, 2))
     score = np.einsum("htd,hkd->htk", q, k) / 8 + wide(inputs[3]).reshape(TOKENS, KEYS)
     weight = np.exp(score - score.max(axis=-1, keepdims=True))
     weight /= weight.sum(axis=-1, keepdims=True)
@@ -183,21 +184,21 @@ def split_inputs(generator: np.random.Generator) -> dict[int, Array]:
 
 def transposed(inputs: dict[int, Array]) -> dict[int, Expected]:
     """Return products of rows of A (row, channel, column) with vectors B (channel, column)."""
-    a = np.moveaxis(wide(inputs[0]).reshape(ROWS, 2, COLUMNS), 0, 1)
-    b = wide(inputs[1]).reshape(2, COLUMNS)
+    a = np.moveaxis(wide(inputs[0]).reshape(ROWS, CHANNELS, COLUMNS), 0, 1)
+    b = wide(inputs[1]).reshape(CHANNELS, COLUMNS)
     values, sizes = np.einsum("crk,ck->cr", a, b), np.einsum("crk,ck->cr", np.abs(a), np.abs(b))
     return {2: Expected(values.ravel(), COLUMNS + 1, sizes.ravel())}
 
 
 def halves(generator: np.random.Generator) -> dict[int, Array]:
-    """Return two channels of 16-bit rows, and two vectors."""
-    matrix = floats(generator, ROWS * 2 * COLUMNS).astype(np.float16)
-    return unused({0: matrix, 1: floats(generator, 2 * COLUMNS)}, 3, 4)
+    """Return the channels' 16-bit rows, and a vector for each channel."""
+    matrix = floats(generator, ROWS * CHANNELS * COLUMNS).astype(np.float16)
+    return unused({0: matrix, 1: floats(generator, CHANNELS * COLUMNS)}, 3, 4)
 
 
 HALF = {"A_TYPE": "float16_t", "A_TYPEV4": "f16vec4", "B_TYPE": "float", "B_TYPEV4": "vec4", "D_TYPE": "float"}
 P021 = {
-    "ncols_x": COLUMNS, "nrows_x": ROWS, "nchannels_x": 2, "nchannels_y": 2, "b_offset": 0, "d_offset": 0,
+    "ncols_x": COLUMNS, "nrows_x": ROWS, "nchannels_x": CHANNELS, "nchannels_y": CHANNELS, "b_offset": 0, "d_offset": 0,
     "fusion_flags": 0,
 }  # fmt: skip
 SHADERS = (
@@ -208,22 +209,22 @@ SHADERS = (
     vector("mul_mat_vec_q8_0", "Q8_0", COLUMNS, q8_0, q8_0_values, TID, STORE),
     vector("mul_mat_vec_q4_0", "Q4_0", COLUMNS, q4_0, q4_0_values, TID, STORE),
     Shader(
-        "mul_mat_vec_p021", "mul_mat_vec_p021.comp", (1, ROWS, 2), halves, {2: (2 * ROWS, np.float32)},
+        "mul_mat_vec_p021", "mul_mat_vec_p021.comp", (1, ROWS, CHANNELS), halves, {2: (CHANNELS * ROWS, np.float32)},
         transposed, SUM,
         (
             barrier(1),
             barrier(2),
-            bound("if (col_x >= p.ncols_x) {", "if (col_x > p.ncols_x) {", at="data_a[ix]"),
+            bound("row_x*p.nchannels_x", "(row_x + 1)*p.nchannels_x", 1, at="data_a_v4[ix / 4]"),
             bound("if (tid < s) {", "if (tid <= s) {"),
             inactive("    barrier();\n    [[unroll]]", "    if (tid < 16) barrier();\n    [[unroll]]"),
         ),
         defines=HALF, push={**P021}, specialization=lambda size: {0: 64, 1: 1},
     ),
     Shader(
-        "mul_mat_vec_p021_subgroup", "mul_mat_vec_p021.comp", (1, ROWS, 2), halves, {2: (2 * ROWS, np.float32)},
+        "mul_mat_vec_p021_subgroup", "mul_mat_vec_p021.comp", (1, ROWS, CHANNELS), halves, {2: (CHANNELS * ROWS, np.float32)},
         transposed, SUM,
         (
-            bound("channel / (p.nchannels_y / p.nchannels_x)", "channel + 1", at="data_a_v4[ix / 4]"),
+            bound("channel / (p.nchannels_y / p.nchannels_x)", "channel + 1", at="[ix"),
             bound("+ row_dst;", "+ row_dst + 1;", at="data_d[idst]"),
             hard_coded("col_x0 += BLOCK_SIZE", "col_x0 += 32"),
             inactive("if (tid == 0) {", "if (tid <= 1) {", at="data_d[idst]"),
@@ -233,9 +234,9 @@ SHADERS = (
         sizes=(8, 16, 32, 64), each_size=True, full_subgroups=True,
     ),
     Shader(
-        "mul_mat_vec_nc", "mul_mat_vec_nc.comp", (1, ROWS, 2), halves, {2: (2 * ROWS, np.float32)},
+        "mul_mat_vec_nc", "mul_mat_vec_nc.comp", (1, ROWS, CHANNELS), halves, {2: (CHANNELS * ROWS, np.float32)},
         lambda arrays: transposed(
-            {0: np.moveaxis(arrays[0].reshape(2, ROWS, COLUMNS), 0, 1).ravel(), 1: arrays[1]}
+            {0: np.moveaxis(arrays[0].reshape(CHANNELS, ROWS, COLUMNS), 0, 1).ravel(), 1: arrays[1]}
         ), SUM,
         (
             barrier(1),
@@ -248,7 +249,7 @@ SHADERS = (
                  "D_TYPE": "float"},
         push={
             "ncols_x": COLUMNS, "nrows_x": ROWS, "row_stride_x": COLUMNS, "channel_stride_x": ROWS * COLUMNS,
-            "channel_stride_y": COLUMNS, "channel_x_divisor": 1, "ne12": 2, "b_offset": 0, "d_offset": 0,
+            "channel_stride_y": COLUMNS, "channel_x_divisor": 1, "ne12": CHANNELS, "b_offset": 0, "d_offset": 0,
             "nb03": 0, "nb13": 0, "nb23": 0, "fusion_flags": 0,
         },
     ),
@@ -257,10 +258,10 @@ SHADERS = (
         lambda generator: {0: floats(generator, M * K), 1: floats(generator, N * K)},
         {2: (N * M, np.float32)}, multiply, SUM,
         (
-            barrier(2),
+            barrier(2, at="buf_a[(warp_r"),
             barrier(3, at="buf_a[a_shmem_index"),
             bound("dr_warp + 2 * cr < p.M", "dr_warp + 2 * cr <= p.M", 2),
-            hard_coded("gl_LocalInvocationID.x / WARP", "gl_LocalInvocationID.x / 16", at="buf_a[(warp_r"),
+            hard_coded("gl_LocalInvocationID.x / WARP", "gl_LocalInvocationID.x / 16", at="buf_b[(warp_c"),
             bound("dc_warp + cc < p.N", "dc_warp + cc <= p.N", 2),
         ),
         defines={
@@ -284,11 +285,11 @@ SHADERS = (
         lambda arrays: {1: Expected(wide(arrays[0]).reshape(SPLITS, -1).sum(axis=0), SPLITS, SPLITS)},
         f"a sum of {SPLITS} numbers below 1",
         (
-            bound("idx >= p.ne", "idx > p.ne", at="data_a4["),
+            bound("(i * p.ne + idx) / 4", "(i * p.ne + idx) / 4 + 1"),
             bound("i < p.k_num", "i <= p.k_num", 1),
             bound("data_d4[idx / 4]", "data_d4[idx / 4 + 1]"),
-            hard_coded("idx >= p.ne", "idx >= (p.ne + 31) / 32 * 32", at="data_a4["),
-            bound("idx + 3 < p.ne", "idx + 3 < p.ne * 2", at="data_d4[idx / 4]"),
+            hard_coded("gl_GlobalInvocationID.x * 4", "gl_GlobalInvocationID.x / 32 * 128", at="data_d4[idx / 4]"),
+            bound("(i * p.ne + idx) / 4", "((i + 1) * p.ne + idx) / 4"),
         ),
         push={"ne": 1100, "k_num": SPLITS},
     ),
@@ -311,12 +312,12 @@ SHADERS = (
         {5: (TOKENS * HEADS * DEPTH, np.float32)}, attention, ATTENTION_ERROR
         + ". Rows of D_split lanes are found with shuffles, so lanes must be linear.",
         (
-            barrier(1, at="Qf[tile_row(r)"),
-            barrier(1, pattern="barrier();\n                if (gl_SubgroupInvocationID == 0)"),
+            barrier(2, at="Qf[tile_row(r)"),
+            barrier(1, pattern="barrier();\n                [[unroll]] for (uint s = 0; s < gl_NumSubgroups"),
             barrier(1, pattern="barrier();\n                rowmaxf = tmpsh[d_tid];"),
             bound("j * Bc + c * cols_per_iter + col_tid >= KV", "j * Bc + c * cols_per_iter + col_tid > KV", 2,
                   at="data_kv4[k_offset"),
-            final_sum("Lf[r] += tmpsh[s * D_split + d_tid];", "Lf[r] = tmpsh[s * D_split + d_tid];"),
+            hard_coded("s < SubGroupSize; s *= 2", "s < 32; s *= 2", 1),
         ),
         defines={
             "ACC_TYPE": "float", "ACC_TYPEV2": "vec2", "ACC_TYPEV4": "vec4", "DATA_A_IQ4_NL": "1",

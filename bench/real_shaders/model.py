@@ -71,6 +71,7 @@ class Shader:
     full_subgroups: bool = False
     linear_lanes: bool = False  # whether the shader relies on the order of lanes
     options: Mapping[str, bool] = field(default_factory=dict)  # ncnn's options
+    local_size: tuple[int, int, int] = (1, 1, 1)  # what ncnn writes into the module
     known: str = ""  # errors of the shader itself, which the check is expected to report
 
 

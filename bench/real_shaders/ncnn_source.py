@@ -111,8 +111,12 @@ def source_of(
     options: Mapping[str, bool],
     support: Mapping[str, bool],
     device: Mapping[str, int] = DEVICE_MACROS,
+    local_size: tuple[int, int, int] | None = None,
 ) -> str:
-    """Return the text that ncnn compiles: the shader with extensions and macros after its version."""
+    """Return the text that ncnn compiles: the shader with extensions and macros after its version.
+
+    ncnn's shaders declare no local size; ``Pipeline::create`` writes it into the module. `local_size` declares it.
+    """
     text = shader.read_text()
     macros, extensions = macros_of(gpu, options, support)
     match = re.search(r"^#version.*\n", text, re.M)
@@ -121,5 +125,7 @@ def source_of(
     all_macros = {**macros, **{f"ncnn_{name}": value for name, value in device.items()}}
     define = "".join(f"#define {name} {value}\n" for name, value in all_macros.items())
     line = text[: match.end()].count("\n") + 1
+    if local_size is not None:
+        define += "layout(local_size_x = {}, local_size_y = {}, local_size_z = {}) in;\n".format(*local_size)
     google = "#extension GL_GOOGLE_cpp_style_line_directive : require\n"
     return f'{text[: match.end()]}{google}{extensions}{define}#line {line} "{shader}"\n{text[match.end() :]}'

@@ -54,7 +54,7 @@ def compiled(shader: Shader, root: Path, mutant: Mutant | None = None) -> tuple[
         changed.write_text(text)
     source = copy.read_text()
     if shader.corpus == "ncnn":
-        source = source_of(copy, root / "gpu.cpp", shader.options, SUPPORT)
+        source = source_of(copy, root / "gpu.cpp", shader.options, SUPPORT, local_size=shader.local_size)
     module = compile_source(
         source, stage="comp", name=str(copy), target=Target.VULKAN_1_2, debug=True, cache=False,
         defines=dict(shader.defines), include_paths=[folder],
@@ -89,7 +89,11 @@ def findings(
 
 def compare(shader: Shader, module: Module) -> float:
     """Run on the reference device; return the largest error as a part of the tolerance."""
-    size = 32 if 32 in shader.sizes else shader.sizes[0]
+    one = 32 if 32 in shader.sizes else shader.sizes[0]
+    return max(_error(shader, module, size) for size in (shader.sizes if shader.each_size else (one,)))
+
+
+def _error(shader: Shader, module: Module, size: int) -> float:
     arrays = bindings_of(shader)
     push: Any = shader.push or None
     with open_device("reference", subgroup_size=size) as device:
@@ -102,9 +106,10 @@ def compare(shader: Shader, module: Module) -> float:
         if expected.unordered:
             actual = np.sort(actual)
         difference = np.abs(actual.astype(np.float64) - expected.values)
-        allowed = expected.tolerance
-        ratio = np.where(difference == 0, 0, difference / np.where(allowed > 0, allowed, 1e-300))
-        worst = max(worst, float(np.max(ratio))) if np.isfinite(ratio).all() else float("inf")
+        allowed = np.where(expected.tolerance > 0, expected.tolerance, 1e-300)
+        worst = max(worst, float(np.max(difference / allowed, initial=0.0)))
+        if not np.isfinite(difference).all():
+            return float("inf")
     return worst
 
 
