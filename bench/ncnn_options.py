@@ -40,7 +40,7 @@ FLOATS = {
     "bf16 storage": "bf16_packed bf16_storage",
     "bf16 storage, fp16 default": "bf16_storage fp16_packed fp16_storage fp16_arithmetic fp16_uniform",
 }
-"""Options of floats; ncnn's ``Net`` permits fp16 arithmetic only with packing or storage, uniform only with it."""
+"""Options of floats. ncnn's ``Net`` permits fp16 arithmetic only with packing or storage."""
 
 INTEGERS = {
     "": "",
@@ -52,7 +52,8 @@ INTEGERS = {
 DEVICES = {
     "no 16-bit": {"support_int64": True},
     "all": {
-        f"support_{name}": True for name in ("int64", "int16", "fp16_storage", "fp16_uniform", "int16_arithmetic")
+        f"support_{name}": True
+        for name in ("int64", "int16", "fp16_storage", "fp16_uniform", "int16_arithmetic")
     },
 }
 
@@ -60,8 +61,8 @@ DEVICES = {
 def needed(shader: str, options: Flags) -> Flags | None:
     """Return the options with which ncnn's layers compile a shader, None if they do not.
 
-    The rules are those of ``layer/vulkan/*.cpp``: matrices need 16-bit floats or int8 arithmetic, int8 layers have
-    no fp16 arithmetic, ``gemm_sg`` needs subgroup operations.
+    The rules are those of ``layer/vulkan/*.cpp``: matrices need 16-bit floats or int8 arithmetic,
+    int8 layers have no fp16 arithmetic, ``gemm_sg`` needs subgroup operations.
     """
     float16 = options.get("use_fp16_storage") or options.get("use_fp16_packed")
     int8 = "_int8" in shader
@@ -81,7 +82,9 @@ def option_sets() -> Iterator[tuple[str, Flags, Flags]]:
     for (fp, floats), (integer, integers), subgroups, memory, (device, support) in product(
         FLOATS.items(), INTEGERS.items(), (True, False), (True, False), DEVICES.items()
     ):
-        extra = " ".join(word for word, on in (("subgroup_ops", subgroups), ("shader_local_memory", memory)) if on)
+        extra = " ".join(
+            word for word, on in (("subgroup_ops", subgroups), ("shader_local_memory", memory)) if on
+        )
         if device == "no 16-bit" and not set(floats.split()) <= {"fp16_packed", "bf16_packed"}:
             continue  # these floats need the device's support
         if device == "no 16-bit" and "int16_storage" in integers:

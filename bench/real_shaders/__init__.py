@@ -1,1 +1,1 @@
-"""Shaders of ggml and ncnn with the parameters that their hosts give them, expected results, and planted errors."""
+"""Shaders of ggml and ncnn with their hosts' parameters, expected results, and planted errors."""

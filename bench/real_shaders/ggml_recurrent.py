@@ -74,11 +74,13 @@ def wkv7(inputs: dict[int, Array]) -> dict[int, Expected]:
     results = []
     for t in range(TOKENS):
         factor = np.einsum("hij,hj->hi", state, a[t])
-        state = state * w[t][:, None, :] + v[t][:, :, None] * k[t][:, None, :] + factor[:, :, None] * b[t][:, None, :]
+        state = (
+            state * w[t][:, None, :]
+            + v[t][:, :, None] * k[t][:, None, :]
+            + factor[:, :, None] * b[t][:, None, :]
+        )
         results.append(np.einsum("hij,hj->hi", state, r[t]))
     return linear(results, state, 7, growth=float(HEAD))
-
-
 
 
 STATE, SCAN_HEADS, SCAN_DIM, SEQUENCES = 128, 2, 4, 2
@@ -133,7 +135,8 @@ def conv_inputs(generator: np.random.Generator) -> dict[int, Array]:
     """Return rows with the window's history, weights, and an unused bias."""
     width = WINDOW - 1 + CONV_TOKENS
     return {
-        0: floats(generator, CONV_ROWS * width), 1: floats(generator, CONV_ROWS * WINDOW), 2: np.zeros(1, np.float32),
+        0: floats(generator, CONV_ROWS * width), 1: floats(generator, CONV_ROWS * WINDOW), 2: np.zeros(1,
+        np.float32),
     }  # fmt: skip
 
 
@@ -141,7 +144,11 @@ def conv(inputs: dict[int, Array]) -> dict[int, Expected]:
     """Return the convolution of each row."""
     x = np.lib.stride_tricks.sliding_window_view(wide(inputs[0]).reshape(CONV_ROWS, -1), WINDOW, axis=1)
     weights = wide(inputs[1]).reshape(CONV_ROWS, 1, WINDOW)
-    return {3: Expected((x * weights).sum(axis=-1).T.ravel(), WINDOW + 1, np.abs(x * weights).sum(axis=-1).T.ravel())}
+    return {
+        3: Expected(
+            (x * weights).sum(axis=-1).T.ravel(), WINDOW + 1, np.abs(x * weights).sum(axis=-1).T.ravel()
+        )
+    }
 
 
 UNKNOWNS, SOLUTIONS, BATCHES = 64, 20, 2
@@ -228,9 +235,11 @@ SHADERS = (
         (
             bound("ids[seq_idx]", "ids[seq_idx + 1]"),
             bound("i < n_tok", "i <= n_tok", at="[B_base_idx + i * stride_B"),
-            bound("SUBGROUP_SIZE * j + lane];\n    }\n\n    float a", "SUBGROUP_SIZE * j + lane + 1];\n    }\n\n    float a"),
+            bound("SUBGROUP_SIZE * j + lane];\n    }\n\n    float a",
+                "SUBGROUP_SIZE * j + lane + 1];\n    }\n\n    float a"),
             inactive("if (lane == 0) {", "if (lane <= 1) {"),
-            hard_coded("d[s_base_idx + SUBGROUP_SIZE * j + lane] = state", "d[s_base_idx + 16 * j + lane] = state"),
+            hard_coded("d[s_base_idx + SUBGROUP_SIZE * j + lane] = state",
+                "d[s_base_idx + 16 * j + lane] = state"),
         ),
         defines={"A_TYPE": "float", "USE_SUBGROUP_ADD": "1"}, push=SCAN_PUSH,
         specialization=lambda size: {0: STATE, 1: size}, sizes=(32,), each_size=True, full_subgroups=True,
@@ -243,7 +252,8 @@ SHADERS = (
             barrier(2),
             barrier(3),
             bound("if (lane < s) {", "if (lane <= s) {"),
-            inactive("        barrier();\n        [[unroll]]", "        if (lane < 16) barrier();\n        [[unroll]]"),
+            inactive("        barrier();\n        [[unroll]]",
+                "        if (lane < 16) barrier();\n        [[unroll]]"),
         ),
         defines={"A_TYPE": "float"}, push=SCAN_PUSH,
         specialization=lambda size: {0: STATE, 1: size}, sizes=(32,), each_size=True, full_subgroups=True,
@@ -260,7 +270,8 @@ SHADERS = (
         ),
         push={
             "nb01": (WINDOW - 1 + CONV_TOKENS) * 4, "nb02": (WINDOW - 1 + CONV_TOKENS) * CONV_ROWS * 4,
-            "nb11": WINDOW * 4, "dst_nb0": 4, "dst_nb1": CONV_ROWS * 4, "dst_nb2": CONV_ROWS * CONV_TOKENS * 4,
+            "nb11": WINDOW * 4, "dst_nb0": 4, "dst_nb1": CONV_ROWS * 4,
+            "dst_nb2": CONV_ROWS * CONV_TOKENS * 4,
             "nc": WINDOW, "ncs": WINDOW - 1 + CONV_TOKENS, "nr": CONV_ROWS, "n_t": CONV_TOKENS, "n_s": 1,
         },
         defines={"A_TYPE": "float"}, specialization=lambda size: {0: 32, 1: 16},
@@ -268,13 +279,15 @@ SHADERS = (
     Shader(
         "solve_tri", "solve_tri.comp", (BATCHES, 1, 1), triangular,
         {2: (BATCHES * UNKNOWNS * SOLUTIONS, np.float32)}, solve,
-        "substitution: two roundings for each earlier unknown, and a division; rows of the inverse sum to at most 4",
+        "substitution: two roundings for each earlier unknown, and a division;"
+        " rows of the inverse sum to at most 4",
         (
             barrier(1),
             barrier(2, at="shA[idx] = get_a"),
             bound("if (tid < K) {", "if (tid <= K) {"),
             bound("idx % N)", "idx % N + 1)", at="data_a[a_base"),
-            inactive("        barrier();\n\n        // Each", "        if (tid < K) barrier();\n\n        // Each"),
+            inactive("        barrier();\n\n        // Each",
+                "        if (tid < K) barrier();\n\n        // Each"),
         ),
         defines={**FLOAT, "B_TYPE": "float"}, push=solve_push(),
         specialization=lambda size: {0: 0, 1: UNKNOWNS, 2: SOLUTIONS, 3: 48, 4: 128}, sizes=(8, 32, 64),
@@ -291,7 +304,8 @@ SHADERS = (
             bound("get_boffset() + i10", "get_boffset() + 1 + i10"),
             bound("get_aoffset() + i01", "get_aoffset() + 1 + i01", at="data_a[a_offset"),
             hard_coded("i00 >= p.ne00", "i00 >= (p.ne00 + 31) / 32 * 32", at="data_a[a_offset"),
-            final_sum("gid_y += gl_WorkGroupSize.y * gl_NumWorkGroups.y;", "gid_y += gl_WorkGroupSize.y;", at="data_d[d_offset"),
+            final_sum("gid_y += gl_WorkGroupSize.y * gl_NumWorkGroups.y;", "gid_y += gl_WorkGroupSize.y;",
+                at="data_d[d_offset"),
         ),
         defines={"B_TYPE": "int", "DATA_A_F32": "1", "D_TYPE": "float", "FLOAT_TYPE": "float",
                  "FLOAT_TYPEV2": "vec2", "TEMP_TYPE": "FLOAT_TYPE"},

@@ -58,7 +58,9 @@ def unary_push(columns: int, rows: int, parameter: float) -> dict[str, int | flo
         push |= {f"ne{source}{i}": n for i, n in enumerate(shape)}
         push |= {f"nb{source}{i}": n for i, n in enumerate(strides)}
         divisors = [fastdiv(columns * rows), fastdiv(columns * rows), fastdiv(columns)]
-        push |= {f"ne{source}_{name}mp": mp for name, (mp, _) in zip(("012", "01", "0"), divisors, strict=True)}
+        push |= {
+            f"ne{source}_{name}mp": mp for name, (mp, _) in zip(("012", "01", "0"), divisors, strict=True)
+        }
         push[f"ne{source}_Ls"] = sum(shift << 8 * place for place, (_, shift) in enumerate(divisors))
     return push | {"param2": 0.0, "param3": 0.0, "param4": 0.0}
 
@@ -145,7 +147,12 @@ def rms_norm_back(inputs: dict[int, Array]) -> dict[int, Expected]:
 
 def binary_push() -> dict[str, int | float]:
     """Return the push constants of rms_norm with a product (``vk_op_binary_push_constants``)."""
-    push: dict[str, int | float] = {"ne": ROWS * COLUMNS, "misalign_offsets": 0, "param1": 1e-5, "param2": 0.0}
+    push: dict[str, int | float] = {
+        "ne": ROWS * COLUMNS,
+        "misalign_offsets": 0,
+        "param1": 1e-5,
+        "param2": 0.0,
+    }
     for source, rows in (("0", ROWS), ("1", 1), ("2", ROWS)):
         push |= {f"ne{source}{i}": n for i, n in enumerate((COLUMNS, rows, 1, 1))}
         strides = (1, COLUMNS, COLUMNS * rows, COLUMNS * rows)
@@ -169,7 +176,8 @@ SHADERS = (
         "soft_max", "soft_max.comp", (ROWS, 1, 1),
         lambda generator: {**two(generator), 2: np.zeros(1, np.float32)},
         {3: (ROWS * COLUMNS, np.float32)}, soft_max,
-        f"exp: 3 + 2|x| ULP with |x| < 2.5, so 2 * 8; {ROW_SUM}, of terms with their own; 6 further operations",
+        f"exp: 3 + 2|x| ULP with |x| < 2.5, so 2 * 8; {ROW_SUM}, of terms with their own;"
+        " 6 further operations",
         (
             barrier(1),
             barrier(2),
@@ -256,7 +264,8 @@ SHADERS = (
             inactive("if (row >= p.KY) {", "if (row + col / 24 >= p.KY) {", at="barrier();"),
             bound("data_d[row]", "data_d[row + 1]"),
         ),
-        defines={**FLOAT, "D_TYPE": "int"}, push=generic_push(COLUMNS, ROWS), specialization=lambda size: {0: 32},
+        defines={**FLOAT, "D_TYPE": "int"}, push=generic_push(COLUMNS, ROWS),
+            specialization=lambda size: {0: 32},
     ),
     Shader(
         "soft_max_back", "soft_max_back.comp", (ROWS, 1, 1), two, {2: (ROWS * COLUMNS, np.float32)},
@@ -297,5 +306,3 @@ SHADERS = (
         specialization=lambda size: {0: 32},
     ),
 )  # fmt: skip
-"""Mutants whose result is the same at every subgroup size, without a race, need expected values: a tree in shared
-memory that stops one step early is one. They are not planted here."""

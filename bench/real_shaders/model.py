@@ -21,8 +21,8 @@ SIZES = (4, 8, 16, 32, 64, 128)
 class Expected:
     """The expected contents of an output, and the error that 32-bit floats may have.
 
-    The tolerance is ``roundings * UNIT * magnitude``. `roundings` counts the operations on the longest path to
-    a number; each has a relative error of at most UNIT (a function with n ULP of error counts 2 n).
+    The tolerance is ``roundings * UNIT * magnitude``. `roundings` counts the operations on the longest path
+    to a number; each has a relative error of at most UNIT (a function with n ULP of error counts 2 n).
     `magnitude` bounds the numbers on that path: the sum of the absolute values of a sum's terms.
     """
 
@@ -42,7 +42,9 @@ class Expected:
 class Mutant:
     """A planted error: one match of a pattern in one line is replaced."""
 
-    kind: str  # "missing barrier", "hard-coded 32", "off-by-one bound", "inactive lane" or "missing final sum"
+    kind: (
+        str  # "missing barrier", "hard-coded 32", "off-by-one bound", "inactive lane" or "missing final sum"
+    )
     pattern: str  # literal text
     replacement: str
     occurrence: int = 1  # which match, from 1; of those in `file`

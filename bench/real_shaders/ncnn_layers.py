@@ -19,7 +19,9 @@ from real_shaders.model import (
 )
 
 FP32 = {"use_subgroup_ops": True, "use_shader_local_memory": True}
-SUM = "a sum of products in any order has at most as many roundings on a path as terms, and one for the product"
+SUM = (
+    "a sum of products in any order has at most as many roundings on a path as terms, and one for the product"
+)
 C, H, W, K = 3, 10, 10, 3
 OH, OW = H - K + 1, W - K + 1
 OUTPUTS = 6
@@ -91,7 +93,8 @@ def rows(inputs: dict[int, Array]) -> Array:
 def softmax_push(outw: int) -> dict[str, int]:
     """Return the shape of a matrix, and of one number for each row."""
     return {
-        "dims": 2, "w": LENGTH, "h": LINES, "d": 1, "c": 1, "cstep": LENGTH * LINES, "outdims": 1, "outw": outw,
+        "dims": 2, "w": LENGTH, "h": LINES, "d": 1, "c": 1, "cstep": LENGTH * LINES, "outdims": 1,
+        "outw": outw,
         "outh": 1, "outd": 1, "outc": 1, "outcstep": outw,
     }  # fmt: skip
 
@@ -104,7 +107,8 @@ def softmax(name: str, binding: int, expected: object, derivation: str, *mutants
         name, f"{name}.comp", (1, 1, 1) if reduces else (2, LINES, 1),
         lambda generator: {0: floats(generator, LINES * LENGTH)}
         | ({} if reduces else {1: np.abs(floats(generator, LINES)) + 1}),
-        outputs, lambda inputs: {binding: expected(inputs)}, derivation, mutants, corpus="ncnn",  # type: ignore[operator]
+        outputs, lambda inputs: {binding: expected(inputs)}, derivation, mutants, corpus="ncnn",
+            # type: ignore[operator]
         push=softmax_push(LINES), specialization=lambda size: {0: 1}, options=FP32,
         local_size=(16, 1, 1),
     )  # fmt: skip
@@ -170,12 +174,11 @@ SHADERS = (
         {1: (OUTPUTS * OSTEP, np.float32)}, convolution, SUM,
         (
             bound("x < kernel_w", "x <= kernel_w", at="buffer_ld4(weight_data, w_offset"),
-            bound("base_ch.y + 1 < nout", "base_ch.y + 1 <= nout", 1),
+            bound("base_ch.y + 2 < nout", "base_ch.y + 2 <= nout", 1),
             bound("z < psc(c)", "z <= psc(c)", at="v_offset.r + x"),
             bound("buffer_ld4(bias_data, gz2.y)", "buffer_ld4(bias_data, gz2.y + 1)"),
-            hard_coded("gx >= psc(outw)", "gx >= (psc(outw) + 31) / 32 * 32 + 8", at="top_blob_data_1")
-            if False else bound("gz2 * psc(outcstep) + gy", "(gz2 + 1) * psc(outcstep) + gy", 2,
-                                at="buffer_st1(top_blob_data_1"),
+            bound("gz2 * psc(outcstep) + gy", "(gz2 + 1) * psc(outcstep) + gy", 2,
+                at="buffer_st1(top_blob_data_1"),
         ),
         corpus="ncnn", options=FP32, local_size=(2, 2, 1),
         push={**SHAPE, "outc": 2, "outcstep": 4 * OSTEP, "num_output": OUTPUTS},
@@ -183,14 +186,15 @@ SHADERS = (
     ),
     Shader(
         "ncnn_convolutiondepthwise", "convolutiondepthwise.comp", (3, 3, 3),
-        lambda generator: {0: floats(generator, C * STEP), 2: floats(generator, C * 9), 3: floats(generator, C)},
+        lambda generator: {0: floats(generator, C * STEP), 2: floats(generator, C * 9), 3: floats(generator,
+            C)},
         {1: (C * OSTEP, np.float32)}, depthwise, SUM,
         (
-            bound("gz >= psc(outc)", "gz >= psc(outc) - 1 + 2 * gy / 5", at="buffer_ld1(bias_data, gz)")
-            if False else bound("gx >= psc(outw)", "gx > psc(outw)", at="buffer_st1(top_blob_data, gi"),
+            bound("gx >= psc(outw)", "gx > psc(outw)", at="buffer_st1(top_blob_data, gi"),
             bound("x < kernel_w", "x <= kernel_w"),
             bound("buffer_ld1(bias_data, gz)", "buffer_ld1(bias_data, gz + 1)"),
-            hard_coded("gx >= psc(outw)", "gx >= (psc(outw) + 31) / 32 * 32", at="buffer_st1(top_blob_data, gi"),
+            hard_coded("gx >= psc(outw)", "gx >= (psc(outw) + 31) / 32 * 32",
+                at="buffer_st1(top_blob_data, gi"),
             bound("y < kernel_h", "y <= kernel_h", at="buffer_ld1(weight_data, w_offset + x)"),
         ),
         corpus="ncnn", options=FP32, local_size=(4, 4, 1), push=SHAPE,
@@ -199,7 +203,8 @@ SHADERS = (
     Shader(
         "ncnn_gemm", "gemm.comp", (1, 1, 1),
         lambda generator: {
-            1: floats(generator, ROWS * DEPTH), 2: floats(generator, DEPTH * COLUMNS), 3: np.zeros(1, np.float32),
+            1: floats(generator, ROWS * DEPTH), 2: floats(generator, DEPTH * COLUMNS), 3: np.zeros(1,
+            np.float32),
             4: np.zeros(4, np.float32),
         },
         {0: (ROWS * COLUMNS, np.float32)}, gemm, SUM,
@@ -213,7 +218,8 @@ SHADERS = (
         ),
         corpus="ncnn", options=FP32, local_size=(8, 8, 1),
         push={
-            "M": ROWS, "N": COLUMNS, "K": DEPTH, "broadcast_type_C": -1, "A_dims": 2, "A_hstep": DEPTH, "B_dims": 2,
+            "M": ROWS, "N": COLUMNS, "K": DEPTH, "broadcast_type_C": -1, "A_dims": 2, "A_hstep": DEPTH,
+            "B_dims": 2,
             "B_hstep": COLUMNS, "outdims": 2, "outhstep": COLUMNS, "out_elempack": 1, "A_elempack": 1,
             "B_elempack": 1,
         },
@@ -229,7 +235,8 @@ SHADERS = (
             "psc(outw)", "buffer_ld1(bias_data, gx)",
             bound("i < psc(w)", "i <= psc(w)"),
             bound("buffer_st1(top_blob_data, gx,", "buffer_st1(top_blob_data, gx + 1,"),
-            bound("int w_offset = gx * psc(w)", "int w_offset = (gx + 1) * psc(w)", at="weight_data, w_offset + i"),
+            bound("int w_offset = gx * psc(w)", "int w_offset = (gx + 1) * psc(w)",
+                at="weight_data, w_offset + i"),
         ),
         corpus="ncnn", options=FP32, local_size=(64, 1, 1),
         push={"dims": 1, "w": INNER, "h": 1, "c": 1, "cstep": INNER, "outdims": 1, "outw": NEURONS, "outh": 1,
@@ -239,9 +246,10 @@ SHADERS = (
     softmax(
         "softmax_reduce_max", 1, lambda inputs: Expected(rows(inputs).max(axis=1)), "a maximum is exact",
         *outside(
-            "psc(outw)", "gx * psc(w) + i",
+            "psc(outw)", "buffer_ld1(bottom_top_blob_data, v_offset)",
             bound("i < psc(w)", "i <= psc(w)", 2, at="buffer_ld1(bottom_top_blob_data, v_offset)"),
-            bound("buffer_st1(max_workspace_data, gx, max_value)", "buffer_st1(max_workspace_data, gx + 1, max_value)", 2),
+            bound("buffer_st1(max_workspace_data, gx, max_value)",
+                "buffer_st1(max_workspace_data, gx + 1, max_value)", 2),
             bound("gx * psc(w) + i", "(gx + 1) * psc(w) + i", 1),
         ),
     ),
@@ -259,9 +267,10 @@ SHADERS = (
         lambda inputs: Expected(rows(inputs).sum(axis=1), LENGTH, np.abs(rows(inputs)).sum(axis=1)),
         f"a sum of {LENGTH} terms",
         *outside(
-            "psc(outw)", "gx * psc(w) + i",
+            "psc(outw)", "buffer_ld1(bottom_top_blob_data, v_offset)",
             bound("i < psc(w)", "i <= psc(w)", 2, at="buffer_ld1(bottom_top_blob_data, v_offset)"),
-            bound("buffer_st1(sum_workspace_data, gx, sum_value)", "buffer_st1(sum_workspace_data, gx + 1, sum_value)", 2),
+            bound("buffer_st1(sum_workspace_data, gx, sum_value)",
+                "buffer_st1(sum_workspace_data, gx + 1, sum_value)", 2),
             bound("gx * psc(w) + i", "(gx + 1) * psc(w) + i", 1),
         ),
     ),
@@ -279,15 +288,20 @@ SHADERS = (
         {0: (4, np.float32)}, reduction, "a sum of 300 terms",
         (
             barrier(1, at="lfp2afp(sdata[lane])"),
-            final_sum("afp outv = subgroup_reduce_acc(v);", "afp outv = v;", at="subgroup_reduce_acc(acc)"),
-            hard_coded("int(gl_NumSubgroups)", "256 / 32", at="sdata[lane]"),
+            final_sum("afp outv = subgroup_reduce_acc(v);", "afp outv = v;",
+                at="buffer_st1(top_blob_data, out_offset"),
+            hard_coded("int(gl_NumSubgroups)", "256 / 32", at="shared lfp sdata"),
             bound("t < reduce_size", "t <= reduce_size", at="in_index(iw, ih, id, ic)"),
-            inactive("afp sg = subgroup_reduce_acc(acc);", "afp sg = acc; if (tid < 250) sg = subgroup_reduce_acc(acc);"),
+            inactive("afp sg = subgroup_reduce_acc(acc);",
+                "afp sg = acc; if (tid < 100) sg = subgroup_reduce_acc(acc);",
+                     at="return subgroupAdd(v);"),
         ),
         corpus="ncnn", options=FP32, local_size=(256, 1, 1), sizes=(16, 32, 64, 128),
         push={
-            "in_w": 300, "in_h": 4, "in_d": 1, "in_c": 1, "in_cstep": 1200, "in_dims": 2, "out_w": 4, "out_h": 1,
-            "out_d": 1, "out_c": 1, "out_dims": 1, "out_cstep": 4, "reduce_w": 1, "reduce_h": 0, "reduce_d": 0,
+            "in_w": 300, "in_h": 4, "in_d": 1, "in_c": 1, "in_cstep": 1200, "in_dims": 2, "out_w": 4,
+            "out_h": 1,
+            "out_d": 1, "out_c": 1, "out_dims": 1, "out_cstep": 4, "reduce_w": 1, "reduce_h": 0,
+            "reduce_d": 0,
             "reduce_c": 0, "map_out_w": 2, "map_out_h": -1, "map_out_d": -1, "map_out_c": -1, "coeff": 1.0,
         },
         specialization=lambda size: {0: 0},
@@ -336,7 +350,8 @@ SHADERS = (
     Shader(
         "ncnn_layernorm", "layernorm_norm.comp", (2, LINES, 1),
         lambda generator: {
-            0: floats(generator, LINES * LENGTH), 1: floats(generator, 2 * LINES), 2: floats(generator, LENGTH),
+            0: floats(generator, LINES * LENGTH), 1: floats(generator, 2 * LINES), 2: floats(generator,
+            LENGTH),
             3: floats(generator, LENGTH),
         },
         {}, normalised, "two multiplications and two additions of numbers below 3",

@@ -1,7 +1,7 @@
 """Source of an ncnn shader as ncnn compiles it: the macros that its C++ function derives from the options.
 
-The function `compile_spirv_module` of ncnn's ``gpu.cpp`` is not copied: its text is translated to Python, which
-needs only the few statements that it uses (``if``, ``else``, ``append``, ``+=`` and constants).
+The function `compile_spirv_module` of ncnn's ``gpu.cpp`` is not copied: its text is translated to Python,
+which needs only the few statements that it uses (``if``, ``else``, ``append``, ``+=`` and constants).
 """
 
 from __future__ import annotations
@@ -95,7 +95,9 @@ def translated(gpu: Path) -> str:
     return "\n".join(lines)
 
 
-def macros_of(gpu: Path, options: Mapping[str, bool], support: Mapping[str, bool]) -> tuple[dict[str, Any], str]:
+def macros_of(
+    gpu: Path, options: Mapping[str, bool], support: Mapping[str, bool]
+) -> tuple[dict[str, Any], str]:
     """Return ncnn's macros and ``#extension`` lines for options (``use_…``) and device support."""
     macros: dict[str, Any] = {}
     extensions: list[str] = []
@@ -115,7 +117,8 @@ def source_of(
 ) -> str:
     """Return the text that ncnn compiles: the shader with extensions and macros after its version.
 
-    ncnn's shaders declare no local size; ``Pipeline::create`` writes it into the module. `local_size` declares it.
+    ncnn's shaders declare no local size; ``Pipeline::create`` writes it into the module.
+    `local_size` declares it.
     """
     text = shader.read_text()
     macros, extensions = macros_of(gpu, options, support)

@@ -120,11 +120,16 @@ def places(finding: Finding) -> list[tuple[str, int]]:
 
 
 def names_line(finding: Finding, file: str, line: int, kind: str) -> bool:
-    """Return whether a finding names a line, or for a race the accesses before and after a removed barrier."""
+    """Return whether a finding names a line, or for a race the accesses around a removed barrier."""
     lines = [number for name, number in places(finding) if name == file]
     if any(abs(number - line) <= NEAR for number in lines):
         return True
-    return kind == "missing barrier" and finding.kind == "race" and len(lines) > 1 and min(lines) < line < max(lines)
+    return (
+        kind == "missing barrier"
+        and finding.kind == "race"
+        and len(lines) > 1
+        and min(lines) < line < max(lines)
+    )
 
 
 def names_text(finding: Finding, text: str) -> bool:
@@ -146,7 +151,9 @@ def judge(shader: Shader, root: Path, mutant: Mutant, known: list[Finding]) -> d
     sizes = tuple(size for size in (8, 32, 64) if size in shader.sizes) or shader.sizes
     before = {signature(entry) for entry in known}
     found = [entry for entry in findings(shader, module, sizes)[0] if signature(entry) not in before]
-    at_line = [entry for entry in found if names_line(entry, file, line, mutant.kind) or names_text(entry, mutant.at)]
+    at_line = [
+        entry for entry in found if names_line(entry, file, line, mutant.kind) or names_text(entry, mutant.at)
+    ]
     result = "line" if at_line else "other line" if found else "missed"
     if result == "missed" and compare(shader, module) > 1:
         result = "NumPy"

@@ -278,11 +278,12 @@ class _InputBuilder:
             return pack_push(None, dict(values) or None)
         fields = fields_of(block.type, block.size)
         names = [member.name for member in block.members]
+        values = _flat(values)
+        known = {*names, *(field.name.replace("[{}]", "") for field in fields)}
         for name in values:
-            if name not in names:
+            if name not in known:
                 raise InvalidDispatch(f"The push constants have no member {name!r}.{suggestion(name, names)}")
         data = np.zeros(-(-block.size // 4) * 4, np.uint8)
-        values = _flat(values)
         for field in fields:
             name = field.name.replace("[{}]", "")
             name = name if name in values else names[field.member]
