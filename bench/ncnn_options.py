@@ -130,7 +130,10 @@ def main() -> int:
     for (shader_name, reason), where in failures.items():
         print(f"{shader_name}: {reason}\n    {len(where)} sets, first: {where[0]}")
     if arguments.out:
-        rows = [{"shader": s, "error": r, "sets": where} for (s, r), where in failures.items()]
+        rows = [
+            {"shader": shader, "error": reason, "sets": len(where), "first": where[0]}
+            for (shader, reason), where in failures.items()
+        ]
         arguments.out.write_text(json.dumps({"counts": counts, "failures": rows}, indent=1) + "\n")
     return 1 if failures else 0
 
@@ -140,7 +143,7 @@ def compiled(shader: Path, text: str, target: Target) -> str:
     try:
         compile_source(text, stage="comp", name=str(shader), target=target, cache=False)
     except CompileError as error:
-        return str(error.diagnostics[0] if error.diagnostics else error)
+        return str(error.diagnostics[0] if error.diagnostics else error).removeprefix(f"{shader.parent}/")
     return ""
 
 

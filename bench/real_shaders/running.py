@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,12 @@ from vkgroup.check.checking import check
 from vkgroup.check.findings import Finding
 from vkgroup.check.host import Guarantees
 from vkgroup.compiler import Target, compile_source
+from vkgroup.device import DeviceInfo
 from vkgroup.opening import open_device
 from vkgroup.spirv import Module
+
+TREE = Mutant("missing final sum", "s > 0;", "s > 1;")
+"""A tree in shared memory that stops one step early: a wrong result, equal at every subgroup size."""
 
 NEAR = 3
 """Lines between a finding and a planted error that count as the same place."""
@@ -69,9 +74,12 @@ def bindings_of(shader: Shader) -> dict[int, Array]:
 
 
 def findings(
-    shader: Shader, module: Module, sizes: tuple[int, ...] | None = None
+    shader: Shader, module: Module, sizes: tuple[int, ...] | None = None, devices: Sequence[DeviceInfo] = ()
 ) -> tuple[list[Finding], list[str]]:
-    """Check at the sizes that the host permits; return the findings, and what is not covered."""
+    """Check at the sizes that the host permits; return the findings, and what is not covered.
+
+    A device runs the shader only if its subgroup size is among `sizes`.
+    """
     result: list[Finding] = []
     missing: list[str] = []
     chosen = sizes or shader.sizes
@@ -80,6 +88,7 @@ def findings(
         report = check(
             module, sizes=part, groups=shader.groups, inputs=arrays, push=shader.push,
             specialization=shader.specialization(part[0]), timeout=60,
+            devices=[device for device in devices if device.subgroup_size in part],
             host=Guarantees(shader.full_subgroups, shader.linear_lanes), name=shader.name,
         )  # fmt: skip
         result += report.findings
@@ -141,6 +150,12 @@ def names_text(finding: Finding, text: str) -> bool:
 def signature(finding: Finding) -> tuple[object, ...]:
     """Return what tells whether two checks found the same."""
     return finding.kind, finding.message, *places(finding)
+
+
+def tree_of(shader: Shader, root: Path) -> Mutant | None:
+    """Return the mutant of the shader's first tree; None without one."""
+    text = (root / FOLDERS[shader.corpus] / shader.file).read_text()
+    return TREE if TREE.pattern in text else None
 
 
 def judge(shader: Shader, root: Path, mutant: Mutant, known: list[Finding]) -> dict[str, Any]:
