@@ -293,7 +293,7 @@ SHADERS = (
             hard_coded("int(gl_NumSubgroups)", "256 / 32", at="shared lfp sdata"),
             bound("t < reduce_size", "t <= reduce_size", at="in_index(iw, ih, id, ic)"),
             inactive("afp sg = subgroup_reduce_acc(acc);",
-                "afp sg = acc; if (tid < 100) sg = subgroup_reduce_acc(acc);",
+                "afp sg = acc; if (tid < 250) sg = subgroup_reduce_acc(acc);",
                      at="return subgroupAdd(v);"),
         ),
         corpus="ncnn", options=FP32, local_size=(256, 1, 1), sizes=(16, 32, 64, 128),

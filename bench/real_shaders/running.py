@@ -155,7 +155,7 @@ def signature(finding: Finding) -> tuple[object, ...]:
 def tree_of(shader: Shader, root: Path) -> Mutant | None:
     """Return the mutant of the shader's first tree; None without one."""
     text = (root / FOLDERS[shader.corpus] / shader.file).read_text()
-    return TREE if TREE.pattern in text else None
+    return TREE if TREE.pattern in text and "USE_SUBGROUP_ADD" not in shader.defines else None
 
 
 def judge(shader: Shader, root: Path, mutant: Mutant, known: list[Finding]) -> dict[str, Any]:
