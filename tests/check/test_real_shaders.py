@@ -1,4 +1,4 @@
-"""The table of real shaders (bench/real_shaders) and the translation of ncnn's macros, without their sources."""
+"""The table of real shaders (bench/real_shaders) and the translation of ncnn's macros."""
 
 from __future__ import annotations
 
