@@ -76,6 +76,20 @@ def test_push_constants_go_by_their_names() -> None:
         _made(text, push={"m": 5})
 
 
+def test_members_of_a_struct_in_push_constants_go_by_nested_names() -> None:
+    text = (
+        "struct S { uint n; float scale[2]; };"
+        "layout(push_constant) uniform P { S s; uint m; };"
+        "layout(binding = 0) buffer B { float b[]; };"
+        "void main() { b[s.n + m] = s.scale[0] + s.scale[1]; }"
+    )
+    push = _made(text, push={"s": {"n": 5, "scale": [1.5, 2.5]}, "m": 7}).push
+    assert np.frombuffer(push, np.uint32)[[0, 3]].tolist() == [5, 7]
+    assert np.frombuffer(push, np.float32)[1:3].tolist() == [1.5, 2.5]
+    with pytest.raises(InvalidDispatch, match="no member 's.k'"):
+        _made(text, push={"s": {"k": 5}})
+
+
 def test_arrays_of_another_byte_order_are_refused_by_name() -> None:
     text = "layout(binding = 0) buffer B { uint b[]; }; void main() { b[0] = 1u; }"
     with pytest.raises(InvalidDispatch, match="'B': the array has the byte order '>u4'"):

@@ -83,6 +83,23 @@ def test_lines_of_included_files_name_them(tmp_path: Path) -> None:
     assert table.text(lines["OpIAdd"]) == "    b = half_of(b) + 1u;"
 
 
+def test_variables_are_found_in_included_files(tmp_path: Path) -> None:
+    (tmp_path / "sum.glsl").write_text(
+        "// total holds the sum\nshared uint total;\nvoid add(uint v) {\n    atomicAdd(total, v);\n}\n"
+    )
+    main = tmp_path / "main.comp"
+    main.write_text(
+        "#version 460\n#extension GL_GOOGLE_include_directive : require\nlayout(local_size_x = 1) in;\n"
+        '#include "sum.glsl"\nvoid main() {\n    add(1u);\n}\n'
+    )
+    module = compile_file(main, debug=True)
+    table = LineTable(module)
+    (variable,) = (number for number, name in table.names.items() if name == "total")
+    line = table.declaration(variable)
+    assert (Path(line.file).name, line.number) == ("sum.glsl", 2)
+    assert table.text(line) == "shared uint total;"
+
+
 def test_a_module_without_debug_information_has_no_lines() -> None:
     module = compile_source(_SOURCE, stage="compute")
     table = LineTable(module)

@@ -356,12 +356,15 @@ class _InputBuilder:
             return pack_push(None, dict(values) or None)
         fields = fields_of(block.type, block.size)
         names = [member.name for member in block.members]
+        values = _flat(values)
+        known = {*names, *(field.name.replace("[{}]", "") for field in fields)}
         for name in values:
-            if name not in names:
+            if name not in known:
                 raise InvalidDispatch(f"The push constants have no member {name!r}.{suggestion(name, names)}")
         data = np.zeros(-(-block.size // 4) * 4, np.uint8)
         for field in fields:
-            name = names[field.member]
+            name = field.name.replace("[{}]", "")
+            name = name if name in values else names[field.member]
             if name in values:
                 try:
                     given = np.broadcast_to(np.asarray(values[name]), field.offsets.shape)
@@ -380,6 +383,15 @@ class _InputBuilder:
                 part = self._fill(data, WHOLE - 1, field, None)
             self.origins.append(f"push constant {part}")
         return data.tobytes()
+
+
+def _flat(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of nested mappings by path: ``{"a": {"b": 1}}`` as ``{"a.b": 1}``."""
+    result: dict[str, Any] = {}
+    for name, value in values.items():
+        inner = _flat(value) if isinstance(value, Mapping) else {"": value}
+        result |= {f"{name}.{part}" if part else name: entry for part, entry in inner.items()}
+    return result
 
 
 def make_inputs(

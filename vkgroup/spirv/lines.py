@@ -73,7 +73,24 @@ class LineTable:
             line = self._texts[file].find(name, start)
             if line.number:
                 return line
+        for source in self._includes if start is NOWHERE else ():
+            line = source.find(name, start)
+            if line.number:
+                return line
         return start
+
+    @cached_property
+    def _includes(self) -> list[SourceText]:
+        """The texts of includes on disk: files of instructions, not in the module nor named by `#line`."""
+        named = {file for source in self._texts.values() for file in source.named_files}
+        files = {line.file for line in self._lines if line.number} - self._texts.keys() - named
+        texts = []
+        for file in sorted(files):
+            try:
+                texts.append(SourceText(file, Path(file).read_text(errors="replace")))
+            except (OSError, ValueError):
+                continue
+        return texts
 
     @cached_property
     def names(self) -> dict[int, str]:

@@ -86,6 +86,25 @@ def test_a_number_of_64_bits_whose_upper_half_races() -> None:
     assert (memory.causes[2:] > 0).all()
 
 
+def test_a_race_within_and_between_subgroups_is_not_one_of_lockstep() -> None:
+    source = """
+    layout(local_size_x = 64) in;
+    shared uint data[64];
+    layout(std430, binding = 0) buffer Result { uint result[64]; };
+    void main() {
+        uint i = gl_LocalInvocationIndex, sum = 0u;
+        for (uint step = 1u; step < 64u; step *= 2u) {
+            data[i] = i + step;
+            sum += data[i ^ step];
+            barrier();
+        }
+        result[i] = sum;
+    }"""
+    outcome = interpret(source, 1, np.zeros(64, np.uint32), races=True)
+    assert {"race"} <= set(kinds(outcome))
+    assert all("lockstep" not in event.message for event in outcome.events if event.kind == "race")
+
+
 def test_a_barrier_that_does_not_order_a_buffer_is_named() -> None:
     source = """
     layout(local_size_x = 64) in;

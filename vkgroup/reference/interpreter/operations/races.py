@@ -18,6 +18,7 @@ import numpy.typing as npt
 from vkgroup.reference.interpreter.operations.accessor import Accessor
 from vkgroup.reference.interpreter.operations.memory_order import Order
 from vkgroup.reference.interpreter.program.site import Site
+from vkgroup.reference.interpreter.values.event_log import LOCKSTEP
 from vkgroup.reference.interpreter.values.value import Causes, Data
 
 Numbers = npt.NDArray[np.int64]
@@ -270,7 +271,7 @@ class Accesses:
             elif met is not None and met[chosen].all():
                 message += f"; the barrier() between them does not order {_MEMORIES[self._kind]}"
             elif (subgroup_of[us] == subgroup_of[them]).all():
-                message += "; the result is right only if the subgroup runs in lockstep"
+                message += LOCKSTEP
             frame.machine.events.add(
                 kind,
                 site.position,

@@ -15,6 +15,9 @@ from vkgroup.reference.interpreter.values.value import CauseTable, Value
 
 _MOST_EVENTS = 10_000
 
+LOCKSTEP = "; the result is right only if the subgroup runs in lockstep"
+"""End of the message of a race between lanes of one subgroup."""
+
 
 class EventLog:
     """Events of one dispatch.
@@ -48,6 +51,8 @@ class EventLog:
     ) -> None:
         """Add an event, or increase the count of an equal one.
 
+        A race between subgroups replaces an equal one between lanes of a subgroup.
+
         `lanes`: indices in the slice that starts at invocation `first`, (n,).
         `where`: (n,), flags of the invocations with the event.
         `offset`: (n,) bytes in `memory`.
@@ -55,12 +60,15 @@ class EventLog:
         """
         count = int(np.count_nonzero(where))
         key = (kind, position, other_position, memory, cause)
-        if key in self._events:
+        known = self._events.get(key)
+        restricted = known is not None and known.message == message + LOCKSTEP
+        if known is not None and not restricted:
             self._counts[key] += count
-        elif len(self._events) < _MOST_EVENTS:
+        elif restricted or len(self._events) < _MOST_EVENTS:
             example = int(np.argmax(where))
             place = -1 if offset is None else int(offset[example])
-            self._add(key, message, self.first + int(lanes[example]), place, count, other)
+            before = self._counts.get(key, 0)
+            self._add(key, message, self.first + int(lanes[example]), place, before + count, other)
 
     def add_one(
         self,

@@ -1,0 +1,1 @@
+"""Shaders of ggml and ncnn with their hosts' parameters, expected results, and planted errors."""
