@@ -142,7 +142,7 @@ def test_the_help_is_for_people(capsys: pytest.CaptureFixture[str]) -> None:
         assert words in text
 
 
-_KEYS = ("shader", "findings", "covered", "no_verdict", "internal_errors")
+_KEYS = ("shader", "findings", "questions", "covered", "no_verdict", "internal_errors")
 _SCHEMA = re.compile(r"^\| `([a-z_.\[\]]+)` \|", re.MULTILINE)
 
 
@@ -163,8 +163,13 @@ def test_every_field_of_the_json_is_documented(checked) -> None:
     text = (Path(__file__).parents[2] / "docs" / "check-json.md").read_text()
     documented = set(_SCHEMA.findall(text.partition("## Several configurations")[0]))
     found = set()
-    for name in ("exclusive_scan_by_hand", "butterfly_in_the_guard", "lanes_in_order", "partials_by_warp"):
+    names = ("exclusive_scan_by_hand", "butterfly_in_the_guard", "lanes_in_order", "partials_by_warp")
+    for name in (*names, "one_past_the_end"):
         report = checked(_WRONG / f"{name}.comp")
+        for question in report["questions"]:
+            # The findings of questions have the fields of findings; those of values stand in one row.
+            assert {tuple(value) for value in question["values"]} == {("name", "value", "other", "option")}
+            question["findings"] = question["values"] = []
         found |= _paths({key: report[key] for key in _KEYS})
     places = {"file", "line", "column", "text", "position"}
     runs = {"subgroup_size", "shuffled", "device", "choice", "required"}

@@ -86,7 +86,7 @@ def test_members_of_a_struct_in_push_constants_go_by_nested_names() -> None:
     push = _made(text, push={"s": {"n": 5, "scale": [1.5, 2.5]}, "m": 7}).push
     assert np.frombuffer(push, np.uint32)[[0, 3]].tolist() == [5, 7]
     assert np.frombuffer(push, np.float32)[1:3].tolist() == [1.5, 2.5]
-    with pytest.raises(InvalidDispatch, match="no member 's.k'"):
+    with pytest.raises(InvalidDispatch, match=r"no member 's\.k'"):
         _made(text, push={"s": {"k": 5}})
 
 
