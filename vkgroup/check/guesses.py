@@ -93,4 +93,6 @@ def candidates(number: GeneratedNumber, size: tuple[int, int, int]) -> Iterator[
 
 def limited(number: GeneratedNumber, value: int) -> int:
     """Return a value, or the largest one of the integer's type if that is smaller."""
+    if number.dtype.kind == "f":
+        return value
     return min(value, int(np.iinfo(number.dtype).max))

@@ -92,13 +92,13 @@ def unset_constants(
 ) -> Iterator[GeneratedNumber]:
     """Yield the specialization constants that a search may set.
 
-    They are integers that are not given and whose default 0 only says that the host sets them, and those of
+    They are numbers that are not given and whose default 0 only says that the host sets them, and those of
     the local size in `generated`.
     """
     seen = set()
     for entry in module.reflection.specialization_constants:
         is_generated = entry.id in generated
-        if entry.type.kind not in ("int", "uint") or (entry.default and not is_generated) or entry.id in seen:
+        if entry.type.kind == "bool" or (entry.default and not is_generated) or entry.id in seen:
             continue
         if is_generated or not ({entry.id, entry.name} & set(given)):
             seen.add(entry.id)

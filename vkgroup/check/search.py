@@ -144,15 +144,16 @@ class Search:
             self.try_(numbers)
 
     def _descend(self) -> None:
-        """Change one value after another, those that influence the errors first."""
+        """Change one value after another: those that influence the errors, and the likeliest values, first."""
         size = self.trier.dispatch.program.local_size
         groups = self.trier.dispatch.groups
         grid = (size[0] * groups[0], size[1] * groups[1], size[2] * groups[2])
-        for number in self._ordered():
-            for value in candidates(number, grid):
-                self._improve({**self.best.numbers, number.key: value})
-                if self._done():
-                    return
+        for few in (slice(0, 3), slice(3, 8), slice(8, None)):
+            for number in self._ordered():
+                for value in list(candidates(number, grid))[few]:
+                    self._improve({**self.best.numbers, number.key: value})
+                    if self._done():
+                        return
 
     def _ordered(self) -> list[GeneratedNumber]:
         """Return the integers, those first that influence an error of the best trial."""
