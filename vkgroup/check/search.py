@@ -144,7 +144,7 @@ class Search:
             self.try_(numbers)
 
     def _descend(self) -> None:
-        """Change one value after another: those that influence the errors, and the likeliest values, first."""
+        """Change one value after another: first those that influence the errors, and likely values."""
         size = self.trier.dispatch.program.local_size
         groups = self.trier.dispatch.groups
         grid = (size[0] * groups[0], size[1] * groups[1], size[2] * groups[2])
