@@ -26,6 +26,7 @@ from vkgroup.conformance import Status, select
 from vkgroup.errors import NoDevice
 from vkgroup.opening import select as select_device
 from vkgroup.results.journal import RESULTS
+from vkgroup.runner import worker_process
 
 # One case elects, and the others do not. They share pattern and shape, and so a batch. Each failure in a
 # batch starts a worker, so tests of the first tier have small batches.
@@ -206,8 +207,18 @@ def test_files_in_the_current_folder_are_not_imported(tmp_path, monkeypatch) -> 
     assert not found.failures
 
 
-def test_a_worker_that_cannot_start_is_an_error(tmp_path, monkeypatch) -> None:
+@pytest.mark.parametrize("early", [False, True], ids=["after_the_setup", "before_the_setup"])
+def test_a_worker_that_cannot_start_is_an_error(early: bool, tmp_path, monkeypatch) -> None:
+    """A worker may end before or after vkgroup has written the setup to its pipe."""
     honest = processes.command
+    original = worker_process.send
+
+    def late(stream, message) -> None:
+        if early:
+            time.sleep(0.5)
+        original(stream, message)
+
+    monkeypatch.setattr(worker_process, "send", late)
 
     def command(module: str, *arguments: str) -> list[str]:
         worker = module == "vkgroup.runner.worker"

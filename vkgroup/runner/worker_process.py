@@ -119,7 +119,10 @@ class WorkerProcess:
         self._answers: Queue[Any] = Queue()
         threading.Thread(target=self._listen, daemon=True).start()
         try:
-            send(self._requests, setup)
+            try:
+                send(self._requests, setup)
+            except OSError as error:  # the process has ended already
+                raise self._death() from error
             answer = self._wait(start_seconds)
             if isinstance(answer, Failure):
                 raise InternalError(answer.message) if answer.is_internal else NoDevice(answer.message)
