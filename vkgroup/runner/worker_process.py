@@ -89,6 +89,10 @@ def own_code(stack: str) -> str:
     return f"{frame['file']}:{frame['line']}"
 
 
+_CLOSED = (OSError, ValueError)
+"""Errors of writing to a process that has ended: a broken pipe, or a pipe that is closed already."""
+
+
 class WorkerProcess:
     """One worker process and its pipes.
 
@@ -121,7 +125,7 @@ class WorkerProcess:
         try:
             try:
                 send(self._requests, setup)
-            except OSError as error:  # the process has ended already
+            except _CLOSED as error:  # the process has ended already
                 raise self._death() from error
             answer = self._wait(start_seconds)
             if isinstance(answer, Failure):
@@ -161,7 +165,7 @@ class WorkerProcess:
         """Return the worker's answer; `Failure` if it takes longer, WorkerDied if it ends before."""
         try:
             send(self._requests, request)
-        except OSError as error:
+        except _CLOSED as error:
             raise self._death() from error
         return self._wait(seconds, started=True)
 
