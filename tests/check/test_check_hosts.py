@@ -126,7 +126,8 @@ def test_a_local_size_with_the_default_of_its_constants_is_noted(checked, writte
     ]
     assert report["covered"]["local_size"] == [64, 1, 1]
     (question,) = report["questions"]
-    assert [value["name"] for value in question["values"]] == ["local size 4"]
+    assert {value["name"] for value in question["values"]} <= {"local size 3", "local size 4"}
+    assert all(value["value"] == 8 for value in question["values"])
     report = checked(file, "--spec", "3=64")
     assert report["findings"] == []
     assert report["covered"]["notes"] == []
