@@ -28,7 +28,7 @@ from vkgroup.errors import (
     is_device_error,
 )
 from vkgroup.opening import open_device
-from vkgroup.reference.interpreter import Cause, Event, Outcome, execute
+from vkgroup.reference.interpreter import Cause, Event, Invocation, Outcome, execute
 from vkgroup.reference.interpreter.execution.program import Program
 from vkgroup.reference.interpreter.operations.memory import Memory
 from vkgroup.reference.interpreter.values.arrangement import Arrangement, shuffled
@@ -122,7 +122,7 @@ class Dispatch:
             "undefined",
             f"{memory.name} holds an undefined value at the end",
             position,
-            self.arrangement(configuration).invocation(number),
+            self.invocation(configuration, number),
             memory=memory.name,
             offset=first * memory.granule,
             cause=cause,
@@ -134,6 +134,21 @@ class Dispatch:
         total = self.groups[0] * self.groups[1] * self.groups[2]
         assignment = shuffled(size, total, self.seed) if configuration.shuffled else None
         return Arrangement(self.groups, size, configuration.subgroup_size, assignment)
+
+    def invocation(self, configuration: Configuration, number: int) -> Invocation:
+        """Return an invocation by its number in a run."""
+        return self.arrangement(configuration).invocation(number)
+
+    def example_invocations(self, configuration: Configuration, most: int) -> list[Invocation]:
+        """Return up to `most` invocations of the first workgroup."""
+        number = min(most, self.arrangement(configuration).per_workgroup)
+        return [self.invocation(configuration, index) for index in range(number)]
+
+    def known_writer(
+        self, configuration: Configuration, place: Place, offset: int
+    ) -> tuple[Invocation, int] | None:
+        """Return the invocation and the position that wrote a byte of an output that no store writes; or None."""
+        return None
 
     def execute(
         self,

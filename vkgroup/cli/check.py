@@ -28,6 +28,7 @@ def execute(arguments: argparse.Namespace) -> int:
         module,
         sizes=arguments.subgroup_size,
         groups=arguments.groups,
+        size=arguments.size,
         inputs=pairs.arrays(arguments.inputs),
         outputs=[pairs.key(name) for name in arguments.outputs],
         push={name: pairs.values(text) for name, text in arguments.push},
@@ -128,6 +129,8 @@ def _command(arguments: argparse.Namespace) -> str:
         words += ["--register-shift", shifts]
     if arguments.groups:
         words += ["--groups", ",".join(map(str, arguments.groups))]
+    if arguments.size:
+        words += ["--size", ",".join(map(str, arguments.size))]
     if arguments.seed:
         words += ["--seed", str(arguments.seed)]
     words += ["--full-subgroups"] * arguments.full_subgroups
