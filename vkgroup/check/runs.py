@@ -147,7 +147,7 @@ class Dispatch:
     def known_writer(
         self, configuration: Configuration, place: Place, offset: int
     ) -> tuple[Invocation, int] | None:
-        """Return the invocation and the position that wrote a byte of an output that no store writes; or None."""
+        """Return invocation and position that wrote a byte, if no store writes this output; else None."""
         return None
 
     def execute(

@@ -1,4 +1,4 @@
-"""Check of fragment shaders on the reference device: quads, helper invocations, derivatives, subgroup sizes."""
+"""Check of fragment shaders: quads, helper invocations, derivatives, subgroup sizes."""
 
 from __future__ import annotations
 

@@ -118,7 +118,9 @@ def _require_options(options: FragmentOptions) -> None:
     if options.groups is not None:
         raise InvalidInput("A fragment shader has no workgroups; give --size W,H instead of --groups.")
     if options.host.full_subgroups:
-        raise InvalidInput("Full subgroups cannot be required for fragment shaders; leave out --full-subgroups.")
+        raise InvalidInput(
+            "Full subgroups cannot be required for fragment shaders; leave out --full-subgroups."
+        )
     if options.size is not None and len(options.size) != 2:
         raise InvalidInput(f"size has a width and a height, not {tuple(options.size)}.")
 

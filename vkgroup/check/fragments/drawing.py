@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,7 +11,7 @@ from vkgroup.check.flow import Flow
 from vkgroup.check.fragments.scene import Scene
 from vkgroup.check.fragments.targets import ATTACHMENTS, color_targets, leveled
 from vkgroup.check.runs import Dispatch, Place, Run
-from vkgroup.dispatch.results import FragmentInvocation, Invocation
+from vkgroup.dispatch.results import Event, FragmentInvocation, Invocation
 from vkgroup.reference.drawing import Draw, Drawn, draw
 from vkgroup.reference.interpreter import Outcome
 from vkgroup.reference.interpreter.execution.program import Program
@@ -27,11 +28,11 @@ _Key = tuple[tuple[int, int, int], tuple[int, int, int]]
 class FragmentDraw(Dispatch):
     """A draw without its configuration.
 
-    `program` leaves helper invocations out of group operations wherever a device may do so. Its outputs are
-    compared. `as_written` is the shader without this change, in which helper invocations take part. Its events
-    are reported.
+    `program` leaves helper invocations out of group operations wherever a device may do so. Its outputs
+    are compared. `as_written` is the shader without this change, in which helper invocations take part.
+    Its events are reported.
 
-    With shuffled lanes, quads are assigned to subgroups at random, and quads of both triangles share subgroups.
+    With shuffled lanes, quads are assigned to subgroups at random, and both triangles share subgroups.
     """
 
     scene: Scene = field(kw_only=True)
@@ -45,8 +46,9 @@ class FragmentDraw(Dispatch):
             return super().run(configuration, races=False, program=program)
         reported = super().run(configuration, races=False, program=self.as_written)
         compared = super().run(configuration, races=False, program=self.program)
-        hangs = tuple(event for event in compared.events if event.kind == "hang")
-        return replace(compared, events=(*reported.events, *hangs), reached=reported.reached)
+        hangs = [event for event in compared.events if event.kind == "hang"]
+        events = tuple(_errors([*reported.events, *hangs]))
+        return replace(compared, events=events, reached=reported.reached)
 
     def execute(
         self,
@@ -57,7 +59,7 @@ class FragmentDraw(Dispatch):
         watch: set[_Key] | None = None,
         program: Program | None = None,
     ) -> Outcome:
-        """Draw on the given resources; `watch` has invocations by (0, 0, 0) and (x, y, 0), without helpers."""
+        """Draw on the given resources; `watch` has (0, 0, 0) and (x, y, 0) of fragments to trace."""
         trace = None
         if watch:
             numbers = enumerate(self._all_invocations(configuration))
@@ -111,7 +113,10 @@ class FragmentDraw(Dispatch):
 
     def example_invocations(self, configuration: Configuration, most: int) -> list[Invocation]:
         """Return up to `most` invocations that are no helper invocations."""
-        return [who for who in self._all_invocations(configuration) if not who.is_helper][:most]
+        fragments: list[Invocation] = [
+            who for who in self._all_invocations(configuration) if not who.is_helper
+        ]
+        return fragments[:most]
 
     def known_writer(
         self, configuration: Configuration, place: Place, offset: int
@@ -151,3 +156,22 @@ class FragmentDraw(Dispatch):
             elif entry.name == "OpStore" and entry.operands[0] in outputs:
                 stored = entry.position
         return stored
+
+
+def _errors(events: list[Event]) -> Iterator[Event]:
+    """Yield the events that are errors of the shader.
+
+    An atomic in a helper invocation returns an undefined value. A branch of the same invocation that depends
+    on it has no effect on any output; effects on other invocations are separate events. A fragment whose
+    loop does not end writes no color.
+    """
+    hangs = any(event.kind == "hang" for event in events)
+    for event in events:
+        who = event.invocation
+        of_helper = isinstance(who, FragmentInvocation) and who.is_helper
+        if event.kind == "undefined" and event.cause is not None:
+            if of_helper and event.cause.kind == "helper":
+                continue
+            if hangs and event.cause.kind == "uninitialised":
+                continue
+        yield event

@@ -1,8 +1,8 @@
 """Experiments with helper invocations: the same draw with them in group operations, and without them.
 
 Vulkan 1.4, "Helper Invocations": a device may leave helper invocations out of group operations, unless the
-shader has derivatives or quad operations and the execution mode `MaximallyReconvergesKHR`. Both behaviours are
-legal. A shader whose defined outputs depend on it is wrong.
+shader has derivatives or quad operations and the execution mode `MaximallyReconvergesKHR`. Both behaviours
+are legal. A shader whose defined outputs depend on it is wrong.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from vkgroup.check.compare import Difference
 from vkgroup.check.findings import Configuration, Finding, Kind, Note, SourceLocations
@@ -22,7 +23,9 @@ from vkgroup.reference.interpreter.execution.program import Program
 from vkgroup.reference.interpreter.operations.steps import Instrument
 from vkgroup.reference.interpreter.program.site import Site
 from vkgroup.reference.interpreter.values.lane_set import Subgroups
-from vkgroup.reference.interpreter.values.value import Causes, Value, filled
+from vkgroup.reference.interpreter.values.value import Causes, Data, Value, filled, select
+
+Flags = npt.NDArray[np.bool_]
 
 _GROUPS = ("OpGroupNonUniform", "OpSubgroup")
 _QUADS = "OpGroupNonUniformQuad"
@@ -32,8 +35,9 @@ RULE = (
     ' (Vulkan 1.4, "Helper Invocations")'
 )
 HINT = (
-    "execute the operation only where gl_HelperInvocation is false; or let helper invocations always take part:"
-    " require full quads (GL_EXT_shader_quad_control) and maximal reconvergence (GL_EXT_maximal_reconvergence)"
+    "execute the operation only where gl_HelperInvocation is false; or let helper invocations always take"
+    " part: require full quads (GL_EXT_shader_quad_control) and maximal reconvergence"
+    " (GL_EXT_maximal_reconvergence)"
 )
 
 
@@ -48,7 +52,7 @@ def with_helpers(site: Site, function: Callable[..., Any]) -> Callable[..., Any]
         return function
 
     def run(subgroups: Subgroups, *operands: Value) -> Value:
-        result: Value = function(_with(subgroups, None), *operands)
+        result: Value = function(_without_marks(subgroups), *operands)
         return result
 
     return run
@@ -69,34 +73,50 @@ def leaving_out(inner: Instrument | None = None, positions: Collection[int] | No
             return with_helpers(site, function)
 
         def run(subgroups: Subgroups, *operands: Value) -> Value:
-            whole: Value = function(_with(subgroups, None), *operands)
+            whole: Value = function(_without_marks(subgroups), *operands)
             if subgroups.optional is None:
                 return whole
-            fewer = _with(subgroups, subgroups.active & ~subgroups.optional)
-            helper = subgroups.collect(subgroups.optional[:, :, None], ())
-            return _merged(helper, whole, function(fewer, *operands))
+            keep = ~subgroups.collect(subgroups.optional[:, :, None], ())
+            if not keep.any():
+                return whole
+            fewer = function(subgroups.part(keep), *(select(operand, keep) for operand in operands))
+            return _merged(whole, fewer, keep)
 
         return run
 
     return instrument
 
 
-def _with(subgroups: Subgroups, active: Any) -> Subgroups:
-    """Return subgroups in which no helper may be left out, with other active lanes unless `active` is None."""
+def _without_marks(subgroups: Subgroups) -> Subgroups:
+    """Return subgroups in which no lane is optional."""
     result = copy.copy(subgroups)
     result.optional = None
-    if active is not None:
-        result.active = active
     return result
 
 
-def _merged(helper: Any, whole: Value, without: Value) -> Value:
-    """Return `whole` in helper invocations, and `without` in the others."""
-    leaves = tuple(np.where(helper, one, other) for one, other in zip(whole.leaves, without.leaves, strict=True))
-    causes: list[Causes | None] = []
-    for one, other in zip(whole.causes, without.causes, strict=True):
-        causes.append(None if one is None and other is None else np.where(helper, filled(one), filled(other)))
-    return Value(leaves, tuple(causes))
+def _merged(whole: Value, fewer: Value, keep: Flags) -> Value:
+    """Return `fewer`, the value in the invocations with flags `keep`, and `whole` in the others."""
+    leaves = tuple(_put(one, other, keep) for one, other in zip(whole.leaves, fewer.leaves, strict=True))
+    causes = tuple(
+        None if one is None and other is None else _put_causes(leaf, one, other, keep)
+        for leaf, one, other in zip(leaves, whole.causes, fewer.causes, strict=True)
+    )
+    return Value(leaves, causes)
+
+
+def _put(one: Data, other: Data, keep: Flags) -> Data:
+    """Return `one` in all invocations, replaced by `other` in the chosen ones."""
+    result = np.broadcast_to(one, (*one.shape[:-1], len(keep))).copy()
+    result[..., keep] = other
+    return result
+
+
+def _put_causes(leaf: Data, one: Causes | None, other: Causes | None, keep: Flags) -> Causes:
+    """Return causes in the shape of a leaf."""
+    result = np.zeros(leaf.shape, np.uint16)
+    result[:] = filled(one)
+    result[..., keep] = filled(other)
+    return result
 
 
 @dataclass

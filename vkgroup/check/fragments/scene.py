@@ -1,8 +1,8 @@
 """The scene that checks draw: two triangles with slanted edges, and generated inputs of the fragment shader.
 
-The triangles cover a part of a target of odd width and height. Therefore quads at all edges, also at the common
-edge, have helper invocations, and the last subgroup of a primitive is partial. The triangles do not overlap:
-each pixel has at most one fragment that is no helper invocation.
+The triangles cover a part of a target of odd width and height. Therefore quads at all edges, also at the
+common edge, have helper invocations, and the last subgroup of a primitive is partial. The triangles do not
+overlap: each pixel has at most one fragment that is no helper invocation.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ _CORNERS = np.array([[-1, -0.75], [0.875, -1], [-0.75, 1], [1, 0.875]])
 
 _TRIANGLES = np.array([0, 1, 2, 1, 3, 2])
 _FLAT_VALUES = 8
+_SLANT = 0.25
+_GRADIENT_BITS = 3
 
 
 @dataclass(frozen=True)
@@ -45,8 +47,9 @@ class Scene:
 def make_scene(fragment: EntryPoint, size: tuple[int, int], seed: int) -> Scene:
     """Return the scene for a fragment shader.
 
-    Floats are linear in x and y, from 0 to 1, and exact: their derivatives are equal in all fragments of a
-    triangle. Flat inputs are random, one value for each triangle: floats from 0 to 1, integers from 0 to 7.
+    Floats are linear in x and y, from 0 to 1, and exact: their derivatives are equal in all fragments.
+    Lines of equal values are slanted, so that a comparison of a float with a constant diverges within quads.
+    Flat inputs are random, one value for each triangle: floats from 0 to 1, integers from 0 to 7.
 
     Raises
     ------
@@ -60,13 +63,13 @@ def make_scene(fragment: EntryPoint, size: tuple[int, int], seed: int) -> Scene:
         raise InvalidInput(f"The size {width}x{height} is invalid: check draws 1 to {MAX_PIXELS} pixels.")
     clip = _CORNERS[_TRIANGLES]
     pixels = (clip + 1) / 2 * size
-    scaled = pixels / 2.0 ** np.ceil(np.log2(max(size)))
+    ramps = np.stack([_ramp(pixels, 0), _ramp(pixels, 1)], axis=1)
     random = np.random.default_rng(seed)
     values = {}
     origins = []
     for item in fragment.variables.inputs:
         scalar = _scalar_of(item)
-        components = [_component(item, scalar, number, scaled, random) for number in range(item.components)]
+        components = [_component(item, scalar, number, ramps, random) for number in range(item.components)]
         values[item.location] = np.stack(components, axis=1).astype(scalar.dtype)
         flat = "random, one value for each triangle" if item.interpolation == "flat" else "0 to 1, linear"
         origins.append(f"input {item.name or item.location}: {flat}")
@@ -75,6 +78,14 @@ def make_scene(fragment: EntryPoint, size: tuple[int, int], seed: int) -> Scene:
     attributes = {**values, free: positions.astype(np.float32)}
     vertex = Program(compile_source(_vertex_shader(fragment, free), stage="vertex"))
     return Scene(size, vertex, VertexData(attributes, len(clip)), tuple(origins))
+
+
+def _ramp(pixels: npt.NDArray[np.float64], axis: int) -> npt.NDArray[np.float64]:
+    """Return values from 0 to 1 that grow along an axis, and slower along the other: (vertices,)."""
+    along = pixels[:, axis] + _SLANT * pixels[:, 1 - axis]
+    unit = 2.0 ** -(np.ceil(np.log2(along.max())) + _GRADIENT_BITS)
+    # A multiple of a power of two, so that float32 holds all values and gradients exactly.
+    return np.asarray(along * (np.floor(1 / (along.max() * unit)) * unit))
 
 
 def _vertex_shader(fragment: EntryPoint, position: int) -> str:
@@ -96,7 +107,8 @@ def _scalar_of(item: StageVariable) -> ScalarType:
     name = item.name or f"location {item.location}"
     if item.auxiliary in ("patch", "primitive") or item.component:
         raise Unsupported(
-            f"The input {name} is one of each primitive or begins at a later component; check cannot generate it.",
+            f"The input {name} is one of each primitive or begins at a later component;"
+            " check cannot generate it.",
             [item.auxiliary or "component"],
         )
     scalar = item.scalar
@@ -111,13 +123,14 @@ def _component(
     item: StageVariable,
     scalar: ScalarType,
     number: int,
-    scaled: npt.NDArray[np.float64],
+    ramps: npt.NDArray[np.float64],
     random: np.random.Generator,
 ) -> npt.NDArray[Any]:
     """Return one component of an input at every vertex, (vertices,)."""
     if item.interpolation == "flat":
-        values = random.integers(0, _FLAT_VALUES, len(scaled))
+        values = random.integers(0, _FLAT_VALUES, len(ramps))
         return values / _FLAT_VALUES if scalar.kind == "float" else values
-    across, down = scaled.T
+    across, down = ramps.T
     functions = (across, down, 1 - across, 1 - down, (across + down) / 2, (1 + across - down) / 2)
-    return functions[(4 * item.location + number) % len(functions)]
+    chosen: npt.NDArray[Any] = functions[(4 * item.location + number) % len(functions)]
+    return chosen

@@ -1,4 +1,4 @@
-"""Outputs and images of a checked draw: color attachments as outputs of a run, and levels of sampled images."""
+"""Color attachments as outputs of a checked draw, and levels of sampled images."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ def with_attachments(inputs: Inputs, entry: EntryPoint, size: tuple[int, int]) -
 
 def without_attachments(inputs: Inputs) -> Inputs:
     """Return inputs without the entries of color attachments."""
-    return replace(inputs, bindings=tuple(entry for entry in inputs.bindings if entry.place[0] != ATTACHMENTS))
+    return replace(
+        inputs, bindings=tuple(entry for entry in inputs.bindings if entry.place[0] != ATTACHMENTS)
+    )
 
 
 def _attachment(output: ColorOutput, size: tuple[int, int]) -> Input:
@@ -77,7 +79,7 @@ def leveled(
 
 
 def _with_levels(format_: Format, resource: Any) -> Any:
-    """Return an image, or an image with its sampler, with all levels: every second texel of the one before."""
+    """Return an image, or an image with its sampler, with all levels: every second texel each."""
     if isinstance(resource, tuple):
         return _with_levels(format_, resource[0]), resource[1]
     image: ImageMemory = resource
@@ -89,7 +91,9 @@ def _with_levels(format_: Format, resource: Any) -> Any:
     extent = (depth, height, width)[3 - axes :]
     texels = image.data.view(format_.dtype)
     whole = texels.reshape(*([image.layers] if layered else []), *extent, format_.components)
-    levels = [whole[(slice(None),) * layered + _every(extent, level)] for level in range(max(extent).bit_length())]
+    levels = [
+        whole[(slice(None),) * layered + _every(extent, level)] for level in range(max(extent).bit_length())
+    ]
     return image_of(levels, image.name, format_, dimension=image.dimension, arrayed=image.arrayed)
 
 

@@ -63,8 +63,8 @@ class Drawn:
     fragments: int = 0
     helpers: int = 0
     primitives: int = 0  # number of visible primitives
-    #: For the position of each executed instruction of the fragment shader, the most invocations that executed
-    #: it together.
+    #: For the position of each executed instruction of the fragment shader, the most invocations that
+    #: executed it together.
     executed: Mapping[int, int] = field(default_factory=dict)
     #: Returns an invocation of the fragment stage by its number.
     invocation: Callable[[int], FragmentInvocation] | None = None
