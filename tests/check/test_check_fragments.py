@@ -59,7 +59,7 @@ def test_a_right_fragment_shader_passes(file: Path, checked) -> None:
     assert covered["compared"] > 0
     assert covered["undefined"] == 0
     assert covered["sizes"] == _SIZES
-    assert [what for what, _ in covered["not_covered"]] == ["size 1"]
+    assert covered["not_covered"] == []
 
 
 def test_the_collections_are_complete() -> None:
@@ -194,3 +194,18 @@ void main()
 def test_an_invalid_size_is_refused_by_the_function() -> None:
     with pytest.raises(InvalidInput, match="width and a height"):
         check(_RIGHT[0], size=(1, 2, 3))
+
+
+def test_a_reproduction_folder_is_refused(checked, tmp_path: Path) -> None:
+    report = checked(_RIGHT[0], "--repro", str(tmp_path / "repro"))
+    assert report["code"] == 2
+    assert "compute shaders only" in report["error"]
+
+
+def test_sizes_without_a_quad_are_not_covered(checked) -> None:
+    report = checked(_RIGHT[0], "--subgroup-size", "2,8")
+    assert report["covered"]["sizes"] == [8]
+    ((what, reason),) = report["covered"]["not_covered"]
+    assert what == "size 2"
+    assert "quads" in reason
+    assert checked(_RIGHT[0], "--subgroup-size", "1,2")["code"] == 2

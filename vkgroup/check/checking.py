@@ -304,6 +304,8 @@ def check(
             size=size,
             groups=groups,
         )
+        if sizes is None:
+            run_sizes = [number for number in run_sizes if number >= QUAD_SIZE]
         return check_fragments(module, entry_point, title, run_sizes, devices, options)
     if size is not None:
         raise InvalidInput("--size is the size of a draw; give --groups for a compute shader.")

@@ -1,4 +1,4 @@
-"""``vkgroup check``: check a compute shader on every subgroup size."""
+"""``vkgroup check``: check a compute or fragment shader on every subgroup size."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from vkgroup.cli import output, pairs, shaders
 from vkgroup.cli.console import Console
 from vkgroup.compiler import COMPILERS, Target
 from vkgroup.device import DeviceInfo
+from vkgroup.errors import InvalidInput
 from vkgroup.opening import select
 from vkgroup.spirv import Module
 
@@ -23,6 +24,9 @@ def execute(arguments: argparse.Namespace) -> int:
     arguments.debug = True
     compiled = arguments.shader.suffix in (".spv", ".spvasm")
     module = shaders.load(arguments, Target.VULKAN_1_4 if compiled else checking.TARGET)
+    stages = {entry.stage for entry in module.reflection.entry_points}
+    if arguments.repro is not None and "fragment" in stages:
+        raise InvalidInput("--repro supports compute shaders only.")
     devices = _devices(arguments.devices)
     report = checking.check(
         module,

@@ -69,6 +69,8 @@ def check_fragments(
         The reference device cannot draw with the shader, or an input cannot be generated.
     """
     _require_options(options)
+    if all(size < QUAD_SIZE for size in sizes):
+        raise InvalidInput(f"No subgroup size can be run: {_NO_QUAD}.")
     values, _ = pack_specialization(module.reflection.specialization_constants, options.specialization)
 
     def make(instrument: Instrument | None = None) -> Program:
