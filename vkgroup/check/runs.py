@@ -18,6 +18,7 @@ from vkgroup.check.inputs import Inputs, memory_of
 from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.device.limits import subgroup_size_problems
 from vkgroup.device.requirements import missing
+from vkgroup.dispatch import Device
 from vkgroup.errors import (
     DispatchTimeout,
     NoDevice,
@@ -220,6 +221,25 @@ class Job:
     subgroup_size: int | None = None  # the size to require; None leaves the choice to the device
     full_subgroups: bool = False  # whether to require full subgroups
 
+    def start(self, device: Device) -> dict[tuple[int, int], Any]:
+        """Run on an open device; return the arrays of the writable bindings."""
+        results = device.run(
+            self.module,
+            self.groups,
+            self.bindings,
+            push=self.push or None,
+            entry_point=self.entry_point,
+            specialization=self.specialization,
+            timeout=self.timeout,
+            subgroup_size=self.subgroup_size,
+            full_subgroups=self.full_subgroups,
+        )
+        return {binding: results[binding] for binding in self.bindings if binding in self.writable}
+
+    def sizes(self, capabilities: Capabilities) -> tuple[int, ...]:
+        """Return the subgroup sizes that may be required of the device for this shader."""
+        return _sizes(self, capabilities)
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -295,23 +315,11 @@ class JobSession:
                 lacking = missing(job.module, device.capabilities, job.entry_point, job.subgroup_size)
                 if lacking:
                     return Answer(unsupported=", ".join(lacking))
-                sizes = _sizes(job, device.capabilities)
+                sizes = job.sizes(device.capabilities)
                 lacking = _size_problems(job, job.subgroup_size, device.capabilities)
                 if lacking:
                     return Answer(unsupported=", ".join(lacking), sizes=sizes)
-                results = device.run(
-                    job.module,
-                    job.groups,
-                    job.bindings,
-                    push=job.push or None,
-                    entry_point=job.entry_point,
-                    specialization=job.specialization,
-                    timeout=job.timeout,
-                    subgroup_size=job.subgroup_size,
-                    full_subgroups=job.full_subgroups,
-                )
-                outputs = {binding: results[binding] for binding in job.bindings if binding in job.writable}
-                return Answer(outputs, sizes=sizes)
+                return Answer(job.start(device), sizes=sizes)
         except Unsupported as error:
             return Answer(unsupported=", ".join(error.missing) or str(error))
         except OutOfMemory as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy.typing as npt
@@ -13,6 +14,7 @@ from vkgroup.check.compare import natural
 from vkgroup.check.diagnosis import findings_of
 from vkgroup.check.findings import Finding, Report, SourceLocations
 from vkgroup.check.flow import Flow
+from vkgroup.check.fragments.devices import DrawJob, FragmentCheck, draw_parameters
 from vkgroup.check.fragments.drawing import FragmentDraw
 from vkgroup.check.fragments.helpers import Experiment, leaving_out
 from vkgroup.check.fragments.rules import with_rules
@@ -29,7 +31,6 @@ from vkgroup.reference.interpreter.operations.steps import Instrument
 from vkgroup.spec.limits import QUAD_SIZE
 from vkgroup.spirv import Module
 
-_NO_DEVICES = "check draws fragment shaders on the reference device only"
 _NO_QUAD = f"fragments are shaded in quads, which need subgroups of at least {QUAD_SIZE} invocations"
 
 
@@ -77,17 +78,32 @@ def check_fragments(
         return Program(module, entry_point, values, instrument)
 
     draw, origins = _prepare(make(), make(leaving_out()), options)
-    state = checking._Check(
+    state = FragmentCheck(
         draw,
         SourceLocations(draw.program.module, title),
         Flow(draw.program.module),
         lambda instrument: make(leaving_out(instrument)),
         lambda changed: Program(changed, entry_point, None, leaving_out()),
-        not_covered=_not_covered(sizes, devices),
+        not_covered=[(f"size {size}", _NO_QUAD) for size in sizes if size < QUAD_SIZE],
         host=options.host,
     )
+    shown = without_attachments(draw.inputs)
+    given = draw.inputs.push if module.reflection.push_constants is not None else b""
+    job = partial(
+        DrawJob,
+        module=module,
+        entry_point=draw.program.entry.name,
+        specialization=options.specialization,
+        groups=draw.groups,
+        bindings=bindings_of(shown),
+        push=given,
+        writable=frozenset(entry.place for entry in shown.bindings if entry.binding.writable),
+        timeout=options.timeout,
+        local_size=(1, 1, 1),
+        **draw_parameters(draw, draw.program.entry),
+    )
     findings, interrupted = checking._run_and_compare(
-        state, [size for size in sizes if size >= QUAD_SIZE], (), _no_job
+        state, [size for size in sizes if size >= QUAD_SIZE], devices, job
     )
     if interrupted is None:
         try:
@@ -102,13 +118,12 @@ def check_fragments(
         inputs=tuple(origins),
         drawn=f"two triangles in {draw.scene.size[0]}x{draw.scene.size[1]} pixels",
     )
-    shown = without_attachments(draw.inputs)
     return Report(
         title,
         tuple(_in_order(findings, options.command)),
         covered,
         bindings_of(shown),
-        draw.inputs.push if module.reflection.push_constants is not None else b"",
+        given,
         interrupted,
         no_verdict=tuple(state.no_verdict),
         internal_errors=tuple(state.internal_errors),
@@ -155,17 +170,6 @@ def _prepare(
         as_written=as_written,
     )
     return draw, [*scene.inputs, *inputs.origins]
-
-
-def _not_covered(sizes: Sequence[int], devices: Sequence[DeviceInfo]) -> list[tuple[str, str]]:
-    """Return the runs that do not take place, each with the reason."""
-    small = [(f"size {size}", _NO_QUAD) for size in sizes if size < QUAD_SIZE]
-    return small + [(f"{device.name} ({device.icd})", _NO_DEVICES) for device in devices]
-
-
-def _no_job(**parameters: Any) -> Any:
-    """Fail: there are no jobs on real devices."""
-    raise AssertionError(_NO_DEVICES)
 
 
 def _in_order(findings: list[Finding], command: str) -> list[Finding]:

@@ -13,9 +13,9 @@ from vkgroup.check.inputs import GIVEN, Input, Inputs
 from vkgroup.dispatch.attachments import ColorOutput, color_outputs
 from vkgroup.formats import Format
 from vkgroup.reference.drawing import ColorTarget
-from vkgroup.reference.interpreter.operations.images import ImageMemory, image_of
+from vkgroup.reference.interpreter.operations.images import image_of
 from vkgroup.reference.interpreter.operations.images.memory import AXES
-from vkgroup.spirv import Binding, EntryPoint, ImageType, ScalarType
+from vkgroup.spirv import Binding, EntryPoint, ImageType, SampledImageType, ScalarType
 
 ATTACHMENTS = -1
 """The set of color attachments in the inputs and outputs of a run; the binding is the location."""
@@ -73,28 +73,44 @@ def leveled(
     """
     result = dict(resources)
     for entry in inputs.bindings:
-        if entry.binding.kind in ("combined_image_sampler", "sampled_image") and entry.format is not None:
-            result[entry.place] = [_with_levels(entry.format, item) for item in resources[entry.place]]
+        if not is_sampled(entry):
+            continue
+        kind = image_type(entry)
+        images = [
+            image_of(levels, entry.name, entry.format, dimension=kind.dimension, arrayed=kind.arrayed)
+            for levels in levels_of(entry)
+            if entry.format is not None
+        ]
+        combined = entry.binding.kind == "combined_image_sampler"
+        result[entry.place] = [(image, entry.sampler) for image in images] if combined else images
     return result
 
 
-def _with_levels(format_: Format, resource: Any) -> Any:
-    """Return an image, or an image with its sampler, with all levels: every second texel each."""
-    if isinstance(resource, tuple):
-        return _with_levels(format_, resource[0]), resource[1]
-    image: ImageMemory = resource
-    if image.levels > 1 or image.dimension == "Buffer" or image.causes is not None:
-        return image
-    layered = image.arrayed or image.dimension == "Cube"
-    axes = AXES[image.dimension]
-    width, height, depth = (int(length) for length in image.extents[0])
-    extent = (depth, height, width)[3 - axes :]
-    texels = image.data.view(format_.dtype)
-    whole = texels.reshape(*([image.layers] if layered else []), *extent, format_.components)
-    levels = [
-        whole[(slice(None),) * layered + _every(extent, level)] for level in range(max(extent).bit_length())
-    ]
-    return image_of(levels, image.name, format_, dimension=image.dimension, arrayed=image.arrayed)
+def is_sampled(entry: Input) -> bool:
+    """Whether an input is an image that is sampled, with contents that are defined."""
+    return entry.binding.kind in ("combined_image_sampler", "sampled_image") and entry.defined
+
+
+def image_type(entry: Input) -> ImageType:
+    """Return the type of an image."""
+    kind = entry.binding.type
+    if isinstance(kind, SampledImageType):
+        kind = kind.image
+    assert isinstance(kind, ImageType)
+    return kind
+
+
+def levels_of(entry: Input) -> list[list[npt.NDArray[Any]]]:
+    """Return the arrays of all levels of each image of an input: a level has every second texel each."""
+    kind = image_type(entry)
+    first = int(kind.arrayed or kind.dimension == "Cube")
+    axes = AXES[kind.dimension]
+    result = []
+    for array in entry.arrays:
+        extent = array.shape[first : first + axes]
+        count = max(extent).bit_length()
+        result.append([array[(slice(None),) * first + _every(extent, level)] for level in range(count)])
+    return result
 
 
 def _every(extent: Sequence[int], level: int) -> tuple[npt.NDArray[np.int64], ...]:
