@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from vkgroup.check import check
+from vkgroup.drivers import Driver
 from vkgroup.errors import InvalidInput, Unsupported
 
 _HERE = Path(__file__).parent
@@ -209,3 +210,54 @@ def test_sizes_without_a_quad_are_not_covered(checked) -> None:
     assert what == "size 2"
     assert "quads" in reason
     assert checked(_RIGHT[0], "--subgroup-size", "1,2")["code"] == 2
+
+
+# SwiftShader compares the first component only (docs/driver-findings.md).
+_ALL_EQUAL = """#version 450
+#extension GL_KHR_shader_subgroup_vote : require
+#extension GL_KHR_shader_subgroup_ballot : require
+layout(location = 0) in vec2 uv;
+layout(location = 0) out vec4 color;
+void main()
+{
+    color = vec4(0.0, sin(uv), 1.0);
+    if (!gl_HelperInvocation && subgroupBallotBitCount(subgroupBallot(true)) > 1u) {
+        uvec2 value = uvec2(7u, uint(gl_FragCoord.y) * 64u + uint(gl_FragCoord.x));
+        color.x = subgroupAllEqual(value) ? 0.001 : 0.0;
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "append_to_a_list",
+        "average_of_the_quad",
+        "count_without_helpers",
+        "derivative_before_the_branch",
+        "discard_after_the_texture",
+        "early_out_by_a_vote",
+    ],
+)
+def test_right_shaders_agree_with_real_devices(
+    name: str, checked, swiftshader: Driver, lavapipe: Driver
+) -> None:
+    report = checked(_HERE / "right_fragments" / f"{name}.frag", devices=(swiftshader.name, lavapipe.name))
+    assert report["findings"] == []
+    assert len(report["covered"]["devices"]) == 2
+
+
+def test_an_error_of_a_device_is_reported(checked, written, swiftshader: Driver, lavapipe: Driver) -> None:
+    report = checked(written(_ALL_EQUAL, "shader.frag"), devices=(swiftshader.name, lavapipe.name))
+    (finding,) = report["findings"]
+    assert finding["kind"] == "differs"
+    assert len(finding["devices"]) == 1
+    assert swiftshader.name in finding["devices"][0]
+    assert finding["element"].startswith("color[")
+
+
+def test_a_device_may_let_helper_invocations_take_part(checked, swiftshader: Driver) -> None:
+    report = checked(_HERE / "wrong_fragments" / "count_of_fragments.frag", devices=(swiftshader.name,))
+    (finding,) = report["findings"]
+    assert finding["devices"] == []

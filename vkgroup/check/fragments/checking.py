@@ -16,7 +16,7 @@ from vkgroup.check.findings import Finding, Report, SourceLocations
 from vkgroup.check.flow import Flow
 from vkgroup.check.fragments.devices import DrawJob, FragmentCheck, draw_parameters
 from vkgroup.check.fragments.drawing import FragmentDraw
-from vkgroup.check.fragments.helpers import Experiment, leaving_out
+from vkgroup.check.fragments.helpers import Experiment, leaving_out, with_helpers
 from vkgroup.check.fragments.rules import with_rules
 from vkgroup.check.fragments.scene import DEFAULT_SIZE, make_scene
 from vkgroup.check.fragments.targets import with_attachments, without_attachments
@@ -86,6 +86,7 @@ def check_fragments(
         lambda changed: Program(changed, entry_point, None, leaving_out()),
         not_covered=[(f"size {size}", _NO_QUAD) for size in sizes if size < QUAD_SIZE],
         host=options.host,
+        taking_part=make(with_helpers),
     )
     shown = without_attachments(draw.inputs)
     given = draw.inputs.push if module.reflection.push_constants is not None else b""

@@ -19,6 +19,8 @@ from vkgroup.check.runs import Job, Run
 from vkgroup.device import Capabilities
 from vkgroup.dispatch.attachments import color_outputs
 from vkgroup.dispatch.device import Device
+from vkgroup.errors import Unsupported
+from vkgroup.reference.interpreter.execution.program import Program
 from vkgroup.sampler import Sampler
 from vkgroup.spirv import EntryPoint, Module
 
@@ -82,6 +84,10 @@ class DrawJob(Job):
 
     def start(self, device: Device) -> dict[tuple[int, int], Any]:
         """Draw on an open device; return the arrays of the writable bindings and attachments."""
+        if len(self.module.reflection.entry_points) != 1:
+            raise Unsupported(
+                "Draws need a module with one entry point.", ["modules with several entry points"]
+            )
         bindings = {**self.bindings, **{place: image.make(device) for place, image in self.images.items()}}
         results = device.draw(
             self.module,
@@ -115,12 +121,19 @@ def draw_parameters(draw: FragmentDraw, entry: EntryPoint) -> dict[str, Any]:
 
 @dataclass
 class FragmentCheck(_Check):
-    """The state of the check of a fragment shader."""
+    """The state of the check of a fragment shader.
 
+    `taking_part`: the shader in which helper invocations take part in all group operations.
+    """
+
+    taking_part: Program = field(kw_only=True)
     device_tolerances: dict[Configuration, Tolerance] = field(default_factory=dict)
 
     def compare(self, base: Run, run: Run) -> Difference | None:
-        """Return the first difference beyond rounding; real devices may also interpolate inexactly."""
+        """Return the first difference beyond rounding.
+
+        A real device may interpolate inexactly, and may let helper invocations take part in group operations.
+        """
         if not run.configuration.device:
             return super().compare(base, run)
         draw = self.dispatch
@@ -129,7 +142,12 @@ class FragmentCheck(_Check):
         if where not in self.device_tolerances and compare(draw.inputs, base, run) is not None:
             rounded = tolerance_of(draw, base, self.make)
             self.device_tolerances[where] = _with_interpolation(draw, base, rounded)
-        return compare(draw.inputs, base, run, self.device_tolerances.get(where))
+        difference = compare(draw.inputs, base, run, self.device_tolerances.get(where))
+        if difference is None:
+            return None
+        other = draw.run(where, program=self.taking_part)
+        is_legal = compare(draw.inputs, other, run, self.device_tolerances.get(where)) is None
+        return None if is_legal else difference
 
 
 def _with_interpolation(draw: FragmentDraw, base: Run, tolerance: Tolerance) -> Tolerance:

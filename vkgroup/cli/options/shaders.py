@@ -210,8 +210,8 @@ def add_check(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``vkgroup check``."""
     parser.description = (
         "Check a compute shader or a fragment shader: run it on the reference device at every subgroup size,"
-        " with lanes in order and shuffled, and a compute shader also on the real devices of this machine,"
-        " and report errors and differences."
+        " with lanes in order and shuffled, and on the real devices of this machine, and report errors and"
+        " differences."
     )
     parser.epilog = (
         "B is a binding's name, its number in set 0, or SET.NUMBER. Exit codes: 0 no finding, 1 findings,"
