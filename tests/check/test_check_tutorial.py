@@ -9,7 +9,7 @@ import pytest
 
 from vkgroup.cli.main import main
 
-_PAGES = ("check-examples.md", "check-inactive-lanes.md")
+_PAGES = ("check-examples.md", "check-inactive-lanes.md", "check-fragments.md")
 _TEXT = "".join((Path(__file__).parents[2] / "docs" / page).read_text() for page in _PAGES)
 
 
@@ -26,7 +26,7 @@ def _mended(shader: str, diff: str) -> str:
     return shader
 
 
-@pytest.mark.parametrize("name", ["sum.comp", "average.comp", "nearest.comp"])
+@pytest.mark.parametrize("name", ["sum.comp", "average.comp", "nearest.comp", "detail.frag"])
 def test_the_tutorial_is_what_check_says(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -244,8 +244,9 @@ def check(
     name: str | None = None,
     command: str = "",
     compiler: str = "",
+    size: Sequence[int] | None = None,
 ) -> Report:
-    """Check whether a compute shader is correct at every subgroup size.
+    """Check whether a compute shader or a fragment shader is correct at every subgroup size.
 
     Parameters
     ----------
@@ -266,6 +267,7 @@ def check(
     name : the shader's name in the report.
     command : the command that repeats the check, without sizes and devices.
     compiler : the compiler that made `shader`, with its version, for the report; that of a file is known.
+    size : of a fragment shader: width and height of the target in pixels; None for the default.
 
     Returns
     -------
@@ -291,6 +293,29 @@ def check(
     run_sizes = sorted(set(wanted) - {0})
     title = name or ("shader" if isinstance(shader, Module) else str(shader))
     require_no_addresses(module)
+    if module.reflection.entry_point(entry_point).stage == "fragment":
+        # Imported here, because that package uses this module.
+        from vkgroup.check.fragments import FragmentOptions, check_fragments
+
+        options = FragmentOptions(
+            inputs=inputs,
+            outputs=outputs,
+            push=push,
+            specialization=specialization or {},
+            seed=seed,
+            timeout=timeout,
+            step_limit=step_limit,
+            host=host or Guarantees(),
+            command=command,
+            compiler=compiler,
+            size=size,
+            groups=groups,
+        )
+        if sizes is None:
+            run_sizes = [number for number in run_sizes if number >= QUAD_SIZE]
+        return check_fragments(module, entry_point, title, run_sizes, devices, options)
+    if size is not None:
+        raise InvalidInput("--size is the size of a draw; give --groups for a compute shader.")
     prepared = prepare(
         module,
         entry_point,

@@ -314,12 +314,16 @@ def find_divergence(
     """
     writers: list[tuple[Invocation, int]] = []
     for configuration in (first, second):
+        writer = dispatch.known_writer(configuration, difference.place, difference.offset)
+        if writer is not None:
+            writers.append(writer)
+            continue
         resources = dispatch.inputs.resources()
         memory = outputs_of(dispatch.inputs, resources)[difference.place]
         last = _Writers(memory, difference.offset)
         dispatch.execute(configuration, resources)
         if last.number >= 0:
-            writers.append((dispatch.arrangement(configuration).invocation(last.number), last.position))
+            writers.append((dispatch.invocation(configuration, last.number), last.position))
     if not writers:
         writers = _atomic_writers(dispatch, first, difference)
     by_nature = natural(flow)
@@ -350,10 +354,7 @@ def _atomic_writers(
     ]
     if not positions:
         return []
-    arrangement = dispatch.arrangement(configuration)
-    every = [
-        arrangement.invocation(number) for number in range(min(_MAX_INVOCATIONS, arrangement.per_workgroup))
-    ]
+    every = dispatch.example_invocations(configuration, _MAX_INVOCATIONS)
     return [(who, positions[0]) for who in sorted(every, key=lambda who: who.local[::-1])]
 
 

@@ -160,6 +160,7 @@ class Coverage(_Configured):
     notes: tuple[str, ...]  # remarks on the given options and on values that the tool chose
     assumed: tuple[str, ...]  # guarantees of the host, which restricted the runs
     compiler: str = ""  # the compiler of the shader, with its version; empty if it was a module
+    drawn: str = ""  # what was drawn with a fragment shader; empty for a dispatch
 
 
 def join(numbers: Iterable[object]) -> str:

@@ -10,7 +10,7 @@ from vkgroup.check.findings import Configuration, Coverage, Finding, Kind, Place
 from vkgroup.check.question import Question
 from vkgroup.check.report import Report
 from vkgroup.check.underline import underlined
-from vkgroup.dispatch.results import Invocation
+from vkgroup.dispatch.results import FragmentInvocation, Invocation
 
 _COLOURS = {
     Kind.DIFFERS: "bold magenta",
@@ -107,6 +107,9 @@ def _remarks(finding: Finding) -> Iterator[str]:
 
 def describe(who: Invocation) -> str:
     """Return an invocation's workgroup, local id, subgroup and lane in words."""
+    if isinstance(who, FragmentInvocation):
+        helper = ", a helper invocation" * who.is_helper
+        return f"pixel ({who.x}, {who.y}){helper}: lane {who.lane} of subgroup {who.subgroup}"
     return (
         f"invocation {_numbers(who.local)} of workgroup {_numbers(who.workgroup)}:"
         f" lane {who.lane} of subgroup {who.subgroup}"
@@ -157,9 +160,8 @@ def _summary(report: Report) -> Iterator[Text]:
         reasons.setdefault(why, []).append(what)
     for why, whats in reasons.items():
         yield Text(f"  not covered: {'; '.join(whats)}: {why}", style="yellow")
-    yield Text(
-        f"  {_numbers(covered.groups)} workgroups of {_numbers(covered.local_size)}; {_compared(covered)}"
-    )
+    workgroups = f"{_numbers(covered.groups)} workgroups of {_numbers(covered.local_size)}"
+    yield Text(f"  {covered.drawn or workgroups}; {_compared(covered)}")
     for origin in covered.inputs:
         yield Text(f"  {origin}")
     if covered.specialization:
@@ -184,7 +186,8 @@ def _compared(covered: Coverage) -> str:
     if covered.rounded:
         parts.append(f"{covered.rounded} of them equal within rounding")
     if covered.ordered:
-        parts.append(f"{covered.ordered} not compared because they depend on the order of atomics")
+        reason = "they depend on the order of atomics" + " or a device may choose them" * bool(covered.drawn)
+        parts.append(f"{covered.ordered} not compared because {reason}")
     if covered.undefined:
         parts.append(f"{covered.undefined} not compared because they are undefined")
     return ", ".join(parts)

@@ -29,7 +29,7 @@ from vkgroup.errors import (
     is_device_error,
 )
 from vkgroup.opening import open_device
-from vkgroup.reference.interpreter import Cause, Event, Outcome, execute
+from vkgroup.reference.interpreter import Cause, Event, Invocation, Outcome, execute
 from vkgroup.reference.interpreter.execution.program import Program
 from vkgroup.reference.interpreter.operations.memory import Memory
 from vkgroup.reference.interpreter.values.arrangement import Arrangement, shuffled
@@ -128,7 +128,7 @@ class Dispatch:
             "undefined",
             f"{memory.name} holds an undefined value at the end",
             position,
-            self.arrangement(configuration).invocation(number),
+            self.invocation(configuration, number),
             memory=memory.name,
             offset=first * memory.granule,
             cause=cause,
@@ -140,6 +140,21 @@ class Dispatch:
         total = self.groups[0] * self.groups[1] * self.groups[2]
         assignment = shuffled(size, total, self.seed) if configuration.shuffled else None
         return Arrangement(self.groups, size, configuration.subgroup_size, assignment)
+
+    def invocation(self, configuration: Configuration, number: int) -> Invocation:
+        """Return an invocation by its number in a run."""
+        return self.arrangement(configuration).invocation(number)
+
+    def example_invocations(self, configuration: Configuration, most: int) -> list[Invocation]:
+        """Return up to `most` invocations of the first workgroup."""
+        number = min(most, self.arrangement(configuration).per_workgroup)
+        return [self.invocation(configuration, index) for index in range(number)]
+
+    def known_writer(
+        self, configuration: Configuration, place: Place, offset: int
+    ) -> tuple[Invocation, int] | None:
+        """Return invocation and position that wrote a byte, if no store writes this output; else None."""
+        return None
 
     def execute(
         self,
@@ -223,6 +238,26 @@ class Job:
             "subgroup_size": self.subgroup_size,
             "full_subgroups": self.full_subgroups,
         }
+
+    def prepare(self, device: Device) -> None:
+        """Compile the shader on an open device."""
+        device.prepare(self.module, self.bindings, **self.options)
+
+    def start(self, device: Device) -> dict[tuple[int, int], Any]:
+        """Run on an open device; return the arrays of the writable bindings."""
+        results = device.run(
+            self.module,
+            self.groups,
+            self.bindings,
+            push=self.push or None,
+            timeout=self.timeout,
+            **self.options,
+        )
+        return {binding: results[binding] for binding in self.bindings if binding in self.writable}
+
+    def sizes(self, capabilities: Capabilities) -> tuple[int, ...]:
+        """Return the subgroup sizes that may be required of the device for this shader."""
+        return _sizes(self, capabilities)
 
 
 @dataclass(frozen=True)
@@ -334,26 +369,17 @@ class JobSession:
         lacking = missing(job.module, device.capabilities, job.entry_point, job.subgroup_size)
         if lacking:
             return Answer(unsupported=", ".join(lacking))
-        sizes = _sizes(job, device.capabilities)
+        sizes = job.sizes(device.capabilities)
         lacking = _size_problems(job, job.subgroup_size, device.capabilities)
         if lacking:
             return Answer(unsupported=", ".join(lacking), sizes=sizes)
-        device.prepare(job.module, job.bindings, **job.options)
+        job.prepare(device)
         return Answer(sizes=sizes)
 
     def _run(self, job: Job) -> Answer:
         """Run the shader, which was compiled before."""
         assert self._opened is not None
-        results = self._opened.run(
-            job.module,
-            job.groups,
-            job.bindings,
-            push=job.push or None,
-            timeout=job.timeout,
-            **job.options,
-        )
-        outputs = {binding: results[binding] for binding in job.bindings if binding in job.writable}
-        return Answer(outputs, sizes=_sizes(job, self._opened.capabilities))
+        return Answer(job.start(self._opened), sizes=job.sizes(self._opened.capabilities))
 
     def close(self) -> None:
         """Close the device."""

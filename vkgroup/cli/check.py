@@ -1,4 +1,4 @@
-"""``vkgroup check``: check a compute shader on every subgroup size."""
+"""``vkgroup check``: check a compute or fragment shader on every subgroup size."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from vkgroup.check.report_text import lines_of
 from vkgroup.choices import SOURCE_DIALECTS
 from vkgroup.cli import output, pairs, shaders
 from vkgroup.cli.check_command import command_of
-from vkgroup.cli.check_one import Checked, check_one, devices_of, guarantees, record_of, target_of
+from vkgroup.cli.check_one import Checked, check_one, devices_of, guarantees, load, record_of, target_of
 from vkgroup.cli.console import Console
 from vkgroup.cli.save_with import assumed
 from vkgroup.cli.with_file import Settings, settings_of
@@ -53,6 +53,13 @@ def execute(arguments: argparse.Namespace) -> int:
     return check.all(settings)
 
 
+def _require_compute(settings: Settings) -> None:
+    """Raise InvalidInput if the shader is a fragment shader."""
+    entry = load(settings).reflection.entry_point(settings.options.entry_point)
+    if entry.stage == "fragment":
+        raise InvalidInput("--repro and --save-with support compute shaders only.")
+
+
 @dataclass
 class Check:
     """The checks of one command.
@@ -68,6 +75,8 @@ class Check:
 
     def alone(self, settings: Settings) -> int:
         """Check the only configuration, write its files, and return the exit code."""
+        if self.arguments.repro is not None or self.arrays is not None:
+            _require_compute(settings)
         checked = self._print(settings)
         output.write_json(checked.report.to_json(), self.arguments.json)
         self._write_saved()

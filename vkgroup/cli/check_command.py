@@ -50,6 +50,8 @@ def command_of(arguments: argparse.Namespace, settings: Settings) -> str:
         words += ["--register-shift", shifts]
     if arguments.groups:
         words += ["--groups", ",".join(map(str, arguments.groups))]
+    if arguments.size:
+        words += ["--size", ",".join(map(str, arguments.size))]
     words += _changed(arguments, settings, "--seed")
     words += ["--strict"] * arguments.strict
     words += ["--full-subgroups"] * arguments.full_subgroups

@@ -56,6 +56,7 @@ def check_one(
         module,
         sizes=options.subgroup_size,
         groups=options.groups,
+        size=options.size,
         inputs=settings.inputs(module),
         outputs=[pairs.key(name) for name in options.outputs],
         push=settings.push(),

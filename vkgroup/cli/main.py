@@ -29,7 +29,7 @@ COMMANDS = {
     "worker": "offer the devices of this host to a cluster",
     "compile": "compile a shader to SPIR-V",
     "run": "run a compute shader, or draw with a fragment shader, on NumPy files",
-    "check": "check a compute shader at every subgroup size",
+    "check": "check a compute or fragment shader at every subgroup size",
     "report": "show runs in one HTML file: verdicts, failures by lane, charts, changes",
     "bench": "measure subgroup operations against their alternatives",
     "history": "list, add, export or remove runs in a database",

@@ -37,11 +37,19 @@ class Attachment:
 
 
 @dataclass(frozen=True)
-class _Output:
+class ColorOutput:
+    """A color output of a fragment shader."""
+
     name: str
     location: int
     kind: str
     components: int
+
+    @property
+    def format(self) -> Format:
+        """The format that holds the output without loss: 32 bits per component."""
+        prefix = {1: "R", 2: "Rg", 4: "Rgba"}[_FORMAT_COMPONENTS[self.components]]
+        return FORMATS[f"{prefix}32{ {'float': 'f', 'int': 'i', 'uint': 'ui'}[self.kind] }"]
 
 
 def color_attachments(
@@ -52,7 +60,7 @@ def color_attachments(
     That is a format's name, an array with the contents before the draw, or an `Image`; an output that is left
     out has 32 bits a component.
     """
-    outputs = _outputs(entry)
+    outputs = color_outputs(entry)
     chosen = by_location(given, outputs, "fragment shader", "output")
     most = device.capabilities.limits["maxColorAttachments"]
     needed = max((item.location + 1 for item in outputs), default=0)
@@ -84,9 +92,9 @@ def depth_attachment(given: Any, size: tuple[int, int], device: DeviceBase) -> A
     return attachment
 
 
-def _outputs(entry: EntryPoint) -> list[_Output]:
+def color_outputs(entry: EntryPoint) -> list[ColorOutput]:
     """Collect the outputs, each element of an array by itself, components of one location together."""
-    outputs: dict[int, _Output] = {}
+    outputs: dict[int, ColorOutput] = {}
     for item in entry.variables.outputs:
         if item.index:
             raise Unsupported(f"The output {item.name!r} is for dual-source blending.", ["dualSrcBlend"])
@@ -102,17 +110,16 @@ def _outputs(entry: EntryPoint) -> list[_Output]:
             other = outputs.get(location)
             if other is not None:
                 name, components = other.name, max(components, other.components)
-            outputs[location] = _Output(name, location, scalar.kind, components)
+            outputs[location] = ColorOutput(name, location, scalar.kind, components)
     return [outputs[location] for location in sorted(outputs)]
 
 
-def _color(output: _Output, given: Any, size: tuple[int, int], device: DeviceBase) -> Attachment:
+def _color(output: ColorOutput, given: Any, size: tuple[int, int], device: DeviceBase) -> Attachment:
     image = before = None
     components = output.components
     what = f"The output {output.name or output.location!r}"
     if given is None:
-        prefix = {1: "R", 2: "Rg", 4: "Rgba"}[_FORMAT_COMPONENTS[components]]
-        format_ = FORMATS[f"{prefix}32{ {'float': 'f', 'int': 'i', 'uint': 'ui'}[output.kind] }"]
+        format_ = output.format
     elif isinstance(given, Image):
         image, format_ = given, given.format
     elif isinstance(given, str):

@@ -225,8 +225,9 @@ def _add_tracing(parser: argparse.ArgumentParser) -> None:
 def add_check(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``vkgroup check``."""
     parser.description = (
-        "Check a compute shader: run it on the reference device at every subgroup size, with lanes in order"
-        " and shuffled, and on the real devices of this machine, and report errors and differences."
+        "Check a compute shader or a fragment shader: run it on the reference device at every subgroup size,"
+        " with lanes in order and shuffled, and on the real devices of this machine, and report errors and"
+        " differences."
     )
     parser.epilog = (
         "B is a binding's name, its number in set 0, or SET.NUMBER. Exit codes: 0 no finding or only weak"
@@ -269,6 +270,7 @@ def add_check(parser: argparse.ArgumentParser) -> None:
         inputs,
         (
             ("--groups", "X[,Y[,Z]]", _groups, "workgroups in each dimension (default: several)"),
+            ("--size", "W,H", _groups, "pixels that a fragment shader draws (default: 15,9)"),
             ("--seed", "N", natural, seed, 0),
         ),
     )

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.dispatch.results import Event
+from vkgroup.dispatch.results import Event, FragmentInvocation
 from vkgroup.errors import Unsupported
 from vkgroup.reference.drawing.attachments import ColorTarget, DepthTarget
 from vkgroup.reference.drawing.coverage import sample_locations
@@ -26,11 +26,11 @@ from vkgroup.reference.drawing.vertices import (
     shade,
     translated,
 )
-from vkgroup.reference.interpreter.execution.execute import Execution
+from vkgroup.reference.interpreter.execution.execute import STEP_LIMIT, Execution
 from vkgroup.reference.interpreter.execution.program import Program
 from vkgroup.reference.interpreter.operations.memory import Memory
 from vkgroup.reference.interpreter.operations.state import Bindings
-from vkgroup.reference.interpreter.values.event_log import EventLog
+from vkgroup.reference.interpreter.values.event_log import EventLog, Trace
 from vkgroup.reference.interpreter.values.value import HARD
 from vkgroup.spec.limits import QUAD_SIZE
 
@@ -63,6 +63,11 @@ class Drawn:
     fragments: int = 0
     helpers: int = 0
     primitives: int = 0  # number of visible primitives
+    #: For the position of each executed instruction of the fragment shader, the most invocations that
+    #: executed it together.
+    executed: Mapping[int, int] = field(default_factory=dict)
+    #: Returns an invocation of the fragment stage by its number.
+    invocation: Callable[[int], FragmentInvocation] | None = None
 
 
 def draw(
@@ -78,6 +83,8 @@ def draw(
     mix_primitives: bool = False,
     deadline: float | None = None,
     addressable: Iterable[Memory] = (),
+    step_limit: int = STEP_LIMIT,
+    trace: Trace | None = None,
 ) -> Drawn:
     """Execute a draw.
 
@@ -90,7 +97,8 @@ def draw(
     `vertex_size`: the subgroup size of the vertex shader, a power of two up to 128; None for the same.
     `shuffle`: a seed for a random order of the quads of a primitive in its subgroups; None for their own.
     `mix_primitives`: whether quads of several primitives share subgroups.
-    `deadline`, `addressable`: as for `execute`.
+    `deadline`, `addressable`, `step_limit`: as for `execute`.
+    `trace`: records instructions of invocations of the fragment stage; None for none.
 
     Raises
     ------
@@ -111,6 +119,7 @@ def draw(
     limits: dict[str, Any] = {
         "addressable": list(addressable),
         "until": None if deadline is None else time.monotonic() + deadline,
+        "step_limit": step_limit,
     }
     width = subgroup_size if vertex_size is None else vertex_size
     vertex_log = EventLog(vertex.causes, lambda number: invocation_of(parameters.vertices, width, number))
@@ -123,7 +132,9 @@ def draw(
     columns = translated(shaded.columns, vertex.causes, fragment.causes)
     outputs = Outputs(fragment, parameters.size, parameters.samples, parameters.colors, parameters.depth)
     log = EventLog(fragment.causes, quads.invocation)
-    execution = Execution(fragment, resources, push, events=log, written=outputs.images, **limits)
+    execution = Execution(
+        fragment, resources, push, events=log, written=outputs.images, trace=trace, **limits
+    )
     if shapes:
         stage = FragmentStage(execution, Shapes(shapes, shaded.position), columns, locations, quads, outputs)
         per_sample = parameters.samples > 1 and (parameters.sample_shading or stage.needs_samples)
@@ -137,6 +148,8 @@ def draw(
         quads.fragments,
         quads.helpers,
         len(shapes),
+        execution.executed,
+        quads.invocation,
     )
 
 

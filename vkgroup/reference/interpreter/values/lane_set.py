@@ -134,6 +134,11 @@ class Subgroups:
             self.optional = np.zeros((self.rows, size), np.bool_)
             self.optional.reshape(-1)[self._position] = optional
 
+    def part(self, keep: npt.NDArray[np.bool_]) -> Subgroups:
+        """Return the subgroups of some of the active invocations, by flags (n,), with no optional lanes."""
+        position = self._position[keep]
+        return Subgroups(self.size, position // self.size, position % self.size)
+
     def spread(self, data: Data) -> npt.NDArray[Any]:
         """Return (dims..., n) or (dims..., 1) as (rows, size, components), with zeros in inactive lanes."""
         components = math.prod(data.shape[:-1])

@@ -1,0 +1,15 @@
+#version 450
+
+// The width of an antialiased edge, computed only where it is used.
+layout(location = 0) in vec2 uv;
+layout(location = 0) out vec4 color;
+
+void main()
+{
+    float distance = uv.x * 0.5 + uv.y - 0.4;
+    float alpha = 1.0;
+    if (distance > 0.0) {
+        alpha = clamp(distance / fwidth(distance), 0.0, 1.0); // expect: undefined
+    }
+    color = vec4(uv, 0.0, alpha);
+}

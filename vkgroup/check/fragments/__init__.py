@@ -1,0 +1,7 @@
+"""Check of fragment shaders: quads, helper invocations, derivatives, subgroup sizes."""
+
+from __future__ import annotations
+
+from vkgroup.check.fragments.checking import FragmentOptions, check_fragments
+
+__all__ = ["FragmentOptions", "check_fragments"]

@@ -1,0 +1,187 @@
+"""Draws of a checked fragment shader on real devices, and the tolerance for their interpolation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.check.checking import _Check
+from vkgroup.check.compare import SAFETY, Difference, Tolerance, compare, pairs_of, tolerance_of
+from vkgroup.check.findings import Configuration
+from vkgroup.check.fragments.drawing import FragmentDraw
+from vkgroup.check.fragments.targets import ATTACHMENTS, image_type, is_sampled, levels_of
+from vkgroup.check.inputs import Input
+from vkgroup.check.runs import Job, Run
+from vkgroup.device import Capabilities
+from vkgroup.dispatch.attachments import color_outputs
+from vkgroup.dispatch.device import Device
+from vkgroup.errors import Unsupported
+from vkgroup.reference.interpreter.execution.program import Program
+from vkgroup.sampler import Sampler
+from vkgroup.spirv import EntryPoint, Module
+
+_INTERPOLATION = 2.0**-16
+"""Assumed relative error of interpolated inputs, for which Vulkan gives no limit."""
+
+_RANDOM_DRAWS = 6
+
+
+@dataclass(frozen=True)
+class SampledImage:
+    """A sampled image with all its levels."""
+
+    levels: tuple[tuple[npt.NDArray[Any], ...], ...]  # arrays of the levels, for each descriptor
+    format: str
+    dimension: str
+    arrayed: bool
+    sampler: Sampler | None  # of a combined image and sampler; else None
+
+    def make(self, device: Device) -> Any:
+        """Return the image, or the images of an array, as `Device.draw` takes them."""
+        images: list[Any] = [
+            device.image(
+                first,
+                format=self.format,
+                dimension=self.dimension,
+                layers=self.arrayed,
+                levels=others,
+                sampled=True,
+            )
+            for first, *others in self.levels
+        ]
+        if self.sampler is not None:
+            images = [(image, self.sampler) for image in images]
+        return images[0] if len(images) == 1 else images
+
+
+def sampled_image(entry: Input) -> SampledImage:
+    """Return the sampled image of an input."""
+    kind = image_type(entry)
+    assert entry.format is not None
+    combined = entry.binding.kind == "combined_image_sampler"
+    return SampledImage(
+        tuple(tuple(levels) for levels in levels_of(entry)),
+        entry.format.name,
+        kind.dimension,
+        kind.arrayed,
+        entry.sampler if combined else None,
+    )
+
+
+@dataclass(frozen=True)
+class DrawJob(Job):
+    """One draw on one device, at the subgroup size that the device chooses."""
+
+    size: tuple[int, int] = (1, 1)
+    vertex: Module | None = None  # the vertex shader
+    vertices: Mapping[int, npt.NDArray[Any]] = field(default_factory=dict)  # its inputs by location
+    images: Mapping[tuple[int, int], SampledImage] = field(default_factory=dict)  # by set and binding
+    colors: Mapping[int, Any] = field(default_factory=dict)  # keys of the color attachments in the results
+
+    def prepare(self, device: Device) -> None:
+        """Do nothing: a draw compiles when it starts."""
+
+    def start(self, device: Device) -> dict[tuple[int, int], Any]:
+        """Draw on an open device; return the arrays of the writable bindings and attachments."""
+        if len(self.module.reflection.entry_points) != 1:
+            raise Unsupported(
+                "Draws need a module with one entry point.", ["modules with several entry points"]
+            )
+        bindings = {**self.bindings, **{place: image.make(device) for place, image in self.images.items()}}
+        results = device.draw(
+            self.module,
+            self.size,
+            bindings,
+            vertex=self.vertex,
+            vertices=self.vertices,
+            push=self.push or None,
+            specialization=self.specialization,
+            timeout=self.timeout,
+        )
+        written = {place: results[place] for place in self.bindings if place in self.writable}
+        return {**written, **{(ATTACHMENTS, location): results[key] for location, key in self.colors.items()}}
+
+    def sizes(self, capabilities: Capabilities) -> tuple[int, ...]:
+        """Return no size: none is required of devices."""
+        return ()
+
+
+def draw_parameters(draw: FragmentDraw, entry: EntryPoint) -> dict[str, Any]:
+    """Return the parameters of `DrawJob` that `Job` does not have."""
+    sampled = [item for item in draw.inputs.bindings if is_sampled(item)]
+    return {
+        "size": draw.scene.size,
+        "vertex": draw.scene.vertex.module,
+        "vertices": draw.scene.vertices.attributes,
+        "images": {item.place: sampled_image(item) for item in sampled},
+        "colors": {item.location: item.name or ("location", item.location) for item in color_outputs(entry)},
+    }
+
+
+@dataclass
+class FragmentCheck(_Check):
+    """The state of the check of a fragment shader.
+
+    `taking_part`: the shader in which helper invocations take part in all group operations.
+    """
+
+    taking_part: Program = field(kw_only=True)
+    device_tolerances: dict[Configuration, Tolerance] = field(default_factory=dict)
+
+    def compare(self, base: Run, run: Run) -> Difference | None:
+        """Return the first difference beyond rounding.
+
+        A real device may interpolate inexactly, and may let helper invocations take part in group operations.
+        """
+        if not run.configuration.device:
+            return super().compare(base, run)
+        draw = self.dispatch
+        assert isinstance(draw, FragmentDraw)
+        where = base.configuration
+        if where not in self.device_tolerances and compare(draw.inputs, base, run) is not None:
+            rounded = tolerance_of(draw, base, self.make)
+            self.device_tolerances[where] = _with_interpolation(draw, base, rounded)
+        difference = compare(draw.inputs, base, run, self.device_tolerances.get(where))
+        if difference is None:
+            return None
+        other = draw.run(where, program=self.taking_part)
+        is_legal = compare(draw.inputs, other, run, self.device_tolerances.get(where)) is None
+        return None if is_legal else difference
+
+
+def _with_interpolation(draw: FragmentDraw, base: Run, tolerance: Tolerance) -> Tolerance:
+    """Return a tolerance that also allows errors of interpolation: from draws with changed vertex values."""
+    random = np.random.default_rng(draw.seed)
+    result = dict(tolerance)
+    for _ in range(_RANDOM_DRAWS):
+        moved = replace(draw, scene=_moved(draw, random)).run(base.configuration, program=draw.program)
+        for place, _, number, one, other in pairs_of(draw.inputs, base, moved):
+            key = (place, number.name)
+            change = _allowed(one, other)
+            result[key] = np.maximum(result[key], change) if key in result else change
+    return result
+
+
+def _allowed(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """Return the allowed difference for an observed change; an integer that changes may have any value."""
+    if one.dtype.kind != "f":
+        return np.where(one == other, 0.0, np.inf)
+    with np.errstate(invalid="ignore", over="ignore"):
+        change = SAFETY * np.abs(other.astype(np.float64) - one.astype(np.float64))
+    return np.where(np.isnan(change), np.inf, change)
+
+
+def _moved(draw: FragmentDraw, random: np.random.Generator) -> Any:
+    """Return the scene with every float input moved a little at each vertex; positions stay."""
+    vertices = draw.scene.vertices
+    position = max(vertices.attributes)
+    attributes = {}
+    for location, values in vertices.attributes.items():
+        moves = location != position and values.dtype.kind == "f"
+        factor = 1 + _INTERPOLATION * random.uniform(-1, 1, values.shape) if moves else 1
+        attributes[location] = (values * factor).astype(values.dtype)
+    return replace(draw.scene, vertices=replace(vertices, attributes=attributes))

@@ -1,0 +1,177 @@
+"""Runs of a fragment shader on the reference device, in the form of the runs of a compute shader."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from vkgroup.check.findings import Configuration
+from vkgroup.check.flow import Flow
+from vkgroup.check.fragments.scene import Scene
+from vkgroup.check.fragments.targets import ATTACHMENTS, color_targets, leveled
+from vkgroup.check.runs import Dispatch, Place, Run
+from vkgroup.dispatch.results import Event, FragmentInvocation, Invocation
+from vkgroup.reference.drawing import Draw, Drawn, draw
+from vkgroup.reference.interpreter import Outcome
+from vkgroup.reference.interpreter.execution.program import Program
+from vkgroup.reference.interpreter.values.event_log import Trace
+from vkgroup.spirv.declarations import Declarations
+
+_VERTEX_SIZE = 32
+"""Subgroup size of the generated vertex shader, which has no subgroup operations."""
+
+_Key = tuple[tuple[int, int, int], tuple[int, int, int]]
+
+
+@dataclass(frozen=True)
+class FragmentDraw(Dispatch):
+    """A draw without its configuration.
+
+    `program` leaves helper invocations out of group operations wherever a device may do so. Its outputs
+    are compared. `as_written` is the shader without this change, in which helper invocations take part.
+    Its events are reported.
+
+    With shuffled lanes, quads are assigned to subgroups at random, and both triangles share subgroups.
+    """
+
+    scene: Scene = field(kw_only=True)
+    as_written: Program = field(kw_only=True)
+    #: Invocations of each configuration, by number.
+    _invocations: dict[Configuration, list[FragmentInvocation]] = field(default_factory=dict, compare=False)
+
+    def run(self, configuration: Configuration, *, races: bool = True, program: Program | None = None) -> Run:
+        """Run once, or twice if no other program is given: for the outputs and for the events."""
+        if program is not None:
+            return super().run(configuration, races=False, program=program)
+        reported = super().run(configuration, races=False, program=self.as_written)
+        compared = super().run(configuration, races=False, program=self.program)
+        hangs = [event for event in compared.events if event.kind == "hang"]
+        events = tuple(_errors([*reported.events, *hangs]))
+        return replace(compared, events=events, reached=reported.reached)
+
+    def execute(
+        self,
+        configuration: Configuration,
+        resources: dict[tuple[int, int], list[Any]],
+        *,
+        races: bool = False,
+        watch: set[_Key] | None = None,
+        program: Program | None = None,
+    ) -> Outcome:
+        """Draw on the given resources; `watch` has (0, 0, 0) and (x, y, 0) of fragments to trace."""
+        trace = None
+        if watch:
+            numbers = enumerate(self._all_invocations(configuration))
+            trace = Trace(
+                {
+                    number: (who.workgroup, who.local)
+                    for number, who in numbers
+                    if not who.is_helper and (who.workgroup, who.local) in watch
+                }
+            )
+        drawn = self._draw(configuration, resources, program or self.program, trace)
+        self._remember(configuration, drawn)
+        return Outcome(drawn.events, trace.executed if trace is not None else {}, drawn.executed)
+
+    def _draw(
+        self,
+        configuration: Configuration,
+        resources: dict[tuple[int, int], list[Any]],
+        program: Program,
+        trace: Trace | None = None,
+    ) -> Drawn:
+        return draw(
+            self.scene.vertex,
+            program,
+            Draw(self.scene.size, self.scene.vertices, colors=color_targets(resources)),
+            leveled(self.inputs, resources),
+            self.inputs.push,
+            configuration.subgroup_size,
+            vertex_size=_VERTEX_SIZE,
+            shuffle=self.seed if configuration.shuffled else None,
+            mix_primitives=configuration.shuffled,
+            deadline=self.timeout,
+            step_limit=self.step_limit,
+            trace=trace,
+        )
+
+    def _remember(self, configuration: Configuration, drawn: Drawn) -> None:
+        if configuration not in self._invocations and drawn.invocation is not None:
+            count = drawn.fragments + drawn.helpers
+            self._invocations[configuration] = [drawn.invocation(number) for number in range(count)]
+
+    def _all_invocations(self, configuration: Configuration) -> list[FragmentInvocation]:
+        """Return all invocations of the fragment stage by number, helper invocations included."""
+        if configuration not in self._invocations:
+            self.execute(configuration, self.inputs.resources())
+        return self._invocations.get(configuration, [])
+
+    def invocation(self, configuration: Configuration, number: int) -> Invocation:
+        """Return an invocation by its number in a run."""
+        return self._all_invocations(configuration)[number]
+
+    def example_invocations(self, configuration: Configuration, most: int) -> list[Invocation]:
+        """Return up to `most` invocations that are no helper invocations."""
+        fragments: list[Invocation] = [
+            who for who in self._all_invocations(configuration) if not who.is_helper
+        ]
+        return fragments[:most]
+
+    def known_writer(
+        self, configuration: Configuration, place: Place, offset: int
+    ) -> tuple[Invocation, int] | None:
+        """Return the fragment of a byte of a color attachment, and the last store to the output variable."""
+        if place[0] != ATTACHMENTS:
+            return None
+        nbytes = next(
+            entry.format.nbytes
+            for entry in self.inputs.bindings
+            if entry.place == place[:2] and entry.format is not None
+        )
+        y, x = divmod(offset // nbytes, self.scene.size[0])
+        who = next(
+            (
+                who
+                for who in self._all_invocations(configuration)
+                if (who.x, who.y) == (x, y) and not who.is_helper
+            ),
+            None,
+        )
+        return None if who is None else (who, self._store(place[1]))
+
+    def _store(self, location: int) -> int:
+        """Return the position of the last store to the output of a location; -1 if there is none."""
+        module = self.program.module
+        declared = Declarations(module)
+        outputs = {
+            variable.id
+            for variable in declared.variables
+            if variable.storage_class == "Output" and declared.decoration(variable.id, "Location") == location
+        }
+        stored = -1
+        for entry in Flow(module).body:
+            if entry.name in ("OpAccessChain", "OpInBoundsAccessChain") and entry.operands[0] in outputs:
+                outputs.add(entry.result_id)
+            elif entry.name == "OpStore" and entry.operands[0] in outputs:
+                stored = entry.position
+        return stored
+
+
+def _errors(events: list[Event]) -> Iterator[Event]:
+    """Yield the events that are errors of the shader.
+
+    An atomic in a helper invocation returns an undefined value. A branch of the same invocation that depends
+    on it has no effect on any output; effects on other invocations are separate events. A fragment whose
+    loop does not end writes no color.
+    """
+    hangs = any(event.kind == "hang" for event in events)
+    for event in events:
+        who = event.invocation
+        of_helper = isinstance(who, FragmentInvocation) and who.is_helper
+        if event.kind == "undefined" and event.cause is not None:
+            if of_helper and event.cause.kind == "helper":
+                continue
+            if hangs and event.cause.kind == "uninitialised":
+                continue
+        yield event

@@ -1,0 +1,191 @@
+"""Experiments with helper invocations: the same draw with them in group operations, and without them.
+
+Vulkan 1.4, "Helper Invocations": a device may leave helper invocations out of group operations, unless the
+shader has derivatives or quad operations and the execution mode `MaximallyReconvergesKHR`. Both behaviours
+are legal. A shader whose defined outputs depend on it is wrong.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.check.compare import Difference
+from vkgroup.check.findings import Configuration, Finding, Kind, Note, SourceLocations
+from vkgroup.check.fragments.drawing import FragmentDraw
+from vkgroup.check.runs import Run
+from vkgroup.reference.interpreter.execution.program import Program
+from vkgroup.reference.interpreter.operations.steps import Instrument
+from vkgroup.reference.interpreter.program.site import Site
+from vkgroup.reference.interpreter.values.lane_set import Subgroups
+from vkgroup.reference.interpreter.values.value import Causes, Data, Value, filled, select
+
+Flags = npt.NDArray[np.bool_]
+
+_GROUPS = ("OpGroupNonUniform", "OpSubgroup")
+_QUADS = "OpGroupNonUniformQuad"
+
+RULE = (
+    "a device may leave helper invocations out of group operations, except operations on quads"
+    ' (Vulkan 1.4, "Helper Invocations")'
+)
+HINT = (
+    "execute the operation only where gl_HelperInvocation is false; or let helper invocations always take"
+    " part: require full quads (GL_EXT_shader_quad_control) and maximal reconvergence"
+    " (GL_EXT_maximal_reconvergence)"
+)
+
+
+def _is_optional(site: Site) -> bool:
+    """Whether a device may leave helper invocations out of an instruction."""
+    return site.name.startswith(_GROUPS) and not site.name.startswith(_QUADS)
+
+
+def with_helpers(site: Site, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Let helper invocations take part in a group instruction, without marking its results."""
+    if not _is_optional(site):
+        return function
+
+    def run(subgroups: Subgroups, *operands: Value) -> Value:
+        result: Value = function(_without_marks(subgroups), *operands)
+        return result
+
+    return run
+
+
+def leaving_out(inner: Instrument | None = None, positions: Collection[int] | None = None) -> Instrument:
+    """Return the instrument that leaves helper invocations out of group instructions.
+
+    `inner`: applied before. `positions`: of these instructions only; None for all of them. In the other ones
+    helper invocations take part.
+    """
+
+    def instrument(site: Site, function: Callable[..., Any]) -> Callable[..., Any]:
+        function = function if inner is None else inner(site, function)
+        if not _is_optional(site):
+            return function
+        if positions is not None and site.position not in positions:
+            return with_helpers(site, function)
+
+        def run(subgroups: Subgroups, *operands: Value) -> Value:
+            whole: Value = function(_without_marks(subgroups), *operands)
+            if subgroups.optional is None:
+                return whole
+            keep = ~subgroups.collect(subgroups.optional[:, :, None], ())
+            if not keep.any():
+                return whole
+            fewer = function(subgroups.part(keep), *(select(operand, keep) for operand in operands))
+            return _merged(whole, fewer, keep)
+
+        return run
+
+    return instrument
+
+
+def _without_marks(subgroups: Subgroups) -> Subgroups:
+    """Return subgroups in which no lane is optional."""
+    result = copy.copy(subgroups)
+    result.optional = None
+    return result
+
+
+def _merged(whole: Value, fewer: Value, keep: Flags) -> Value:
+    """Return `fewer`, the value in the invocations with flags `keep`, and `whole` in the others."""
+    leaves = tuple(_put(one, other, keep) for one, other in zip(whole.leaves, fewer.leaves, strict=True))
+    causes = tuple(
+        None if one is None and other is None else _put_causes(leaf, one, other, keep)
+        for leaf, one, other in zip(leaves, whole.causes, fewer.causes, strict=True)
+    )
+    return Value(leaves, causes)
+
+
+def _put(one: Data, other: Data, keep: Flags) -> Data:
+    """Return `one` in all invocations, replaced by `other` in the chosen ones."""
+    result = np.broadcast_to(one, (*one.shape[:-1], len(keep))).copy()
+    result[..., keep] = other
+    return result
+
+
+def _put_causes(leaf: Data, one: Causes | None, other: Causes | None, keep: Flags) -> Causes:
+    """Return causes in the shape of a leaf."""
+    result = np.zeros(leaf.shape, np.uint16)
+    result[:] = filled(one)
+    result[..., keep] = filled(other)
+    return result
+
+
+@dataclass
+class Experiment:
+    """Draws with and without helper invocations in group operations.
+
+    `make` returns the shader with an instrument. `compare` returns the first difference of two runs.
+    """
+
+    draw: FragmentDraw
+    places: SourceLocations
+    make: Callable[[Instrument], Program]
+    compare: Callable[[Run, Run], Difference | None]
+
+    def findings(self, runs: Collection[Run]) -> list[Finding]:
+        """Return a finding for each group instruction through which helper invocations change outputs.
+
+        `runs`: the runs without helper invocations in group operations.
+        """
+        program = self.make(with_helpers)
+        differing: list[tuple[Run, Run, Difference]] = []
+        for run in runs:
+            if run.disturbed:
+                continue
+            taking_part = self.draw.run(run.configuration, program=program)
+            difference = self.compare(run, taking_part)
+            if difference is not None:
+                differing.append((run, taking_part, difference))
+        if not differing:
+            return []
+        configurations = tuple(run.configuration for run, _, _ in differing)
+        found = [
+            self._finding(position, difference, configurations)
+            for position in self._positions()
+            if (difference := self._alone(position, differing)) is not None
+        ]
+        return found or [self._finding(-1, differing[0][2], configurations)]
+
+    def _positions(self) -> list[int]:
+        """Return the positions of the group instructions that may leave helper invocations out."""
+        return [
+            entry.position
+            for entry in self.draw.program.module.instructions
+            if entry.name.startswith(_GROUPS) and not entry.name.startswith(_QUADS)
+        ]
+
+    def _alone(self, position: int, differing: list[tuple[Run, Run, Difference]]) -> Difference | None:
+        """Return the first difference when only one instruction leaves helper invocations out."""
+        program = self.make(leaving_out(positions={position}))
+        for run, taking_part, _ in differing:
+            alone = self.draw.run(run.configuration, program=program)
+            difference = self.compare(alone, taking_part)
+            if difference is not None:
+                return difference
+        return None
+
+    def _finding(
+        self, position: int, difference: Difference, configurations: tuple[Configuration, ...]
+    ) -> Finding:
+        label, without, taking_part = difference.label, difference.first, difference.second
+        return Finding(
+            Kind.DIFFERS,
+            "the output depends on whether helper invocations take part in this subgroup operation",
+            self.places[position],
+            (
+                Note(f"{label} is {taking_part} if they take part, and {without} if they do not"),
+                Note(f"rule: {RULE}"),
+                Note(HINT),
+            ),
+            configurations=configurations,
+            element=label,
+        )

@@ -1,0 +1,118 @@
+"""Color attachments as outputs of a checked draw, and levels of sampled images."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.check.inputs import GIVEN, Input, Inputs
+from vkgroup.dispatch.attachments import ColorOutput, color_outputs
+from vkgroup.formats import Format
+from vkgroup.reference.drawing import ColorTarget
+from vkgroup.reference.interpreter.operations.images import image_of
+from vkgroup.reference.interpreter.operations.images.memory import AXES
+from vkgroup.spirv import Binding, EntryPoint, ImageType, SampledImageType, ScalarType
+
+ATTACHMENTS = -1
+"""The set of color attachments in the inputs and outputs of a run; the binding is the location."""
+
+
+def with_attachments(inputs: Inputs, entry: EntryPoint, size: tuple[int, int]) -> Inputs:
+    """Return inputs with an entry for each color output of a fragment shader, cleared to zero.
+
+    Raises Unsupported: no attachment can hold an output.
+    """
+    attachments = [_attachment(output, size) for output in color_outputs(entry)]
+    return replace(inputs, bindings=(*inputs.bindings, *attachments))
+
+
+def without_attachments(inputs: Inputs) -> Inputs:
+    """Return inputs without the entries of color attachments."""
+    return replace(
+        inputs, bindings=tuple(entry for entry in inputs.bindings if entry.place[0] != ATTACHMENTS)
+    )
+
+
+def _attachment(output: ColorOutput, size: tuple[int, int]) -> Input:
+    """Return the input of a color attachment, with as many components as the shader writes."""
+    format_ = _format_of(output)
+    name = output.name or f"color {output.location}"
+    kind = ImageType(ScalarType(output.kind, 32), "2D", False, False, False, True, format_.name)
+    binding = Binding(
+        ATTACHMENTS, output.location, name, "storage_image", kind, 1, False, True, False, True, id=-1
+    )
+    shape = (size[1], size[0], *([format_.components] if format_.components > 1 else []))
+    return Input(binding, (np.zeros(shape, format_.dtype),), True, GIVEN, format_)
+
+
+def _format_of(output: ColorOutput) -> Format:
+    """Return the format of an attachment; three components have no format in Vulkan that can be drawn to."""
+    format_ = output.format
+    if output.components == format_.components:
+        return format_
+    return replace(format_, components=output.components)
+
+
+def color_targets(resources: Mapping[tuple[int, int], Sequence[Any]]) -> list[ColorTarget]:
+    """Return the color attachments among the resources of a run."""
+    return [
+        ColorTarget(place[1], resource[0]) for place, resource in resources.items() if place[0] == ATTACHMENTS
+    ]
+
+
+def leveled(
+    inputs: Inputs, resources: Mapping[tuple[int, int], Sequence[Any]]
+) -> dict[tuple[int, int], Sequence[Any]]:
+    """Return resources in which sampled images have all levels.
+
+    With one level, the level of detail has no effect, and no error in it would be visible.
+    """
+    result = dict(resources)
+    for entry in inputs.bindings:
+        if not is_sampled(entry):
+            continue
+        kind = image_type(entry)
+        images = [
+            image_of(levels, entry.name, entry.format, dimension=kind.dimension, arrayed=kind.arrayed)
+            for levels in levels_of(entry)
+            if entry.format is not None
+        ]
+        combined = entry.binding.kind == "combined_image_sampler"
+        result[entry.place] = [(image, entry.sampler) for image in images] if combined else images
+    return result
+
+
+def is_sampled(entry: Input) -> bool:
+    """Whether an input is an image that is sampled, with contents that are defined."""
+    return entry.binding.kind in ("combined_image_sampler", "sampled_image") and entry.defined
+
+
+def image_type(entry: Input) -> ImageType:
+    """Return the type of an image."""
+    kind = entry.binding.type
+    if isinstance(kind, SampledImageType):
+        kind = kind.image
+    assert isinstance(kind, ImageType)
+    return kind
+
+
+def levels_of(entry: Input) -> list[list[npt.NDArray[Any]]]:
+    """Return the arrays of all levels of each image of an input: a level has every second texel each."""
+    kind = image_type(entry)
+    first = int(kind.arrayed or kind.dimension == "Cube")
+    axes = AXES[kind.dimension]
+    result = []
+    for array in entry.arrays:
+        extent = array.shape[first : first + axes]
+        count = max(extent).bit_length()
+        result.append([array[(slice(None),) * first + _every(extent, level)] for level in range(count)])
+    return result
+
+
+def _every(extent: Sequence[int], level: int) -> tuple[npt.NDArray[np.int64], ...]:
+    """Return the index of the texels of level 0 that make up a level."""
+    return np.ix_(*(np.arange(max(1, length >> level)) << level for length in extent))
