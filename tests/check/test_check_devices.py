@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from vkgroup import processes
-from vkgroup.check import check, checking, runs
+from vkgroup.check import check, runs
 from vkgroup.cli.main import main
 from vkgroup.drivers import Driver
 from vkgroup.errors import NoDevice
@@ -159,7 +159,7 @@ def test_a_device_that_goes_wrong_at_one_size(monkeypatch: pytest.MonkeyPatch) -
             values.view("u1")[0] ^= 1
         return answer
 
-    monkeypatch.setattr(checking, "run_job", run)
+    monkeypatch.setattr(state, "run_job", run)
     report = check(
         _RIGHT / "reduce_in_two_levels.comp", sizes=(8,), devices=[select("reference:32")], groups=(1,)
     )
@@ -175,7 +175,7 @@ def test_a_device_with_another_order_of_lanes_may_be_right(monkeypatch: pytest.M
             values[:] = values[::-1].copy()
         return answer
 
-    monkeypatch.setattr(checking, "run_job", run)
+    monkeypatch.setattr(state, "run_job", run)
     report = check(
         _WRONG / "noise_from_the_lane.comp", sizes=(4,), groups=(1,), devices=[select("reference:4")]
     )

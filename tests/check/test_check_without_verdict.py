@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from vkgroup.check import check, checking, runs
+from vkgroup.check import check, runs
 from vkgroup.check.runs import Answer, Compilation, Job, JobSession, run_job
 from vkgroup.cli.main import main
 from vkgroup.dispatch import Device
@@ -48,7 +48,7 @@ def test_a_shader_without_end_has_no_verdict(
     written: Callable[..., Path], swiftshader: Driver, capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The shader is not run on the device, which it could hang."""
-    monkeypatch.setattr(checking, "run_job", lambda job: pytest.fail("the shader ran on the device"))
+    monkeypatch.setattr(state, "run_job", lambda job: pytest.fail("the shader ran on the device"))
     words = ("--device", swiftshader.name, "--subgroup-size", "4", "--timeout", "0.3")
     limit = ("--step-limit", "1000000000")
     code, report, err = _checked(written(_ENDLESS), *words, *limit, capsys=capsys)
@@ -73,7 +73,7 @@ def test_a_shader_without_end_has_no_verdict(
 def test_only_errors_of_the_device_are_findings(
     answer: Answer, code: int, said: str, swiftshader: Driver, capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checking, "run_job", lambda job: answer)
+    monkeypatch.setattr(state, "run_job", lambda job: answer)
     words = ("--device", swiftshader.name, "--subgroup-size", "4")
     found, report, err = _checked(_RIGHT, *words, capsys=capsys)
     assert found == code
@@ -138,7 +138,7 @@ def test_workers_that_fail(answer: Any, expected: str, monkeypatch: pytest.Monke
 
 
 def test_an_internal_error_keeps_the_report(monkeypatch: pytest.MonkeyPatch, swiftshader: Driver) -> None:
-    monkeypatch.setattr(checking, "run_job", lambda job: Answer(internal_error="planted"))
+    monkeypatch.setattr(state, "run_job", lambda job: Answer(internal_error="planted"))
     report = check(_RIGHT, sizes=(4,), devices=[select(swiftshader.name)])
     assert report.findings == ()
     assert report.covered.compared
@@ -155,6 +155,6 @@ def _job(monkeypatch: pytest.MonkeyPatch) -> Job:
         return Answer(unsupported="planted")
 
     with monkeypatch.context() as patch:
-        patch.setattr(checking, "run_job", keep)
+        patch.setattr(state, "run_job", keep)
         check(_RIGHT, sizes=(4,), devices=[select("reference:4")])
     return jobs[0]

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from vkgroup.check import checking
+from vkgroup.check import state
 from vkgroup.check.runs import Dispatch
 from vkgroup.cli.main import main
 from vkgroup.conformance import select
@@ -140,7 +140,7 @@ def test_an_interrupted_check_prints_its_findings(
 def test_a_check_interrupted_on_a_device_keeps_the_other_runs(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    signalled(monkeypatch, checking, "run_job", signal.SIGINT)
+    signalled(monkeypatch, state, "run_job", signal.SIGINT)
     printed = ended(
         capsys, signal.SIGINT, "check", str(SHADER), "--device", "swiftshader", "--subgroup-size", "4"
     )

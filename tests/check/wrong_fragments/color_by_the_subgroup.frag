@@ -9,7 +9,7 @@ void main()
 {
     float mean = 0.0;
     if (!gl_HelperInvocation) {
-        mean = subgroupAdd(uv.x) / subgroupAdd(1.0); // expect: differs
+        mean = subgroupAdd(uv.x) / subgroupAdd(1.0);
     }
-    color = vec4(uv.x > mean ? 1.0 : 0.0, uv, 1.0);
+    color = vec4(uv.x > mean ? 1.0 : 0.0, uv, 1.0); // expect: differs
 }

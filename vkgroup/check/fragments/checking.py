@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy.typing as npt
 
-from vkgroup.check import checking
 from vkgroup.check.compare import natural
 from vkgroup.check.diagnosis import findings_of
 from vkgroup.check.findings import Finding, SourceLocations
@@ -24,6 +23,7 @@ from vkgroup.check.host import Guarantees
 from vkgroup.check.inputs import Key, make_inputs
 from vkgroup.check.report import Report
 from vkgroup.check.runs import bindings_of
+from vkgroup.check.state import coverage_of, run_and_compare
 from vkgroup.device import DeviceInfo
 from vkgroup.dispatch.specialization import pack_specialization
 from vkgroup.errors import DispatchTimeout, InvalidInput
@@ -104,7 +104,7 @@ def check_fragments(
         local_size=(1, 1, 1),
         **draw_parameters(draw, draw.program.entry),
     )
-    findings, interrupted = checking._run_and_compare(
+    findings, interrupted = run_and_compare(
         state, [size for size in sizes if size >= QUAD_SIZE], devices, job
     )
     if interrupted is None:
@@ -115,7 +115,7 @@ def check_fragments(
     own = findings_of(state.runs, state.places, draw.inputs, natural(state.flow))
     findings += [with_rules(finding, state.places, module) for finding in own]
     covered = replace(
-        checking._coverage(state),
+        coverage_of(state),
         compiler=options.compiler,
         inputs=tuple(origins),
         drawn=f"two triangles in {draw.scene.size[0]}x{draw.scene.size[1]} pixels",

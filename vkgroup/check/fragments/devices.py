@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.check.checking import _Check
 from vkgroup.check.compare import SAFETY, Difference, Tolerance, compare, pairs_of, tolerance_of
 from vkgroup.check.findings import Configuration
 from vkgroup.check.fragments.drawing import FragmentDraw
 from vkgroup.check.fragments.targets import ATTACHMENTS, image_type, is_sampled, levels_of
 from vkgroup.check.inputs import Input
 from vkgroup.check.runs import Job, Run
+from vkgroup.check.state import CheckState
 from vkgroup.device import Capabilities
 from vkgroup.dispatch.attachments import color_outputs
 from vkgroup.dispatch.device import Device
@@ -123,7 +123,7 @@ def draw_parameters(draw: FragmentDraw, entry: EntryPoint) -> dict[str, Any]:
 
 
 @dataclass
-class FragmentCheck(_Check):
+class FragmentCheck(CheckState):
     """The state of the check of a fragment shader.
 
     `taking_part`: the shader in which helper invocations take part in all group operations.

@@ -1,0 +1,280 @@
+"""State of a check: runs on the reference device and on real devices, and their comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+
+from vkgroup.check.assumptions import Assumption, Experiment, find_assumption
+from vkgroup.check.compare import Counts, Difference, Tolerance, compare, count_numbers, tolerance_of
+from vkgroup.check.diagnosis import (
+    Differing,
+    assumption_findings,
+    difference_findings,
+    failure_finding,
+)
+from vkgroup.check.findings import (
+    Configuration,
+    Coverage,
+    Finding,
+    SourceLocations,
+)
+from vkgroup.check.flow import Flow
+from vkgroup.check.host import Guarantees, values_of
+from vkgroup.check.runs import Answer, Dispatch, Job, Run, outputs_of_answer, run_job
+from vkgroup.check.size_constants import find_candidates
+from vkgroup.device import DeviceInfo
+from vkgroup.errors import DispatchTimeout, Unsupported
+from vkgroup.reference.interpreter.execution.program import Program
+from vkgroup.reference.interpreter.operations.steps import Instrument
+from vkgroup.spec.limits import QUAD_SIZE
+from vkgroup.spirv import Module
+
+
+@dataclass
+class CheckState:
+    """The state of one check."""
+
+    dispatch: Dispatch
+    places: SourceLocations
+    flow: Flow
+    make: Callable[[Instrument], Program]
+    remake: Callable[[Module], Program]
+    runs: list[Run] = field(default_factory=list)
+    not_covered: list[tuple[str, str]] = field(default_factory=list)
+    device_runs: list[Run] = field(default_factory=list)
+    further: list[Run] = field(default_factory=list)
+    tolerances: dict[Configuration, Tolerance] = field(default_factory=dict)
+    unfinished: list[Configuration] = field(default_factory=list)  # runs of the reference device
+    no_verdict: list[str] = field(default_factory=list)  # what is not compared because a run did not end
+    internal_errors: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    host: Guarantees = field(default_factory=Guarantees)
+
+    # --- on the reference device ----------------------------------------------------------------------
+
+    def run_reference(self, sizes: Sequence[int]) -> None:
+        """Run at every size, with linear and with shuffled lanes; size 32 first, then the smallest."""
+        order = sorted(sizes, key=lambda size: (size != 32, size != min(sizes), size))
+        hanging = 0
+        local_size = self.dispatch.program.local_size
+        for size in order:
+            if size < QUAD_SIZE and self._uses_quads():
+                self.not_covered.append((f"size {size}", "quads need subgroups of at least 4 invocations"))
+                continue
+            if not self.host.allows(size, local_size):
+                reason = f"full subgroups need a local size in x that is a multiple (it is {local_size[0]})"
+                self.not_covered.append((f"size {size}", reason))
+                continue
+            for shuffled in (False,) if self.host.linear_lanes else (False, True):
+                configuration = Configuration(size, shuffled)
+                if hanging > 1:
+                    self.not_covered.append((str(configuration), "it hangs at other sizes"))
+                    continue
+                try:
+                    run = self.dispatch.run(configuration)
+                except DispatchTimeout:
+                    reason = f"no end within {self.dispatch.timeout:g} s on the reference device"
+                    self.not_covered.append((str(configuration), reason))
+                    self.unfinished.append(configuration)
+                    continue
+                self.runs.append(run)
+                hanging += any(event.kind == "hang" for event in run.events)
+        if self.unfinished and not self.runs:
+            limit = f"no end within {self.dispatch.timeout:g} s"
+            self.no_verdict.append(f"{limit} on the reference device at any size")
+
+    def _uses_quads(self) -> bool:
+        return "GroupNonUniformQuad" in self.dispatch.program.module.reflection.capabilities
+
+    @property
+    def comparable(self) -> list[Run]:
+        """Runs with meaningful outputs: without races, hangs, and barriers that some invocations miss."""
+        return [run for run in self.runs if not run.disturbed]
+
+    # --- comparing ------------------------------------------------------------------------------------
+
+    def compare(self, base: Run, run: Run) -> Difference | None:
+        """Return the first difference beyond rounding between two runs; None if there is none."""
+        difference = compare(self.dispatch.inputs, base, run)
+        if difference is None or not any(
+            entry.name == "OpTypeFloat" for entry in self.dispatch.program.module.instructions
+        ):
+            return difference
+        where = base.configuration
+        if where not in self.tolerances:
+            self.tolerances[where] = tolerance_of(self.dispatch, base, self.make)
+        return compare(self.dispatch.inputs, base, run, self.tolerances[where])
+
+    def differences_to(self, base: Run) -> dict[Configuration, Difference | None]:
+        """Return each reference run's difference from one of them; disturbed runs are not compared."""
+        return {
+            run.configuration: None if run.disturbed or base.disturbed else self.compare(base, run)
+            for run in self.runs
+        }
+
+    def base(self, assumption: Assumption | None) -> Run | None:
+        """Return the run with which the others are compared; None if there is none."""
+        if assumption is not None:
+            return assumption.base
+        runs = sorted(
+            self.comparable,
+            key=lambda run: (run.configuration.shuffled, run.configuration.subgroup_size != 32),
+        )
+        return runs[0] if runs else None
+
+    # --- on real devices ------------------------------------------------------------------------------
+
+    def run_devices(
+        self, devices: Sequence[DeviceInfo], job: Callable[..., Job], findings: list[Finding]
+    ) -> None:
+        """Run on each device unless the shader could hang it; a failure there becomes a finding.
+
+        A shader that does not end on the reference device at the device's size could hang the device.
+        """
+        bad = next(
+            (event.kind for run in self.runs for event in run.events if event.kind in _DANGEROUS), None
+        )
+        for device in devices:
+            label = f"{device.name} ({device.icd})"
+            if bad is not None:
+                self.not_covered.append((label, f"not run, because of the {bad} found"))
+                continue
+            if not self._has_end(device.subgroup_size):
+                why = f"not run, because the reference device does not end at size {device.subgroup_size}"
+                self.not_covered.append((label, why))
+                self.no_verdict.append(f"{label}: {why}")
+                continue
+            device_job = job(device=device)
+            answer = self._run_device(
+                device_job, Configuration(device.subgroup_size, False, label, device.icd), findings
+            )
+            # If sizes can be required, the device is run at each of them.
+            for size in answer.sizes if answer.sizes != (device.subgroup_size,) else ():
+                if self.host.size_control and self.reference_at(size) is not None:
+                    where = Configuration(size, False, label, device.icd, True)
+                    self._run_device(replace(device_job, subgroup_size=size), where, findings)
+
+    def _run_device(self, job: Job, where: Configuration, findings: list[Finding]) -> Answer:
+        """Run once on a device and record its outputs, or the reason why there are none."""
+        answer = run_job(job)
+        if answer.unsupported:
+            self.not_covered.append((str(where), f"it lacks {answer.unsupported}"))
+        elif answer.slow:
+            self.not_covered.append((str(where), answer.slow))
+        elif answer.internal_error:
+            self.not_covered.append((str(where), "internal error"))
+            self.internal_errors.append(f"{where}: {answer.internal_error}")
+        elif answer.no_end:
+            why = f"no end within {job.timeout:g} s on this device, so there is nothing to compare"
+            self.not_covered.append((str(where), why))
+            self.no_verdict.append(f"{where}: {why}")
+        elif answer.failure and self.reference_at(where.subgroup_size) is None:
+            why = f"it fails, and the reference device has no defined result to compare: {answer.failure}"
+            self.not_covered.append((str(where), why))
+        elif answer.failure:
+            findings.append(failure_finding(where, answer.failure, self.places))
+        else:
+            self.device_runs.append(Run(where, outputs_of_answer(self.dispatch.inputs, answer)))
+        return answer
+
+    def _has_end(self, size: int) -> bool:
+        """Return whether the reference device ends at a size, or cannot run at it."""
+        self.reference_at(size)
+        return Configuration(size) not in self.unfinished
+
+    def reference_at(self, size: int) -> Run | None:
+        """Return the linear run of the reference device at a size; None if it has no meaningful outputs."""
+        where = Configuration(size)
+        for run in [*self.runs, *self.further]:
+            if run.configuration == where:
+                return None if run.disturbed else run
+        if where in self.unfinished or (size < QUAD_SIZE and self._uses_quads()):
+            return None
+        try:
+            self.further.append(self.dispatch.run(where))
+        except DispatchTimeout:
+            self.unfinished.append(where)
+            return None
+        except Unsupported:
+            return None
+        return self.reference_at(size)
+
+
+_DANGEROUS = ("hang", "barrier")
+"""Kinds of findings after which a shader is not run on real devices, since it could hang them."""
+
+
+def run_and_compare(
+    state: CheckState, sizes: Sequence[int], devices: Sequence[DeviceInfo], job: Callable[..., Job]
+) -> tuple[list[Finding], KeyboardInterrupt | None]:
+    """Run at all sizes and on all devices; return the findings of comparisons, and the Ctrl-C that came."""
+    dispatch, findings = state.dispatch, list[Finding]()
+    try:
+        state.run_reference(sizes)
+        state.run_devices(devices, job, findings)
+        experiment = Experiment(dispatch, state.flow, state.remake, state.compare)
+        candidates = find_candidates(state.flow)
+        assumption = find_assumption(candidates, state.runs, state.differences_to, experiment)
+        findings += assumption_findings(assumption, state.places) if assumption is not None else []
+        differing, lanes_matter = _compare_all(state, assumption)
+        findings += difference_findings(differing, dispatch, state.flow, state.places, lanes_matter)
+    except DispatchTimeout:
+        comparison = (
+            f"no end within {dispatch.timeout:g} s when the reference device repeats a run to compare it"
+        )
+        state.not_covered.append(("the comparison", comparison))
+        state.no_verdict.append(comparison)
+    except KeyboardInterrupt as end:
+        state.not_covered.append(("everything else", "interrupted"))
+        return findings, end
+    return findings, None
+
+
+def _compare_all(state: CheckState, assumption: Assumption | None) -> tuple[Differing, frozenset[int]]:
+    """Return the runs that differ, and the sizes at which shuffled lanes change the reference's results."""
+    differing: list[tuple[Run, Run, Difference]] = []
+    base = state.base(assumption)
+    if base is None or base.disturbed:
+        return differing, frozenset()
+    for run in state.comparable:
+        if run is base or (assumption is not None and assumption.explains(run.configuration)):
+            continue
+        difference = state.compare(base, run)
+        if difference is not None:
+            differing.append((base, run, difference))
+    for run in state.device_runs:
+        # A device is compared with the reference at its own size, even if that result is wrong itself.
+        like = state.reference_at(run.configuration.subgroup_size)
+        difference = state.compare(like, run) if like is not None else None
+        if like is not None and difference is not None:
+            differing.append((like, run, difference))
+    lanes_matter = frozenset(
+        like.configuration.subgroup_size
+        for like, run, _ in differing
+        if run.configuration.device
+        for other in state.comparable
+        if other.configuration == replace(like.configuration, shuffled=True) and state.compare(like, other)
+    )
+    return differing, lanes_matter
+
+
+def coverage_of(state: CheckState) -> Coverage:
+    """Return what the runs of a check covered."""
+    runs = state.comparable
+    base = state.base(None)
+    counts = Counts()
+    if base is not None:
+        tolerance = state.tolerances.get(base.configuration, {})
+        counts = count_numbers(state.dispatch.inputs, base, [*runs, *state.device_runs], tolerance)
+    return Coverage(
+        configurations=tuple(run.configuration for run in [*state.runs, *state.device_runs]),
+        not_covered=tuple(state.not_covered),
+        **asdict(counts),
+        groups=state.dispatch.groups,
+        local_size=state.dispatch.program.local_size,
+        inputs=state.dispatch.inputs.origins,
+        specialization=values_of(state.dispatch.program.module),
+        notes=tuple(state.notes),
+        assumed=tuple(state.host.sentences()),
+    )
