@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from vkgroup import processes
-from vkgroup.check import check, runs
+from vkgroup.check import check, runs, state
 from vkgroup.cli.main import main
 from vkgroup.drivers import Driver
 from vkgroup.errors import NoDevice

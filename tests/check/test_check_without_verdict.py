@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from vkgroup.check import check, runs
+from vkgroup.check import check, runs, state
 from vkgroup.check.runs import Answer, Compilation, Job, JobSession, run_job
 from vkgroup.cli.main import main
 from vkgroup.dispatch import Device
