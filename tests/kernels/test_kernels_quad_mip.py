@@ -65,7 +65,5 @@ def test_subgroups_without_quads(references: dict[int, Device]) -> None:
 
 
 @pytest.mark.parametrize("path", ["quad_mip/subgroup.frag", "quad_mip/fetch.frag"])
-def test_the_check_says_that_it_runs_no_fragments(path: str, checked: Callable[..., Any]) -> None:
-    """Draw with these shaders at every subgroup size."""
-    with pytest.raises(Unsupported, match="fragment shader"):
-        checked(path)
+def test_the_check_finds_nothing(path: str, checked: Callable[..., Any]) -> None:
+    assert checked(path) == ()
