@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 from collections.abc import Callable
@@ -617,3 +618,11 @@ def test_the_page_has_every_field_and_valid_examples(tmp_path: Path) -> None:
         file = tmp_path / f"{number}.json"
         file.write_text(block)
         assert len(read(file)) == 1 + number
+
+
+def test_a_pipe_is_not_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Reading a FIFO would wait for a writer."""
+    pipe = tmp_path / "x.json"
+    os.mkfifo(pipe)
+    assert main(["check", "x.comp", "--with", str(pipe)]) == 2
+    assert "x.json is not a regular file" in capsys.readouterr().err

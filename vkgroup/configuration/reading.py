@@ -66,6 +66,8 @@ def read(file: Path) -> list[FileConfiguration]:
 
 def _data(file: Path) -> dict[str, Any]:
     """Return the object in a file."""
+    if file.exists() and not file.is_file():
+        raise InvalidInput(f"{file} is not a regular file: give a file with a configuration.")
     try:
         text = file.read_text(encoding="utf-8")
     except OSError as error:
