@@ -183,13 +183,16 @@ void write_vector(uint position, Element x[WIDTH], uint flags, uint before, uint
 }
 #endif
 
+shared uint recounted;
+
 Known recompute(uint tile) {
-    Element x[VECTORS][WIDTH];
-    uint flags[VECTORS];
-    read_tile(tile, x, flags);
-    uint before[VECTORS];
-    barrier();    // other invocations may still read the ladder
-    return Known(PRESENT, rank_vectors(flags, before));
+    barrier();    // the sum of an earlier tile has been read
+    if (gl_LocalInvocationIndex == 0u)
+        recounted = 0u;
+    barrier();
+    atomicAdd(recounted, recount_kept(tile));
+    barrier();
+    return Known(PRESENT, recounted);
 }
 
 void compact_tile(uint tile) {

@@ -138,48 +138,47 @@ void put_part(uint offset, uint kept_count) {
 }
 
 Known recompute(uint tile) {
-    put_part(SUBGROUPS, subgroupAdd(count_kept(tile)));
+    put_part(SUBGROUPS, subgroupAdd(recount_kept(tile)));
     return Known(PRESENT, sum_parts(SUBGROUPS, gl_NumSubgroups));
 }
 
-void compact_tile(uint tile) {
-    Element x[ITEMS];
-    uint flags = read_rows(tile, x);
-    uint kept_count = subgroupAdd(bitCount(flags));
-    put_part(0u, kept_count);
-    Known own = Known(PRESENT, IDENTITY);
-    if (gl_SubgroupID == 0u) {
-        own.value = sum_parts(0u, gl_NumSubgroups);
-        if (subgroupElect())
-            publish(tile, own);
-    }
-    uint offset = sum_parts(0u, gl_SubgroupID);    // kept in the tile before the subgroup's segment
-    uint before = find_before(tile, own);
-#if OUTPUT != PARTITION
-    uint all = 0u;
-#elif ONE_GROUP
-    uint all = sum_parts(0u, gl_NumSubgroups);
-#else
-    uint all = total;
-#endif
-    write_rows(tile, x, flags, before + offset, all);
-#if OUTPUT != PARTITION || ONE_GROUP
-    if (tile == tiles() - 1u && gl_SubgroupID == gl_NumSubgroups - 1u && subgroupElect())
-        total = before + offset + kept_count;
-#endif
-}
-
+// The tile is handled here and not in a function, because NVIDIA's driver 580 then needs fewer registers (56
+// instead of 64), so more workgroups run at once.
 void main() {
 #if ONE_GROUP
     for (uint tile = 0u; tile < tiles(); ++tile) {
         if (tile != 0u)
             barrier();    // before shared memory is written again
-        compact_tile(tile);
-    }
 #else
-    uint tile = take_tile();
-    if (tile < tiles())
-        compact_tile(tile);
+    {
+        uint tile = take_tile();
+        if (tile >= tiles())
+            return;
 #endif
+        Element x[ITEMS];
+        uint flags = read_rows(tile, x);
+        uint kept_count = subgroupAdd(bitCount(flags));
+        put_part(0u, kept_count);
+        Known own = Known(PRESENT, IDENTITY);
+        if (gl_SubgroupID == 0u) {
+            own.value = sum_parts(0u, gl_NumSubgroups);
+            if (subgroupElect())
+                publish(tile, own);
+        }
+        uint offset = sum_parts(0u, gl_SubgroupID);    // kept in the tile before the subgroup's segment
+        uint before = find_before(tile, own);
+#if OUTPUT != PARTITION
+        uint all = 0u;
+#elif ONE_GROUP
+        uint all = sum_parts(0u, gl_NumSubgroups);
+#else
+        uint all = total;
+#endif
+        write_rows(tile, x, flags, before + offset, all);
+#if OUTPUT != PARTITION || ONE_GROUP
+        if (tile == tiles() - 1u && gl_SubgroupID == gl_NumSubgroups - 1u && subgroupElect())
+            total = before + offset + kept_count;
+#endif
+    }
 }
 #endif

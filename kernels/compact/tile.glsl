@@ -254,8 +254,7 @@ void read_tile(uint tile, out Element x[VECTORS][WIDTH], out uint flags[VECTORS]
         flags[k] = flags_of(vector_of(tile, k), whole, x[k], contexts[k]);
 }
 
-// The number of elements of a tile that this invocation keeps, for tiles whose elements are not moved by this
-// workgroup.
+// The number of elements of a tile that this invocation keeps, if the tile's elements are only counted.
 uint count_kept(uint tile) {
     Element x[VECTORS][WIDTH];
     uint flags[VECTORS];
@@ -263,6 +262,20 @@ uint count_kept(uint tile) {
     uint kept_count = 0u;
     [[unroll]] for (uint k = 0u; k < VECTORS; ++k)
         kept_count += bitCount(flags[k]);
+    return kept_count;
+}
+
+// The same for the tile of another workgroup. This is rare and may be slow, but must need few registers: this
+// workgroup's elements are in registers at the same time, and registers limit the number of workgroups that run
+// at once.
+uint recount_kept(uint tile) {
+    uint kept_count = 0u;
+    [[dont_unroll]] for (uint k = 0u; k < VECTORS; ++k) {
+        uint vector = vector_of(tile, k);
+        Element x[WIDTH];
+        read_part(vector, x);
+        kept_count += bitCount(flags_of(vector, false, x, context_of(vector, false)));
+    }
     return kept_count;
 }
 

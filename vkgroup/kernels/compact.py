@@ -39,7 +39,7 @@ TABLES["compact"] = {
     # among several subgroups take long.
     "cpu": {"workgroup": 128, "items": 8, "depth": 1, "group": 1, "spins": 4, "in_turn": 32},
 }
-TABLES["compact.subgroup"] = {"nvidia": {"workgroup": 128, "items": 24, "depth": 2, "order": 0}}
+TABLES["compact.subgroup"] = {"nvidia": {"workgroup": 128, "items": 32, "depth": 2, "order": 0}}
 TABLES["compact.shared"] = {"nvidia": {"workgroup": 384, "items": 24, "staged": 0, "group": 32, "order": 0}}
 
 OUTPUTS = ("values", "indices", "partition", "count")

@@ -48,7 +48,7 @@ _CPU = {
     "histogram_groups": 16,
 }
 _NVIDIA = {"workgroup": 384, "items": 22, "look": 8, "tickets": False, "spins": 100_000}
-TABLES["radix_sort.subgroup"] = {"any": _ANY, "nvidia": {**_NVIDIA, "early": True}, "cpu": _CPU}
+TABLES["radix_sort.subgroup"] = {"any": _ANY, "nvidia": {**_NVIDIA, "early": True, "look": 4}, "cpu": _CPU}
 TABLES["radix_sort.shared"] = {"any": _ANY, "nvidia": _NVIDIA, "cpu": {**_CPU, "items": 31}}
 
 _MOST_KEYS = 65535
