@@ -31,6 +31,7 @@ State identity() { return State(0.0, 0.0, 0.0); }
 State combine(State a, State b) {
     float count = a.count + b.count;
     float share = b.count / max(count, 1.0);
-    float apart = b.mean - a.mean;
-    return State(count, a.mean + apart * share, a.squares + b.squares + apart * apart * a.count * share);
+    float apart = a.count > 0.0 && b.count > 0.0 ? b.mean - a.mean : 0.0;    // its square may be infinite
+    float start = a.count > 0.0 ? a.mean : b.mean;
+    return State(count, start + apart * share, a.squares + b.squares + apart * apart * a.count * share);
 }

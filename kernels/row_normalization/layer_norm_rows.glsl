@@ -9,15 +9,18 @@ layout(std430, binding = 3) readonly restrict buffer Biases { T biases[]; };
 layout(std430, binding = 3) readonly restrict buffer BiasVectors { T4 bias_vectors[]; };
 #endif
 
+// Means are sums of differences from an element of the row: so the mean of equal elements is exact, although sums
+// and divisions are rounded.
 void absorb(inout State s, vec4 x[ITEMS], uint chunk) {
+    float first = inside(positions_of(chunk, 0u), length).x ? x[0].x : 0.0;
     vec4 count = vec4(0.0), sum = vec4(0.0), squares = vec4(0.0);
     [[unroll]] for (uint k = 0u; k < ITEMS; ++k) {
         bvec4 here = inside(positions_of(chunk, k), length);
         count += vec4(here);
-        sum += mix(vec4(0.0), x[k], here);
+        sum += mix(vec4(0.0), x[k] - first, here);
     }
     float n = dot(count, vec4(1.0));
-    float mean = ((sum.x + sum.y) + (sum.z + sum.w)) / max(n, 1.0);
+    float mean = first + ((sum.x + sum.y) + (sum.z + sum.w)) / max(n, 1.0);
     [[unroll]] for (uint k = 0u; k < ITEMS; ++k) {
         vec4 apart = mix(vec4(0.0), x[k] - mean, inside(positions_of(chunk, k), length));
         squares += apart * apart;

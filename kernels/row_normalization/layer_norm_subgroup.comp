@@ -10,11 +10,12 @@
 #extension GL_KHR_shader_subgroup_shuffle : require
 
 // As combine(), of all lanes at once: with the common mean at hand, what each lane adds to the squares is
-// known.
+// known. The lowest lane has elements, unless the row ends before this chunk.
 State subgroup_combine(State s) {
     float count = subgroupAdd(s.count);
-    float mean = subgroupAdd(s.mean * s.count) / max(count, 1.0);
-    float apart = s.mean - mean;
+    float first = subgroupShuffle(s.mean, 0u);
+    float mean = first + subgroupAdd((s.mean - first) * s.count) / max(count, 1.0);
+    float apart = s.count > 0.0 ? s.mean - mean : 0.0;
     return State(count, mean, subgroupAdd(s.squares + s.count * apart * apart));
 }
 
