@@ -47,6 +47,20 @@ def test_small_arrays_are_written_directly_unless_work_uses_the_buffer(staged: D
     assert buffer.read().tolist() == [90, 1, 70, 80, 4, 5, 6, 7]
 
 
+def test_memory_closed_while_work_used_it_is_free_when_the_work_has_finished(staged: Device) -> None:
+    nbytes, timeline = 20 << 20, staged.logical.timeline
+    buffers = [staged.buffer(np.zeros(nbytes, np.uint8)) for _ in range(2)]
+    for use in (staged.memory, staged.trim):
+        before = staged.memory().in_use
+        timeline.completed = timeline.submitted - 1
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(timeline, "poll", lambda: timeline.completed)
+            buffers.pop().close()
+        use()
+        assert staged.memory().in_use <= before - nbytes
+    assert staged.memory().cached == 0
+
+
 def test_without_such_memory_small_arrays_are_staged(swiftshader: Driver) -> None:
     """Small windows to a part of the GPU's memory are not used."""
     with vkgroup.open(swiftshader.name) as device:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from abc import abstractmethod
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -150,6 +151,8 @@ class MemoryDevice(Owner):
 
     def memory_statistics(self) -> MemoryStatistics:
         """Return the numbers of bytes that are in use and cached."""
+        with suppress(DriverError):  # the device is lost: `close` frees what it can
+            self.finished(self.timeline.submitted)
         plans = list(self.trimmable)
         recordings = sum(plan.recordings for plan in plans)
         pool, kept = self.pool.statistics(), self.kept.nbytes
@@ -162,7 +165,13 @@ class MemoryDevice(Owner):
         )
 
     def trim(self) -> int:
-        """Close the idle buffers and free all memory that nothing uses; returns the number of its bytes."""
+        """Close the idle buffers and free all memory that nothing uses; returns the number of its bytes.
+
+        If work in flight uses objects that were closed, this waits for it.
+        """
+        if self.timeline.has_deferred:
+            with suppress(DriverError):
+                self.synchronize(None)
         for plan in list(self.trimmable):
             plan.trim()
         if "transfers" in self.__dict__:

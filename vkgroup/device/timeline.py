@@ -175,6 +175,11 @@ class Timeline:
         else:
             self._deferred.append((self.submitted, function))
 
+    @property
+    def has_deferred(self) -> bool:
+        """Whether functions wait for work in flight."""
+        return bool(self._deferred)
+
     def finish(self) -> None:
         """Call all deferred functions: the device is idle or lost."""
         self._advance(self.submitted)

@@ -181,6 +181,7 @@ class ResourceDevice(Closing):
         """Give memory back to the driver that is cached for later buffers and images.
 
         If an allocation fails, this happens without a call. Another library on the GPU may need it earlier.
+        Memory of objects that were closed while work used them is given back too, after a wait for this work.
 
         Returns
         -------
