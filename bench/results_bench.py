@@ -38,19 +38,12 @@ class Line:
 
 
 _ROWS = (1024, 2048, 4096, 8192)
-_MAIN = "reduce_scan_compact"
+_MAIN = "reduce_scan_compact_sort"
 LINES = (
     Line("sum of float32", _MAIN, ("reduce.sum.float32",), "torch", 1.0, 0.97),
     Line("inclusive scan of float32", _MAIN, ("scan.add.float32",), "torch", 1.35, 0.82),
-    Line(
-        "inclusive scan of uint32, 24 items",
-        "before_retuning_reduce_scan_compact",
-        ("scan.add.uint32",),
-        "torch",
-        1.35,
-        0.82,
-    ),
-    Line("compaction of uint32, half kept", _MAIN, ("compact.uint32.50",), "torch", 5.0),
+    Line("inclusive scan of uint32", _MAIN, ("scan.add.uint32",), "torch", 1.35, 0.82),
+    Line("compaction of uint32, half kept", _MAIN, ("compact.uint32.50",), "torch", 4.0),
     Line(
         "histogram of 256 bins: uniform, all equal",
         "histogram",
@@ -58,8 +51,8 @@ LINES = (
         "torch",
         3.0,
     ),
-    Line("sort of uint32", "sort", ("sort.keys.uint32",), "cupy", 0.8, keys=True),
-    Line("sort of int32 with values", "sort", ("sort.pairs.int32",), "torch", 1.2, keys=True),
+    Line("sort of uint32", _MAIN, ("sort.keys.uint32",), "cupy", 0.9, keys=True),
+    Line("sort of int32 with values", _MAIN, ("sort.pairs.int32",), "torch", 1.2, keys=True),
     Line(
         "softmax, rows of 1024, 2048, 4096, 8192",
         "rows",

@@ -54,7 +54,7 @@ def rates(*names: str) -> tuple[Rates, float]:
 
 def bars(axes: Any) -> None:
     """Plot the results at 2^28 as bars, grouped by run."""
-    found, copy = rates("bench_reduce_scan_compact.json", "bench_histogram.json")
+    found, copy = rates("bench_reduce_scan_compact_sort.json", "bench_histogram.json")
     for place, benchmark in enumerate(BARS):
         entries = found[benchmark][2**28]
         for number, (name, color) in enumerate(COLORS.items()):
