@@ -187,7 +187,7 @@ def test_diff_shows_capabilities_and_speed(capsys) -> None:
     assert "  + VK_KHR_shader_subgroup_rotate: " in printed
     assert "  driver_info: Mesa 22.3.6 (LLVM 15.0.6) → Mesa 25.0.7" in printed
     assert "--limit 0" not in printed
-    words = ["diff", str(h200 / "bench_before_retuning_sort.json"), str(h200 / "bench_reduce_scan_compact_sort.json")]
+    words = ["diff", str(h200 / "bench_before_retuning_sort.json"), str(h200 / "bench_sort.json")]
     assert main([*words, "--threshold", "5"]) == 0
     printed = capsys.readouterr().out
     assert "0 slower, 2 faster" in printed
