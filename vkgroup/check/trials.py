@@ -85,9 +85,7 @@ class Trier:
 
     def _program(self, numbers: Numbers) -> Program:
         """Return the program with the chosen values of specialization constants."""
-        values = {
-            number: value for key, value in numbers.items() if (number := constant_id(key)) is not None
-        }
+        values = {number: value for key, value in numbers.items() if (number := constant_id(key)) is not None}
         key = frozenset(values.items())
         if key not in self._programs:
             self._programs[key] = self.specialize(values) if values else self.dispatch.program
