@@ -22,6 +22,11 @@ COLUMNS, ROWS = 75, 5
 FLOAT = {"A_TYPE": "float", "D_TYPE": "float", "FLOAT_TYPE": "float"}
 ROW_SUM = f"a sum of {COLUMNS} terms in any order has at most {COLUMNS} roundings on a path"
 
+EPSILON = 1e-5
+"""The host's parameter of the normalisations, which avoids divisions by zero."""
+NORMALISATION = 16
+"""Roundings after the sums of a normalisation: an inverse square root (4) and 12 further operations."""
+
 
 def one(generator: np.random.Generator) -> dict[int, Array]:
     """Return one matrix."""
@@ -96,7 +101,7 @@ def norm(inputs: dict[int, Array]) -> dict[int, Expected]:
     a = matrix(inputs)
     mean = a.mean(axis=1, keepdims=True)
     variance = (a * a).mean(axis=1, keepdims=True) - mean**2
-    return {1: normalised(a - mean, 1 / np.sqrt(variance + 1e-5), 2 * COLUMNS + 16)}
+    return {1: normalised(a - mean, 1 / np.sqrt(variance + EPSILON), 2 * COLUMNS + NORMALISATION)}
 
 
 def group_norm(inputs: dict[int, Array]) -> dict[int, Expected]:
@@ -104,21 +109,21 @@ def group_norm(inputs: dict[int, Array]) -> dict[int, Expected]:
     a = matrix(inputs)
     difference = a - a.mean(axis=1, keepdims=True)
     variance = (difference**2).mean(axis=1, keepdims=True)
-    return {1: normalised(difference, 1 / np.sqrt(variance + 1e-5), 2 * COLUMNS + 16)}
+    return {1: normalised(difference, 1 / np.sqrt(variance + EPSILON), 2 * COLUMNS + NORMALISATION)}
 
 
 def l2_norm(inputs: dict[int, Array]) -> dict[int, Expected]:
     """Return a / max(|a|, eps)."""
     a = matrix(inputs)
     length = np.sqrt((a * a).sum(axis=1, keepdims=True))
-    return {1: normalised(a, 1 / np.maximum(length, 1e-5), COLUMNS + 16)}
+    return {1: normalised(a, 1 / np.maximum(length, EPSILON), COLUMNS + NORMALISATION)}
 
 
 def rms_norm(inputs: dict[int, Array]) -> dict[int, Expected]:
     """Return a * b / sqrt(mean(a²) + eps); b is one row."""
     a = matrix(inputs)
-    scale = 1 / np.sqrt((a * a).mean(axis=1, keepdims=True) + 1e-5)
-    return {2: normalised(a * wide(inputs[1]), scale, COLUMNS + 16)}
+    scale = 1 / np.sqrt((a * a).mean(axis=1, keepdims=True) + EPSILON)
+    return {2: normalised(a * wide(inputs[1]), scale, COLUMNS + NORMALISATION)}
 
 
 def argmax(inputs: dict[int, Array]) -> dict[int, Expected]:
@@ -138,8 +143,8 @@ def rms_norm_back(inputs: dict[int, Array]) -> dict[int, Expected]:
     """Return g / r - x * sum(x g) / (r (sum(x²) + n eps)), with r = sqrt(mean(x²) + eps)."""
     g, x = matrix(inputs), matrix(inputs, 1)
     squares, products = (x * x).sum(axis=1, keepdims=True), (x * g).sum(axis=1, keepdims=True)
-    scale = 1 / np.sqrt(squares / COLUMNS + 1e-5)
-    factor = -scale * products / (squares + COLUMNS * 1e-5)
+    scale = 1 / np.sqrt(squares / COLUMNS + EPSILON)
+    factor = -scale * products / (squares + COLUMNS * EPSILON)
     bound_ = scale * np.abs(x * g).sum(axis=1, keepdims=True) / squares
     magnitude = scale * np.abs(g) + bound_ * np.abs(x)
     return {2: Expected((scale * g + factor * x).ravel(), 3 * COLUMNS + 20, magnitude.ravel())}
@@ -150,7 +155,7 @@ def binary_push() -> dict[str, int | float]:
     push: dict[str, int | float] = {
         "ne": ROWS * COLUMNS,
         "misalign_offsets": 0,
-        "param1": 1e-5,
+        "param1": EPSILON,
         "param2": 0.0,
     }
     for source, rows in (("0", ROWS), ("1", 1), ("2", ROWS)):
@@ -215,7 +220,7 @@ SHADERS = (
             bound("i0 < p.ne00", "i0 <= p.ne00", 2),
             inactive("        barrier();\n", "        if (tid < 96) barrier();\n"),
         ),
-        defines=FLOAT, push=unary_push(COLUMNS, ROWS, 1e-5),
+        defines=FLOAT, push=unary_push(COLUMNS, ROWS, EPSILON),
     ),
     Shader(
         "group_norm", "group_norm.comp", (ROWS, 1, 1), one, {1: (ROWS * COLUMNS, np.float32)}, group_norm,
@@ -227,7 +232,7 @@ SHADERS = (
             barrier(5),
             bound("col < end", "col <= end"),
         ),
-        defines=FLOAT, push=generic_push(COLUMNS, ROWS, 1e-5),
+        defines=FLOAT, push=generic_push(COLUMNS, ROWS, EPSILON),
     ),
     Shader(
         "l2_norm", "l2_norm.comp", (ROWS, 1, 1), one, {1: (ROWS * COLUMNS, np.float32)}, l2_norm,
@@ -239,7 +244,7 @@ SHADERS = (
             bound("i0 < p.ne00", "i0 <= p.ne00", 2),
             inactive("        barrier();\n", "        if (tid < 96) barrier();\n"),
         ),
-        defines=FLOAT, push=unary_push(COLUMNS, ROWS, 1e-5),
+        defines=FLOAT, push=unary_push(COLUMNS, ROWS, EPSILON),
     ),
     Shader(
         "rms_norm", "rms_norm.comp", (ROWS, 1, 1),
@@ -290,7 +295,7 @@ SHADERS = (
             bound("col < p.KX", "col <= p.KX", 2),
             inactive("        barrier();\n", "        if (tid < 96) barrier();\n"),
         ),
-        defines={**FLOAT, "B_TYPE": "float"}, push=generic_push(COLUMNS, ROWS, 1e-5),
+        defines={**FLOAT, "B_TYPE": "float"}, push=generic_push(COLUMNS, ROWS, EPSILON),
     ),
     Shader(
         "count_equal", "count_equal.comp", (2, 1, 1), integers, {2: (1, np.int32)}, count_equal,

@@ -603,6 +603,19 @@ def test_only_results_of_device_run_have_a_configuration() -> None:
         _ = vkgroup.RunResult({}, {}, None).configuration
 
 
+def test_a_result_of_submit_refuses_its_configuration() -> None:
+    """The host may change the arrays after `Device.submit`, so they cannot be saved later."""
+    source = (
+        "#version 450\nlayout(local_size_x = 4) in;\nlayout(binding = 0) buffer B { uint b[]; };\n"
+        "void main() { b[gl_GlobalInvocationID.x] = 1u; }\n"
+    )
+    with vkgroup.open("reference") as device:
+        module = compile_source(source, stage="compute")
+        pending = device.submit(module, groups=1, bindings={"B": np.zeros(4, np.uint32)})
+        with pytest.raises(InvalidDispatch, match=r"Device\.submit may change"):
+            _ = pending.result().configuration
+
+
 # --- the documentation ------------------------------------------------------------------------------------
 
 

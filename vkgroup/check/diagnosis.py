@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from vkgroup.check.assumptions import Assumption
 from vkgroup.check.compare import Difference, Divergence, find_divergence
-from vkgroup.check.findings import Configuration, Finding, Kind, Note, Place, SourceLocations, join
+from vkgroup.check.findings import RACES, Configuration, Finding, Kind, Note, Place, SourceLocations, join
 from vkgroup.check.flow import Flow
 from vkgroup.check.further_lines import notes_of_lines
 from vkgroup.check.inputs import Inputs
@@ -214,10 +214,7 @@ def failure_finding(configuration: Configuration, failure: str, places: SourceLo
     )
 
 
-_RACES = (Kind.RACE, Kind.SAME_VALUE)
-"""Kinds of events with two accesses."""
-
-_SEPARATE_FINDINGS = ("race", "same_value", "bounds")
+_SEPARATE_FINDINGS = (*RACES, Kind.BOUNDS)
 """Causes of undefined values that are reported as separate findings."""
 
 _DATA_DEPENDENT = ("bounds", "hang", "division", "math_domain", "shift", "conversion")
@@ -297,7 +294,7 @@ def _merge_races(groups: Groups) -> list[_EventGroup]:
     for group in sorted(groups.values(), key=lambda group: (group.place.line, group.place.position)):
         event = group.event
         missing = event.message.partition(";")[2]
-        is_race = event.kind in _RACES
+        is_race = event.kind in RACES
         key = (event.kind, event.memory, missing) if is_race else (event.kind, id(group))
         first = merged.setdefault(key, group)
         if first is not group:
@@ -331,7 +328,7 @@ def _identity(place: Place) -> tuple[object, ...]:
 
 
 def _key(event: Event, place: Place, places: SourceLocations, groups: Groups) -> tuple[object, ...]:
-    if event.kind in _RACES:
+    if event.kind in RACES:
         key = (event.kind, event.memory, _identity(place))
         turned = (event.kind, event.memory, _identity(places[event.other_position]))
         # The order of the two accesses is arbitrary: the same race may be seen from either side.
@@ -358,7 +355,7 @@ def _event_finding(
         notes.append(Note(what, used if _identity(used) != _identity(group.place) else None))
     if event.kind == Kind.BOUNDS:
         notes += notes_of_lines("also out of bounds", further)
-    if event.kind in _RACES:
+    if event.kind in RACES:
         other = event.other_invocation
         who = f" by invocation {other.local} of workgroup {other.workgroup}" if other is not None else ""
         notes.append(Note(f"the other access{who}", places[event.other_position]))

@@ -32,6 +32,9 @@ class Kind(StrEnum):
     ASSUMES = "assumes"
 
 
+RACES = (Kind.RACE, Kind.SAME_VALUE)
+"""Kinds of data races: findings with two accesses."""
+
 _WEAK_KINDS = (Kind.SAME_VALUE,)
 """Kinds of findings for which every order of the accesses gives the same result."""
 

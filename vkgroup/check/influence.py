@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
+from vkgroup.check.flow import WHOLE
 from vkgroup.reference.interpreter.program.site import sort_operands
 from vkgroup.spirv import Instruction, Module
 from vkgroup.spirv.declarations import Declarations
 
 Source = tuple[int, int]
-"""A source of values: the id of a variable and the index of a block member; -1 for the whole variable."""
+"""A source of values: id of a variable and index of a block member; `WHOLE` for the whole variable."""
 
-WHOLE = -1
 _CHAINS = ("OpAccessChain", "OpInBoundsAccessChain", "OpPtrAccessChain", "OpInBoundsPtrAccessChain")
 _INPUTS = ("PushConstant", "Uniform", "StorageBuffer", "UniformConstant")
 _NO_VALUES = ("OpName", "OpMemberName", "OpDecorate", "OpMemberDecorate", "OpLine", "OpNoLine", "OpLabel")

@@ -96,6 +96,12 @@ constant.
 SPECIALIZED = -1
 
 
+def constant_id(key: NumberKey) -> int | None:
+    """Return the specialization id of a number that is a specialization constant, else None."""
+    place = key[0]
+    return place[1] if place is not None and place[0] == SPECIALIZED else None
+
+
 @dataclass(frozen=True)
 class GeneratedNumber:
     """A single integer of a push constant or a buffer that was generated."""
@@ -110,6 +116,11 @@ class GeneratedNumber:
     def name(self) -> str:
         """Its name in the shader, such as ``n`` or ``strides[1]``."""
         return self.key[1]
+
+    @property
+    def constant_id(self) -> int | None:
+        """The specialization id of a specialization constant; None for another number."""
+        return constant_id(self.key)
 
     @property
     def words(self) -> frozenset[str]:

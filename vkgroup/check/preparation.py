@@ -13,7 +13,7 @@ import numpy.typing as npt
 from vkgroup.check.findings import Configuration
 from vkgroup.check.flow import used_axes, uses_atomic_results
 from vkgroup.check.host import Guarantees, generated_size, undeclared_size, unset_constants
-from vkgroup.check.inputs import SPECIALIZED, Key, make_inputs
+from vkgroup.check.inputs import Key, make_inputs
 from vkgroup.check.runs import Dispatch
 from vkgroup.check.search import Search, differing
 from vkgroup.check.trials import Trial, Trier
@@ -94,9 +94,9 @@ def prepare(
 def _changed_constants(first: Trial, chosen: Trial) -> dict[int, tuple[str, int]]:
     """Return name and value of the specialization constants that the search has set, by id."""
     return {
-        number.key[0][1]: (number.name, value)
+        identifier: (number.name, value)
         for number, value in differing(first, chosen)
-        if number.key[0] is not None and number.key[0][0] == SPECIALIZED
+        if (identifier := number.constant_id) is not None
     }
 
 

@@ -12,11 +12,14 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from vkgroup.check.fields import COUNTS
+from vkgroup.check.findings import RACES
+from vkgroup.check.flow import WHOLE
 from vkgroup.check.guesses import Numbers, candidates, guesses
-from vkgroup.check.influence import WHOLE, Influence, Source
-from vkgroup.check.inputs import SPECIALIZED, GeneratedNumber, NumberKey
+from vkgroup.check.influence import Influence, Source
+from vkgroup.check.inputs import GeneratedNumber, NumberKey
 from vkgroup.check.trials import EventKey, Trial, Trier, key_of
 from vkgroup.dispatch.results import Event
 from vkgroup.spirv import Module
@@ -31,10 +34,6 @@ _MOST_TRIALS = 64
 _LEAST_COVERAGE = 0.8
 """Part of the instructions of the first trial that a better trial must execute too."""
 
-_SPEC_ID = 1
-"""The decoration SpecId (SPIR-V 3.20)."""
-
-_RACES = ("race", "same_value")
 _BY_OPERANDS = ("division", "math_domain", "shift", "conversion")
 
 
@@ -49,7 +48,6 @@ class Search:
     _by_numbers: dict[frozenset[tuple[NumberKey, int]], Trial] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.influence = Influence(self.module)
         declared = Declarations(self.module)
         variables = {variable.id: variable for variable in declared.variables}
         self._places = {
@@ -57,14 +55,19 @@ class Search:
         }
         #: Specialization ids by the result ids of their constants.
         self._constants = {
-            entry.operands[0]: entry.operands[2]
-            for entry in self.module.instructions
-            if entry.name == "OpDecorate" and entry.operands[1] == _SPEC_ID
+            result: constant.specialization.id
+            for result, constant in declared.constants.items()
+            if constant.specialization is not None
         }
         self._push = {key for key, entry in variables.items() if entry.storage_class == "PushConstant"}
         self.first = self.try_({})
         self._buffers = {entry.name for entry in self.first.dispatch.inputs.bindings}
         self.best = self.first
+
+    @cached_property
+    def influence(self) -> Influence:
+        """The influence of the inputs on addresses and operands."""
+        return Influence(self.module)
 
     def try_(self, numbers: Numbers) -> Trial:
         """Return the trial of some values; it runs and is recorded once."""
@@ -89,10 +92,10 @@ class Search:
     def sources(self, event: Event) -> frozenset[Source] | None:
         """Return the inputs that influence an event; None if any may do so through the control flow."""
         kind = event.cause.kind if event.cause is not None else event.kind
-        if kind in ("bounds", *_RACES):
+        if kind in ("bounds", *RACES):
             sources = self.influence.on_address(event.position)
             sources |= self.influence.on_address(event.other_position)
-            if kind in _RACES and event.memory in self._buffers and not self._any_generated(sources):
+            if kind in RACES and event.memory in self._buffers and not self._any_generated(sources):
                 return None
             return sources
         if kind in _BY_OPERANDS or kind == "hang":
@@ -104,8 +107,7 @@ class Search:
         if variable in self._push:
             return any(number.key[0] is None and member in (number.member, WHOLE) for number in self.numbers)
         if variable in self._constants:
-            constant = (SPECIALIZED, self._constants[variable])
-            return any(number.key[0] == constant for number in self.numbers)
+            return any(number.constant_id == self._constants[variable] for number in self.numbers)
         place = self._places.get(variable)
         return any(entry.place == place and entry.generated for entry in self.first.dispatch.inputs.bindings)
 
@@ -166,7 +168,7 @@ class Search:
             self.numbers,
             key=lambda number: (
                 not (number.key[0] is None and members & {number.member, WHOLE})
-                and not (number.key[0] is not None and number.key[0] in self._specialized(constants)),
+                and number.constant_id not in constants,
                 bool(number.words & COUNTS),
             ),
         )
@@ -216,13 +218,9 @@ class Search:
     @staticmethod
     def executes(trial: Trial, event: Event) -> bool:
         """Whether a trial executes the instructions of an event; of a race, in more than one invocation."""
-        least = 2 if event.kind in _RACES else 1
+        least = 2 if event.kind in RACES else 1
         positions = {event.position, event.other_position} - {-1}
         return all(trial.executed.get(position, 0) >= least for position in positions)
-
-    @staticmethod
-    def _specialized(constants: set[int]) -> set[tuple[int, int]]:
-        return {(SPECIALIZED, number) for number in constants}
 
     @staticmethod
     def _counts(trial: Trial) -> tuple[int, ...]:

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from vkgroup.check.findings import Configuration
+from vkgroup.check.findings import RACES, Configuration
 from vkgroup.check.guesses import Numbers
-from vkgroup.check.inputs import SPECIALIZED, GeneratedNumber, Inputs
+from vkgroup.check.inputs import GeneratedNumber, Inputs, constant_id
 from vkgroup.check.runs import Dispatch, Run
 from vkgroup.dispatch.results import Event
 from vkgroup.errors import DispatchTimeout, InvalidInput, InvalidModule, OutOfMemory
@@ -40,7 +40,7 @@ STEP_LIMIT = 4096
 
 def key_of(event: Event) -> EventKey:
     """Return the identity of an event: buffers by name, everything else by instruction."""
-    if event.kind in ("bounds", "race", "same_value") and event.memory:
+    if event.kind in ("bounds", *RACES) and event.memory:
         return event.kind, event.memory
     return event.kind, event.cause.kind if event.cause is not None else "", event.position
 
@@ -85,9 +85,7 @@ class Trier:
 
     def _program(self, numbers: Numbers) -> Program:
         """Return the program with the chosen values of specialization constants."""
-        values = {
-            place[1]: value for (place, _), value in numbers.items() if place and place[0] == SPECIALIZED
-        }
+        values = {number: value for key, value in numbers.items() if (number := constant_id(key)) is not None}
         key = frozenset(values.items())
         if key not in self._programs:
             self._programs[key] = self.specialize(values) if values else self.dispatch.program
@@ -106,7 +104,8 @@ class Trier:
             dispatch = replace(dispatch, program=self._program(numbers))
             for _ in range(_ROUNDS):
                 run = None
-                dispatch = replace(dispatch, inputs=self.inputs(dispatch, elements, numbers))
+                if numbers or elements:
+                    dispatch = replace(dispatch, inputs=self.inputs(dispatch, elements, numbers))
                 run = dispatch.run(_SIZE)
                 longer = self.longer(dispatch.inputs, run)
                 if not longer:

@@ -1,4 +1,4 @@
-"""What DXC and Slang share: entry points with ``[shader("compute")]``, and options of the command line."""
+"""Shared parts of DXC and Slang: entry points with ``[shader("compute")]``, command-line options."""
 
 from __future__ import annotations
 

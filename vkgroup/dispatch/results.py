@@ -164,7 +164,10 @@ class RunResult(ByBinding):
         from vkgroup.dispatch.exported import RunConfiguration
 
         if self._arguments is None:
-            raise InvalidDispatch("Only a result of Device.run has a configuration.")
+            raise InvalidDispatch(
+                "Only a result of Device.run has a configuration. Arrays given to Device.submit may change"
+                " after the call; use Device.run to save them."
+            )
         return RunConfiguration(*self._arguments)
 
     def __repr__(self) -> str:

@@ -22,7 +22,7 @@ from vkgroup.reference.interpreter.program.segments import (
 )
 from vkgroup.reference.interpreter.program.site import followed_operands, value_operands
 from vkgroup.reference.interpreter.program.variables import Slots, Variables
-from vkgroup.spirv import Instruction, PointerType, ScalarType
+from vkgroup.spirv import Instruction, PointerType, ScalarType, grammar
 
 _CHAINS = frozenset({"OpAccessChain", "OpInBoundsAccessChain"})
 _ELEMENT_CHAINS = frozenset({"OpPtrAccessChain", "OpInBoundsPtrAccessChain"})
@@ -82,6 +82,11 @@ class Inliner:
         self._calls.append(function.id)
         for block in function.blocks:
             for entry in (*block.phis, *block.body):
+                if grammar().instruction(entry.opcode) is None:
+                    raise Unsupported(
+                        f"The reference device does not support the instruction with opcode {entry.opcode}.",
+                        [f"opcode {entry.opcode}"],
+                    )
                 if entry.result_id and not self._is_pointer(entry):
                     scope.slots[entry.result_id] = self._slots.new()
         blocks = {block.label: block for block in function.blocks}

@@ -1,0 +1,28 @@
+"""Instructions that the SPIR-V grammar does not contain."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from vkgroup.compiler import compile_source
+from vkgroup.errors import Unsupported
+from vkgroup.reference.interpreter.execution.program import Program
+from vkgroup.spirv import Module
+
+_SUM = """#version 450
+layout(local_size_x = 1) in;
+layout(binding = 0) buffer B { uint b[]; };
+void main() { b[0] = b[1] + 1u; }
+"""
+
+
+@pytest.mark.parametrize("opcode", [6916, 65000])
+def test_an_unknown_opcode_is_unsupported(opcode: int) -> None:
+    """6916 is OpFDot2MixAcc32VALVE. The word count stays, so all other instructions stay decodable."""
+    module = compile_source(_SUM, stage="compute")
+    (addition,) = (entry for entry in module.instructions if entry.name == "OpIAdd")
+    words = np.array(module.words, np.uint32)
+    words[addition.position] = words[addition.position] & np.uint32(0xFFFF0000) | np.uint32(opcode)
+    with pytest.raises(Unsupported, match=f"opcode {opcode}"):
+        Program(Module.from_bytes(words.tobytes()))
