@@ -9,8 +9,10 @@ import pytest
 
 from vkgroup.check import check
 from vkgroup.check.inputs import Inputs, make_inputs
+from vkgroup.check.preparation import groups_of
 from vkgroup.compiler import Target, compile_source
 from vkgroup.errors import InvalidDispatch, InvalidInput, Unsupported
+from vkgroup.reference.interpreter.execution.program import Program
 from vkgroup.spirv import Module
 
 _HEAD = "#version 460\n#extension GL_EXT_scalar_block_layout : require\nlayout(local_size_x = 16) in;\n"
@@ -161,3 +163,40 @@ def test_a_buffer_reference_is_refused_by_name() -> None:
     )
     with pytest.raises(Unsupported, match="r is a buffer reference"):
         _made(text)
+
+
+@pytest.mark.parametrize(
+    ("index", "groups"),
+    [
+        ("int(gl_GlobalInvocationID)", (4, 1, 1)),
+        ("ivec3(gl_GlobalInvocationID * 2u + gl_WorkGroupID).x", (4, 1, 1)),
+        ("int((gl_GlobalInvocationID.xyz >> 1u).y)", (1, 4, 1)),
+        ("int(dot(vec3(gl_GlobalInvocationID), vec3(1.0)))", (2, 2, 2)),
+    ],
+)
+def test_several_workgroups_in_each_dimension_that_the_shader_uses(
+    index: str, groups: tuple[int, int, int]
+) -> None:
+    """A conversion or sum of vectors uses no dimension; a component of its result does."""
+    module = _module(f"layout(binding = 0) buffer B {{ int b[]; }}; void main() {{ b[{index}] = 1; }}")
+    program = Program(module)
+    assert groups_of(None, program) == groups
+
+
+def test_a_compute_shader_with_derivatives_runs_at_sizes_that_have_quads() -> None:
+    module = compile_source(
+        """#version 460
+#extension GL_NV_compute_shader_derivatives : require
+layout(local_size_x = 16) in;
+layout(derivative_group_linearNV) in;
+layout(binding = 0) buffer B { float b[]; };
+void main() { b[gl_GlobalInvocationID.x] = dFdx(float(gl_GlobalInvocationID.x)); }
+""",
+        stage="compute",
+        target=Target.VULKAN_1_2,
+    )
+    report = check(module)
+    assert not report.findings
+    assert report.covered.sizes == (4, 8, 16, 32, 64, 128)
+    with pytest.raises(Unsupported, match="quads"):
+        check(module, sizes=(1,))

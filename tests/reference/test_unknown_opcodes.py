@@ -1,4 +1,4 @@
-"""Instructions that the SPIR-V grammar does not contain."""
+"""Instructions that the SPIR-V grammar does not contain, and types without a reference."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import pytest
 from vkgroup.compiler import compile_source
 from vkgroup.errors import Unsupported
 from vkgroup.reference.interpreter.execution.program import Program
-from vkgroup.spirv import Module
+from vkgroup.reference.interpreter.values.value import leaves_of
+from vkgroup.spirv import Module, OpaqueType
 
 _SUM = """#version 450
 layout(local_size_x = 1) in;
@@ -26,3 +27,8 @@ def test_an_unknown_opcode_is_unsupported(opcode: int) -> None:
     words[addition.position] = words[addition.position] & np.uint32(0xFFFF0000) | np.uint32(opcode)
     with pytest.raises(Unsupported, match=f"opcode {opcode}"):
         Program(Module.from_bytes(words.tobytes()))
+
+
+def test_a_type_without_a_reference_is_unsupported() -> None:
+    with pytest.raises(Unsupported, match="does not support TensorARM"):
+        leaves_of(OpaqueType("TensorARM"))

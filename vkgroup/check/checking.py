@@ -35,6 +35,7 @@ from vkgroup.device import DeviceInfo
 from vkgroup.dispatch.slots import check_kinds
 from vkgroup.errors import InvalidInput
 from vkgroup.reference.interpreter.execution.program import Program
+from vkgroup.reference.interpreter.program.form import DERIVATIVE_GROUPS
 from vkgroup.spec.limits import QUAD_SIZE
 from vkgroup.spirv import Module
 
@@ -109,9 +110,13 @@ def check(
     check_kinds(module.reflection.bindings)
     wanted = sizes if sizes is not None else {*CHECK_SIZES, *(device.subgroup_size for device in devices)}
     run_sizes = sorted(set(wanted) - {0})
+    entry = module.reflection.entry_point(entry_point)
+    needs_quads = entry.stage == "fragment" or bool(DERIVATIVE_GROUPS.keys() & entry.execution_modes.keys())
+    if sizes is None and needs_quads:
+        run_sizes = [number for number in run_sizes if number >= QUAD_SIZE]
     title = name or ("shader" if isinstance(shader, Module) else str(shader))
     require_no_addresses(module)
-    if module.reflection.entry_point(entry_point).stage == "fragment":
+    if entry.stage == "fragment":
         options = FragmentOptions(
             inputs=inputs,
             outputs=outputs,
@@ -126,8 +131,6 @@ def check(
             size=size,
             groups=groups,
         )
-        if sizes is None:
-            run_sizes = [number for number in run_sizes if number >= QUAD_SIZE]
         return check_fragments(module, entry_point, title, run_sizes, devices, options)
     if size is not None:
         raise InvalidInput("--size is the size of a draw; give --groups for a compute shader.")

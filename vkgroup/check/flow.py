@@ -250,6 +250,13 @@ def reads_of(module: Module, variables: frozenset[int]) -> list[int]:
 
 _BY_GROUP = ("WorkgroupId", "GlobalInvocationId", "NumWorkgroups")
 
+_BY_COMPONENT = frozenset(
+    ("OpCopyObject", "OpBitcast", "OpUConvert", "OpSConvert", "OpConvertUToF", "OpConvertSToF")
+    + ("OpIAdd", "OpISub", "OpIMul", "OpUDiv", "OpSDiv", "OpUMod", "OpSMod", "OpSRem", "OpBitwiseAnd")
+    + ("OpShiftLeftLogical", "OpShiftRightLogical", "OpFAdd", "OpFSub", "OpFMul", "OpFDiv")
+)
+"""Instructions of which each component of the result depends only on the same component of the operands."""
+
 
 def used_axes(module: Module) -> tuple[bool, bool, bool]:
     """Return the dimensions (x, y, z) in which a shader uses its workgroup id."""
@@ -274,5 +281,8 @@ def used_axes(module: Module) -> tuple[bool, bool, bool]:
         elif entry.name == "OpVectorShuffle" and loads & set(words[:2]):
             axes |= set(words[2:])
         elif loads and loads & set(sort_operands(entry).values):
-            axes |= {0, 1, 2}
+            if entry.name in _BY_COMPONENT:
+                loads.add(entry.result_id)
+            else:
+                axes |= {0, 1, 2}
     return 0 in axes, 1 in axes, 2 in axes

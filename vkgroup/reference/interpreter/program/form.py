@@ -19,7 +19,9 @@ from vkgroup.spirv import EntryPoint, Module, PointerType
 
 _STAGES = ("compute", "vertex", "fragment")
 _DISCARDS = frozenset({"OpKill", "OpTerminateInvocation", "OpDemoteToHelperInvocation"})
-_DERIVATIVE_GROUPS = {"DerivativeGroupQuadsKHR": "quads", "DerivativeGroupLinearKHR": "linear"}
+DERIVATIVE_GROUPS = {"DerivativeGroupQuadsKHR": "quads", "DerivativeGroupLinearKHR": "linear"}
+"""Arrangement of the quads of a compute shader by its execution mode."""
+
 _WITH_QUADS = ("OpDPd", "OpFwidth", "OpGroupNonUniformQuad")
 
 
@@ -69,7 +71,7 @@ class ProgramForm:
         modes = self.entry.execution_modes
         names = {entry.name for entry in self.module.instructions}
         self.needs_quads = "RequireFullQuadsKHR" in modes or any(_works_on_quads(name) for name in names)
-        self.derivative_group = next((form for mode, form in _DERIVATIVE_GROUPS.items() if mode in modes), "")
+        self.derivative_group = next((form for mode, form in DERIVATIVE_GROUPS.items() if mode in modes), "")
         self.can_discard = not names.isdisjoint(_DISCARDS)
         self.helpers_take_part = self.needs_quads and "MaximallyReconvergesKHR" in modes
         slots = Slots()

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.dispatch.results import Cause
+from vkgroup.errors import Unsupported
 from vkgroup.spirv import (
     ArrayType,
     CooperativeMatrixType,
@@ -164,6 +165,8 @@ def leaves_of(kind: Type) -> tuple[Leaf, ...]:
         return (Leaf(RESOURCE, (2,)),)
     if isinstance(kind, ImageType) or (isinstance(kind, OpaqueType) and kind.name == "sampler"):
         return (Leaf(RESOURCE, ()),)
+    if isinstance(kind, OpaqueType):
+        raise Unsupported(f"The reference device does not support {kind.name}.", [f"values of {kind.name}"])
     raise TypeError(f"{kind} has no value")
 
 
