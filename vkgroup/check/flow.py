@@ -250,11 +250,11 @@ def reads_of(module: Module, variables: frozenset[int]) -> list[int]:
 
 _BY_GROUP = ("WorkgroupId", "GlobalInvocationId", "NumWorkgroups")
 
-_BY_COMPONENT = frozenset(
-    ("OpCopyObject", "OpBitcast", "OpUConvert", "OpSConvert", "OpConvertUToF", "OpConvertSToF")
-    + ("OpIAdd", "OpISub", "OpIMul", "OpUDiv", "OpSDiv", "OpUMod", "OpSMod", "OpSRem", "OpBitwiseAnd")
-    + ("OpShiftLeftLogical", "OpShiftRightLogical", "OpFAdd", "OpFSub", "OpFMul", "OpFDiv")
-)
+_BY_COMPONENT = {
+    *("OpCopyObject", "OpBitcast", "OpUConvert", "OpSConvert", "OpConvertUToF", "OpConvertSToF"),
+    *("OpIAdd", "OpISub", "OpIMul", "OpUDiv", "OpSDiv", "OpUMod", "OpSMod", "OpSRem", "OpBitwiseAnd"),
+    *("OpShiftLeftLogical", "OpShiftRightLogical", "OpFAdd", "OpFSub", "OpFMul", "OpFDiv"),
+}
 """Instructions of which each component of the result depends only on the same component of the operands."""
 
 
