@@ -32,3 +32,15 @@ def test_an_unknown_opcode_is_unsupported(opcode: int) -> None:
 def test_a_type_without_a_reference_is_unsupported() -> None:
     with pytest.raises(Unsupported, match="does not support TensorARM"):
         leaves_of(OpaqueType("TensorARM"))
+
+
+def test_a_function_as_operand_is_unsupported() -> None:
+    """As of OpCooperativeMatrixPerElementOpNV."""
+    source = _SUM.replace("void main", "uint one() { return 1u; }\nvoid main").replace("+ 1u", "+ one()")
+    module = compile_source(source, stage="compute")
+    (addition,) = (entry for entry in module.instructions if entry.name == "OpIAdd")
+    (call,) = (entry for entry in module.instructions if entry.name == "OpFunctionCall")
+    words = np.array(module.words, np.uint32)
+    words[addition.position + 4] = call.operands[0]
+    with pytest.raises(Unsupported, match="OpIAdd"):
+        Program(Module.from_bytes(words.tobytes()))

@@ -216,6 +216,8 @@ class Inliner:
             if number in followed:
                 arguments.append(None)
                 chains.append(self._pointer(identifier, scope))
+            elif identifier in self._facts.functions:
+                raise Unsupported(f"The reference device does not support {entry.name}.", [entry.name])
             else:
                 arguments.append(self._slot(identifier, scope))
         result = scope.slots.get(entry.result_id, -1)
