@@ -38,6 +38,7 @@ class DeviceCore(DeviceBase):
     queue: Any
     timeline: Timeline
     family: int
+    transfer_family: int | None  # None without a family that can only copy
     command_pool: Any
 
     def __init__(
@@ -54,6 +55,12 @@ class DeviceCore(DeviceBase):
     def closed(self) -> bool:
         """Whether the device was closed."""
         return self.handle is None
+
+    @property
+    def families(self) -> list[int]:
+        """The queue families that the device uses."""
+        main, transfer = self.family, self.transfer_family
+        return [main] if transfer is None else sorted({main, transfer})
 
     @property
     def usable(self) -> bool:
@@ -99,10 +106,15 @@ class DeviceCore(DeviceBase):
         """Wait until everything that was submitted has finished."""
         self.wait(self.timeline.submitted, timeout)
 
-    def wait(self, number: int, timeout: float | None, *, poll: bool = True) -> None:
-        """Wait until a submission has finished; after `timeout` seconds the device is lost."""
+    def wait(
+        self, number: int, timeout: float | None, *, poll: bool = True, timeline: Timeline | None = None
+    ) -> None:
+        """Wait until a submission has finished; after `timeout` seconds the device is lost.
+
+        `timeline` is that of another queue than the main one.
+        """
         timeout = checked_timeout(timeout)
-        if self.handle is None or self.timeline.wait(number, timeout, poll=poll):
+        if self.handle is None or (timeline or self.timeline).wait(number, timeout, poll=poll):
             return
         self.abandon(f"its work did not finish within {timeout:g} s")
         raise DispatchTimeout(

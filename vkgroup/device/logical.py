@@ -21,6 +21,7 @@ from vkgroup.device.query import (
     feature_struct,
     queue_family,
     read_capabilities,
+    transfer_family,
     usable_structs,
     wanted_extensions,
 )
@@ -53,7 +54,9 @@ if hasattr(os, "register_at_fork"):
 
 
 class LogicalDevice(MemoryDevice):
-    """A VkDevice with one queue, and all known features of its capabilities except `NOT_ENABLED`.
+    """A VkDevice with its queues, and all known features of its capabilities except `NOT_ENABLED`.
+
+    One queue executes everything; another one copies, if the device has a family for that.
 
     The layer above sets `read_samples`, which reads an image of several samples with a compute shader, and
     keeps images for draws in `idle_images`.
@@ -73,10 +76,10 @@ class LogicalDevice(MemoryDevice):
         self.idle_images: list[Any] = []
         self.read_samples: Callable[[Any], npt.NDArray[np.uint8]] | None = None
         self._enable(robust)
-        self.family = family = self._create()
+        self._create()
         self.functions = vk.device_functions(instance.functions, self.handle)
         queue = vk.ffi.new("VkQueue *")
-        self.functions.vkGetDeviceQueue(self.handle, family, 0, queue)
+        self.functions.vkGetDeviceQueue(self.handle, self.family, 0, queue)
         self.queue = queue[0]
         self.timeline = Timeline(
             self.functions,
@@ -91,7 +94,7 @@ class LogicalDevice(MemoryDevice):
         info = vk.new(
             "VkCommandPoolCreateInfo",
             flags=vk.VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
-            queueFamilyIndex=family,
+            queueFamilyIndex=self.family,
         )
         self.command_pool = self.create("CommandPool", info, "a command pool")
         self.memory_properties = vk.ffi.new("VkPhysicalDeviceMemoryProperties *")
@@ -123,27 +126,30 @@ class LogicalDevice(MemoryDevice):
             self.enabled_features -= ROBUSTNESS
         self._structs = [feature_struct(struct) for struct in structs]
 
-    def _create(self) -> int:
-        """Create the VkDevice with all wanted features; returns its queue family."""
+    def _create(self) -> None:
+        """Create the VkDevice with all wanted features and one queue of each family that it uses."""
         family = queue_family(self.instance.functions, self.physical)
         if family is None:
             raise Unsupported(
                 f"{self.capabilities.name} has no queue that can compute.", ["VK_QUEUE_COMPUTE_BIT"]
             )
+        self.family = family[0]
+        self.transfer_family = transfer_family(self.instance.functions, self.physical)
         for struct in self._structs:
             struct.set(self.enabled_features)
         head = vk.new("VkPhysicalDeviceFeatures2")
         for name, _ in vk.ffi.typeof("VkPhysicalDeviceFeatures").fields:
             setattr(head.features, name, name in self.enabled_features)
         vk.chain([head, *self._structs])
-        queue = vk.new(
-            "VkDeviceQueueCreateInfo", queueFamilyIndex=family[0], queueCount=1, pQueuePriorities=[1.0]
-        )
+        queues = [
+            vk.new("VkDeviceQueueCreateInfo", queueFamilyIndex=index, queueCount=1, pQueuePriorities=[1.0])
+            for index in self.families
+        ]
         info = vk.new(
             "VkDeviceCreateInfo",
             pNext=head,
-            queueCreateInfoCount=1,
-            pQueueCreateInfos=queue,
+            queueCreateInfoCount=len(queues),
+            pQueueCreateInfos=queues,
             enabledExtensionCount=len(self.enabled_extensions),
             ppEnabledExtensionNames=self.enabled_extensions,
         )
@@ -154,7 +160,6 @@ class LogicalDevice(MemoryDevice):
             f"vkCreateDevice for {self.capabilities.name}",
         )
         self.handle = handle[0]
-        return family[0]
 
     def trim(self) -> int:
         """Close idle buffers and images and free unused memory; returns the number of its bytes."""
@@ -225,6 +230,8 @@ class LogicalDevice(MemoryDevice):
         # The command buffers are freed with their pool.
         self.idle_commands.clear()
         self.functions.vkDestroyCommandPool(self.handle, self.command_pool, vk.NULL)
+        if "transfers" in self.__dict__:
+            self.transfers.destroy()
         self.timeline.destroy()
 
 

@@ -21,7 +21,7 @@ from vkgroup.device.kept_buffers import KeptBuffers, Owner
 from vkgroup.device.limits import require_buffer_size
 from vkgroup.device.pool import Allocation, Kind, MemoryPool
 from vkgroup.device.sharing import CudaSharing, SharedMemory, reference_lock, sharing_of, wait_for_cuda
-from vkgroup.device.transfers import TRANSFER_TIMEOUT, HostMemory, Transfers
+from vkgroup.device.transfers import HostMemory, Transfers
 from vkgroup.errors import DriverError, OutOfMemory, Unsupported
 
 Bytes = npt.NDArray[np.uint8]
@@ -286,9 +286,15 @@ class DeviceBuffer(Closing):
             usage |= vk.VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT
         if "conditionalRendering" in device.enabled_features:
             usage |= vk.VK_BUFFER_USAGE_CONDITIONAL_RENDERING_BIT_EXT
+        # Ownership of what CUDA shares is transferred between families, so it belongs to one at a time.
+        families = device.families if shared is None else []
+        concurrent = len(families) > 1
         info = vk.new(
             "VkBufferCreateInfo",
             pNext=vk.NULL if shared is None else shared.external,
+            sharingMode=vk.VK_SHARING_MODE_CONCURRENT if concurrent else vk.VK_SHARING_MODE_EXCLUSIVE,
+            queueFamilyIndexCount=len(families) if concurrent else 0,
+            pQueueFamilyIndices=families if concurrent else vk.NULL,
             size=self.nbytes,
             usage=usage
             | vk.VK_BUFFER_USAGE_STORAGE_BUFFER_BIT
@@ -345,8 +351,8 @@ class DeviceBuffer(Closing):
             return
         transfers = self.device.transfers
         if (host := self.device.host_memory.find(data)) is not None:
-            # The caller may change its array afterwards.
-            self.device.wait(transfers.copy_alone(host, (self, offset), data.size), TRANSFER_TIMEOUT)
+            # The caller may change its array afterwards, so this waits.
+            transfers.copy_alone(host, (self, offset), data.size)
         else:
             transfers.upload(data, self, offset)
 
@@ -359,7 +365,7 @@ class DeviceBuffer(Closing):
             return
         transfers = self.device.transfers
         if (host := self.device.host_memory.find(out)) is not None:
-            self.device.wait(transfers.copy_alone((self, offset), host, out.size), TRANSFER_TIMEOUT)
+            transfers.copy_alone((self, offset), host, out.size)
         else:
             transfers.download(self, offset, out)
 

@@ -30,15 +30,31 @@ def names_of(flags: int, bits: dict[str, int]) -> tuple[str, ...]:
 
 def queue_family(functions: vk.Functions, physical: Any) -> tuple[int, int] | None:
     """Return index and timestampValidBits of a queue family with compute, and graphics if there is one."""
-    families = vk.enumerate_all(
-        "VkQueueFamilyProperties",
-        lambda count, items: functions.vkGetPhysicalDeviceQueueFamilyProperties(physical, count, items),
-        "listing queue families",
-    )
+    families = _queue_families(functions, physical)
     compute, graphics = vk.VK_QUEUE_COMPUTE_BIT, vk.VK_QUEUE_GRAPHICS_BIT
     able = [(index, family) for index, family in enumerate(families) if family.queueFlags & compute]
     able.sort(key=lambda item: not item[1].queueFlags & graphics)
     return (able[0][0], int(able[0][1].timestampValidBits)) if able else None
+
+
+def transfer_family(functions: vk.Functions, physical: Any) -> int | None:
+    """Return the index of the queue family that can copy and the least besides; None if all can compute."""
+    shaders = vk.VK_QUEUE_COMPUTE_BIT | vk.VK_QUEUE_GRAPHICS_BIT
+    able = [
+        (int(family.queueFlags).bit_count(), index)
+        for index, family in enumerate(_queue_families(functions, physical))
+        if family.queueFlags & vk.VK_QUEUE_TRANSFER_BIT and not family.queueFlags & shaders
+    ]
+    return min(able)[1] if able else None
+
+
+def _queue_families(functions: vk.Functions, physical: Any) -> list[Any]:
+    families: list[Any] = vk.enumerate_all(
+        "VkQueueFamilyProperties",
+        lambda count, items: functions.vkGetPhysicalDeviceQueueFamilyProperties(physical, count, items),
+        "listing queue families",
+    )
+    return families
 
 
 def read_capabilities(functions: vk.Functions, physical: Any, limit: tuple[int, int, int]) -> Capabilities:

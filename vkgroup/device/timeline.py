@@ -18,6 +18,7 @@ from vkgroup.errors import DriverError
 
 _POLLS = 1000  # about a millisecond
 _ONE, _NO_FENCE, _SUCCESS = (1,), (vk.NULL,), [0]
+_ALL_COMMANDS = vk.ffi.integer_const("VK_PIPELINE_STAGE_ALL_COMMANDS_BIT")
 _LONGEST_WAIT_NS = 200_000_000
 """One uninterrupted wait; between two of them Python can act on signals such as Ctrl-C."""
 
@@ -50,7 +51,7 @@ class Timeline:
         polls: bool,
     ) -> None:
         suffix = "" if core else "KHR"
-        self._functions, self._device, self._polls = functions, device, polls
+        self._functions, self._device, self._core, self._polls = functions, device, core, polls
         self._check, self.lock = check, lock
         self._counter = getattr(functions, f"vkGetSemaphoreCounterValue{suffix}")
         self._wait = getattr(functions, f"vkWaitSemaphores{suffix}")
@@ -69,11 +70,35 @@ class Timeline:
         self._in_flight: deque[tuple[int, str]] = deque()
         self._deferred: deque[tuple[int, Callable[[], None]]] = deque()
 
-    def submit_info(self, commands: Any, count: int) -> Any:
-        """Return the VkSubmitInfo for an array of VkCommandBuffers, to be submitted any number of times."""
+    def beside(self, queue: Any) -> Timeline:
+        """Return the timeline of another queue of the device."""
+        core, polls = self._core, self._polls
+        return Timeline(self._functions, self._device, queue, self._check, self.lock, core=core, polls=polls)
+
+    def submit_info(self, commands: Any, count: int, after: tuple[Timeline, int] | None = None) -> Any:
+        """Return the VkSubmitInfo for an array of VkCommandBuffers, to be submitted any number of times.
+
+        They and all later work of the queue wait for `after`, a submission to another queue (Vulkan 1.4,
+        7.4.3 "Semaphore Waiting").
+        """
+        signal, waits = self._signal, {}
+        if after is not None:
+            signal = vk.new(
+                "VkTimelineSemaphoreSubmitInfo",
+                waitSemaphoreValueCount=1,
+                pWaitSemaphoreValues=[after[1]],
+                signalSemaphoreValueCount=1,
+                pSignalSemaphoreValues=self._next,
+            )
+            waits = {
+                "waitSemaphoreCount": 1,
+                "pWaitSemaphores": after[0]._semaphores,
+                "pWaitDstStageMask": [_ALL_COMMANDS],
+            }
         return vk.new(
             "VkSubmitInfo",
-            pNext=self._signal,
+            **waits,
+            pNext=signal,
             commandBufferCount=count,
             pCommandBuffers=commands,
             signalSemaphoreCount=1,

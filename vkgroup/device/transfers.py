@@ -3,6 +3,9 @@
 Large arrays go in pieces through several staging buffers: threads copy pieces between the array and the
 staging buffers while the device copies others. NumPy's copies release Python's lock. Arrays in memory of
 `HostMemory` are copied by the device alone.
+
+While the main queue works on something that a transfer does not need, the transfer uses the queue of
+`vkgroup.device.transfer_queue`, if the device has one.
 """
 
 from __future__ import annotations
@@ -11,17 +14,18 @@ import os
 from bisect import bisect_right, insort
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
-from functools import cache
+from functools import cache, cached_property
 from queue import Empty, SimpleQueue
-from typing import Any, Protocol
+from typing import Protocol
 from weakref import ref
 
 import numpy as np
 import numpy.typing as npt
 
 from vkgroup.device import vk
-from vkgroup.device.commands import Commands, Used
+from vkgroup.device.commands import Commands
 from vkgroup.device.core import DeviceCore
+from vkgroup.device.transfer_queue import Buffer, TransferQueue
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -34,17 +38,19 @@ _SMALLEST_PIECE = 1 << 20
 MOST_THREADS = 14
 """Maximum number of threads; more of them, and larger pieces, did not help on a host with 16 processors."""
 
+SMALLEST_BESIDE = 1 << 16
+"""Smaller uploads always use the main queue: nobody waits for them, and one submission is less than two."""
+
 STAGING_BUFFERS = MOST_THREADS + 4
 
 TRANSFER_TIMEOUT = 60.0
 """Seconds that one piece of a transfer may take."""
 
 
-class Memory(Used, Protocol):
+class Memory(Buffer, Protocol):
     """A VkBuffer of `nbytes`; `mapped` are its bytes if the host can access them."""
 
     nbytes: int
-    handle: Any
     mapped: Bytes | None
 
     def close(self) -> None:
@@ -52,11 +58,15 @@ class Memory(Used, Protocol):
 
 
 class _Staging:
-    """A mapped buffer, and the commands that copy between it and others; `number` is its last submission."""
+    """A mapped buffer, and the commands that copy between it and others.
+
+    `number` is its last submission, to the queue of `timeline`.
+    """
 
     def __init__(self, device: DeviceCore, buffer: Memory) -> None:
         assert buffer.mapped is not None
-        self.buffer, self.bytes, self.number = buffer, buffer.mapped, 0
+        self.buffer, self.bytes = buffer, buffer.mapped
+        self.number, self.timeline = 0, device.timeline
         self.commands = Commands(device, "a transfer")
 
 
@@ -74,44 +84,45 @@ class Transfers:
     def upload(self, data: Bytes, target: Memory, offset: int) -> None:
         """Copy bytes into a buffer. The bytes have been read when this returns; the device may still copy."""
         piece = _piece(data.size)
+        # Who views the target's memory does not wait for vkgroup, so the copy is waited for, in order.
+        beside = data.size >= SMALLEST_BESIDE and not target.references
+        after = self._beside(target) if beside else None
         if data.size <= piece:
-            self._upload(data, target, offset)
+            self._upload(data, target, offset, after)
             return
         starts = range(0, data.size, piece)
-        _in_threads(lambda at: self._upload(data[at : at + piece], target, offset + at), starts)
+        _in_threads(lambda at: self._upload(data[at : at + piece], target, offset + at, after), starts)
 
     def download(self, source: Memory, offset: int, out: Bytes) -> None:
-        """Copy bytes out of a buffer, after the work that was submitted before."""
+        """Copy bytes out of a buffer, after the work that uses it and was submitted before."""
         piece = _piece(out.size)
+        after = self._beside(source)
         if out.size <= piece:
-            self._download(source, offset, out, poll=True)
+            self._download(source, offset, out, after, poll=True)
             return
         starts = range(0, out.size, piece)
-        _in_threads(lambda at: self._download(source, offset + at, out[at : at + piece], poll=False), starts)
+        _in_threads(
+            lambda at: self._download(source, offset + at, out[at : at + piece], after, poll=False), starts
+        )
 
-    def _upload(self, data: Bytes, target: Memory, offset: int) -> None:
-        staging = self._take()
+    def copy_alone(self, source: tuple[Memory, int], target: tuple[Memory, int], nbytes: int) -> None:
+        """Copy between two buffers, each with an offset, and wait for it."""
+        after = self._beside(source[0], target[0])
+        if after is not None:
+            queue = self._queue
+            number = queue.copy(source, target, nbytes, after)
+            self._device.wait(number, TRANSFER_TIMEOUT, timeline=queue.timeline)
+            return
+        commands = Commands(self._device, "a transfer")
         try:
-            staging.bytes[: data.size] = data
-            self.copy(staging.commands, (staging.buffer, 0), (target, offset), data.size)
-            staging.number = staging.buffer.used
+            self._device.wait(self.copy(commands, source, target, nbytes), TRANSFER_TIMEOUT)
         finally:
-            self._idle.put(staging)
-
-    def _download(self, source: Memory, offset: int, out: Bytes, *, poll: bool) -> None:
-        staging = self._take()
-        try:
-            self.copy(staging.commands, (source, offset), (staging.buffer, 0), out.size)
-            staging.number = staging.buffer.used
-            self._device.wait(staging.number, TRANSFER_TIMEOUT, poll=poll)
-            out[:] = staging.bytes[: out.size]
-        finally:
-            self._idle.put(staging)
+            commands.close()
 
     def copy(
         self, commands: Commands, source: tuple[Memory, int], target: tuple[Memory, int], nbytes: int
     ) -> int:
-        """Submit a copy between two buffers, each with an offset; returns the number of the submission."""
+        """Submit a copy between two buffers to the main queue; returns the number of the submission."""
         functions = self._device.functions
         region = vk.new("VkBufferCopy", srcOffset=source[1], dstOffset=target[1], size=nbytes)
         with self._device.lock:
@@ -123,13 +134,67 @@ class Transfers:
         commands.settle(number)
         return number
 
-    def copy_alone(self, source: tuple[Memory, int], target: tuple[Memory, int], nbytes: int) -> int:
-        """Submit a copy between two buffers with its own commands; returns the number of the submission."""
-        commands = Commands(self._device, "a transfer")
+    @cached_property
+    def _queue(self) -> TransferQueue:
+        assert self._device.transfer_family is not None
+        with self._lock:
+            return TransferQueue(self._device, self._device.transfer_family)
+
+    def _beside(self, *buffers: Memory) -> int | None:
+        """Return the submission after which a copy can begin, if the main queue has work after it.
+
+        None if the main queue has no such work or is the only one, or for memory that CUDA shares, which
+        belongs to the main queue's family.
+        """
+        device = self._device
+        if device.transfer_family is None or any(buffer.shared is not None for buffer in buffers):
+            return None
+        after, submitted = max(buffer.used for buffer in buffers), device.timeline.submitted
+        return None if after == submitted or device.finished(submitted) else after
+
+    def _copy(
+        self,
+        staging: _Staging,
+        source: tuple[Memory, int],
+        target: tuple[Memory, int],
+        nbytes: int,
+        after: int | None,
+    ) -> None:
+        """Submit a copy of a staging buffer: after submission `after`, or after all if that is None."""
         try:
-            return self.copy(commands, source, target, nbytes)
+            if after is None:
+                number, timeline = self.copy(staging.commands, source, target, nbytes), self._device.timeline
+            else:
+                number, timeline = self._queue.copy(source, target, nbytes, after), self._queue.timeline
+            staging.number, staging.timeline = number, timeline
+        except BaseException:  # it may be in flight: Ctrl-C can arrive after the submission
+            staging.number, staging.timeline = staging.buffer.used, self._device.timeline
+            raise
+
+    def _upload(self, data: Bytes, target: Memory, offset: int, after: int | None) -> None:
+        staging = self._take()
+        try:
+            staging.bytes[: data.size] = data
+            self._copy(staging, (staging.buffer, 0), (target, offset), data.size, after)
         finally:
-            commands.close()
+            self._idle.put(staging)
+
+    def _download(self, source: Memory, offset: int, out: Bytes, after: int | None, *, poll: bool) -> None:
+        staging = self._take()
+        try:
+            self._copy(staging, (source, offset), (staging.buffer, 0), out.size, after)
+            self._wait(staging, poll=poll)
+            out[:] = staging.bytes[: out.size]
+        finally:
+            self._idle.put(staging)
+
+    def _wait(self, staging: _Staging, *, poll: bool) -> None:
+        self._device.wait(staging.number, TRANSFER_TIMEOUT, poll=poll, timeline=staging.timeline)
+
+    def destroy(self) -> None:
+        """Destroy the queue's objects; nothing is in flight."""
+        if "_queue" in self.__dict__:
+            self._queue.destroy()
 
     def trim(self) -> None:
         """Free the staging buffers that are not in use; later transfers make new ones."""
@@ -156,7 +221,7 @@ class Transfers:
             except Empty:  # all are in use, or `trim` has freed them
                 continue
             try:
-                self._device.wait(staging.number, TRANSFER_TIMEOUT, poll=False)
+                self._wait(staging, poll=False)
             except BaseException:
                 self._idle.put(staging)
                 raise
