@@ -97,8 +97,7 @@ class LogicalDevice(MemoryDevice):
             queueFamilyIndex=self.family,
         )
         self.command_pool = self.create("CommandPool", info, "a command pool")
-        self.memory_properties = vk.ffi.new("VkPhysicalDeviceMemoryProperties *")
-        instance.functions.vkGetPhysicalDeviceMemoryProperties(self.physical, self.memory_properties)
+        self.start_memory()
         _open.add(self)
         try:
             instance.raise_validation_errors()
@@ -230,8 +229,7 @@ class LogicalDevice(MemoryDevice):
         # The command buffers are freed with their pool.
         self.idle_commands.clear()
         self.functions.vkDestroyCommandPool(self.handle, self.command_pool, vk.NULL)
-        if "transfers" in self.__dict__:
-            self.transfers.destroy()
+        self.transfers.destroy()
         self.timeline.destroy()
 
 

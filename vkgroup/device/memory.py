@@ -85,9 +85,15 @@ _serials = itertools.count(1)
 
 
 class MemoryDevice(Owner):
-    """A device with its memory and buffers: pooled ones, lent ones, and the staging buffer."""
+    """A device with its memory and buffers.
+
+    `pool`: the memory of buffers and images.
+    `transfers`: the transfers to and from memory that is not mapped.
+    """
 
     memory_properties: Any
+    pool: MemoryPool
+    transfers: Transfers
 
     def __init__(
         self, instance: Instance, physical: Any, info: DeviceInfo, capabilities: Capabilities
@@ -100,11 +106,6 @@ class MemoryDevice(Owner):
         self._leaving: Any = None
         self.kept: KeptBuffers[DeviceBuffer] = KeptBuffers(self)
         self.host_memory = HostMemory()
-
-    @cached_property
-    def pool(self) -> MemoryPool:
-        """The memory of buffers and images."""
-        return MemoryPool(self, self.memory_properties)
 
     @cached_property
     def window_type(self) -> int | None:
@@ -124,9 +125,21 @@ class MemoryDevice(Owner):
                 return number
         return None
 
-    @cached_property
+    def start_memory(self) -> None:
+        """Read the memory types and create what allocates and transfers: the VkDevice has been created."""
+        self.memory_properties = vk.ffi.new("VkPhysicalDeviceMemoryProperties *")
+        self.instance.functions.vkGetPhysicalDeviceMemoryProperties(self.physical, self.memory_properties)
+        self.pool = MemoryPool(self, self.memory_properties)
+        self.transfers = Transfers(self, lambda nbytes: DeviceBuffer(self, nbytes, host=True), barrier)
+
+    @property
     def sharing(self) -> CudaSharing | None:
         """The memory that the device shares with CUDA; None if it cannot share memory."""
+        with self.lock:
+            return self._sharing
+
+    @cached_property
+    def _sharing(self) -> CudaSharing | None:
         return sharing_of(self)
 
     def free_memory(self, buffer: DeviceBuffer, handle: Any, allocation: Allocation | None) -> None:
@@ -174,8 +187,7 @@ class MemoryDevice(Owner):
                 self.synchronize(None)
         for plan in list(self.trimmable):
             plan.trim()
-        if "transfers" in self.__dict__:
-            self.transfers.trim()
+        self.transfers.trim()
         for idle in self._idle_shared.values():
             while idle:
                 idle.pop().close()
@@ -185,11 +197,6 @@ class MemoryDevice(Owner):
     @abstractmethod
     def _destroy(self) -> None:
         """Destroy the VkDevice."""
-
-    @cached_property
-    def transfers(self) -> Transfers:
-        """The transfers to and from memory that is not mapped."""
-        return Transfers(self, lambda nbytes: DeviceBuffer(self, nbytes, host=True), barrier)
 
     def take_buffer(self, nbytes: int, *, shared: bool = False) -> DeviceBuffer:
         """Return a buffer of at least `nbytes` for a short time; `give_buffer` takes it back.

@@ -35,8 +35,8 @@ class TransferQueue:
     `timeline` counts the copies.
     """
 
-    def __init__(self, device: DeviceCore, family: int) -> None:
-        self._device = device
+    def __init__(self, device: DeviceCore) -> None:
+        self._device, family = device, device.transfer_family
         functions = device.functions
         queue = vk.ffi.new("VkQueue *")
         functions.vkGetDeviceQueue(device.handle, family, 0, queue)

@@ -14,7 +14,7 @@ import os
 from bisect import bisect_right, insort
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
-from functools import cache, cached_property
+from functools import cache
 from queue import Empty, SimpleQueue
 from typing import Protocol
 from weakref import ref
@@ -25,6 +25,7 @@ import numpy.typing as npt
 from vkgroup.device import vk
 from vkgroup.device.commands import Commands
 from vkgroup.device.core import DeviceCore
+from vkgroup.device.timeline import Timeline
 from vkgroup.device.transfer_queue import Buffer, TransferQueue
 
 Bytes = npt.NDArray[np.uint8]
@@ -80,6 +81,8 @@ class Transfers:
         self._idle: SimpleQueue[_Staging] = SimpleQueue()
         self._made = 0
         self._lock = device.lock
+        # Created here and not by the first thread that uses it: there must be only one.
+        self._queue = TransferQueue(device) if device.transfer_family is not None else None
 
     def upload(self, data: Bytes, target: Memory, offset: int) -> None:
         """Copy bytes into a buffer. The bytes have been read when this returns; the device may still copy."""
@@ -109,9 +112,8 @@ class Transfers:
         """Copy between two buffers, each with an offset, and wait for it."""
         after = self._beside(source[0], target[0])
         if after is not None:
-            queue = self._queue
-            number = queue.copy(source, target, nbytes, after)
-            self._device.wait(number, TRANSFER_TIMEOUT, timeline=queue.timeline)
+            number, timeline = self._copy_beside(source, target, nbytes, after)
+            self._device.wait(number, TRANSFER_TIMEOUT, timeline=timeline)
             return
         commands = Commands(self._device, "a transfer")
         try:
@@ -134,12 +136,6 @@ class Transfers:
         commands.settle(number)
         return number
 
-    @cached_property
-    def _queue(self) -> TransferQueue:
-        assert self._device.transfer_family is not None
-        with self._lock:
-            return TransferQueue(self._device, self._device.transfer_family)
-
     def _beside(self, *buffers: Memory) -> int | None:
         """Return the submission after which a copy can begin, if the main queue has work after it.
 
@@ -147,10 +143,17 @@ class Transfers:
         belongs to the main queue's family.
         """
         device = self._device
-        if device.transfer_family is None or any(buffer.shared is not None for buffer in buffers):
+        if self._queue is None or any(buffer.shared is not None for buffer in buffers):
             return None
         after, submitted = max(buffer.used for buffer in buffers), device.timeline.submitted
         return None if after == submitted or device.finished(submitted) else after
+
+    def _copy_beside(
+        self, source: tuple[Memory, int], target: tuple[Memory, int], nbytes: int, after: int
+    ) -> tuple[int, Timeline]:
+        """Submit a copy to the transfer queue; returns its number and the timeline that counts it."""
+        assert self._queue is not None
+        return self._queue.copy(source, target, nbytes, after), self._queue.timeline
 
     def _copy(
         self,
@@ -165,7 +168,7 @@ class Transfers:
             if after is None:
                 number, timeline = self.copy(staging.commands, source, target, nbytes), self._device.timeline
             else:
-                number, timeline = self._queue.copy(source, target, nbytes, after), self._queue.timeline
+                number, timeline = self._copy_beside(source, target, nbytes, after)
             staging.number, staging.timeline = number, timeline
         except BaseException:  # it may be in flight: Ctrl-C can arrive after the submission
             staging.number, staging.timeline = staging.buffer.used, self._device.timeline
@@ -193,7 +196,7 @@ class Transfers:
 
     def destroy(self) -> None:
         """Destroy the queue's objects; nothing is in flight."""
-        if "_queue" in self.__dict__:
+        if self._queue is not None:
             self._queue.destroy()
 
     def trim(self) -> None:

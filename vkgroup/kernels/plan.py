@@ -56,10 +56,16 @@ class Plan:
     scratch: Mapping[str, int]
     steps: tuple[LauncherStep, ...]
 
-    @cached_property
+    @property
     def launcher(self) -> Launcher:
         """Runs the plan on other buffers at each call."""
-        return self.device.launcher(self.steps, self.scratch, f"the kernel {self.title}")
+        launcher: Launcher | None = self.__dict__.get("_launcher")
+        if launcher is None:
+            new = self.device.launcher(self.steps, self.scratch, f"the kernel {self.title}")
+            launcher = self.__dict__.setdefault("_launcher", new)
+            if launcher is not new:  # another thread was faster
+                new.close()
+        return launcher
 
     @cached_property
     def new_outputs(self) -> dict[str, Output]:
@@ -77,7 +83,7 @@ class Plan:
 
     def close(self) -> None:
         """Free what was kept for the next call."""
-        launcher = self.__dict__.pop("launcher", None)
+        launcher = self.__dict__.pop("_launcher", None)
         if launcher is not None:
             launcher.close()
 
