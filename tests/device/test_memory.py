@@ -50,6 +50,7 @@ def test_small_arrays_are_written_directly_unless_work_uses_the_buffer(staged: D
 def test_memory_closed_while_work_used_it_is_free_when_the_work_has_finished(staged: Device) -> None:
     nbytes, timeline = 20 << 20, staged.logical.timeline
     buffers = [staged.buffer(np.zeros(nbytes, np.uint8)) for _ in range(2)]
+    staged.synchronize()
     for use in (staged.memory, staged.trim):
         before = staged.memory().in_use
         timeline.completed = timeline.submitted - 1
