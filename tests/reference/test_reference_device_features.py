@@ -45,6 +45,20 @@ def block(kind: str, bits: int) -> str:
     return f"layout({layout}binding = 1) {storage_class} Data {{ {members} }};"
 
 
+def mixed_dot(bits: int) -> Use:
+    """Return the use of a dot product of float16 that adds to a float of so many bits."""
+    capability, opcode = {32: (6912, 6916), 16: (6913, 6917)}[bits]
+    return Use(
+        f"shaderMixedFloatDotProductFloat16AccFloat{bits}",
+        f"ok = dot2(f16vec2(i, 3), f16vec2(2, 4), float{bits}_t(5)) == float{bits}_t(2u * i + 17u);",
+        "GL_EXT_spirv_intrinsics GL_EXT_shader_explicit_arithmetic_types_float16"
+        " GL_EXT_shader_explicit_arithmetic_types_float32",
+        'spirv_instruction(extensions = ["SPV_VALVE_mixed_float_dot_product"],'
+        f" capabilities = [{capability}], id = {opcode})"
+        f" float{bits}_t dot2(f16vec2 x, f16vec2 y, float{bits}_t sum);",
+    )
+
+
 def reads(kind: str, bits: int) -> Use:
     name = {
         "buffer": f"storageBuffer{bits}BitAccess",
@@ -149,6 +163,7 @@ USES = [
         "GL_EXT_spirv_intrinsics",
         'spirv_instruction(extensions = ["SPV_KHR_integer_dot_product"], capabilities = [6016, 6019],'
         " id = 4451) uint dot4(uvec4 a, uvec4 b);"),
+    *(mixed_dot(bits) for bits in (32, 16)),
     Use("shaderFloat64", "double v = double(i) / 3.0LF; ok = v * 3.0LF == double(i);"),
     *(reads(kind, bits) for kind in ("buffer", "uniform", "push") for bits in (8, 16)),
     Use("scalarBlockLayout", "ok = rows[i % 4u].y == 3u * (i % 4u) + 1u;", "GL_EXT_scalar_block_layout",
@@ -296,4 +311,5 @@ def test_every_declared_feature_that_a_module_may_need_is_tried(reference: Devic
     elsewhere |= {"cooperativeMatrix", "shaderBFloat16Type", "shaderBFloat16CooperativeMatrix", "longVector"}
     elsewhere |= {"shaderClipDistance", "shaderCullDistance", "geometryShader", "shaderQuadControl"}
     elsewhere |= {"computeDerivativeGroupQuads", "computeDerivativeGroupLinear"}
+    elsewhere |= {"shaderMixedFloatDotProductBFloat16Acc"}  # in test_lanewise_mixed_dots.py
     assert declared - elsewhere - {use.name for use in USES} == set()

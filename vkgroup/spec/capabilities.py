@@ -93,6 +93,10 @@ CAPABILITIES: Mapping[str, str] = {
     "DotProductInput4x8BitPacked": "shaderIntegerDotProduct",
     "SubgroupBallotKHR": "VK_EXT_shader_subgroup_ballot",
     "SubgroupVoteKHR": "VK_EXT_shader_subgroup_vote",
+    **{
+        f"DotProduct{name}VALVE": f"shaderMixedFloatDotProduct{name}"
+        for name in ("Float16AccFloat32", "Float16AccFloat16", "BFloat16Acc", "Float8AccFloat32")
+    },
     "ShaderClockKHR": "shaderSubgroupClock|shaderDeviceClock",
 }
 """Needs of each SPIR-V capability: alternatives joined by "|".
@@ -135,6 +139,7 @@ EXTENSIONS: Mapping[str, str] = {
     "SPV_KHR_cooperative_matrix": "VK_KHR_cooperative_matrix",
     "SPV_EXT_long_vector": "VK_EXT_shader_long_vector",
     "SPV_KHR_bfloat16": "VK_KHR_shader_bfloat16",
+    "SPV_VALVE_mixed_float_dot_product": "VK_VALVE_shader_mixed_float_dot_product",
     "SPV_NV_cooperative_matrix2": "VK_NV_cooperative_matrix2",
     "SPV_NV_tensor_addressing": "VK_NV_cooperative_matrix2",
     "SPV_NV_shader_subgroup_partitioned": "VK_NV_shader_subgroup_partitioned|shaderSubgroupPartitioned",

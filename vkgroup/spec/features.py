@@ -116,6 +116,15 @@ STRUCTS: tuple[FeatureStruct, ...] = (
     ),
     _newer("ShaderLongVector", "VK_EXT_shader_long_vector", 1000635000, "longVector"),
     _newer(
+        "ShaderMixedFloatDotProduct",
+        "VK_VALVE_shader_mixed_float_dot_product",
+        1000673000,
+        """
+            shaderMixedFloatDotProductFloat16AccFloat32 shaderMixedFloatDotProductFloat16AccFloat16
+            shaderMixedFloatDotProductBFloat16Acc shaderMixedFloatDotProductFloat8AccFloat32
+        """,
+    ),
+    _newer(
         "ComputeShaderDerivatives",
         "VK_KHR_compute_shader_derivatives",
         1000201000,

@@ -16,8 +16,32 @@ from vkgroup.wheels import prefixes
 _GRAMMAR = "include/spirv/unified1/spirv.core.grammar.json"
 
 
-#: Names that are newer than the wheel's file: SPV_EXT_long_vector.
-_NEWER = {"Capability": {5425: "LongVectorEXT"}}
+#: Names that are newer than the wheel's file: of SPV_EXT_long_vector and SPV_VALVE_mixed_float_dot_product.
+_NEWER = {
+    "Capability": {
+        5425: "LongVectorEXT",
+        6912: "DotProductFloat16AccFloat32VALVE",
+        6913: "DotProductFloat16AccFloat16VALVE",
+        6914: "DotProductBFloat16AccVALVE",
+        6915: "DotProductFloat8AccFloat32VALVE",
+    }
+}
+
+
+def _dot_and_add(name: str, opcode: int, *capabilities: str) -> dict[str, Any]:
+    """Return the grammar of an instruction of SPV_VALVE_mixed_float_dot_product, in the file's format."""
+    operands = [{"kind": "IdResultType"}, {"kind": "IdResult"}]
+    operands += [{"kind": "IdRef", "name": operand} for operand in ("Vector 1", "Vector 2", "Accumulator")]
+    names = [f"DotProduct{capability}VALVE" for capability in capabilities]
+    return {"opname": f"Op{name}VALVE", "opcode": opcode, "operands": operands, "capabilities": names}
+
+
+#: Instructions that are newer than the wheel's file.
+_NEWER_INSTRUCTIONS = [
+    _dot_and_add("FDot2MixAcc32", 6916, "Float16AccFloat32", "BFloat16Acc"),
+    _dot_and_add("FDot2MixAcc16", 6917, "Float16AccFloat16", "BFloat16Acc"),
+    _dot_and_add("FDot4MixAcc32", 6918, "Float8AccFloat32"),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +79,8 @@ class Grammar:
     """The tables of one grammar file, each built on first use."""
 
     def __init__(self, data: dict[str, Any]) -> None:
-        self._instructions: list[dict[str, Any]] = data["instructions"]
+        # Of several entries with one opcode the first counts, so those of the wheel's file come first.
+        self._instructions: list[dict[str, Any]] = [*data["instructions"], *_NEWER_INSTRUCTIONS]
         self._kinds: dict[str, dict[str, Any]] = {kind["kind"]: kind for kind in data["operand_kinds"]}
         self._specs: dict[int, InstructionSpec | None] = {}
         self._enumerations: dict[str, dict[int, str]] = {}

@@ -63,6 +63,8 @@ _FEATURES = """
     computeDerivativeGroupQuads computeDerivativeGroupLinear
     shaderClipDistance shaderCullDistance largePoints geometryShader
     cooperativeMatrix shaderBFloat16Type shaderBFloat16CooperativeMatrix longVector
+    shaderMixedFloatDotProductFloat16AccFloat32 shaderMixedFloatDotProductFloat16AccFloat16
+    shaderMixedFloatDotProductBFloat16Acc
 """
 
 _EXTENSIONS = """
@@ -72,7 +74,7 @@ _EXTENSIONS = """
     VK_KHR_shader_bfloat16 VK_KHR_compute_shader_derivatives VK_KHR_shader_clock
     VK_KHR_shader_integer_dot_product VK_KHR_shader_maximal_reconvergence VK_KHR_shader_quad_control
     VK_KHR_shader_subgroup_rotate VK_KHR_shader_subgroup_uniform_control_flow
-    VK_NV_shader_subgroup_partitioned
+    VK_NV_shader_subgroup_partitioned VK_VALVE_shader_mixed_float_dot_product
 """
 
 # Shapes and types as GPUs of several vendors list them; every subgroup size divides the elements evenly.

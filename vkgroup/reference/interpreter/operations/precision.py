@@ -13,6 +13,7 @@ from math import pi
 import numpy as np
 import numpy.typing as npt
 
+from vkgroup.reference.interpreter.operations.lanewise.mixed_dot import MIXED_DOTS
 from vkgroup.reference.interpreter.operations.spans import (
     Float64,
     Format,
@@ -342,5 +343,5 @@ INHERITED: dict[str, Formula] = {
 }
 """Formulas whose outcomes bound the error, not the result itself."""
 
-UNPROMISED = frozenset({GLSL + "Determinant", GLSL + "MatrixInverse"})
+UNPROMISED = frozenset({GLSL + "Determinant", GLSL + "MatrixInverse", *MIXED_DOTS})
 """Instructions of undefined precision. Instructions in no table do not round (Floor, FMin, ...)."""

@@ -17,6 +17,7 @@ from vkgroup.reference.interpreter.operations.lanewise.conversion import CONVERS
 from vkgroup.reference.interpreter.operations.lanewise.elementwise import Factory, Function
 from vkgroup.reference.interpreter.operations.lanewise.glsl450 import GLSL450
 from vkgroup.reference.interpreter.operations.lanewise.matrices import GLSL450_VECTORS, MATRICES
+from vkgroup.reference.interpreter.operations.lanewise.mixed_dot import MIXED_DOTS
 from vkgroup.reference.interpreter.program.site import Site
 
 
@@ -31,6 +32,7 @@ LANEWISE: dict[str, Factory] = {
     **CONVERSIONS,
     **COMPOSITES,
     **MATRICES,
+    **MIXED_DOTS,
     **{f"GLSL.std.450 {name}": factory for name, factory in (GLSL450 | GLSL450_VECTORS).items()},
     "GLSL.std.450 IMix": _integer_mix,
 }
