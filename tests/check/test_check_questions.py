@@ -95,7 +95,13 @@ void main() { b[gl_GlobalInvocationID.x] = a[gl_GlobalInvocationID.x + 1u]; }
     assert (report["code"], report["findings"]) == (0, [])
     (question,) = report["questions"]
     (value,) = question["values"]
-    assert value == {"name": "a.length()", "value": 256, "other": 257, "option": "--in A=FILE"}
+    assert value == {
+        "name": "a.length()",
+        "value": 256,
+        "other": 257,
+        "option": "--in A=FILE",
+        "is_default": False,
+    }
 
 
 def test_a_divisor_that_the_host_specializes_is_a_question(checked: Checked, written: Written) -> None:
@@ -109,7 +115,9 @@ void main() { b[gl_GlobalInvocationID.x] /= elempack; }
     report = checked(file, "--subgroup-size", "32")
     assert (report["code"], report["findings"]) == (0, [])
     (question,) = report["questions"]
-    assert question["values"] == [{"name": "elempack", "value": 0, "other": 1, "option": "--spec 7=V"}]
+    (value,) = question["values"]
+    assert (value["name"], value["value"], value["other"]) == ("elempack", 0, 1)
+    assert (value["option"], value["is_default"]) == ("--spec 7=V", False)
     assert "elempack (id 7) = 1 was chosen: its default is 0." in report["covered"]["notes"]
     report = checked(file, "--subgroup-size", "32", "--spec", "7=0")
     assert report["code"] == 1
@@ -151,3 +159,59 @@ def test_the_same_inputs_are_chosen_again(checked: Checked, written: Written) ->
     first, again = (checked(file, "--subgroup-size", "32") for _ in range(2))
     assert first["covered"]["inputs"] == again["covered"]["inputs"]
     assert first["questions"] == again["questions"]
+
+
+_TILE = """#version 460
+layout(local_size_x_id = 0) in;
+layout(constant_id = 0) const uint THREADS = 64;
+layout(constant_id = 1) const uint TILE = 32;
+layout(binding = 0) buffer B { uint b[]; };
+shared uint tile[TILE];
+void main() {
+    uint i = gl_LocalInvocationIndex;
+    tile[i] = b[gl_GlobalInvocationID.x];
+    barrier();
+    b[gl_GlobalInvocationID.x] = tile[THREADS - 1u - i];
+}
+"""
+
+
+def test_defaults_that_do_not_fit_are_a_question_if_the_host_sets_the_local_size(
+    checked: Checked, written: Written
+) -> None:
+    file = written(_TILE)
+    report = checked(file, "--subgroup-size", "4,32")
+    assert (report["code"], report["findings"]) == (0, [])
+    kinds = {finding["kind"] for question in report["questions"] for finding in question["findings"]}
+    assert "bounds" in kinds
+    for question in report["questions"]:
+        (value,) = question["values"]
+        assert value["is_default"]
+        assert question["remedy"].startswith("default of the source; it does not happen with")
+        assert value["option"] == f"--spec {value['name']}=V"
+        assert checked(file, "--spec", f"{value['name']}={value['other']}")["code"] == 0
+    assert checked(file, "--strict")["code"] == 1
+
+
+def test_constants_that_are_given_are_not_questioned(checked: Checked, written: Written) -> None:
+    file = written(_TILE)
+    report = checked(file, "--subgroup-size", "32", "--spec", "THREADS=64", "--spec", "TILE=32")
+    assert report["code"] == 1
+    assert {finding["kind"] for finding in report["findings"]} >= {"bounds"}
+    assert report["questions"] == []
+
+
+def test_defaults_with_a_local_size_of_the_source_are_not_questioned(
+    checked: Checked, written: Written
+) -> None:
+    file = written(_TILE.replace("local_size_x_id = 0", "local_size_x = 64"))
+    report = checked(file, "--subgroup-size", "32")
+    assert report["code"] == 1
+    assert report["questions"] == []
+
+
+def test_a_missing_barrier_is_an_error_with_all_constants(checked: Checked, written: Written) -> None:
+    file = written(_TILE.replace("TILE = 32", "TILE = 64").replace("    barrier();\n", ""))
+    report = checked(file, "--subgroup-size", "4,32")
+    assert report["code"] == 1
+    assert "race" in {finding["kind"] for finding in report["findings"]}

@@ -108,6 +108,28 @@ def unset_constants(
             yield GeneratedNumber(key, value, entry.type.dtype, -1, f"--spec {entry.id}=V")
 
 
+def default_constants(
+    entry: EntryPoint, module: Module, given: Collection[int | str]
+) -> Iterator[GeneratedNumber]:
+    """Yield the specialization constants with a default in the source, if the local size is such a constant.
+
+    Then the host sets constants when it makes the pipeline, and the defaults may not fit each other.
+    """
+    size = entry.local_size
+    if size is None or not any(part.specialization is not None for part in size.constants):
+        return
+    seen = set()
+    for constant in module.reflection.specialization_constants:
+        if constant.type.kind not in ("int", "uint") or not constant.default or constant.id in seen:
+            continue
+        if constant.name and not {constant.id, constant.name} & set(given):
+            seen.add(constant.id)
+            key = ((SPECIALIZED, constant.id), constant.name)
+            option = f"--spec {constant.name}=V"
+            value, dtype = int(constant.default), constant.type.dtype
+            yield GeneratedNumber(key, value, dtype, -1, option, is_default=True)
+
+
 def undeclared_size(
     entry: EntryPoint,
     module: Module,

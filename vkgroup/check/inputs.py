@@ -111,6 +111,7 @@ class GeneratedNumber:
     dtype: np.dtype[Any]
     member: int  # index of the block member that contains it; of a constant, its result id
     option: str  # the option that sets it, such as ``--push n=V``
+    is_default: bool = False  # whether it is a specialization constant with a default in the source
 
     @property
     def name(self) -> str:

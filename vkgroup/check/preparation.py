@@ -12,7 +12,13 @@ import numpy.typing as npt
 
 from vkgroup.check.findings import Configuration
 from vkgroup.check.flow import used_axes, uses_atomic_results
-from vkgroup.check.host import Guarantees, generated_size, undeclared_size, unset_constants
+from vkgroup.check.host import (
+    Guarantees,
+    default_constants,
+    generated_size,
+    undeclared_size,
+    unset_constants,
+)
 from vkgroup.check.inputs import Key, make_inputs
 from vkgroup.check.runs import Dispatch
 from vkgroup.check.search import Search, differing
@@ -73,6 +79,7 @@ def prepare(
         make,
         lambda changed: Program(module, entry_point, {**values, **changed}),
         tuple(unset_constants(module, specialization, generated)),
+        tuple(default_constants(entry, module, specialization)),
     )
     search = Search(program.module, trier)
     trial = search.run()

@@ -24,6 +24,7 @@ class GeneratedValue:
     value: int  # the value with the error
     other: int  # a value without it
     option: str  # the option that sets it
+    is_default: bool = False  # whether it is the default of a specialization constant
 
     def __str__(self) -> str:
         return f"{self.name} = {self.value}"
@@ -57,7 +58,10 @@ class Question:
         """The options that set the values, and values without the errors."""
         options = ", ".join(dict.fromkeys(entry.option for entry in self.values))
         others = ", ".join(f"{entry.name} = {entry.other}" for entry in self.values[:_MOST_NAMED])
-        return f"generated value; it does not happen with {others}; give the value of your host: {options}"
+        defaults = [entry.is_default for entry in self.values]
+        origin = "default of the source" if all(defaults) else "generated value"
+        origin += " and default of the source" * (any(defaults) and not all(defaults))
+        return f"{origin}; it does not happen with {others}; give the value of your host: {options}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the question as JSON data."""

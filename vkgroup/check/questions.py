@@ -60,21 +60,26 @@ class Questions:
 
     def _doubt(self, event: Event, run: Run) -> _Doubt | None:
         """Return the part of a question for an event; None if the event is an error."""
-        search, where = self._search, run.configuration
+        where = run.configuration
         if length := self._length(event):
             return _Doubt(event, where, (length,))
-        if not search.depends(event):
-            return None
-        if not self._guessed and len(search.trials) == 1:
-            self._guessed = True
-            search.guess()
-        for trial in islice(search.without(event), _MOST_RERUNS):
+        for trial in islice(self._trials_without(event), _MOST_RERUNS):
             if where == Configuration(32):
                 return _Doubt(event, where, self._values(event, trial))
             other = self._rerun(trial, where)
             if other is not None and key_of(event) not in map(key_of, other.events):
                 return _Doubt(event, where, _values(differing(self._chosen, trial)))
         return None
+
+    def _trials_without(self, event: Event) -> Iterator[Trial]:
+        """Yield trials without an event: with other generated values, then with other constants."""
+        search = self._search
+        if search.depends(event):
+            if not self._guessed and len(search.trials) == 1:
+                self._guessed = True
+                search.guess()
+            yield from search.without(event)
+        yield from search.with_other_defaults(event)
 
     def _rerun(self, trial: Trial, where: Configuration) -> Run | None:
         key = (id(trial), where)
@@ -159,7 +164,10 @@ class Questions:
 
 
 def _values(changes: Iterable[tuple[GeneratedNumber, int]]) -> tuple[GeneratedValue, ...]:
-    return tuple(GeneratedValue(number.name, number.value, other, number.option) for number, other in changes)
+    return tuple(
+        GeneratedValue(number.name, number.value, other, number.option, number.is_default)
+        for number, other in changes
+    )
 
 
 def near_lengths(search: Search) -> dict[tuple[int, int], tuple[int, int]]:

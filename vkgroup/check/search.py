@@ -34,6 +34,9 @@ _MOST_TRIALS = 64
 _LEAST_COVERAGE = 0.8
 """Part of the instructions of the first trial that a better trial must execute too."""
 
+_MOST_DEFAULTS = 48
+"""Maximum number of trials with other values of constants that have a default in the source."""
+
 _BY_OPERANDS = ("division", "math_domain", "shift", "conversion")
 
 
@@ -45,6 +48,10 @@ class Search:
     trier: Trier
     trials: list[Trial] = field(default_factory=list)
     until: float = math.inf
+    #: Errors that other values of constants with a default remove.
+    _by_defaults: set[EventKey] = field(default_factory=set)
+    #: Trials in which constants have other values than their defaults; None before the first one.
+    _changed_defaults: list[Trial] | None = None
     _by_numbers: dict[frozenset[tuple[NumberKey, int]], Trial] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -114,11 +121,15 @@ class Search:
     @property
     def numbers(self) -> tuple[GeneratedNumber, ...]:
         """The generated integers with their default values."""
-        return self.first.values
+        return tuple(number for number in self.first.values if not number.is_default)
 
     def errors(self, trial: Trial) -> dict[EventKey, Event]:
         """Return the events of a trial that generated values may cause."""
-        return {key: event for key, event in trial.events.items() if self.depends(event)}
+        return {
+            key: event
+            for key, event in trial.events.items()
+            if key not in self._by_defaults and self.depends(event)
+        }
 
     # --- the search -----------------------------------------------------------------------------------
 
@@ -140,11 +151,16 @@ class Search:
             self._improve(numbers)
             if self._done():
                 return
+        for key, event in self.errors(self.best).items():
+            if next(self.with_other_defaults(event), None) is not None:
+                self._by_defaults.add(key)
         for _ in range(2):
+            if self._done():
+                return
             before = self.best
             self._descend()
-            if self._done() or self.best is before:
-                break
+            if self.best is before:
+                return
 
     def guess(self) -> None:
         """Try the guessed values, without a search."""
@@ -216,15 +232,69 @@ class Search:
         If only the control flow can cause it, the counts are those of the first trial: a shader that compares
         an invocation with a count says that its host may pass a count smaller than the invocations.
         """
-        key = key_of(event)
         by_control = self.sources(event) is None
+        defaults = {number.key for number in self.trier.defaults}
         for trial in tuple(self.trials):
-            if key in trial.events or trial.run is None or not self.executes(trial, event):
-                continue
-            if self._is_exception(event, trial):
+            if defaults & trial.numbers.keys() or not self._is_without(event, trial):
                 continue
             if not by_control or self._counts(trial) == self._counts(self.first):
                 yield trial
+
+    def with_other_defaults(self, event: Event) -> Iterator[Trial]:
+        """Yield trials without an event in which constants have other values than their defaults.
+
+        See `default_constants`. A changed constant must influence the address of a race.
+        """
+        uninitialised = event.cause is not None and event.cause.kind == "uninitialised"
+        if not self.trier.defaults or (event.kind not in ("bounds", *RACES) and not uninitialised):
+            return
+        if self._changed_defaults is None:
+            self._vary_defaults()
+        for trial in self._changed_defaults or ():
+            if self._removes(event, trial):
+                yield trial
+
+    def _removes(self, event: Event, trial: Trial) -> bool:
+        """Whether a trial with changed constants is without an event, and its constants can be the reason."""
+        if event.kind in RACES:
+            sources = self.sources(event) or frozenset()
+            changed = [number for number, _ in differing(self.first, trial) if number.is_default]
+            if not any(self._influences(number, sources) for number in changed):
+                return False
+        return self._is_without(event, trial)
+
+    def _vary_defaults(self) -> None:
+        """Change constants with a default, one after another, until the errors have disappeared."""
+        self._changed_defaults = []
+        errors = [event for event in self.best.events.values() if not self._is_doubtful(event)]
+        sources = frozenset[Source]().union(*(self.sources(event) or () for event in errors))
+        ordered = sorted(self.trier.defaults, key=lambda number: not self._influences(number, sources))
+        # Values that follow the number of invocations stay when a constant changes the local size.
+        numbers = {number.key: number.value for number in self.best.values if not number.is_default}
+        least = self._cost(self.best)
+        for factor in (2, 0.5, 4, 0.25, 16):
+            for number in ordered:
+                value = int(number.value * factor)
+                if not value or numbers.get(number.key) == value:
+                    continue
+                if not errors or len(self._changed_defaults) >= _MOST_DEFAULTS:
+                    break
+                trial = self.try_({**numbers, number.key: value})
+                self._changed_defaults.append(trial)
+                errors = [event for event in errors if not self._removes(event, trial)]
+                if self._cost(trial) < least:
+                    numbers[number.key], least = value, self._cost(trial)
+        self._changed_defaults.sort(key=lambda trial: len(trial.numbers))
+
+    def _is_doubtful(self, event: Event) -> bool:
+        """Whether other generated values remove an event."""
+        return self.depends(event) and next(self.without(event), None) is not None
+
+    def _is_without(self, event: Event, trial: Trial) -> bool:
+        """Whether a trial executes an event's instructions without the event."""
+        if trial.run is None or key_of(event) in trial.events or not self.executes(trial, event):
+            return False
+        return not self._is_exception(event, trial)
 
     def _is_exception(self, event: Event, trial: Trial) -> bool:
         """Whether a race in shared memory is absent from a trial only because of a special value, such as 0.

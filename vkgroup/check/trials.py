@@ -75,6 +75,7 @@ class Trier:
     make: Callable[..., Inputs]
     specialize: Callable[[Mapping[int, int]], Program]
     constants: tuple[GeneratedNumber, ...] = ()  # specialization constants that the search may set
+    defaults: tuple[GeneratedNumber, ...] = ()  # those with a default in the source, which the search keeps
     #: Programs by the chosen values of specialization constants.
     _programs: dict[frozenset[tuple[int, int]], Program] = field(default_factory=dict)
 
@@ -123,7 +124,7 @@ class Trier:
 
     def _constants(self, numbers: Numbers) -> Iterator[GeneratedNumber]:
         """Yield the specialization constants with their chosen or default values."""
-        for constant in self.constants:
+        for constant in (*self.constants, *self.defaults):
             yield replace(constant, value=numbers.get(constant.key, constant.value))
 
     def fit(self, trial: Trial, configuration: Configuration) -> Trial:
