@@ -169,7 +169,8 @@ def test_every_field_of_the_json_is_documented(checked) -> None:
         for question in report["questions"]:
             # The findings of questions have the fields of findings; those of values stand in one row.
             (row,) = (line for line in text.splitlines() if line.startswith("| `questions[].values`"))
-            assert {f"`{name}`" for value in question["values"] for name in value} <= set(row.replace(",", " ").split())
+            named = set(row.replace(",", " ").split())
+            assert {f"`{name}`" for value in question["values"] for name in value} <= named
             question["findings"] = question["values"] = []
         found |= _paths({key: report[key] for key in _KEYS})
     places = {"file", "line", "column", "text", "position"}
