@@ -79,7 +79,7 @@ class Questions:
                 self._guessed = True
                 search.guess()
             yield from search.without(event)
-        yield from search.with_other_defaults(event)
+        yield from search.defaults.without(event)
 
     def _rerun(self, trial: Trial, where: Configuration) -> Run | None:
         key = (id(trial), where)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from vkgroup.check.defaults import DefaultTrials
 from vkgroup.check.fields import COUNTS
 from vkgroup.check.findings import RACES
 from vkgroup.check.flow import WHOLE
@@ -34,9 +35,6 @@ _MOST_TRIALS = 64
 _LEAST_COVERAGE = 0.8
 """Part of the instructions of the first trial that a better trial must execute too."""
 
-_MOST_DEFAULTS = 48
-"""Maximum number of trials with other values of constants that have a default in the source."""
-
 _BY_OPERANDS = ("division", "math_domain", "shift", "conversion")
 
 
@@ -50,8 +48,6 @@ class Search:
     until: float = math.inf
     #: Errors that other values of constants with a default remove.
     _by_defaults: set[EventKey] = field(default_factory=set)
-    #: Trials in which constants have other values than their defaults; None before the first one.
-    _changed_defaults: list[Trial] | None = None
     _by_numbers: dict[frozenset[tuple[NumberKey, int]], Trial] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -70,6 +66,7 @@ class Search:
         self.first = self.try_({})
         self._buffers = {entry.name for entry in self.first.dispatch.inputs.bindings}
         self.best = self.first
+        self.defaults = DefaultTrials(self)
 
     @cached_property
     def influence(self) -> Influence:
@@ -135,7 +132,7 @@ class Search:
 
     def run(self) -> Trial:
         """Return the best trial: the first one if no generated value matters."""
-        if not self.numbers or self._cost(self.first) == _NONE:
+        if not self.numbers or self.cost(self.first) == NONE:
             return self.best
         self._search()
         if any(self._is_exception(event, self.best) for event in self.errors(self.first).values()):
@@ -151,9 +148,11 @@ class Search:
             self._improve(numbers)
             if self._done():
                 return
+        start = time.monotonic()
         for key, event in self.errors(self.best).items():
-            if next(self.with_other_defaults(event), None) is not None:
+            if next(self.defaults.without(event), None) is not None:
                 self._by_defaults.add(key)
+        self.until += time.monotonic() - start
         for _ in range(2):
             if self._done():
                 return
@@ -186,10 +185,10 @@ class Search:
             sources |= self.sources(event) or set()
         return sorted(
             self.numbers,
-            key=lambda number: (not self._influences(number, sources), bool(number.words & COUNTS)),
+            key=lambda number: (not self.influences(number, sources), bool(number.words & COUNTS)),
         )
 
-    def _influences(self, number: GeneratedNumber, sources: Iterable[Source]) -> bool:
+    def influences(self, number: GeneratedNumber, sources: Iterable[Source]) -> bool:
         """Whether a push constant or specialization constant is among some inputs."""
         for variable, member in sources:
             if variable in self._push and number.key[0] is None and member in (number.member, WHOLE):
@@ -202,14 +201,15 @@ class Search:
         if self._done():
             return
         trial = self.try_(numbers)
-        if self._cost(trial) < self._cost(self.best):
+        if self.cost(trial) < self.cost(self.best):
             self.best = trial
 
     def _done(self) -> bool:
-        exhausted = len(self.trials) >= _MOST_TRIALS or time.monotonic() > self.until
-        return exhausted or self._cost(self.best) == _NONE
+        number = len(self.trials) - len(self.defaults.trials)
+        exhausted = number >= _MOST_TRIALS or time.monotonic() > self.until
+        return exhausted or self.cost(self.best) == NONE
 
-    def _cost(self, trial: Trial) -> tuple[int, int, int]:
+    def cost(self, trial: Trial) -> tuple[int, int, int]:
         """Return what the search makes small: no end, errors, and how often they occurred."""
         if trial.run is None:
             return _NO_END
@@ -235,62 +235,12 @@ class Search:
         by_control = self.sources(event) is None
         defaults = {number.key for number in self.trier.defaults}
         for trial in tuple(self.trials):
-            if defaults & trial.numbers.keys() or not self._is_without(event, trial):
+            if defaults & trial.numbers.keys() or not self.is_without(event, trial):
                 continue
             if not by_control or self._counts(trial) == self._counts(self.first):
                 yield trial
 
-    def with_other_defaults(self, event: Event) -> Iterator[Trial]:
-        """Yield trials without an event in which constants have other values than their defaults.
-
-        See `default_constants`. A changed constant must influence the address of a race.
-        """
-        uninitialised = event.cause is not None and event.cause.kind == "uninitialised"
-        if not self.trier.defaults or (event.kind not in ("bounds", *RACES) and not uninitialised):
-            return
-        if self._changed_defaults is None:
-            self._vary_defaults()
-        for trial in self._changed_defaults or ():
-            if self._removes(event, trial):
-                yield trial
-
-    def _removes(self, event: Event, trial: Trial) -> bool:
-        """Whether a trial with changed constants is without an event, and its constants can be the reason."""
-        if event.kind in RACES:
-            sources = self.sources(event) or frozenset()
-            changed = [number for number, _ in differing(self.first, trial) if number.is_default]
-            if not any(self._influences(number, sources) for number in changed):
-                return False
-        return self._is_without(event, trial)
-
-    def _vary_defaults(self) -> None:
-        """Change constants with a default, one after another, until the errors have disappeared."""
-        self._changed_defaults = []
-        errors = [event for event in self.best.events.values() if not self._is_doubtful(event)]
-        sources = frozenset[Source]().union(*(self.sources(event) or () for event in errors))
-        ordered = sorted(self.trier.defaults, key=lambda number: not self._influences(number, sources))
-        # Values that follow the number of invocations stay when a constant changes the local size.
-        numbers = {number.key: number.value for number in self.best.values if not number.is_default}
-        least = self._cost(self.best)
-        for factor in (2, 0.5, 4, 0.25, 16):
-            for number in ordered:
-                value = int(number.value * factor)
-                if not value or numbers.get(number.key) == value:
-                    continue
-                if not errors or len(self._changed_defaults) >= _MOST_DEFAULTS:
-                    break
-                trial = self.try_({**numbers, number.key: value})
-                self._changed_defaults.append(trial)
-                errors = [event for event in errors if not self._removes(event, trial)]
-                if self._cost(trial) < least:
-                    numbers[number.key], least = value, self._cost(trial)
-        self._changed_defaults.sort(key=lambda trial: len(trial.numbers))
-
-    def _is_doubtful(self, event: Event) -> bool:
-        """Whether other generated values remove an event."""
-        return self.depends(event) and next(self.without(event), None) is not None
-
-    def _is_without(self, event: Event, trial: Trial) -> bool:
+    def is_without(self, event: Event, trial: Trial) -> bool:
         """Whether a trial executes an event's instructions without the event."""
         if trial.run is None or key_of(event) in trial.events or not self.executes(trial, event):
             return False
@@ -307,7 +257,7 @@ class Search:
         sources = self.sources(event) or frozenset()
         returned = False
         for number, value in differing(self.first, trial):
-            if not self._influences(number, sources):
+            if not self.influences(number, sources):
                 continue
             for other in {value + 1, value + 2, 2 * value + 3} - {number.value}:
                 again = self.try_({**trial.numbers, number.key: other})
@@ -330,7 +280,7 @@ class Search:
         return tuple(number.value for number in trial.values if number.words & COUNTS)
 
 
-_NONE = (0, 0, 0)
+NONE = (0, 0, 0)
 _NO_END = (1, 0, 0)
 
 
