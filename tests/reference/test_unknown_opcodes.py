@@ -44,3 +44,16 @@ def test_a_function_as_operand_is_unsupported() -> None:
     words[addition.position + 4] = call.operands[0]
     with pytest.raises(Unsupported, match="OpIAdd"):
         Program(Module.from_bytes(words.tobytes()))
+
+
+def test_floats_of_four_bits_are_unsupported() -> None:
+    """SPV_EXT_float_e2m1."""
+    module = compile_source(_SUM, stage="compute")
+    words = np.array(module.words, np.uint32)
+    bound = int(words[3])
+    words[3] = bound + 1
+    (start,) = (entry.position for entry in module.instructions if entry.name == "OpTypeVoid")
+    four_bits = np.array([4 << 16 | 22, bound, 4, 6], np.uint32)  # OpTypeFloat with an encoding
+    changed = Module.from_bytes(np.insert(words, start, four_bits).tobytes())
+    with pytest.raises(Unsupported, match="floats of 4 bits"):
+        _ = changed.reflection

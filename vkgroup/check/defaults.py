@@ -6,11 +6,13 @@ The search keeps them. The trials here only show which errors come from them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from vkgroup.check.findings import RACES
 from vkgroup.check.influence import Source
+from vkgroup.check.inputs import GeneratedNumber
 from vkgroup.check.trials import Trial
 from vkgroup.dispatch.results import Event
 
@@ -29,22 +31,19 @@ class DefaultTrials:
 
     def __init__(self, search: Search) -> None:
         self.trials: list[Trial] = []
-        self._search, self._constants, self._varied = search, search.trier.defaults, False
+        self._search, self._constants = search, search.trier.defaults
+        self._further = self._vary()
 
     def without(self, event: Event) -> Iterator[Trial]:
-        """Yield trials without an event.
+        """Yield trials without an event; further trials run only if none of the earlier ones is taken.
 
         It may be an access outside of an array, a race, or a read of shared memory that nothing has written.
         """
         uninitialised = event.cause is not None and event.cause.kind == "uninitialised"
-        if not self._constants or (event.kind not in ("bounds", *RACES) and not uninitialised):
-            return
-        if not self._varied:
-            self._varied = True
-            self._vary()
-        for trial in self.trials:
-            if self._removes(trial, event):
-                yield trial
+        if event.kind in ("bounds", *RACES) or uninitialised:
+            for trial in chain(tuple(self.trials), self._further):
+                if self._removes(trial, event):
+                    yield trial
 
     def _removes(self, trial: Trial, event: Event) -> bool:
         """Whether a trial is without an event, and its constants can be the reason.
@@ -60,32 +59,27 @@ class DefaultTrials:
                 return False
         return search.is_without(event, trial)
 
-    def _vary(self) -> None:
-        """Change one constant after another, until each error has disappeared in a trial.
-
-        A value with fewer errors is kept for the following trials.
-        """
+    def _vary(self) -> Iterator[Trial]:
+        """Yield trials that change one constant after another; a value with fewer errors is kept."""
         search = self._search
-        errors = [event for event in search.best.events.values() if not self._is_doubtful(event)]
+        errors = search.best.events.values()
         sources = frozenset[Source]().union(*(search.sources(event) or () for event in errors))
         ordered = sorted(self._constants, key=lambda number: not search.influences(number, sources))
-        # Generated values that follow the number of invocations must stay when a constant changes it.
-        numbers = {number.key: number.value for number in search.best.values if not number.is_default}
-        least = search.cost(search.best)
-        for factor in _FACTORS:
-            for number in ordered:
-                value = int(number.value * factor)
-                if not value or numbers.get(number.key) == value:
-                    continue
-                if not errors or len(self.trials) >= _MOST_TRIALS:
-                    break
-                trial = search.try_({**numbers, number.key: value})
-                self.trials.append(trial)
-                errors = [event for event in errors if not self._removes(trial, event)]
-                if search.cost(trial) < least:
-                    numbers[number.key], least = value, search.cost(trial)
-        self.trials.sort(key=lambda trial: len(trial.numbers))
+        numbers, least = dict(search.best.numbers), search.cost(search.best)
+        for number, value in islice(_values(ordered), _MOST_TRIALS):
+            if numbers.get(number.key) == value:
+                continue
+            trial = search.try_({**numbers, number.key: value})
+            self.trials.append(trial)
+            if search.cost(trial) < least:
+                numbers[number.key], least = value, search.cost(trial)
+            yield trial
 
-    def _is_doubtful(self, event: Event) -> bool:
-        """Whether other generated values remove an event."""
-        return self._search.depends(event) and next(self._search.without(event), None) is not None
+
+def _values(constants: Sequence[GeneratedNumber]) -> Iterator[tuple[GeneratedNumber, int]]:
+    """Yield constants with the values to try, in the order in which to try them."""
+    for factor in _FACTORS:
+        for number in constants:
+            value = int(number.value * factor)
+            if value:
+                yield number, value

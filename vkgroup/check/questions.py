@@ -63,7 +63,7 @@ class Questions:
         where = run.configuration
         if length := self._length(event):
             return _Doubt(event, where, (length,))
-        for trial in islice(self._trials_without(event), _MOST_RERUNS):
+        for trial in self._trials_without(event):
             if where == Configuration(32):
                 return _Doubt(event, where, self._values(event, trial))
             other = self._rerun(trial, where)
@@ -78,8 +78,8 @@ class Questions:
             if not self._guessed and len(search.trials) == 1:
                 self._guessed = True
                 search.guess()
-            yield from search.without(event)
-        yield from search.defaults.without(event)
+            yield from islice(search.without(event), _MOST_RERUNS)
+        yield from islice(search.defaults.without(event), _MOST_RERUNS)
 
     def _rerun(self, trial: Trial, where: Configuration) -> Run | None:
         key = (id(trial), where)

@@ -150,7 +150,7 @@ class Search:
                 return
         start = time.monotonic()
         for key, event in self.errors(self.best).items():
-            if next(self.defaults.without(event), None) is not None:
+            if next(self.without(event), None) is None and next(self.defaults.without(event), None):
                 self._by_defaults.add(key)
         self.until += time.monotonic() - start
         for _ in range(2):
@@ -285,9 +285,17 @@ _NO_END = (1, 0, 0)
 
 
 def differing(first: Trial, other: Trial) -> list[tuple[GeneratedNumber, int]]:
-    """Return the integers whose values differ between two trials, with the value in the second."""
+    """Return the integers whose values differ between two trials, with the value in the second.
+
+    Default values that differ because they follow the number of invocations are left out.
+    """
     values = {number.key: number.value for number in other.values}
-    return [(number, values[number.key]) for number in first.values if values[number.key] != number.value]
+    chosen = first.numbers.keys() | other.numbers.keys()
+    return [
+        (number, values[number.key])
+        for number in first.values
+        if number.key in chosen and values[number.key] != number.value
+    ]
 
 
 def least_change(

@@ -14,7 +14,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from vkgroup.errors import InvalidModule
+from vkgroup.errors import InvalidModule, Unsupported
 from vkgroup.spirv.binary import Binary
 from vkgroup.spirv.constants import (
     Constant,
@@ -244,6 +244,8 @@ class Declarations:
                 return ScalarType("int" if words[2] else "uint", self._width(words[1]))
             case "OpTypeFloat":
                 kind = "float" if len(words) < 3 else self._enumerant("FPEncoding", words[2])
+                if len(words) >= 3 and words[1] < 8:
+                    raise Unsupported(f"vkgroup does not support floats of {words[1]} bits.", [kind])
                 return ScalarType(kind, self._width(words[1]))
             case "OpTypeMatrix":
                 column = self.type(words[1])
