@@ -8,16 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
-from typing import TYPE_CHECKING
 
 from vkgroup.check.findings import RACES
 from vkgroup.check.influence import Source
 from vkgroup.check.inputs import GeneratedNumber
+from vkgroup.check.trial_set import TrialSet
 from vkgroup.check.trials import Trial
 from vkgroup.dispatch.results import Event
-
-if TYPE_CHECKING:
-    from vkgroup.check.search import Search
 
 _MOST_TRIALS = 48
 """Maximum number of trials."""
@@ -29,9 +26,9 @@ _FACTORS = (2, 0.5, 4, 0.25, 16)
 class DefaultTrials:
     """The trials of one shader in which constants have other values than their defaults."""
 
-    def __init__(self, search: Search) -> None:
+    def __init__(self, trial_set: TrialSet) -> None:
         self.trials: list[Trial] = []
-        self._search, self._constants = search, search.trier.defaults
+        self._trial_set, self._constants = trial_set, trial_set.trier.defaults
         self._further = self._vary()
 
     def without(self, event: Event) -> Iterator[Trial]:
@@ -51,28 +48,28 @@ class DefaultTrials:
         A constant that removes a race must influence the address. Otherwise a smaller local size would excuse
         a missing barrier.
         """
-        search = self._search
+        trial_set = self._trial_set
         if event.kind in RACES:
-            sources = search.sources(event) or frozenset()
+            sources = trial_set.sources(event) or frozenset()
             changed = [number for number in self._constants if number.key in trial.numbers]
-            if not any(search.influences(number, sources) for number in changed):
+            if not any(trial_set.influences(number, sources) for number in changed):
                 return False
-        return search.is_without(event, trial)
+        return trial_set.is_without(event, trial)
 
     def _vary(self) -> Iterator[Trial]:
         """Yield trials that change one constant after another; a value with fewer errors is kept."""
-        search = self._search
-        errors = search.best.events.values()
-        sources = frozenset[Source]().union(*(search.sources(event) or () for event in errors))
-        ordered = sorted(self._constants, key=lambda number: not search.influences(number, sources))
-        numbers, least = dict(search.best.numbers), search.cost(search.best)
+        trial_set = self._trial_set
+        errors = trial_set.best.events.values()
+        sources = frozenset[Source]().union(*(trial_set.sources(event) or () for event in errors))
+        ordered = sorted(self._constants, key=lambda number: not trial_set.influences(number, sources))
+        numbers, least = dict(trial_set.best.numbers), trial_set.cost(trial_set.best)
         for number, value in islice(_values(ordered), _MOST_TRIALS):
             if numbers.get(number.key) == value:
                 continue
-            trial = search.try_({**numbers, number.key: value})
+            trial = trial_set.try_({**numbers, number.key: value})
             self.trials.append(trial)
-            if search.cost(trial) < least:
-                numbers[number.key], least = value, search.cost(trial)
+            if trial_set.cost(trial) < least:
+                numbers[number.key], least = value, trial_set.cost(trial)
             yield trial
 
 

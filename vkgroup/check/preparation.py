@@ -21,7 +21,8 @@ from vkgroup.check.host import (
 )
 from vkgroup.check.inputs import Key, make_inputs
 from vkgroup.check.runs import Dispatch
-from vkgroup.check.search import Search, differing
+from vkgroup.check.search import Search
+from vkgroup.check.trial_set import differing
 from vkgroup.check.trials import Trial, Trier
 from vkgroup.dispatch.specialization import notes_of, pack_specialization
 from vkgroup.errors import InvalidInput, Unsupported

@@ -12,7 +12,8 @@ from vkgroup.check.findings import Configuration, Kind, SourceLocations
 from vkgroup.check.inputs import GeneratedNumber
 from vkgroup.check.question import GeneratedValue, Question
 from vkgroup.check.runs import Run
-from vkgroup.check.search import Search, differing, least_change
+from vkgroup.check.search import Search, least_change
+from vkgroup.check.trial_set import differing
 from vkgroup.check.trials import Trial, key_of
 from vkgroup.dispatch.results import Event
 from vkgroup.errors import DispatchTimeout, OutOfMemory

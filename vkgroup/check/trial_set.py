@@ -1,0 +1,215 @@
+"""The trials of one shader, and which of their errors may come from generated values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from vkgroup.check.fields import COUNTS
+from vkgroup.check.findings import RACES
+from vkgroup.check.flow import WHOLE
+from vkgroup.check.guesses import Numbers
+from vkgroup.check.influence import Influence, Source
+from vkgroup.check.inputs import GeneratedNumber, NumberKey
+from vkgroup.check.trials import EventKey, Trial, Trier, key_of
+from vkgroup.dispatch.results import Event
+from vkgroup.spirv import Module
+from vkgroup.spirv.declarations import Declarations
+
+_LEAST_COVERAGE = 0.8
+"""Part of the instructions of the first trial that a better trial must execute too."""
+
+_BY_OPERANDS = ("division", "math_domain", "shift", "conversion")
+
+Cost = tuple[int, int, int]
+"""What a search makes small: 1 without an end or 2 with less executed, errors, their occurrences."""
+
+NO_ERRORS: Cost = (0, 0, 0)
+_NO_END: Cost = (1, 0, 0)
+
+
+@dataclass
+class TrialSet:
+    """The trials of one shader.
+
+    `first`: the trial with the default values. `best`: the one with the fewest errors so far.
+    `by_defaults`: the errors that other values of constants with a default remove; they do not count as
+    errors of a trial.
+    """
+
+    module: Module
+    trier: Trier
+    trials: list[Trial] = field(default_factory=list)
+    by_defaults: set[EventKey] = field(default_factory=set)
+    _by_numbers: dict[frozenset[tuple[NumberKey, int]], Trial] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        declared = Declarations(self.module)
+        variables = {variable.id: variable for variable in declared.variables}
+        self._places = {
+            binding.id: (binding.set, binding.binding) for binding in self.module.reflection.bindings
+        }
+        #: Specialization ids by the result ids of their constants.
+        self._constants = {
+            result: constant.specialization.id
+            for result, constant in declared.constants.items()
+            if constant.specialization is not None
+        }
+        self._push = {key for key, entry in variables.items() if entry.storage_class == "PushConstant"}
+        self.first = self.try_({})
+        self._buffers = {entry.name for entry in self.first.dispatch.inputs.bindings}
+        self.best = self.first
+
+    @cached_property
+    def influence(self) -> Influence:
+        """The influence of the inputs on addresses and operands."""
+        return Influence(self.module)
+
+    def try_(self, numbers: Numbers) -> Trial:
+        """Return the trial of some values; it runs and is recorded once."""
+        key = frozenset(numbers.items())
+        if key not in self._by_numbers:
+            self._by_numbers[key] = self.trier(numbers)
+            self.trials.append(self._by_numbers[key])
+        return self._by_numbers[key]
+
+    # --- which errors may come from generated values --------------------------------------------------
+
+    def depends(self, event: Event) -> bool:
+        """Whether generated values may cause an event: by its address, its operands or the control flow."""
+        sources = self.sources(event)
+        if sources is None or event.kind == "bounds":
+            return bool(self.numbers)
+        return self._any_generated(sources)
+
+    def _any_generated(self, sources: frozenset[Source]) -> bool:
+        return any(self._is_generated(variable, member) for variable, member in sources)
+
+    def sources(self, event: Event) -> frozenset[Source] | None:
+        """Return the inputs that influence an event; None if any may do so through the control flow."""
+        kind = event.cause.kind if event.cause is not None else event.kind
+        if kind in ("bounds", *RACES):
+            sources = self.influence.on_address(event.position)
+            sources |= self.influence.on_address(event.other_position)
+            if kind in RACES and event.memory in self._buffers and not self._any_generated(sources):
+                return None
+            return sources
+        if kind in _BY_OPERANDS or kind == "hang":
+            position = event.cause.position if event.cause is not None else event.position
+            return self.influence.on_operands(position if position >= 0 else event.position)
+        return None
+
+    def _is_generated(self, variable: int, member: int) -> bool:
+        if variable in self._push:
+            return any(number.key[0] is None and member in (number.member, WHOLE) for number in self.numbers)
+        if variable in self._constants:
+            return any(number.constant_id == self._constants[variable] for number in self.numbers)
+        place = self._places.get(variable)
+        return any(entry.place == place and entry.generated for entry in self.first.dispatch.inputs.bindings)
+
+    @property
+    def numbers(self) -> tuple[GeneratedNumber, ...]:
+        """The generated integers with their default values."""
+        return tuple(number for number in self.first.values if not number.is_default)
+
+    def errors(self, trial: Trial) -> dict[EventKey, Event]:
+        """Return the events of a trial that generated values may cause."""
+        return {
+            key: event
+            for key, event in trial.events.items()
+            if key not in self.by_defaults and self.depends(event)
+        }
+
+    def influences(self, number: GeneratedNumber, sources: Iterable[Source]) -> bool:
+        """Whether a push constant or specialization constant is among some inputs."""
+        for variable, member in sources:
+            if variable in self._push and number.key[0] is None and member in (number.member, WHOLE):
+                return True
+            if variable in self._constants and number.constant_id == self._constants[variable]:
+                return True
+        return False
+
+    # --- comparison of trials ----------------------------------------------------------------------
+
+    def cost(self, trial: Trial) -> Cost:
+        """Return what the search makes small: no end, errors, and how often they occurred."""
+        if trial.run is None:
+            return _NO_END
+        errors = self.errors(trial)
+        if self._counts(trial) != self._counts(self.first):
+            # An error that depends on the control flow is not removed by another count; see `without`.
+            errors.update(
+                (key, event) for key, event in self.errors(self.first).items() if self.sources(event) is None
+            )
+        covered = self.first.executed
+        if covered and len(trial.executed.keys() & covered.keys()) < _LEAST_COVERAGE * len(covered):
+            return (2, len(errors), 0)
+        return (0, len(errors), sum(event.count for event in errors.values()))
+
+    def without(self, event: Event) -> Iterator[Trial]:
+        """Yield trials that execute an event's instructions without the event.
+
+        If only the control flow can cause it, the counts are those of the first trial: a shader that compares
+        an invocation with a count says that its host may pass a count smaller than the invocations.
+        """
+        by_control = self.sources(event) is None
+        defaults = {number.key for number in self.trier.defaults}
+        for trial in tuple(self.trials):
+            if defaults & trial.numbers.keys() or not self.is_without(event, trial):
+                continue
+            if not by_control or self._counts(trial) == self._counts(self.first):
+                yield trial
+
+    def is_without(self, event: Event, trial: Trial) -> bool:
+        """Whether a trial executes an event's instructions without the event."""
+        if trial.run is None or key_of(event) in trial.events or not self.executes(trial, event):
+            return False
+        return not self.is_exception(event, trial)
+
+    def is_exception(self, event: Event, trial: Trial) -> bool:
+        """Whether a race in shared memory is absent from a trial only because of a special value, such as 0.
+
+        Without a barrier, ``s[(i + shift) % 64]`` is right for shift = 0, and wrong for all others. So the
+        numbers that influence the address get a few other values: the race must be absent with one of these.
+        """
+        if event.kind not in RACES or event.memory in self._buffers or key_of(event) in trial.events:
+            return False
+        sources = self.sources(event) or frozenset()
+        returned = False
+        for number, value in differing(self.first, trial):
+            if not self.influences(number, sources):
+                continue
+            for other in {value + 1, value + 2, 2 * value + 3} - {number.value}:
+                again = self.try_({**trial.numbers, number.key: other})
+                if again.run is None or not self.executes(again, event):
+                    continue
+                if key_of(event) not in again.events:
+                    return False
+                returned = True
+        return returned
+
+    @staticmethod
+    def executes(trial: Trial, event: Event) -> bool:
+        """Whether a trial executes the instructions of an event; of a race, in more than one invocation."""
+        least = 2 if event.kind in RACES else 1
+        positions = {event.position, event.other_position} - {-1}
+        return all(trial.executed.get(position, 0) >= least for position in positions)
+
+    @staticmethod
+    def _counts(trial: Trial) -> tuple[int, ...]:
+        return tuple(number.value for number in trial.values if number.words & COUNTS)
+
+
+def differing(first: Trial, other: Trial) -> list[tuple[GeneratedNumber, int]]:
+    """Return the integers whose values differ between two trials, with the value in the second.
+
+    Default values that differ because they follow the number of invocations are left out.
+    """
+    values = {number.key: number.value for number in other.values}
+    chosen = first.numbers.keys() | other.numbers.keys()
+    return [
+        (number, values[number.key])
+        for number in first.values
+        if number.key in chosen and values[number.key] != number.value
+    ]
