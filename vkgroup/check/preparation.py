@@ -24,10 +24,12 @@ from vkgroup.check.runs import Dispatch
 from vkgroup.check.search import Search
 from vkgroup.check.trial_set import differing
 from vkgroup.check.trials import Trial, Trier
+from vkgroup.device.limits import local_size_problems
 from vkgroup.dispatch.specialization import notes_of, pack_specialization
 from vkgroup.errors import InvalidInput, Unsupported
+from vkgroup.reference.device.capabilities import capabilities_of
 from vkgroup.reference.interpreter.execution.program import Program
-from vkgroup.spirv import Module
+from vkgroup.spirv import EntryPoint, Module
 
 MAX_INVOCATIONS = 1 << 22
 """Maximum number of invocations of a dispatch, which limits time and memory."""
@@ -71,6 +73,7 @@ def prepare(
     specialization = {**generated, **specialization}
     values, _ = pack_specialization(constants, specialization)
     program = Program(module, entry_point, values)
+    _require_limits(entry, values)
     host.require_size(sizes, program.local_size)
     chosen = groups_of(groups, program)
     make = partial(make_inputs, groups=chosen, given=inputs, fresh=outputs, push=push, seed=seed)
@@ -97,6 +100,17 @@ def prepare(
             notes.append(f"{name} (id {number}) = {value} was chosen: its default is 0.")
     values, _ = pack_specialization(constants, specialization)
     return Prepared(trial.dispatch, search, trial, specialization, values, notes)
+
+
+def _require_limits(entry: EntryPoint, values: Mapping[int, Any]) -> None:
+    """Raise Unsupported if the local size is over the limits of the reference device."""
+    over = local_size_problems(entry, values, capabilities_of())
+    if not over:
+        return
+    text = f"The reference device does not run this local size; it would need {', '.join(over)}."
+    if entry.local_size is not None and entry.local_size.is_specializable:
+        text += " Give its specialization constants with --spec."
+    raise Unsupported(text, over)
 
 
 def _changed_constants(first: Trial, chosen: Trial) -> dict[int, tuple[str, int]]:

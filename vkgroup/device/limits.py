@@ -25,7 +25,7 @@ def exceeded(
 ) -> list[str]:
     """List the device limits that an entry point with these constants goes over, with both numbers."""
     limits = capabilities.limits
-    over = _local_size(entry, specialization, capabilities)
+    over = local_size_problems(entry, specialization, capabilities)
     shared = reflection.shared_memory(specialization)
     memory = f"max{_WORKGROUPS.get(entry.stage, 'Compute')}SharedMemorySize"
     if shared > limits.get(memory, shared):
@@ -49,9 +49,10 @@ def exceeded(
     return over
 
 
-def _local_size(
+def local_size_problems(
     entry: EntryPoint, specialization: Mapping[int, Value], capabilities: Capabilities
 ) -> list[str]:
+    """List the limits that the local size of an entry point with these constants goes over."""
     if entry.local_size is None:
         return []
     size = entry.local_size.resolve(specialization)

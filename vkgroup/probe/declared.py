@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from vkgroup.byte_sizes import size_text
 from vkgroup.device import Capabilities
 from vkgroup.device.gl_limits import Value, gl_limits
 from vkgroup.spec.categories import KHR_CATEGORIES
@@ -140,16 +141,10 @@ def _limit(name: str, write: Callable[[Any], str] = _numbers) -> Callable[[Capab
     return tell
 
 
-def _size(count: int) -> str:
-    for unit, power in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
-        if count >= 1 << power:
-            return f"{count / (1 << power):,.4g} {unit}"
-    return f"{count} B"
-
-
 def _heaps(capabilities: Capabilities) -> str:
     return "; ".join(
-        f"{_size(size)} ({_words(flags) if flags else 'host'})" for size, flags in capabilities.memory_heaps
+        f"{size_text(size)} ({_words(flags) if flags else 'host'})"
+        for size, flags in capabilities.memory_heaps
     )
 
 
@@ -225,9 +220,9 @@ _SECTIONS: dict[str, dict[str, Callable[[Capabilities], str]]] = {
         "workgroup, invocations": _limit("maxComputeWorkGroupInvocations"),
         "workgroup, extent": _limit("maxComputeWorkGroupSize"),
         "groups in a dispatch": _limit("maxComputeWorkGroupCount"),
-        "shared memory": _limit("maxComputeSharedMemorySize", _size),
-        "storage buffer": _limit("maxStorageBufferRange", _size),
-        "push constants": _limit("maxPushConstantsSize", _size),
+        "shared memory": _limit("maxComputeSharedMemorySize", size_text),
+        "storage buffer": _limit("maxStorageBufferRange", size_text),
+        "push constants": _limit("maxPushConstantsSize", size_text),
         "memory": _heaps,
         "timestamps": _timestamps,
         "shader clock": _of(subgroup="shaderSubgroupClock", device="shaderDeviceClock"),

@@ -13,6 +13,7 @@ from vkgroup.dispatch.results import Event
 from vkgroup.errors import OutOfMemory, Unsupported
 from vkgroup.reference.interpreter.execution.initial_values import initialise
 from vkgroup.reference.interpreter.execution.machine import Machine
+from vkgroup.reference.interpreter.execution.memory_limit import variable_memory
 from vkgroup.reference.interpreter.execution.program import Program
 from vkgroup.reference.interpreter.operations.memory import Memory
 from vkgroup.reference.interpreter.operations.memory_order import Order
@@ -89,7 +90,7 @@ def execute(
     DispatchTimeout
         The deadline has passed.
     OutOfMemory
-        The variables of a workgroup need more memory than there is.
+        The variables of a workgroup need more memory than `memory_limit.MEMORY_LIMIT`, or than there is.
     """
     if program.stage != "compute":
         raise Unsupported(
@@ -118,7 +119,7 @@ def execute(
         until=None if deadline is None else time.monotonic() + deadline,
         trace=trace,
     )
-    for part in arrangement.parts(SLICE):
+    for part in arrangement.parts(execution.most_invocations(arrangement.per_workgroup)):
         execution.run(arrangement, part)
     return Outcome(execution.finish(), trace.executed if trace is not None else {}, execution.executed)
 
@@ -165,9 +166,18 @@ class Execution:
         self._resources = Resources(program, resources, list(addressable), list(written), push, events, order)
         self._step_limit, self._until, self._trace = step_limit, until, trace
         self._segments: dict[int, int] = {}
+        self._memory = variable_memory(program, races=order is not None)
+
+    def most_invocations(self, per_workgroup: int) -> int:
+        """Return how many invocations a slice may have: as many as `SLICE`, if their variables fit memory."""
+        return min(SLICE, self._memory.workgroups(per_workgroup) * per_workgroup)
 
     def run(self, arrangement: Arranged, part: Part, inputs: StageInputs | None = None) -> Machine:
-        """Execute a slice with the inputs of a stage of a draw; return it with its variables as they end."""
+        """Execute a slice with the inputs of a stage of a draw; return it with its variables as they end.
+
+        Raises OutOfMemory: the variables of the slice need more memory than `MEMORY_LIMIT`.
+        """
+        self._memory.require(part.workgroups, len(part.lane))
         with np.errstate(all="ignore"):
             machine = Machine(
                 self.program,

@@ -69,6 +69,8 @@ class Machine(SliceState):
         self._check_clock()
         while (chosen := self._scheduler.next()) is not None:
             self._execute(*chosen)
+        # It refers to this machine, and would keep the variables until the garbage collector runs.
+        del self._scheduler
 
     def _execute(self, number: int, lanes: LaneSet) -> None:
         """Execute one segment in a set of invocations."""
