@@ -1,6 +1,6 @@
 # conform: test the best Vulkan device of this machine; an error of make means a failure without a known cause.
 # test: style, types, and the tests of the first tier, in less than ten minutes on two cores.
-# test-all: the same with the tests that are marked slow; some of them need Chromium, zsh, fish and a C compiler.
+# test-all: the same with the slow tests (see tests/tiers.py); some need Chromium, zsh, fish and a C compiler.
 # All set up what they need (.venv here, software drivers in the user's cache), without root.
 #   make conform ARGS='--device lavapipe --filter "arithmetic.*"'
 #   make docs                             after a change of tests/traceability
@@ -20,6 +20,8 @@ DRIVERS =
 OFFLINE =
 
 TIER = -m 'not slow'
+# Each process of the tests takes up to 2 GB of memory.
+PROCESSES = $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n < 2 ? 2 : n > 4 ? 4 : n)))
 
 .PHONY: conform test test-all docs site bundle clean
 
@@ -32,7 +34,7 @@ test:
 	.venv/bin/python tests/software_drivers.py
 	.venv/bin/ruff check .
 	.venv/bin/mypy
-	.venv/bin/pytest -n 2 --dist worksteal $(TIER) $(ARGS)
+	.venv/bin/pytest -n $(PROCESSES) --dist worksteal $(TIER) $(ARGS)
 
 test-all:
 	$(MAKE) test TIER=

@@ -11,12 +11,12 @@ import os
 import shutil
 import sys
 import tempfile
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import software_drivers
+import tiers
 
 import vkgroup
 from vkgroup import drivers
@@ -61,24 +61,12 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what is slow; with ``--gpu``, keep the tests that need a GPU, and without it, all others."""
-    mark_slow_parameters(items)
+    tiers.mark_slow_tests(items)
     wanted = config.getoption("--gpu")
     others = [item for item in items if (item.get_closest_marker("gpu") is not None) != wanted]
     if others:
         config.hook.pytest_deselected(items=others)
         items[:] = [item for item in items if item not in set(others)]
-
-
-def mark_slow_parameters(items: Iterable[pytest.Item]) -> None:
-    """Mark the parameter sets as slow that ``mostly_slow(every, start=0)`` leaves to the second tier."""
-    numbers: Counter[str] = Counter()
-    for item in items:
-        marker = item.get_closest_marker("mostly_slow")
-        if marker is not None:
-            test = item.nodeid.partition("[")[0]
-            if numbers[test] % marker.kwargs["every"] != marker.kwargs.get("start", 0):
-                item.add_marker(pytest.mark.slow)
-            numbers[test] += 1
 
 
 def pytest_collection_finish() -> None:
