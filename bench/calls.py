@@ -28,7 +28,7 @@ from vkgroup import kernels
 from vkgroup.bench.definition import Data
 from vkgroup.bench.overhead import Work
 from vkgroup.dispatch import Device, Dispatch, PendingRun
-from vkgroup.kernels.sort_rows import prefers_rows
+from vkgroup.kernels.sort import plan_sort
 
 sys.path.append(str(Path(__file__).parent / "peers"))
 PEERS = [importlib.import_module(name).PEER for name in ("hephaistos_peer", "wgpu_peer")]
@@ -117,9 +117,7 @@ def gpu_seconds(device: Device, size: int) -> dict[str, float | None]:
     plans = {
         "sum": kernels.plan_reduce(device, size, f, "add"),
         "cumsum": kernels.plan_scan(device, "add", f, size),
-        "sort": kernels.plan_sort_rows(device, size, f)
-        if prefers_rows(device, (size,), np.dtype(f))
-        else kernels.plan_radix_sort(device, size, f),
+        "sort": plan_sort(device, (size,), np.dtype(f), {}),
         "compact": kernels.plan_compact(device, f, size, "<", 0.5),
         "softmax": kernels.plan_softmax(device, (size // columns, columns), f),
         "histogram": kernels.plan_histogram(device, size, f, 256, (0, 1)),

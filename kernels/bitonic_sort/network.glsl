@@ -4,59 +4,16 @@
 // of one invocation are compared in its registers. For others, each invocation gets the elements of a partner
 // (fetch(), defined by the kernel); both compare, and the one with the lower positions keeps the lesser elements.
 //
-// An element is the order of a key (keys.glsl) and the key's index in the row. Elements with equal orders are
-// compared by their indices. This makes the sort stable, and every two elements different. Keys and values are
-// read again by the index at the end.
-//
-// Macros: those of keys.glsl; INDICES 1: the result is the indices instead of the keys.
-#include "../include/kernel.glsl"
-#include "../radix_sort/keys.glsl"
-
-#ifndef INDICES
-#define INDICES 0
-#endif
+// Bindings, macros and the order of elements: rows.glsl.
+#include "rows.glsl"
 
 layout(constant_id = 10) const uint TEAM = 32u;    // invocations of a row, a power of two; ITEMS is another
-
-layout(std430, binding = 0) readonly buffer Keys { KEY keys[]; };
-#if INDICES
-layout(std430, binding = 1) writeonly buffer Result { uint sorted_indices[]; };
-#else
-layout(std430, binding = 1) writeonly buffer Result { KEY sorted_keys[]; };
-#endif
-#if VALUE_WORDS
-layout(std430, binding = 2) readonly buffer Values { VALUE values[]; };
-layout(std430, binding = 3) writeonly buffer ResultValues { VALUE sorted_values[]; };
-#endif
-
-layout(push_constant) uniform Push {
-    uint rows;
-    uint row_length;
-};
-
-struct Element {
-    KEY order;
-    uint index;
-};
 
 // Number of this invocation in its workgroup; the invocations of a team have consecutive numbers.
 uint invocation();
 
 // Get the elements of the invocation whose number differs by the bits of `mask`; in reverse order if `reversed`.
 void fetch(Element x[ITEMS], uint mask, bool reversed, out Element other[ITEMS]);
-
-bool is_before(Element a, Element b) {
-#if KEY_WORDS == 2
-    if (a.order.y != b.order.y)
-        return a.order.y < b.order.y;
-    if (a.order.x != b.order.x)
-        return a.order.x < b.order.x;
-#else
-    if (a.order != b.order)
-        return a.order < b.order;
-#endif
-    return a.index < b.index;
-}
 
 void put_in_order(inout Element low, inout Element high) {
     if (is_before(high, low)) {
@@ -111,27 +68,10 @@ void main() {
         return;
     uint row = first + invocation() / TEAM;
     uint member = invocation() % TEAM;
-    // Elements beyond the end of the row have the greatest order and the greatest indices, so they stay last.
     Element x[ITEMS];
-    UNROLLED for (uint i = 0u; i < ITEMS; ++i) {
-        x[i] = Element(KEY(NOTHING), i * TEAM + member);
-        if (row < rows && x[i].index < row_length)
-            x[i].order = ordered(keys[row * row_length + x[i].index]);
-    }
+    UNROLLED for (uint i = 0u; i < ITEMS; ++i)
+        x[i] = element_of(row, i * TEAM + member);
     sort_team(x);
-    UNROLLED for (uint i = 0u; i < ITEMS; ++i) {
-        uint position = member * ITEMS + i;
-        if (row < rows && position < row_length) {
-            uint from = row * row_length + x[i].index;
-            uint to = row * row_length + position;
-#if INDICES
-            sorted_indices[to] = x[i].index;
-#else
-            sorted_keys[to] = keys[from];
-#endif
-#if VALUE_WORDS
-            sorted_values[to] = values[from];
-#endif
-        }
-    }
+    UNROLLED for (uint i = 0u; i < ITEMS; ++i)
+        move(row, x[i].index, member * ITEMS + i);
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,18 @@ import numpy.typing as npt
 import pytest
 
 import vkgroup.kernels
-from vkgroup.dispatch import Buffer, Device
+from vkgroup.dispatch import Buffer, Device, Fill
 from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.compact import plan_compact
 from vkgroup.kernels.plan import Pass
 
 Array = npt.NDArray[Any]
+
+_COPY = """#version 450
+layout(local_size_x = 1) in;
+layout(std430, binding = 0) buffer Numbers { uint numbers[]; };
+void main() { numbers[0] = 1u; }
+"""
 
 kernels: Any = vkgroup.kernels
 
@@ -260,10 +267,55 @@ def test_buffers_stay_on_their_device(references: dict[int, Device]) -> None:
     parted, count = kernels.partition_by(device.buffer(mask), device.buffer(x))
     assert count == mask.sum()
     assert np.array_equal(parted.read(), np.concatenate([x[mask], x[~mask]]))
-    nothing = kernels.compact(device.buffer(x), ">", 9)
-    assert isinstance(nothing, np.ndarray)
-    assert nothing.shape == (0,)
-    assert nothing.dtype == np.int32
+
+
+def test_empty_buffers(vulkan_device: Device) -> None:
+    """A result without elements is a buffer; kernels take it as an empty array."""
+    device, x = vulkan_device, np.arange(600, dtype=np.int32)
+    for _ in range(2):  # the second call is the short way
+        nothing = kernels.compact(device.buffer(x), ">", 600)
+        assert isinstance(nothing, Buffer)
+        assert (nothing.shape, nothing.nbytes, nothing.dtype) == ((0,), 0, np.int32)
+        assert nothing.read().shape == (0,)
+        assert kernels.sum(nothing) == 0
+        for kernel in (kernels.sort, kernels.argsort, kernels.cumsum, kernels.unique, kernels.flatnonzero):
+            assert np.asarray(kernel(nothing)).shape == (0,)
+        assert kernels.compact(nothing, "<", 3).shape == (0,)
+        assert kernels.searchsorted(device.buffer(x), nothing).shape == (0,)
+        assert [part.shape for part in kernels.nonzero(nothing)] == [(0,)]
+        with pytest.raises(InvalidDispatch, match="empty"):
+            device.run(_COPY, 1, {0: nothing})
+        with pytest.raises(InvalidDispatch, match="empty"):
+            device.sequence([Fill(nothing, 1)])
+        with pytest.raises(InvalidDispatch, match="empty"):
+            nothing.view()
+
+
+def test_lengths_are_awaited_when_they_are_used(vulkan_device: Device) -> None:
+    """A compaction is in flight after the call; each result has its own length."""
+    device = vulkan_device
+    x = np.random.default_rng(5).integers(0, 1000, 5000).astype(np.uint32)
+    with device.buffer(x) as buffer:
+        limits = range(0, 1000, 10)
+        results = [kernels.compact(buffer, "<", limit) for limit in limits]
+        assert all("shape" not in vars(result) for result in results[:3])
+        for limit, result in zip(limits, results, strict=True):
+            assert np.array_equal(result.read(), x[x < limit]), limit
+        before = device.memory()
+        for _ in range(300):  # results whose length is never read
+            kernels.compact(buffer, "<", 500)
+        assert kernels.compact(buffer, "<", 7).shape == ((x < 7).sum(),)
+        device.synchronize()
+        assert device.memory().allocations <= before.allocations
+
+
+def test_a_length_is_read_once_by_many_threads(vulkan_device: Device) -> None:
+    x = np.arange(4000, dtype=np.uint32)
+    with vulkan_device.buffer(x) as buffer, ThreadPoolExecutor(8) as threads:
+        for limit in range(100, 120):
+            result = kernels.compact(buffer, "<", limit)
+            shapes = threads.map(lambda _, result=result: result.shape, range(8))
+            assert set(shapes) == {(limit,)}
 
 
 def test_empty_arrays_need_no_device() -> None:

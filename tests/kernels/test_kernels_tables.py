@@ -37,6 +37,7 @@ PLANS: dict[str, Callable[[Device, str], Plan]] = {
     "long compact": lambda device, way: kernels.plan_compact(device, "u8", 9000, "<", 7, implementation=way),
     "radix_sort": lambda device, way: kernels.plan_radix_sort(device, 9000, "u4", implementation=way),
     "bitonic_sort": lambda device, way: kernels.plan_sort_rows(device, (9, 900), "u4", implementation=way),
+    "rank_sort": lambda device, way: kernels.plan_rank_sort(device, 900, "u4", implementation=way),
     "pairs": lambda device, way: kernels.plan_radix_sort(device, 9000, "i8", values="f8", implementation=way),
     "searchsorted": lambda device, way: kernels.plan_searchsorted(
         device, 9000, 3000, "u8", implementation=way

@@ -21,6 +21,7 @@ NEED_FULL: dict[str, Callable[[Device], Plan]] = {
     "compact": lambda device: kernels.plan_compact(device, "u4", 300, "<", 7),
     "sort": lambda device: kernels.plan_radix_sort(device, 300, "u4"),
     "sort of rows": lambda device: kernels.plan_sort_rows(device, (3, 300), "u4"),
+    "sort by ranks": lambda device: kernels.plan_rank_sort(device, 300, "u4"),
     "searchsorted": lambda device: kernels.plan_searchsorted(device, 300, 100, "u4"),
     "unique": lambda device: kernels.plan_unique(device, 300, "u4"),
     "topk": lambda device: kernels.plan_topk(device, 300, "u4", 10),

@@ -197,6 +197,10 @@ class Buffer(Closing):
         same = (self._viewed or self) is (other._viewed or other)
         return same and self.offset < other.offset + other.nbytes and other.offset < self.offset + self.nbytes
 
+    def shorten(self, count: int) -> None:
+        """Make this a buffer of its first `count` elements, in one axis; the rest of its memory is unused."""
+        self.shape, self.nbytes = (count,), count * self.dtype.itemsize
+
     def _start_view(self) -> None:
         """Prepare a view, once its offset is known; some kinds of devices need nothing."""
 

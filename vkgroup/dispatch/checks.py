@@ -189,6 +189,8 @@ def _check_resource(slot: Slot, item: Buffer | Image, device: DeviceBase) -> Non
         return
     if item.closed:
         raise InvalidDispatch(f"{slot.label} is given a closed buffer.")
+    if isinstance(item, Buffer) and item.nbytes == 0:
+        raise InvalidDispatch(f"{slot.label} is given an empty buffer, which Vulkan does not have.")
     if isinstance(item, Buffer) and item.offset % (step := offset_step(slot, device)):
         raise InvalidDispatch(
             f"{slot.label} is given a view from byte {item.offset} on; the device binds multiples of {step}"

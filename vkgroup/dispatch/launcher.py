@@ -98,12 +98,11 @@ class Launcher(Closing):
         """
 
     @abstractmethod
-    def call_counted(
-        self, buffers: Mapping[str, Buffer], target: str, output: Output, total: str
-    ) -> Buffer | None:
-        """Run the steps on buffers and a new buffer `target`, and return the part that they have filled.
+    def call_counted(self, buffers: Mapping[str, Buffer], target: str, output: Output, total: str) -> Buffer:
+        """Submit the steps on buffers and a new buffer `target`, and return the part that they fill.
 
-        The steps write the number of its elements to `total`, a uint32; this waits for it. None if it is 0.
+        The steps write the number of its elements to `total`, a uint32. The part has one axis, and may be
+        empty. Its shape may be known only when they have finished; then the first use of it waits.
         """
 
     @abstractmethod
@@ -169,20 +168,15 @@ class SequenceLauncher(Launcher):
         self.run({source: buffer, target: result})
         return result
 
-    def call_counted(
-        self, buffers: Mapping[str, Buffer], target: str, output: Output, total: str
-    ) -> Buffer | None:
+    def call_counted(self, buffers: Mapping[str, Buffer], target: str, output: Output, total: str) -> Buffer:
         """Run the steps on buffers; see `Launcher.call_counted`."""
         shared = any(buffer.shared for buffer in buffers.values())
         result = self._buffers.undefined(self.device, *output, False, shared)
         uint = np.dtype(np.uint32)
         with self._buffers.undefined(self.device, (), uint, uint.itemsize, not shared, shared) as number:
             self.run({**buffers, target: result, total: number})
-            count = int(number.read()[()])
-        if count == 0:
-            result.close()
-            return None
-        return result.view(shape=count)
+            result.shorten(int(number.read()[()]))
+        return result
 
     def run_on_arrays(
         self, inputs: Mapping[str, Array], outputs: Mapping[str, Output], results: Sequence[str]

@@ -216,3 +216,5 @@ def _check_buffer(buffer: Buffer, device: DeviceBase) -> None:
         raise InvalidDispatch("A buffer of the sequence belongs to another device.")
     if buffer.closed:
         raise DriverError("A buffer of the sequence is closed; make a new one.")
+    if buffer.nbytes == 0:
+        raise InvalidDispatch("A buffer of the sequence is empty; leave the step out.")

@@ -46,7 +46,7 @@ plan. A plan that is recorded on buffers can be submitted many times:
 ...     total = work.buffers["result"].read()
 
     `plan_reduce`, `plan_arg_reduce`, `plan_scan`, `plan_compact`, `plan_histogram`, `plan_bincount`,
-    `plan_aggregation`, `plan_radix_sort`, `plan_sort_rows`, `plan_searchsorted`, `plan_unique`, `plan_topk`,
+    `plan_aggregation`, `plan_radix_sort`, `plan_sort_rows`, `plan_rank_sort`, `plan_searchsorted`, `plan_unique`, `plan_topk`,
     `plan_softmax`, `plan_layer_norm`, `plan_matvec`, `plan_matmul`, `plan_transpose`, `plan_max_pool`,
     `plan_mip_chain`, `plan_box_filter`
 """
@@ -63,6 +63,7 @@ from vkgroup.kernels.max_pool import max_pool, plan_max_pool
 from vkgroup.kernels.mip_chain import mip_chain, plan_mip_chain, quad_mip
 from vkgroup.kernels.plan import Plan
 from vkgroup.kernels.radix_sort import plan_radix_sort
+from vkgroup.kernels.rank_sort import plan_rank_sort
 from vkgroup.kernels.reduce import (
     argmax,
     argmin,
@@ -125,6 +126,7 @@ __all__ = [
     "plan_max_pool",
     "plan_mip_chain",
     "plan_radix_sort",
+    "plan_rank_sort",
     "plan_reduce",
     "plan_scan",
     "plan_searchsorted",

@@ -34,22 +34,24 @@ class Arguments:
     """The arguments of a kernel by name: all NumPy arrays, or all buffers of one device.
 
     Arrays of other libraries become NumPy arrays if they are in host memory, and buffers if they are in GPU
-    memory. Shared memory is used in place (`Device.from_dlpack`). If `buffers` is true, the arguments are
-    buffers, and the results are buffers too.
+    memory. Shared memory is used in place (`Device.from_dlpack`). Empty buffers become empty arrays. If
+    `buffers` is true, the arguments are buffers, and the results are buffers too.
     """
 
     def __init__(self, device: Device | None, **given: Any) -> None:
         if device is not None:
             check_device(device)
         self.given: dict[str, Result] = given
-        buffers = [value for value in given.values() if isinstance(value, Buffer)]
+        buffers = [value for value in given.values() if isinstance(value, Buffer) and value.nbytes]
         if len(buffers) != len(given):
             self.given = {name: _converted(name, value, device) for name, value in given.items()}
             buffers = [value for value in self.given.values() if isinstance(value, Buffer)]
         self.buffers = bool(buffers)
         if self.buffers and len(buffers) != len(self.given):
-            names = ", ".join(name for name, value in self.given.items() if not isinstance(value, Buffer))
-            raise InvalidDispatch(f"Give all arguments as arrays or all as buffers; {names} is an array.")
+            arrays = [name for name in given if not isinstance(given[name], Buffer)]
+            names = ", ".join(name for name in arrays if not isinstance(self.given[name], Buffer))
+            if names:
+                raise InvalidDispatch(f"Give all arguments as arrays or all as buffers; {names} is an array.")
         self._device = _device_of(buffers, device) if buffers else device
 
     @property
@@ -99,7 +101,7 @@ class Arguments:
             for buffer in reversed(own):
                 buffer.close()
 
-    def run_counted(self, plan: Plan, target: str, total: str) -> Buffer | None:
+    def run_counted(self, plan: Plan, target: str, total: str) -> Buffer:
         """Run a plan on buffers that fills a part of its output `target`, as `Launcher.call_counted`."""
         buffers: dict[str, Buffer] = self.given  # type: ignore[assignment]
         return plan.launcher.call_counted(buffers, target, plan.new_outputs[target], total)
@@ -148,9 +150,9 @@ def _check_size(plan: Plan, name: str, array: npt.NDArray[Any]) -> None:
 
 
 def _converted(name: str, value: Any, device: Device | None) -> Result:
-    """Return an argument as an array or a buffer."""
+    """Return an argument as an array or a buffer with elements."""
     if isinstance(value, Buffer):
-        return value
+        return value if value.nbytes else value.read()
     if on_cuda(value):
         return (device or default_device()).from_dlpack(value)
     return as_array(value, name)
@@ -165,7 +167,9 @@ def scalar_of(result: Result) -> Any:
 
 
 def as_array(value: Any, name: str) -> npt.NDArray[Any]:
-    """Return an argument in the host's memory as an array."""
+    """Return an argument in the host's memory, or an empty buffer, as an array."""
+    if isinstance(value, Buffer) and not value.nbytes:
+        return value.read()
     try:
         return np.asarray(as_host(value, name))
     except (ValueError, OverflowError) as error:

@@ -6,21 +6,18 @@ from contextlib import suppress
 from typing import Any
 from weakref import ref
 
-import numpy as np
-
 from vkgroup.dispatch import Buffer, Device
 from vkgroup.dispatch.launcher import Launcher
-from vkgroup.kernels.arguments import Given, Result
+from vkgroup.kernels.arguments import Given
 from vkgroup.kernels.plan import Plan
 
 _MOST_CALLS = 256
 
 
-def call_again(x: Given, device: Device | None, key: tuple[Any, ...]) -> Result | None:
+def call_again(x: Given, device: Device | None, key: tuple[Any, ...]) -> Buffer | None:
     """Call a kernel on a buffer as before; None if there was no such call.
 
-    `key` has the kernel and its options, with the types of those that are numbers: 1 and 1.0 are equal. The
-    result is a buffer, or an empty array if a counted result has no elements.
+    `key` has the kernel and its options, with the types of those that are numbers: 1 and 1.0 are equal.
     """
     if device is not None or not isinstance(x, Buffer):
         return None
@@ -34,10 +31,9 @@ def call_again(x: Given, device: Device | None, key: tuple[Any, ...]) -> Result 
     launcher: Launcher | None = kept()
     if launcher is None:
         return None
-    if not total:
-        return launcher.call(x, source, target, output)
-    part = launcher.call_counted({source: x}, target, output, total)
-    return np.empty(0, output[1]) if part is None else part
+    if total:
+        return launcher.call_counted({source: x}, target, output, total)
+    return launcher.call(x, source, target, output)
 
 
 def keep_call(

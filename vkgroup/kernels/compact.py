@@ -236,8 +236,9 @@ def compress(mask: Given, x: Given, *, device: Device | None = None, implementat
 
     Returns
     -------
-    A one-dimensional array. For buffers a one-dimensional buffer; its memory has room for all elements. If no
-    element is selected, the result is always an empty array, since Vulkan has no empty buffers.
+    A one-dimensional array. For buffers a one-dimensional buffer; its memory has room for all elements.
+    The call does not wait for the device. The first use of the buffer's `shape` or `nbytes` does. Kernels
+    take an empty buffer like an empty array.
 
     Examples
     --------
@@ -293,8 +294,7 @@ def flatnonzero(x: Given, *, device: Device | None = None, implementation: str =
 
     Returns
     -------
-    An int64 array, as NumPy's; for a buffer a uint32 buffer (an array if there are no indices, see
-    `compress`).
+    An int64 array, as NumPy's; for a buffer a uint32 buffer, as `compress` returns.
     """
     arguments = Arguments(device, x=x)
     array = arguments["x"]
@@ -401,7 +401,6 @@ def _plan_of(
 def _part(arguments: Arguments, plan: Plan) -> Result:
     """Run a plan, and return the part of the output `kept` that it has filled."""
     if arguments.buffers:
-        part = arguments.run_counted(plan, "kept", "total")
-        return np.empty(0, plan.outputs["kept"].dtype) if part is None else part
+        return arguments.run_counted(plan, "kept", "total")
     elements, total = map(np.asarray, arguments.run(plan, "kept", "total"))
     return elements[: int(total)].copy()

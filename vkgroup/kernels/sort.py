@@ -15,6 +15,7 @@ from vkgroup.kernels.calls import call_again, keep_call
 from vkgroup.kernels.plan import Plan
 from vkgroup.kernels.plan_cache import planned
 from vkgroup.kernels.radix_sort import KEY_DTYPES, plan_radix_sort
+from vkgroup.kernels.rank_sort import plan_rank_sort, prefers_ranks
 from vkgroup.kernels.sort_rows import longest_row, plan_sort_rows, prefers_rows
 from vkgroup.kernels.types import check_axis
 
@@ -113,7 +114,7 @@ def sort_by_key(
     if isinstance(k, Buffer) or isinstance(v, Buffer):
         if len(v.shape) != 1:
             raise InvalidDispatch(f"A buffer of values must have one dimension; its shape is {v.shape}.")
-        plan = _planned(arguments.device, k.shape, k.dtype, options | {"values": v.dtype})
+        plan = plan_sort(arguments.device, k.shape, k.dtype, options | {"values": v.dtype})
         sorted_keys, sorted_values = arguments.run(plan, "sorted_keys", "sorted_values")
         return sorted_keys, sorted_values
     return _arrays_by_key(k, v, device, options)
@@ -130,16 +131,19 @@ def _arrays_by_key(
         order = np.asarray(argsort(keys, device=device, **options))
         return keys[order], values[order]
     arguments = Arguments(device, keys=wide, values=_native(values))
-    plan = _planned(arguments.device, keys.shape, wide.dtype, options | {"values": _native(values).dtype})
+    plan = plan_sort(arguments.device, keys.shape, wide.dtype, options | {"values": _native(values).dtype})
     sorted_keys, sorted_values = map(np.asarray, arguments.run(plan, "sorted_keys", "sorted_values"))
     return sorted_keys.astype(keys.dtype, copy=False), sorted_values.astype(values.dtype, copy=False)
 
 
-def _planned(device: Device, shape: tuple[int, ...], dtype: np.dtype[Any], options: Options) -> Plan:
+def plan_sort(device: Device, shape: tuple[int, ...], dtype: np.dtype[Any], options: Options) -> Plan:
     """Return the plan of a sort along the last axis: of all rows if they are short, otherwise of one row."""
     tuned = options.keys() - {"descending", "implementation", "indices", "values"}
-    if not tuned and dtype in KEY_DTYPES and prefers_rows(device, shape, dtype):
-        return planned(plan_sort_rows, device, shape, dtype, **options)
+    if not tuned and dtype in KEY_DTYPES:
+        if prefers_ranks(device, shape):
+            return planned(plan_rank_sort, device, shape, dtype, **options)
+        if prefers_rows(device, shape, dtype):
+            return planned(plan_sort_rows, device, shape, dtype, **options)
     return planned(plan_radix_sort, device, shape[-1], dtype, **options)
 
 
@@ -147,7 +151,7 @@ def _sorted(
     x: Given, axis: int | None, device: Device | None, output: str, options: Options, key: tuple[Any, ...]
 ) -> Result:
     """Return an output of sorts along an axis of a buffer or an array; `key` for `keep_call`."""
-    if not isinstance(x, Buffer):
+    if not isinstance(x, Buffer) or not x.nbytes:
         return _along(as_array(x, "x"), axis, device, output, options)
     if axis is None and len(x.shape) != 1:
         x = x.view(shape=math.prod(x.shape))
@@ -158,7 +162,7 @@ def _sorted(
             f"A buffer is sorted along its last axis, -1; {axis!r} was given. Transpose it, or sort an array."
         )
     given = Arguments(device, keys=x)
-    plan = _planned(given.device, x.shape, x.dtype, options)
+    plan = plan_sort(given.device, x.shape, x.dtype, options)
     if len(x.shape) != 1 and plan.inputs["keys"].shape != x.shape:
         raise InvalidDispatch(
             f"A buffer of several rows is sorted if they have at most {longest_row(given.device, x.dtype)}"
@@ -181,7 +185,7 @@ def _along(array: Array, axis: int | None, device: Device | None, output: str, o
     if not array.size:
         return np.moveaxis(np.empty(wide.shape, dtype), -1, axis)
     # The plan comes first: it rejects too many keys before memory for the result is allocated.
-    plan = _planned(device or default_device(), wide.shape, wide.dtype, options)
+    plan = plan_sort(device or default_device(), wide.shape, wide.dtype, options)
     if plan.inputs["keys"].shape == wide.shape:
         result = np.asarray(Arguments(plan.device, keys=wide).run(plan, output)[0])
     else:

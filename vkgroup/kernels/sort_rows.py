@@ -77,9 +77,7 @@ def plan_sort_rows(
     or `indices`. The inputs are not modified.
     """
     key, value = key_dtype(dtype), value_dtype(values, indices)
-    sizes = sizes_of(shape)
-    if not sizes or not 0 < math.prod(sizes) < 2**32:
-        raise InvalidDispatch(f"A sort of rows takes 1 to 2**32 - 1 keys; the shape is {sizes}.")
+    sizes = sizes_of_rows(shape)
     length = sizes[-1]
     if length > longest_row(device, key):
         raise Unsupported(
@@ -92,13 +90,9 @@ def plan_sort_rows(
     require_power(**chosen)
     items, team, workgroup = _divided(device, version, length, chosen)
     planner = Planner(device, "bitonic sort", version)
-    bindings = _buffers(planner, sizes, key, value, indices)
+    bindings = row_buffers(planner, sizes, key, value, indices)
     rows = math.prod(sizes[:-1])
-    macros = key_macros(key, descending) | {
-        "UNROLL": int("cpu" not in kinds(device)),
-        "VALUE_WORDS": 0 if value is None or indices else value.itemsize // _WORD,
-        "INDICES": int(indices),
-    }
+    macros = row_macros(device, key, value, indices, descending)
     if version == "subgroup":
         macros["WIDE"] = int(team > subgroup_size(device))
     kernel = planner.kernel(
@@ -122,7 +116,26 @@ def _divided(device: Device, version: str, length: int, chosen: dict[str, Any]) 
     return items, team, workgroup
 
 
-def _buffers(
+def sizes_of_rows(shape: int | tuple[int, ...]) -> tuple[int, ...]:
+    """Return the sizes of an array to sort along its last axis, which must have elements."""
+    sizes = sizes_of(shape)
+    if not sizes or not 0 < math.prod(sizes) < 2**32:
+        raise InvalidDispatch(f"A sort of rows takes 1 to 2**32 - 1 keys; the shape is {sizes}.")
+    return sizes
+
+
+def row_macros(
+    device: Device, key: np.dtype[Any], value: np.dtype[Any] | None, indices: bool, descending: bool
+) -> dict[str, Any]:
+    """Return the macros of ``kernels/bitonic_sort/rows.glsl``."""
+    return key_macros(key, descending) | {
+        "UNROLL": int("cpu" not in kinds(device)),
+        "VALUE_WORDS": 0 if value is None or indices else value.itemsize // _WORD,
+        "INDICES": int(indices),
+    }
+
+
+def row_buffers(
     planner: Planner,
     shape: tuple[int, ...],
     key: np.dtype[Any],

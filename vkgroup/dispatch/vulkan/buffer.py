@@ -101,10 +101,6 @@ class VulkanBuffer(Buffer):
         elif self._holding:
             self.close()
 
-    def shorten(self, count: int) -> None:
-        """Make this a buffer of its first `count` elements, in one axis; the rest of its memory is unused."""
-        self.shape, self.nbytes = (count,), count * self.dtype.itemsize
-
     @classmethod
     def over(
         cls,

@@ -6,8 +6,6 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from vkgroup.device import vk
 from vkgroup.device.logical import LogicalDevice
 from vkgroup.device.memory import DeviceBuffer, barrier, inner_barrier
@@ -16,6 +14,7 @@ from vkgroup.dispatch.checks import check_value
 from vkgroup.dispatch.launcher import Array, Clear, Launcher, LauncherStep, Move, Output, Pass
 from vkgroup.dispatch.submission import Submission
 from vkgroup.dispatch.vulkan.buffer import VulkanBuffer
+from vkgroup.dispatch.vulkan.counted import TOTAL, CountedBuffer
 from vkgroup.dispatch.vulkan.memory_sets import MemorySets, Place, close_all, copied, fill
 from vkgroup.dispatch.vulkan.recording import Parts, RecordedPass, Recording
 from vkgroup.errors import DriverError
@@ -28,8 +27,6 @@ _KEPT_ON_HOST, _KEPT_ON_GPU = 64 << 20, 4 << 30
 
 `Device.trim` and failed allocations free it. Software drivers take it from the memory of the whole computer.
 """
-
-_TOTAL = np.dtype(np.uint32)
 
 
 class VulkanLauncher(Launcher):
@@ -161,40 +158,34 @@ class VulkanLauncher(Launcher):
             device.raise_validation_errors()
         return result
 
-    def call_counted(
-        self, buffers: Mapping[str, Buffer], target: str, output: Output, total: str
-    ) -> Buffer | None:
-        """Run the steps on buffers; see `Launcher.call_counted`."""
+    def call_counted(self, buffers: Mapping[str, Buffer], target: str, output: Output, total: str) -> Buffer:
+        """Submit the steps on buffers; see `Launcher.call_counted`."""
         device = self.device
         others: dict[str, VulkanBuffer] = dict(buffers)  # type: ignore[arg-type]
         for buffer in others.values():
             if not self.bindable or buffer.shared or buffer.memory.references or buffer.closed:
                 return self._fallback.call_counted(buffers, target, output, total)
-        sets = self.memory_sets("total", [Place(_TOTAL.itemsize, host=True)])
-        others[target] = VulkanBuffer.undefined(device, *output, False, False)
-        memories = sets.take()
+        sets = self._sets.get("total") or self.memory_sets("total", [Place(TOTAL.itemsize, host=True)])
+        result = others[target] = CountedBuffer.undefined(device, *output, False, False)
+        memories, views = [], []
+        number_of_elements = sets.take()
         try:
-            number = self.submit(
-                [memories[0] if name == total else others[name].memory for name in self.given],
-                [
-                    (0, _TOTAL.itemsize) if name == total else (others[name].offset, others[name].nbytes)
-                    for name in self.given
-                ],
-                others,
-            ).number
-            device.wait(number, None)
-            assert memories[0].mapped is not None
-            count = int(memories[0].mapped.view(_TOTAL)[0])
+            for name in self.given:
+                if name == total:
+                    memories.append(number_of_elements[0])
+                    views.append((0, TOTAL.itemsize))
+                else:
+                    buffer = others[name]
+                    memories.append(buffer.memory)
+                    views.append((buffer.offset, buffer.nbytes))
+            number = self.submit(memories, views, others).number
         except BaseException:
-            close_all(memories)
+            close_all(number_of_elements)
             raise
-        sets.give(memories)
+        result.await_count(number, sets, number_of_elements)
         if device.instance.messages is not None:
             device.raise_validation_errors()
-        if count == 0:
-            return None
-        others[target].shorten(count)
-        return others[target]
+        return result
 
     def memory_sets(self, purpose: str, places: Sequence[Place]) -> MemorySets:
         """Return the sets of buffers for a purpose, which `trim` and `close` free."""
