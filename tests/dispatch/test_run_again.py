@@ -11,6 +11,7 @@ import pytest
 
 import vkgroup
 from vkgroup.dispatch import Device
+from vkgroup.dispatch import pipeline as pipeline_module
 from vkgroup.drivers import Driver
 from vkgroup.errors import DriverError, InvalidDispatch, OutOfMemory
 
@@ -25,6 +26,13 @@ void main() {
     if (i < sums.length())
         sums[i] += inputs[i] * scale + amount;
 }
+"""
+
+OTHER = """#version 450
+layout(local_size_x = 1) in;
+layout(constant_id = 0) const uint VALUE = 7;
+layout(binding = 0) buffer Numbers { uint numbers[]; };
+void main() { numbers[gl_GlobalInvocationID.x] = VALUE; }
 """
 
 
@@ -225,3 +233,24 @@ def test_runs_that_ctrl_c_interrupts_leave_the_next_ones_right(
     fresh.synchronize()
     assert fresh.logical.timeline.completed == fresh.logical.timeline.submitted
     fresh.close()
+
+
+def test_a_run_whose_pipeline_was_closed_meanwhile_makes_it_again(
+    fresh: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run is kept longer than its pipeline if other pipelines were used since."""
+    monkeypatch.setattr(pipeline_module, "MOST_PIPELINES", 1)
+    ones = np.ones(64, np.uint32)
+    for number in range(3):
+        assert run(fresh, ones, ones, 1, number)["sums"][0] == 2 + number
+    assert fresh.run(OTHER, 1, {0: ones})[0][0] == 7
+    for number in range(3):
+        assert run(fresh, ones, ones, 1, number)["sums"][0] == 2 + number
+
+
+def test_runs_with_other_constants_are_told_apart(fresh: Device) -> None:
+    ones = np.ones(64, np.uint32)
+    for value in (7, 8, 7, 8, 7):
+        assert fresh.run(OTHER, 1, {0: ones}, specialization={0: value})[0][0] == value
+    with pytest.raises(InvalidDispatch, match="specialization"):
+        fresh.run(OTHER, 1, {0: ones}, specialization=[7])

@@ -151,7 +151,7 @@ def test_bad_arguments(references: dict[int, Device]) -> None:
         (lambda: plan_sort_rows(device, 3, "u4", items=3), "power of two"),
         (lambda: plan_rank_sort(device, (3, 0), "u4"), "1 to"),
         (lambda: plan_rank_sort(device, 3, "u4", team=3), "power of two"),
-        (lambda: plan_rank_sort(device, 3, "u4", batch=17), "at most 16"),
+        (lambda: plan_rank_sort(device, 3, "u4", batch=33), "at most 32"),
         (lambda: plan_sort_rows(device, 3, "u4", items=32), "at most 16"),
         (lambda: plan_sort_rows(device, 3, "u4", values="u4", indices=True), "either values or indices"),
         (lambda: kernels.sort(device.buffer(np.zeros((2, 3), "u4")), 0), "last axis"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from collections.abc import Sequence as AnySequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.buffer import Buffer
@@ -19,6 +19,17 @@ from vkgroup.dispatch.sequence import Sequence, Step
 from vkgroup.dispatch.stages import ComputeStages
 from vkgroup.dispatch.submission import PendingRun
 from vkgroup.spirv import Module
+
+
+class Choice(NamedTuple):
+    """What determines the pipeline of a run.
+
+    `key`: module, entry point, the bytes of each specialization constant, required subgroup size, whether
+    subgroups must be full, and whether their size may vary. `specialization`: the constants as given.
+    """
+
+    key: tuple[Any, ...]
+    specialization: Mapping[int | str, Any] | None
 
 
 class Device(Drawing, Tracing):
@@ -181,12 +192,12 @@ class Device(Drawing, Tracing):
             "full_subgroups": full_subgroups,
             "varying_subgroup_size": varying_subgroup_size,
         }
-        compiled = self._compiled(module)
-        pipeline = self._kept_pipeline(compiled, entry_point, specialization, control)
+        choice = self._choice(module, entry_point, specialization, control)
+        compiled = choice.key[0]
         timed = timed or repeat != 1
-        result = None if timed else self._run_again(pipeline, groups, bindings, push, timeout)
+        result = None if timed else self._run_again(choice, groups, bindings, push, timeout)
         if result is None:
-            with pipeline.bind(bindings) as work:
+            with self._kept_pipeline(choice).bind(bindings) as work:
                 seconds = work.timed(groups, push, timeout, repeat=repeat) if timed else None
                 if not timed:
                     work.dispatch(groups, push, timeout)
@@ -227,7 +238,8 @@ class Device(Drawing, Tracing):
             "full_subgroups": full_subgroups,
             "varying_subgroup_size": varying_subgroup_size,
         }
-        with self._kept_pipeline(module, entry_point, specialization, control).bind(bindings) as work:
+        choice = self._choice(module, entry_point, specialization, control)
+        with self._kept_pipeline(choice).bind(bindings) as work:
             work.compile()
 
     def submit(
@@ -259,10 +271,10 @@ class Device(Drawing, Tracing):
             "full_subgroups": full_subgroups,
             "varying_subgroup_size": varying_subgroup_size,
         }
-        pipeline = self._kept_pipeline(module, entry_point, specialization, control)
-        if (pending := self._submit_again(pipeline, groups, bindings, push)) is not None:
+        choice = self._choice(module, entry_point, specialization, control)
+        if (pending := self._submit_again(choice, groups, bindings, push)) is not None:
             return pending
-        work = pipeline.bind(bindings)
+        work = self._kept_pipeline(choice).bind(bindings)
         try:
             submission = work.dispatch(groups, push, None, wait=False)
         except BaseException:
@@ -275,35 +287,40 @@ class Device(Drawing, Tracing):
 
         return PendingRun(self._base, submission, finish)
 
-    def _kept_pipeline(
+    def _choice(
         self,
         module: Module | str | os.PathLike[str],
         entry_point: str | None,
         specialization: Mapping[int | str, Any] | None,
         control: dict[str, Any],
-    ) -> Pipeline:
-        """Return the pipeline of an earlier run with the same arguments, or make it."""
-        compiled = self._compiled(module)
+    ) -> Choice:
+        """Return what determines a pipeline; the module is compiled first if it is source."""
+        key = (self._compiled(module), entry_point, key_of_values(specialization), *control.values())
+        return Choice(key, specialization)
+
+    def _kept_pipeline(self, choice: Choice) -> Pipeline:
+        """Return the pipeline of an earlier run with the same choice, or make it."""
+        module, entry_point, _, size, full, varying = choice.key
         return self._pipelines.get_or_make(
-            (compiled, entry_point, key_of_values(specialization), *control.values()),
+            choice.key,
             lambda: self.pipeline(
-                compiled, entry_point=entry_point, specialization=specialization, **control
+                module,
+                entry_point=entry_point,
+                specialization=choice.specialization,
+                subgroup_size=size,
+                full_subgroups=full,
+                varying_subgroup_size=varying,
             ),
         )
 
     def _run_again(
-        self,
-        pipeline: Pipeline,
-        groups: Any,
-        bindings: Mapping[Any, Any],
-        push: Any,
-        timeout: float | None,
+        self, choice: Choice, groups: Any, bindings: Mapping[Any, Any], push: Any, timeout: float | None
     ) -> RunResult | None:
         """Run with what was kept of an earlier run on arrays of the same sizes; None if there is nothing."""
         return None
 
     def _submit_again(
-        self, pipeline: Pipeline, groups: Any, bindings: Mapping[Any, Any], push: Any
+        self, choice: Choice, groups: Any, bindings: Mapping[Any, Any], push: Any
     ) -> PendingRun | None:
         """Submit what is kept for arrays of these sizes; None if nothing can be kept."""
         return None

@@ -465,5 +465,7 @@ class PipelineCache(OrderedDict[Any, Pipeline]):
 
 def key_of_values(specialization: Mapping[int | str, Any] | None) -> tuple[tuple[int | str, bytes], ...]:
     """Return the values of specialization constants as part of a key; `InvalidDispatch` for other types."""
+    if specialization is None:
+        return ()
     given = checked_mapping(specialization, "specialization")
     return tuple((name, np.asarray(value).tobytes()) for name, value in given.items())

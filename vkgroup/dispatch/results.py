@@ -97,8 +97,7 @@ class ByBinding(Mapping[Any, Any]):
     """A mapping whose keys are bindings: by name, by number in set 0, or by (set, number)."""
 
     def __init__(self, values: Mapping[Any, Any], places: Mapping[Any, Any]) -> None:
-        self._values = dict(values)
-        self._places = dict(places)
+        self._values, self._places = values, places
 
     def __getitem__(self, key: Any) -> Any:
         """Return the value of a binding by its name, its number in set 0, or (set, number)."""

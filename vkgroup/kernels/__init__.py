@@ -46,9 +46,9 @@ plan. A plan that is recorded on buffers can be submitted many times:
 ...     total = work.buffers["result"].read()
 
     `plan_reduce`, `plan_arg_reduce`, `plan_scan`, `plan_compact`, `plan_histogram`, `plan_bincount`,
-    `plan_aggregation`, `plan_radix_sort`, `plan_sort_rows`, `plan_rank_sort`, `plan_searchsorted`, `plan_unique`, `plan_topk`,
-    `plan_softmax`, `plan_layer_norm`, `plan_matvec`, `plan_matmul`, `plan_transpose`, `plan_max_pool`,
-    `plan_mip_chain`, `plan_box_filter`
+    `plan_aggregation`, `plan_radix_sort`, `plan_sort_rows`, `plan_rank_sort`, `plan_searchsorted`,
+    `plan_unique`, `plan_topk`, `plan_softmax`, `plan_layer_norm`, `plan_matvec`, `plan_matmul`,
+    `plan_transpose`, `plan_max_pool`, `plan_mip_chain`, `plan_box_filter`
 """
 
 from __future__ import annotations

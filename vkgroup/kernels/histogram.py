@@ -16,9 +16,10 @@ from vkgroup.kernels.arguments import Arguments, Given, Result
 from vkgroup.kernels.calls import call_again, keep_call
 from vkgroup.kernels.histogram_bins import Bins, bins_of
 from vkgroup.kernels.histogram_keys import key_words, keys_of, macros
-from vkgroup.kernels.pipelines import choose, parts, possible_groups, possible_workgroup
+from vkgroup.kernels.pipelines import choose, largest_workgroup, parts, possible_groups, possible_workgroup
 from vkgroup.kernels.plan import Plan, Planner
 from vkgroup.kernels.plan_cache import planned
+from vkgroup.kernels.reduce_tuning import power_of_two
 from vkgroup.kernels.tuning import TABLES, Allowed, checked_values, kinds, require_power, whole
 from vkgroup.kernels.types import dtype_of, element_count, is_whole
 
@@ -59,6 +60,9 @@ _WORD = 4
 
 _MOST_OF_ONE_GROUP = 4096
 """Maximum number of elements that one workgroup counts alone, unless `groups` is given."""
+
+_LEAST_OF_ONE_GROUP = 64
+"""Invocations of that workgroup at least, on GPUs; it clears and merges the tables too."""
 
 _WORKGROUP_ON_CPU = 32
 """Invocations of that workgroup on CPU drivers, where barriers among many subgroups take long."""
@@ -189,10 +193,17 @@ class _Counting:
         entry = "histogram.memory" if self._in_memory else "histogram"
         self._tuning = checked_values(device, entry, implementation, tuning, _ALLOWED)
         if self._count <= _MOST_OF_ONE_GROUP and tuning.get("groups") is None:
-            self._tuning["groups"] = 1
-            if tuning.get("workgroup") is None and "cpu" in kinds(device):
-                self._tuning["workgroup"] = _WORKGROUP_ON_CPU
+            given = {name: value for name, value in tuning.items() if value is not None}
+            self._tuning |= self._values_of_one_group(device) | given
         require_power(copies=self._tuning["copies"], slots=self._tuning["slots"])
+
+    def _values_of_one_group(self, device: Device) -> dict[str, Any]:
+        """Return the tuning values of a single workgroup; on GPUs, for one vector of each invocation."""
+        if "cpu" in kinds(device):
+            return {"groups": 1, "workgroup": _WORKGROUP_ON_CPU}
+        vectors = max(1, self._count * self._dtype.itemsize // _VECTOR)
+        needed = max(_LEAST_OF_ONE_GROUP, power_of_two(vectors))
+        return {"groups": 1, "workgroup": min(needed, largest_workgroup(device)), "items": 1}
 
     def plan(
         self, binning: dict[str, Any], push: dict[str, Any], edges: npt.NDArray[Any] | None = None

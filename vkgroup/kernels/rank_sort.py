@@ -15,17 +15,27 @@ from vkgroup.kernels.sort_rows import row_buffers, row_macros, sizes_of_rows
 from vkgroup.kernels.tuning import TABLES, checked_values, require_power, tuned
 
 TABLES["rank_sort"] = {
-    "any": {"workgroup": 128, "items": 4, "team": 32, "batch": 4, "comparisons": 2**24},
-    "cpu": {"items": 16, "team": 1, "batch": 1, "comparisons": 2**21},
+    "any": {
+        "workgroup": 128,
+        "items": 2,
+        "team": 32,
+        "batch": 8,
+        "one_row": 16384,
+        "comparisons": 2**23,
+    },
+    # Few comparisons at once, but steps that cost little.
+    "cpu": {"items": 16, "team": 1, "batch": 1, "one_row": 64, "comparisons": 2**12},
 }
 
-_MOST = {"items": range(1, 33), "batch": range(1, 17)}
+_MOST = {"items": range(1, 33), "batch": range(1, 33)}
 
 
 def prefers_ranks(device: Device, shape: tuple[int, ...]) -> bool:
     """Return whether the rows are so few and short that a sort by ranks is the fastest."""
-    comparisons = math.prod(shape) * shape[-1]
-    return 0 < comparisons <= int(tuned(device, "rank_sort")["comparisons"])
+    values, comparisons = tuned(device, "rank_sort"), math.prod(shape) * shape[-1]
+    if comparisons == shape[-1] ** 2:
+        return 0 < shape[-1] <= int(values["one_row"])
+    return 0 < comparisons <= int(values["comparisons"])
 
 
 def plan_rank_sort(
@@ -48,9 +58,10 @@ def plan_rank_sort(
     shape, dtype, values, indices, descending, implementation : as for
         `vkgroup.kernels.sort_rows.plan_sort_rows`, for rows of any length.
     **tuning : ``items``, keys whose ranks a team computes (at most 32); ``batch``, keys that an invocation
-        reads at once (at most 16); ``workgroup``, invocations of a workgroup (a power of two); ``team``,
+        reads at once (at most 32); ``workgroup``, invocations of a workgroup (a power of two); ``team``,
         invocations of a team (a power of two; in the subgroup version a team is a subgroup);
-        ``comparisons``, for `prefers_ranks`: the maximum number of comparisons.
+        ``one_row`` and ``comparisons``, for `prefers_ranks`: the maximum length of a single row, and the
+        maximum number of comparisons of several rows.
 
     Returns
     -------

@@ -70,9 +70,14 @@ class ArrayRun(Closing):
         self._results = [(key, names.index(name), order.index(results[name])) for key, name in written]
 
     @property
+    def outdated(self) -> bool:
+        """Whether the pipeline was closed, because many others were used since."""
+        return self._pipeline.closed
+
+    @property
     def usable(self) -> bool:
-        """Whether the pipeline is open and binds nothing but single buffers."""
-        return not self._pipeline.closed and self._launcher.bindable
+        """Whether the pipeline binds nothing but single buffers."""
+        return self._launcher.bindable
 
     def run(self, arrays: Sequence[Array], timeout: float | None) -> RunResult:
         """Run on arrays of the given sizes, in the order of the slots; errors as those of `Device.run`."""

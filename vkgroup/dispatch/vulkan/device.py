@@ -22,10 +22,9 @@ from vkgroup.device.transfers import TRANSFER_TIMEOUT
 from vkgroup.dispatch.blocks import pack_push
 from vkgroup.dispatch.buffer import Buffer, as_bytes
 from vkgroup.dispatch.commands import DispatchCommand, checked_counts
-from vkgroup.dispatch.device import Device
+from vkgroup.dispatch.device import Choice, Device
 from vkgroup.dispatch.dlpack import array_at
 from vkgroup.dispatch.launcher import Launcher, LauncherStep
-from vkgroup.dispatch.pipeline import Pipeline
 from vkgroup.dispatch.results import RunResult
 from vkgroup.dispatch.sequence import Copy, Dispatch, Fill, Sequence, Step, buffers_of
 from vkgroup.dispatch.slots import assign
@@ -220,59 +219,71 @@ class VulkanDevice(Device):
         return VulkanLauncher(self.logical, steps, scratch, name, super().launcher(steps, scratch, name))
 
     def _run_again(
-        self,
-        pipeline: Pipeline,
-        groups: Any,
-        bindings: Mapping[Any, Any],
-        push: Any,
-        timeout: float | None,
+        self, choice: Choice, groups: Any, bindings: Mapping[Any, Any], push: Any, timeout: float | None
     ) -> RunResult | None:
         timeout = checked_timeout(timeout)
-        kept = self._kept_run(pipeline, groups, bindings, push, at_once=False)
+        kept = self._kept_run(choice, groups, bindings, push, at_once=False)
         return None if kept is None else kept.run(list(bindings.values()), timeout)
 
     def _submit_again(
-        self, pipeline: Pipeline, groups: Any, bindings: Mapping[Any, Any], push: Any
+        self, choice: Choice, groups: Any, bindings: Mapping[Any, Any], push: Any
     ) -> PendingRun | None:
-        kept = self._kept_run(pipeline, groups, bindings, push, at_once=True)
+        kept = self._kept_run(choice, groups, bindings, push, at_once=True)
         return None if kept is None else kept.submit(list(bindings.values()))
 
     def _kept_run(
-        self, pipeline: Pipeline, groups: Any, bindings: Mapping[Any, Any], push: Any, *, at_once: bool
+        self, choice: Choice, groups: Any, bindings: Mapping[Any, Any], push: Any, *, at_once: bool
     ) -> ArrayRun | None:
         """Return what is kept for runs on arrays of these sizes.
 
         None if the bindings are no small arrays. Unless `at_once`, also at the first run: only what is run
         twice is kept.
         """
-        if pipeline.push_conflict or not isinstance(bindings, Mapping):
+        if not isinstance(bindings, Mapping):
             return None
         described: list[Any] = []
         for name, array in bindings.items():
             if type(array) is not np.ndarray:
                 return None
             described += name, array.dtype, array.shape
-        packed = pack_push(pipeline.push_constants, push)
-        most = self.capabilities.limits["maxComputeWorkGroupCount"]
+        # A run that is known has no push constants if it was given none.
+        packed = None if push is None else pack_push(self._kept_pipeline(choice).push_constants, push)
         # A number that has come before was checked.
-        counts = (groups, 1, 1) if type(groups) is int else checked_counts(groups, most)
-        key = (ArrayRun, pipeline, counts, packed, *described)
-        kept: Any = self.plans.find(key)
-        if kept is None or isinstance(kept, _SeenOnce):
-            assert isinstance(pipeline, VulkanPipeline)
-            checked_counts(counts, most)
-            arrays = assign(pipeline.slots, bindings)
-            if 0 in counts or sum(array.nbytes for array in arrays.values()) > LARGEST:
-                return None
-            if kept is None and not at_once:
-                self.plans.add(key, _SeenOnce(), MOST_RUNS)
-                return None
-            if kept is None:
-                # The first run otherwise checks the arrays.
-                pipeline.bind(bindings).close()
-            kept = ArrayRun(self.logical, pipeline, counts, packed, arrays, super().launcher((), {}))
-            self.plans.add(key, kept, MOST_RUNS)
-        return kept if kept.usable else None
+        limit = self.capabilities.limits["maxComputeWorkGroupCount"]
+        counts = (groups, 1, 1) if type(groups) is int else checked_counts(groups, limit)
+        key = (ArrayRun, counts, packed, choice.key, *described)
+        run: ArrayRun | _SeenOnce | None = self.plans.find(key)
+        if not isinstance(run, ArrayRun) or run.outdated:
+            run = self._new_run(key, run is not None or at_once, choice, counts, push, bindings)
+        return run if run is not None and run.usable else None
+
+    def _new_run(
+        self,
+        key: Any,
+        wanted: bool,
+        choice: Choice,
+        counts: tuple[int, int, int],
+        push: Any,
+        bindings: Mapping[Any, Any],
+    ) -> ArrayRun | None:
+        """Make what `_kept_run` keeps if it is `wanted` and possible; otherwise note that it came once."""
+        pipeline = self._kept_pipeline(choice)
+        assert isinstance(pipeline, VulkanPipeline)
+        if pipeline.push_conflict:
+            return None
+        packed = pack_push(pipeline.push_constants, push)
+        checked_counts(counts, self.capabilities.limits["maxComputeWorkGroupCount"])
+        arrays = assign(pipeline.slots, bindings)
+        if 0 in counts or sum(array.nbytes for array in arrays.values()) > LARGEST:
+            return None
+        if not wanted:
+            self.plans.add(key, _SeenOnce(), MOST_RUNS)
+            return None
+        # An earlier run otherwise checks the arrays.
+        pipeline.bind(bindings).close()
+        run = ArrayRun(self.logical, pipeline, counts, packed, arrays, super().launcher((), {}))
+        self.plans.add(key, run, MOST_RUNS)
+        return run
 
     def _host_array(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
         if self.capabilities.type != "discrete_gpu":

@@ -83,7 +83,10 @@ def fill(memory: DeviceBuffer, array: npt.NDArray[Any]) -> None:
     """Copy an array to the beginning of a buffer that no work uses."""
     target = memory.mapped if memory.mapped is not None else memory.window
     assert target is not None
-    target[: array.nbytes] = as_bytes(array)
+    source = as_bytes(array)
+    if source.size != target.size:
+        target = target[: source.size]
+    target[...] = source
 
 
 def copied(memory: DeviceBuffer, shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
