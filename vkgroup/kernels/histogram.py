@@ -64,8 +64,8 @@ _MOST_OF_ONE_GROUP = 4096
 _LEAST_OF_ONE_GROUP = 64
 """Invocations of that workgroup at least, on GPUs; it clears and merges the tables too."""
 
-_WORKGROUP_ON_CPU = 32
-"""Invocations of that workgroup on CPU drivers, where barriers among many subgroups take long."""
+_ONE_GROUP_ON_CPU = {"groups": 1, "workgroup": 16, "copies": 1, "items": 8, "vote": False}
+"""Tuning values of that workgroup on CPU drivers, where barriers among many subgroups take long."""
 
 
 def plan_bincount(
@@ -172,13 +172,15 @@ class _Counting:
         tuning: dict[str, Any],
     ) -> None:
         partitioned = ("partitioned_nv",) if tuning.get("match") == "partitioned" else ()
+        self._count = element_count(shape)
+        if implementation == "auto" and not tuning and self._is_short and "cpu" in kinds(device):
+            implementation = "shared"  # was measured to be the faster one
         implementation = choose(device, implementation, *_OPERATIONS, *partitioned)
         self.planner = Planner(device, name, implementation)
         self._dtype, self._bins = dtype, bins
         self._macros = macros(dtype)
         self.planner.input("x", dtype, shape)
         self.planner.output("counts", np.uint32, bins)
-        self._count = element_count(shape)
         self._room = int(device.capabilities.limits["maxComputeSharedMemorySize"]) // _WORD
         in_memory = tuning.pop("in_memory", None)
         if in_memory not in (None, True, False):
@@ -192,15 +194,20 @@ class _Counting:
             )
         entry = "histogram.memory" if self._in_memory else "histogram"
         self._tuning = checked_values(device, entry, implementation, tuning, _ALLOWED)
-        if self._count <= _MOST_OF_ONE_GROUP and tuning.get("groups") is None:
+        if self._is_short and tuning.get("groups") is None:
             given = {name: value for name, value in tuning.items() if value is not None}
             self._tuning |= self._values_of_one_group(device) | given
         require_power(copies=self._tuning["copies"], slots=self._tuning["slots"])
 
+    @property
+    def _is_short(self) -> bool:
+        """Whether one workgroup counts all elements, if the number of workgroups is not given."""
+        return self._count <= _MOST_OF_ONE_GROUP
+
     def _values_of_one_group(self, device: Device) -> dict[str, Any]:
         """Return the tuning values of a single workgroup; on GPUs, for one vector of each invocation."""
         if "cpu" in kinds(device):
-            return {"groups": 1, "workgroup": _WORKGROUP_ON_CPU}
+            return _ONE_GROUP_ON_CPU
         vectors = max(1, self._count * self._dtype.itemsize // _VECTOR)
         needed = max(_LEAST_OF_ONE_GROUP, power_of_two(vectors))
         return {"groups": 1, "workgroup": min(needed, largest_workgroup(device)), "items": 1}
