@@ -13,7 +13,8 @@ import pytest
 
 import vkgroup.kernels
 from vkgroup.dispatch import Buffer, Device, Fill
-from vkgroup.errors import InvalidDispatch
+from vkgroup.drivers import Driver
+from vkgroup.errors import DriverError, InvalidDispatch
 from vkgroup.kernels.compact import plan_compact
 from vkgroup.kernels.plan import Pass
 
@@ -307,6 +308,19 @@ def test_lengths_are_awaited_when_they_are_used(vulkan_device: Device) -> None:
         assert kernels.compact(buffer, "<", 7).shape == ((x < 7).sum(),)
         device.synchronize()
         assert device.memory().allocations <= before.allocations
+
+
+def test_lengths_of_a_closed_device_are_refused(swiftshader: Driver) -> None:
+    with vkgroup.open(swiftshader.name) as device:
+        buffer = device.buffer(np.arange(4000, dtype=np.uint32))
+        read, unread = (kernels.compact(buffer, "<", 7) for _ in range(2))
+        assert read.shape == (7,)
+        assert "not known" in repr(unread)
+    assert read.shape == (7,)
+    for use in (lambda: unread.shape, lambda: unread.nbytes, unread.read, lambda: kernels.sum(unread)):
+        with pytest.raises(DriverError, match="closed"):
+            use()
+    assert "not known" in repr(unread)
 
 
 def test_a_length_is_read_once_by_many_threads(vulkan_device: Device) -> None:

@@ -63,7 +63,8 @@ class Buffer(Closing):
     Attributes
     ----------
     nbytes : its size.
-    dtype, shape : those of the array it was made from; bytes where it was made from a size.
+    dtype, shape : those of the array it was made from; bytes where it was made from a size. Of the result of
+        a compaction, `shape` and `nbytes` wait for the device when they are first used.
     device : the device that it was made from.
     offset : of a view, the byte of the viewed buffer at which it begins; else 0.
     """
@@ -197,7 +198,7 @@ class Buffer(Closing):
         same = (self._viewed or self) is (other._viewed or other)
         return same and self.offset < other.offset + other.nbytes and other.offset < self.offset + self.nbytes
 
-    def shorten(self, count: int) -> None:
+    def _shorten(self, count: int) -> None:
         """Make this a buffer of its first `count` elements, in one axis; the rest of its memory is unused."""
         self.shape, self.nbytes = (count,), count * self.dtype.itemsize
 

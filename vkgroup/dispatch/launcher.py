@@ -175,7 +175,7 @@ class SequenceLauncher(Launcher):
         uint = np.dtype(np.uint32)
         with self._buffers.undefined(self.device, (), uint, uint.itemsize, not shared, shared) as number:
             self.run({**buffers, target: result, total: number})
-            result.shorten(int(number.read()[()]))
+            result._shorten(int(number.read()[()]))
         return result
 
     def run_on_arrays(

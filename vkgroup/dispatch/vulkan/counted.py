@@ -10,6 +10,7 @@ import numpy as np
 from vkgroup.device.memory import DeviceBuffer
 from vkgroup.dispatch.vulkan.buffer import VulkanBuffer
 from vkgroup.dispatch.vulkan.memory_sets import MemorySets
+from vkgroup.errors import DriverError
 
 TOTAL = np.dtype(np.uint32)
 """Type of the number of elements."""
@@ -23,6 +24,8 @@ class CountedBuffer(VulkanBuffer):
 
     `shape` and `nbytes` wait for the submission when they are read for the first time. Until then the buffer
     has no such attributes, so that other buffers do not pay for this.
+
+    Reading them raises DriverError if the device was closed, and DeviceLost if it was lost.
     """
 
     _number: int
@@ -37,15 +40,22 @@ class CountedBuffer(VulkanBuffer):
         """Return `shape` or `nbytes`, after waiting for the number of elements."""
         if name not in ("shape", "nbytes"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        self.device.require_open()
         self.device.wait(self._number, None)
         with _counting:
             if self._total is not None:
                 sets, (total,) = self._total
-                assert total.mapped is not None
-                self.shorten(int(total.mapped.view(TOTAL)[0]))
+                if total.mapped is None:  # another thread has closed the device
+                    raise DriverError("The device was closed before the length of the buffer was read.")
+                self._shorten(int(total.mapped.view(TOTAL)[0]))
                 self._total = None
                 sets.give([total])
         return self.__dict__[name]
+
+    def __repr__(self) -> str:
+        if self._total is None:
+            return super().__repr__()
+        return "<vkgroup Buffer whose length is not known yet>"
 
     def __del__(self) -> None:
         # The set may be used again at once: later submissions execute later, and this number is not needed.
