@@ -140,7 +140,7 @@ and DXC compile the cases of the HLSL family.
 The table counts the executed cases of {date} ({shards}; `python bench/compiler_conformance.py` repeats it).
 GLSL cases are "not supported" for stages that the reference device lacks. HLSL cases are "not supported" if
 the compiler rejects the shader: DXC has `WaveActiveBitAnd`, `BitOr` and `BitXor` for unsigned integers
-only, and Slang has the errors below. shaderc was not installed.
+only, and Slang has the errors below. shaderc 2023.2 with glslang 11.13 lacks the extensions of later years.
 
 {table}
 
