@@ -36,6 +36,8 @@ _COLOURS = {
     Status.TIMEOUT: "bold red",
     Status.UNDEFINED: "cyan",
     Status.NOT_SUPPORTED: "dim",
+    Status.COMPILED: "green",
+    Status.REJECTED: "bold red",
 }
 
 
@@ -229,10 +231,10 @@ def _table(found: Run) -> Table:
     summary = found.summary
     table = Table(title=f"{summary['device']} · {summary['driver']['name']} {summary['driver']['info']}")
     table.add_column("category")
-    for status in Status:
-        table.add_column(status.value, justify="right", style=_COLOURS[status])
+    for status in summary["totals"]:
+        table.add_column(status, justify="right", style=_COLOURS[Status(status)])
     for category, counts in summary["by_category"].items():
-        table.add_row(category, *(str(counts[status.value] or "·") for status in Status))
+        table.add_row(category, *(str(count or "·") for count in counts.values()))
     table.add_section()
-    table.add_row("total", *(str(summary["totals"][status.value]) for status in Status), style="bold")
+    table.add_row("total", *map(str, summary["totals"].values()), style="bold")
     return table

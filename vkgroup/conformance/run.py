@@ -56,6 +56,27 @@ def judge_batch(executor: Executor, batch: Batch) -> list[Result | NoVerdict]:
         return [result_of_error(batch.cases[0].name, error, time.perf_counter() - start)]
 
 
+def compile_batch(executor: Executor, batch: Batch) -> list[Result | NoVerdict]:
+    """Let a driver that executes nothing compile the shaders of a batch; see `judge_batch` for the rest.
+
+    The cases run as on other devices, but what they read afterwards means nothing.
+    """
+    start = time.perf_counter()
+    try:
+        family_named(batch.family).judge(executor, batch.cases)
+    except (DeviceLost, DispatchTimeout):
+        raise
+    except Exception as error:
+        if len(batch) > 1:
+            return [result for part in batch.parts() for result in compile_batch(executor, part)]
+        result = result_of_error(batch.cases[0].name, error, time.perf_counter() - start)
+        if isinstance(result, Result) and result.status is Status.FAIL:
+            return [replace(result, status=Status.REJECTED)]
+        return [result]
+    share = (time.perf_counter() - start) / len(batch)
+    return [Result(case.name, Status.COMPILED, share) for case in batch.cases]
+
+
 def result_of_error(case: str, error: Exception, seconds: float = 0.0) -> Result | NoVerdict:
     """Return what an exception means for a case: a failure only if it is evidence against the device.
 
@@ -197,6 +218,7 @@ def run(
         scheduler = kind([device], count, own)
     capabilities = scheduler.capabilities
     started = datetime.now(UTC).isoformat(timespec="seconds")
+    judge = compile_batch if device.is_compile_only else judge_batch
     rules = partial(rule_of, capabilities=capabilities)
     result = Run(capabilities, seed, scheduler.jobs, started, rule_of=rules)
     result.compiler = compiler
@@ -224,7 +246,7 @@ def run(
 
         early = len(chosen) - (len(journal.done) if journal is not None else 0) >= MANY_CASES
         stream = scheduler.run(
-            Setup(device, seed, timeout, transform, compiler=compiler),
+            Setup(device, seed, timeout, transform, judge, compiler),
             planned() if early else list(planned()),
             deadline=deadline,
             start_early=early,

@@ -197,6 +197,7 @@ class DeviceInfo:
     index : the device's number within its driver.
     name, type, driver_name, driver_info, api_version, uuid : as in `Capabilities`.
     subgroup_size : invocations in a subgroup; 0 where the device has no Vulkan 1.1.
+    gpu : the name of a GPU that is not there, such as ``navi31``; empty for a device that executes.
     """
 
     manifest: str
@@ -209,11 +210,17 @@ class DeviceInfo:
     api_version: tuple[int, int, int]
     uuid: str
     subgroup_size: int
+    gpu: str = ""
+
+    @property
+    def is_compile_only(self) -> bool:
+        """Whether the driver compiles for a GPU that is not there, and executes nothing."""
+        return bool(self.gpu)
 
     @property
     def is_gpu(self) -> bool:
-        """Whether this is a GPU, of any kind."""
-        return self.type in ("discrete_gpu", "integrated_gpu", "virtual_gpu")
+        """Whether this is a GPU, of any kind, that executes."""
+        return not self.gpu and self.type in ("discrete_gpu", "integrated_gpu", "virtual_gpu")
 
     @property
     def driver_version(self) -> str:
@@ -231,14 +238,16 @@ class DeviceInfo:
         """The value of ``--device`` that chooses this device again: the manifest, of a driver's first device.
 
         A further device of the same driver, which may have the same name, goes by its UUID; the reference
-        device by its subgroup size.
+        device by its subgroup size; a GPU that is not there by its driver's name and its own.
         """
         if self.is_reference:
             return f"reference:{self.subgroup_size}"
+        if self.is_compile_only:
+            return f"{self.icd}:{self.gpu}"
         return self.manifest if self.index == 0 else self.uuid
 
     @classmethod
-    def of(cls, manifest: str, icd: str, index: int, capabilities: Capabilities) -> DeviceInfo:
+    def of(cls, manifest: str, icd: str, index: int, capabilities: Capabilities, gpu: str = "") -> DeviceInfo:
         """Describe a device whose capabilities were read."""
         return cls(
             manifest=manifest,
@@ -251,6 +260,7 @@ class DeviceInfo:
             api_version=capabilities.api_version,
             uuid=capabilities.uuid,
             subgroup_size=capabilities.subgroup.size,
+            gpu=gpu,
         )
 
     @classmethod

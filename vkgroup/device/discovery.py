@@ -16,10 +16,13 @@ import msgspec
 from vkgroup import processes
 from vkgroup.device import vk
 from vkgroup.device.capabilities import DeviceInfo
+from vkgroup.device.launch import Launch, driver_of, is_compile_only, launch
 from vkgroup.device.manifests import Manifest, find_manifests, read_manifest
 from vkgroup.drivers import version_key
 from vkgroup.errors import NoDevice
 from vkgroup.files import expanded
+
+_INSPECT = "vkgroup.device.inspect"
 
 TIMEOUT = 30.0
 """Time limit in seconds for one driver to list its devices."""
@@ -110,14 +113,16 @@ def _inspect(manifest: Manifest, timeout: float) -> IcdReport:
 
 def _ask(manifest: Manifest, timeout: float) -> tuple[str, str, tuple[DeviceInfo, ...]]:
     """Return status, message and devices that a process reports of a driver."""
-    command = processes.command("vkgroup.device.inspect", str(manifest.path), manifest.name)
+    command = processes.command(_INSPECT, str(manifest.path), manifest.name)
+    return _answer((command, processes.environment()), timeout)
+
+
+def _answer(start: Launch, timeout: float) -> tuple[str, str, tuple[DeviceInfo, ...]]:
+    """Return what a process that inspects a driver reports: status, message and devices."""
+    command, environment = start
     try:
         done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=timeout,
-            env=processes.environment(),
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout, env=environment
         )
     except subprocess.TimeoutExpired:
         return "timeout", f"the driver did not answer within {timeout:g} s", ()
@@ -141,6 +146,16 @@ def _death(code: int, stderr: bytes) -> str:
     return f"the driver ended the process with exit code {code}{last}"
 
 
+def inspect_compile_only(choice: str, timeout: float = TIMEOUT) -> DeviceInfo:
+    """Return the device of a choice such as ``radv:navi31``; `NoDevice` with the reason if there is none."""
+    driver, gpu = driver_of(choice)
+    start = launch(driver, gpu, _INSPECT, str(driver.icd), driver.name, gpu.name)
+    _, message, devices = _answer(start, timeout)
+    if not devices:
+        raise NoDevice(f"{driver.name} gives no device for {gpu.name}: {message}.")
+    return devices[0]
+
+
 # --- choosing -----------------------------------------------------------------------------------------
 
 
@@ -152,6 +167,8 @@ def select(choice: str | int | None = None, find: Callable[[], Discovery] | None
     or driver's name. None takes `VKGROUP_DEVICE`, else `Discovery.default`.
     """
     choice = normal_choice(choice)
+    if isinstance(choice, str) and is_compile_only(choice):
+        return inspect_compile_only(choice)
     if isinstance(choice, str):
         manifest = direct_manifest(choice)
         if manifest is not None:

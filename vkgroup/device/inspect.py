@@ -1,4 +1,6 @@
-"""Inspection of one ICD in its own process: ``python -m vkgroup.device.inspect MANIFEST NAME``.
+"""Inspection of one ICD in its own process: ``python -m vkgroup.device.inspect MANIFEST NAME [GPU]``.
+
+GPU is the name of one that is not there, of a driver that compiles for it.
 
 The report goes to standard output as one line of JSON. Whatever the driver itself prints there is sent
 to standard error, and what it does to the process affects no other process.
@@ -23,7 +25,7 @@ from vkgroup.errors import VkgroupError
 _ENTRIES = ("vk_icdGetInstanceProcAddr", "vk_icdNegotiateLoaderICDInterfaceVersion")
 
 
-def inspect(path: Path, name: str) -> dict[str, Any]:
+def inspect(path: Path, name: str, gpu: str = "") -> dict[str, Any]:
     """Report how far a driver gets from its manifest to its devices: status, message, library, devices."""
     manifest = read_manifest(path, name)
     report: dict[str, Any] = {"status": "ok", "message": "", "library": manifest.library, "devices": []}
@@ -44,7 +46,7 @@ def inspect(path: Path, name: str) -> dict[str, Any]:
         instance, devices = Instance(path, validate=False), []
         for index, physical in enumerate(instance.physical_devices()):
             capabilities = read_capabilities(instance.functions, physical, instance.version)
-            devices.append(dataclasses.asdict(DeviceInfo.of(str(path), name, index, capabilities)))
+            devices.append(dataclasses.asdict(DeviceInfo.of(str(path), name, index, capabilities, gpu)))
     except VkgroupError as error:
         return report | {"status": "instance", "message": str(error)}
     if not devices:
@@ -59,7 +61,7 @@ def main() -> None:
     """Inspect the ICD named on the command line, then exit without running the driver's clean-up."""
     answer = os.dup(1)
     os.dup2(2, 1)
-    report = inspect(Path(sys.argv[1]), sys.argv[2])
+    report = inspect(Path(sys.argv[1]), *sys.argv[2:])
     os.write(answer, json.dumps(report).encode() + b"\n")
     os._exit(0)
 

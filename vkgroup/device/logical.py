@@ -60,9 +60,13 @@ class LogicalDevice(MemoryDevice):
 
     The layer above sets `read_samples`, which reads an image of several samples with a compute shader, and
     keeps images for draws in `idle_images`.
+
+    `gpu`: as in `DeviceInfo`.
     """
 
-    def __init__(self, instance: Instance, index: int, icd: str, *, robust: bool = True) -> None:
+    def __init__(
+        self, instance: Instance, index: int, icd: str, *, robust: bool = True, gpu: str = ""
+    ) -> None:
         devices = instance.physical_devices()
         if index >= len(devices):
             raise NoDevice(
@@ -70,9 +74,8 @@ class LogicalDevice(MemoryDevice):
             )
         physical = devices[index]
         declared = read_capabilities(instance.functions, physical, instance.version)
-        super().__init__(
-            instance, physical, DeviceInfo.of(str(instance.manifest), icd, index, declared), declared
-        )
+        info = DeviceInfo.of(str(instance.manifest), icd, index, declared, gpu)
+        super().__init__(instance, physical, info, declared)
         self.idle_images: list[Any] = []
         self.read_samples: Callable[[Any], npt.NDArray[np.uint8]] | None = None
         self._enable(robust)
@@ -257,7 +260,7 @@ def open_device(
     watch = validation_wanted(validate)
     if isinstance(choice, DeviceInfo):
         instance = shared_instance(Path(choice.manifest), validate=watch)
-        return LogicalDevice(instance, choice.index, choice.icd, robust=robust)
+        return LogicalDevice(instance, choice.index, choice.icd, robust=robust, gpu=choice.gpu)
     choice = discovery.normal_choice(choice)
     manifest = discovery.direct_manifest(choice) if isinstance(choice, str) else None
     if manifest is None:

@@ -1,4 +1,4 @@
-"""Known software drivers with their packages, and the user's cache of drivers: folders, metadata, integrity.
+"""Known drivers with their packages, and the user's cache of drivers: folders, metadata, integrity.
 
 A driver is one folder with all its files (library, ICD manifest, loader, validation layer and libraries that
 the host lacks). Its ``driver.json`` describes them with relative paths, so the folder can be moved or packed
@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,11 +29,29 @@ _TEMPORARY = "unfinished-"
 
 
 @dataclass(frozen=True)
+class Start:
+    """How a process starts that loads a driver which needs its own C library and a stand-in for the kernel.
+
+    No other process can load such a driver.
+    """
+
+    linker: Path  # the dynamic linker
+    libraries: Path  # folder with the driver's libraries, among them the C library
+    shim: Path  # the library that answers in place of the kernel's driver
+    variable: str  # the environment variable that names the GPU; empty if there is only one GPU
+
+    def command(self, program: Sequence[str]) -> list[str]:
+        """Return the command that starts a program in such a process."""
+        words = ["--preload", str(self.shim), "--library-path", str(self.libraries)]
+        return [str(self.linker), *words, *program]
+
+
+@dataclass(frozen=True)
 class Driver:
-    """One software driver in the user's cache."""
+    """One driver in the user's cache."""
 
     name: str  # family and version, such as ``lavapipe-25.0.7``
-    family: str  # ``swiftshader`` or ``lavapipe``
+    family: str  # a key of `FAMILIES`
     version: str  # the upstream version
     package: str  # the distribution's package and its full version
     folder: Path  # folder with all files of this driver
@@ -47,6 +65,12 @@ class Driver:
     # Empty on most hosts
     preload: tuple[Path, ...]
     size: int  # bytes on disk
+    start: Start | None = None  # how a process starts that loads it; None if each process can
+
+    @property
+    def is_compile_only(self) -> bool:
+        """Whether it compiles for GPUs that are not there, and executes nothing."""
+        return self.start is not None
 
 
 class _File(msgspec.Struct):
@@ -55,6 +79,15 @@ class _File(msgspec.Struct):
     size: int
     modified: int
     sha256: str
+
+
+class StartFiles(msgspec.Struct):
+    """A `Start` with paths relative to the driver's folder."""
+
+    linker: str
+    libraries: str
+    shim: str
+    variable: str
 
 
 class Metadata(msgspec.Struct, kw_only=True):
@@ -71,6 +104,7 @@ class Metadata(msgspec.Struct, kw_only=True):
     preload: tuple[str, ...]
     format: int = _FORMAT
     files: dict[str, _File] = {}
+    start: StartFiles | None = None
 
 
 def drivers_folder() -> Path:
@@ -123,18 +157,26 @@ def load(folder: Path) -> Driver | None:
         runtime=metadata.runtime,
         preload=tuple(folder / name for name in metadata.preload),
         size=sum(entry.size for entry in metadata.files.values()),
+        start=_start(folder, metadata.start),
     )
 
 
+def _start(folder: Path, files: StartFiles | None) -> Start | None:
+    if files is None:
+        return None
+    return Start(folder / files.linker, folder / files.libraries, folder / files.shim, files.variable)
+
+
 def installed() -> list[Driver]:
-    """Return all intact drivers in the user's cache: SwiftShader, then lavapipe, newest version first."""
+    """Return all intact drivers in the user's cache, in the order of `FAMILIES`, newest version first."""
     try:
         folders = [path for path in drivers_folder().iterdir() if path.is_dir()]
     except OSError:
         return []
     loaded = [load(path) for path in folders if not path.name.startswith(_TEMPORARY)]
     by_version = sorted((d for d in loaded if d), key=lambda d: version_key(d.version), reverse=True)
-    return sorted(by_version, key=lambda d: d.family, reverse=True)
+    order = {family: number for number, family in enumerate(FAMILIES)}
+    return sorted(by_version, key=lambda d: order.get(d.family, len(order)))
 
 
 def version_key(version: str) -> tuple[int, ...]:
@@ -215,13 +257,17 @@ def kept_loader() -> Path | None:
 
 @dataclass(frozen=True)
 class Family:
-    """A software driver and the package that contains it."""
+    """A driver and the package that contains it."""
 
     name: str  # name of the driver for users
     package: str  # the distribution's package
     library: str  # the driver's library in the package, as a glob
     icd: str  # its ICD manifest in the package, as a glob
     absent: str  # advice if the distribution does not have the package
+    #: Of a driver for GPUs that are not there: the library that answers in place of the kernel's driver, as a
+    #: glob, and the environment variable that names the GPU.
+    shim: str = ""
+    variable: str = ""
 
 
 @dataclass(frozen=True)
@@ -231,6 +277,19 @@ class Runtime:
     packages: tuple[str, ...]  # the required packages
     loader: str  # the loader in them, as a glob
     layer: str  # the validation layer's library in them, as a glob
+
+
+def _mesa(name: str, library: str, shim: str, variable: str) -> Family:
+    """Return a family of Mesa's drivers for GPUs, which compile without one."""
+    return Family(
+        name,
+        "mesa-vulkan-drivers",
+        f"usr/lib/*/libvulkan_{library}.so",
+        f"usr/share/vulkan/icd.d/{library}_icd*.json",
+        "It comes from Debian 13; check whether this host reaches deb.debian.org.",
+        f"usr/lib/*/lib{shim}_noop_drm_shim.so",
+        variable,
+    )
 
 
 FAMILIES = {
@@ -250,6 +309,10 @@ FAMILIES = {
             "usr/share/vulkan/icd.d/lvp_icd*.json",
             "Check whether the component or repository with Mesa is enabled.",
         ),
+        _mesa("radv", "radeon", "amdgpu", "AMDGPU_GPU_ID"),
+        _mesa("nvk", "nouveau", "nouveau", "NOUVEAU_CHIPSET"),
+        _mesa("turnip", "freedreno", "freedreno", "FD_GPU_ID"),
+        _mesa("honeykrisp", "asahi", "asahi", ""),
     )
 }
 
@@ -279,7 +342,7 @@ def parse_name(name: str) -> tuple[Family, str | None]:
     family = FAMILIES.get(match.group(1)) if match else None
     if match is None or family is None:
         raise InvalidInput(
-            f"There is no software driver `{name}`. Choose from {', '.join(sorted(FAMILIES))}, optionally "
+            f"There is no driver `{name}` to fetch. Choose from {', '.join(sorted(FAMILIES))}, optionally "
             "with a version, such as lavapipe-25.0.7; `vkgroup drivers list` lists them."
         )
     return family, match.group(2)

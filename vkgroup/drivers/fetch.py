@@ -1,4 +1,4 @@
-"""Fetch software drivers into the user's cache, and list them."""
+"""Fetch drivers into the user's cache, and list them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from vkgroup.drivers import cache
+from vkgroup.drivers import cache, compile_only
 from vkgroup.drivers.apt import INSTALL_INSTEAD, Apt, Package, Progress, distribution
 from vkgroup.drivers.build import build, loads
 from vkgroup.drivers.cache import FAMILIES, Driver, Family, parse_name
@@ -34,13 +34,16 @@ def fetch(
     self_contained: bool = False,
     bookworm: bool = False,
 ) -> Driver:
-    """Fetch a software driver into the user's cache and return it; nothing is downloaded if it is there.
+    """Fetch a driver into the user's cache and return it; nothing is downloaded if it is there.
 
     `name` is ``swiftshader`` or ``lavapipe`` (newest version of the distribution or its backports), or has a
-    version: ``lavapipe-22.3.6``. `progress` is called with the name of the current step and the completed
-    fraction. With `self_contained`, the driver includes all libraries except the C library, also those that
-    this host has, for use on another host. With `bookworm`, the packages are those of Debian 12, which differ
-    from those of other releases in the version of LLVM.
+    version: ``lavapipe-22.3.6``. ``radv``, ``nvk``, ``turnip`` and ``honeykrisp`` compile for GPUs that are
+    not there; they come from Debian 13 or its backports, on every host.
+
+    `progress` is called with the name of the current step and the completed fraction. With `self_contained`,
+    the driver includes all libraries except the C library, also those that this host has, for use on another
+    host. With `bookworm`, the packages are those of Debian 12, which differ from those of other releases in
+    the version of LLVM.
 
     Raises DriverFetchError if the host is not Debian or a derivative, has no network, or the distribution
     lacks the driver. The message says what to install instead. Partial downloads are removed.
@@ -49,9 +52,13 @@ def fetch(
     with cache.locked() as folder:
         if not self_contained:
             driver = _find(family, version)
-            if driver is not None and loads(driver):
+            if driver is not None and (driver.is_compile_only or loads(driver)):
                 return driver
         system = _updated_apt(progress)
+        if family.shim:
+            trixie = system.trixie(progress)
+            package = _choose(trixie, family, version)
+            return compile_only.build(trixie, folder, family, package, progress)
         debian_12 = system.bookworm(progress) if bookworm else None
         apt = debian_12 or system.with_package(family.package, version, progress)
         try:
@@ -74,7 +81,7 @@ def path(name: str) -> Driver:
     driver = _find(family, version)
     if driver is None:
         raise NoDevice(
-            f"The software driver `{name}` is not in {cache.drivers_folder()}. "
+            f"The driver `{name}` is not in {cache.drivers_folder()}. "
             f"Fetch it with `vkgroup drivers fetch {name}`."
         )
     return driver
@@ -90,7 +97,9 @@ def list_drivers(progress: Progress | None = None) -> list[DriverStatus]:
     with cache.locked():
         apt = _updated_apt(progress)
         for family in FAMILIES.values():
-            source = apt.with_package(family.package, progress=progress)
+            source = (
+                apt.trixie(progress) if family.shim else apt.with_package(family.package, progress=progress)
+            )
             offered = {f"{family.name}-{p.upstream}": p for p in reversed(source.versions(family.package))}
             for name, package in offered.items():
                 driver = in_cache.pop(name, None)
@@ -101,7 +110,8 @@ def list_drivers(progress: Progress | None = None) -> list[DriverStatus]:
     for driver in in_cache.values():
         statuses.append(DriverStatus(driver.name, driver.family, driver.version, driver, None, ""))
     statuses.sort(key=lambda s: cache.version_key(s.version), reverse=True)
-    return sorted(statuses, key=lambda s: s.family, reverse=True)
+    order = list(FAMILIES)
+    return sorted(statuses, key=lambda s: order.index(s.family))
 
 
 def fetch_package(

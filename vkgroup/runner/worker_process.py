@@ -115,7 +115,9 @@ class WorkerProcess:
         *,
         start_seconds: float = START_SECONDS,
     ) -> None:
-        self._process, self._log = spare.take() or spare.spawn()
+        # A spare process has the host's C library.
+        taken = None if setup.device.is_compile_only else spare.take()
+        self._process, self._log = taken or spare.spawn(device=setup.device)
         if known is not None:
             known.add(self)
         assert self._process.stdin is not None

@@ -74,7 +74,8 @@ class Timer:
         self._commands.use(buffers)
         self._queries: Any = None
         self._recorded: tuple[Hashable, int] | None = None
-        if device.capabilities.timestamps.valid_bits:
+        # Without execution, no timestamp is ever written.
+        if device.capabilities.timestamps.valid_bits and not device.info.is_compile_only:
             info = vk.new("VkQueryPoolCreateInfo", queryType=vk.VK_QUERY_TYPE_TIMESTAMP, queryCount=2)
             self._queries = device.create("QueryPool", info, "a query pool")
 

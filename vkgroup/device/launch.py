@@ -1,0 +1,99 @@
+"""How a process starts that opens a device: like each other, or with the C library of a driver of its own."""
+
+from __future__ import annotations
+
+import os
+from fnmatch import fnmatchcase
+
+from vkgroup import drivers, processes
+from vkgroup.device.capabilities import DeviceInfo
+from vkgroup.drivers import Driver
+from vkgroup.drivers.gpus import Gpu, gpus_of
+from vkgroup.errors import NoDevice
+
+_OWN = "VKGROUP_PROCESS_OF"
+"""Environment variable with the GPU that a process was started for."""
+
+Launch = tuple[list[str], dict[str, str]]
+"""A command, and the environment of its process."""
+
+
+def launch_of(device: DeviceInfo | None, module: str, *arguments: str) -> Launch:
+    """Return how a process starts that runs a module and opens a device; None is any that needs nothing.
+
+    Raises NoDevice: the driver is no longer in the cache.
+    """
+    if device is None or not device.is_compile_only:
+        return processes.command(module, *arguments), processes.environment()
+    driver, gpu = driver_of(device.choice)
+    return launch(driver, gpu, module, *arguments)
+
+
+def launch(driver: Driver, gpu: Gpu, module: str, *arguments: str) -> Launch:
+    """Return how a process starts that runs a module with a driver for a GPU that is not there."""
+    assert driver.start is not None
+    environment = {
+        **processes.environment(),
+        _OWN: f"{driver.name}:{gpu.name}",
+        "VKGROUP_LOADER": str(driver.loader),
+        # Shaders are compiled in each process anew: statistics and errors come from the compiler.
+        "MESA_SHADER_CACHE_DISABLE": "true",
+    }
+    if driver.start.variable:
+        environment[driver.start.variable] = gpu.value
+    return driver.start.command(processes.command(module, *arguments)), environment
+
+
+def require_own_process(device: DeviceInfo) -> None:
+    """Raise NoDevice unless this process was started for the GPU; see `launch`."""
+    if os.environ.get(_OWN) != device.choice:
+        raise NoDevice(
+            f"{device.choice} is not there: its driver compiles and executes nothing. `vkgroup conform` and"
+            " `vkgroup probe` take it; to execute, choose a device of `vkgroup devices`."
+        )
+
+
+def driver_of(choice: str) -> tuple[Driver, Gpu]:
+    """Return driver and GPU of a choice such as ``radv:navi31`` or ``radv-26.1.6:navi31``.
+
+    Raises NoDevice: the driver is not in the cache, or does not know the GPU; the message says what to do.
+    """
+    name, _, word = choice.partition(":")
+    family, _ = drivers.parse_name(name)
+    gpu = next((gpu for gpu in gpus_of(family.name) if gpu.name == word.lower()), None)
+    if gpu is None:
+        known = ", ".join(gpu.name for gpu in gpus_of(family.name))
+        raise NoDevice(f"{family.name} has no GPU {word!r}. It compiles for {known}.")
+    return drivers.path(name), gpu
+
+
+def fetched_gpus() -> list[tuple[Driver, Gpu]]:
+    """Return the GPUs that the drivers in the cache compile for; of several versions the newest driver's."""
+    newest: dict[str, Driver] = {}
+    for driver in drivers.installed():
+        if driver.is_compile_only:
+            newest.setdefault(driver.family, driver)
+    return [(driver, gpu) for driver in newest.values() for gpu in gpus_of(driver.family)]
+
+
+def expand(choice: str) -> list[str]:
+    """Return the choices of a glob over GPUs that are not there, such as ``radv:navi*``; else the choice alone.
+
+    Raises NoDevice: no GPU of the fetched drivers matches.
+    """
+    name, colon, pattern = choice.strip().lower().partition(":")
+    if not colon or not any(letter in choice for letter in "*?["):
+        return [choice]
+    known = [(driver, gpu) for driver, gpu in fetched_gpus() if fnmatchcase(gpu.family, name)]
+    chosen = [f"{driver.name}:{gpu.name}" for driver, gpu in known if fnmatchcase(gpu.name, pattern)]
+    if not chosen:
+        names = ", ".join(gpu.choice for _, gpu in known) or "none: fetch them with `vkgroup drivers fetch radv`"
+        raise NoDevice(f"No GPU of the fetched drivers matches {choice!r}. There are {names}.")
+    return chosen
+
+
+def is_compile_only(choice: str) -> bool:
+    """Return whether a choice names a GPU that is not there, whether or not its driver was fetched."""
+    name, colon, _ = choice.partition(":")
+    family = name.partition("-")[0].lower()
+    return bool(colon) and bool(gpus_of(family))
