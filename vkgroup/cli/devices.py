@@ -40,7 +40,9 @@ def execute(arguments: argparse.Namespace) -> int:
     if compile_only:
         print("Compile only: GPUs that are not there, whose drivers execute nothing:", file=stream)
         rows = [["  device", "GPU", "products", "driver"]]
-        rows += [[f"  {gpu.choice}", gpu.generation, gpu.products, driver.name] for driver, gpu in compile_only]
+        rows += [
+            [f"  {gpu.choice}", gpu.generation, gpu.products, driver.name] for driver, gpu in compile_only
+        ]
         table(rows, stream)
     icds = [icd for icd in discovery.icds if icd.manifest]
     if icds:

@@ -83,9 +83,7 @@ def _print_summary(run: Run, unknown: int, missing: int, report: Path | None, co
     console.write_line(
         f"Tested: {summary['device']}, {driver}, Vulkan {summary['api_version']}", style="bold"
     )
-    console.write_line(
-        f"  {_done(totals)}; {totals['NotSupported']:,} need features that the device lacks"
-    )
+    console.write_line(f"  {_done(totals)}; {totals['NotSupported']:,} need features that the device lacks")
     causes = [cause for cause in summary["causes"] if cause["known"]]
     if causes:
         console.write_line(

@@ -87,7 +87,9 @@ def expand(choice: str) -> list[str]:
     known = [(driver, gpu) for driver, gpu in fetched_gpus() if fnmatchcase(gpu.family, name)]
     chosen = [f"{driver.name}:{gpu.name}" for driver, gpu in known if fnmatchcase(gpu.name, pattern)]
     if not chosen:
-        names = ", ".join(gpu.choice for _, gpu in known) or "none: fetch them with `vkgroup drivers fetch radv`"
+        names = (
+            ", ".join(gpu.choice for _, gpu in known) or "none: fetch them with `vkgroup drivers fetch radv`"
+        )
         raise NoDevice(f"No GPU of the fetched drivers matches {choice!r}. There are {names}.")
     return chosen
 
