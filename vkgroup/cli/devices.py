@@ -38,7 +38,7 @@ def execute(arguments: argparse.Namespace) -> int:
     print("reference:64 is the reference device with subgroups of 64", file=stream)
     compile_only = fetched_gpus()
     if compile_only:
-        print("Compile only: GPUs that are not there, whose drivers execute nothing:", file=stream)
+        print("Compile only: drivers that compile for absent GPUs and execute nothing:", file=stream)
         rows = [["  device", "GPU", "products", "driver"]]
         rows += [
             [f"  {gpu.choice}", gpu.generation, gpu.products, driver.name] for driver, gpu in compile_only

@@ -1,20 +1,22 @@
-"""``vkgroup probe`` of GPUs that are not there: what their drivers declare, for one GPU or side by side."""
+"""``vkgroup probe`` of compile-only devices: declarations of one driver, or a table of several GPUs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-
-from rich.text import Text
+import argparse
+from collections.abc import Callable, Sequence
 
 from vkgroup.cli.console import Console
-from vkgroup.cli.output import table
+from vkgroup.cli.output import people, table, write_json
+from vkgroup.cli.probe_tables import print_declared
 from vkgroup.device import Capabilities, DeviceInfo
-from vkgroup.drivers.gpus import GPUS, Gpu
-from vkgroup.probe.declared import declared
-from vkgroup.runner.describe import describe
+from vkgroup.device.discovery import inspect_compile_only
+from vkgroup.device.launch import gpu_of
+from vkgroup.errors import InvalidInput
+from vkgroup.probe import Probe
+from vkgroup.runner.multi_device import choose
 from vkgroup.spec.categories import KHR_CATEGORIES
 
-NOTHING_RAN = "These are declarations of the driver. Nothing was run: the GPU is not there."
+NOTHING_RAN = "These are declarations of the driver. Nothing was run: the GPU is absent."
 
 _TYPES = {
     "int8": "shaderInt8",
@@ -24,37 +26,66 @@ _TYPES = {
     "float64": "shaderFloat64",
 }
 
-
-def capabilities_of(devices: Sequence[DeviceInfo]) -> dict[str, Capabilities]:
-    """Return what the drivers declare, by the devices' choices."""
-    return {device.choice: describe(device) for device in devices}
-
-
-def gpu_of(device: DeviceInfo) -> Gpu:
-    """Return the GPU of a device in the table of GPUs."""
-    return next(gpu for gpu in GPUS if gpu.name == device.gpu and device.icd.startswith(f"{gpu.family}-"))
+_GRAPHICS = ("vertex", "tessellation_control", "tessellation_evaluation", "geometry", "fragment")
+_RAYS = ("raygen", "any_hit", "closest_hit", "miss", "intersection", "callable")
+_STAGES = {"graphics": _GRAPHICS, "compute": ("compute",), "mesh": ("task", "mesh"), "rays": _RAYS}
+"""Words for stages that most devices declare together."""
 
 
-def print_table(devices: Sequence[DeviceInfo], known: Mapping[str, Capabilities], console: Console) -> None:
+def chosen_compile_only(choice: str) -> list[DeviceInfo]:
+    """Return the compile-only devices of a choice of several; InvalidInput if others are among them."""
+    devices = choose(choice)
+    others = [device.name for device in devices if not device.is_compile_only]
+    if others:
+        raise InvalidInput(
+            f"--device {choice}: `vkgroup probe` takes several devices only if they are compile-only;"
+            f" {others[0]} executes. Probe it alone."
+        )
+    return devices
+
+
+def execute(arguments: argparse.Namespace, devices: Sequence[DeviceInfo], console: Console) -> int:
+    """Print what the drivers of compile-only devices declare; return the exit code."""
+    known = [inspect_compile_only(device.choice) for device in devices]
+    if len(known) == 1:
+        print_declared(known[0][1], console)
+        console.print()
+        console.write_line(NOTHING_RAN)
+        write_json(_data(*known[0]), arguments.json)
+    else:
+        _print_table(known, arguments.json)
+        write_json([_data(*pair) for pair in known], arguments.json)
+    return 1 if any(capabilities.minimum_promises() for _, capabilities in known) else 0
+
+
+def _data(device: DeviceInfo, capabilities: Capabilities) -> dict[str, object]:
+    """Return a probe without experiments, with the device's choice and its row of the table of GPUs."""
+    gpu = gpu_of(device)
+    declared = Probe(capabilities, {}, False).to_json()
+    declared["device"] |= {
+        "choice": device.choice,
+        "compile_only": True,
+        "generation": gpu.generation,
+        "products": gpu.products,
+    }
+    return declared
+
+
+def _print_table(known: Sequence[tuple[DeviceInfo, Capabilities]], json_file: str | None) -> None:
     """Print one line for each GPU: subgroup sizes, operations, stages and types."""
-    rows = [["device", "GPU", *_COLUMNS]]
-    for device in devices:
-        capabilities = known[device.choice]
+    stream = people(json_file)
+    rows = [["device", "generation", *_COLUMNS]]
+    for device, capabilities in known:
         gpu = gpu_of(device)
         rows.append([gpu.choice, gpu.generation, *(tell(capabilities) for tell in _COLUMNS.values())])
-    table(rows, console.file)
-    console.print(Text(NOTHING_RAN.replace("the GPU is", "the GPUs are"), style="dim"))
-
-
-def sections_of(capabilities: Capabilities) -> list[tuple[str, tuple[tuple[str, str], ...]]]:
-    """Return the titles and lines of what a driver declares."""
-    return [(section.title, section.lines) for section in declared(capabilities)]
+    table(rows, stream)
+    print(NOTHING_RAN.replace("the GPU is", "the GPUs are"), file=stream)
 
 
 def _sizes(capabilities: Capabilities) -> str:
     control, size = capabilities.size_control, capabilities.subgroup.size
     if not size:
-        return "unknown"
+        return "none"
     if not control.supported or control.min_size == control.max_size:
         return str(size)
     return f"{control.min_size} to {control.max_size}"
@@ -65,24 +96,32 @@ def _operations(capabilities: Capabilities) -> str:
     lacking = [category.value for category in KHR_CATEGORIES if category.value not in has]
     if not has:
         return "none"
-    return "all" if not lacking else "all but " + ", ".join(lacking).replace("_", " ")
+    further = ", ".join(sorted(name for name in has if name.startswith(("rotate", "partitioned"))))
+    text = "all" if not lacking else "all but " + ", ".join(lacking)
+    return f"{text}, {further}".rstrip(", ").replace("_", " ")
 
 
 def _stages(capabilities: Capabilities) -> str:
-    return str(len(capabilities.subgroup.supported_stages))
+    rest = list(capabilities.subgroup.supported_stages)
+    words = []
+    for word, stages in _STAGES.items():
+        if set(stages) <= set(rest):
+            words.append(word)
+            rest = [stage for stage in rest if stage not in stages]
+    return ", ".join([*words, *rest]).replace("_", " ") or "none"
 
 
 def _types(capabilities: Capabilities) -> str:
     if "shaderSubgroupExtendedTypes" not in capabilities.features:
-        return "32 bits"
-    return ", ".join(name for name, feature in _TYPES.items() if feature in capabilities.features)
+        return "none"
+    return ", ".join(name for name, feature in _TYPES.items() if feature in capabilities.features) or "none"
 
 
 _COLUMNS: dict[str, Callable[[Capabilities], str]] = {
     "Vulkan": lambda capabilities: ".".join(map(str, capabilities.api_version[:2])),
-    "subgroup sizes": _sizes,
+    "sizes": _sizes,
     "operations": _operations,
     "stages": _stages,
-    "further types": _types,
+    "types besides 32 bits": _types,
 }
 """Columns of the table of several GPUs."""

@@ -6,7 +6,7 @@ import dataclasses
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
@@ -186,6 +186,13 @@ class Capabilities:
         return msgspec.convert({**data, "limits": limits}, cls)
 
 
+def named_after(gpu: str, capabilities: Capabilities) -> Capabilities:
+    """Return capabilities whose device name contains the GPU: NVK without a GPU reports none."""
+    if gpu.lower() in capabilities.name.lower():
+        return capabilities
+    return replace(capabilities, name=f"{capabilities.name.strip()} {gpu.upper()}")
+
+
 @dataclass(frozen=True)
 class DeviceInfo:
     """Which device of which driver; it pickles, and `open_device` takes it without any search.
@@ -197,7 +204,8 @@ class DeviceInfo:
     index : the device's number within its driver.
     name, type, driver_name, driver_info, api_version, uuid : as in `Capabilities`.
     subgroup_size : invocations in a subgroup; 0 where the device has no Vulkan 1.1.
-    gpu : the name of a GPU that is not there, such as ``navi31``; empty for a device that executes.
+    gpu : the name of an absent GPU that the driver compiles for, such as ``navi31``; empty for other devices.
+    has_memory : whether it has memory. Mesa's "Null hardware" has none, and cannot execute.
     """
 
     manifest: str
@@ -211,16 +219,22 @@ class DeviceInfo:
     uuid: str
     subgroup_size: int
     gpu: str = ""
+    has_memory: bool = True
 
     @property
     def is_compile_only(self) -> bool:
-        """Whether the driver compiles for a GPU that is not there, and executes nothing."""
+        """Whether the driver compiles for an absent GPU, and executes nothing."""
         return bool(self.gpu)
+
+    @property
+    def can_execute(self) -> bool:
+        """Whether the device may execute: it is not compile-only and has memory."""
+        return not self.gpu and self.has_memory
 
     @property
     def is_gpu(self) -> bool:
         """Whether this is a GPU, of any kind, that executes."""
-        return not self.gpu and self.type in ("discrete_gpu", "integrated_gpu", "virtual_gpu")
+        return self.can_execute and self.type in ("discrete_gpu", "integrated_gpu", "virtual_gpu")
 
     @property
     def driver_version(self) -> str:
@@ -238,7 +252,7 @@ class DeviceInfo:
         """The value of ``--device`` that chooses this device again: the manifest, of a driver's first device.
 
         A further device of the same driver, which may have the same name, goes by its UUID; the reference
-        device by its subgroup size; a GPU that is not there by its driver's name and its own.
+        device by its subgroup size; an absent GPU by its driver's name and its own.
         """
         if self.is_reference:
             return f"reference:{self.subgroup_size}"
@@ -261,6 +275,7 @@ class DeviceInfo:
             uuid=capabilities.uuid,
             subgroup_size=capabilities.subgroup.size,
             gpu=gpu,
+            has_memory=bool(capabilities.memory_heaps),
         )
 
     @classmethod

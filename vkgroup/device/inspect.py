@@ -1,6 +1,6 @@
 """Inspection of one ICD in its own process: ``python -m vkgroup.device.inspect MANIFEST NAME [GPU]``.
 
-GPU is the name of one that is not there, of a driver that compiles for it.
+GPU is the name of an absent GPU that the driver compiles for.
 
 The report goes to standard output as one line of JSON. Whatever the driver itself prints there is sent
 to standard error, and what it does to the process affects no other process.
@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from vkgroup.device.capabilities import DeviceInfo
+from vkgroup.device.capabilities import DeviceInfo, named_after
 from vkgroup.device.instance import Instance
 from vkgroup.device.manifests import preload, read_manifest
 from vkgroup.device.query import read_capabilities
@@ -29,6 +29,7 @@ def inspect(path: Path, name: str, gpu: str = "") -> dict[str, Any]:
     """Report how far a driver gets from its manifest to its devices: status, message, library, devices."""
     manifest = read_manifest(path, name)
     report: dict[str, Any] = {"status": "ok", "message": "", "library": manifest.library, "devices": []}
+    declarations: list[dict[str, Any]] = []
     if manifest.problem:
         return report | {"status": "manifest", "message": manifest.problem}
     try:
@@ -45,8 +46,10 @@ def inspect(path: Path, name: str, gpu: str = "") -> dict[str, Any]:
             return report | {"status": "not_a_driver", "message": message}
         instance, devices = Instance(path, validate=False), []
         for index, physical in enumerate(instance.physical_devices()):
-            capabilities = read_capabilities(instance.functions, physical, instance.version)
+            declared = read_capabilities(instance.functions, physical, instance.version)
+            capabilities = named_after(gpu, declared)
             devices.append(dataclasses.asdict(DeviceInfo.of(str(path), name, index, capabilities, gpu)))
+            declarations.append(capabilities.to_json())
     except VkgroupError as error:
         return report | {"status": "instance", "message": str(error)}
     if not devices:
@@ -54,7 +57,8 @@ def inspect(path: Path, name: str, gpu: str = "") -> dict[str, Any]:
             "status": "no_devices",
             "message": "the driver loads, but finds no device of its own",
         }
-    return report | {"devices": devices}
+    # Only the caller for an absent GPU reads them, and they are long.
+    return report | {"devices": devices, "declarations": declarations if gpu else []}
 
 
 def main() -> None:

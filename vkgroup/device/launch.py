@@ -1,4 +1,4 @@
-"""How a process starts that opens a device: like each other, or with the C library of a driver of its own."""
+"""Start of processes that open a device: an ordinary one, or one with the C library of the driver."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Launch = tuple[list[str], dict[str, str]]
 
 
 def launch_of(device: DeviceInfo | None, module: str, *arguments: str) -> Launch:
-    """Return how a process starts that runs a module and opens a device; None is any that needs nothing.
+    """Return the command of a process that runs a module and opens a device; None is an ordinary device.
 
     Raises NoDevice: the driver is no longer in the cache.
     """
@@ -30,7 +30,7 @@ def launch_of(device: DeviceInfo | None, module: str, *arguments: str) -> Launch
 
 
 def launch(driver: Driver, gpu: Gpu, module: str, *arguments: str) -> Launch:
-    """Return how a process starts that runs a module with a driver for a GPU that is not there."""
+    """Return the command of a process that runs a module with a driver for an absent GPU."""
     assert driver.start is not None
     environment = {
         **processes.environment(),
@@ -48,8 +48,8 @@ def require_own_process(device: DeviceInfo) -> None:
     """Raise NoDevice unless this process was started for the GPU; see `launch`."""
     if os.environ.get(_OWN) != device.choice:
         raise NoDevice(
-            f"{device.choice} is not there: its driver compiles and executes nothing. `vkgroup conform` and"
-            " `vkgroup probe` take it; to execute, choose a device of `vkgroup devices`."
+            f"{device.choice} is compile-only: its GPU is absent, and its driver executes nothing. `vkgroup"
+            " conform`, `cost` and `probe` accept it. To execute, choose a device of `vkgroup devices`."
         )
 
 
@@ -67,6 +67,11 @@ def driver_of(choice: str) -> tuple[Driver, Gpu]:
     return drivers.path(name), gpu
 
 
+def gpu_of(device: DeviceInfo) -> Gpu:
+    """Return the GPU of a compile-only device."""
+    return driver_of(device.choice)[1]
+
+
 def fetched_gpus() -> list[tuple[Driver, Gpu]]:
     """Return the GPUs that the drivers in the cache compile for; of several versions the newest driver's."""
     newest: dict[str, Driver] = {}
@@ -77,7 +82,7 @@ def fetched_gpus() -> list[tuple[Driver, Gpu]]:
 
 
 def expand(choice: str) -> list[str]:
-    """Return the choices of a glob over GPUs that are not there, such as ``radv:navi*``; else the choice alone.
+    """Return the choices of a glob over absent GPUs, such as ``radv:navi*``; else the choice alone.
 
     Raises NoDevice: no GPU of the fetched drivers matches.
     """
@@ -95,7 +100,7 @@ def expand(choice: str) -> list[str]:
 
 
 def is_compile_only(choice: str) -> bool:
-    """Return whether a choice names a GPU that is not there, whether or not its driver was fetched."""
+    """Return whether a choice names an absent GPU, whether or not its driver was fetched."""
     name, colon, _ = choice.partition(":")
     family = name.partition("-")[0].lower()
     return bool(colon) and bool(gpus_of(family))

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.device import discovery, vk
-from vkgroup.device.capabilities import DeviceInfo
+from vkgroup.device.capabilities import DeviceInfo, named_after
 from vkgroup.device.instance import Instance, destroy_instances, shared_instance, validation_wanted
 from vkgroup.device.memory import MemoryDevice
 from vkgroup.device.query import (
@@ -73,7 +73,7 @@ class LogicalDevice(MemoryDevice):
                 f"The driver {instance.manifest} has {len(devices)} devices; number {index} was asked for."
             )
         physical = devices[index]
-        declared = read_capabilities(instance.functions, physical, instance.version)
+        declared = named_after(gpu, read_capabilities(instance.functions, physical, instance.version))
         info = DeviceInfo.of(str(instance.manifest), icd, index, declared, gpu)
         super().__init__(instance, physical, info, declared)
         self.idle_images: list[Any] = []

@@ -69,7 +69,7 @@ class Driver:
 
     @property
     def is_compile_only(self) -> bool:
-        """Whether it compiles for GPUs that are not there, and executes nothing."""
+        """Whether it compiles for absent GPUs, and executes nothing."""
         return self.start is not None
 
 
@@ -264,7 +264,7 @@ class Family:
     library: str  # the driver's library in the package, as a glob
     icd: str  # its ICD manifest in the package, as a glob
     absent: str  # advice if the distribution does not have the package
-    #: Of a driver for GPUs that are not there: the library that answers in place of the kernel's driver, as a
+    #: Of a driver for absent GPUs: the library that answers in place of the kernel's driver, as a
     #: glob, and the environment variable that names the GPU.
     shim: str = ""
     variable: str = ""

@@ -1,4 +1,4 @@
-"""Drivers that compile for GPUs which are not there: Mesa's, with their own C library and ``mesa-drm-shim``.
+"""Drivers that compile for absent GPUs: Mesa's, with their own C library and ``mesa-drm-shim``.
 
 Mesa's current packages need a newer C library than most systems have. A process that loads such a driver
 therefore starts with the dynamic linker of the driver's folder; see `vkgroup.drivers.cache.Start`.
@@ -39,7 +39,7 @@ _LINKER = "ld-linux*.so.*"
 def build(
     apt: Apt, folder: Path, family: Family, package: Package, progress: Progress | None = None
 ) -> Driver:
-    """Download a driver for GPUs that are not there, with all libraries of its processes, into `folder`.
+    """Download a driver for absent GPUs, with all libraries of its processes, into `folder`.
 
     `apt`: the sources of Debian 13 with backports. The caller must hold the cache's lock.
 
@@ -78,6 +78,12 @@ def build(
     driver = cache.load(folder / name)
     assert driver is not None
     return driver
+
+
+def packages_with_shim(apt: Apt, family: Family) -> list[Package]:
+    """Return the packages of a family for which the sources have the shim of the same version."""
+    shims = {package.version for package in apt.versions(_SHIMS)}
+    return [package for package in apt.versions(family.package) if package.version in shims]
 
 
 def _libraries(root: Path) -> list[Path]:

@@ -37,8 +37,8 @@ def fetch(
     """Fetch a driver into the user's cache and return it; nothing is downloaded if it is there.
 
     `name` is ``swiftshader`` or ``lavapipe`` (newest version of the distribution or its backports), or has a
-    version: ``lavapipe-22.3.6``. ``radv``, ``nvk``, ``turnip`` and ``honeykrisp`` compile for GPUs that are
-    not there; they come from Debian 13 or its backports, on every host.
+    version: ``lavapipe-22.3.6``. ``radv``, ``nvk``, ``turnip`` and ``honeykrisp`` compile for
+    absent GPUs; they come from Debian 13 or its backports, on every host.
 
     `progress` is called with the name of the current step and the completed fraction. With `self_contained`,
     the driver includes all libraries except the C library, also those that this host has, for use on another
@@ -97,10 +97,8 @@ def list_drivers(progress: Progress | None = None) -> list[DriverStatus]:
     with cache.locked():
         apt = _updated_apt(progress)
         for family in FAMILIES.values():
-            source = (
-                apt.trixie(progress) if family.shim else apt.with_package(family.package, progress=progress)
-            )
-            offered = {f"{family.name}-{p.upstream}": p for p in reversed(source.versions(family.package))}
+            source, packages = _offered(apt, family, progress)
+            offered = {f"{family.name}-{p.upstream}": p for p in reversed(packages)}
             for name, package in offered.items():
                 driver = in_cache.pop(name, None)
                 size = source.size(package)
@@ -112,6 +110,18 @@ def list_drivers(progress: Progress | None = None) -> list[DriverStatus]:
     statuses.sort(key=lambda s: cache.version_key(s.version), reverse=True)
     order = list(FAMILIES)
     return sorted(statuses, key=lambda s: order.index(s.family))
+
+
+def _offered(apt: Apt, family: Family, progress: Progress | None) -> tuple[Apt, list[Package]]:
+    """Return the sources of a family and its packages there, newest first; none without Debian 13."""
+    if not family.shim:
+        source = apt.with_package(family.package, progress=progress)
+        return source, source.versions(family.package)
+    try:
+        source = apt.trixie(progress)
+    except DriverFetchError:
+        return apt, []
+    return source, compile_only.packages_with_shim(source, family)
 
 
 def fetch_package(

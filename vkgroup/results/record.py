@@ -30,9 +30,9 @@ class Status(StrEnum):
     TIMEOUT = "Timeout"
     """The case, executed alone, did not finish within its time limit."""
     COMPILED = "Compiled"
-    """The driver of a GPU that is not there compiled the shaders of the case; nothing was executed."""
+    """The driver of an absent GPU compiled the shaders of the case; nothing was executed."""
     REJECTED = "Rejected"
-    """The driver of a GPU that is not there rejected a valid shader of the case."""
+    """The driver of an absent GPU rejected a valid shader of the case."""
 
 
 AGAINST_THE_DEVICE = frozenset({Status.FAIL, Status.CRASH, Status.TIMEOUT, Status.REJECTED})

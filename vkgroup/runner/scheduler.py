@@ -60,11 +60,14 @@ def model_of(capabilities: Capabilities) -> str:
 def read_capabilities(device: DeviceInfo) -> Capabilities:
     """Open a device, read its capabilities, and close it, because workers open it themselves.
 
-    The driver of a GPU that is not there can be loaded by a worker only.
+    The driver of an absent GPU can be loaded by a worker only.
+
+    Raises NoDevice: the device executes nothing, and its name does not say so.
     """
     if device.is_compile_only:
         return describe(device)
     with open_device(device) as opened:
+        opened.require_execution()
         return opened.capabilities
 
 

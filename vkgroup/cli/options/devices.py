@@ -39,8 +39,8 @@ def add_drivers(parser: argparse.ArgumentParser) -> None:
         "names",
         metavar="NAME",
         nargs="+",
-        help="swiftshader, lavapipe (the newest), or lavapipe-VERSION; radv, nvk, turnip and honeykrisp compile"
-        " for GPUs that are not there",
+        help="swiftshader, lavapipe (the newest), lavapipe-VERSION; radv, nvk, turnip, honeykrisp: compile"
+        " for absent GPUs and execute nothing",
     )
     fetching.add_argument(
         "--offline", metavar="FOLDER", type=Path, help="take the drivers from this bundle, without network"
