@@ -51,9 +51,7 @@ def execute(arguments: argparse.Namespace) -> int:
             from vkgroup.results.history import Recording, recorded
 
             recording = stack.enter_context(Recording(arguments.db, source))
-        device = stack.enter_context(vkgroup.open(arguments.device))
-        device.require_execution()
-        result = probe(device)
+        result = probe(stack.enter_context(vkgroup.open(arguments.device)))
         # Write everything before the device is closed, because closing a lost device may fail.
         _print(result, console)
         data = result.to_json()
