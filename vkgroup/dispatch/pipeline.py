@@ -271,7 +271,8 @@ class Work(Bindings):
         indirect = Indirect(buffer, offset)
         self.device.require_open()
         indirect.check(self.device)
-        counts = self.counts(indirect.counts())
+        # A compile-only device does not execute the copy that puts the numbers into the buffer.
+        counts = (1, 1, 1) if self.device.info.is_compile_only else self.counts(indirect.counts())
         command = DispatchCommand(counts, indirect, condition)
         return self._run_conditional(command, self.packed(push), timeout, wait)
 

@@ -236,7 +236,7 @@ def _program(folder: Path, record: Json) -> list[str]:
 def _repeating(folder: Path, record: Json) -> list[str]:
     name = quote(folder.name)
     seed = f" --seed {record['seed']}" if record["seed"] else ""
-    device = f" --device {quote(record['device']['name'])}"
+    device = f" --device {quote(record['device'].get('choice') or record['device']['name'])}"
     return [
         "## How to repeat it",
         "",

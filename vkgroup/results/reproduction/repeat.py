@@ -49,7 +49,9 @@ def repeat_case(device: DeviceInfo, folder: Path, record: Json, timeout: float) 
     fits = device.subgroup_size == size
     lines = []
     found: Repeated | str = Repeated()
-    if fits:
+    if device.is_compile_only:
+        lines.append(f"{device.choice} compiles the shaders, and executes nothing.")
+    elif fits:
         found = _asked(setup, Repeat(folder.resolve(), steps=True))
         if isinstance(found, str):
             return Outcome(False, (found,))
