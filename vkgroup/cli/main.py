@@ -30,6 +30,7 @@ COMMANDS = {
     "compile": "compile a shader to SPIR-V",
     "run": "run a compute shader, or draw with a fragment shader, on NumPy files",
     "check": "check a compute or fragment shader at every subgroup size",
+    "cost": "compile a compute shader for GPUs, also absent ones, and print registers, code and estimates",
     "report": "show runs in one HTML file: verdicts, failures by lane, charts, changes",
     "bench": "measure subgroup operations against their alternatives",
     "history": "list, add, export or remove runs in a database",
@@ -39,7 +40,7 @@ COMMANDS = {
 """Each command and its help; `vkgroup.cli.COMMAND` executes it."""
 
 _OPTIONS = {
-    **dict.fromkeys(("compile", "run", "check"), "shaders"),
+    **dict.fromkeys(("compile", "run", "check", "cost"), "shaders"),
     **dict.fromkeys(("conform", "history", "diff", "report"), "runs"),
     **dict.fromkeys(("devices", "drivers", "compilers", "probe", "worker", "bench", "completion"), "devices"),
 }

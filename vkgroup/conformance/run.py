@@ -25,7 +25,15 @@ from vkgroup.conformance.plan import Batch
 from vkgroup.conformance.rules import rule_of
 from vkgroup.device import DeviceInfo
 from vkgroup.dispatch import Device
-from vkgroup.errors import DeviceLost, DispatchTimeout, Unsupported, describe, is_device_error
+from vkgroup.dispatch.vulkan import VulkanDevice
+from vkgroup.errors import (
+    DeviceLost,
+    DispatchTimeout,
+    Unsupported,
+    VkgroupError,
+    describe,
+    is_device_error,
+)
 from vkgroup.opening import open_device
 from vkgroup.results.causes.text import rule_text
 from vkgroup.results.journal import Journal
@@ -57,11 +65,11 @@ def judge_batch(executor: Executor, batch: Batch) -> list[Result | NoVerdict]:
 
 
 def compile_batch(executor: Executor, batch: Batch) -> list[Result | NoVerdict]:
-    """Let a driver that executes nothing compile the shaders of a batch; see `judge_batch` for the rest.
+    """Let a compile-only driver compile the shaders of a batch; see `judge_batch` for the rest.
 
-    The cases run as on other devices, but what they read afterwards means nothing.
+    The cases run as on other devices, but the results that they read are meaningless.
     """
-    start = time.perf_counter()
+    start, before = time.perf_counter(), _submitted(executor)
     try:
         family_named(batch.family).judge(executor, batch.cases)
     except (DeviceLost, DispatchTimeout):
@@ -69,12 +77,26 @@ def compile_batch(executor: Executor, batch: Batch) -> list[Result | NoVerdict]:
     except Exception as error:
         if len(batch) > 1:
             return [result for part in batch.parts() for result in compile_batch(executor, part)]
-        result = result_of_error(batch.cases[0].name, error, time.perf_counter() - start)
-        if isinstance(result, Result) and result.status is Status.FAIL:
-            return [replace(result, status=Status.REJECTED)]
-        return [result]
+        if not _is_of_comparison(error) or _submitted(executor) == before:
+            result = result_of_error(batch.cases[0].name, error, time.perf_counter() - start)
+            if isinstance(result, Result) and result.status is Status.FAIL:
+                return [replace(result, status=Status.REJECTED)]
+            return [result]
     share = (time.perf_counter() - start) / len(batch)
     return [Result(case.name, Status.COMPILED, share) for case in batch.cases]
+
+
+def _submitted(executor: Executor) -> int:
+    """Return the number of submissions to the device so far; each follows the creation of its pipeline."""
+    device = executor.device
+    return device.logical.timeline.submitted if isinstance(device, VulkanDevice) else 0
+
+
+def _is_of_comparison(error: Exception) -> bool:
+    """Return whether an error can come from judging results that nothing wrote, which have any value."""
+    return isinstance(error, ArithmeticError | LookupError | ValueError) and not isinstance(
+        error, VkgroupError
+    )
 
 
 def result_of_error(case: str, error: Exception, seconds: float = 0.0) -> Result | NoVerdict:

@@ -81,6 +81,14 @@ def fetched_gpus() -> list[tuple[Driver, Gpu]]:
     return [(driver, gpu) for driver in newest.values() for gpu in gpus_of(driver.family)]
 
 
+def representatives() -> list[str]:
+    """Return the choices of the first GPU of each generation that the fetched drivers compile for."""
+    first: dict[tuple[str, str], str] = {}
+    for driver, gpu in fetched_gpus():
+        first.setdefault((gpu.family, gpu.generation), f"{driver.name}:{gpu.name}")
+    return list(first.values())
+
+
 def expand(choice: str) -> list[str]:
     """Return the choices of a glob over absent GPUs, such as ``radv:navi*``; else the choice alone.
 
