@@ -217,11 +217,12 @@ def _report(outcomes: RunOutcomes, out: Path, console: Console) -> None:
         console.print(Text(f"The device breaks a promise of Vulkan: {promise}", style="bold red"))
     console.print(_table(found))
     print_not_run(found.not_run, out, console)
-    done = "compiled, none executed," if found.counts[Status.COMPILED] else "executed"
-    rate = found.executed / found.seconds if found.seconds else 0.0
+    compiled = found.counts[Status.COMPILED]
+    count, done = (compiled, "compiled, none executed,") if compiled else (found.executed, "executed")
+    rate = count / found.seconds if found.seconds else 0.0
     console.print(
         Text(
-            f"{found.executed} {'case' if found.executed == 1 else 'cases'} {done} in "
+            f"{count} {'case' if count == 1 else 'cases'} {done} in "
             f"{found.seconds:.1f} s ({rate:.0f} a second, {found.jobs} workers)"
         )
     )

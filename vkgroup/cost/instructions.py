@@ -35,7 +35,8 @@ _AMD = (
     _kind("bpermute", SUBGROUP, r"ds_b?permute\w*"),
     _kind("swizzle", SUBGROUP, r"ds_swizzle\w*"),
     _kind("mbcnt", SUBGROUP, r"v_mbcnt\w*"),
-    _kind("exec", SUBGROUP, r"s_\w+_saveexec\w*|s_mov_b(32|64) exec"),
+    # All lanes become active, for a reduction or a scan.
+    _kind("whole wave", SUBGROUP, r"s_or_saveexec_b(32|64) [^,]+, -1"),
     _kind("LDS", SHARED, r"ds_\w+"),
     _kind("barrier", BARRIER, r"s_barrier\w*"),
 )
