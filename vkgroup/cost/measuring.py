@@ -82,9 +82,18 @@ class CostSession:
 def costs_on(device: DeviceInfo, job: Job, timeout: float = SECONDS) -> list[Cost]:
     """Compile a shader on a device at each subgroup size, and return the costs.
 
-    A crash of the driver is the result of one size. Raises NoDevice: the device cannot be opened.
+    A crash of the driver is the result of one size. A compile-only device that cannot be opened, because it
+    lacks Vulkan 1.1, has one cost with the reason.
+
+    Raises NoDevice: another device cannot be opened.
     """
-    worker, costs = _start(device, timeout), []
+    try:
+        worker = _start(device, timeout)
+    except NoDevice as error:
+        if not device.is_compile_only:
+            raise
+        return [Cost(device.choice, device.name, device.subgroup_size, Status.NOT_SUPPORTED, str(error))]
+    costs = []
     try:
         capabilities = _ask(worker, "describe", timeout)
         if not isinstance(capabilities, Capabilities):

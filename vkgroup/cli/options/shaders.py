@@ -305,6 +305,10 @@ def add_check(parser: argparse.ArgumentParser) -> None:
         help="also run on this device; may be repeated; none: only the reference device"
         " (default: VKGROUP_DEVICE, else all)",
     )
+    gpus = (
+        "also compile for absent GPUs: names, globs, lists, as in 'radv:*,nvk:ga104' (docs/compile-only.md)"
+    )
+    add_table(where, (("--compile-on", "GPUS", str, gpus),))
     _add_guarantees(parser)
     inputs = parser.add_argument_group("inputs", "Inputs that are not given are generated.")
     seed = "seed of the generated inputs and of the shuffled lanes (default: 0)"
