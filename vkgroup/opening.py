@@ -89,7 +89,7 @@ def open_device(
             choice = discovery.select(choice, devices)
     if isinstance(choice, DeviceInfo) and choice.is_reference:
         return _open_reference(choice.subgroup_size if subgroup_size is None else subgroup_size)
-    if isinstance(choice, DeviceInfo) and choice.is_compile_only:
+    if isinstance(choice, DeviceInfo) and choice.own_process:
         require_own_process(choice)
     opened = logical.open_device(choice, validate=validation, robust=robust)
     return VulkanDevice(opened, subgroup_size)

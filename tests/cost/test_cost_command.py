@@ -198,8 +198,8 @@ def test_radv_s_numbers_are_those_of_its_own_dump(shaders: Path, radv: Driver) -
     command, environment = launch(driver, gpu, "unused")
     program = (
         "import sys, vkgroup\n"
-        "from vkgroup.device.discovery import inspect_compile_only\n"
-        "with vkgroup.open(inspect_compile_only('radv:navi31')[0]) as device:\n"
+        "from vkgroup.device.discovery import inspect_in_own_process\n"
+        "with vkgroup.open(inspect_in_own_process('radv:navi31')[0]) as device:\n"
         "    device.pipeline(device.compile(sys.argv[1]), subgroup_size=64)\n"
     )
     words = [*command[: command.index(sys.executable) + 1], "-c", program, str(shader)]

@@ -13,7 +13,7 @@ import pytest
 import vkgroup
 from vkgroup import drivers
 from vkgroup.device import vk
-from vkgroup.device.discovery import Discovery, IcdReport, choose, discover, inspect_compile_only
+from vkgroup.device.discovery import Discovery, IcdReport, choose, discover, inspect_in_own_process
 from vkgroup.device.launch import driver_of, expand, launch
 from vkgroup.dispatch.vulkan import execution
 from vkgroup.drivers import Driver
@@ -124,13 +124,13 @@ def test_a_device_without_memory_is_never_the_default(swiftshader: Driver) -> No
 
 
 def test_the_declarations_are_those_of_the_gpu(turnip: Driver) -> None:
-    device, declared = inspect_compile_only("turnip:740")
+    device, declared = inspect_in_own_process("turnip:740")
     assert (device.gpu, device.icd, device.choice) == ("740", turnip.name, f"{turnip.name}:740")
     assert device.is_compile_only
     assert not device.can_execute
     assert declared.name == "Turnip Adreno (TM) 740"
     assert (declared.size_control.min_size, declared.size_control.max_size) == (64, 128)
-    _, older = inspect_compile_only("turnip:618")
+    _, older = inspect_in_own_process("turnip:618")
     assert "quad" in declared.subgroup.supported_operations
     assert "quad" not in older.subgroup.supported_operations
 

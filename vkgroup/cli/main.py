@@ -121,7 +121,25 @@ def _environment(chosen: argparse.Namespace) -> Iterator[None]:
             os.environ[NO_VALIDATE] = before
 
 
+_OPEN_DEVICES = ("bench", "probe", "run")
+"""Commands that open devices in their own process."""
+
+
+def _start_own_process(chosen: argparse.Namespace) -> None:
+    """Replace this process by one with the C library of the chosen device's driver, if it has its own."""
+    choice = getattr(chosen, "device", None)
+    if chosen.command not in _OPEN_DEVICES or not isinstance(choice, str):
+        return
+    # Imported here, because other commands start faster without it.
+    launching = import_module("vkgroup.device.launch")
+    if launching.needs_own_process(choice) and os.environ.get(launching.OWN) != choice.lower():
+        driver, gpu = launching.driver_of(choice.lower())
+        command, environment = launching.launch(driver, gpu, "vkgroup", *chosen.words)
+        os.execve(command[0], command, environment)
+
+
 def _run(chosen: argparse.Namespace) -> int:
+    _start_own_process(chosen)
     if chosen.command != "conform":
         return int(import_module(f"vkgroup.cli.{chosen.command}").execute(chosen))
     ahead = import_module("vkgroup.cli.ahead")

@@ -9,7 +9,7 @@ from vkgroup.cli.console import Console
 from vkgroup.cli.output import people, table, write_json
 from vkgroup.cli.probe_tables import print_declared
 from vkgroup.device import Capabilities, DeviceInfo
-from vkgroup.device.discovery import inspect_compile_only
+from vkgroup.device.discovery import inspect_in_own_process
 from vkgroup.device.launch import gpu_of
 from vkgroup.errors import InvalidInput
 from vkgroup.probe import Probe
@@ -46,7 +46,7 @@ def chosen_compile_only(choice: str) -> list[DeviceInfo]:
 
 def execute(arguments: argparse.Namespace, devices: Sequence[DeviceInfo], console: Console) -> int:
     """Print what the drivers of compile-only devices declare; return the exit code."""
-    known = [inspect_compile_only(device.choice) for device in devices]
+    known = [inspect_in_own_process(device.choice) for device in devices]
     if len(known) == 1:
         print_declared(known[0][1], console)
         console.print()

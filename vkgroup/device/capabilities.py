@@ -206,6 +206,7 @@ class DeviceInfo:
     subgroup_size : invocations in a subgroup; 0 where the device has no Vulkan 1.1.
     gpu : the name of an absent GPU that the driver compiles for, such as ``navi31``; empty for other devices.
     has_memory : whether it has memory. Mesa's "Null hardware" has none, and cannot execute.
+    own_process : whether only a process that was started with the driver's C library can open it.
     """
 
     manifest: str
@@ -220,6 +221,7 @@ class DeviceInfo:
     subgroup_size: int
     gpu: str = ""
     has_memory: bool = True
+    own_process: bool = False
 
     @property
     def is_compile_only(self) -> bool:
@@ -256,12 +258,20 @@ class DeviceInfo:
         """
         if self.is_reference:
             return f"reference:{self.subgroup_size}"
-        if self.is_compile_only:
-            return f"{self.icd}:{self.gpu}"
+        if self.own_process:
+            return f"{self.icd}:{self.gpu}" if self.gpu else self.icd
         return self.manifest if self.index == 0 else self.uuid
 
     @classmethod
-    def of(cls, manifest: str, icd: str, index: int, capabilities: Capabilities, gpu: str = "") -> DeviceInfo:
+    def of(
+        cls,
+        manifest: str,
+        icd: str,
+        index: int,
+        capabilities: Capabilities,
+        gpu: str = "",
+        own_process: bool = False,
+    ) -> DeviceInfo:
         """Describe a device whose capabilities were read."""
         return cls(
             manifest=manifest,
@@ -276,6 +286,7 @@ class DeviceInfo:
             subgroup_size=capabilities.subgroup.size,
             gpu=gpu,
             has_memory=bool(capabilities.memory_heaps),
+            own_process=own_process,
         )
 
     @classmethod

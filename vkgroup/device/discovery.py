@@ -17,7 +17,7 @@ import msgspec
 from vkgroup import processes
 from vkgroup.device import vk
 from vkgroup.device.capabilities import Capabilities, DeviceInfo
-from vkgroup.device.launch import Launch, driver_of, is_compile_only, launch
+from vkgroup.device.launch import Launch, driver_of, is_compile_only, launch, needs_own_process
 from vkgroup.device.manifests import Manifest, find_manifests, read_manifest
 from vkgroup.drivers import version_key
 from vkgroup.errors import NoDevice
@@ -151,13 +151,13 @@ def _death(code: int, stderr: bytes) -> str:
     return f"the driver ended the process with exit code {code}{last}"
 
 
-def inspect_compile_only(choice: str, timeout: float = TIMEOUT) -> tuple[DeviceInfo, Capabilities]:
+def inspect_in_own_process(choice: str, timeout: float = TIMEOUT) -> tuple[DeviceInfo, Capabilities]:
     """Return a device such as ``radv:navi31`` and its capabilities; NoDevice: the driver reports none."""
     driver, gpu = driver_of(choice)
-    start = launch(driver, gpu, _INSPECT, str(driver.icd), driver.name, gpu.name)
-    report = _answer(start, timeout)
+    name = "" if gpu is None else gpu.name
+    report = _answer(launch(driver, gpu, _INSPECT, str(driver.icd), driver.name, name), timeout)
     if not report.devices:
-        raise NoDevice(f"{driver.name} gives no device for {gpu.name}: {report.message}.")
+        raise NoDevice(f"{choice} gives no device: {report.message}.")
     return report.devices[0], Capabilities.from_json(report.declarations[0])
 
 
@@ -172,8 +172,8 @@ def select(choice: str | int | None = None, find: Callable[[], Discovery] | None
     or driver's name. None takes `VKGROUP_DEVICE`, else `Discovery.default`.
     """
     choice = normal_choice(choice)
-    if isinstance(choice, str) and is_compile_only(choice):
-        return inspect_compile_only(choice)[0]
+    if isinstance(choice, str) and (is_compile_only(choice) or needs_own_process(choice)):
+        return inspect_in_own_process(choice)[0]
     if isinstance(choice, str):
         manifest = direct_manifest(choice)
         if manifest is not None:

@@ -1,6 +1,7 @@
 """Inspection of one ICD in its own process: ``python -m vkgroup.device.inspect MANIFEST NAME [GPU]``.
 
-GPU is the name of an absent GPU that the driver compiles for.
+GPU is the name of an absent GPU that the driver compiles for; it is empty for a driver that executes and has
+its own C library.
 
 The report goes to standard output as one line of JSON. Whatever the driver itself prints there is sent
 to standard error, and what it does to the process affects no other process.
@@ -25,7 +26,7 @@ from vkgroup.errors import VkgroupError
 _ENTRIES = ("vk_icdGetInstanceProcAddr", "vk_icdNegotiateLoaderICDInterfaceVersion")
 
 
-def inspect(path: Path, name: str, gpu: str = "") -> dict[str, Any]:
+def inspect(path: Path, name: str, gpu: str | None = None) -> dict[str, Any]:
     """Report how far a driver gets from its manifest to its devices: status, message, library, devices."""
     manifest = read_manifest(path, name)
     report: dict[str, Any] = {"status": "ok", "message": "", "library": manifest.library, "devices": []}
@@ -47,8 +48,9 @@ def inspect(path: Path, name: str, gpu: str = "") -> dict[str, Any]:
         instance, devices = Instance(path, validate=False), []
         for index, physical in enumerate(instance.physical_devices()):
             declared = read_capabilities(instance.functions, physical, instance.version)
-            capabilities = named_after(gpu, declared)
-            devices.append(dataclasses.asdict(DeviceInfo.of(str(path), name, index, capabilities, gpu)))
+            capabilities = named_after(gpu or "", declared)
+            info = DeviceInfo.of(str(path), name, index, capabilities, gpu or "", gpu is not None)
+            devices.append(dataclasses.asdict(info))
             declarations.append(capabilities.to_json())
     except VkgroupError as error:
         return report | {"status": "instance", "message": str(error)}
@@ -57,8 +59,8 @@ def inspect(path: Path, name: str, gpu: str = "") -> dict[str, Any]:
             "status": "no_devices",
             "message": "the driver loads, but finds no device of its own",
         }
-    # Only the caller for an absent GPU reads them, and they are long.
-    return report | {"devices": devices, "declarations": declarations if gpu else []}
+    # Only the caller for a driver with its own C library reads them, and they are long.
+    return report | {"devices": devices, "declarations": declarations if gpu is not None else []}
 
 
 def main() -> None:

@@ -11,8 +11,8 @@ from vkgroup.drivers import Driver
 from vkgroup.drivers.gpus import Gpu, gpus_of
 from vkgroup.errors import NoDevice
 
-_OWN = "VKGROUP_PROCESS_OF"
-"""Environment variable with the GPU that a process was started for."""
+OWN = "VKGROUP_PROCESS_OF"
+"""Environment variable with the choice of the device that a process was started for."""
 
 Launch = tuple[list[str], dict[str, str]]
 """A command, and the environment of its process."""
@@ -23,43 +23,55 @@ def launch_of(device: DeviceInfo | None, module: str, *arguments: str) -> Launch
 
     Raises NoDevice: the driver is no longer in the cache.
     """
-    if device is None or not device.is_compile_only:
+    if device is None or not device.own_process:
         return processes.command(module, *arguments), processes.environment()
     driver, gpu = driver_of(device.choice)
     return launch(driver, gpu, module, *arguments)
 
 
-def launch(driver: Driver, gpu: Gpu, module: str, *arguments: str) -> Launch:
-    """Return the command of a process that runs a module with a driver for an absent GPU."""
+def launch(driver: Driver, gpu: Gpu | None, module: str, *arguments: str) -> Launch:
+    """Return the command of a process that runs a module with a driver that has its own C library.
+
+    `gpu`: the absent GPU; None for a driver that executes.
+    """
     assert driver.start is not None
     environment = {
         **processes.environment(),
-        _OWN: f"{driver.name}:{gpu.name}",
+        OWN: f"{driver.name}:{gpu.name}" if gpu else driver.name,
         "VKGROUP_LOADER": str(driver.loader),
-        # Shaders are compiled in each process anew: statistics and errors come from the compiler.
-        "MESA_SHADER_CACHE_DISABLE": "true",
     }
-    if driver.start.variable:
-        environment[driver.start.variable] = gpu.value
+    if gpu is not None:
+        # Shaders are compiled in each process anew: statistics and errors come from the compiler.
+        environment["MESA_SHADER_CACHE_DISABLE"] = "true"
+        if driver.start.variable:
+            environment[driver.start.variable] = gpu.value
     return driver.start.command(processes.command(module, *arguments)), environment
 
 
 def require_own_process(device: DeviceInfo) -> None:
-    """Raise NoDevice unless this process was started for the GPU; see `launch`."""
-    if os.environ.get(_OWN) != device.choice:
+    """Raise NoDevice unless this process was started for the device; see `launch`."""
+    if os.environ.get(OWN) == device.choice:
+        return
+    if not device.is_compile_only:
         raise NoDevice(
-            f"{device.choice} is compile-only: its GPU is absent, and its driver executes nothing. `vkgroup"
-            " conform`, `cost` and `probe` accept it. To execute, choose a device of `vkgroup devices`."
+            f"{device.choice} has its own C library, because that of this system is too old. This process"
+            " cannot load it; the command `vkgroup` starts one that can."
         )
+    raise NoDevice(
+        f"{device.choice} is compile-only: its GPU is absent, and its driver executes nothing. `vkgroup"
+        " conform`, `cost` and `probe` accept it. To execute, choose a device of `vkgroup devices`."
+    )
 
 
-def driver_of(choice: str) -> tuple[Driver, Gpu]:
-    """Return driver and GPU of a choice such as ``radv:navi31`` or ``radv-26.1.6:navi31``.
+def driver_of(choice: str) -> tuple[Driver, Gpu | None]:
+    """Return driver and GPU of a choice such as ``radv:navi31``; None for the GPU of ``lavapipe-26.1.6``.
 
     Raises NoDevice: the driver is not in the cache, or does not know the GPU; the message says what to do.
     """
-    name, _, word = choice.partition(":")
+    name, colon, word = choice.partition(":")
     family, _ = drivers.parse_name(name)
+    if not colon:
+        return drivers.path(name), None
     gpu = next((gpu for gpu in gpus_of(family.name) if gpu.name == word.lower()), None)
     if gpu is None:
         known = ", ".join(gpu.name for gpu in gpus_of(family.name))
@@ -69,7 +81,9 @@ def driver_of(choice: str) -> tuple[Driver, Gpu]:
 
 def gpu_of(device: DeviceInfo) -> Gpu:
     """Return the GPU of a compile-only device."""
-    return driver_of(device.choice)[1]
+    gpu = driver_of(device.choice)[1]
+    assert gpu is not None
+    return gpu
 
 
 def fetched_gpus() -> list[tuple[Driver, Gpu]]:
@@ -105,6 +119,14 @@ def expand(choice: str) -> list[str]:
         )
         raise NoDevice(f"No GPU of the fetched drivers matches {choice!r}. There are {names}.")
     return chosen
+
+
+def needs_own_process(choice: str) -> bool:
+    """Return whether a choice names a driver in the cache that has its own C library and executes."""
+    return any(
+        driver.name == choice.lower() and driver.start is not None and not driver.is_compile_only
+        for driver in drivers.installed()
+    )
 
 
 def is_compile_only(choice: str) -> bool:

@@ -61,11 +61,18 @@ class LogicalDevice(MemoryDevice):
     The layer above sets `read_samples`, which reads an image of several samples with a compute shader, and
     keeps images for draws in `idle_images`.
 
-    `gpu`: as in `DeviceInfo`.
+    `gpu`, `own_process`: as in `DeviceInfo`.
     """
 
     def __init__(
-        self, instance: Instance, index: int, icd: str, *, robust: bool = True, gpu: str = ""
+        self,
+        instance: Instance,
+        index: int,
+        icd: str,
+        *,
+        robust: bool = True,
+        gpu: str = "",
+        own_process: bool = False,
     ) -> None:
         devices = instance.physical_devices()
         if index >= len(devices):
@@ -74,7 +81,7 @@ class LogicalDevice(MemoryDevice):
             )
         physical = devices[index]
         declared = named_after(gpu, read_capabilities(instance.functions, physical, instance.version))
-        info = DeviceInfo.of(str(instance.manifest), icd, index, declared, gpu)
+        info = DeviceInfo.of(str(instance.manifest), icd, index, declared, gpu, own_process)
         super().__init__(instance, physical, info, declared)
         self.idle_images: list[Any] = []
         self.read_samples: Callable[[Any], npt.NDArray[np.uint8]] | None = None
@@ -260,7 +267,14 @@ def open_device(
     watch = validation_wanted(validate)
     if isinstance(choice, DeviceInfo):
         instance = shared_instance(Path(choice.manifest), validate=watch)
-        return LogicalDevice(instance, choice.index, choice.icd, robust=robust, gpu=choice.gpu)
+        return LogicalDevice(
+            instance,
+            choice.index,
+            choice.icd,
+            robust=robust,
+            gpu=choice.gpu,
+            own_process=choice.own_process,
+        )
     choice = discovery.normal_choice(choice)
     manifest = discovery.direct_manifest(choice) if isinstance(choice, str) else None
     if manifest is None:

@@ -30,20 +30,18 @@ _TEMPORARY = "unfinished-"
 
 @dataclass(frozen=True)
 class Start:
-    """How a process starts that loads a driver which needs its own C library and a stand-in for the kernel.
-
-    No other process can load such a driver.
-    """
+    """Start of a process that loads a driver with its own C library; no other process can load the driver."""
 
     linker: Path  # the dynamic linker
     libraries: Path  # folder with the driver's libraries, among them the C library
-    shim: Path  # the library that answers in place of the kernel's driver
+    # the library that answers in place of the kernel's driver; None for a driver that executes
+    shim: Path | None
     variable: str  # the environment variable that names the GPU; empty if there is only one GPU
 
     def command(self, program: Sequence[str]) -> list[str]:
         """Return the command that starts a program in such a process."""
-        words = ["--preload", str(self.shim), "--library-path", str(self.libraries)]
-        return [str(self.linker), *words, *program]
+        preload = [] if self.shim is None else ["--preload", str(self.shim)]
+        return [str(self.linker), *preload, "--library-path", str(self.libraries), *program]
 
 
 @dataclass(frozen=True)
@@ -70,7 +68,7 @@ class Driver:
     @property
     def is_compile_only(self) -> bool:
         """Whether it compiles for absent GPUs, and executes nothing."""
-        return self.start is not None
+        return self.start is not None and self.start.shim is not None
 
 
 class _File(msgspec.Struct):
@@ -164,7 +162,8 @@ def load(folder: Path) -> Driver | None:
 def _start(folder: Path, files: StartFiles | None) -> Start | None:
     if files is None:
         return None
-    return Start(folder / files.linker, folder / files.libraries, folder / files.shim, files.variable)
+    shim = folder / files.shim if files.shim else None
+    return Start(folder / files.linker, folder / files.libraries, shim, files.variable)
 
 
 def installed() -> list[Driver]:
@@ -279,11 +278,15 @@ class Runtime:
     layer: str  # the validation layer's library in them, as a glob
 
 
+MESA = "mesa-vulkan-drivers"
+"""The package with all of Mesa's drivers."""
+
+
 def _mesa(name: str, library: str, shim: str, variable: str) -> Family:
     """Return a family of Mesa's drivers for GPUs, which compile without one."""
     return Family(
         name,
-        "mesa-vulkan-drivers",
+        MESA,
         f"usr/lib/*/libvulkan_{library}.so",
         f"usr/share/vulkan/icd.d/{library}_icd*.json",
         "It comes from Debian 13; check whether this host reaches deb.debian.org.",
@@ -304,7 +307,7 @@ FAMILIES = {
         ),
         Family(
             "lavapipe",
-            "mesa-vulkan-drivers",
+            MESA,
             "usr/lib/*/libvulkan_lvp.so",
             "usr/share/vulkan/icd.d/lvp_icd*.json",
             "Check whether the component or repository with Mesa is enabled.",

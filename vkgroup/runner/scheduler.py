@@ -64,7 +64,7 @@ def read_capabilities(device: DeviceInfo) -> Capabilities:
 
     Raises NoDevice: the device executes nothing, and its name does not say so.
     """
-    if device.is_compile_only:
+    if device.own_process:
         return describe(device)
     with open_device(device) as opened:
         opened.require_execution()

@@ -116,7 +116,7 @@ class WorkerProcess:
         start_seconds: float = START_SECONDS,
     ) -> None:
         # A spare process has the host's C library.
-        taken = None if setup.device.is_compile_only else spare.take()
+        taken = None if setup.device.own_process else spare.take()
         self._process, self._log = taken or spare.spawn(device=setup.device)
         if known is not None:
             known.add(self)

@@ -1,4 +1,4 @@
-"""Drivers that compile for absent GPUs: Mesa's, with their own C library and ``mesa-drm-shim``.
+"""Drivers of Debian 13 with their own C library; those for absent GPUs also have ``mesa-drm-shim``.
 
 Mesa's current packages need a newer C library than most systems have. A process that loads such a driver
 therefore starts with the dynamic linker of the driver's folder; see `vkgroup.drivers.cache.Start`.
@@ -39,7 +39,7 @@ _LINKER = "ld-linux*.so.*"
 def build(
     apt: Apt, folder: Path, family: Family, package: Package, progress: Progress | None = None
 ) -> Driver:
-    """Download a driver for absent GPUs, with all libraries of its processes, into `folder`.
+    """Download a driver, with all libraries of its processes, into `folder`.
 
     `apt`: the sources of Debian 13 with backports. The caller must hold the cache's lock.
 
@@ -48,7 +48,8 @@ def build(
     name = f"{family.name}-{package.upstream}"
     with cache.unfinished(folder) as work:
         root, finished = work / "root", work / name
-        packages = [package, apt.matching(_SHIMS, package), *map(apt.newest, _BASE)]
+        shims = [apt.matching(_SHIMS, package)] if family.shim else []
+        packages = [package, *shims, *map(apt.newest, _BASE)]
         apt.unpack(packages, root, progress)
         others = [p for p in apt.with_dependencies(packages, skip_installed=False) if p not in packages]
         apt.unpack([p for p in others if not p.name.startswith(_LARGE)], root, progress)
@@ -103,10 +104,11 @@ def _put_files(root: Path, family: Family, finished: Path) -> cache.StartFiles:
     """Copy the libraries of the driver's processes, under their sonames."""
     target = finished / "lib"
     target.mkdir(parents=True)
-    library, shim = _file(root, family.library), _file(root, family.shim)
+    library, shim = _file(root, family.library), _file(root, family.shim) if family.shim else None
     loader = _file(root, f"usr/lib/*/{LOADER}").resolve()
     available = _libraries(root)
-    needed = [path for start in (library, shim, loader) for path in (start, *load_order(start, available))]
+    starts = [path for path in (library, shim, loader) if path is not None]
+    needed = [path for start in starts for path in (start, *load_order(start, available))]
     for path in needed:
         dynamic = read_dynamic(path)
         _copy(path, target / (dynamic.soname if dynamic and dynamic.soname else path.name))
@@ -115,9 +117,11 @@ def _put_files(root: Path, family: Family, finished: Path) -> cache.StartFiles:
     linker = _file(root, f"usr/lib/*/{_LINKER}")
     _copy(linker, target / linker.name)
     (target / linker.name).chmod(0o755)
-    # A shim has no soname, or one with its version: the name of its file stays.
-    _copy(shim, target / shim.name)
-    return cache.StartFiles(f"lib/{linker.name}", "lib", f"lib/{shim.name}", family.variable)
+    if shim is not None:
+        # A shim has no soname, or one with its version: the name of its file stays.
+        _copy(shim, target / shim.name)
+    shim_file = "" if shim is None else f"lib/{shim.name}"
+    return cache.StartFiles(f"lib/{linker.name}", "lib", shim_file, family.variable)
 
 
 def _copy(source: Path, target: Path) -> None:
