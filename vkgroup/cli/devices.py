@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 from vkgroup.cli.output import people, table, write_json
 from vkgroup.device import Discovery
-from vkgroup.device.launch import fetched_gpus
+from vkgroup.device.launch import fetched_gpus, own_drivers
 from vkgroup.drivers import Driver
 from vkgroup.drivers.gpus import Gpu
 from vkgroup.opening import devices as find_devices
@@ -36,6 +36,8 @@ def execute(arguments: argparse.Namespace) -> int:
     table(rows, stream)
     print("* is the default; --device takes the number, part of a name, or the driver's file;", file=stream)
     print("reference:64 is the reference device with subgroups of 64", file=stream)
+    if names := own_drivers():
+        print(f"Drivers with their own C library, for workers and commands: {', '.join(names)}", file=stream)
     compile_only = fetched_gpus()
     if compile_only:
         print("Compile only: drivers that compile for absent GPUs and execute nothing:", file=stream)
@@ -83,6 +85,7 @@ def _data(discovery: Discovery, compile_only: Sequence[tuple[Driver, Gpu]]) -> d
             for icd in discovery.icds
             if icd.manifest
         ],
+        "own_c_library": own_drivers(),
         "compile_only": [
             {
                 "device": gpu.choice,

@@ -121,12 +121,18 @@ def expand(choice: str) -> list[str]:
     return chosen
 
 
+def own_drivers() -> list[str]:
+    """Return the names of the drivers in the cache that have their own C library and execute."""
+    return [
+        driver.name
+        for driver in drivers.installed()
+        if driver.start is not None and not driver.is_compile_only
+    ]
+
+
 def needs_own_process(choice: str) -> bool:
     """Return whether a choice names a driver in the cache that has its own C library and executes."""
-    return any(
-        driver.name == choice.lower() and driver.start is not None and not driver.is_compile_only
-        for driver in drivers.installed()
-    )
+    return choice.lower() in own_drivers()
 
 
 def is_compile_only(choice: str) -> bool:
