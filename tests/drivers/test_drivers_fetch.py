@@ -113,7 +113,11 @@ def test_a_derivative_takes_debian_s_package_by_its_own_copy_of_the_keys(
     monkeypatch.setattr(apt.Apt, "_source_lists", lambda self: [self._sources or repository.source])
     assert drivers.fetch("swiftshader").version == "156.0"
     assert asked[0].read_text() == "keys"
-    assert [s.name for s in drivers.list_drivers()] == ["swiftshader-156.0", "lavapipe-24.0"]
+    assert [s.name for s in drivers.list_drivers()] == [
+        "swiftshader-156.0",
+        "lavapipe-25.0",
+        "lavapipe-24.0",
+    ]
     assert drivers.fetch("lavapipe").version == "24.0"
     assert drivers.fetch("lavapipe-25.0").version == "25.0"
     with pytest.raises(DriverFetchError, match=r"it offers lavapipe-24\.0"):
