@@ -39,6 +39,7 @@ from vkgroup.results.causes.text import rule_text
 from vkgroup.results.journal import Journal
 from vkgroup.results.record import AGAINST_THE_DEVICE, NoVerdict, Result, Status, TakeResults
 from vkgroup.results.run import CasesWithoutVerdict, Run
+from vkgroup.runner.driver_output import position, printed_since
 from vkgroup.runner.pool import default_jobs
 from vkgroup.runner.scheduler import InProcess, LocalScheduler, Scheduler, pass_on, read_capabilities
 
@@ -69,7 +70,7 @@ def compile_batch(executor: Executor, batch: Batch) -> list[Result | NoVerdict]:
 
     The cases run as on other devices, but the results that they read are meaningless.
     """
-    start, before = time.perf_counter(), _submitted(executor)
+    start, before, printed = time.perf_counter(), _submitted(executor), position()
     try:
         family_named(batch.family).judge(executor, batch.cases)
     except (DeviceLost, DispatchTimeout):
@@ -80,7 +81,8 @@ def compile_batch(executor: Executor, batch: Batch) -> list[Result | NoVerdict]:
         if not _is_of_comparison(error) or _submitted(executor) == before:
             result = result_of_error(batch.cases[0].name, error, time.perf_counter() - start)
             if isinstance(result, Result) and result.status is Status.FAIL:
-                return [replace(result, status=Status.REJECTED)]
+                detail = "\n".join(filter(None, (result.detail, printed_since(printed))))
+                return [replace(result, status=Status.REJECTED, detail=detail)]
             return [result]
     share = (time.perf_counter() - start) / len(batch)
     return [Result(case.name, Status.COMPILED, share) for case in batch.cases]

@@ -15,6 +15,7 @@ from vkgroup.dispatch.executables import Executable
 from vkgroup.errors import DriverError, InternalError, NoDevice, Unsupported, describe, is_device_error
 from vkgroup.opening import open_device
 from vkgroup.runner.describe import SECONDS
+from vkgroup.runner.driver_output import position, printed_since
 from vkgroup.runner.messages import Failure
 from vkgroup.runner.worker_process import WorkerDied, WorkerProcess
 from vkgroup.spirv import Module
@@ -154,6 +155,7 @@ def cost_of(device: Device, job: Job, size: int) -> Cost:
     cost = Cost(device.info.choice, capabilities.name, size, Status.COMPILED)
     if "pipelineExecutableInfo" not in capabilities.features:
         return replace(cost, status=Status.NOT_SUPPORTED, detail=f"the driver lacks {EXTENSION}")
+    printed = position()
     fixed = "compute" not in capabilities.size_control.required_size_stages
     try:
         with device.pipeline(
@@ -171,7 +173,8 @@ def cost_of(device: Device, job: Job, size: int) -> Cost:
     except DriverError as error:
         if not is_device_error(error):
             raise
-        return replace(cost, status=Status.REJECTED, detail=describe(error))
+        detail = "\n".join(filter(None, (describe(error), printed_since(printed))))
+        return replace(cost, status=Status.REJECTED, detail=detail)
     if not executables:
         return replace(cost, status=Status.NOT_SUPPORTED, detail="the driver reports no executable")
     declared = shader.module.reflection.shared_memory(shader.specialization)
