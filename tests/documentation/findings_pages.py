@@ -45,7 +45,7 @@ DRIVERS = (
         "llvmpipe",
         "lavapipe",
         "lavapipe",
-        "lavapipe 22.3.6, 25.0.7 (Mesa, LLVM 15.0.6) and 26.1.6 (LLVM 19.1.7), as Debian packages them. "
+        "Mesa 22.3.6, 25.0.7 (LLVM 15.0.6) and 26.1.6 (LLVM 19.1.7), as Debian packages them. "
         "Findings of 25.0.7 with another version of LLVM say so.",
     ),
     Driver("NVIDIA", "nvidia", "NVIDIA's driver", "NVIDIA 580.159.04 on an H200."),
