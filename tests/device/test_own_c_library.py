@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import software_drivers
 
 import vkgroup
+from vkgroup import drivers
 from vkgroup.cli.main import main
 from vkgroup.drivers import Driver
 from vkgroup.errors import NoDevice
@@ -62,6 +64,30 @@ def test_this_process_does_not_load_it(newer: Driver) -> None:
     with pytest.raises(NoDevice, match="has its own C library"):
         vkgroup.open(NAME)
     assert NAME not in [found.icd for found in vkgroup.devices().devices]
+
+
+def test_a_bundle_has_the_whole_driver(
+    turnip: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The session's cache has a link to the folder.
+    drivers.pack(replace(turnip, folder=turnip.folder.resolve()), tmp_path)
+    monkeypatch.setenv("VKGROUP_CACHE", str(tmp_path / "cache"))
+    unpacked = drivers.unpack("turnip", tmp_path)
+    assert unpacked.is_compile_only
+    assert unpacked.folder.parent == tmp_path / "cache" / "drivers"
+    assert select("turnip:740").name == "Turnip Adreno (TM) 740"
+
+
+def test_a_driver_is_fetched_into_an_empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VKGROUP_CACHE", str(tmp_path / "cache"))
+    driver = drivers.fetch("nvk")
+    assert driver.is_compile_only
+    assert driver.package.startswith("mesa-vulkan-drivers ")
+    assert any(name.startswith("mesa-drm-shim ") for name in driver.runtime)
+    assert not any("llvm" in path.name.lower() for path in driver.folder.rglob("*"))
+    assert driver.size < 40e6
+    assert select("nvk:ga104").name == "NVK GA104"
+    assert drivers.fetch("nvk") == driver
 
 
 def test_the_list_of_devices_names_it(newer: Driver, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ The shader is compiled for a device and not executed, so the device may be compi
 from __future__ import annotations
 
 from vkgroup.cost.comparing import Change, regressions
-from vkgroup.cost.measuring import Job, costs_on
+from vkgroup.cost.measuring import Job, costs_of_jobs, costs_on
 from vkgroup.cost.record import FIELDS, Cost, Status
 
-__all__ = ["FIELDS", "Change", "Cost", "Job", "Status", "costs_on", "regressions"]
+__all__ = ["FIELDS", "Change", "Cost", "Job", "Status", "costs_of_jobs", "costs_on", "regressions"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -83,34 +83,56 @@ class CostSession:
 def costs_on(device: DeviceInfo, job: Job, timeout: float = SECONDS) -> list[Cost]:
     """Compile a shader on a device at each subgroup size, and return the costs.
 
-    A crash of the driver is the result of one size. A compile-only device that cannot be opened, because it
-    lacks Vulkan 1.1, has one cost with the reason.
+    Parameters and errors are those of `costs_of_jobs`.
+    """
+    (costs,) = costs_of_jobs(device, [job], timeout)
+    return costs
 
-    Raises NoDevice: another device cannot be opened.
+
+def costs_of_jobs(device: DeviceInfo, jobs: Sequence[Job], timeout: float = SECONDS) -> list[list[Cost]]:
+    """Compile shaders on a device at each subgroup size, and return the costs of each.
+
+    A crash of the driver is the result of one shader and size. A compile-only device that cannot be opened,
+    because it lacks Vulkan 1.1, has one cost with the reason.
+
+    Parameters
+    ----------
+    device : the device; a worker process opens it.
+    jobs : the shaders.
+    timeout : seconds that one compilation may take.
+
+    Raises
+    ------
+    NoDevice
+        Another device cannot be opened.
     """
     try:
         worker = _start(device, timeout)
     except NoDevice as error:
         if not device.is_compile_only:
             raise
-        return [Cost(device.choice, device.name, device.subgroup_size, Status.NOT_SUPPORTED, str(error))]
-    costs = []
+        status, size = Status.NOT_SUPPORTED, device.subgroup_size
+        return [[Cost(device.choice, device.name, size, status, str(error))] for _ in jobs]
+    results = []
     try:
         capabilities = _ask(worker, "describe", timeout)
         if not isinstance(capabilities, Capabilities):
             raise NoDevice(f"{device.name} cannot be opened: {capabilities}")
-        for size in job.sizes or sizes_of(capabilities):
-            answer = _ask(worker, CompileAt(job, size), timeout)
-            if isinstance(answer, Cost):
-                costs.append(answer)
-            else:
-                assert isinstance(answer, tuple)
-                costs.append(Cost(device.choice, device.name, size, *answer))
-                worker.kill()
-                worker = _start(device, timeout)
+        for job in jobs:
+            costs = []
+            for size in job.sizes or sizes_of(capabilities):
+                answer = _ask(worker, CompileAt(job, size), timeout)
+                if isinstance(answer, Cost):
+                    costs.append(answer)
+                else:
+                    assert isinstance(answer, tuple)
+                    costs.append(Cost(device.choice, device.name, size, *answer))
+                    worker.kill()
+                    worker = _start(device, timeout)
+            results.append(costs)
     finally:
         worker.close()
-    return costs
+    return results
 
 
 def _start(device: DeviceInfo, timeout: float) -> WorkerProcess:
