@@ -19,7 +19,7 @@ from typing import Any
 from vkgroup import resources
 from vkgroup.compiler import compile_file
 from vkgroup.compiler.request import Target
-from vkgroup.cost import Cost, Job, Status, costs_on
+from vkgroup.cost import Cost, Job, Status, costs_of_jobs
 from vkgroup.device.launch import gpu_of, representatives
 from vkgroup.opening import select
 
@@ -56,14 +56,17 @@ def pairs() -> Iterator[tuple[str, Path, Path]]:
 def measure() -> dict[str, Any]:
     """Return the costs of all pairs, and when and with which drivers they were made."""
     devices = [select(choice) for choice in representatives()]
+    versions = [
+        (name, version, Job(compile_file(path, target=Target.VULKAN_1_2).to_bytes()))
+        for name, *paths in pairs()
+        for version, path in zip(("subgroup", "shared"), paths, strict=True)
+    ]
     rows: list[dict[str, Any]] = []
-    for name, subgroup, shared in pairs():
-        for version, path in (("subgroup", subgroup), ("shared", shared)):
-            job = Job(compile_file(path, target=Target.VULKAN_1_2).to_bytes())
-            for device in devices:
-                costs = costs_on(device, job)
-                rows += [_row(name, version, gpu_of(device).choice, cost) for cost in costs]
-        print(name, flush=True)
+    for device in devices:
+        found = costs_of_jobs(device, [job for _, _, job in versions])
+        for (name, version, _), costs in zip(versions, found, strict=True):
+            rows += [_row(name, version, gpu_of(device).choice, cost) for cost in costs]
+        print(device.choice, flush=True)
     drivers = sorted({device.icd for device in devices})
     return {"date": time.strftime("%Y-%m-%d"), "drivers": drivers, "costs": rows}
 
@@ -143,12 +146,19 @@ def _cell(both: tuple[float, float] | None) -> str:
     return f"**{text}**" if both[1] < both[0] else text
 
 
+def _write(data: dict[str, Any]) -> None:
+    """Write the data with one line for each cost."""
+    head = json.dumps({name: value for name, value in data.items() if name != "costs"})[:-1]
+    rows = ",\n".join(map(json.dumps, data["costs"]))
+    DATA.write_text(f'{head}, "costs": [\n{rows}\n]}}\n')
+
+
 def main() -> None:
     """Write the data and the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--page", action="store_true", help="write the page from the recorded costs")
     if not parser.parse_args().page:
-        DATA.write_text(json.dumps(measure(), indent=1) + "\n")
+        _write(measure())
     PAGE.write_text(page(json.loads(DATA.read_text())))
 
 

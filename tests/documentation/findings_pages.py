@@ -61,13 +61,19 @@ DRIVERS = (
         "Turnip",
         "Mesa 26.1.6 of Debian 13, compile-only ([compile-only devices](../compile-only.md)).",
     ),
+    Driver(
+        "Honeykrisp",
+        "honeykrisp",
+        "Honeykrisp",
+        "Mesa 26.1.6 of Debian 13, compile-only ([compile-only devices](../compile-only.md)).",
+    ),
 )
 
 _INTRODUCTION = """\
 # Driver findings
 
-vkgroup found {errors} errors in SwiftShader, lavapipe, NVIDIA's driver, NVK and Turnip. Each was
-traced to the driver. They were found by the conformance suite, by random programs, or by comparison with the
+vkgroup found {errors} errors in SwiftShader, lavapipe, NVIDIA's driver, NVK, Turnip and
+Honeykrisp. Each was traced to the driver. They were found by the conformance suite, by random programs, or by comparison with the
 reference device.
 
 {table}
