@@ -72,9 +72,9 @@ DRIVERS = (
 _INTRODUCTION = """\
 # Driver findings
 
-vkgroup found {errors} errors in SwiftShader, lavapipe, NVIDIA's driver, NVK, Turnip and
-Honeykrisp. Each was traced to the driver. They were found by the conformance suite, by random programs, or by comparison with the
-reference device.
+vkgroup found {errors} errors in SwiftShader, lavapipe, NVIDIA's driver, NVK, Turnip and Honeykrisp. Each
+was traced to the driver. They were found by the conformance suite, by random programs, or by comparison
+with the reference device.
 
 {table}
 
