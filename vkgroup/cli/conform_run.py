@@ -218,7 +218,9 @@ def _report(outcomes: RunOutcomes, out: Path, console: Console) -> None:
     console.print(_table(found))
     print_not_run(found.not_run, out, console)
     compiled = found.counts[Status.COMPILED]
-    count, done = (compiled, "compiled, none executed,") if compiled else (found.executed, "executed")
+    count, done = found.executed, "executed"
+    if compiled or found.counts[Status.REJECTED]:
+        done = f"given to the compiler, {compiled} compiled, none executed,"
     rate = count / found.seconds if found.seconds else 0.0
     console.print(
         Text(
