@@ -50,6 +50,12 @@ DRIVERS = (
     ),
     Driver("NVIDIA", "nvidia", "NVIDIA's driver", "NVIDIA 580.159.04 on an H200."),
     Driver(
+        "radv",
+        "radv",
+        "RADV",
+        "Mesa 26.1.6 of Debian 13, compile-only ([compile-only devices](../compile-only.md)).",
+    ),
+    Driver(
         "NVK",
         "nvk",
         "NVK",
@@ -72,9 +78,9 @@ DRIVERS = (
 _INTRODUCTION = """\
 # Driver findings
 
-vkgroup found {errors} errors in SwiftShader, lavapipe, NVIDIA's driver, NVK, Turnip and Honeykrisp. Each
-was traced to the driver. They were found by the conformance suite, by random programs, or by comparison
-with the reference device.
+vkgroup found {errors} errors in SwiftShader, lavapipe, NVIDIA's driver, RADV, NVK, Turnip and Honeykrisp.
+Each was traced to the driver. They were found by the conformance suite, by random programs, or by
+comparison with the reference device.
 
 {table}
 
