@@ -172,7 +172,7 @@ def record(executor: Executor, request: Record) -> Result | NoVerdict:
     def note(done: list[Json]) -> None:
         folders.write(folder, data | {"steps": done})
 
-    recording = RecordingExecutor.beside(executor, shaders)
+    recording = RecordingExecutor.beside(executor, shaders, lambda: note([]))
     tap = Tap(executor.device, Encoder(files, shaders.file), note)
     try:
         verdict = _judged(recording, case, request.stage)
