@@ -17,6 +17,7 @@ from vkgroup.device.discovery import Discovery, IcdReport, choose, discover, ins
 from vkgroup.device.launch import driver_of, expand, launch
 from vkgroup.dispatch.vulkan import execution
 from vkgroup.drivers import Driver
+from vkgroup.drivers.cache import FORMAT_WITH_START, read_metadata
 from vkgroup.drivers.gpus import GPUS
 from vkgroup.errors import InvalidInput, NoDevice
 from vkgroup.opening import select
@@ -176,3 +177,9 @@ def test_names_of_gpus_are_unique_and_choices_parse() -> None:
         assert bool(gpu.value) == bool(family.variable)
     with pytest.raises(InvalidInput):
         drivers.parse_name("nosuch")
+
+
+def test_versions_of_vkgroup_without_such_drivers_ignore_them(turnip: Driver, swiftshader: Driver) -> None:
+    # They would offer a driver that their processes cannot load.
+    assert read_metadata(turnip.folder).format == FORMAT_WITH_START
+    assert read_metadata(swiftshader.folder).format != FORMAT_WITH_START

@@ -23,6 +23,10 @@ from vkgroup.errors import DriverFetchError, InvalidInput
 from vkgroup.files import cache_folder
 
 _FORMAT = 1
+
+FORMAT_WITH_START = 2
+"""Format of the metadata of a driver with its own C library; versions of vkgroup that know none ignore it."""
+
 METADATA = "driver.json"
 """Metadata file in a driver's folder; written last."""
 _TEMPORARY = "unfinished-"
@@ -133,7 +137,7 @@ def load(folder: Path) -> Driver | None:
     """
     try:
         metadata = read_metadata(folder)
-        if metadata.format != _FORMAT:
+        if metadata.format not in (_FORMAT, FORMAT_WITH_START):
             return None
         for name, entry in metadata.files.items():
             status = (folder / name).stat()

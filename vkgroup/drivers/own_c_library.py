@@ -69,6 +69,7 @@ def build(
             layers=None,
             preload=(),
             start=start,
+            format=cache.FORMAT_WITH_START,
         )
         cache.write_metadata(finished, metadata)
         driver = cache.load(finished)
