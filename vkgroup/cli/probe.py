@@ -9,7 +9,6 @@ from pathlib import Path
 from rich.text import Text
 
 import vkgroup
-from vkgroup.cli import probe_gpus
 from vkgroup.cli.console import Console
 from vkgroup.cli.output import people, write_json
 from vkgroup.cli.probe_tables import add_declared, add_title, empty_table, print_opengl
@@ -19,7 +18,6 @@ from vkgroup.device.launch import is_compile_only
 from vkgroup.errors import InternalError
 from vkgroup.opening import select
 from vkgroup.probe import EXPERIMENTS, Failed, InternalFailure, Probe, probe
-from vkgroup.runner.multi_device import is_several
 
 _STYLES = {
     "observed": "",
@@ -42,6 +40,8 @@ def execute(arguments: argparse.Namespace) -> int:
     console = Console(file=stream, highlight=False, width=None if stream.isatty() else _WIDTH)
     compile_only = _compile_only(arguments.device)
     if compile_only:
+        from vkgroup.cli import probe_gpus
+
         return probe_gpus.execute(arguments, compile_only, console)
     source = None if arguments.json in (None, "-") else Path(arguments.json)
     with ExitStack() as stack:
@@ -73,10 +73,15 @@ def execute(arguments: argparse.Namespace) -> int:
 def _compile_only(option: str | None) -> list[DeviceInfo]:
     """Return the compile-only devices of ``--device``; none if it chooses a device that executes."""
     choice = normal_choice(option)
-    if not isinstance(choice, str) or choice.isdecimal():
+    if not isinstance(choice, str):
         return []
-    if is_several(choice):
-        return probe_gpus.chosen_compile_only(choice)
+    if any(letter in choice for letter in ",*?["):
+        # Imported here, because one device needs no worker process.
+        from vkgroup.cli import probe_gpus
+        from vkgroup.runner.multi_device import is_several
+
+        if is_several(choice):
+            return probe_gpus.chosen_compile_only(choice)
     return [select(choice)] if is_compile_only(choice) else []
 
 
