@@ -123,3 +123,15 @@ def device(request: pytest.FixtureRequest) -> Iterator[Device]:
         name = request.getfixturevalue(name).name
     with vkgroup.open(name) as opened:
         yield opened
+
+
+@pytest.fixture(scope="session")
+def turnip() -> Driver:
+    """Return a driver for absent GPUs: the smallest download (29 MB), used by tests of the first tier."""
+    return software_drivers.fetch_compile_only("turnip")
+
+
+@pytest.fixture(scope="session")
+def radv() -> Driver:
+    """Return the driver for absent AMD GPUs (64 MB), used by tests of the second tier."""
+    return software_drivers.fetch_compile_only("radv")

@@ -158,6 +158,18 @@ def fetch_oldest_lavapipe() -> Driver:
     return drivers.path(driver.name)
 
 
+def fetch_compile_only(name: str) -> Driver:
+    """Return a driver for absent GPUs from the user's cache, fetched if it is not there."""
+    folder = drivers.cache_folder()
+    os.environ["VKGROUP_CACHE"] = os.environ[_USER_CACHE]
+    try:
+        driver = drivers.fetch(name)
+    finally:
+        os.environ["VKGROUP_CACHE"] = str(folder)
+    _link(driver, folder)
+    return drivers.path(driver.name)
+
+
 def cache_with_glslang(folder: Path) -> InstalledGlslang:
     """Make a cache with the session's drivers and the user's compilers the current one; return the newest."""
     session = Path(os.environ["VKGROUP_CACHE"])

@@ -41,7 +41,7 @@ LAYERS = (
     "results.history",
     "runner",
     "conformance",
-    "bench check runner.cluster probe programs.campaign",
+    "bench check cost runner.cluster probe programs.campaign",
     "results.diff results.exports results.reproduction testing",
     "results.report",
     "__init__",

@@ -41,6 +41,9 @@ COMPARISONS = (
 SAMPLES = (1, 2, 4, 8, 16, 32, 64)
 """Sample counts of VkSampleCountFlagBits."""
 
+COST_THRESHOLD = 0.05
+"""Default fraction by which a cost may rise before it is a regression."""
+
 CHECK_SIZES = (1, 4, 8, 16, 32, 64, 128)
 """Default subgroup sizes of a check."""
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from vkgroup.device import discovery, logical
 from vkgroup.device.capabilities import DeviceInfo
 from vkgroup.device.discovery import Discovery, IcdReport
+from vkgroup.device.launch import require_own_process
 from vkgroup.dispatch import Device
 from vkgroup.dispatch.vulkan import VulkanDevice
 from vkgroup.errors import InvalidInput, NoDevice
@@ -88,6 +89,8 @@ def open_device(
             choice = discovery.select(choice, devices)
     if isinstance(choice, DeviceInfo) and choice.is_reference:
         return _open_reference(choice.subgroup_size if subgroup_size is None else subgroup_size)
+    if isinstance(choice, DeviceInfo) and choice.own_process:
+        require_own_process(choice)
     opened = logical.open_device(choice, validate=validation, robust=robust)
     return VulkanDevice(opened, subgroup_size)
 

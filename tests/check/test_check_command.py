@@ -142,7 +142,7 @@ def test_the_help_is_for_people(capsys: pytest.CaptureFixture[str]) -> None:
         assert words in text
 
 
-_KEYS = ("shader", "findings", "questions", "covered", "no_verdict", "internal_errors")
+_KEYS = ("shader", "findings", "questions", "covered", "no_verdict", "internal_errors", "compilations")
 _SCHEMA = re.compile(r"^\| `([a-z_.\[\]]+)` \|", re.MULTILINE)
 
 

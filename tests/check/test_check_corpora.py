@@ -83,7 +83,8 @@ def test_the_collections_are_complete() -> None:
     assert len(_WRONG) >= 40
     assert len(_RIGHT) >= 40
     kinds = {kind for file in _WRONG for _, kind in _expected(file.read_text())}
-    assert kinds == {*Kind, "diverges"}
+    # No shader shows an error of a driver's compiler: see test_check_compile_on.
+    assert kinds == {*Kind, "diverges"} - {Kind.COMPILE}
 
 
 def test_nothing_is_expected_of_a_right_shader() -> None:

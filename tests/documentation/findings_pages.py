@@ -45,17 +45,42 @@ DRIVERS = (
         "llvmpipe",
         "lavapipe",
         "lavapipe",
-        "lavapipe 22.3.6 and 25.0.7 (Mesa, LLVM 15.0.6), as Debian packages them. Findings with another "
-        "version of LLVM say so.",
+        "Mesa 22.3.6, 25.0.7 (LLVM 15.0.6) and 26.1.6 (LLVM 19.1.7), as Debian packages them. "
+        "Findings of 25.0.7 with another version of LLVM say so.",
     ),
     Driver("NVIDIA", "nvidia", "NVIDIA's driver", "NVIDIA 580.159.04 on an H200."),
+    Driver(
+        "radv",
+        "radv",
+        "RADV",
+        "Mesa 26.1.6 of Debian 13, compile-only ([compile-only devices](../compile-only.md)).",
+    ),
+    Driver(
+        "NVK",
+        "nvk",
+        "NVK",
+        "Mesa 26.1.6 of Debian 13, compile-only ([compile-only devices](../compile-only.md)).",
+    ),
+    Driver(
+        "turnip",
+        "turnip",
+        "Turnip",
+        "Mesa 26.1.6 of Debian 13, compile-only ([compile-only devices](../compile-only.md)).",
+    ),
+    Driver(
+        "Honeykrisp",
+        "honeykrisp",
+        "Honeykrisp",
+        "Mesa 26.1.6 of Debian 13, compile-only ([compile-only devices](../compile-only.md)).",
+    ),
 )
 
 _INTRODUCTION = """\
 # Driver findings
 
-vkgroup found {errors} errors in SwiftShader, lavapipe and NVIDIA's driver. Each was traced to the driver.
-They were found by the conformance suite, by random programs, or by comparison with the reference device.
+vkgroup found {errors} errors in SwiftShader, lavapipe, NVIDIA's driver, RADV, NVK, Turnip and Honeykrisp.
+Each was traced to the driver. They were found by the conformance suite, by random programs, or by
+comparison with the reference device.
 
 {table}
 

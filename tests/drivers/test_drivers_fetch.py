@@ -109,10 +109,15 @@ def test_a_derivative_takes_debian_s_package_by_its_own_copy_of_the_keys(
     monkeypatch.setattr(apt, "is_debian", lambda: False)
     monkeypatch.setattr(apt, "_system_keyring", lambda: None)
     monkeypatch.setattr(apt, "_bookworm_sources", lambda keys: asked.append(keys) or debian.source)
+    monkeypatch.setattr(apt, "_trixie_sources", lambda keys: debian.source)
     monkeypatch.setattr(apt.Apt, "_source_lists", lambda self: [self._sources or repository.source])
     assert drivers.fetch("swiftshader").version == "156.0"
     assert asked[0].read_text() == "keys"
-    assert [s.name for s in drivers.list_drivers()] == ["swiftshader-156.0", "lavapipe-24.0"]
+    assert [s.name for s in drivers.list_drivers()] == [
+        "swiftshader-156.0",
+        "lavapipe-25.0",
+        "lavapipe-24.0",
+    ]
     assert drivers.fetch("lavapipe").version == "24.0"
     assert drivers.fetch("lavapipe-25.0").version == "25.0"
     with pytest.raises(DriverFetchError, match=r"it offers lavapipe-24\.0"):
@@ -309,7 +314,9 @@ def test_the_list_has_a_driver_that_is_no_longer_offered(repository: Repository,
 )
 def test_a_name_that_no_driver_has(cache: Path, name: str) -> None:
     for function in (drivers.path, drivers.fetch):
-        with pytest.raises(InvalidInput, match="Choose from lavapipe, swiftshader"):
+        with pytest.raises(
+            InvalidInput, match="Choose from honeykrisp, lavapipe, nvk, radv, swiftshader, turnip"
+        ):
             function(name)
 
 

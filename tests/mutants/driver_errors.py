@@ -125,6 +125,14 @@ def rejected_on_elect(data: bytes) -> bytes:
     return data
 
 
+def aborted_on_elect(data: bytes) -> bytes:
+    """End this process as a driver with a failed assertion does, at a shader that elects."""
+    if uses(data, ELECT):
+        os.write(2, b"driver.c:1: elect: Assertion `0' failed.\n")
+        os.abort()
+    return data
+
+
 def internal_error_on_elect(data: bytes) -> bytes:
     """Raise an error at a shader that elects, as a bug of vkgroup does."""
     return internal_error(data) if uses(data, ELECT) else data

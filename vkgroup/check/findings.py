@@ -30,6 +30,7 @@ class Kind(StrEnum):
     HANG = "hang"
     BOUNDS = "bounds"
     ASSUMES = "assumes"
+    COMPILE = "compile"
 
 
 RACES = (Kind.RACE, Kind.SAME_VALUE)

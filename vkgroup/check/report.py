@@ -25,6 +25,7 @@ class Report:
     no_verdict : what could not be compared because a run did not end.
     internal_errors : errors of vkgroup or the host while the shader ran on a device.
     questions : errors that occur only with some of the generated values.
+    compilations : lines on the compile-only devices that the shader was compiled for.
     """
 
     shader: str
@@ -36,6 +37,7 @@ class Report:
     no_verdict: tuple[str, ...] = ()
     internal_errors: tuple[str, ...] = ()
     questions: tuple[Question, ...] = ()
+    compilations: tuple[str, ...] = ()
 
     def fails(self, strict: bool = False) -> bool:
         """Return whether there is a finding that is not weak; if `strict`, any finding or question."""
@@ -72,4 +74,5 @@ class Report:
             "covered": self.covered.to_json(),
             "no_verdict": list(self.no_verdict),
             "internal_errors": list(self.internal_errors),
+            "compilations": list(self.compilations),
         }

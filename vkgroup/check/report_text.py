@@ -21,6 +21,7 @@ _COLOURS = {
     Kind.HANG: "bold red",
     Kind.BOUNDS: "bold red",
     Kind.ASSUMES: "bold yellow",
+    Kind.COMPILE: "bold red",
 }
 _TAB = 4
 """Columns between two tab stops of quoted lines."""
@@ -155,6 +156,8 @@ def _summary(report: Report) -> Iterator[Text]:
         yield Text(f"  ran at {_where(covered.configurations)}")
     if covered.compiler:
         yield Text(f"  compiled by {covered.compiler}")
+    for line in report.compilations:
+        yield Text(f"  {line}")
     reasons: dict[str, list[str]] = {}
     for what, why in covered.not_covered:
         reasons.setdefault(why, []).append(what)

@@ -16,6 +16,7 @@ from vkgroup.check.report_text import lines_of
 from vkgroup.choices import SOURCE_DIALECTS
 from vkgroup.cli import output, pairs, shaders
 from vkgroup.cli.check_command import command_of
+from vkgroup.cli.check_compile import require_gpus
 from vkgroup.cli.check_one import Checked, check_one, devices_of, guarantees, load, record_of, target_of
 from vkgroup.cli.console import Console
 from vkgroup.cli.save_with import assumed
@@ -37,12 +38,16 @@ _OF_LIBRARIES = (
 def execute(arguments: argparse.Namespace) -> int:
     """Run the command; return its exit code."""
     if arguments.shader is not None and arguments.shader.is_dir():
+        if arguments.compile_on is not None:
+            raise InvalidInput("--compile-on: only for a single shader; a folder is checked without it.")
         # Imported here, because only folders need worker processes.
         from vkgroup.cli.check_library import execute_library
 
         return execute_library(arguments)
     if given := [option for option, name in _OF_LIBRARIES if vars(arguments)[name]]:
         raise InvalidInput(f"{', '.join(given)}: only for a folder of shaders.")
+    if arguments.compile_on is not None:
+        require_gpus(arguments.compile_on)
     settings = settings_of(arguments)
     arrays = None if arguments.save_with is None else Arrays(arguments.save_with)
     devices = devices_of(arguments.devices)

@@ -25,6 +25,7 @@ from vkgroup.cli.signals import keeping
 from vkgroup.compiler.front_ends import compiler_of_language
 from vkgroup.conformance import AnyCase, Run, select, select_names
 from vkgroup.conformance.languages import expressible
+from vkgroup.device import DeviceInfo
 from vkgroup.errors import InvalidInput, VkgroupError
 from vkgroup.results.history import Recording
 from vkgroup.results.journal import RESULTS
@@ -43,6 +44,7 @@ def execute_devices(expecting: Expecting, console: Console) -> int:
                 f"{device.name} ({device.driver_info or device.driver_name})" for device in devices
             )
             console.write_line(f"No GPU here; all software devices: {names}")
+        devices = _with_subgroups(devices, console)
         made = multi_device.targets(devices, arguments.jobs, each=arguments.each)
         return _judge_all(expecting, made, console, apart=True)
     need_distributed()
@@ -54,6 +56,16 @@ def execute_devices(expecting: Expecting, console: Console) -> int:
         made = targets(cluster, arguments.device)
         apart = len(made) > 1 or (arguments.device or "").strip().lower() == multi_device.ALL
         return _judge_all(expecting, made, console, apart=apart)
+
+
+def _with_subgroups(devices: Sequence[DeviceInfo], console: Console) -> list[DeviceInfo]:
+    """Return devices without compile-only ones that lack Vulkan 1.1, which a glob may choose."""
+    left = [device for device in devices if not device.is_compile_only or device.api_version >= (1, 1)]
+    for device in devices:
+        if device not in left and left:
+            version = ".".join(map(str, device.api_version[:2]))
+            console.write_line(f"{device.choice} is left out: it has Vulkan {version}; subgroups need 1.1.")
+    return left or list(devices)
 
 
 @dataclass

@@ -36,6 +36,8 @@ _COLOURS = {
     Status.TIMEOUT: "bold red",
     Status.UNDEFINED: "cyan",
     Status.NOT_SUPPORTED: "dim",
+    Status.COMPILED: "green",
+    Status.REJECTED: "bold red",
 }
 
 
@@ -215,10 +217,14 @@ def _report(outcomes: RunOutcomes, out: Path, console: Console) -> None:
         console.print(Text(f"The device breaks a promise of Vulkan: {promise}", style="bold red"))
     console.print(_table(found))
     print_not_run(found.not_run, out, console)
-    rate = found.executed / found.seconds if found.seconds else 0.0
+    compiled = found.counts[Status.COMPILED]
+    count, done = found.executed, "executed"
+    if compiled or found.counts[Status.REJECTED]:
+        done = f"given to the compiler, {compiled} compiled, none executed,"
+    rate = count / found.seconds if found.seconds else 0.0
     console.print(
         Text(
-            f"{found.executed} {'case' if found.executed == 1 else 'cases'} executed in "
+            f"{count} {'case' if count == 1 else 'cases'} {done} in "
             f"{found.seconds:.1f} s ({rate:.0f} a second, {found.jobs} workers)"
         )
     )
@@ -229,10 +235,10 @@ def _table(found: Run) -> Table:
     summary = found.summary
     table = Table(title=f"{summary['device']} · {summary['driver']['name']} {summary['driver']['info']}")
     table.add_column("category")
-    for status in Status:
-        table.add_column(status.value, justify="right", style=_COLOURS[status])
+    for status in summary["totals"]:
+        table.add_column(status, justify="right", style=_COLOURS[Status(status)])
     for category, counts in summary["by_category"].items():
-        table.add_row(category, *(str(counts[status.value] or "·") for status in Status))
+        table.add_row(category, *(str(count or "·") for count in counts.values()))
     table.add_section()
-    table.add_row("total", *(str(summary["totals"][status.value]) for status in Status), style="bold")
+    table.add_row("total", *map(str, summary["totals"].values()), style="bold")
     return table

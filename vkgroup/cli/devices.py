@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import asdict
 
 from vkgroup.cli.output import people, table, write_json
 from vkgroup.device import Discovery
+from vkgroup.device.launch import fetched_gpus, own_drivers
+from vkgroup.drivers import Driver
+from vkgroup.drivers.gpus import Gpu
 from vkgroup.opening import devices as find_devices
 
 
@@ -32,6 +36,16 @@ def execute(arguments: argparse.Namespace) -> int:
     table(rows, stream)
     print("* is the default; --device takes the number, part of a name, or the driver's file;", file=stream)
     print("reference:64 is the reference device with subgroups of 64", file=stream)
+    if names := own_drivers():
+        print(f"Drivers with their own C library, for workers and commands: {', '.join(names)}", file=stream)
+    compile_only = fetched_gpus()
+    if compile_only:
+        print("Compile only: drivers that compile for absent GPUs and execute nothing:", file=stream)
+        rows = [["  device", "GPU", "products", "driver"]]
+        rows += [
+            [f"  {gpu.choice}", gpu.generation, gpu.products, driver.name] for driver, gpu in compile_only
+        ]
+        table(rows, stream)
     icds = [icd for icd in discovery.icds if icd.manifest]
     if icds:
         print("Drivers (ICDs):", file=stream)
@@ -41,7 +55,7 @@ def execute(arguments: argparse.Namespace) -> int:
             "There is no Vulkan device. Fetch a software driver with `vkgroup drivers fetch swiftshader`.",
             file=stream,
         )
-    write_json(_data(discovery), arguments.json)
+    write_json(_data(discovery, compile_only), arguments.json)
     return 0
 
 
@@ -49,7 +63,7 @@ def _state(status: str, message: str) -> str:
     return status if not message else f"{status}: {message}"
 
 
-def _data(discovery: Discovery) -> dict[str, object]:
+def _data(discovery: Discovery, compile_only: Sequence[tuple[Driver, Gpu]]) -> dict[str, object]:
     default = discovery.default
     devices = discovery.devices
     return {
@@ -70,5 +84,15 @@ def _data(discovery: Discovery) -> dict[str, object]:
             }
             for icd in discovery.icds
             if icd.manifest
+        ],
+        "own_c_library": own_drivers(),
+        "compile_only": [
+            {
+                "device": gpu.choice,
+                "generation": gpu.generation,
+                "products": gpu.products,
+                "driver": driver.name,
+            }
+            for driver, gpu in compile_only
         ],
     }

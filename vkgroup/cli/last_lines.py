@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from vkgroup.cli.console import Console
@@ -66,20 +66,24 @@ def _without_known_cause(outcomes: RunOutcomes) -> list[str]:
     ]
 
 
+def _done(totals: Mapping[str, int]) -> str:
+    """Return what was done with the cases of a run."""
+    count = _cases(sum(count for status, count in totals.items() if status != "NotSupported"))
+    if "Compiled" in totals:
+        return f"{count} given to the compiler, {totals['Compiled']:,} compiled, none executed"
+    return f"{count} executed, {totals['Pass']:,} passed"
+
+
 def _print_summary(run: Run, unknown: int, missing: int, report: Path | None, console: Console) -> None:
     """Print what was tested, the known errors of the driver, and where the report is."""
     summary = run.summary
     totals = summary["totals"]
-    executed = sum(count for status, count in totals.items() if status != "NotSupported")
     driver = " ".join(filter(None, (summary["driver"]["name"], summary["driver"]["info"])))
     console.write_line("")
     console.write_line(
         f"Tested: {summary['device']}, {driver}, Vulkan {summary['api_version']}", style="bold"
     )
-    console.write_line(
-        f"  {_cases(executed)} executed, {totals['Pass']:,} passed;"
-        f" {totals['NotSupported']:,} need features that the device lacks"
-    )
+    console.write_line(f"  {_done(totals)}; {totals['NotSupported']:,} need features that the device lacks")
     causes = [cause for cause in summary["causes"] if cause["known"]]
     if causes:
         console.write_line(

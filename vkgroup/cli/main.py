@@ -30,6 +30,7 @@ COMMANDS = {
     "compile": "compile a shader to SPIR-V",
     "run": "run a compute shader, or draw with a fragment shader, on NumPy files",
     "check": "check a compute or fragment shader at every subgroup size",
+    "cost": "compile a compute shader for GPUs, also absent ones, and print registers, code and estimates",
     "report": "show runs in one HTML file: verdicts, failures by lane, charts, changes",
     "bench": "measure subgroup operations against their alternatives",
     "history": "list, add, export or remove runs in a database",
@@ -39,7 +40,7 @@ COMMANDS = {
 """Each command and its help; `vkgroup.cli.COMMAND` executes it."""
 
 _OPTIONS = {
-    **dict.fromkeys(("compile", "run", "check"), "shaders"),
+    **dict.fromkeys(("compile", "run", "check", "cost"), "shaders"),
     **dict.fromkeys(("conform", "history", "diff", "report"), "runs"),
     **dict.fromkeys(("devices", "drivers", "compilers", "probe", "worker", "bench", "completion"), "devices"),
 }
@@ -120,7 +121,25 @@ def _environment(chosen: argparse.Namespace) -> Iterator[None]:
             os.environ[NO_VALIDATE] = before
 
 
+_OPEN_DEVICES = ("bench", "probe", "run")
+"""Commands that open devices in their own process."""
+
+
+def _start_own_process(chosen: argparse.Namespace) -> None:
+    """Replace this process by one with the C library of the chosen device's driver, if it has its own."""
+    choice = getattr(chosen, "device", None)
+    if chosen.command not in _OPEN_DEVICES or not isinstance(choice, str):
+        return
+    # Imported here, because other commands start faster without it.
+    launching = import_module("vkgroup.device.launch")
+    if launching.needs_own_process(choice) and os.environ.get(launching.OWN) != choice.lower():
+        driver, gpu = launching.driver_of(choice.lower())
+        command, environment = launching.launch(driver, gpu, "vkgroup", *chosen.words)
+        os.execve(command[0], command, environment)
+
+
 def _run(chosen: argparse.Namespace) -> int:
+    _start_own_process(chosen)
     if chosen.command != "conform":
         return int(import_module(f"vkgroup.cli.{chosen.command}").execute(chosen))
     ahead = import_module("vkgroup.cli.ahead")

@@ -6,15 +6,18 @@ import argparse
 from contextlib import ExitStack
 from pathlib import Path
 
-from rich.table import Table
 from rich.text import Text
 
 import vkgroup
 from vkgroup.cli.console import Console
 from vkgroup.cli.output import people, write_json
+from vkgroup.cli.probe_tables import add_declared, add_title, empty_table, print_opengl
+from vkgroup.device import DeviceInfo
+from vkgroup.device.discovery import normal_choice
+from vkgroup.device.launch import is_compile_only
 from vkgroup.errors import InternalError
+from vkgroup.opening import select
 from vkgroup.probe import EXPERIMENTS, Failed, InternalFailure, Probe, probe
-from vkgroup.probe.declared import NO, declared, opengl
 
 _STYLES = {
     "observed": "",
@@ -29,12 +32,17 @@ _WIDTH = 100
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Run the command; return 1 if the device lacks a required minimum, fails or is lost, else 0.
+    """Run the command; return 1 if a device lacks a required minimum, fails or is lost, else 0.
 
     InternalError: an experiment failed by an error of vkgroup or the host.
     """
     stream = people(arguments.json)
     console = Console(file=stream, highlight=False, width=None if stream.isatty() else _WIDTH)
+    compile_only = _compile_only(arguments.device)
+    if compile_only:
+        from vkgroup.cli import probe_gpus
+
+        return probe_gpus.execute(arguments, compile_only, console)
     source = None if arguments.json in (None, "-") else Path(arguments.json)
     with ExitStack() as stack:
         recording = None
@@ -62,39 +70,31 @@ def execute(arguments: argparse.Namespace) -> int:
     return 1 if failed or result.lost or result.capabilities.minimum_promises() else 0
 
 
+def _compile_only(option: str | None) -> list[DeviceInfo]:
+    """Return the compile-only devices of ``--device``; none if it chooses a device that executes."""
+    choice = normal_choice(option)
+    if not isinstance(choice, str):
+        return []
+    if any(letter in choice for letter in ",*?["):
+        # Imported here, because one device needs no worker process.
+        from vkgroup.cli import probe_gpus
+        from vkgroup.runner.multi_device import is_several
+
+        if is_several(choice):
+            return probe_gpus.chosen_compile_only(choice)
+    return [select(choice)] if is_compile_only(choice) else []
+
+
 def _print(result: Probe, console: Console) -> None:
-    table = _table()
-    for section in declared(result.capabilities):
-        _head(table, section.title)
-        for label, words in section.lines:
-            style = "dim" if words == NO else "bold red" if words.startswith("broken") else ""
-            table.add_row(Text("  " + label), Text(words, style=style))
-    _head(table, "Observed")
+    table = empty_table()
+    add_declared(table, result.capabilities)
+    add_title(table, "Observed")
     for experiment in EXPERIMENTS:
         outcome = result.outcomes[experiment.name]
         for number, line in enumerate(outcome.lines()):
             title = "" if number else "  " + experiment.title
             table.add_row(Text(title), Text(line, style=_STYLES[outcome.status]))
     console.print(table)
-    # A separate table, because the long names of these limits would widen the first table.
-    limits, section = _table(), opengl(result.capabilities)
-    _head(limits, section.title)
-    for label, words in section.lines:
-        limits.add_row(Text("  " + label), Text(words))
-    console.print()
-    console.print(limits)
+    print_opengl(result.capabilities, console)
     if result.lost:
         console.print(Text("The device was lost: the results above are partial.", style="bold red"))
-
-
-def _table() -> Table:
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    return table
-
-
-def _head(table: Table, title: str) -> None:
-    if table.row_count:
-        table.add_row()
-    table.add_row(Text(title, style="bold"))

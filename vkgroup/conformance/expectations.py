@@ -40,7 +40,7 @@ class Outcome(StrEnum):
     CRASH = "Crash"
     TIMEOUT = "Timeout"
     SKIP = "Skip"
-    """No verdict: left out, not supported, or without any defined lane."""
+    """No verdict: left out, not supported, without any defined lane, or compiled but not executed."""
     MISSING = "Missing"
     """Not reached before the run's time limit."""
     EXPECTED_FAIL = "ExpectedFail"
@@ -77,6 +77,8 @@ PLAIN = {
     Status.TIMEOUT: Outcome.TIMEOUT,
     Status.UNDEFINED: Outcome.SKIP,
     Status.NOT_SUPPORTED: Outcome.SKIP,
+    Status.COMPILED: Outcome.SKIP,
+    Status.REJECTED: Outcome.FAIL,
 }
 """The outcome of each status without an expectation."""
 

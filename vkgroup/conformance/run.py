@@ -25,12 +25,21 @@ from vkgroup.conformance.plan import Batch
 from vkgroup.conformance.rules import rule_of
 from vkgroup.device import DeviceInfo
 from vkgroup.dispatch import Device
-from vkgroup.errors import DeviceLost, DispatchTimeout, Unsupported, describe, is_device_error
+from vkgroup.dispatch.vulkan import VulkanDevice
+from vkgroup.errors import (
+    DeviceLost,
+    DispatchTimeout,
+    Unsupported,
+    VkgroupError,
+    describe,
+    is_device_error,
+)
 from vkgroup.opening import open_device
 from vkgroup.results.causes.text import rule_text
 from vkgroup.results.journal import Journal
 from vkgroup.results.record import AGAINST_THE_DEVICE, NoVerdict, Result, Status, TakeResults
 from vkgroup.results.run import CasesWithoutVerdict, Run
+from vkgroup.runner.driver_output import position, printed_since
 from vkgroup.runner.pool import default_jobs
 from vkgroup.runner.scheduler import InProcess, LocalScheduler, Scheduler, pass_on, read_capabilities
 
@@ -54,6 +63,42 @@ def judge_batch(executor: Executor, batch: Batch) -> list[Result | NoVerdict]:
         if len(batch) > 1:
             return [result for part in batch.parts() for result in judge_batch(executor, part)]
         return [result_of_error(batch.cases[0].name, error, time.perf_counter() - start)]
+
+
+def compile_batch(executor: Executor, batch: Batch) -> list[Result | NoVerdict]:
+    """Let a compile-only driver compile the shaders of a batch; see `judge_batch` for the rest.
+
+    The cases run as on other devices, but the results that they read are meaningless.
+    """
+    start, before, printed = time.perf_counter(), _submitted(executor), position()
+    try:
+        family_named(batch.family).judge(executor, batch.cases)
+    except (DeviceLost, DispatchTimeout):
+        raise
+    except Exception as error:
+        if len(batch) > 1:
+            return [result for part in batch.parts() for result in compile_batch(executor, part)]
+        if not _is_of_comparison(error) or _submitted(executor) == before:
+            result = result_of_error(batch.cases[0].name, error, time.perf_counter() - start)
+            if isinstance(result, Result) and result.status is Status.FAIL:
+                detail = "\n".join(filter(None, (result.detail, printed_since(printed))))
+                return [replace(result, status=Status.REJECTED, detail=detail)]
+            return [result]
+    share = (time.perf_counter() - start) / len(batch)
+    return [Result(case.name, Status.COMPILED, share) for case in batch.cases]
+
+
+def _submitted(executor: Executor) -> int:
+    """Return the number of submissions to the device so far; each follows the creation of its pipeline."""
+    device = executor.device
+    return device.logical.timeline.submitted if isinstance(device, VulkanDevice) else 0
+
+
+def _is_of_comparison(error: Exception) -> bool:
+    """Return whether an error can come from judging results that nothing wrote, which have any value."""
+    return isinstance(error, ArithmeticError | LookupError | ValueError) and not isinstance(
+        error, VkgroupError
+    )
 
 
 def result_of_error(case: str, error: Exception, seconds: float = 0.0) -> Result | NoVerdict:
@@ -197,6 +242,7 @@ def run(
         scheduler = kind([device], count, own)
     capabilities = scheduler.capabilities
     started = datetime.now(UTC).isoformat(timespec="seconds")
+    judge = compile_batch if device.is_compile_only else judge_batch
     rules = partial(rule_of, capabilities=capabilities)
     result = Run(capabilities, seed, scheduler.jobs, started, rule_of=rules)
     result.compiler = compiler
@@ -224,7 +270,7 @@ def run(
 
         early = len(chosen) - (len(journal.done) if journal is not None else 0) >= MANY_CASES
         stream = scheduler.run(
-            Setup(device, seed, timeout, transform, compiler=compiler),
+            Setup(device, seed, timeout, transform, judge, compiler),
             planned() if early else list(planned()),
             deadline=deadline,
             start_early=early,

@@ -6,7 +6,7 @@ import dataclasses
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
@@ -186,6 +186,13 @@ class Capabilities:
         return msgspec.convert({**data, "limits": limits}, cls)
 
 
+def named_after(gpu: str, capabilities: Capabilities) -> Capabilities:
+    """Return capabilities whose device name contains the GPU: NVK without a GPU reports none."""
+    if gpu.lower() in capabilities.name.lower():
+        return capabilities
+    return replace(capabilities, name=f"{capabilities.name.strip()} {gpu.upper()}")
+
+
 @dataclass(frozen=True)
 class DeviceInfo:
     """Which device of which driver; it pickles, and `open_device` takes it without any search.
@@ -197,6 +204,9 @@ class DeviceInfo:
     index : the device's number within its driver.
     name, type, driver_name, driver_info, api_version, uuid : as in `Capabilities`.
     subgroup_size : invocations in a subgroup; 0 where the device has no Vulkan 1.1.
+    gpu : the name of an absent GPU that the driver compiles for, such as ``navi31``; empty for other devices.
+    has_memory : whether it has memory. Mesa's "Null hardware" has none, and cannot execute.
+    own_process : whether only a process that was started with the driver's C library can open it.
     """
 
     manifest: str
@@ -209,11 +219,24 @@ class DeviceInfo:
     api_version: tuple[int, int, int]
     uuid: str
     subgroup_size: int
+    gpu: str = ""
+    has_memory: bool = True
+    own_process: bool = False
+
+    @property
+    def is_compile_only(self) -> bool:
+        """Whether the driver compiles for an absent GPU, and executes nothing."""
+        return bool(self.gpu)
+
+    @property
+    def can_execute(self) -> bool:
+        """Whether the device may execute: it is not compile-only and has memory."""
+        return not self.gpu and self.has_memory
 
     @property
     def is_gpu(self) -> bool:
-        """Whether this is a GPU, of any kind."""
-        return self.type in ("discrete_gpu", "integrated_gpu", "virtual_gpu")
+        """Whether this is a GPU, of any kind, that executes."""
+        return self.can_execute and self.type in ("discrete_gpu", "integrated_gpu", "virtual_gpu")
 
     @property
     def driver_version(self) -> str:
@@ -231,14 +254,24 @@ class DeviceInfo:
         """The value of ``--device`` that chooses this device again: the manifest, of a driver's first device.
 
         A further device of the same driver, which may have the same name, goes by its UUID; the reference
-        device by its subgroup size.
+        device by its subgroup size; an absent GPU by its driver's name and its own.
         """
         if self.is_reference:
             return f"reference:{self.subgroup_size}"
+        if self.own_process:
+            return f"{self.icd}:{self.gpu}" if self.gpu else self.icd
         return self.manifest if self.index == 0 else self.uuid
 
     @classmethod
-    def of(cls, manifest: str, icd: str, index: int, capabilities: Capabilities) -> DeviceInfo:
+    def of(
+        cls,
+        manifest: str,
+        icd: str,
+        index: int,
+        capabilities: Capabilities,
+        gpu: str = "",
+        own_process: bool = False,
+    ) -> DeviceInfo:
         """Describe a device whose capabilities were read."""
         return cls(
             manifest=manifest,
@@ -251,6 +284,9 @@ class DeviceInfo:
             api_version=capabilities.api_version,
             uuid=capabilities.uuid,
             subgroup_size=capabilities.subgroup.size,
+            gpu=gpu,
+            has_memory=bool(capabilities.memory_heaps),
+            own_process=own_process,
         )
 
     @classmethod

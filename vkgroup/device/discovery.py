@@ -10,16 +10,20 @@ from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from vkgroup import processes
 from vkgroup.device import vk
-from vkgroup.device.capabilities import DeviceInfo
+from vkgroup.device.capabilities import Capabilities, DeviceInfo
+from vkgroup.device.launch import Launch, driver_of, is_compile_only, launch, needs_own_process
 from vkgroup.device.manifests import Manifest, find_manifests, read_manifest
 from vkgroup.drivers import version_key
 from vkgroup.errors import NoDevice
 from vkgroup.files import expanded
+
+_INSPECT = "vkgroup.device.inspect"
 
 TIMEOUT = 30.0
 """Time limit in seconds for one driver to list its devices."""
@@ -68,7 +72,7 @@ class Discovery:
 
     @property
     def default(self) -> DeviceInfo | None:
-        """Return the default device: a GPU, else lavapipe, else SwiftShader, else the first device.
+        """Return the default device: a GPU, else lavapipe, else SwiftShader, else the first that executes.
 
         Of several drivers of one kind, it is the newest; see `_by_preference`.
         """
@@ -78,7 +82,7 @@ class Discovery:
             *_software(self, "swiftshader"),
             *self.devices,
         )
-        return next(iter(candidates), None)
+        return next((device for device in candidates if device.can_execute), None)
 
 
 def discover(timeout: float = TIMEOUT) -> Discovery:
@@ -90,42 +94,48 @@ def discover(timeout: float = TIMEOUT) -> Discovery:
     return Discovery(loader, tuple(reports))
 
 
+@dataclass(frozen=True)
+class _Answer:
+    """Report of a process that inspects a driver; see `vkgroup.device.inspect`."""
+
+    status: str
+    message: str
+    devices: tuple[DeviceInfo, ...] = ()
+    declarations: tuple[dict[str, Any], ...] = ()
+
+
 def _inspect(manifest: Manifest, timeout: float) -> IcdReport:
     """Inspect one driver in its own process; a broken manifest needs none."""
-    status, message = "manifest", manifest.problem
-    devices: tuple[DeviceInfo, ...] = ()
-    if not manifest.problem:
-        status, message, devices = _ask(manifest, timeout)
+    if manifest.problem:
+        report = _Answer("manifest", manifest.problem)
+    else:
+        command = processes.command(_INSPECT, str(manifest.path), manifest.name)
+        report = _answer((command, processes.environment()), timeout)
     return IcdReport(
         str(manifest.path),
         manifest.name,
         manifest.library,
-        status,
-        message,
-        devices,
+        report.status,
+        report.message,
+        report.devices,
         manifest.system,
         manifest.named,
     )
 
 
-def _ask(manifest: Manifest, timeout: float) -> tuple[str, str, tuple[DeviceInfo, ...]]:
-    """Return status, message and devices that a process reports of a driver."""
-    command = processes.command("vkgroup.device.inspect", str(manifest.path), manifest.name)
+def _answer(start: Launch, timeout: float) -> _Answer:
+    """Return the report of a process that inspects a driver."""
+    command, environment = start
     try:
         done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=timeout,
-            env=processes.environment(),
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout, env=environment
         )
     except subprocess.TimeoutExpired:
-        return "timeout", f"the driver did not answer within {timeout:g} s", ()
+        return _Answer("timeout", f"the driver did not answer within {timeout:g} s")
     try:
-        data = json.loads(done.stdout)
-        return data["status"], data["message"], msgspec.convert(data["devices"], tuple[DeviceInfo, ...])
+        return msgspec.convert(json.loads(done.stdout), _Answer)
     except ValueError:
-        return "crash", _death(done.returncode, done.stderr), ()
+        return _Answer("crash", _death(done.returncode, done.stderr))
 
 
 def _death(code: int, stderr: bytes) -> str:
@@ -141,6 +151,16 @@ def _death(code: int, stderr: bytes) -> str:
     return f"the driver ended the process with exit code {code}{last}"
 
 
+def inspect_in_own_process(choice: str, timeout: float = TIMEOUT) -> tuple[DeviceInfo, Capabilities]:
+    """Return a device such as ``radv:navi31`` and its capabilities; NoDevice: the driver reports none."""
+    driver, gpu = driver_of(choice)
+    name = "" if gpu is None else gpu.name
+    report = _answer(launch(driver, gpu, _INSPECT, str(driver.icd), driver.name, name), timeout)
+    if not report.devices:
+        raise NoDevice(f"{choice} gives no device: {report.message}.")
+    return report.devices[0], Capabilities.from_json(report.declarations[0])
+
+
 # --- choosing -----------------------------------------------------------------------------------------
 
 
@@ -152,6 +172,8 @@ def select(choice: str | int | None = None, find: Callable[[], Discovery] | None
     or driver's name. None takes `VKGROUP_DEVICE`, else `Discovery.default`.
     """
     choice = normal_choice(choice)
+    if isinstance(choice, str) and (is_compile_only(choice) or needs_own_process(choice)):
+        return inspect_in_own_process(choice)[0]
     if isinstance(choice, str):
         manifest = direct_manifest(choice)
         if manifest is not None:

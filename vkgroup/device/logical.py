@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.device import discovery, vk
-from vkgroup.device.capabilities import DeviceInfo
+from vkgroup.device.capabilities import DeviceInfo, named_after
 from vkgroup.device.instance import Instance, destroy_instances, shared_instance, validation_wanted
 from vkgroup.device.memory import MemoryDevice
 from vkgroup.device.query import (
@@ -60,19 +60,29 @@ class LogicalDevice(MemoryDevice):
 
     The layer above sets `read_samples`, which reads an image of several samples with a compute shader, and
     keeps images for draws in `idle_images`.
+
+    `gpu`, `own_process`: as in `DeviceInfo`.
     """
 
-    def __init__(self, instance: Instance, index: int, icd: str, *, robust: bool = True) -> None:
+    def __init__(
+        self,
+        instance: Instance,
+        index: int,
+        icd: str,
+        *,
+        robust: bool = True,
+        gpu: str = "",
+        own_process: bool = False,
+    ) -> None:
         devices = instance.physical_devices()
         if index >= len(devices):
             raise NoDevice(
                 f"The driver {instance.manifest} has {len(devices)} devices; number {index} was asked for."
             )
         physical = devices[index]
-        declared = read_capabilities(instance.functions, physical, instance.version)
-        super().__init__(
-            instance, physical, DeviceInfo.of(str(instance.manifest), icd, index, declared), declared
-        )
+        declared = named_after(gpu, read_capabilities(instance.functions, physical, instance.version))
+        info = DeviceInfo.of(str(instance.manifest), icd, index, declared, gpu, own_process)
+        super().__init__(instance, physical, info, declared)
         self.idle_images: list[Any] = []
         self.read_samples: Callable[[Any], npt.NDArray[np.uint8]] | None = None
         self._enable(robust)
@@ -257,7 +267,14 @@ def open_device(
     watch = validation_wanted(validate)
     if isinstance(choice, DeviceInfo):
         instance = shared_instance(Path(choice.manifest), validate=watch)
-        return LogicalDevice(instance, choice.index, choice.icd, robust=robust)
+        return LogicalDevice(
+            instance,
+            choice.index,
+            choice.icd,
+            robust=robust,
+            gpu=choice.gpu,
+            own_process=choice.own_process,
+        )
     choice = discovery.normal_choice(choice)
     manifest = discovery.direct_manifest(choice) if isinstance(choice, str) else None
     if manifest is None:

@@ -45,7 +45,7 @@ def candidates() -> list[Candidate]:
     if bundled is not None:
         candidates.append(Candidate(str(bundled), "a bundle"))
     for driver in drivers.installed():
-        if driver.loader is not None and Path(driver.loader).is_file():
+        if driver.start is None and Path(driver.loader).is_file():
             candidates.append(Candidate(str(driver.loader), f"the fetched driver {driver.name}"))
     return candidates
 
@@ -156,6 +156,8 @@ def find_manifests() -> list[Manifest]:
     for path in [file for folder in _folders() for file in _json_files(folder)] + _registry_files():
         manifests.setdefault(_canonical(path), replace(read_manifest(path), system=True))
     for driver in drivers.installed():
+        if driver.start is not None:  # this process cannot load it
+            continue
         manifests.setdefault(_canonical(driver.icd), read_manifest(driver.icd, driver.name))
     return [manifest for manifest in manifests.values() if not manifest.foreign]
 

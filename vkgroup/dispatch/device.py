@@ -87,6 +87,8 @@ class Device(Drawing, Tracing):
         ------
         Unsupported
             The device lacks what the module needs, by Vulkan's names in `missing`.
+        NoDevice
+            The device executes nothing.
         InvalidModule, InvalidDispatch
             A module breaks SPIR-V's rules, or is of another stage; a value or another stage does not fit.
         """
@@ -99,7 +101,7 @@ class Device(Drawing, Tracing):
             full_subgroups=full_subgroups,
             varying_subgroup_size=varying_subgroup_size,
         )
-        return self._kind_of_pipelines(self._base, stages)
+        return self._new_pipeline(stages)
 
     def sequence(self, steps: Iterable[Step | tuple[Step, ...]], name: str = "a sequence") -> Sequence:
         """Record dispatches, fills and copies once, to run them many times.

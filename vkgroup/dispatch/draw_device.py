@@ -77,7 +77,7 @@ class Drawing(ResourceDevice):
             full_subgroups=full_subgroups,
             varying_subgroup_size=varying_subgroup_size,
         )
-        return self._kind_of_pipelines(self._base, stages)
+        return self._new_pipeline(stages)
 
     def draw(
         self,

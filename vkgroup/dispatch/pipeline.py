@@ -28,6 +28,7 @@ from vkgroup.dispatch.commands import (
     checked_counts,
     checked_repeat,
 )
+from vkgroup.dispatch.executables import Executable
 from vkgroup.dispatch.graphics_stages import GraphicsStages, check_bound, check_framebuffer
 from vkgroup.dispatch.image import Image
 from vkgroup.dispatch.ray_stages import RayStages, launch_size
@@ -95,15 +96,25 @@ class Pipeline(Closing):
         Names and values are the driver's (VK_KHR_pipeline_executable_properties); empty where the device
         does not report any, and for pipelines of other kinds than compute.
         """
+        return {
+            name: value for executable in self.executables() for name, value in executable.statistics.items()
+        }
+
+    def executables(self, *, representations: bool = False) -> tuple[Executable, ...]:
+        """Return what the driver's compiler made of the shader: statistics, and with `representations` code.
+
+        Names and values are the driver's (VK_KHR_pipeline_executable_properties); empty where the device
+        does not report any, and for pipelines of other kinds than compute.
+        """
         self.device.require_open()
         if self.closed:
             raise DriverError("The pipeline is closed; make a new one.")
-        statistics = self._statistics()
+        executables = self._executables(representations)
         self.device.raise_validation_errors()
-        return statistics
+        return executables
 
-    def _statistics(self) -> dict[str, float | int | bool]:
-        return {}
+    def _executables(self, representations: bool) -> tuple[Executable, ...]:
+        return ()
 
     def bind(
         self,
@@ -271,7 +282,8 @@ class Work(Bindings):
         indirect = Indirect(buffer, offset)
         self.device.require_open()
         indirect.check(self.device)
-        counts = self.counts(indirect.counts())
+        # A compile-only device does not execute the copy that puts the numbers into the buffer.
+        counts = (1, 1, 1) if self.device.info.is_compile_only else self.counts(indirect.counts())
         command = DispatchCommand(counts, indirect, condition)
         return self._run_conditional(command, self.packed(push), timeout, wait)
 

@@ -99,7 +99,7 @@ class Tracing(ResourceDevice):
             varying_subgroup_size=varying_subgroup_size,
             max_recursion=max_recursion,
         )
-        return self._kind_of_pipelines(self._base, stages)
+        return self._new_pipeline(stages)
 
     def trace(
         self,

@@ -22,6 +22,7 @@ from vkgroup.dispatch.checks import check_sampler
 from vkgroup.dispatch.dlpack import as_host, on_cuda
 from vkgroup.dispatch.image import Image, choose_format, named_format
 from vkgroup.dispatch.pipeline import Pipeline
+from vkgroup.dispatch.stages import Stages
 from vkgroup.errors import InvalidDispatch, NotShareable, OutOfMemory
 from vkgroup.sampler import Sampler, make_sampler
 from vkgroup.spec.stages import STAGES
@@ -51,6 +52,14 @@ class ResourceDevice(Closing):
         self._subgroup_size = subgroup_size
         # The modules of source texts, the last used one last.
         self._modules: dict[tuple[str, str | None], Module] = {}
+
+    def require_execution(self) -> None:
+        """Raise NoDevice if the device accepts work and executes nothing; the first pipeline does so, too."""
+
+    def _new_pipeline(self, stages: Stages) -> Pipeline:
+        """Make a pipeline of this kind of device."""
+        self.require_execution()
+        return self._kind_of_pipelines(self._base, stages)
 
     @property
     def subgroup_size(self) -> int | None:

@@ -83,6 +83,16 @@ def _bookworm_sources(keyring: Path | None) -> str:
     )
 
 
+def _trixie_sources(keyring: Path | None) -> str:
+    """Return Debian 13's sources with backports, for programs that run with their own C library."""
+    option = f"[signed-by={keyring}] " if keyring else ""
+    return (
+        f"deb {option}{_DEBIAN_MIRROR} trixie main\n"
+        f"deb {option}{_DEBIAN_MIRROR} trixie-backports main\n"
+        f"deb {option}{_DEBIAN_SECURITY_MIRROR} trixie-security main"
+    )
+
+
 def _unstable_sources(keyring: Path | None) -> str:
     """Return the sources of Debian unstable, for programs that run with their own C library."""
     option = f"[signed-by={keyring}] " if keyring else ""
@@ -164,6 +174,15 @@ class Apt:
             )
         return versions[0]
 
+    def matching(self, name: str, package: Package) -> Package:
+        """Return the version of a package that belongs to the version of another one of the same source."""
+        for version in self.versions(name):
+            if version.version == package.version:
+                return version
+        raise DriverFetchError(
+            f"The package sources have no `{name}` of the version {package.version}, as `{package.name}` has."
+        )
+
     def size(self, package: Package) -> int:
         """Return the download size of one package in bytes."""
         shown = self._output(["apt-cache", "show", f"{package.name}={package.version}"])
@@ -230,14 +249,21 @@ class Apt:
 
     def unstable(self, progress: Progress | None = None) -> Apt:
         """Return the sources of Debian unstable; DriverFetchError if this host has no keys to verify them."""
+        return self._debian("unstable", _unstable_sources, progress)
+
+    def trixie(self, progress: Progress | None = None) -> Apt:
+        """Return Debian 13's sources with backports; DriverFetchError without keys to verify them."""
+        return self._debian("trixie", _trixie_sources, progress)
+
+    def _debian(self, name: str, sources: Callable[[Path | None], str], progress: Progress | None) -> Apt:
         keyring = self._debian_keyring(progress)
         if keyring is None and not is_debian():
             raise DriverFetchError(
                 f"{distribution()} has no package {_KEYRING_PACKAGE} to verify Debian's packages with."
             )
-        unstable = Apt(self._folder / "unstable", _unstable_sources(keyring))
-        unstable.update(progress)
-        return unstable
+        release = Apt(self._folder / name, sources(keyring))
+        release.update(progress)
+        return release
 
     def _debian_keyring(self, progress: Progress | None) -> Path | None:
         """Return a file with Debian's keys; None if there is none (Debian itself then uses apt's own).

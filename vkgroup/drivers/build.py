@@ -260,7 +260,10 @@ def unpack(name: str, folder: Path) -> Driver:
         driver = cache.load(finished)
         if driver is None:
             raise DriverFetchError(f"{archive} is damaged. Make the bundle again.")
-        preload = prune_preload(driver)
+        # A driver with its own C library is complete, and this process cannot load it.
+        preload = prune_preload(driver) if driver.start is None else ()
+        if driver.start is not None:
+            driver.start.linker.chmod(0o755)
         metadata = cache.read_metadata(finished)
         metadata.preload = tuple(path.relative_to(finished).as_posix() for path in preload)
         for path in set(driver.preload) - set(preload):

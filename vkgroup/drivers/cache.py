@@ -1,4 +1,4 @@
-"""Known software drivers with their packages, and the user's cache of drivers: folders, metadata, integrity.
+"""Known drivers with their packages, and the user's cache of drivers: folders, metadata, integrity.
 
 A driver is one folder with all its files (library, ICD manifest, loader, validation layer and libraries that
 the host lacks). Its ``driver.json`` describes them with relative paths, so the folder can be moved or packed
@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,17 +23,37 @@ from vkgroup.errors import DriverFetchError, InvalidInput
 from vkgroup.files import cache_folder
 
 _FORMAT = 1
+
+FORMAT_WITH_START = 2
+"""Format of the metadata of a driver with its own C library; versions of vkgroup that know none ignore it."""
+
 METADATA = "driver.json"
 """Metadata file in a driver's folder; written last."""
 _TEMPORARY = "unfinished-"
 
 
 @dataclass(frozen=True)
+class Start:
+    """Start of a process that loads a driver with its own C library; no other process can load the driver."""
+
+    linker: Path  # the dynamic linker
+    libraries: Path  # folder with the driver's libraries, among them the C library
+    # the library that answers in place of the kernel's driver; None for a driver that executes
+    shim: Path | None
+    variable: str  # the environment variable that names the GPU; empty if there is only one GPU
+
+    def command(self, program: Sequence[str]) -> list[str]:
+        """Return the command that starts a program in such a process."""
+        preload = [] if self.shim is None else ["--preload", str(self.shim)]
+        return [str(self.linker), *preload, "--library-path", str(self.libraries), *program]
+
+
+@dataclass(frozen=True)
 class Driver:
-    """One software driver in the user's cache."""
+    """One driver in the user's cache."""
 
     name: str  # family and version, such as ``lavapipe-25.0.7``
-    family: str  # ``swiftshader`` or ``lavapipe``
+    family: str  # a key of `FAMILIES`
     version: str  # the upstream version
     package: str  # the distribution's package and its full version
     folder: Path  # folder with all files of this driver
@@ -47,6 +67,12 @@ class Driver:
     # Empty on most hosts
     preload: tuple[Path, ...]
     size: int  # bytes on disk
+    start: Start | None = None  # how a process starts that loads it; None if each process can
+
+    @property
+    def is_compile_only(self) -> bool:
+        """Whether it compiles for absent GPUs, and executes nothing."""
+        return self.start is not None and self.start.shim is not None
 
 
 class _File(msgspec.Struct):
@@ -55,6 +81,15 @@ class _File(msgspec.Struct):
     size: int
     modified: int
     sha256: str
+
+
+class StartFiles(msgspec.Struct):
+    """A `Start` with paths relative to the driver's folder."""
+
+    linker: str
+    libraries: str
+    shim: str
+    variable: str
 
 
 class Metadata(msgspec.Struct, kw_only=True):
@@ -71,6 +106,7 @@ class Metadata(msgspec.Struct, kw_only=True):
     preload: tuple[str, ...]
     format: int = _FORMAT
     files: dict[str, _File] = {}
+    start: StartFiles | None = None
 
 
 def drivers_folder() -> Path:
@@ -101,7 +137,7 @@ def load(folder: Path) -> Driver | None:
     """
     try:
         metadata = read_metadata(folder)
-        if metadata.format != _FORMAT:
+        if metadata.format not in (_FORMAT, FORMAT_WITH_START):
             return None
         for name, entry in metadata.files.items():
             status = (folder / name).stat()
@@ -123,18 +159,27 @@ def load(folder: Path) -> Driver | None:
         runtime=metadata.runtime,
         preload=tuple(folder / name for name in metadata.preload),
         size=sum(entry.size for entry in metadata.files.values()),
+        start=_start(folder, metadata.start),
     )
 
 
+def _start(folder: Path, files: StartFiles | None) -> Start | None:
+    if files is None:
+        return None
+    shim = folder / files.shim if files.shim else None
+    return Start(folder / files.linker, folder / files.libraries, shim, files.variable)
+
+
 def installed() -> list[Driver]:
-    """Return all intact drivers in the user's cache: SwiftShader, then lavapipe, newest version first."""
+    """Return all intact drivers in the user's cache, in the order of `FAMILIES`, newest version first."""
     try:
         folders = [path for path in drivers_folder().iterdir() if path.is_dir()]
     except OSError:
         return []
     loaded = [load(path) for path in folders if not path.name.startswith(_TEMPORARY)]
     by_version = sorted((d for d in loaded if d), key=lambda d: version_key(d.version), reverse=True)
-    return sorted(by_version, key=lambda d: d.family, reverse=True)
+    order = {family: number for number, family in enumerate(FAMILIES)}
+    return sorted(by_version, key=lambda d: order.get(d.family, len(order)))
 
 
 def version_key(version: str) -> tuple[int, ...]:
@@ -215,13 +260,17 @@ def kept_loader() -> Path | None:
 
 @dataclass(frozen=True)
 class Family:
-    """A software driver and the package that contains it."""
+    """A driver and the package that contains it."""
 
     name: str  # name of the driver for users
     package: str  # the distribution's package
     library: str  # the driver's library in the package, as a glob
     icd: str  # its ICD manifest in the package, as a glob
     absent: str  # advice if the distribution does not have the package
+    #: Of a driver for absent GPUs: the library that answers in place of the kernel's driver, as a
+    #: glob, and the environment variable that names the GPU.
+    shim: str = ""
+    variable: str = ""
 
 
 @dataclass(frozen=True)
@@ -231,6 +280,23 @@ class Runtime:
     packages: tuple[str, ...]  # the required packages
     loader: str  # the loader in them, as a glob
     layer: str  # the validation layer's library in them, as a glob
+
+
+MESA = "mesa-vulkan-drivers"
+"""The package with all of Mesa's drivers."""
+
+
+def _mesa(name: str, library: str, shim: str, variable: str) -> Family:
+    """Return a family of Mesa's drivers for GPUs, which compile without one."""
+    return Family(
+        name,
+        MESA,
+        f"usr/lib/*/libvulkan_{library}.so",
+        f"usr/share/vulkan/icd.d/{library}_icd*.json",
+        "It comes from Debian 13; check whether this host reaches deb.debian.org.",
+        f"usr/lib/*/lib{shim}_noop_drm_shim.so",
+        variable,
+    )
 
 
 FAMILIES = {
@@ -245,11 +311,15 @@ FAMILIES = {
         ),
         Family(
             "lavapipe",
-            "mesa-vulkan-drivers",
+            MESA,
             "usr/lib/*/libvulkan_lvp.so",
             "usr/share/vulkan/icd.d/lvp_icd*.json",
             "Check whether the component or repository with Mesa is enabled.",
         ),
+        _mesa("radv", "radeon", "amdgpu", "AMDGPU_GPU_ID"),
+        _mesa("nvk", "nouveau", "nouveau", "NOUVEAU_CHIPSET"),
+        _mesa("turnip", "freedreno", "freedreno", "FD_GPU_ID"),
+        _mesa("honeykrisp", "asahi", "asahi", ""),
     )
 }
 
@@ -279,7 +349,7 @@ def parse_name(name: str) -> tuple[Family, str | None]:
     family = FAMILIES.get(match.group(1)) if match else None
     if match is None or family is None:
         raise InvalidInput(
-            f"There is no software driver `{name}`. Choose from {', '.join(sorted(FAMILIES))}, optionally "
+            f"There is no driver `{name}` to fetch. Choose from {', '.join(sorted(FAMILIES))}, optionally "
             "with a version, such as lavapipe-25.0.7; `vkgroup drivers list` lists them."
         )
     return family, match.group(2)

@@ -1,4 +1,4 @@
-"""Fetch software drivers into the user's cache, and list them."""
+"""Fetch drivers into the user's cache, and list them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from vkgroup.drivers import cache
+from vkgroup.drivers import cache, own_c_library
 from vkgroup.drivers.apt import INSTALL_INSTEAD, Apt, Package, Progress, distribution
 from vkgroup.drivers.build import build, loads
-from vkgroup.drivers.cache import FAMILIES, Driver, Family, parse_name
+from vkgroup.drivers.cache import FAMILIES, MESA, Driver, Family, parse_name
 from vkgroup.errors import DriverFetchError, NoDevice
 from vkgroup.files import cache_folder
 
@@ -34,13 +34,16 @@ def fetch(
     self_contained: bool = False,
     bookworm: bool = False,
 ) -> Driver:
-    """Fetch a software driver into the user's cache and return it; nothing is downloaded if it is there.
+    """Fetch a driver into the user's cache and return it; nothing is downloaded if it is there.
 
     `name` is ``swiftshader`` or ``lavapipe`` (newest version of the distribution or its backports), or has a
-    version: ``lavapipe-22.3.6``. `progress` is called with the name of the current step and the completed
-    fraction. With `self_contained`, the driver includes all libraries except the C library, also those that
-    this host has, for use on another host. With `bookworm`, the packages are those of Debian 12, which differ
-    from those of other releases in the version of LLVM.
+    version: ``lavapipe-22.3.6``. ``radv``, ``nvk``, ``turnip`` and ``honeykrisp`` compile for
+    absent GPUs; they come from Debian 13 or its backports, on every host.
+
+    `progress` is called with the name of the current step and the completed fraction. With `self_contained`,
+    the driver includes all libraries except the C library, also those that this host has, for use on another
+    host. With `bookworm`, the packages are those of Debian 12, which differ from those of other releases in
+    the version of LLVM.
 
     Raises DriverFetchError if the host is not Debian or a derivative, has no network, or the distribution
     lacks the driver. The message says what to install instead. Partial downloads are removed.
@@ -49,11 +52,20 @@ def fetch(
     with cache.locked() as folder:
         if not self_contained:
             driver = _find(family, version)
-            if driver is not None and loads(driver):
+            if driver is not None and (driver.start is not None or loads(driver)):
                 return driver
         system = _updated_apt(progress)
+        if family.shim:
+            trixie = system.trixie(progress)
+            package = _choose(trixie, family, version)
+            return own_c_library.build(trixie, folder, family, package, progress)
         debian_12 = system.bookworm(progress) if bookworm else None
         apt = debian_12 or system.with_package(family.package, version, progress)
+        if version is not None and not debian_12:
+            newer = _newer(apt, family, version, progress)
+            if newer is not None:
+                trixie, package = newer
+                return own_c_library.build(trixie, folder, family, package, progress)
         try:
             package = _choose(apt, family, version)
             return build(apt, folder, family, package, progress, self_contained=self_contained)
@@ -74,7 +86,7 @@ def path(name: str) -> Driver:
     driver = _find(family, version)
     if driver is None:
         raise NoDevice(
-            f"The software driver `{name}` is not in {cache.drivers_folder()}. "
+            f"The driver `{name}` is not in {cache.drivers_folder()}. "
             f"Fetch it with `vkgroup drivers fetch {name}`."
         )
     return driver
@@ -90,9 +102,11 @@ def list_drivers(progress: Progress | None = None) -> list[DriverStatus]:
     with cache.locked():
         apt = _updated_apt(progress)
         for family in FAMILIES.values():
-            source = apt.with_package(family.package, progress=progress)
-            offered = {f"{family.name}-{p.upstream}": p for p in reversed(source.versions(family.package))}
-            for name, package in offered.items():
+            offered = {
+                f"{family.name}-{package.upstream}": (source, package)
+                for source, package in reversed(_offered(apt, family, progress))
+            }
+            for name, (source, package) in offered.items():
                 driver = in_cache.pop(name, None)
                 size = source.size(package)
                 statuses.append(
@@ -101,7 +115,28 @@ def list_drivers(progress: Progress | None = None) -> list[DriverStatus]:
     for driver in in_cache.values():
         statuses.append(DriverStatus(driver.name, driver.family, driver.version, driver, None, ""))
     statuses.sort(key=lambda s: cache.version_key(s.version), reverse=True)
-    return sorted(statuses, key=lambda s: s.family, reverse=True)
+    order = list(FAMILIES)
+    return sorted(statuses, key=lambda s: order.index(s.family))
+
+
+def _offered(apt: Apt, family: Family, progress: Progress | None) -> list[tuple[Apt, Package]]:
+    """Return the packages of a family with their sources: the distribution's, and for Mesa Debian 13's."""
+    offered: list[tuple[Apt, Package]] = []
+    if not family.shim:
+        source = apt.with_package(family.package, progress=progress)
+        offered += [(source, package) for package in source.versions(family.package)]
+    if family.package == MESA:
+        try:
+            trixie = apt.trixie(progress)
+        except DriverFetchError:  # the other drivers are listed without Debian 13
+            return offered
+        find = own_c_library.packages_with_shim if family.shim else _packages
+        offered += [(trixie, package) for package in find(trixie, family)]
+    return offered
+
+
+def _packages(apt: Apt, family: Family) -> list[Package]:
+    return apt.versions(family.package)
 
 
 def fetch_package(
@@ -130,7 +165,24 @@ def _updated_apt(progress: Progress | None) -> Apt:
 
 def _find(family: Family, version: str | None) -> Driver | None:
     candidates = [d for d in cache.installed() if d.family == family.name and version in (None, d.version)]
+    # Each process can load a driver without its own C library.
+    candidates.sort(key=lambda driver: driver.start is not None)
     return candidates[0] if candidates else None
+
+
+def _newer(apt: Apt, family: Family, version: str, progress: Progress | None) -> tuple[Apt, Package] | None:
+    """Return Debian 13's sources and package of a version that `apt` lacks; None if those lack it, too.
+
+    Only Mesa's packages are taken, which work with their own C library.
+    """
+    if family.package != MESA or any(version == package.upstream for package in apt.versions(MESA)):
+        return None
+    try:
+        trixie = apt.trixie(progress)
+    except DriverFetchError:
+        return None
+    package = next((package for package in trixie.versions(MESA) if package.upstream == version), None)
+    return None if package is None else (trixie, package)
 
 
 def _choose(apt: Apt, family: Family, version: str | None) -> Package:

@@ -60,7 +60,13 @@ def probe(device: Device) -> Probe:
     Parameters
     ----------
     device : an open device; stays open.
+
+    Raises
+    ------
+    NoDevice
+        The device executes nothing.
     """
+    device.require_execution()
     subject = Subject(device)
     outcomes: dict[str, Outcome] = {}
     lost = False

@@ -81,7 +81,7 @@ def _sentences(experiments: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str]
             yield ("experiment", name), ": ".join(words)
 
 
-_RAN = (Status.PASS, Status.UNDEFINED)
+_RAN = (Status.PASS, Status.UNDEFINED, Status.COMPILED)
 """Statuses of cases that ran without a verdict against the device."""
 
 LISTS = ("newly_failing", "appeared_failing", "fixed", "appeared", "vanished", "other")

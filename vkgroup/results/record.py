@@ -29,10 +29,23 @@ class Status(StrEnum):
     """The process died, or the device was lost, when it executed only this case."""
     TIMEOUT = "Timeout"
     """The case, executed alone, did not finish within its time limit."""
+    COMPILED = "Compiled"
+    """The driver of an absent GPU compiled the shaders of the case; nothing was executed."""
+    REJECTED = "Rejected"
+    """The driver of an absent GPU rejected a valid shader of the case."""
 
 
-AGAINST_THE_DEVICE = frozenset({Status.FAIL, Status.CRASH, Status.TIMEOUT})
+AGAINST_THE_DEVICE = frozenset({Status.FAIL, Status.CRASH, Status.TIMEOUT, Status.REJECTED})
 """Statuses that are verdicts against the device (exit code 1)."""
+
+_OF_COMPILATION = (Status.COMPILED, Status.REJECTED, Status.NOT_SUPPORTED, Status.CRASH, Status.TIMEOUT)
+
+
+def possible_statuses(seen: Collection[Status]) -> tuple[Status, ...]:
+    """Return the statuses that the cases of a run can have: of compilation if some are seen, or execution."""
+    if Status.COMPILED in seen or Status.REJECTED in seen:
+        return _OF_COMPILATION
+    return tuple(status for status in Status if status not in (Status.COMPILED, Status.REJECTED))
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from vkgroup.results.record import (
     RunInfo,
     RunRecord,
     Status,
+    possible_statuses,
 )
 
 
@@ -123,6 +124,7 @@ class Run(RunRecord):
         outcomes : the number of cases with each outcome, which the summary has under ``outcomes``.
         """
         counts = self.counts
+        possible = possible_statuses([status for status, count in counts.items() if count])
         by_category: dict[str, Counter[str]] = {}
         for result in self.results:
             by_category.setdefault(result.case.split(".", 1)[0], Counter())[result.status] += 1
@@ -153,9 +155,9 @@ class Run(RunRecord):
                 "defined": sum(result.defined for result in self.results),
                 "undefined": sum(result.undefined for result in self.results),
             },
-            "totals": {status.value: counts.get(status, 0) for status in Status},
+            "totals": {status.value: counts.get(status, 0) for status in possible},
             "by_category": {
-                category: {status.value: its.get(status, 0) for status in Status}
+                category: {status.value: its.get(status, 0) for status in possible}
                 for category, its in sorted(by_category.items())
             },
             **({"outcomes": dict(sorted(outcomes.items()))} if outcomes is not None else {}),

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from vkgroup.device import Capabilities, DeviceInfo
+from vkgroup.device.launch import expand
 from vkgroup.errors import InvalidInput, NoDevice
 from vkgroup.opening import devices, select
 from vkgroup.runner.pool import default_jobs
@@ -31,12 +32,14 @@ class Target:
 
 
 def is_several(choice: str | None) -> bool:
-    """Return whether a ``--device`` chooses several devices: ``all``, or a list with commas.
+    """Return whether a ``--device`` chooses several devices: ``all``, a list with commas, or a glob.
 
     Names of devices may have commas, too; a text that chooses one device as a whole is not a list.
     """
-    if choice is None or "," not in choice:
-        return choice is not None and choice.strip().lower() == ALL
+    if choice is None:
+        return False
+    if "," not in choice:
+        return choice.strip().lower() == ALL or expand(choice) != [choice]
     try:
         select(choice)
     except (NoDevice, InvalidInput):  # InvalidInput: reference:32,reference:64
@@ -45,11 +48,12 @@ def is_several(choice: str | None) -> bool:
 
 
 def choose(choice: str) -> list[DeviceInfo]:
-    """Return the devices of a choice, in its order: ``all``, a list with commas, or one device."""
+    """Return the devices of a choice, in its order: ``all``, a list with commas and globs, or one device."""
     if not is_several(choice):
         return [select(choice)]
     if choice.strip().lower() != ALL:
-        return [select(part) for part in choice.split(",") if part.strip()]
+        parts = [part.strip() for part in choice.split(",") if part.strip()]
+        return [select(chosen) for part in parts for chosen in expand(part)]
     discovery = devices()
     gpus = [device for device in discovery.devices if device.is_gpu]
     chosen = _without_duplicates(gpus) or [device for device in discovery.devices if not device.is_reference]

@@ -22,6 +22,7 @@ from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.errors import InvalidInput, VkgroupError
 from vkgroup.opening import open_device
 from vkgroup.results.record import NoVerdict, Result, ResultStream, TakeResults
+from vkgroup.runner.describe import describe
 from vkgroup.runner.messages import WorkerSetup
 from vkgroup.runner.pool import InProcessBackend, LocalBackend
 from vkgroup.runner.retry import BatchResults, Outcome, Quarantine, Retry, Work, WorkerFailure
@@ -57,8 +58,16 @@ def model_of(capabilities: Capabilities) -> str:
 
 
 def read_capabilities(device: DeviceInfo) -> Capabilities:
-    """Open a device, read its capabilities, and close it, because workers open it themselves."""
+    """Open a device, read its capabilities, and close it, because workers open it themselves.
+
+    The driver of an absent GPU can be loaded by a worker only.
+
+    Raises NoDevice: the device executes nothing, and its name does not say so.
+    """
+    if device.own_process:
+        return describe(device)
     with open_device(device) as opened:
+        opened.require_execution()
         return opened.capabilities
 
 

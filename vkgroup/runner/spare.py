@@ -6,7 +6,8 @@ import subprocess
 import tempfile
 from typing import IO
 
-from vkgroup import processes
+from vkgroup.device import DeviceInfo
+from vkgroup.device.launch import launch_of
 
 PROGRAM = "vkgroup.runner.worker"
 """The module that every worker process runs; its arguments are modules to import."""
@@ -17,12 +18,16 @@ Started = tuple["subprocess.Popen[bytes]", IO[bytes]]
 _spares: list[Started] = []
 
 
-def spawn(*modules: str) -> Started:
-    """Start a process that imports modules, then reads its setup. OSError: the system starts none."""
+def spawn(*modules: str, device: DeviceInfo | None = None) -> Started:
+    """Start a process that imports modules, then reads its setup. OSError: the system starts none.
+
+    `device`: the one that the process will open, if its driver needs a process of its own kind.
+    """
+    command, environment = launch_of(device, PROGRAM, *modules)
     log = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the process
     process = subprocess.Popen(
-        processes.command(PROGRAM, *modules),
-        env=processes.environment(),
+        command,
+        env=environment,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=log,

@@ -18,6 +18,7 @@ from vkgroup.errors import InternalError, NoDevice
 from vkgroup.processes import receive, send
 from vkgroup.results.record import NoVerdict, Result, Status
 from vkgroup.runner import spare
+from vkgroup.runner.driver_output import excerpt
 from vkgroup.runner.messages import CLOSE_SECONDS, Failure, WorkerSetup
 from vkgroup.runner.retry import Work, WorkerFailure
 
@@ -115,7 +116,9 @@ class WorkerProcess:
         *,
         start_seconds: float = START_SECONDS,
     ) -> None:
-        self._process, self._log = spare.take() or spare.spawn()
+        # A spare process has the host's C library.
+        taken = None if setup.device.own_process else spare.take()
+        self._process, self._log = taken or spare.spawn(device=setup.device)
         if known is not None:
             known.add(self)
         assert self._process.stdin is not None
@@ -197,7 +200,7 @@ class WorkerProcess:
             return WorkerDied("the process closed its pipes and does not end")
         end = f"killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
         self._log.seek(0)
-        last = self._log.read().decode(errors="replace").strip()[-400:]
+        last = excerpt(self._log.read().decode(errors="replace"))
         message = f"the process was {end}" + (f"; it printed: {last}" if last else "")
         external = -code in _EXTERNAL_SIGNALS
         return WorkerDied(

@@ -36,7 +36,11 @@ def add_drivers(parser: argparse.ArgumentParser) -> None:
     purpose = "download drivers into the cache, without root"
     fetching = actions.add_parser("fetch", help=purpose, description=f"{purpose.capitalize()}.")
     fetching.add_argument(
-        "names", metavar="NAME", nargs="+", help="swiftshader, lavapipe (the newest), or lavapipe-VERSION"
+        "names",
+        metavar="NAME",
+        nargs="+",
+        help="swiftshader, lavapipe (the newest), lavapipe-VERSION; radv, nvk, turnip, honeykrisp: compile"
+        " for absent GPUs and execute nothing",
     )
     fetching.add_argument(
         "--offline", metavar="FOLDER", type=Path, help="take the drivers from this bundle, without network"

@@ -1,4 +1,4 @@
-"""The options of commands that take a shader: ``compile``, ``run`` and ``check``."""
+"""The options of commands that take a shader: ``compile``, ``run``, ``cost`` and ``check``."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from vkgroup.cli.options.types import (
     add_table,
     natural,
     pair,
+    percent,
     positive,
     register_shifts,
     seconds,
@@ -222,6 +223,47 @@ def _add_tracing(parser: argparse.ArgumentParser) -> None:
     add_table(group, (("--max-recursion", "N", int, depth),))
 
 
+def add_cost(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of ``vkgroup cost``."""
+    parser.description = (
+        "Compile a compute shader for GPUs and print its static cost at each subgroup size: registers,"
+        " spills, shared memory, code, instructions of subgroup operations, and estimates. Nothing is"
+        " executed. `vkgroup drivers fetch radv nvk turnip honeykrisp` gives drivers for absent GPUs."
+    )
+    parser.epilog = (
+        "Exit codes: 0 success, 1 a driver rejects the shader or crashes, or a regression against --baseline,"
+        " 2 wrong usage or input, 3 no such device. Quantities: docs/cost.md."
+    )
+    _add_shader(parser, may_be_configured=True)
+    _add_configuration(parser)
+    parser.add_argument(
+        "--target", choices=choices.VULKAN_VERSIONS, default="1.2", help="Vulkan version (default: 1.2)"
+    )
+    gpus = "devices: names as in `vkgroup devices`, globs and lists, as in 'radv:navi*,nvk:ga104'"
+    add_table(
+        parser,
+        (
+            ("--device", "D", str, f"{gpus} (default: one GPU of each generation of the fetched drivers)"),
+            ("--subgroup-size", "N[,N]…", _subgroup_sizes, "sizes (default: all that a device allows)"),
+            ("--timeout", "S", seconds, "time limit of one compilation in seconds (default: 60)", 60.0),
+            ("--against", "OTHER", str, "compare with another shader, or with another compiler's module"),
+            ("--baseline", "F.json", Path, "exit with 1 if a cost is worse than in this file of --json"),
+        ),
+    )
+    add_repeated(parser, _CONSTANTS[1:])
+    parser.add_argument(
+        "--threshold",
+        metavar="P",
+        type=percent,
+        default=choices.COST_THRESHOLD,
+        help="percentage by which a cost may be worse than in the baseline"
+        f" (default: {100 * choices.COST_THRESHOLD:g})",
+    )
+    parser.add_argument("--full-subgroups", action="store_true", help="require full subgroups")
+    parser.add_argument("--isa", action="store_true", help="print the assembly, where the driver provides it")
+    add_json(parser, "write all costs, with all statistics of the drivers, as JSON")
+
+
 def add_check(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``vkgroup check``."""
     parser.description = (
@@ -263,6 +305,10 @@ def add_check(parser: argparse.ArgumentParser) -> None:
         help="also run on this device; may be repeated; none: only the reference device"
         " (default: VKGROUP_DEVICE, else all)",
     )
+    gpus = (
+        "also compile for absent GPUs: names, globs, lists, as in 'radv:*,nvk:ga104' (docs/compile-only.md)"
+    )
+    add_table(where, (("--compile-on", "GPUS", str, gpus),))
     _add_guarantees(parser)
     inputs = parser.add_argument_group("inputs", "Inputs that are not given are generated.")
     seed = "seed of the generated inputs and of the shuffled lanes (default: 0)"

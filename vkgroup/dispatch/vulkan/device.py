@@ -33,6 +33,7 @@ from vkgroup.dispatch.submission import PendingRun
 from vkgroup.dispatch.vulkan.acceleration import VulkanAccelerationStructure
 from vkgroup.dispatch.vulkan.array_run import LARGEST, ArrayRun
 from vkgroup.dispatch.vulkan.buffer import VulkanBuffer, adopt
+from vkgroup.dispatch.vulkan.execution import require_execution
 from vkgroup.dispatch.vulkan.image import VulkanImage
 from vkgroup.dispatch.vulkan.launcher import VulkanLauncher
 from vkgroup.dispatch.vulkan.pipeline import Timer, VulkanPipeline, VulkanWork, memory_of
@@ -210,6 +211,11 @@ class VulkanDevice(Device):
             raise
         self.logical = logical
         logical.read_samples = read_samples
+
+    def require_execution(self) -> None:
+        """Raise NoDevice if the device executes nothing; see `vkgroup.dispatch.vulkan.execution`."""
+        if not self.logical.info.is_compile_only:
+            require_execution(self.logical)
 
     def launcher(
         self, steps: Iterable[LauncherStep], scratch: Mapping[str, int], name: str = "a launcher"

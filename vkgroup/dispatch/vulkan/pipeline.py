@@ -18,6 +18,7 @@ from vkgroup.dispatch.buffer import Buffer
 from vkgroup.dispatch.commands import Command, DispatchCommand, DrawCommand, TraceCommand
 from vkgroup.dispatch.dlpack import Borrowed
 from vkgroup.dispatch.draw_state import bound_inputs
+from vkgroup.dispatch.executables import Executable
 from vkgroup.dispatch.graphics_stages import GraphicsStages
 from vkgroup.dispatch.pipeline import Pipeline, Work
 from vkgroup.dispatch.ray_stages import RayStages
@@ -30,6 +31,7 @@ from vkgroup.dispatch.vulkan.acceleration import (
 )
 from vkgroup.dispatch.vulkan.buffer import BorrowedArray, VulkanBuffer
 from vkgroup.dispatch.vulkan.descriptors import DescriptorSets, PooledBuffer
+from vkgroup.dispatch.vulkan.executables import executables_of
 from vkgroup.dispatch.vulkan.graphics import (
     VulkanDraw,
     create_graphics_pipeline,
@@ -38,7 +40,7 @@ from vkgroup.dispatch.vulkan.graphics import (
     targets_of,
 )
 from vkgroup.dispatch.vulkan.image import PooledImages, VulkanImage
-from vkgroup.dispatch.vulkan.stage_info import create_compute_pipeline, statistics_of
+from vkgroup.dispatch.vulkan.stage_info import create_compute_pipeline
 from vkgroup.spec.stages import STAGE_BITS
 
 Recorder = Callable[[Any], None]
@@ -74,7 +76,8 @@ class Timer:
         self._commands.use(buffers)
         self._queries: Any = None
         self._recorded: tuple[Hashable, int] | None = None
-        if device.capabilities.timestamps.valid_bits:
+        # Without execution, no timestamp is ever written.
+        if device.capabilities.timestamps.valid_bits and not device.info.is_compile_only:
             info = vk.new("VkQueryPoolCreateInfo", queryType=vk.VK_QUERY_TYPE_TIMESTAMP, queryCount=2)
             self._queries = device.create("QueryPool", info, "a query pool")
 
@@ -301,12 +304,14 @@ class VulkanPipeline(Pipeline):
             self.handle = create_ray_pipeline(device, stages, self.layout)
             self.table = BindingTable(device, stages, self.handle)
 
-    def _statistics(self) -> dict[str, float | int | bool]:
+    def _executables(self, representations: bool) -> tuple[Executable, ...]:
         stages = self.stages
         if not isinstance(stages, ComputeStages):
-            return {}
-        return statistics_of(
-            self.device, lambda flags: create_compute_pipeline(self.device, stages, self.layout, flags)
+            return ()
+        return executables_of(
+            self.device,
+            lambda flags: create_compute_pipeline(self.device, stages, self.layout, flags),
+            representations=representations,
         )
 
     def _create_layout(self) -> None:

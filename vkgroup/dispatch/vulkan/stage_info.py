@@ -1,8 +1,8 @@
-"""Shader stages and compute pipelines of Vulkan, and statistics of the driver's compiler."""
+"""Shader stages and compute pipelines of Vulkan."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,11 +13,6 @@ from vkgroup.spec.stages import STAGE_BITS
 
 # VkPipelineShaderStageCreateFlagBits.
 _VARYING_SIZE, _FULL_SUBGROUPS = 0x1, 0x2
-
-_VALUES = ("b32", "i64", "u64", "f64")
-"""Members of VkPipelineExecutableStatisticValueKHR, by VkPipelineExecutableStatisticFormatKHR."""
-
-CAPTURE = 0x40  # VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR
 
 
 @contextmanager
@@ -76,40 +71,3 @@ def create_compute_pipeline(device: LogicalDevice, stages: ComputeStages, layout
         code = device.functions.vkCreateComputePipelines(device.handle, vk.NULL, 1, info, vk.NULL, handle)
         device.check(code, "creating a compute pipeline")
         return handle[0]
-
-
-def statistics_of(device: LogicalDevice, make: Callable[[int], Any]) -> dict[str, float | int | bool]:
-    """Return a compute pipeline's statistics by name; empty where the device does not report any.
-
-    `make` creates the VkPipeline a second time with the given VkPipelineCreateFlags, since capturing
-    statistics may slow it down.
-    """
-    if "pipelineExecutableInfo" not in device.enabled_features:
-        return {}
-    handle = make(CAPTURE)
-    try:
-        info, count = vk.new("VkPipelineInfoKHR", pipeline=handle), vk.ffi.new("uint32_t *")
-        code = device.functions.vkGetPipelineExecutablePropertiesKHR(device.handle, info, count, vk.NULL)
-        device.check(code, "asking for a pipeline's executables")
-        statistics: dict[str, float | int | bool] = {}
-        for index in range(count[0]):
-            for entry in _read(device, handle, index):
-                name = vk.ffi.string(entry.name).decode()
-                value = getattr(entry.value, _VALUES[entry.format])
-                statistics[name] = bool(value) if entry.format == 0 else value
-        return statistics
-    finally:
-        device.destroy("Pipeline", handle)
-
-
-def _read(device: LogicalDevice, handle: Any, index: int) -> list[Any]:
-    read = device.functions.vkGetPipelineExecutableStatisticsKHR
-    info = vk.new("VkPipelineExecutableInfoKHR", pipeline=handle, executableIndex=index)
-    count = vk.ffi.new("uint32_t *")
-    device.check(read(device.handle, info, count, vk.NULL), "asking for a pipeline's statistics")
-    entries = vk.array(
-        "VkPipelineExecutableStatisticKHR",
-        [vk.new("VkPipelineExecutableStatisticKHR") for _ in range(count[0])],
-    )
-    device.check(read(device.handle, info, count, entries), "asking for a pipeline's statistics")
-    return list(entries)

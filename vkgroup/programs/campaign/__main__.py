@@ -8,7 +8,7 @@ from pathlib import Path
 
 from vkgroup.errors import VkgroupError
 from vkgroup.opening import select
-from vkgroup.programs.campaign.run import AGAINST_THE_DEVICE, Outcome, Settings, Verdict, run
+from vkgroup.programs.campaign.run import AGAINST_THE_DEVICE, UNREMARKABLE, Outcome, Settings, run
 from vkgroup.programs.nodes import Promise
 
 _DESCRIPTION = "Run random programs on a device; compare it with the reference or with another device."
@@ -50,7 +50,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _show(seed: int, outcome: Outcome) -> None:
-    if outcome.verdict is not Verdict.AGREE:
+    if outcome.verdict not in UNREMARKABLE:
         sys.stdout.write(f"{seed}: {outcome.verdict.value}: {outcome.detail}\n")
         sys.stdout.flush()
 

@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from vkgroup.compiler import Target, compile_source
 from vkgroup.conformance.glsl_types import from_planes, planes
 from vkgroup.device import Capabilities, DeviceInfo
-from vkgroup.opening import open_device
 from vkgroup.programs.campaign.shader import HEAD, render
 from vkgroup.programs.campaign.targets import Driver, Observation, assignment, observe_reference
 from vkgroup.programs.expressions import of_device, promise_of
@@ -40,6 +39,7 @@ from vkgroup.programs.shrinker import shrink
 from vkgroup.programs.values import LOCAL_SIZES, Values
 from vkgroup.reference.dtypes import dtype_of
 from vkgroup.runner.messages import Failure
+from vkgroup.runner.scheduler import read_capabilities
 from vkgroup.spec.types import TYPES, GlslType
 from vkgroup.spirv import Module
 
@@ -51,6 +51,8 @@ class Verdict(Enum):
     """Verdict on a program; the value is its name in results."""
 
     AGREE = "agree"
+    #: A compile-only device compiled the program; nothing was executed.
+    COMPILED = "compiled"
     DIFFER = "differ"
     #: The driver's process died, or the device was lost.
     CRASH = "crash"
@@ -64,6 +66,9 @@ class Verdict(Enum):
 
 
 AGAINST_THE_DEVICE = (Verdict.DIFFER, Verdict.CRASH, Verdict.TIMEOUT, Verdict.ERROR)
+
+UNREMARKABLE = (Verdict.AGREE, Verdict.COMPILED)
+"""Verdicts of programs that are not listed."""
 
 _FAILURES = {"crash": Verdict.CRASH, "lost": Verdict.CRASH, "timeout": Verdict.TIMEOUT}
 
@@ -103,6 +108,8 @@ class Trial:
         got = self.driver.observe(program, module)
         if isinstance(got, Failure):
             return Outcome(_FAILURES.get(got.kind, Verdict.ERROR), got.message)
+        if self.driver.device.is_compile_only:
+            return Outcome(Verdict.COMPILED)
         size = int(got.words[0, 2])
         expected = self._expected(program, module, got, size)
         return expected if isinstance(expected, Outcome) else _compared(program, expected, got, size)
@@ -250,7 +257,7 @@ class Tally:
         self.verdicts[outcome.verdict] += 1
         self.defined += outcome.defined
         self.undefined += outcome.undefined
-        if outcome.verdict is not Verdict.AGREE:
+        if outcome.verdict not in UNREMARKABLE:
             self.against.append({"seed": seed, "verdict": outcome.verdict.value, "detail": outcome.detail})
 
     def summary(self) -> dict[str, Any]:
@@ -270,11 +277,6 @@ class Tally:
             "seconds": round(self.seconds, 1),
             "not_agreed": self.against,
         }
-
-
-def _capabilities(device: DeviceInfo) -> Capabilities:
-    with open_device(device) as opened:
-        return opened.capabilities
 
 
 def _shrunk(trial: Trial, program: Program, outcome: Outcome, subgroup_size: int) -> Program:
@@ -299,10 +301,10 @@ def run(settings: Settings, out: Path, on_outcome: Callable[[int, Outcome], None
     Raise NoDevice or Unsupported if a device cannot be opened.
     """
     start = time.perf_counter()
-    capabilities = [_capabilities(settings.device)]
+    capabilities = [read_capabilities(settings.device)]
     other = None
     if settings.against is not None:
-        capabilities.append(_capabilities(settings.against))
+        capabilities.append(read_capabilities(settings.against))
         other = Driver(settings.against, timeout=settings.timeout)
     promise = settings.promise or promise_of(capabilities[0])
     # Two devices may differ where a result is undefined; only the reference knows where it is.
@@ -329,7 +331,7 @@ def run(settings: Settings, out: Path, on_outcome: Callable[[int, Outcome], None
                     **vars(outcome),
                     "verdict": outcome.verdict.value,
                 }
-                if outcome.verdict is not Verdict.AGREE:
+                if outcome.verdict not in UNREMARKABLE:
                     _write(out / f"{seed}.comp", program, outcome)
                     if settings.shrink and outcome.verdict is not Verdict.UNJUDGED:
                         small = _shrunk(trial, program, outcome, vocabulary.subgroup_size)

@@ -16,7 +16,7 @@ from typing import Any
 from vkgroup.choices import BENCH_THRESHOLD
 from vkgroup.files import write_output
 from vkgroup.results.history import RunRecord
-from vkgroup.results.record import Status
+from vkgroup.results.record import Status, possible_statuses
 from vkgroup.results.report import benchmarks, checks, comparing
 from vkgroup.results.report.capabilities import device_of, side_by_side
 from vkgroup.results.report.causes import causes_shown
@@ -140,7 +140,10 @@ def _run(run: RunRecord, table: Table, failures: Failures, inputs: Inputs) -> di
             "vkgroup": run.info.vkgroup or None,
         },
         "promises": [str(one) for one in promises] if isinstance(promises, list) else [],
-        "totals": {status.value: cases.totals[status] or totals.get(status.value, 0) for status in Status},
+        "totals": {
+            status.value: cases.totals[status] or totals.get(status.value, 0)
+            for status in possible_statuses([status for status in Status if totals.get(status.value)])
+        },
         "judged": {
             "defined": cases.defined or lanes.get("defined", 0),
             "undefined": cases.undefined or lanes.get("undefined", 0),

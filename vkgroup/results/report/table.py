@@ -60,6 +60,8 @@ LETTERS = {
     Status.NOT_SUPPORTED: "N",
     Status.CRASH: "C",
     Status.TIMEOUT: "T",
+    Status.COMPILED: "D",
+    Status.REJECTED: "R",
 }
 """The letter of each status on the page."""
 

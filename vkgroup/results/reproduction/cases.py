@@ -27,6 +27,7 @@ from vkgroup.results.reproduction.standalone.program import write_program
 from vkgroup.results.reproduction.standalone.recorded import NoProgram
 from vkgroup.results.reproduction.values import Files, Json
 from vkgroup.runner.messages import Failure
+from vkgroup.runner.scheduler import read_capabilities
 from vkgroup.runner.worker_process import WorkerDied, WorkerProcess
 
 CASE_TIMEOUTS = 10
@@ -68,8 +69,7 @@ def make(
             f"There is no case {name!r}: list the names with vkgroup conform --list. --repro takes one "
             "case; only --filter takes globs."
         )
-    with open_device(device) as opened:
-        capabilities = opened.capabilities
+    capabilities = read_capabilities(device)
     if lacking := family_of(case).missing(case, capabilities):
         raise Unsupported(f"{device.name} lacks what {name} needs: {', '.join(lacking)}", lacking)
     setup = Setup(device, seed, timeout, transform, compiler=compiler)
@@ -121,7 +121,7 @@ def _filled(
     begun = (folder / folders.RECORD).is_file()
     record = folders.read(folder) if begun else case_record(case, capabilities, setup.seed) | more
     record |= {"result": result.to_json()}
-    if record["lanes"] is None:
+    if record["lanes"] is None and not setup.device.is_compile_only:
         record["reference"] = expected_by_reference(folder, record)
     record["digests"] = folders.digests(folder)
     folders.write(folder, record)

@@ -12,7 +12,8 @@ from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.families import family_of
 from vkgroup.conformance.family import AnyCase
 from vkgroup.conformance.parts import wrong_subgroups
-from vkgroup.conformance.run import diagnosed_result, result_of_error
+from vkgroup.conformance.plan import Batch
+from vkgroup.conformance.run import compile_batch, diagnosed_result, result_of_error
 from vkgroup.conformance.stages import Stage
 from vkgroup.conformance.subgroup import SubgroupFamily
 from vkgroup.device import Capabilities
@@ -152,7 +153,8 @@ def answer(executor: Executor, request: Any) -> Any:
     if isinstance(request, Trial):
         return [_tried(executor, request)]
     if isinstance(request, ProbeDevice):
-        folders.write_device(request.folder, probe(executor.device).to_json())
+        if not executor.device.info.is_compile_only:
+            folders.write_device(request.folder, probe(executor.device).to_json())
         return []
     return repeat(executor, request)
 
@@ -164,11 +166,13 @@ def record(executor: Executor, request: Record) -> Result | NoVerdict:
     folders.write_device(folder, Probe(executor.capabilities, {}).to_json())
     data = case_record(case, executor.capabilities, executor.seed)
     data |= {"shaders": shaders.listed} | request.more
+    if executor.device.info.is_compile_only:
+        data["device"]["choice"] = executor.device.info.choice
 
     def note(done: list[Json]) -> None:
         folders.write(folder, data | {"steps": done})
 
-    recording = RecordingExecutor.beside(executor, shaders)
+    recording = RecordingExecutor.beside(executor, shaders, lambda: note([]))
     tap = Tap(executor.device, Encoder(files, shaders.file), note)
     try:
         verdict = _judged(recording, case, request.stage)
@@ -204,6 +208,11 @@ def _tried(executor: Executor, request: Trial) -> Tried:
 def _judged(executor: Executor, case: AnyCase, stage: Stage | None = None) -> Verdict | NoVerdict:
     """Execute one case and return its result; an error of the driver is a failure, as in a run."""
     family = family_of(case)
+    if executor.device.info.is_compile_only:
+        (compiled,) = compile_batch(executor, Batch(family.name, [case]))
+        if isinstance(compiled, NoVerdict):
+            return compiled
+        return Verdict(compiled.status, 0, 0, compiled.detail)
     try:
         if stage is not None:
             assert isinstance(family, SubgroupFamily)
@@ -224,7 +233,8 @@ def repeat(executor: Executor, request: Repeat) -> Repeated:
     expected = {(one["step"], one["name"]): one for one in (data.get("reference") or {}).get("outputs", ())}
     judged = None
     try:
-        for number, step in enumerate(data["steps"] if request.steps else ()):
+        executes = not executor.device.info.is_compile_only
+        for number, step in enumerate(data["steps"] if request.steps and executes else ()):
             found = steps.repeat(executor.device, folder, step, timeout=executor.timeout)
             outputs += [_compared(folder, number, one, expected.get((number, one.name))) for one in found]
             source = (data["lanes"] or {}).get("source")

@@ -72,6 +72,8 @@ _OUTCOMES = {
     "Undefined": "The case ran, and the specification defines none of its results: nothing more can be said.",
     "Crash": "The process that ran the case died, or the device was lost.",
     "Timeout": "The case did not finish in its time.",
+    "Compiled": "The driver compiled the shaders of the case; nothing was executed.",
+    "Rejected": "The driver rejected a valid shader of the case; nothing was executed.",
 }
 
 _LANES = {
@@ -177,7 +179,7 @@ def _judged(record: Json) -> list[str]:
 def _wrong(folder: Path, record: Json) -> list[str]:
     """Return the lines on the failure."""
     result = record["result"]
-    passed = result["status"] in ("Pass", "Undefined")
+    passed = result["status"] in ("Pass", "Undefined", "Compiled")
     lines = ["## What was found" if passed else "## What is wrong", ""]
     if result["detail"]:
         lines += ["```", result["detail"], "```", ""]
@@ -234,7 +236,7 @@ def _program(folder: Path, record: Json) -> list[str]:
 def _repeating(folder: Path, record: Json) -> list[str]:
     name = quote(folder.name)
     seed = f" --seed {record['seed']}" if record["seed"] else ""
-    device = f" --device {quote(record['device']['name'])}"
+    device = f" --device {quote(record['device'].get('choice') or record['device']['name'])}"
     return [
         "## How to repeat it",
         "",

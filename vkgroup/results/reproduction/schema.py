@@ -21,6 +21,7 @@ class _Device(Struct):
     name: str
     driver: str
     subgroup_size: Annotated[int, Meta(ge=1)]
+    choice: str = ""
 
 
 class _Shader(Struct):

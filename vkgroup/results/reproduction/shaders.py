@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -81,18 +81,27 @@ def read_module(folder: Path, file: str) -> Module:
 
 
 class RecordingExecutor(Executor):
-    """Stores the source of every module, and creates buffers of exactly the required size."""
+    """Stores the source of every module, and creates buffers of exactly the required size.
 
-    def __init__(self, device: Device, shaders: Shaders, **options: Any) -> None:
+    On a compile-only device, each module is written before the driver compiles it, and `note` is called:
+    a module that the driver rejects is in no step.
+    """
+
+    def __init__(
+        self, device: Device, shaders: Shaders, note: Callable[[], None] = lambda: None, **options: Any
+    ) -> None:
         super().__init__(device, **options)
-        self._shaders = shaders
+        self._shaders, self._note = shaders, note
 
     @classmethod
-    def beside(cls, other: Executor, shaders: Shaders) -> RecordingExecutor:
+    def beside(
+        cls, other: Executor, shaders: Shaders, note: Callable[[], None] = lambda: None
+    ) -> RecordingExecutor:
         """Return an executor with the settings of another one, on the same device."""
         return cls(
             other.device,
             shaders,
+            note,
             seed=other.seed,
             timeout=other.timeout,
             transform=other._transform,
@@ -102,20 +111,26 @@ class RecordingExecutor(Executor):
     def compile(self, source: str, *, stage: str, **options: Any) -> Module:
         """Compile a shader as `Executor` does."""
         module = super().compile(source, stage=stage, **options)
-        self._shaders.of(module, source, options.get("dialect"))
+        self._store(module, source, options.get("dialect"))
         return module
 
     def plain(self, source: str, stage: str) -> Module:
         """Compile a shader of another stage as `Executor` does."""
         module = super().plain(source, stage)
-        self._shaders.of(module, source, None)
+        self._store(module, source, None)
         return module
+
+    def _store(self, module: Module, source: str, dialect: str | None) -> None:
+        self._shaders.of(module, source, dialect)
+        if self.device.info.is_compile_only:
+            self._shaders.file(module)
+            self._note()
 
     def transform_module(self, module: Module, source: str | None = None) -> Module:
         """Return the module for the device."""
         found = super().transform_module(module, source)
         if source is not None:
-            self._shaders.of(found, source, None)
+            self._store(found, source, None)
         return found
 
     def buffer(self, name: str, nbytes: int, *, host: bool = False) -> Buffer:

@@ -9,69 +9,19 @@ import socket
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from distributed import Nanny, Security
 from distributed.comm.core import connect
 
-from vkgroup.device import Capabilities, DeviceInfo
+from vkgroup.device import DeviceInfo
 from vkgroup.errors import NoDevice
-from vkgroup.opening import open_device
 from vkgroup.runner.cluster.member import Member
 from vkgroup.runner.cluster.offer import KEY, Offer, build, silence
-from vkgroup.runner.messages import Failure
+from vkgroup.runner.describe import describe
 from vkgroup.runner.pool import default_jobs
 from vkgroup.runner.scheduler import model_of
-from vkgroup.runner.worker_process import WorkerDied, WorkerProcess
-
-SECONDS = 60.0
-"""Seconds that a driver may take."""
-
-
-@dataclass(frozen=True)
-class DescribeSetup:
-    """Setup of a worker that answers every job with the capabilities of its device."""
-
-    device: DeviceInfo
-    timeout: float = SECONDS
-
-    def open(self) -> DescribeSession:
-        """Open the device and read its capabilities."""
-        with open_device(self.device) as device:
-            return DescribeSession(device.capabilities)
-
-
-@dataclass(frozen=True)
-class DescribeSession:
-    """The capabilities of a device that is closed again."""
-
-    capabilities: Capabilities
-
-    def perform(self, job: object) -> Capabilities:
-        """Return the capabilities."""
-        return self.capabilities
-
-    def close(self) -> None:
-        """Do nothing: the device is closed."""
-
-
-def describe(device: DeviceInfo) -> Capabilities:
-    """Return a device's capabilities, read in another process."""
-    try:
-        worker = WorkerProcess(DescribeSetup(device), start_seconds=SECONDS)
-        try:
-            answer = worker.ask("describe", SECONDS)
-        finally:
-            worker.close()
-    except (WorkerDied, NoDevice) as error:
-        raise NoDevice(f"{device.name} ({device.manifest}) cannot be opened: {error}") from error
-    if isinstance(answer, Failure):
-        raise NoDevice(f"{device.name} ({device.manifest}) cannot be opened: {answer.message}")
-    assert isinstance(answer, Capabilities)
-    return answer
-
 
 CONNECT_SECONDS = 10.0
 """Seconds that a scheduler may take to answer."""

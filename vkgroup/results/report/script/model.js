@@ -9,9 +9,11 @@ const MARKS = {
   T: { mark: "∞", name: "Timeout", style: "fail" },
   U: { mark: "◌", name: "Undefined", style: "undefined" },
   N: { mark: "–", name: "NotSupported", style: "lacking" },
+  D: { mark: "✓", name: "Compiled", style: "pass" },
+  R: { mark: "✗", name: "Rejected", style: "fail" },
 };
 const LETTER_OF = Object.fromEntries(Object.entries(data.statuses).map(([letter, name]) => [name, letter]));
-const AGAINST = "FCT";
+const AGAINST = "FCTR";
 const STAGES = ["vertex", "tessellation_control", "tessellation_evaluation", "geometry", "fragment", "compute", "task", "mesh",
   "raygen", "any_hit", "closest_hit", "miss", "intersection", "callable"];
 const AXES = ["category", "stage", "operation", "type"];

@@ -1,0 +1,86 @@
+"""``vkgroup check --compile-on``: compilation of the checked shader for absent GPUs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from vkgroup.cli import check_compile
+from vkgroup.cli.main import main
+from vkgroup.cost import Cost, Status
+from vkgroup.drivers import Driver
+
+_SHADER = """#version 450
+layout(local_size_x = 64) in;
+layout(binding = 0) buffer Data { uint data[]; };
+void main() { data[gl_GlobalInvocationID.x] = gl_GlobalInvocationID.x; }
+"""
+
+
+@pytest.fixture
+def shader(tmp_path: Path, turnip: Driver) -> Path:
+    path = tmp_path / "shader.comp"
+    path.write_text(_SHADER)
+    return path
+
+
+def check(shader: Path, gpus: str) -> int:
+    options = ["--device", "none", "--subgroup-size", "32", "--compile-on", gpus]
+    return main(["check", str(shader), *options, "--json", str(shader.with_suffix(".json"))])
+
+
+def test_the_gpus_that_compile_are_counted(shader: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert check(shader, "turnip:702,turnip:740") == 0
+    out = capsys.readouterr().out
+    assert "compiles on 1 of 2 GPUs" in out
+    assert "turnip:702: NotSupported: " in out
+    report = json.loads(shader.with_suffix(".json").read_text())
+    assert report["compilations"][0] == "compiles on 1 of 2 GPUs"
+
+
+@pytest.mark.parametrize("status", [Status.REJECTED, Status.CRASH, Status.TIMEOUT])
+def test_a_driver_that_fails_is_a_finding(
+    shader: Path, status: Status, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    failed = [Cost("turnip-26.1.6:740", "GPU", 64, status, "Assertion `x' failed.")]
+    monkeypatch.setattr(check_compile, "costs_on", lambda device, job: failed)
+    assert check(shader, "turnip:740") == 1
+    out = capsys.readouterr().out
+    assert f"compile: turnip:740, subgroups of 64: {status}: Assertion `x' failed." in out
+    assert "compiles on 0 of 1 GPU" in out
+    (finding,) = json.loads(shader.with_suffix(".json").read_text())["findings"]
+    assert finding["kind"] == "compile"
+    assert not finding["weak"]
+
+
+def test_spills_are_reported(
+    shader: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    costs = [
+        Cost("turnip-26.1.6:740", "GPU", size, Status.COMPILED, quantities={"spills": spills})
+        for size, spills in ((64, 0.0), (128, 12.0))
+    ]
+    monkeypatch.setattr(check_compile, "costs_on", lambda device, job: costs)
+    assert check(shader, "turnip:740") == 0
+    out = capsys.readouterr().out
+    assert "turnip:740, subgroups of 128: 12 spills" in out
+    assert "subgroups of 64:" not in out
+
+
+def test_devices_that_execute_are_refused(
+    shader: Path, swiftshader: Driver, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert check(shader, swiftshader.name) == 2
+    assert "no compile-only device; use --device" in capsys.readouterr().err
+
+
+def test_without_the_option_nothing_is_compiled(shader: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", str(shader), "--device", "none", "--subgroup-size", "32"]) == 0
+    assert "compiles on" not in capsys.readouterr().out
+
+
+def test_a_folder_is_refused(shader: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", str(shader.parent), "--compile-on", "turnip:740"]) == 2
+    assert "only for a single shader" in capsys.readouterr().err

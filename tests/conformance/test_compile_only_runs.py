@@ -1,0 +1,118 @@
+"""Conformance runs on compile-only devices: statuses, evidence, files and reproduction folders."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from mutants.driver_errors import aborted_on_elect, rejected_on_elect
+
+from vkgroup import conformance
+from vkgroup.cli.main import main
+from vkgroup.drivers import Driver
+from vkgroup.opening import select
+from vkgroup.results.record import Status
+
+FILTER = "basic.compute.*"
+
+
+def run(transform=None, filters=(FILTER,)):
+    return conformance.run(select("turnip:740"), filters=filters, jobs=1, transform=transform)
+
+
+@pytest.fixture(scope="module")
+def compiled(turnip: Driver):
+    """Return a run in which the driver compiles every case that it declares."""
+    return run()
+
+
+def test_cases_are_compiled_and_never_pass(compiled) -> None:
+    assert set(compiled.counts) == {Status.COMPILED, Status.NOT_SUPPORTED}
+    assert compiled.counts[Status.COMPILED] > 50
+    assert compiled.failures == []
+    totals = compiled.summarize()["totals"]
+    assert list(totals) == ["Compiled", "Rejected", "NotSupported", "Crash", "Timeout"]
+    assert totals["Compiled"] == compiled.counts[Status.COMPILED]
+    assert all(result.defined == 0 for result in compiled.results)
+
+
+def test_a_shader_that_the_driver_rejects_is_rejected_with_its_error(compiled) -> None:
+    rejected = {result.case: result for result in run(rejected_on_elect).results}
+    elect = [name for name in rejected if "subgroupElect" in name]
+    assert elect
+    for name, result in rejected.items():
+        before = next(r.status for r in compiled.results if r.case == name)
+        if "subgroupElect" in name and before is Status.COMPILED:
+            assert result.status is Status.REJECTED
+            assert "VK_ERROR_UNKNOWN" in result.detail
+        elif "subgroupElect" not in name:
+            assert result.status is before
+
+
+def test_an_assertion_of_the_driver_is_the_evidence_of_a_crash(turnip: Driver) -> None:
+    crashed = run(aborted_on_elect, ("basic.compute.subgroupElect.bool.all.exact",))
+    assert crashed.counts[Status.CRASH] > 0
+    assert not crashed.counts[Status.REJECTED]
+    for result in crashed.failures:
+        assert "subgroupElect" in result.case
+        assert "killed by signal 6" in result.detail
+        assert "driver.c:1: elect: Assertion `0' failed." in result.detail
+
+
+def test_the_command_exits_with_0_and_says_that_nothing_was_executed(
+    turnip: Driver, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, junit, report = tmp_path / "out", tmp_path / "junit.xml", tmp_path / "report.html"
+    arguments = ["--device", "turnip:740", "--filter", FILTER, "--jobs", "1", "--out", str(out)]
+    arguments += ["--junit", str(junit), "--report", str(report)]
+    assert main(["conform", *arguments]) == 0
+    text = capsys.readouterr().out
+    assert "none executed" in text
+    assert "Pass" not in text
+    assert json.loads((out / "summary.json").read_text())["totals"]["Compiled"] > 50
+    assert 'failures="0"' in junit.read_text()
+    assert "Compiled" in report.read_text()
+
+
+def test_a_baseline_with_a_failure_that_compiles_reports_an_improvement(
+    turnip: Driver, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = next(case.name for case in conformance.select(("basic.compute.subgroupElect*",)))
+    baseline = tmp_path / "baseline.txt"
+    baseline.write_text(f"{name},Fail\n")
+    arguments = ["--device", "turnip:740", "--filter", name, "--jobs", "1", "--out", str(tmp_path / "out")]
+    main(["conform", *arguments, "--baseline", str(baseline)])
+    assert "UnexpectedImprovement(Skip)" in capsys.readouterr().out
+
+
+def test_a_reproduction_folder_is_repeated_on_the_device_and_on_another(
+    turnip: Driver, swiftshader: Driver, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "repro"
+    case = "vote.compute.subgroupAll.bool.all.exact"
+    assert main(["conform", "--device", "turnip:740", "--repro", case, str(folder)]) == 0
+    assert f"--device {turnip.name}:740" in (folder / "README.md").read_text()
+    assert not (folder / "expected").exists()
+    capsys.readouterr()
+    assert main(["run", str(folder), "--device", "turnip:740"]) == 0
+    assert "executes nothing" in capsys.readouterr().out
+    assert main(["run", str(folder), "--device", swiftshader.name]) == 0
+    assert "Pass" in capsys.readouterr().out
+
+
+def test_a_process_that_executes_refuses_the_device(
+    turnip: Driver, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shader = Path(os.environ["VKGROUP_CACHE"]) / "empty.comp"
+    shader.write_text("#version 450\nvoid main() {}\n")
+    assert main(["run", str(shader), "--groups", "1", "--device", "turnip:740"]) == 3
+    assert "compile-only" in capsys.readouterr().err
+
+
+def test_globs_run_each_device(turnip: Driver, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    arguments = ["--device", "turnip:73*,turnip:618", "--filter", "basic.compute.subgroupElect*"]
+    assert main(["conform", *arguments, "--jobs", "2", "--out", str(out)]) == 0
+    assert len(list(out.glob("*/summary.json"))) == 2

@@ -1,0 +1,59 @@
+"""Quantities from the statistics of drivers, and their comparison."""
+
+from __future__ import annotations
+
+import pytest
+
+from vkgroup.cost import FIELDS, Cost, Status, regressions
+from vkgroup.cost.statistics import DRIVERS, quantities, statistics_of
+from vkgroup.errors import InvalidInput
+
+
+def cost(status: Status = Status.COMPILED, device: str = "radv-26.1.6:navi31", **values: float) -> Cost:
+    return Cost(device, "RADV NAVI31", 64, status, quantities=values)
+
+
+def test_quantities_are_sums_in_the_quantity_s_unit() -> None:
+    spilled = {"Spilled SGPRs": 2, "Spilled VGPRs": 3, "VGPRs": 48}
+    assert quantities("radv", spilled) == {"spills": 5, "vector_registers": 48}
+    assert quantities("turnip Mesa driver", {"Code size": 10}) == {"code_size": 40}
+    assert quantities("Honeykrisp", {"Threads": 1024}) == {"waves": 32}
+    assert quantities("NVIDIA", {"Register Count": 40, "Unknown": 1}) == {"vector_registers": 40}
+
+
+@pytest.mark.parametrize("driver", list(DRIVERS))
+def test_sources_and_units_are_of_known_quantities(driver: str) -> None:
+    statistics = statistics_of(driver)
+    assert set(statistics.sources) <= set(FIELDS)
+    assert set(statistics.units) | set(statistics.factors) <= set(statistics.sources)
+
+
+def test_what_becomes_worse_is_a_regression() -> None:
+    old = [cost(instructions=100, waves=16, spills=0)]
+    assert regressions([cost(instructions=104, waves=16, spills=0)], old, 0.05) == []
+    (more,) = regressions([cost(instructions=106, waves=16, spills=0)], old, 0.05)
+    assert (more.name, more.old, more.new) == ("instructions", 100, 106)
+    assert "instructions 100 → 106" in str(more)
+    (fewer,) = regressions([cost(instructions=50, waves=8, spills=0)], old, 0.05)
+    assert fewer.name == "waves"
+    (first,) = regressions([cost(instructions=50, waves=32, spills=1)], old, 0.05)
+    assert first.name == "spills"
+
+
+def test_the_driver_s_version_does_not_matter_for_a_baseline() -> None:
+    old = [cost(device="radv-25.0.7:navi31", instructions=100)]
+    assert len(regressions([cost(instructions=200)], old, 0.05)) == 1
+    assert regressions([cost(device="radv-26.1.6:vega10", instructions=200)], old, 0.05) == []
+
+
+def test_a_shader_that_compiles_no_longer_is_a_regression() -> None:
+    (change,) = regressions([cost(Status.CRASH)], [cost(instructions=1)], 0.05)
+    assert (change.name, change.old, change.new) == ("status", "Compiled", "Crash")
+    assert regressions([cost(instructions=1)], [cost(Status.REJECTED)], 0.05) == []
+
+
+def test_costs_survive_json() -> None:
+    before = cost(instructions=3)
+    assert Cost.from_json(before.to_json(), "file") == before
+    with pytest.raises(InvalidInput, match=r"file\.json: .*vkgroup cost --json"):
+        Cost.from_json({"device": 1}, "file.json")

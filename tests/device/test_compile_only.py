@@ -1,0 +1,185 @@
+"""Compile-only devices: detection, choice and refusal, with a real driver and with devices of the tests."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+import vkgroup
+from vkgroup import drivers
+from vkgroup.device import vk
+from vkgroup.device.discovery import Discovery, IcdReport, choose, discover, inspect_in_own_process
+from vkgroup.device.launch import driver_of, expand, launch
+from vkgroup.dispatch.vulkan import execution
+from vkgroup.drivers import Driver
+from vkgroup.drivers.cache import FORMAT_WITH_START, read_metadata
+from vkgroup.drivers.gpus import GPUS
+from vkgroup.errors import InvalidInput, NoDevice
+from vkgroup.opening import select
+from vkgroup.runner.multi_device import choose as choose_several
+
+_OPEN = """
+import sys, vkgroup
+try:
+    with vkgroup.open(sys.argv[1]) as device:
+        device.run(sys.argv[2], 1, {})
+        print("executed", device.capabilities.name)
+except vkgroup.errors.NoDevice as error:
+    print("NoDevice", error)
+"""
+
+
+_SHADER = """#version 450
+void main() {}
+"""
+
+
+class _Dropping:
+    """Functions of a device with a dispatch that does nothing."""
+
+    def __init__(self, functions: Any) -> None:
+        self._functions = functions
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._functions, name)
+
+    def vkCmdDispatch(self, *arguments: Any) -> None:  # noqa: N802 - Vulkan's name
+        """Record nothing."""
+
+
+@pytest.fixture
+def nothing_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget which devices of this process have executed a dispatch."""
+    monkeypatch.setattr(execution, "_executing", set())
+
+
+def _use(name: str) -> None:
+    """Open a device and make its first pipeline."""
+    with vkgroup.open(name) as device:
+        device.run(_SHADER, 1, {})
+
+
+@pytest.mark.usefixtures("nothing_tried")
+def test_a_device_that_drops_dispatches_is_refused(
+    swiftshader: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create: Callable[..., Any] = vk.device_functions
+    with monkeypatch.context() as patch:
+        patch.setattr(vk, "device_functions", lambda *a: _Dropping(create(*a)))
+        with pytest.raises(NoDevice, match=r"SwiftShader.*executes nothing.*fill pattern"):
+            _use(swiftshader.name)
+    with vkgroup.open(swiftshader.name) as device:
+        assert execution.executes(device.logical)
+
+
+@pytest.mark.usefixtures("nothing_tried")
+def test_a_device_is_tried_once(swiftshader: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[str] = []
+    executes = execution.executes
+    monkeypatch.setattr(
+        execution, "executes", lambda device: tried.append(device.capabilities.name) or executes(device)
+    )
+    for _ in range(3):
+        _use(swiftshader.name)
+    assert len(tried) == 1
+
+
+def test_a_driver_without_its_gpu_is_refused_under_any_name(turnip: Driver) -> None:
+    driver, gpu = driver_of("turnip:740")
+    command, environment = launch(driver, gpu, "unused")
+    program = [*command[: command.index(sys.executable) + 1], "-c", _OPEN, str(turnip.icd), _SHADER]
+    done = subprocess.run(program, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("NoDevice Turnip Adreno (TM) 740")
+    assert "executes nothing" in done.stdout
+    assert "fill pattern" in done.stdout
+
+
+def test_a_compile_only_device_is_not_opened_in_this_process(turnip: Driver) -> None:
+    with pytest.raises(NoDevice, match=r"turnip-.*:740 is compile-only"):
+        vkgroup.open("turnip:740")
+
+
+def test_compile_only_devices_are_not_discovered(turnip: Driver) -> None:
+    found = discover()
+    assert not any(device.is_compile_only for device in found.devices)
+    assert not any(turnip.name in icd.manifest for icd in found.icds)
+
+
+def test_a_device_without_memory_is_never_the_default(swiftshader: Driver) -> None:
+    real = select(swiftshader.name)
+    # As RADV 25.0.7 reports with RADV_FORCE_FAMILY=navi31.
+    null = replace(
+        real, manifest="/null.json", name="Null hardware (RADV NAVI31)", type="discrete_gpu", has_memory=False
+    )
+    found = Discovery("", tuple(IcdReport(d.manifest, d.icd, "", "ok", "", (d,)) for d in (null, real)))
+    assert choose(found, None) == real
+    assert not null.is_gpu
+    with pytest.raises(NoDevice):
+        choose(found, "gpu")
+    assert choose(found, "null hardware") == null
+
+
+def test_the_declarations_are_those_of_the_gpu(turnip: Driver) -> None:
+    device, declared = inspect_in_own_process("turnip:740")
+    assert (device.gpu, device.icd, device.choice) == ("740", turnip.name, f"{turnip.name}:740")
+    assert device.is_compile_only
+    assert not device.can_execute
+    assert declared.name == "Turnip Adreno (TM) 740"
+    assert (declared.size_control.min_size, declared.size_control.max_size) == (64, 128)
+    _, older = inspect_in_own_process("turnip:618")
+    assert "quad" in declared.subgroup.supported_operations
+    assert "quad" not in older.subgroup.supported_operations
+
+
+def test_the_gpus_that_a_driver_compiles_for_are_listed_in_errors(turnip: Driver) -> None:
+    with pytest.raises(NoDevice, match=r"turnip has no GPU '999'. It compiles for 618, 630"):
+        select("turnip:999")
+
+
+def test_a_driver_that_was_not_fetched_is_named_with_the_command(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    monkeypatch.setenv("VKGROUP_CACHE", str(tmp_path))
+    with pytest.raises(NoDevice, match="vkgroup drivers fetch honeykrisp"):
+        select("honeykrisp:m1")
+    with pytest.raises(NoDevice, match="vkgroup drivers fetch radv"):
+        expand("radv:*")
+
+
+def test_globs_choose_gpus_in_the_order_of_the_table(turnip: Driver) -> None:
+    assert expand("turnip:7[34]0") == [f"{turnip.name}:730", f"{turnip.name}:740"]
+    assert expand("turn*:8*") == [f"{turnip.name}:810", f"{turnip.name}:830"]
+    assert expand("swift*") == ["swift*"]
+    chosen = choose_several("turnip:73*, turnip:618")
+    assert [device.gpu for device in chosen] == ["730", "618"]
+
+
+@pytest.mark.parametrize("choice", ["turnip:740", "turnip-1.2.3:740"])
+def test_a_version_in_a_choice_is_the_driver_s(turnip: Driver, choice: str) -> None:
+    if choice == "turnip:740":
+        assert select(f"{turnip.name}:740") == select(choice)
+    else:
+        with pytest.raises(NoDevice, match=r"turnip-1\.2\.3"):
+            select(choice)
+
+
+def test_names_of_gpus_are_unique_and_choices_parse() -> None:
+    assert len({gpu.choice for gpu in GPUS}) == len(GPUS)
+    for gpu in GPUS:
+        family, version = drivers.parse_name(gpu.family)
+        assert (family.name, version) == (gpu.family, None)
+        assert family.shim
+        assert bool(gpu.value) == bool(family.variable)
+    with pytest.raises(InvalidInput):
+        drivers.parse_name("nosuch")
+
+
+def test_versions_of_vkgroup_without_such_drivers_ignore_them(turnip: Driver, swiftshader: Driver) -> None:
+    # They would offer a driver that their processes cannot load.
+    assert read_metadata(turnip.folder).format == FORMAT_WITH_START
+    assert read_metadata(swiftshader.folder).format != FORMAT_WITH_START

@@ -1,0 +1,202 @@
+"""``vkgroup cost``: print the static cost of a compute shader on devices, among them compile-only ones."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TextIO
+
+import vkgroup
+from vkgroup.choices import COMPILERS
+from vkgroup.cli import shaders
+from vkgroup.cli.output import people, table, write_json
+from vkgroup.cli.with_file import Settings, settings_of
+from vkgroup.cost import FIELDS, Cost, Job, Status, costs_on, regressions
+from vkgroup.cost.comparing import paired
+from vkgroup.device import DeviceInfo
+from vkgroup.device.launch import representatives
+from vkgroup.errors import InvalidInput, NoDevice, Unsupported
+from vkgroup.runner.multi_device import choose
+from vkgroup.spirv import Module
+
+_BAD = (Status.REJECTED, Status.CRASH, Status.TIMEOUT)
+"""Statuses that are verdicts against a driver."""
+
+_NONE = "-"
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Run the command; return 1 if a driver rejects a shader or crashes, or a cost has become worse."""
+    settings = settings_of(arguments)
+    devices = _devices(arguments.device)
+    baseline = None if arguments.baseline is None else _read(arguments.baseline)
+    stream = people(arguments.json)
+    code, written = 0, []
+    for setting in settings:
+        costs = _costs(devices, setting, setting.options)
+        others = None
+        if arguments.against is not None:
+            others = _costs(devices, setting, _other(setting.options, arguments.against))
+        _print(_title(setting, arguments.against), costs, others, stream)
+        if arguments.isa:
+            _print_assembly([*costs, *(others or ())], stream)
+        if any(cost.status in _BAD for cost in [*costs, *(others or ())]):
+            code = 1
+        if baseline is not None and _print_regressions(costs, baseline, arguments.threshold, setting, stream):
+            code = 1
+        written.append(_data(setting, costs, others, arguments.against))
+    write_json(written, arguments.json)
+    return code
+
+
+def _devices(choice: str | None) -> list[DeviceInfo]:
+    """Return the devices of ``--device``; without it, one GPU of each generation of the fetched drivers."""
+    if choice is not None:
+        return choose(choice)
+    names = representatives()
+    if not names:
+        raise NoDevice(
+            "No driver for absent GPUs is in the cache. Fetch them with `vkgroup drivers fetch radv nvk"
+            " turnip honeykrisp`, or name a device of this machine with --device."
+        )
+    return choose(",".join(names))
+
+
+def _job(setting: Settings, options: argparse.Namespace) -> Job:
+    """Return the shader to compile."""
+    module = shaders.load(options, shaders.TARGETS[options.target])
+    setting.require_valid(module)
+    _require_compute(module, options)
+    names = {entry.name for entry in module.reflection.entry_points}
+    return Job(
+        module.to_bytes(),
+        options.entry_point if options.entry_point in names else None,
+        setting.specialization(),
+        options.subgroup_size or (),
+        bool(options.full_subgroups),
+    )
+
+
+def _require_compute(module: Module, options: argparse.Namespace) -> None:
+    stages = {entry.stage for entry in module.reflection.entry_points}
+    if stages != {"compute"}:
+        raise Unsupported(
+            f"{options.shader}: `vkgroup cost` takes compute shaders; this one has the stage"
+            f" {', '.join(sorted(stages))}.",
+            ["a compute shader"],
+        )
+
+
+def _other(options: argparse.Namespace, against: str) -> argparse.Namespace:
+    """Return the options of the shader to compare with: another file, or this file by another compiler."""
+    other = argparse.Namespace(**vars(options))
+    if against in COMPILERS:
+        other.compiler = against
+    else:
+        other.shader = Path(against)
+    return other
+
+
+def _costs(devices: Sequence[DeviceInfo], setting: Settings, options: argparse.Namespace) -> list[Cost]:
+    """Return the costs of a shader on all devices."""
+    job = _job(setting, options)
+    return [cost for device in devices for cost in costs_on(device, job, options.timeout)]
+
+
+def _title(setting: Settings, against: str | None) -> str:
+    name = f"{setting.options.shader}{f' ({setting.name})' if setting.name else ''}"
+    return name if against is None else f"{name} → {against}"
+
+
+def _print(title: str, costs: Sequence[Cost], others: Sequence[Cost] | None, stream: TextIO) -> None:
+    """Print a table: a row for each device and subgroup size, a column for each quantity."""
+    rows = paired(costs, others or ())
+    names = [name for name in FIELDS if any(name in cost.quantities for cost, _ in rows)]
+    shown = [["device", "size", *(FIELDS[name].title for name in names), "kinds"]]
+    for cost, other in rows:
+        device = cost.key[0] if cost.gpu not in cost.device else cost.gpu
+        cells = [device, str(cost.subgroup_size)]
+        if cost.status is not Status.COMPILED:
+            cells += [cost.status.value, *([""] * len(names))]
+        else:
+            cells += [_cell(name, cost, other) for name in names]
+            cells.append(", ".join(f"{count} {kind}" for kind, count in cost.kinds.items()) or _NONE)
+        shown.append(cells)
+    print(title, file=stream)
+    table(shown, stream)
+    for cost, other in rows:
+        for entry in filter(None, (cost, other)):
+            if entry.status is not Status.COMPILED:
+                print(f"{entry.device}, subgroups of {entry.subgroup_size}: {entry.status}: {entry.detail}",
+                      file=stream)  # fmt: skip
+
+
+def _cell(name: str, cost: Cost, other: Cost | None) -> str:
+    value = cost.quantities.get(name)
+    text = _NONE if value is None else f"{value:g}" if value < 1e6 else f"{value:.0f}"
+    if other is None or other.status is not Status.COMPILED:
+        return text
+    after = other.quantities.get(name)
+    return text if after == value else f"{text} → {_NONE if after is None else f'{after:g}'}"
+
+
+def _print_assembly(costs: Sequence[Cost], stream: TextIO) -> None:
+    for cost in costs:
+        print(f"\n{cost.device}, subgroups of {cost.subgroup_size}:", file=stream)
+        print(cost.assembly or "The driver provides no assembly.", file=stream)
+
+
+def _print_regressions(
+    costs: Sequence[Cost],
+    baseline: dict[str, list[Cost]],
+    threshold: float,
+    setting: Settings,
+    stream: TextIO,
+) -> bool:
+    """Print what is worse than in the baseline, and return whether there is something."""
+    old = baseline.get(_name(setting))
+    if old is None:
+        names = ", ".join(baseline)
+        raise InvalidInput(f"The baseline has no shader {_name(setting)}; it has {names}.")
+    changes = regressions(costs, old, threshold)
+    for change in changes:
+        print(f"Regression: {change}", file=stream)
+    if not changes:
+        print(f"No cost is worse than in the baseline by more than {100 * threshold:g} %.", file=stream)
+    return bool(changes)
+
+
+def _name(setting: Settings) -> str:
+    """Return the name of a shader in a baseline: that of its configuration, or of its file."""
+    return setting.name or Path(setting.options.shader).name
+
+
+def _data(
+    setting: Settings, costs: Sequence[Cost], others: Sequence[Cost] | None, against: str | None
+) -> dict[str, Any]:
+    data: dict[str, Any] = {
+        "shader": _name(setting),
+        "vkgroup": vkgroup.__version__,
+        "costs": [cost.to_json() for cost in costs],
+    }
+    if others is not None:
+        data |= {"against": against, "against_costs": [cost.to_json() for cost in others]}
+    return data
+
+
+def _read(file: Path) -> dict[str, list[Cost]]:
+    """Return the costs of each shader in a file of ``--json``."""
+    try:
+        data = json.loads(file.read_text("utf-8"))
+    except OSError as error:
+        raise InvalidInput(f"{file} cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise InvalidInput(f"{file}: this is not JSON: {error}") from error
+    try:
+        return {
+            entry["shader"]: [Cost.from_json(cost, str(file)) for cost in entry["costs"]] for entry in data
+        }
+    except (KeyError, TypeError) as error:
+        raise InvalidInput(f"{file}: this is not a file of `vkgroup cost --json`.") from error

@@ -1,0 +1,12 @@
+"""Static cost of a compute shader, as the driver's compiler reports it: registers, code and estimates.
+
+The shader is compiled for a device and not executed, so the device may be compile-only.
+"""
+
+from __future__ import annotations
+
+from vkgroup.cost.comparing import Change, regressions
+from vkgroup.cost.measuring import Job, costs_of_jobs, costs_on
+from vkgroup.cost.record import FIELDS, Cost, Status
+
+__all__ = ["FIELDS", "Change", "Cost", "Job", "Status", "costs_of_jobs", "costs_on", "regressions"]

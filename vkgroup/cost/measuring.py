@@ -1,0 +1,223 @@
+"""Compilation of a shader for its cost, in a worker process for each device."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from vkgroup.cost.instructions import count_of, kinds_of
+from vkgroup.cost.record import Cost, Status
+from vkgroup.cost.statistics import quantities, statistics_of
+from vkgroup.device import Capabilities, DeviceInfo
+from vkgroup.dispatch import Device
+from vkgroup.dispatch.executables import Executable
+from vkgroup.errors import DriverError, InternalError, NoDevice, Unsupported, describe, is_device_error
+from vkgroup.opening import open_device
+from vkgroup.runner.describe import SECONDS
+from vkgroup.runner.driver_output import position, printed_since
+from vkgroup.runner.messages import Failure
+from vkgroup.runner.worker_process import WorkerDied, WorkerProcess
+from vkgroup.spirv import Module
+
+EXTENSION = "VK_KHR_pipeline_executable_properties"
+
+
+@dataclass(frozen=True)
+class Job:
+    """A compute shader to compile.
+
+    Attributes
+    ----------
+    code : the SPIR-V module.
+    entry_point : its name; None for the only one.
+    specialization : values of specialization constants, by id or name.
+    sizes : subgroup sizes; all that the device allows if empty.
+    full_subgroups : whether every subgroup must be full.
+    """
+
+    code: bytes
+    entry_point: str | None = None
+    specialization: Mapping[int | str, Any] = field(default_factory=dict)
+    sizes: tuple[int, ...] = ()
+    full_subgroups: bool = False
+
+
+@dataclass(frozen=True)
+class CompileAt:
+    """Request to compile a job's shader at one subgroup size."""
+
+    job: Job
+    size: int
+
+
+@dataclass(frozen=True)
+class CostSetup:
+    """Setup of a worker that compiles shaders and returns their costs."""
+
+    device: DeviceInfo
+    timeout: float
+
+    def open(self) -> CostSession:
+        """Open the device."""
+        return CostSession(open_device(self.device, robust=False))
+
+
+@dataclass(frozen=True)
+class CostSession:
+    """An open device."""
+
+    device: Device
+
+    def perform(self, job: Any) -> Cost | Capabilities:
+        """Return the cost of a `CompileAt`; the device's capabilities for any other request."""
+        if not isinstance(job, CompileAt):
+            return self.device.capabilities
+        return cost_of(self.device, job.job, job.size)
+
+    def close(self) -> None:
+        """Close the device."""
+        self.device.close()
+
+
+def costs_on(device: DeviceInfo, job: Job, timeout: float = SECONDS) -> list[Cost]:
+    """Compile a shader on a device at each subgroup size, and return the costs.
+
+    Parameters and errors are those of `costs_of_jobs`.
+    """
+    (costs,) = costs_of_jobs(device, [job], timeout)
+    return costs
+
+
+def costs_of_jobs(device: DeviceInfo, jobs: Sequence[Job], timeout: float = SECONDS) -> list[list[Cost]]:
+    """Compile shaders on a device at each subgroup size, and return the costs of each.
+
+    A crash of the driver is the result of one shader and size. A compile-only device that cannot be opened,
+    because it lacks Vulkan 1.1, has one cost with the reason.
+
+    Parameters
+    ----------
+    device : the device; a worker process opens it.
+    jobs : the shaders.
+    timeout : seconds that one compilation may take.
+
+    Raises
+    ------
+    NoDevice
+        Another device cannot be opened.
+    """
+    try:
+        worker = _start(device, timeout)
+    except NoDevice as error:
+        if not device.is_compile_only:
+            raise
+        status, size = Status.NOT_SUPPORTED, device.subgroup_size
+        return [[Cost(device.choice, device.name, size, status, str(error))] for _ in jobs]
+    results = []
+    try:
+        capabilities = _ask(worker, "describe", timeout)
+        if not isinstance(capabilities, Capabilities):
+            raise NoDevice(f"{device.name} cannot be opened: {capabilities}")
+        for job in jobs:
+            costs = []
+            for size in job.sizes or sizes_of(capabilities):
+                answer = _ask(worker, CompileAt(job, size), timeout)
+                if isinstance(answer, Cost):
+                    costs.append(answer)
+                else:
+                    assert isinstance(answer, tuple)
+                    costs.append(Cost(device.choice, device.name, size, *answer))
+                    worker.kill()
+                    worker = _start(device, timeout)
+            results.append(costs)
+    finally:
+        worker.close()
+    return results
+
+
+def _start(device: DeviceInfo, timeout: float) -> WorkerProcess:
+    try:
+        return WorkerProcess(CostSetup(device, timeout), start_seconds=SECONDS)
+    except WorkerDied as error:
+        raise NoDevice(f"{device.name} cannot be opened: {error}") from error
+
+
+def _ask(
+    worker: WorkerProcess, request: CompileAt | str, timeout: float
+) -> Cost | Capabilities | tuple[Status, str]:
+    """Return the worker's answer, or how the driver failed.
+
+    Raises InternalError: vkgroup or the host failed.
+    """
+    try:
+        answer = worker.ask(request, timeout)
+    except WorkerDied as error:
+        if error.is_internal:
+            raise InternalError(str(error)) from error
+        return Status.CRASH, str(error)
+    if isinstance(answer, Failure):
+        if answer.is_internal:
+            raise InternalError(answer.message)
+        return Status.TIMEOUT if answer.kind == "timeout" else Status.CRASH, answer.message
+    assert isinstance(answer, Cost | Capabilities)
+    return answer
+
+
+def sizes_of(capabilities: Capabilities) -> tuple[int, ...]:
+    """Return the subgroup sizes that compute pipelines of a device can have."""
+    control = capabilities.size_control
+    if not control.supported or "compute" not in control.required_size_stages:
+        return (capabilities.subgroup.size,)
+    return tuple(1 << power for power in range(8) if control.min_size <= 1 << power <= control.max_size)
+
+
+def cost_of(device: Device, job: Job, size: int) -> Cost:
+    """Compile a shader on an open device at a subgroup size, and return its cost."""
+    capabilities = device.capabilities
+    cost = Cost(device.info.choice, capabilities.name, size, Status.COMPILED)
+    if "pipelineExecutableInfo" not in capabilities.features:
+        return replace(cost, status=Status.NOT_SUPPORTED, detail=f"the driver lacks {EXTENSION}")
+    printed = position()
+    fixed = "compute" not in capabilities.size_control.required_size_stages
+    try:
+        with device.pipeline(
+            Module.from_bytes(job.code),
+            entry_point=job.entry_point,
+            specialization=job.specialization,
+            subgroup_size=None if fixed and size == capabilities.subgroup.size else size,
+            full_subgroups=job.full_subgroups,
+        ) as pipeline:
+            executables = pipeline.executables(representations=True)
+            shader = pipeline.stages.shaders[0]
+    except Unsupported as error:
+        lacking = ", ".join(error.missing) or str(error)
+        return replace(cost, status=Status.NOT_SUPPORTED, detail=lacking)
+    except DriverError as error:
+        if not is_device_error(error):
+            raise
+        detail = "\n".join(filter(None, (describe(error), printed_since(printed))))
+        return replace(cost, status=Status.REJECTED, detail=detail)
+    if not executables:
+        return replace(cost, status=Status.NOT_SUPPORTED, detail="the driver reports no executable")
+    declared = shader.module.reflection.shared_memory(shader.specialization)
+    return _filled(cost, capabilities.driver_name, executables[0], declared)
+
+
+def _filled(cost: Cost, driver: str, executable: Executable, shared_memory: int) -> Cost:
+    """Return a cost with the quantities of an executable; `shared_memory`: bytes that the shader declares."""
+    name = statistics_of(driver).assembly
+    codes = [code.text for code in executable.representations if name and code.name == name]
+    assembly = codes[0] if codes else ""
+    kinds = kinds_of(driver, assembly)
+    found = {"shared_memory": float(shared_memory), **quantities(driver, executable.statistics)}
+    if assembly:
+        found["subgroup_instructions"] = float(count_of(driver, kinds))
+    return replace(
+        cost,
+        # A driver that does not let a pipeline choose reports the size that it compiled for.
+        subgroup_size=executable.subgroup_size or cost.subgroup_size,
+        quantities=found,
+        kinds=kinds,
+        statistics=executable.statistics,
+        assembly=assembly,
+    )

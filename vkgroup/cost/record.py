@@ -1,0 +1,102 @@
+"""Record of a shader's static cost on one device at one subgroup size, and its quantities as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from vkgroup.errors import InvalidInput
+
+
+class Status(StrEnum):
+    """Result of a compilation."""
+
+    COMPILED = "Compiled"
+    REJECTED = "Rejected"
+    """The driver rejected the shader."""
+    CRASH = "Crash"
+    """The driver ended its process."""
+    TIMEOUT = "Timeout"
+    """The driver did not end within the time limit."""
+    NOT_SUPPORTED = "NotSupported"
+    """The device lacks what the shader needs, or the extension with the statistics."""
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A quantity of a cost."""
+
+    name: str
+    title: str  # heading of its column
+    #: Whether a larger value is worse (1), better (-1).
+    worse: int = 1
+
+
+FIELDS = {
+    quantity.name: quantity
+    for quantity in (
+        Quantity("vector_registers", "vector registers"),
+        Quantity("scalar_registers", "scalar registers"),
+        Quantity("spills", "spills"),
+        Quantity("shared_memory", "shared memory"),
+        Quantity("scratch", "scratch"),
+        Quantity("code_size", "code size"),
+        Quantity("instructions", "instructions"),
+        Quantity("subgroup_instructions", "subgroup instructions"),
+        Quantity("latency", "latency"),
+        Quantity("inverse_throughput", "inverse throughput"),
+        Quantity("waves", "waves", -1),
+    )
+}
+"""All quantities, in the order of columns."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The static cost of a shader on one device at one subgroup size.
+
+    Attributes
+    ----------
+    device : the device's choice, such as ``radv-26.1.6:navi31``.
+    gpu : the device's name.
+    subgroup_size : the size of the compilation.
+    status, detail : result of the compilation, and the error or the lacking features.
+    quantities : by the names of `FIELDS`; those that the driver does not report are absent.
+    kinds : number of instructions of each kind of `vkgroup.cost.instructions`; empty if the driver provides
+        no assembly.
+    statistics : all statistics of the driver, by its names.
+    assembly : the final code, if it was requested and the driver provides it.
+    """
+
+    device: str
+    gpu: str
+    subgroup_size: int
+    status: Status
+    detail: str = ""
+    quantities: dict[str, float] = field(default_factory=dict)
+    kinds: dict[str, int] = field(default_factory=dict)
+    statistics: dict[str, float | int | bool] = field(default_factory=dict)
+    assembly: str = ""
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """The device without the driver's version, and the subgroup size; equal for comparable costs."""
+        family, colon, gpu = self.device.partition(":")
+        family = family.partition("-")[0] if colon else family
+        return family + colon + gpu, self.subgroup_size
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields as JSON data."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any], where: str) -> Cost:
+        """Return the cost of JSON data; InvalidInput names the file and the field."""
+        try:
+            return msgspec.convert(data, cls)
+        except msgspec.ValidationError as error:
+            raise InvalidInput(f"{where}: this is not a file of `vkgroup cost --json`: {error}") from None

@@ -1,0 +1,87 @@
+"""GPUs for which a driver compiles without the hardware: their names, and how a driver learns which it is.
+
+Mesa's package ``mesa-drm-shim`` has libraries that answer in place of the kernel's driver. They accept all
+work and execute nothing. An environment variable chooses the GPU.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """A GPU that a driver can compile for."""
+
+    family: str  # the driver's family, such as ``radv``
+    name: str  # its name after the colon of ``--device radv:navi31``
+    value: str  # the value of the driver's variable; empty if the driver knows one GPU only
+    generation: str  # the vendor's name of the architecture
+    products: str  # examples of products
+
+    @property
+    def choice(self) -> str:
+        """The value of ``--device``, without a version: ``radv:navi31``."""
+        return f"{self.family}:{self.name}"
+
+
+def _radv(name: str, generation: str, products: str) -> Gpu:
+    return Gpu("radv", name, name, generation, products)
+
+
+def _nvk(name: str, chipset: int, generation: str, products: str) -> Gpu:
+    return Gpu("nvk", name, f"{chipset:#x}", generation, products)
+
+
+def _turnip(name: str, generation: str, products: str) -> Gpu:
+    return Gpu("turnip", name, name, generation, products)
+
+
+GPUS = (
+    _radv("polaris10", "GCN 4", "Radeon RX 470, RX 480, RX 570, RX 580"),
+    _radv("polaris12", "GCN 4", "Radeon RX 550"),
+    _radv("vega10", "GCN 5", "Radeon RX Vega 56, RX Vega 64"),
+    _radv("vega20", "GCN 5", "Radeon VII, Radeon Pro VII"),
+    _radv("raven", "GCN 5", "Ryzen 2000 and 3000 with Radeon Vega"),
+    _radv("raven2", "GCN 5", "Ryzen 3 3200U, Athlon 300U"),
+    _radv("renoir", "GCN 5", "Ryzen 4000 with Radeon Graphics"),
+    _radv("navi10", "RDNA 1", "Radeon RX 5600 XT, RX 5700 XT"),
+    _radv("navi21", "RDNA 2", "Radeon RX 6800, RX 6900 XT"),
+    _radv("vangogh", "RDNA 2", "Steam Deck"),
+    _radv("rembrandt", "RDNA 2", "Ryzen 6000 with Radeon 680M"),
+    _radv("raphael_mendocino", "RDNA 2", "Ryzen 7000 desktop processors, Ryzen 7020"),
+    _radv("navi31", "RDNA 3", "Radeon RX 7900 XT, RX 7900 XTX"),
+    _radv("navi33", "RDNA 3", "Radeon RX 7600"),
+    _radv("phoenix", "RDNA 3", "Ryzen 7040 with Radeon 780M"),
+    _radv("strix1", "RDNA 3.5", "Ryzen AI 300 with Radeon 890M"),
+    _radv("gfx1201", "RDNA 4", "Radeon RX 9070, RX 9070 XT"),
+    _nvk("gk104", 0xE4, "Kepler", "GeForce GTX 680"),
+    _nvk("gm107", 0x117, "Maxwell 1", "GeForce GTX 750 Ti"),
+    _nvk("gm204", 0x124, "Maxwell 2", "GeForce GTX 970, GTX 980"),
+    _nvk("gp102", 0x132, "Pascal", "GeForce GTX 1080 Ti"),
+    _nvk("gp104", 0x134, "Pascal", "GeForce GTX 1070, GTX 1080"),
+    _nvk("gv100", 0x140, "Volta", "Titan V, Tesla V100"),
+    _nvk("tu102", 0x162, "Turing", "GeForce RTX 2080 Ti"),
+    _nvk("tu104", 0x164, "Turing", "GeForce RTX 2080"),
+    _nvk("tu116", 0x168, "Turing", "GeForce GTX 1660"),
+    _nvk("ga100", 0x170, "Ampere", "A100"),
+    _nvk("ga102", 0x172, "Ampere", "GeForce RTX 3080, RTX 3090"),
+    _nvk("ga104", 0x174, "Ampere", "GeForce RTX 3070"),
+    _nvk("ga106", 0x176, "Ampere", "GeForce RTX 3060"),
+    _turnip("618", "Adreno 6xx", "Snapdragon 730"),
+    _turnip("630", "Adreno 6xx", "Snapdragon 845"),
+    _turnip("660", "Adreno 6xx", "Snapdragon 888"),
+    _turnip("702", "Adreno 6xx", "QCM2290"),
+    _turnip("730", "Adreno 7xx", "Snapdragon 8 Gen 1"),
+    _turnip("740", "Adreno 7xx", "Snapdragon 8 Gen 2"),
+    _turnip("750", "Adreno 7xx", "Snapdragon 8 Gen 3"),
+    _turnip("810", "Adreno 8xx", "Snapdragon 7s Gen 3"),
+    _turnip("830", "Adreno 8xx", "Snapdragon 8 Elite"),
+    Gpu("honeykrisp", "m1", "", "Apple G13", "Apple M1"),
+)
+"""All GPUs, those of a driver from old to new."""
+
+
+def gpus_of(family: str) -> tuple[Gpu, ...]:
+    """Return the GPUs that a family of drivers compiles for; none for drivers that execute."""
+    return tuple(gpu for gpu in GPUS if gpu.family == family)
