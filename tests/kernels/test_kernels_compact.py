@@ -11,9 +11,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+import vkgroup
 import vkgroup.kernels
 from vkgroup.dispatch import Buffer, Device, Fill
-from vkgroup.errors import InvalidDispatch
+from vkgroup.drivers import Driver
+from vkgroup.errors import DriverError, InvalidDispatch
 from vkgroup.kernels.compact import plan_compact
 from vkgroup.kernels.plan import Pass
 
@@ -281,6 +283,7 @@ def test_empty_buffers(vulkan_device: Device) -> None:
         for kernel in (kernels.sort, kernels.argsort, kernels.cumsum, kernels.unique, kernels.flatnonzero):
             assert np.asarray(kernel(nothing)).shape == (0,)
         assert kernels.compact(nothing, "<", 3).shape == (0,)
+        assert kernels.matmul(nothing, nothing) == 0
         assert kernels.searchsorted(device.buffer(x), nothing).shape == (0,)
         assert [part.shape for part in kernels.nonzero(nothing)] == [(0,)]
         with pytest.raises(InvalidDispatch, match="empty"):
@@ -318,6 +321,19 @@ def test_a_length_is_read_once_by_many_threads(vulkan_device: Device) -> None:
             assert set(shapes) == {(limit,)}
 
 
+@pytest.mark.parametrize("lost", [False, True])
+def test_an_unread_length_of_a_closed_device_is_an_error(swiftshader: Driver, lost: bool) -> None:
+    with vkgroup.open(swiftshader.name) as device, device.buffer(np.arange(100, dtype=np.uint32)) as buffer:
+        result = kernels.compact(buffer, "<", 5)
+        if lost:
+            device.logical.lost = "a test"
+    for use in (lambda: result.shape, lambda: result.nbytes, result.read, lambda: kernels.sort(result)):
+        with pytest.raises(DriverError, match="lost earlier" if lost else "closed; open it anew"):
+            use()
+    assert repr(result) == "<vkgroup Buffer; the GPU computes its length>"
+    result.close()
+
+
 def test_empty_arrays_need_no_device() -> None:
     nothing = np.empty(0, np.float32)
     assert kernels.compress(np.empty(0, bool), nothing).shape == (0,)
@@ -339,6 +355,7 @@ def test_bad_arguments(references: dict[int, Device]) -> None:
         lambda: kernels.compact(x, "<", [1, 2], device=device),
         lambda: kernels.compact(x.astype(np.int32), "<", 1.5, device=device),
         lambda: kernels.compact(x.astype(np.uint32), "<", -1, device=device),
+        lambda: kernels.compact(x.astype(np.uint32), "<", np.nan, device=device),
         lambda: kernels.compact(x.astype(np.complex64), "<", 1, device=device),
         lambda: kernels.flatnonzero(x.astype(np.complex64), device=device),
         lambda: kernels.nonzero(np.float32(1), device=device),

@@ -41,11 +41,19 @@ class CountedBuffer(VulkanBuffer):
         with _counting:
             if self._total is not None:
                 sets, (total,) = self._total
+                if total.mapped is None:  # closing the device has freed it
+                    self.device.require_open()
                 assert total.mapped is not None
                 self.shorten(int(total.mapped.view(TOTAL)[0]))
                 self._total = None
                 sets.give([total])
         return self.__dict__[name]
+
+    def __repr__(self) -> str:
+        """Return the size if it is known: this neither waits nor fails if the device is closed or lost."""
+        if "nbytes" in vars(self):
+            return super().__repr__()
+        return "<vkgroup Buffer; the GPU computes its length>"
 
     def __del__(self) -> None:
         # The set may be used again at once: later submissions execute later, and this number is not needed.
