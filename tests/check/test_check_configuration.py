@@ -493,6 +493,7 @@ def test_run_needs_one_configuration(configured, shader: Path, capsys: pytest.Ca
         ({"groups": [0]}, "with.json: groups: expected one to three positive integers, not [0]."),
         ({"subgroup_sizes": [33]}, "with.json: subgroup_sizes: 33 is not a power of two from 1 to 128."),
         ({"lanes": "liner"}, "with.json: lanes: 'liner' is not one of any, linear. Did you mean 'linear'?"),
+        ({"stage": "comput"}, "with.json: stage: 'comput' is not one of vertex, vert, "),
         ({"push": [1]}, "with.json: push: expected an object, not a list."),
         ("{", "with.json is not valid JSON: "),
         ('{"seed": 1, "seed": 2}', "with.json is not valid JSON: 'seed' is given twice in one object."),
@@ -547,6 +548,20 @@ def test_a_wrong_file_gives_one_sentence(
     assert message in error
     assert error.startswith(f"vkgroup: {file}")
     assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize("option", ["--push", "--spec"])
+def test_a_value_is_given_once(option: str, shader: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`run` refuses this too; the last value is not silently used."""
+    assert main(["check", str(shader), "--device", "none", option, "n=1", option, "n=2"]) == 2
+    assert f"{option} n=2: n is given twice; give one value for each name." in capsys.readouterr().err
+
+
+def test_a_byte_order_mark_is_ignored(checked, shader: Path, tmp_path: Path) -> None:
+    """Editors on Windows write one."""
+    file = tmp_path / "with.json"
+    file.write_bytes(b'\xef\xbb\xbf{"groups": 2}')
+    assert checked(shader, "--with", str(file))["code"] == 0
 
 
 @pytest.mark.parametrize(
