@@ -508,6 +508,23 @@ def test_run_needs_one_configuration(configured, shader: Path, capsys: pytest.Ca
             "with.json, inputs: the shader has no binding 'sorce'. Did you mean 'source'?"
             " There are: Source, Target, mixed, Particles, picture.",
         ),
+        (
+            {"inputs": {"source": "with.json"}},
+            "with.json cannot be read as an .npy file: it does not begin like one.",
+        ),
+        (
+            {"inputs": {"source": {"zeros": 0}}},
+            "with.json, inputs.source: 'zeros' takes an integer from 1 to 268435456, not 0.",
+        ),
+        (
+            {"inputs": {"source": {"zeros": 1, "shape": [1]}}},
+            "with.json, inputs.source: 'zeros' gives the length itself; leave out 'shape'.",
+        ),
+        (
+            {"inputs": {"picture": {"fill": 1, "shape": [100000, 100000]}}},
+            "with.json, inputs.picture: 'shape' takes a list of positive integers with a product of at most"
+            " 268435456, not [100000, 100000].",
+        ),
         ({"inputs": {"source": "no.npy"}}, "no.npy cannot be read: No such file or directory."),
         (
             {"inputs": {"source": {"random": [0, 1], "lenght": 3}}},
@@ -568,6 +585,7 @@ def test_a_byte_order_mark_is_ignored(checked, shader: Path, tmp_path: Path) -> 
     ("name", "message"),
     [
         ("x.toml", "give a name that ends in .json"),
+        ("shader.comp", "give a name that ends in .json"),
         ("no/x.json", "cannot be written: there is no folder"),
         (".", "cannot be written: it is a folder"),
     ],
