@@ -36,6 +36,7 @@ _OF_LIBRARIES = (
 
 def execute(arguments: argparse.Namespace) -> int:
     """Run the command; return its exit code."""
+    output.require_writable(arguments.json)
     if arguments.shader is not None and arguments.shader.is_dir():
         # Imported here, because only folders need worker processes.
         from vkgroup.cli.check_library import execute_library
