@@ -493,6 +493,7 @@ def test_run_needs_one_configuration(configured, shader: Path, capsys: pytest.Ca
         ({"groups": [0]}, "with.json: groups: expected one to three positive integers, not [0]."),
         ({"subgroup_sizes": [33]}, "with.json: subgroup_sizes: 33 is not a power of two from 1 to 128."),
         ({"lanes": "liner"}, "with.json: lanes: 'liner' is not one of any, linear. Did you mean 'linear'?"),
+        ({"stage": "comput"}, "with.json: stage: 'comput' is not one of vertex, vert, "),
         ({"push": [1]}, "with.json: push: expected an object, not a list."),
         ("{", "with.json is not valid JSON: "),
         ('{"seed": 1, "seed": 2}', "with.json is not valid JSON: 'seed' is given twice in one object."),
@@ -506,6 +507,23 @@ def test_run_needs_one_configuration(configured, shader: Path, capsys: pytest.Ca
             {"inputs": {"sorce": [1]}},
             "with.json, inputs: the shader has no binding 'sorce'. Did you mean 'source'?"
             " There are: Source, Target, mixed, Particles, picture.",
+        ),
+        (
+            {"inputs": {"source": "with.json"}},
+            "with.json cannot be read as an .npy file: it does not begin like one.",
+        ),
+        (
+            {"inputs": {"source": {"zeros": 0}}},
+            "with.json, inputs.source: 'zeros' takes an integer from 1 to 268435456, not 0.",
+        ),
+        (
+            {"inputs": {"source": {"zeros": 1, "shape": [1]}}},
+            "with.json, inputs.source: 'zeros' gives the length itself; leave out 'shape'.",
+        ),
+        (
+            {"inputs": {"picture": {"fill": 1, "shape": [100000, 100000]}}},
+            "with.json, inputs.picture: 'shape' takes a list of positive integers with a product of at most"
+            " 268435456, not [100000, 100000].",
         ),
         ({"inputs": {"source": "no.npy"}}, "no.npy cannot be read: No such file or directory."),
         (
@@ -549,10 +567,25 @@ def test_a_wrong_file_gives_one_sentence(
     assert error.count("\n") == 1
 
 
+@pytest.mark.parametrize("option", ["--push", "--spec"])
+def test_a_value_is_given_once(option: str, shader: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`run` refuses this too; the last value is not silently used."""
+    assert main(["check", str(shader), "--device", "none", option, "n=1", option, "n=2"]) == 2
+    assert f"{option} n=2: n is given twice; give one value for each name." in capsys.readouterr().err
+
+
+def test_a_byte_order_mark_is_ignored(checked, shader: Path, tmp_path: Path) -> None:
+    """Editors on Windows write one."""
+    file = tmp_path / "with.json"
+    file.write_bytes(b'\xef\xbb\xbf{"groups": 2}')
+    assert checked(shader, "--with", str(file))["code"] == 0
+
+
 @pytest.mark.parametrize(
     ("name", "message"),
     [
         ("x.toml", "give a name that ends in .json"),
+        ("shader.comp", "give a name that ends in .json"),
         ("no/x.json", "cannot be written: there is no folder"),
         (".", "cannot be written: it is a folder"),
     ],

@@ -271,6 +271,24 @@ def test_options_of_folders_are_refused_for_one_shader(
     assert "only for a folder of shaders" in capsys.readouterr().err
 
 
+def test_files_that_cannot_be_written_are_refused_first(
+    library: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for words in (["--json", "."], ["--json", str(tmp_path / "no" / "x.json")], ["--junit", "."]):
+        assert main(["check", str(library), *words]) == 2
+        captured = capsys.readouterr()
+        assert "cannot be written: " in captured.err
+        assert not captured.out
+
+
+def test_a_configuration_may_name_a_shader_outside_of_the_folder(listed, library: Path) -> None:
+    shader = library.parent / "outside.comp"
+    shader.write_text((library / "inner" / "race.comp").read_text())
+    (library.parent / "all.json").write_text(json.dumps({"shader": str(shader), "groups": 1}))
+    code, entries, _ = listed()
+    assert (code, list(entries)) == (1, [str(shader)])
+
+
 @pytest.mark.parametrize("option", ["--repro=x", "--save-with=x.json"])
 def test_options_of_one_shader_are_refused_for_folders(
     option: str, library: Path, capsys: pytest.CaptureFixture[str]

@@ -215,3 +215,35 @@ def test_a_missing_barrier_is_an_error_with_all_constants(checked: Checked, writ
     report = checked(file, "--subgroup-size", "4,32")
     assert report["code"] == 1
     assert "race" in {finding["kind"] for finding in report["findings"]}
+
+
+_MEASURED = """#version 460
+layout(local_size_x = 64) in;
+layout(binding = 0) readonly buffer Source { uint source[]; };
+layout(binding = 1) writeonly buffer Target { uint target[]; };
+shared uint values[64];
+void main() {
+    uint i = gl_GlobalInvocationID.x;
+    if (i >= source.length()) return;
+    target[i] = source[i];
+}
+"""
+
+
+def test_an_array_has_fewer_elements_than_invocations_if_its_length_is_read(
+    checked: Checked, written: Written
+) -> None:
+    """Otherwise no invocation would ever return early."""
+    report = checked(written(_MEASURED), "--subgroup-size", "32")
+    assert (report["code"], report["findings"], report["questions"]) == (0, [], [])
+    assert "source[] random, 253 elements" in report["text"]
+    early = (
+        "values[gl_LocalInvocationIndex] = i; barrier(); target[i] = values[63 - gl_LocalInvocationIndex];"
+    )
+    report = checked(written(_MEASURED.replace("target[i] = source[i];", early)), "--subgroup-size", "32")
+    assert (report["code"], "barrier" in str(report["findings"])) == (1, True)
+    report = checked(written(_MEASURED.replace(">=", ">")), "--subgroup-size", "32")
+    assert (report["code"], report["findings"]) == (0, [])
+    (question,) = report["questions"]
+    assert question["values"][0]["name"] == "source.length()"
+    assert (question["values"][0]["value"], question["values"][0]["other"]) == (253, 256)

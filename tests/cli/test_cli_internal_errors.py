@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from vkgroup import errors
-from vkgroup.cli import devices
+from vkgroup.cli import check, devices
 from vkgroup.cli.main import exit_code_of, main
 
 
@@ -19,6 +21,20 @@ def test_an_exception_exits_with_2(error: Exception, monkeypatch, capsys) -> Non
     err = capsys.readouterr().err
     assert f"vkgroup: internal error ({errors.describe(error)}): no verdict was reached." in err
     assert "Traceback" in err
+
+
+def test_an_exception_on_a_module_that_was_not_validated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def planted(arguments: object) -> int:
+        raise IndexError("planted")
+
+    monkeypatch.setattr(check, "execute", planted)
+    assert main(["check", str(tmp_path / "x.spv"), "--no-validate"]) == 2
+    assert capsys.readouterr().err == (
+        "vkgroup: vkgroup fails on a module that was not validated (IndexError: planted); no verdict was"
+        " reached. Repeat the command without --no-validate: the validator says what is wrong.\n"
+    )
 
 
 @pytest.mark.parametrize(

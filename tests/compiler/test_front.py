@@ -288,6 +288,8 @@ def test_stage_is_not_guessed(tmp_path: Path) -> None:
         found = diagnostics_of(lambda name=name: compile_file(tmp_path / name))  # type: ignore[misc]
         assert found[0].file == str(tmp_path / name)
         assert ".comp" in found[0].message
+    with pytest.raises(CompileError, match="unknown stage 'comput'; choose one of: vertex, "):
+        compile_file(tmp_path / "shader.txt", stage="comput")
 
 
 def test_invalid_module_from_valid_glsl_is_a_compile_error() -> None:

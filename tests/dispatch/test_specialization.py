@@ -50,3 +50,16 @@ def test_a_name_that_the_module_does_not_have_is_refused(device: Device) -> None
     with pytest.raises(InvalidDispatch) as error:
         device.run(SHARED_ID, 1, {"Sums": np.zeros(1, np.uint32)}, specialization={"BLOCKSIZE": 1})
     assert message in str(error.value)
+
+
+def test_values_of_the_same_bits_and_other_types_are_different(device: Device) -> None:
+    """A pipeline is kept by the values of its constants: 1.0 has the bits of the integer 0x3F800000."""
+    source = """#version 450
+    layout(local_size_x = 1) in;
+    layout(constant_id = 0) const float VALUE = 2.0;
+    layout(binding = 0) buffer Result { float result[]; };
+    void main() { result[0] = VALUE; }"""
+    for value in (np.uint32(0x3F800000), np.float32(1), np.int8(-1), np.uint8(255)):
+        arrays = {"Result": np.zeros(1, np.float32)}
+        result = device.run(source, 1, arrays, specialization={"VALUE": value})
+        assert result["Result"].tolist() == [float(value)], value

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+import vkgroup
 import vkgroup.kernels
 from vkgroup.dispatch import Buffer, Device, Fill
 from vkgroup.drivers import Driver
@@ -282,6 +283,7 @@ def test_empty_buffers(vulkan_device: Device) -> None:
         for kernel in (kernels.sort, kernels.argsort, kernels.cumsum, kernels.unique, kernels.flatnonzero):
             assert np.asarray(kernel(nothing)).shape == (0,)
         assert kernels.compact(nothing, "<", 3).shape == (0,)
+        assert kernels.matmul(nothing, nothing) == 0
         assert kernels.searchsorted(device.buffer(x), nothing).shape == (0,)
         assert [part.shape for part in kernels.nonzero(nothing)] == [(0,)]
         with pytest.raises(InvalidDispatch, match="empty"):
@@ -315,12 +317,12 @@ def test_lengths_of_a_closed_device_are_refused(swiftshader: Driver) -> None:
         buffer = device.buffer(np.arange(4000, dtype=np.uint32))
         read, unread = (kernels.compact(buffer, "<", 7) for _ in range(2))
         assert read.shape == (7,)
-        assert "not known" in repr(unread)
+        assert "computes" in repr(unread)
     assert read.shape == (7,)
     for use in (lambda: unread.shape, lambda: unread.nbytes, unread.read, lambda: kernels.sum(unread)):
         with pytest.raises(DriverError, match="closed"):
             use()
-    assert "not known" in repr(unread)
+    assert "computes" in repr(unread)
 
 
 def test_a_length_is_read_once_by_many_threads(vulkan_device: Device) -> None:
@@ -330,6 +332,19 @@ def test_a_length_is_read_once_by_many_threads(vulkan_device: Device) -> None:
             result = kernels.compact(buffer, "<", limit)
             shapes = threads.map(lambda _, result=result: result.shape, range(8))
             assert set(shapes) == {(limit,)}
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_an_unread_length_of_a_closed_device_is_an_error(swiftshader: Driver, lost: bool) -> None:
+    with vkgroup.open(swiftshader.name) as device, device.buffer(np.arange(100, dtype=np.uint32)) as buffer:
+        result = kernels.compact(buffer, "<", 5)
+        if lost:
+            device.logical.lost = "a test"
+    for use in (lambda: result.shape, lambda: result.nbytes, result.read, lambda: kernels.sort(result)):
+        with pytest.raises(DriverError, match="lost earlier" if lost else "closed; open it anew"):
+            use()
+    assert repr(result) == "<vkgroup Buffer; the GPU computes its length>"
+    result.close()
 
 
 def test_empty_arrays_need_no_device() -> None:
@@ -353,6 +368,7 @@ def test_bad_arguments(references: dict[int, Device]) -> None:
         lambda: kernels.compact(x, "<", [1, 2], device=device),
         lambda: kernels.compact(x.astype(np.int32), "<", 1.5, device=device),
         lambda: kernels.compact(x.astype(np.uint32), "<", -1, device=device),
+        lambda: kernels.compact(x.astype(np.uint32), "<", np.nan, device=device),
         lambda: kernels.compact(x.astype(np.complex64), "<", 1, device=device),
         lambda: kernels.flatnonzero(x.astype(np.complex64), device=device),
         lambda: kernels.nonzero(np.float32(1), device=device),

@@ -46,9 +46,7 @@ def _order(rows: Array, descending: bool) -> Array:
     return np.argsort(ranks, axis=-1, kind="stable")
 
 
-def _check(
-    device: Device, planner: Planner, rows: Array, descending: bool = False, **options: Any
-) -> None:
+def _check(device: Device, planner: Planner, rows: Array, descending: bool = False, **options: Any) -> None:
     """Compare keys, indices and values of a plan with NumPy."""
     order = _order(rows, descending)
     values = np.arange(rows.size, dtype=np.uint64).reshape(rows.shape)

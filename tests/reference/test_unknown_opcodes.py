@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from vkgroup.compiler import compile_source
-from vkgroup.errors import Unsupported
+from vkgroup.errors import InvalidModule, Unsupported
 from vkgroup.reference.interpreter.execution.program import Program
 from vkgroup.reference.interpreter.values.value import leaves_of
 from vkgroup.spirv import Module, OpaqueType
@@ -26,6 +26,16 @@ def test_an_unknown_opcode_is_unsupported(opcode: int) -> None:
     words = np.array(module.words, np.uint32)
     words[addition.position] = words[addition.position] & np.uint32(0xFFFF0000) | np.uint32(opcode)
     with pytest.raises(Unsupported, match=f"opcode {opcode}"):
+        Program(Module.from_bytes(words.tobytes()))
+
+
+def test_a_terminator_outside_of_a_block_is_invalid() -> None:
+    """The validator accepts a module with an instruction that it does not know without reading the rest."""
+    module = compile_source(_SUM, stage="compute")
+    (label,) = (entry for entry in module.instructions if entry.name == "OpLabel")
+    words = np.array(module.words, np.uint32)
+    words[label.position] = words[label.position] & np.uint32(0xFFFF0000) | np.uint32(65000)
+    with pytest.raises(InvalidModule, match=r"OpReturn at word \d+ is outside of a block"):
         Program(Module.from_bytes(words.tobytes()))
 
 

@@ -136,6 +136,11 @@ _MISSING = 3
 """Difference between the number of invocations and a generated count: the last workgroup is not full."""
 
 
+def partial_count(invocations: int) -> int:
+    """Return a generated count of elements, for which the last workgroup is not full."""
+    return max(1, invocations - _MISSING)
+
+
 class Generator:
     """Generator of the numbers of one dispatch of `size` invocations."""
 
@@ -166,7 +171,7 @@ class Generator:
             (_WIDTHS, x),
             (_HEIGHTS, y),
             (_DEPTHS, z),
-            (COUNTS, max(1, total - _MISSING)),
+            (COUNTS, partial_count(total)),
         ):
             if words & names:
                 return min(value, int(np.iinfo(dtype).max))

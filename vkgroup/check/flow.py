@@ -193,6 +193,23 @@ def atomic_members(module: Module) -> dict[tuple[int, int], int]:
     return positions
 
 
+def measured_buffers(module: Module) -> frozenset[int]:
+    """Return the variables of the buffers whose runtime arrays are asked for their length."""
+    bases = {
+        entry.result_id: entry.operands[0]
+        for entry in module.instructions
+        if entry.name in ("OpAccessChain", "OpInBoundsAccessChain", "OpCopyObject")
+    }
+    found = set()
+    for entry in module.instructions:
+        if entry.name == "OpArrayLength":
+            variable = entry.operands[0]
+            while variable in bases:
+                variable = bases[variable]
+            found.add(variable)
+    return frozenset(found)
+
+
 def uses_atomic_results(module: Module, variables: frozenset[int]) -> bool:
     """Whether a shader uses the result of an atomic on the variables, for example to number workgroups."""
     results = {entry.result_id for (variable, _), entry in _atomics(module) if variable in variables} - {0}

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.check.fields import Field, Generator, fields_of, put, take, words_of
-from vkgroup.check.flow import WHOLE, atomic_members
+from vkgroup.check.fields import Field, Generator, fields_of, partial_count, put, take, words_of
+from vkgroup.check.flow import WHOLE, atomic_members, measured_buffers
 from vkgroup.dispatch.blocks import check_array, pack_push, suggestion
 from vkgroup.dispatch.buffer import checked_array
 from vkgroup.errors import InvalidDispatch, InvalidInput, Unsupported
@@ -207,6 +207,7 @@ class _InputBuilder:
         self.total = math.prod(size)
         self.random = Generator(seed, size, groups)
         self.atomic = atomic_members(module)
+        self.measured = measured_buffers(module)
         self.elements = elements
         self.chosen = numbers
         self.numbers: list[GeneratedNumber] = []
@@ -252,7 +253,9 @@ class _InputBuilder:
         last = block.runtime_array
         nbytes = block.fixed_size
         place = (binding.set, binding.binding)
-        elements = self.elements.get(place, self.total) if last is not None else 0
+        # A shader that asks for the length may compare it with the invocations.
+        usual = partial_count(self.total) if binding.id in self.measured else self.total
+        elements = self.elements.get(place, usual) if last is not None else 0
         if last is not None:
             nbytes = (last.offset or 0) + elements * (getattr(last.type, "stride", 0) or 0)
         fields = fields_of(block, nbytes, binding.name)

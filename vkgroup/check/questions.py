@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any
 
 from vkgroup.check.diagnosis import findings_of
+from vkgroup.check.fields import partial_count
 from vkgroup.check.findings import Configuration, Kind, SourceLocations
 from vkgroup.check.inputs import GeneratedNumber
 from vkgroup.check.question import GeneratedValue, Question
@@ -174,11 +175,15 @@ def _values(changes: Iterable[tuple[GeneratedNumber, int]]) -> tuple[GeneratedVa
 def near_lengths(search: Search) -> dict[tuple[int, int], tuple[int, int]]:
     """Return the arrays that the shader exceeds by little, each with a short length and the needed one.
 
-    The short length is a multiple of the number of invocations, as an author would choose it.
+    The short length is a multiple of the number of invocations, as an author would choose it. An array whose
+    length the shader asks for had slightly fewer elements before it grew.
     """
     total = search.trier.invocations
     lengths = {}
     for place, needed in search.first.needed.items():
+        if needed <= total:
+            lengths[place] = (partial_count(total), search.first.elements[place])
+            continue
         length = max(1, round(needed / total)) * total
         if total >= _LEAST_INVOCATIONS and 0 < (needed - length) * _NEAR <= total:
             lengths[place] = (length, needed)

@@ -37,6 +37,7 @@ _OF_LIBRARIES = (
 
 def execute(arguments: argparse.Namespace) -> int:
     """Run the command; return its exit code."""
+    output.require_writable(arguments.json)
     if arguments.shader is not None and arguments.shader.is_dir():
         if arguments.compile_on is not None:
             raise InvalidInput("--compile-on: only for a single shader; a folder is checked without it.")

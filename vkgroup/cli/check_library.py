@@ -45,6 +45,8 @@ def execute_library(arguments: argparse.Namespace) -> int:
     for option in ("repro", "save_with"):
         if vars(arguments)[option] is not None:
             raise InvalidInput(f"--{option.replace('_', '-')}: only for one shader, not for a folder.")
+    if arguments.junit is not None and arguments.junit.is_dir():
+        raise InvalidInput(f"--junit: {arguments.junit} cannot be written: it is a folder.")
     library = Library(arguments, _settings(arguments), Console(file=output.people(arguments.json)))
     try:
         with keeping(lambda: f"{library.ended} of {len(library.settings)} configurations were checked"):
@@ -58,15 +60,20 @@ def _settings(arguments: argparse.Namespace) -> list[Settings]:
     """Return the settings of all configurations."""
     if arguments.with_file is not None:
         return [
-            replace(entry, name=entry.name or str(entry.options.shader.relative_to(arguments.shader)))
+            replace(entry, name=entry.name or _name(entry.options.shader, arguments.shader))
             for entry in settings_of(arguments)
         ]
     settings = []
     for shader, stage in shaders_in(arguments.shader):
         options = argparse.Namespace(**{**vars(arguments), "shader": shader})
         options.stage = arguments.stage or stage
-        settings.append(Settings(options, name=str(shader.relative_to(arguments.shader))))
+        settings.append(Settings(options, name=_name(shader, arguments.shader)))
     return settings
+
+
+def _name(shader: Path, folder: Path) -> str:
+    """Return the name of a shader in the folder; of another one, which a configuration may name, its path."""
+    return str(shader.relative_to(folder) if shader.is_relative_to(folder) else shader)
 
 
 @dataclass

@@ -103,8 +103,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _execute(chosen: argparse.Namespace) -> int:
     """Import the module of a command and execute it."""
-    with _environment(chosen):
-        return _run(chosen)
+    try:
+        with _environment(chosen):
+            return _run(chosen)
+    except (errors.VkgroupError, OSError):
+        raise
+    except Exception as error:
+        if not getattr(chosen, "no_validate", False):
+            raise
+        raise errors.InvalidModule(
+            f"vkgroup fails on a module that was not validated ({errors.describe(error)}); no verdict was"
+            " reached. Repeat the command without --no-validate: the validator says what is wrong."
+        ) from error
 
 
 @contextmanager

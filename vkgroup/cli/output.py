@@ -16,6 +16,16 @@ def people(json_file: str | None) -> TextIO:
     return sys.stderr if json_file == "-" else sys.stdout
 
 
+def require_writable(file: str | Path | None) -> None:
+    """Raise InvalidInput if a file of results cannot be written; call this before the work."""
+    if file is None or file == "-":
+        return
+    path = Path(file)
+    if path.is_dir() or not path.parent.is_dir():
+        why = "it is a folder" if path.is_dir() else f"there is no folder {path.parent}"
+        raise InvalidInput(f"{file} cannot be written: {why}")
+
+
 def write_json(data: Any, json_file: str | None) -> None:
     """Write `data` to the file of ``--json``; ``-`` means standard output, None writes nothing.
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 import vkgroup
 from vkgroup.choices import HITS
-from vkgroup.cli import pairs, shaders
+from vkgroup.cli import output, pairs, shaders
 from vkgroup.compiler.front_ends import compiler_of
 from vkgroup.dispatch import Device, DrawState, HitGroup
 from vkgroup.dispatch.blocks import suggestion
@@ -234,16 +234,9 @@ def _outputs(
             )
         if zeros is not None:
             bindings[key] = zeros
-        files[key] = _writable(file)
+        output.require_writable(file)
+        files[key] = file
     return files
-
-
-def _writable(file: Path | None) -> Path | None:
-    """Return the file; raise InvalidInput if it cannot be written, before the shader runs."""
-    if file is not None and (file.is_dir() or not file.parent.is_dir()):
-        why = "it is a folder" if file.is_dir() else f"there is no folder {file.parent}"
-        raise InvalidInput(f"{file} cannot be written: {why}")
-    return file
 
 
 def _text(key: pairs.Key) -> str:

@@ -64,12 +64,13 @@ class Settings:
 
     def push(self) -> dict[str, Any]:
         """Return the push constants by name."""
-        own = {name: pairs.values(text) for name, text in self.options.push}
+        own = {name: pairs.values(text) for name, text in pairs.once(self.options.push, "--push").items()}
         return {**self.fields.push, **own}
 
     def specialization(self) -> dict[int | str, Any]:
         """Return the specialization constants by id or name."""
-        own = {pairs.constant(name): pairs.value(text) for name, text in self.options.spec}
+        given = pairs.once(self.options.spec, "--spec")
+        own = {pairs.constant(name): pairs.value(text) for name, text in given.items()}
         fields = {pairs.constant(name): value for name, value in self.fields.specialization.items()}
         return {**fields, **own}
 

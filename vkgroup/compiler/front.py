@@ -193,10 +193,10 @@ def compile_file(
         dialect = SOURCE_DIALECTS.get(file.suffix, "vulkan")
     if suffixes[-1:] in (["glsl"], ["hlsl"], ["slang"]):
         suffixes.pop()
-    stage = stage or (suffixes[-1] if suffixes else "")
+    given, stage = stage, stage or (suffixes[-1] if suffixes else "")
     if not stage and dialect in SOURCE_DIALECTS.values():
         stage = stage_of_source(read(file)) or ""
-    if stage not in STAGE_NAMES:
+    if not given and stage not in STAGE_NAMES:
         known = ", ".join(f".{entry.suffix}" for entry in STAGES)
         raise failure(
             str(path),

@@ -13,6 +13,7 @@ import msgspec
 
 from vkgroup import choices
 from vkgroup.errors import InvalidInput
+from vkgroup.spec.stages import STAGE_NAMES
 
 Key = str | int | tuple[int, int]
 """A binding: its name, its number in set 0, or (set, number)."""
@@ -59,6 +60,7 @@ FIELDS = tuple(field.name for field in msgspec.structs.fields(Configuration))
 """The names of all fields."""
 
 _CHOICES: dict[str, Collection[str]] = {
+    "stage": tuple(STAGE_NAMES),
     "dialect": choices.DIALECTS,
     "compiler": choices.COMPILERS,
     "target": choices.VULKAN_VERSIONS,

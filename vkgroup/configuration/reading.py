@@ -69,7 +69,7 @@ def _data(file: Path) -> dict[str, Any]:
     if file.exists() and not file.is_file():
         raise InvalidInput(f"{file} is not a regular file: give a file with a configuration.")
     try:
-        text = file.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise InvalidInput(f"{file} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:

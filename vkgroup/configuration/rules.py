@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from vkgroup.configuration.fields import nearest
 from vkgroup.errors import InvalidInput
+from vkgroup.files import read_array
 
 RULES = ("random", "arange", "fill", "zeros", "indices_of", "from")
 """The rules; an object with one of these names is a rule."""
@@ -71,16 +72,15 @@ def parse(value: dict[str, Any], where: str) -> Rule:
         raise InvalidInput(f"{where}: a rule has no field {others[0]!r}.{nearest(others[0], known)}")
     kind, shape = kinds[0], _shape(value, where)
     argument = value[kind]
+    if kind in ("arange", "from", "zeros") and shape is not None:
+        size = next(name for name in _SIZES if name in value)
+        raise InvalidInput(f"{where}: {kind!r} gives the length itself; leave out {size!r}.")
     if kind == "zeros":
-        if shape is not None or not _is_count(argument):
-            raise InvalidInput(f"{where}: 'zeros' takes the number of elements, and nothing else.")
+        if not _is_count(argument):
+            raise InvalidInput(f"{where}: 'zeros' takes an integer from 1 to {_MOST}, not {argument!r}.")
         return Rule("fill", 0, (argument,))
     if not _ALLOWED[kind][0](argument):
         raise InvalidInput(f"{where}: {kind!r} takes {_ALLOWED[kind][1]}, not {argument!r}.")
-    if kind in ("arange", "from") and shape is not None:
-        raise InvalidInput(
-            f"{where}: {kind!r} gives the length itself; leave out {_SIZES[len(shape) > 1]!r}."
-        )
     return Rule(kind, argument, shape)
 
 
@@ -99,7 +99,10 @@ def _shape(value: dict[str, Any], where: str) -> tuple[int, ...] | None:
     shape = value["shape"]
     counts = isinstance(shape, list) and shape and all(map(_is_count, shape))
     if not counts or math.prod(shape) > _MOST:
-        raise InvalidInput(f"{where}: 'shape' takes a list of integers from 1 to {_MOST}, not {shape!r}.")
+        raise InvalidInput(
+            f"{where}: 'shape' takes a list of positive integers with a product of at most {_MOST}, not"
+            f" {shape!r}."
+        )
     return tuple(shape)
 
 
@@ -175,7 +178,7 @@ def _short(value: object) -> str:
 def load(file: Path, where: str) -> npt.NDArray[Any]:
     """Return the array of an .npy file."""
     try:
-        array = np.load(file, allow_pickle=False)
+        array = read_array(file)
     except OSError as error:
         raise InvalidInput(f"{where}: {file} cannot be read: {error.strerror or error}.") from error
     except Exception as error:

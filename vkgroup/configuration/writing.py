@@ -31,11 +31,12 @@ class Arrays:
     """
 
     def __init__(self, file: Path) -> None:
-        if file.suffix == ".toml":
-            raise InvalidInput(f"{file}: configurations are written as JSON; give a name that ends in .json.")
         if file.is_dir() or not file.parent.is_dir():
             why = "it is a folder" if file.is_dir() else f"there is no folder {file.parent}"
             raise InvalidInput(f"{file} cannot be written: {why}.")
+        # An existing file is replaced. It must not be a shader that was given by mistake.
+        if file.suffix != ".json":
+            raise InvalidInput(f"{file}: configurations are written as JSON; give a name that ends in .json.")
         self._file = file
         self._used: set[str] = set()
 

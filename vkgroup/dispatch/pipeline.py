@@ -475,9 +475,13 @@ class PipelineCache(OrderedDict[Any, Pipeline]):
         return pipeline
 
 
-def key_of_values(specialization: Mapping[int | str, Any] | None) -> tuple[tuple[int | str, bytes], ...]:
-    """Return the values of specialization constants as part of a key; `InvalidDispatch` for other types."""
+def key_of_values(specialization: Mapping[int | str, Any] | None) -> tuple[Any, ...]:
+    """Return the values of specialization constants as part of a key; `InvalidDispatch` for other types.
+
+    The dtype is part of it: the bytes of np.float32(1) are those of np.uint32(0x3F800000) too.
+    """
     if specialization is None:
         return ()
     given = checked_mapping(specialization, "specialization")
-    return tuple((name, np.asarray(value).tobytes()) for name, value in given.items())
+    arrays = [(name, np.asarray(value)) for name, value in given.items()]
+    return tuple((name, array.dtype, array.tobytes()) for name, array in arrays)

@@ -103,7 +103,7 @@ def _bits(limit: Any, dtype: np.dtype[Any]) -> int:
     try:
         array = np.asarray(limit)
         exact = array.shape == () and array.dtype.kind in "biuf"
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             number = array.astype(dtype) if exact else np.zeros((), dtype)
         exact = exact and bool(dtype.kind == "f" or number == limit)
     except (TypeError, ValueError, OverflowError):

@@ -140,7 +140,8 @@ def matmul(
     arguments = Arguments(device, a=a, b=b)
     if not arguments.buffers:
         common = _common(arguments["a"].dtype, arguments["b"].dtype)
-        arguments = Arguments(device, a=np.asarray(a, common), b=np.asarray(b, common))
+        matrices = [np.asarray(arguments[name], common) for name in "ab"]
+        arguments = Arguments(device, a=matrices[0], b=matrices[1])
     left, right = arguments["a"], arguments["b"]
     if left.dtype != right.dtype:
         raise InvalidDispatch(

@@ -53,9 +53,10 @@ class CountedBuffer(VulkanBuffer):
         return self.__dict__[name]
 
     def __repr__(self) -> str:
-        if self._total is None:
+        """Return the size if it is known: this neither waits nor fails if the device is closed or lost."""
+        if "nbytes" in vars(self):
             return super().__repr__()
-        return "<vkgroup Buffer whose length is not known yet>"
+        return "<vkgroup Buffer; the GPU computes its length>"
 
     def __del__(self) -> None:
         # The set may be used again at once: later submissions execute later, and this number is not needed.

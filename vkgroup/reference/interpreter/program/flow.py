@@ -190,6 +190,8 @@ def _function(body: list[Instruction]) -> Function:
         if entry.name == "OpLabel":
             current = [entry]
         elif entry.name in TERMINATORS or entry.name.startswith(("OpEmitMeshTasks", "OpIgnoreIntersection")):
+            if not current:
+                raise InvalidModule(f"{entry.name} at word {entry.position} is outside of a block")
             block = _block(current, entry)
             blocks[block.label] = block
             current = []
