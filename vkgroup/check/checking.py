@@ -34,6 +34,7 @@ from vkgroup.compiler.front_ends import compiler_of
 from vkgroup.device import DeviceInfo
 from vkgroup.dispatch.slots import check_kinds
 from vkgroup.errors import InvalidInput
+from vkgroup.reading import read_bytes
 from vkgroup.reference.interpreter.execution.program import Program
 from vkgroup.reference.interpreter.program.form import DERIVATIVE_GROUPS
 from vkgroup.spec.limits import QUAD_SIZE
@@ -213,7 +214,7 @@ def _load(
             defines=defines or {},
         )
     try:
-        data = path.read_bytes()
+        data = read_bytes(path)
     except OSError as error:
         raise InvalidInput(f"{path} cannot be read: {error.strerror}.") from error
     if path.suffix == ".spvasm":

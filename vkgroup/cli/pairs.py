@@ -12,6 +12,7 @@ import numpy.typing as npt
 from vkgroup.configuration import key_of as key
 from vkgroup.configuration.fields import Key
 from vkgroup.errors import InvalidInput
+from vkgroup.reading import read_array
 
 __all__ = ["Key", "arrays", "constant", "key", "once", "read", "value", "values"]
 
@@ -62,7 +63,7 @@ def values(text: str) -> Any:
 def read(file: Path) -> npt.NDArray[Any]:
     """Return the array of an .npy file."""
     try:
-        array = np.load(file, allow_pickle=False)
+        array = read_array(file)
     except Exception as error:
         # NumPy parses the header as Python and allocates the size in it, so a wrong header can raise any
         # error.

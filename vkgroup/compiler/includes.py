@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from vkgroup.compiler.request import decode
 from vkgroup.errors import CompileError
+from vkgroup.reading import read_bytes
 
 #: Maximum depth of inclusion; a deeper one is reported as a cycle without an include guard.
 MAXIMUM_DEPTH = 64
@@ -38,7 +39,7 @@ class Dependencies:
         if any(os.path.isfile(path) for path in self.absent):
             return False
         try:
-            return all(digest(Path(path).read_bytes()) == known for path, known in self.present.items())
+            return all(digest(read_bytes(path)) == known for path, known in self.present.items())
         except OSError:
             return False
 
@@ -82,7 +83,7 @@ class Includer:
             raise IncludeError("include cycle: " + " → ".join([*self._stack[last:], path]))
         self._stack.append(path)
         try:
-            data = Path(path).read_bytes()
+            data = read_bytes(path)
         except OSError as error:
             raise IncludeError(f"{path} cannot be read: {error.strerror or error}") from None
         self.dependencies.present[path] = digest(data)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from vkgroup.compiler.gl.limits import Limits
 from vkgroup.errors import CompileError, Diagnostic, InvalidInput
+from vkgroup.reading import read_bytes
 from vkgroup.spec.stages import Stage
 
 
@@ -184,7 +185,7 @@ def read(path: Path) -> str:
     Raises CompileError: the file cannot be read or is not text.
     """
     try:
-        data = path.read_bytes()
+        data = read_bytes(path)
     except OSError as error:
         raise failure(str(path), 0, f"cannot be read: {error.strerror or error}") from None
     return decode(data, str(path))

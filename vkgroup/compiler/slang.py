@@ -17,6 +17,7 @@ from vkgroup.compiler.hlsl_front_ends import common_arguments, entry_point_of
 from vkgroup.compiler.includes import Dependencies, digest
 from vkgroup.compiler.request import Request, failure, failure_of_log
 from vkgroup.errors import CompilerUnavailable, Diagnostic
+from vkgroup.reading import read_bytes
 from vkgroup.wheels import wheel_version
 
 _WHEEL = "slangpy"
@@ -154,5 +155,5 @@ def _dependencies(library: Any, handle: ctypes.c_void_p, request: Request) -> De
     for number in range(library.spGetDependencyFileCount(handle)):
         path = get(handle, number).decode("utf-8", "replace")
         if path != request.name and Path(path).is_file():
-            dependencies.present[path] = digest(Path(path).read_bytes())
+            dependencies.present[path] = digest(read_bytes(path))
     return dependencies

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from vkgroup.configuration.fields import nearest
 from vkgroup.errors import InvalidInput
+from vkgroup.reading import read_array
 
 RULES = ("random", "arange", "fill", "zeros", "indices_of", "from")
 """The rules; an object with one of these names is a rule."""
@@ -175,7 +176,7 @@ def _short(value: object) -> str:
 def load(file: Path, where: str) -> npt.NDArray[Any]:
     """Return the array of an .npy file."""
     try:
-        array = np.load(file, allow_pickle=False)
+        array = read_array(file)
     except OSError as error:
         raise InvalidInput(f"{where}: {file} cannot be read: {error.strerror or error}.") from error
     except Exception as error:

@@ -6,6 +6,7 @@ import bisect
 from functools import cached_property
 from pathlib import Path
 
+from vkgroup.reading import read_text
 from vkgroup.spirv.binary import Instruction, text_of
 from vkgroup.spirv.reflection import Module
 from vkgroup.spirv.source_text import NOWHERE, Line, SourceText
@@ -51,7 +52,7 @@ class LineTable:
         folders = [Path(file).parent for file in self._texts] if named else []
         for folder in [*folders, Path()]:
             try:
-                text = (folder / line.file).read_text(errors="replace")
+                text = read_text(folder / line.file, errors="replace")
             except (OSError, ValueError):
                 continue
             # A directive counts the physical lines of the file that it names.
@@ -87,7 +88,7 @@ class LineTable:
         texts = []
         for file in sorted(files):
             try:
-                texts.append(SourceText(file, Path(file).read_text(errors="replace")))
+                texts.append(SourceText(file, read_text(file, errors="replace")))
             except (OSError, ValueError):
                 continue
         return texts

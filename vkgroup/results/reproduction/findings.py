@@ -22,6 +22,7 @@ from vkgroup.errors import VkgroupError
 from vkgroup.files import writing
 from vkgroup.opening import open_device
 from vkgroup.probe import Probe
+from vkgroup.reading import read_bytes, read_text
 from vkgroup.results.reproduction import folder as folders
 from vkgroup.results.reproduction.folder import DEVICE, README
 from vkgroup.results.reproduction.repeat import Outcome
@@ -207,7 +208,7 @@ def _hash(folder: Path, shader: Json) -> str:
     """Return the hash of a shader's source, which detects a changed source; empty if there is no source."""
     if "source" not in shader:
         return ""
-    return hashlib.sha256((folder / shader["source"]).read_bytes()).hexdigest()
+    return hashlib.sha256(read_bytes(folder / shader["source"])).hexdigest()
 
 
 def _runs(files: Files, module: Module, report: Report, record: Json) -> list[Json]:
@@ -257,7 +258,7 @@ def repeat_check(device: DeviceInfo, folder: Path, record: Json, timeout: float)
     shader = record["shaders"][0]
     mended = record["sha256"] and _hash(folder, shader) != record["sha256"]
     if mended:
-        source = (folder / shader["source"]).read_text(encoding="utf-8")
+        source = read_text(folder / shader["source"])
         module = compile_source(
             source, stage=shader["stage"], dialect=shader["dialect"], name=shader["source"],
             target=record.get("target", checking.TARGET), debug=True, defines=record["defines"],

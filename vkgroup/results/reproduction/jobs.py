@@ -30,6 +30,7 @@ from vkgroup.errors import (
 )
 from vkgroup.files import Unwritable
 from vkgroup.probe import Probe, probe
+from vkgroup.reading import read_text
 from vkgroup.results.record import NoVerdict, Result, Status
 from vkgroup.results.reproduction import folder as folders
 from vkgroup.results.reproduction import lanes, steps
@@ -235,7 +236,7 @@ def repeat(executor: Executor, request: Repeat) -> Repeated:
         if case is None:
             return Repeated(tuple(outputs), judged)
         modules = {
-            (folder / entry["source"]).read_text(encoding="utf-8"): read_module(folder, entry["spirv"])
+            read_text(folder / entry["source"]): read_module(folder, entry["spirv"])
             for entry in data["shaders"]
             if "source" in entry
         }

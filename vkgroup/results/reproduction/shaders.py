@@ -11,6 +11,7 @@ from vkgroup.conformance.execute import Executor
 from vkgroup.dispatch import Buffer, Device
 from vkgroup.errors import InvalidInput, VkgroupError
 from vkgroup.files import writing
+from vkgroup.reading import read_bytes
 from vkgroup.spec.stages import STAGE_NAMES
 from vkgroup.spirv import Module
 
@@ -75,7 +76,7 @@ def read_module(folder: Path, file: str) -> Module:
     if not path.resolve().is_relative_to(folder.resolve()):
         raise InvalidInput(f"{folder}: {file} lies outside of the folder; make the folder again.")
     try:
-        return Module.from_bytes(path.read_bytes())
+        return Module.from_bytes(read_bytes(path))
     except OSError as error:
         raise InvalidInput(f"{path} cannot be read: {error.strerror}") from error
 

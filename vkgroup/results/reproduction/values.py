@@ -31,6 +31,7 @@ from vkgroup.dispatch import (
 from vkgroup.dispatch.slots import Slot, slots_of
 from vkgroup.errors import InvalidInput
 from vkgroup.files import write_array, writing
+from vkgroup.reading import read_array
 from vkgroup.sampler import Sampler
 from vkgroup.spirv import Module
 
@@ -136,7 +137,7 @@ def load(folder: Path, file: str) -> Array:
     if not path.resolve().is_relative_to(folder.resolve()):
         raise InvalidInput(f"{folder}: {file} lies outside of the folder; make the folder again.")
     try:
-        found = np.load(path, allow_pickle=False)
+        found = read_array(path)
     except Exception as error:
         # NumPy parses the header as Python and allocates its size: a wrong header can raise almost any error.
         raise InvalidInput(f"{path} cannot be read as an .npy file: {error}") from error
