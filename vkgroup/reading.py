@@ -41,6 +41,14 @@ def require_regular(path: Path | str) -> None:
         raise NotRegular(errno.EINVAL, f"it is {kind}; give a regular file", str(path))
 
 
+def is_inside(path: Path | str, folder: Path) -> bool:
+    """Return whether a path, with its symbolic links resolved, lies in a folder."""
+    try:
+        return Path(path).resolve().is_relative_to(folder.resolve())
+    except (OSError, RuntimeError, ValueError):  # a loop of links, or a name that no file can have
+        return False
+
+
 def read_bytes(path: Path | str) -> bytes:
     """Return the content of a regular file; raise OSError as `require_regular` and ``open`` do."""
     require_regular(path)

@@ -65,6 +65,7 @@ def check(
     command: str = "",
     compiler: str = "",
     size: Sequence[int] | None = None,
+    sources: Path | None = None,
 ) -> Report:
     """Check whether a compute shader or a fragment shader is correct at every subgroup size.
 
@@ -88,6 +89,7 @@ def check(
     command : the command that repeats the check, without sizes and devices.
     compiler : the compiler that made `shader`, with its version, for the report; that of a file is known.
     size : of a fragment shader: width and height of the target in pixels; None for the default.
+    sources : the folder in which files that a module names as its sources may be read; None for every folder.
 
     Returns
     -------
@@ -131,6 +133,7 @@ def check(
             compiler=compiler,
             size=size,
             groups=groups,
+            sources=sources,
         )
         return check_fragments(module, entry_point, title, run_sizes, devices, options)
     if size is not None:
@@ -152,7 +155,7 @@ def check(
     dispatch, program = prepared.dispatch, prepared.dispatch.program
     state = CheckState(
         dispatch,
-        SourceLocations(program.module, title),
+        SourceLocations(program.module, title, sources),
         Flow(program.module),
         lambda instrument: Program(module, entry_point, prepared.values, instrument),
         lambda changed: Program(changed, entry_point),

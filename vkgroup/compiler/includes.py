@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from vkgroup.compiler.request import decode
+from vkgroup.compiler.request import Request, decode, failure
 from vkgroup.errors import CompileError
-from vkgroup.reading import read_bytes
+from vkgroup.reading import is_inside, read_bytes
 
 #: Maximum depth of inclusion; a deeper one is reported as a cycle without an include guard.
 MAXIMUM_DEPTH = 64
@@ -55,15 +55,32 @@ class IncludeError(Exception):
     """An ``#include`` that cannot be resolved; the message becomes the diagnostic of its line."""
 
 
+def outside_of(path: str, folder: Path | None) -> str:
+    """Return the message for an included file outside of the folder that includes are confined to."""
+    return (
+        f"{path} lies outside of {folder}, which its sources must not leave; if the folder is your own, give "
+        "--allow-outside"
+    )
+
+
+def require_unconfined(request: Request, compiler: str) -> None:
+    """Raise CompileError for a confined source with includes, for a compiler that reads them itself."""
+    if request.confined_to is not None and request.has_includes:
+        raise failure(request.name, 0, f"{compiler} cannot confine includes to {request.confined_to}")
+
+
 class Includer:
     """Resolves the includes of one compilation.
 
     ``#include "name"`` searches the folder of the including file, then the include paths.
-    ``#include <name>`` searches only the include paths.
+    ``#include <name>`` searches only the include paths. Files outside of `confined_to` are not read.
     """
 
-    def __init__(self, folder: Path | None, include_paths: Sequence[Path]) -> None:
+    def __init__(
+        self, folder: Path | None, include_paths: Sequence[Path], confined_to: Path | None = None
+    ) -> None:
         self._folder = folder
+        self._confined_to = confined_to
         self._paths = [str(path) for path in include_paths]
         self._stack: list[str] = []
         self.dependencies = Dependencies()
@@ -101,11 +118,16 @@ class Includer:
             folders.insert(0, os.path.dirname(includer))
         elif local and self._folder is not None:
             folders.insert(0, str(self._folder))
+        outside = ""
         for folder in folders:
             candidate = os.path.normpath(os.path.join(folder, name))
             if os.path.isfile(candidate):
-                return candidate
+                if self._confined_to is None or is_inside(candidate, self._confined_to):
+                    return candidate
+                outside = candidate
             self.dependencies.absent.add(candidate)
+        if outside:
+            raise IncludeError(outside_of(outside, self._confined_to))
         looked = ", ".join(folder or "." for folder in folders) or "no folder: give include paths"
         raise IncludeError(f"no such file (searched: {looked})")
 

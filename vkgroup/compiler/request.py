@@ -109,6 +109,7 @@ class Request:
     limits: Limits = ()  # implementation limits by OpenGL name; for the GL dialect
     lower_legacy: bool = False
     register_shifts: tuple[tuple[str, int], ...] = ()  # for HLSL and Slang, by class of registers
+    confined_to: Path | None = None  # the folder that all included files must lie in; None for any
 
     @property
     def folder(self) -> Path | None:

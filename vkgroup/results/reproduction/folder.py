@@ -16,6 +16,7 @@ from vkgroup.errors import InvalidInput, describe
 from vkgroup.files import Unwritable, write_whole, writing
 from vkgroup.reading import read_bytes, read_text
 from vkgroup.results.reproduction import schema
+from vkgroup.results.reproduction.confinement import inside
 from vkgroup.results.reproduction.values import Json, load
 
 RECORD, README, DEVICE = "repro.json", "README.md", "device.json"
@@ -87,7 +88,7 @@ def write(folder: Path, record: Json) -> None:
 
 def read(folder: Path) -> dict[str, Any]:
     """Read the record."""
-    path = folder / RECORD
+    path = inside(folder, RECORD)
     try:
         record = json.loads(read_text(path))
     except OSError as error:

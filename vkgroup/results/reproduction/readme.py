@@ -6,9 +6,9 @@ from pathlib import Path
 from shlex import quote
 
 from vkgroup.files import writing
-from vkgroup.reading import read_text
 from vkgroup.results.reproduction import lanes
 from vkgroup.results.reproduction.folder import DEVICE, PROGRAM, README, SHRUNK
+from vkgroup.results.reproduction.shaders import read_source
 from vkgroup.results.reproduction.values import Json
 
 _LAST = ("input", "operand", "expected", "got")
@@ -218,7 +218,7 @@ def _program(folder: Path, record: Json) -> list[str]:
     sources = [entry["source"] for entry in record["shaders"] if "source" in entry]
     if "of" not in record or not sources:
         return []
-    text = read_text(folder / sources[0])
+    text = read_source(folder, sources[0])
     start = "void main()"
     return [
         "## The program",

@@ -13,8 +13,8 @@ from vkgroup.conformance.arrays import Words
 from vkgroup.conformance.glsl_types import planes
 from vkgroup.device import Capabilities
 from vkgroup.files import writing
-from vkgroup.reading import read_text
 from vkgroup.results.reproduction.folder import PROGRAM
+from vkgroup.results.reproduction.shaders import read_source
 from vkgroup.results.reproduction.standalone import expected, literals
 from vkgroup.results.reproduction.standalone.recorded import NoProgram, RecordedCase
 from vkgroup.results.reproduction.standalone.requirements import requirements_of
@@ -256,7 +256,7 @@ class _Writer:
         entry = next(entry for entry in self.case.record["shaders"] if entry["stage"] == stage)
         if "source" not in entry:
             return ""
-        source = read_text(self.case.folder / entry["source"])
+        source = read_source(self.case.folder, entry["source"])
         return literals.comment([f"The {stage} shader as source:", "", *source.splitlines()])
 
     # --- the subgroup size --------------------------------------------------------------------------------
