@@ -16,7 +16,7 @@ PACKAGE = Path(vkgroup.__file__).parent
 LAYERS = (
     "spec",
     "errors",
-    "byte_sizes choices archives processes closing garbage_collection files formats wheels",
+    "byte_sizes choices archives processes closing garbage_collection files formats reading wheels",
     "resources sampler configuration",
     "spirv",
     "compiler",

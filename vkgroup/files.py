@@ -40,16 +40,6 @@ class _Stream:
         self.write = stream.write
 
 
-def read_array(path: Path) -> Any:
-    """Return the array of an .npy file, or what else NumPy finds; raise any exception if it is none."""
-    import numpy as np  # as in `write_array`
-
-    with path.open("rb") as stream:
-        if not stream.read(6).startswith((b"\x93NUMPY", b"PK\x03\x04")):
-            raise ValueError("it does not begin like one.")  # NumPy would speak of pickled data
-    return np.load(path, allow_pickle=False)
-
-
 def write_array(path: Path, array: npt.NDArray[Any]) -> None:
     """Write an array as an .npy file; raise OSError if a part of it cannot be written."""
     import numpy as np  # most commands that only need other functions of this file do not need it

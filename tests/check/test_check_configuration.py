@@ -671,4 +671,4 @@ def test_a_pipe_is_not_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     pipe = tmp_path / "x.json"
     os.mkfifo(pipe)
     assert main(["check", "x.comp", "--with", str(pipe)]) == 2
-    assert "x.json is not a regular file" in capsys.readouterr().err
+    assert "x.json cannot be read: it is a pipe; give a regular file" in capsys.readouterr().err

@@ -14,6 +14,7 @@ import msgspec
 from vkgroup import choices
 from vkgroup.bench.row import Estimate, median_interval
 from vkgroup.errors import InvalidInput
+from vkgroup.reading import read_text
 
 _UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 _CONTEXT = ("device", "driver_name", "driver_info", "driver_version", "vkgroup_version", "host_name", "clock")
@@ -190,7 +191,7 @@ def between(
 def _load(path: Path) -> Any:
     # Google Benchmark writes NaN and Infinity, which msgspec's decoder does not accept.
     try:
-        return json.loads(path.read_text(encoding="utf-8-sig"))
+        return json.loads(read_text(path, "utf-8-sig"))
     except OSError as error:
         raise InvalidInput(f"{path} cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:

@@ -25,6 +25,7 @@ from pathlib import Path
 
 from vkgroup.archives import extract_files
 from vkgroup.bootstrap.environment import SetupError
+from vkgroup.reading import read_text
 
 FORMAT = 1
 MANIFEST = "manifest.json"
@@ -39,7 +40,7 @@ def check(folder: Path) -> None:
     Raises SetupError: `folder` is not a bundle, is damaged, or was made for other hosts.
     """
     try:
-        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        manifest = json.loads(read_text(folder / MANIFEST))
         files = dict(manifest["files"])
         usable = manifest["format"] == FORMAT
     except (OSError, ValueError, KeyError, TypeError) as error:

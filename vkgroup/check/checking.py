@@ -34,6 +34,7 @@ from vkgroup.compiler.front_ends import compiler_of
 from vkgroup.device import DeviceInfo
 from vkgroup.dispatch.slots import check_kinds
 from vkgroup.errors import InvalidInput
+from vkgroup.reading import read_bytes
 from vkgroup.reference.interpreter.execution.program import Program
 from vkgroup.reference.interpreter.program.form import DERIVATIVE_GROUPS
 from vkgroup.spec.limits import QUAD_SIZE
@@ -64,6 +65,7 @@ def check(
     command: str = "",
     compiler: str = "",
     size: Sequence[int] | None = None,
+    sources: Path | None = None,
 ) -> Report:
     """Check whether a compute shader or a fragment shader is correct at every subgroup size.
 
@@ -87,6 +89,7 @@ def check(
     command : the command that repeats the check, without sizes and devices.
     compiler : the compiler that made `shader`, with its version, for the report; that of a file is known.
     size : of a fragment shader: width and height of the target in pixels; None for the default.
+    sources : the folder in which files that a module names as its sources may be read; None for every folder.
 
     Returns
     -------
@@ -130,6 +133,7 @@ def check(
             compiler=compiler,
             size=size,
             groups=groups,
+            sources=sources,
         )
         return check_fragments(module, entry_point, title, run_sizes, devices, options)
     if size is not None:
@@ -151,7 +155,7 @@ def check(
     dispatch, program = prepared.dispatch, prepared.dispatch.program
     state = CheckState(
         dispatch,
-        SourceLocations(program.module, title),
+        SourceLocations(program.module, title, sources),
         Flow(program.module),
         lambda instrument: Program(module, entry_point, prepared.values, instrument),
         lambda changed: Program(changed, entry_point),
@@ -213,7 +217,7 @@ def _load(
             defines=defines or {},
         )
     try:
-        data = path.read_bytes()
+        data = read_bytes(path)
     except OSError as error:
         raise InvalidInput(f"{path} cannot be read: {error.strerror}.") from error
     if path.suffix == ".spvasm":

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from vkgroup.check.host import SpecializationValue
@@ -177,11 +178,14 @@ _INSTRUCTION = re.compile(r"^ *(?:%\S+ = )?Op[A-Z]")
 
 
 class SourceLocations:
-    """Source locations by instruction position; `name` is the file if the module does not name its source."""
+    """Source locations by instruction position.
 
-    def __init__(self, module: Module, name: str) -> None:
+    `name`: the file if the module does not name its source. `sources`: as for `LineTable`.
+    """
+
+    def __init__(self, module: Module, name: str, sources: Path | None = None) -> None:
         self._module, self._name = module, name
-        self.lines = LineTable(module)
+        self.lines = LineTable(module, sources)
 
     @cached_property
     def by_position(self) -> dict[int, Instruction]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from vkgroup.compiler.hlsl_front_ends import stage_of_source
 from vkgroup.errors import InvalidInput
+from vkgroup.reading import read_text
 
 _LANGUAGES = (".glsl", ".hlsl", ".slang")
 _NUMTHREADS = re.compile(r"\[\s*numthreads\s*\(")
@@ -36,7 +37,7 @@ def _compute_shaders(folder: Path) -> Iterator[tuple[Path, str | None]]:
         if suffixes[-1:] == [".comp"]:
             yield path, None
         elif not suffixes and path.suffix in (".hlsl", ".slang"):
-            text = path.read_text(encoding="utf-8", errors="replace")
+            text = read_text(path, errors="replace")
             stage = stage_of_source(text)
             if stage == "compute" or (stage is None and _NUMTHREADS.search(text)):
                 yield path, None if stage else "compute"

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from vkgroup.configuration import key_of as key
 from vkgroup.configuration.fields import Key
 from vkgroup.errors import InvalidInput
-from vkgroup.files import read_array
+from vkgroup.reading import read_array
 
 __all__ = ["Key", "arrays", "constant", "key", "once", "read", "value", "values"]
 

@@ -49,7 +49,9 @@ def _repeat(arguments: argparse.Namespace, record: dict[str, Any], device: Devic
     original = record["device"]
     if record["kind"] == "check":
         print(f"{record['shader']}: {record['findings']} when the folder was made", flush=True)
-        outcome = repeat_check(device, folder, record, arguments.timeout)
+        outcome = repeat_check(
+            device, folder, record, arguments.timeout, allow_outside=arguments.allow_outside
+        )
     else:
         print(
             f"{record['case']}: {record['result']['status']} on {original['name']} ({original['driver']})",

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from vkgroup.compiler.hlsl_front_ends import common_arguments, entry_point_of
-from vkgroup.compiler.includes import Dependencies, Includer, scan
+from vkgroup.compiler.includes import Dependencies, Includer, require_unconfined, scan
 from vkgroup.compiler.request import Request, failure, failure_of_log, from_shaderc
 from vkgroup.errors import CompilerUnavailable
 
@@ -171,6 +171,7 @@ def compile_dxc(request: Request) -> tuple[bytes, Dependencies]:
     profile = _PROFILES.get(request.stage.name)
     if profile is None:
         raise failure(request.name, 0, f"DXC compiles no {request.stage.name} shaders here; use Slang")
+    require_unconfined(request, "DXC")
     includer = Includer(request.folder, request.include_paths)
     if request.has_includes:
         scan(includer, request.source, request.name)

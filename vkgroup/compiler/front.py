@@ -52,6 +52,7 @@ def compile_source(
     lower_legacy: bool = False,
     limits: Mapping[str, Limit] | None = None,
     register_shifts: Mapping[str, int] | None = None,
+    confined_to: Path | None = None,
 ) -> Module:
     """Compile GLSL or HLSL to a module that SPIRV-Tools has validated.
 
@@ -84,6 +85,8 @@ def compile_source(
         ``"u"``), as DXC's ``-fvk-b-shift``. By default glslang's bindings are shifted only if two classes
         have one binding (``register(b0)`` and ``register(u0)``) and the source has no ``[[vk::binding]]``;
         the classes then follow each other in this order.
+    confined_to : the folder that all included files must lie in, for sources that someone else wrote; None
+        for any.
 
     Raises
     ------
@@ -116,6 +119,7 @@ def compile_source(
         lower_legacy=lower_legacy,
         limits=limits,
         register_shifts=register_shifts,
+        confined_to=confined_to,
     )
     if dialect == "spirv":
         return assemble_source(
@@ -137,6 +141,7 @@ class LinkOptions(TypedDict, total=False):
     lower_legacy: bool
     limits: Mapping[str, Limit] | None
     register_shifts: Mapping[str, int] | None
+    confined_to: Path | None
 
 
 class CompileOptions(LinkOptions, total=False):
@@ -248,6 +253,7 @@ def _request(
         limits=limits_of(options.get("limits")),
         lower_legacy=options.get("lower_legacy", False),
         register_shifts=shifts_of(options.get("register_shifts")),
+        confined_to=options.get("confined_to"),
     )
 
 
@@ -311,6 +317,7 @@ def _key(request: Request, compiler: str) -> str | None:
         request.entry_point,
         "\0".join(f"{name} {value}" for name, value in request.defines),
         repr((request.limits, request.register_shifts)),
+        str(request.confined_to or ""),
         search_paths,
     )
 

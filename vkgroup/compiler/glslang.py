@@ -169,7 +169,7 @@ def compile_glslang(request: Request) -> tuple[bytes, Dependencies]:
     Raises CompileError: the source does not compile; one diagnostic for each message of glslang. Raises
     CompilerUnavailable: glslang is not installed.
     """
-    inclusion = Inclusion(Includer(request.folder, request.include_paths))
+    inclusion = Inclusion(Includer(request.folder, request.include_paths, request.confined_to))
 
     def work(longest: int) -> bytes:
         with ExitStack() as stack:

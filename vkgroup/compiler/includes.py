@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from vkgroup.compiler.request import decode
+from vkgroup.compiler.request import Request, decode, failure
 from vkgroup.errors import CompileError
+from vkgroup.reading import is_inside, read_bytes
 
 #: Maximum depth of inclusion; a deeper one is reported as a cycle without an include guard.
 MAXIMUM_DEPTH = 64
@@ -38,7 +39,7 @@ class Dependencies:
         if any(os.path.isfile(path) for path in self.absent):
             return False
         try:
-            return all(digest(Path(path).read_bytes()) == known for path, known in self.present.items())
+            return all(digest(read_bytes(path)) == known for path, known in self.present.items())
         except OSError:
             return False
 
@@ -54,15 +55,32 @@ class IncludeError(Exception):
     """An ``#include`` that cannot be resolved; the message becomes the diagnostic of its line."""
 
 
+def outside_of(path: str, folder: Path | None) -> str:
+    """Return the message for an included file outside of the folder that includes are confined to."""
+    return (
+        f"{path} lies outside of {folder}, which its sources must not leave; if the folder is your own, give "
+        "--allow-outside"
+    )
+
+
+def require_unconfined(request: Request, compiler: str) -> None:
+    """Raise CompileError for a confined source with includes, for a compiler that reads them itself."""
+    if request.confined_to is not None and request.has_includes:
+        raise failure(request.name, 0, f"{compiler} cannot confine includes to {request.confined_to}")
+
+
 class Includer:
     """Resolves the includes of one compilation.
 
     ``#include "name"`` searches the folder of the including file, then the include paths.
-    ``#include <name>`` searches only the include paths.
+    ``#include <name>`` searches only the include paths. Files outside of `confined_to` are not read.
     """
 
-    def __init__(self, folder: Path | None, include_paths: Sequence[Path]) -> None:
+    def __init__(
+        self, folder: Path | None, include_paths: Sequence[Path], confined_to: Path | None = None
+    ) -> None:
         self._folder = folder
+        self._confined_to = confined_to
         self._paths = [str(path) for path in include_paths]
         self._stack: list[str] = []
         self.dependencies = Dependencies()
@@ -82,7 +100,7 @@ class Includer:
             raise IncludeError("include cycle: " + " → ".join([*self._stack[last:], path]))
         self._stack.append(path)
         try:
-            data = Path(path).read_bytes()
+            data = read_bytes(path)
         except OSError as error:
             raise IncludeError(f"{path} cannot be read: {error.strerror or error}") from None
         self.dependencies.present[path] = digest(data)
@@ -100,11 +118,16 @@ class Includer:
             folders.insert(0, os.path.dirname(includer))
         elif local and self._folder is not None:
             folders.insert(0, str(self._folder))
+        outside = ""
         for folder in folders:
             candidate = os.path.normpath(os.path.join(folder, name))
             if os.path.isfile(candidate):
-                return candidate
+                if self._confined_to is None or is_inside(candidate, self._confined_to):
+                    return candidate
+                outside = candidate
             self.dependencies.absent.add(candidate)
+        if outside:
+            raise IncludeError(outside_of(outside, self._confined_to))
         looked = ", ".join(folder or "." for folder in folders) or "no folder: give include paths"
         raise IncludeError(f"no such file (searched: {looked})")
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from vkgroup.compiler.request import Target, clean, failure
 from vkgroup.compiler.tools import assemble, universal_environment, validate, validate_for
 from vkgroup.errors import CompileError, CompilerUnavailable, InvalidModule
+from vkgroup.reading import read_bytes
 from vkgroup.spirv import Module, lower_legacy
 from vkgroup.spirv.editor import set_version
 from vkgroup.wheels import prefixes
@@ -149,7 +150,7 @@ def read_module(path: Path, target: Target, *, lower: bool = False, level: str |
     module is invalid for `target`.
     """
     try:
-        data = path.read_bytes()
+        data = read_bytes(path)
     except OSError as error:
         raise failure(str(path), 0, f"cannot be read: {error.strerror or error}") from None
     return finish(Module.from_bytes(data), target, lower=lower, level=level)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from vkgroup.compiler.gl.limits import Limits
 from vkgroup.errors import CompileError, Diagnostic, InvalidInput
+from vkgroup.reading import read_bytes
 from vkgroup.spec.stages import Stage
 
 
@@ -108,6 +109,7 @@ class Request:
     limits: Limits = ()  # implementation limits by OpenGL name; for the GL dialect
     lower_legacy: bool = False
     register_shifts: tuple[tuple[str, int], ...] = ()  # for HLSL and Slang, by class of registers
+    confined_to: Path | None = None  # the folder that all included files must lie in; None for any
 
     @property
     def folder(self) -> Path | None:
@@ -184,7 +186,7 @@ def read(path: Path) -> str:
     Raises CompileError: the file cannot be read or is not text.
     """
     try:
-        data = path.read_bytes()
+        data = read_bytes(path)
     except OSError as error:
         raise failure(str(path), 0, f"cannot be read: {error.strerror or error}") from None
     return decode(data, str(path))

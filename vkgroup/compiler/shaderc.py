@@ -16,7 +16,7 @@ from typing import Any
 
 import cffi
 
-from vkgroup.compiler.includes import Cycle, Dependencies, Includer, Inclusion, scan
+from vkgroup.compiler.includes import Cycle, Dependencies, Includer, Inclusion, require_unconfined, scan
 from vkgroup.compiler.installed import LIBRARY_VARIABLE
 from vkgroup.compiler.request import (
     DEFAULT_VERSION,
@@ -194,7 +194,7 @@ def _versions(request: Request) -> tuple[int, int]:
 
 def _compile_by_library(library: _Library, request: Request) -> tuple[bytes, Dependencies]:
     ffi, lib = library.ffi, library.lib
-    inclusion = Inclusion(Includer(request.folder, request.include_paths))
+    inclusion = Inclusion(Includer(request.folder, request.include_paths, request.confined_to))
     handle = ffi.new_handle(inclusion)
     text = request.source.encode()
     entry = request.entry_point if request.dialect == "hlsl" else "main"
@@ -251,6 +251,7 @@ def compile_by_executable(request: Request) -> tuple[bytes, Dependencies]:
     folder, or an empty folder for text without a file. ``glslc`` does not detect include cycles; if the
     source has one, the time limit is short.
     """
+    require_unconfined(request, "glslc")
     path = _executable()
     includer = Includer(request.folder, request.include_paths)
     cycle = scan(includer, request.source, request.name) if request.has_includes else None

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from vkgroup.compiler.hlsl_front_ends import common_arguments, entry_point_of
-from vkgroup.compiler.includes import Dependencies, digest
+from vkgroup.compiler.includes import Dependencies, digest, outside_of
 from vkgroup.compiler.request import Request, failure, failure_of_log
 from vkgroup.errors import CompilerUnavailable, Diagnostic
+from vkgroup.reading import is_inside, read_bytes
 from vkgroup.wheels import wheel_version
 
 _WHEEL = "slangpy"
@@ -108,12 +109,16 @@ def _compiled(library: Any, handle: ctypes.c_void_p, request: Request) -> tuple[
     library.spAddEntryPoint(handle, unit, entry_point_of(request).encode(), _STAGES[request.stage.name])
     if library.spCompile(handle) < 0:
         log = (library.spGetDiagnosticOutput(handle) or b"").decode("utf-8", "replace")
-        raise failure_of_log(request.name, _diagnostics(library, handle, request), log)
+        diagnostics = _diagnostics(library, handle, request)
+        for entry in diagnostics:  # Slang lists no dependencies of a source that does not compile
+            _require_confined(entry.file, request)
+        raise failure_of_log(request.name, diagnostics, log if request.confined_to is None else "")
+    dependencies = _dependencies(library, handle, request)
     size = ctypes.c_size_t()
     code = library.spGetCompileRequestCode(handle, ctypes.byref(size))
     if not code or not size.value:
         raise failure(request.name, 0, "Slang produced no code")
-    return ctypes.string_at(code, size.value), _dependencies(library, handle, request)
+    return ctypes.string_at(code, size.value), dependencies
 
 
 def _arguments(request: Request) -> list[str]:
@@ -148,11 +153,20 @@ def _diagnostics(library: Any, handle: ctypes.c_void_p, request: Request) -> lis
     return diagnostics
 
 
+def _require_confined(path: str, request: Request) -> None:
+    """Raise CompileError for another file than the source that is outside of `request.confined_to`."""
+    folder = request.confined_to
+    if folder is not None and path != request.name and not is_inside(path, folder):
+        raise failure(request.name, 0, outside_of(path, folder))
+
+
 def _dependencies(library: Any, handle: ctypes.c_void_p, request: Request) -> Dependencies:
+    """Return the included and imported files; CompileError if one is outside of `request.confined_to`."""
     dependencies = Dependencies()
     get: Callable[..., bytes] = library.spGetDependencyFilePath
     for number in range(library.spGetDependencyFileCount(handle)):
         path = get(handle, number).decode("utf-8", "replace")
         if path != request.name and Path(path).is_file():
-            dependencies.present[path] = digest(Path(path).read_bytes())
+            _require_confined(path, request)
+            dependencies.present[path] = digest(read_bytes(path))
     return dependencies

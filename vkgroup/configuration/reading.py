@@ -12,6 +12,7 @@ from typing import Any
 
 from vkgroup.configuration.fields import Configuration, from_data, nearest, resolved
 from vkgroup.errors import InvalidInput
+from vkgroup.reading import read_text
 
 LIST = "configurations"
 """The field of a file that lists several configurations."""
@@ -66,10 +67,8 @@ def read(file: Path) -> list[FileConfiguration]:
 
 def _data(file: Path) -> dict[str, Any]:
     """Return the object in a file."""
-    if file.exists() and not file.is_file():
-        raise InvalidInput(f"{file} is not a regular file: give a file with a configuration.")
     try:
-        text = file.read_text(encoding="utf-8-sig")
+        text = read_text(file, encoding="utf-8-sig")
     except OSError as error:
         raise InvalidInput(f"{file} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from vkgroup.configuration.fields import nearest
 from vkgroup.errors import InvalidInput
-from vkgroup.files import read_array
+from vkgroup.reading import read_array
 
 RULES = ("random", "arange", "fill", "zeros", "indices_of", "from")
 """The rules; an object with one of these names is a rule."""

@@ -25,6 +25,7 @@ from vkgroup.conformance.families import cases_named, select_names
 from vkgroup.conformance.family import AnyCase
 from vkgroup.conformance.khronos import PREFIX, Mapping, map_name
 from vkgroup.errors import InvalidInput
+from vkgroup.reading import read_text
 
 LONGEST = 100_000
 """Maximum number of characters of an expression."""
@@ -138,8 +139,10 @@ def read_caselist(path: Path) -> CaseList:
     empty, or one of vkgroup's names or globs matches nothing.
     """
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+        lines = read_text(path, "utf-8-sig").splitlines()
+    except OSError as error:
+        raise InvalidInput(f"cannot read the case list {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
         raise InvalidInput(f"cannot read the case list {path}: {error}") from error
     names = [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]
     if not names:

@@ -8,13 +8,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from vkgroup.conformance.case import Case
 from vkgroup.conformance.caselist import listed, matches
 from vkgroup.conformance.families import all_cases, cases_by_name, family_of
 from vkgroup.conformance.family import AnyCase
 from vkgroup.conformance.khronos import PREFIX, map_name
+from vkgroup.reading import read_text
 
 _SHOWN_PATTERNS = 4
 
@@ -120,5 +120,5 @@ def _beyond(met: set[str]) -> str:
 
 
 if __name__ == "__main__":
-    given = [name for file in sys.argv[1:] for name in Path(file).read_text(encoding="utf-8").split()]
+    given = [name for file in sys.argv[1:] for name in read_text(file).split()]
     sys.stdout.write(page(given or listed()))

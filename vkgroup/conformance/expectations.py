@@ -23,6 +23,7 @@ from vkgroup.conformance import caselist
 from vkgroup.conformance.caselist import Expressions
 from vkgroup.conformance.families import cases_named
 from vkgroup.errors import InvalidInput
+from vkgroup.reading import require_regular
 from vkgroup.results.record import Status
 
 PROMISES = "device.minimum_promises"
@@ -273,6 +274,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 def read_text(path: Path) -> str:
     """Return the text of a file of expectations; InvalidInput if it cannot be read."""
     try:
+        require_regular(path)
         with path.open(encoding="utf-8-sig") as file:
             text = file.read(MOST_BYTES + 1)
     except OSError as error:

@@ -14,6 +14,7 @@ import msgspec
 from vkgroup import drivers
 from vkgroup.errors import NoDevice
 from vkgroup.files import expanded
+from vkgroup.reading import read_bytes
 
 _SYSTEM_NAMES = {
     "win32": ("vulkan-1.dll",),
@@ -166,7 +167,7 @@ def read_manifest(path: Path, name: str | None = None) -> Manifest:
     """Read one manifest; an error in it becomes its `problem`."""
     name = name or path.stem
     try:
-        icd = msgspec.json.decode(path.read_bytes(), type=_File).ICD
+        icd = msgspec.json.decode(read_bytes(path), type=_File).ICD
     except OSError as error:
         return Manifest(path, name, problem=f"the file cannot be read: {error.strerror or error}")
     except msgspec.ValidationError:

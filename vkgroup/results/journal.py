@@ -16,6 +16,7 @@ import msgspec
 
 from vkgroup.errors import InvalidInput
 from vkgroup.files import write_whole
+from vkgroup.reading import read_bytes
 from vkgroup.results.record import Result, format_result, parse_result
 
 try:
@@ -116,7 +117,7 @@ def _lock(file: TextIO, folder: Path) -> None:
 
 def _check_identity(run: Path, identity: dict[str, Any]) -> None:
     try:
-        recorded = msgspec.json.decode(run.read_bytes(), type=dict[str, Any])
+        recorded = msgspec.json.decode(read_bytes(run), type=dict[str, Any])
     except (OSError, ValueError, RecursionError) as error:
         raise InvalidInput(
             f"{run} cannot be read, so the run cannot be resumed: start another with --out"
@@ -134,7 +135,7 @@ def read_results(path: Path) -> dict[str, Result]:
     """Return the results in a results file by case, and cut off an incomplete last line."""
     done: dict[str, Result] = {}
     whole = 0
-    data = path.read_bytes()
+    data = read_bytes(path)
     for line in data.splitlines(keepends=True):
         try:
             result = parse_result(line)

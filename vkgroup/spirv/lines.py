@@ -6,6 +6,7 @@ import bisect
 from functools import cached_property
 from pathlib import Path
 
+from vkgroup.reading import is_inside, read_text
 from vkgroup.spirv.binary import Instruction, text_of
 from vkgroup.spirv.reflection import Module
 from vkgroup.spirv.source_text import NOWHERE, Line, SourceText
@@ -16,10 +17,14 @@ _DEBUG_SOURCE, _DEBUG_LINE, _DEBUG_NO_LINE = 35, 103, 104
 
 
 class LineTable:
-    """Lines of a module's instructions (`NOWHERE` without debug information), and its source texts."""
+    """Lines of a module's instructions (`NOWHERE` without debug information), and its source texts.
 
-    def __init__(self, module: Module) -> None:
+    `sources`: the folder in which files that the module names may be read; None for every folder.
+    """
+
+    def __init__(self, module: Module, sources: Path | None = None) -> None:
         self._module = module
+        self._folder = sources
         self._strings: dict[int, str] = {}
         self._files: dict[int, str] = {}
         self._sets: set[int] = set()
@@ -50,14 +55,19 @@ class LineTable:
         named = any(line.file in source.named_files for source in self._texts.values())
         folders = [Path(file).parent for file in self._texts] if named else []
         for folder in [*folders, Path()]:
+            if not self._may_read(folder / line.file):
+                continue
             try:
-                text = (folder / line.file).read_text(errors="replace")
+                text = read_text(folder / line.file, errors="replace")
             except (OSError, ValueError):
                 continue
             # A directive counts the physical lines of the file that it names.
             lines = text.split("\n")[line.number - 1 :]
             return lines[0].rstrip() if named and lines else SourceText(line.file, text).text(line)
         return ""
+
+    def _may_read(self, file: Path | str) -> bool:
+        return self._folder is None or is_inside(file, self._folder)
 
     def declaration(self, identifier: int) -> Line:
         """Return the line where a variable is declared, by a search for its name in the source.
@@ -86,8 +96,10 @@ class LineTable:
         files = {line.file for line in self._lines if line.number} - self._texts.keys() - named
         texts = []
         for file in sorted(files):
+            if not self._may_read(file):
+                continue
             try:
-                texts.append(SourceText(file, Path(file).read_text(errors="replace")))
+                texts.append(SourceText(file, read_text(file, errors="replace")))
             except (OSError, ValueError):
                 continue
         return texts

@@ -390,6 +390,23 @@ def test_sixty_thousand_cases_open_in_three_seconds(context_page: Page, tmp_path
     assert (tmp_path / "big.html").stat().st_size < 2_000_000
 
 
+def test_long_names_and_details_do_not_freeze_the_table(context_page: Page, tmp_path: Path) -> None:
+    text = "x" * 300_000
+    cases = [
+        made.Result(f"vote.compute.{n}{text}", made.Status.PASS, detail=f"{n}{text}") for n in range(100)
+    ]
+    made.write_run(tmp_path / "run", cases)
+    write_html(read([tmp_path / "run"]), tmp_path / "r.html")
+    started = time.perf_counter()
+    open_report(context_page, tmp_path / "r.html", "#cases")
+    context_page.locator("table.cases tbody tr").first.wait_for()
+    assert time.perf_counter() - started < 10
+    more = context_page.locator("table.cases td.note button").first
+    expect(more).to_have_text("… show all 300,001 characters")
+    more.click()
+    assert len(context_page.locator("table.cases td.note").first.inner_text()) == 300_001
+
+
 def test_nothing_runs_or_loads_but_the_page_s_own(tmp_path: Path) -> None:
     text = html_of(Inputs())
     assert "default-src &#x27;none&#x27;" in text

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy.typing as npt
@@ -51,6 +52,7 @@ class FragmentOptions:
     compiler: str
     size: Sequence[int] | None  # width and height of the target in pixels; None for `DEFAULT_SIZE`
     groups: Sequence[int] | None  # must be None: a draw has no workgroups
+    sources: Path | None  # the folder in which sources may be read; None for every folder
 
 
 def check_fragments(
@@ -81,7 +83,7 @@ def check_fragments(
     draw, origins = _prepare(make(), make(leaving_out()), options)
     state = FragmentCheck(
         draw,
-        SourceLocations(draw.program.module, title),
+        SourceLocations(draw.program.module, title, options.sources),
         Flow(draw.program.module),
         lambda instrument: make(leaving_out(instrument)),
         lambda changed: Program(changed, entry_point, None, leaving_out()),

@@ -124,7 +124,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     )
     parser.usage = (
         "%(prog)s SHADER --groups X,Y,Z | --size W,H [--in B=F.npy] [--out B=…:F.npy] [OPTION …]\n"
-        "       %(prog)s FOLDER [--device D] [--timeout S]   (made by --repro: repeats it)"
+        "       %(prog)s FOLDER [--device D] [--timeout S] [--allow-outside]   (made by --repro: repeats it)"
     )
     _add_shader(parser, may_be_configured=True)
     _add_configuration(parser)
@@ -150,6 +150,11 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     )
     add_device(parser, "run on")
     parser.add_argument("--full-subgroups", action="store_true", help="require full subgroups")
+    parser.add_argument(
+        "--allow-outside",
+        action="store_true",
+        help="let the source in your own FOLDER be a link to a file elsewhere, or include such files",
+    )
     _add_drawing(parser)
     _add_tracing(parser)
 

@@ -29,7 +29,10 @@ def compile_for_opengl(requests: Sequence[Request]) -> Compiled:
     Raises CompileError: a shader does not compile; one diagnostic for each message of glslang. Raises
     LinkError: the shaders of a stage do not link. Raises CompilerUnavailable: glslang is not installed.
     """
-    inclusions = [Inclusion(Includer(request.folder, request.include_paths)) for request in requests]
+    inclusions = [
+        Inclusion(Includer(request.folder, request.include_paths, request.confined_to))
+        for request in requests
+    ]
     dependencies = Dependencies()
 
     def work(longest: int) -> tuple[dict[str, bytes], list[Facts]]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from vkgroup.errors import InvalidInput
+from vkgroup.reading import read_text, require_regular
 from vkgroup.results.history.documents import NAMES, describe, identify, is_check, kind_of, parse, reports_of
 from vkgroup.results.record import Kind, Result, RunRecord, Status, case_in, parse_result
 
@@ -81,6 +82,7 @@ class FileResults:
         """Yield the lines with their numbers; for a truncated compressed file, the readable lines."""
         self.damaged = 0
         try:
+            require_regular(self._path)
             opened = lzma.open if self._path.suffix == ".xz" else open
             with opened(self._path, "rb") as file, suppress(EOFError):
                 yield from enumerate(file, 1)
@@ -278,6 +280,7 @@ def _recorded(kind: Kind, data: dict[str, Any], path: Path) -> RunRecord:
 
 def _is_database(path: Path) -> bool:
     try:
+        require_regular(path)
         with path.open("rb") as file:
             return file.read(16) == b"SQLite format 3\0"
     except OSError:
@@ -287,7 +290,7 @@ def _is_database(path: Path) -> bool:
 def _json(path: Path) -> dict[str, Any]:
     """Read a JSON object; other JSON gives an empty one."""
     try:
-        data = parse(path.read_text(encoding="utf-8-sig"))
+        data = parse(read_text(path, "utf-8-sig"))
     except OSError as error:
         raise InvalidInput(f"{path} cannot be read: {error.strerror}; {_WANTED}") from error
     except (ValueError, RecursionError) as error:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from types import ModuleType
 from typing import Any
 
 from vkgroup.errors import Unsupported
+from vkgroup.results.report.plotter import Plotter
 
 _CONFIG: dict[str, Any] = {
     "background": None,
@@ -56,15 +58,46 @@ def require_library() -> ModuleType:
     return library
 
 
-def svg(spec: dict[str, Any], title: str) -> str:
+_MOST_CHARACTERS = 500
+"""Length of the longest text in a chart; of a longer one, beginning and end are drawn."""
+
+
+def drawable(value: Any) -> Any:
+    """Return a part of a specification with texts that every drawing library accepts.
+
+    Names come from files of other programs. XML forbids control characters, UTF-8 forbids lone surrogates,
+    and U+2028 and U+2029 end a line of JavaScript. They become escapes such as ``\\u2028``, so that different
+    names stay different.
+    """
+    if isinstance(value, dict):
+        return {drawable(key): drawable(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [drawable(part) for part in value]
+    if not isinstance(value, str):
+        return value
+    if len(value) > _MOST_CHARACTERS:
+        half = _MOST_CHARACTERS // 2
+        value = f"{value[:half]}…{value[-half + 1 :]}"
+    return "".join(_escaped(character) for character in value)
+
+
+def _escaped(character: str) -> str:
+    code = ord(character)
+    allowed = unicodedata.category(character) not in ("Cc", "Cs", "Zl", "Zp") and code & 0xFFFE != 0xFFFE
+    return character if allowed else f"\\u{code:04x}"
+
+
+def svg(spec: dict[str, Any], title: str, plotter: Plotter) -> str:
     """Draw a specification.
 
     Returns an ``<svg>`` element without scripts, links and style attributes: colours are variables of the
     page's style sheet, so that a chart is readable in the dark and on paper. Marks have labels for screen
-    readers and tips.
+    readers and tips. Raises NotDrawn.
     """
-    whole = {"$schema": "https://vega.github.io/schema/vega-lite/v5.json", **spec, "config": _CONFIG}
-    text: str = require_library().vegalite_to_svg(json.dumps(whole))
+    require_library()
+    schema = "https://vega.github.io/schema/vega-lite/v5.json"
+    text = plotter.draw(json.dumps({"$schema": schema, **drawable(spec), "config": _CONFIG}))
+    title = drawable(title)
     text = _PROLOGUE.sub("", text)
     text = _SIZE.sub(rf'<svg \1role="group" aria-label="{_escape(title)}" width="\2"', text, count=1)
     # The labels for screen readers are repeated as titles, which browsers show as tooltips.

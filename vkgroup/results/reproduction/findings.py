@@ -17,15 +17,18 @@ from vkgroup.check.fields import fields_of
 from vkgroup.check.report import Report
 from vkgroup.check.report_text import count_of, lines_of
 from vkgroup.compiler import compile_source
+from vkgroup.compiler.request import read
 from vkgroup.device import DeviceInfo
-from vkgroup.errors import VkgroupError
+from vkgroup.errors import InvalidInput, VkgroupError
 from vkgroup.files import writing
 from vkgroup.opening import open_device
 from vkgroup.probe import Probe
+from vkgroup.reading import read_bytes
 from vkgroup.results.reproduction import folder as folders
+from vkgroup.results.reproduction.confinement import inside
 from vkgroup.results.reproduction.folder import DEVICE, README
 from vkgroup.results.reproduction.repeat import Outcome
-from vkgroup.results.reproduction.shaders import Shaders, read_module
+from vkgroup.results.reproduction.shaders import Shaders, read_module, read_source
 from vkgroup.results.reproduction.values import Array, Files, Json, load, name_of, slot_of
 from vkgroup.spirv import Module, StructType, set_local_size
 
@@ -203,11 +206,15 @@ def _dtype_of(module: Module, key: Any, array: Array) -> np.dtype[Any]:
     return numbers if len(found) == 1 and array.nbytes % numbers.itemsize == 0 else array.dtype
 
 
-def _hash(folder: Path, shader: Json) -> str:
+def _hash(folder: Path, shader: Json, allow_outside: bool = False) -> str:
     """Return the hash of a shader's source, which detects a changed source; empty if there is no source."""
     if "source" not in shader:
         return ""
-    return hashlib.sha256((folder / shader["source"]).read_bytes()).hexdigest()
+    path = folder / shader["source"] if allow_outside else inside(folder, shader["source"])
+    try:
+        return hashlib.sha256(read_bytes(path)).hexdigest()
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be read: {error.strerror}") from error
 
 
 def _runs(files: Files, module: Module, report: Report, record: Json) -> list[Json]:
@@ -249,24 +256,20 @@ def _runs(files: Files, module: Module, report: Report, record: Json) -> list[Js
     return found
 
 
-def repeat_check(device: DeviceInfo, folder: Path, record: Json, timeout: float) -> Outcome:
+def repeat_check(
+    device: DeviceInfo, folder: Path, record: Json, timeout: float, *, allow_outside: bool = False
+) -> Outcome:
     """Check the shader of a folder again, on the reference device and on a real one.
 
     If the source in the folder was changed, it is compiled again; otherwise the SPIR-V is checked.
+
+    `allow_outside`: whether the source may be a symbolic link to a file outside of the folder, and may
+    include such files.
     """
     shader = record["shaders"][0]
-    mended = record["sha256"] and _hash(folder, shader) != record["sha256"]
-    if mended:
-        source = (folder / shader["source"]).read_text(encoding="utf-8")
-        module = compile_source(
-            source, stage=shader["stage"], dialect=shader["dialect"], name=shader["source"],
-            target=record.get("target", checking.TARGET), debug=True, defines=record["defines"],
-            entry_point=record["entry_point"] or "main",
-        )  # fmt: skip
-        if record.get("local_size"):
-            module = set_local_size(module, record["local_size"])
-    else:
-        module = read_module(folder, shader["spirv"])
+    confined_to = None if allow_outside else folder
+    mended = record["sha256"] and _hash(folder, shader, allow_outside) != record["sha256"]
+    module = _compiled(folder, record, confined_to) if mended else read_module(folder, shader["spirv"])
     outputs = [tuple(name) if isinstance(name, list) else name for name in record["outputs"]]
     fresh = {(slot.set, slot.binding) for key in outputs if (slot := slot_of(key, [module])) is not None}
     given = {_place(key): file for key, file in record["bindings"].items()}
@@ -285,11 +288,26 @@ def repeat_check(device: DeviceInfo, folder: Path, record: Json, timeout: float)
         step_limit=record["step_limit"],
         host=Guarantees(**(record.get("host") or {})),
         name=record["shader"],
+        sources=confined_to,
     )
     report.require_verdict()
     first = f"{shader['source']} was changed since: it is compiled and checked." if mended else ""
     lines = [line.plain for line in lines_of(report)]
     return Outcome(not report.fails(record.get("strict", False)), tuple([first, *lines] if first else lines))
+
+
+def _compiled(folder: Path, record: Json, confined_to: Path | None) -> Module:
+    """Return the module of the changed source."""
+    shader = record["shaders"][0]
+    file = folder / shader["source"]
+    module = compile_source(
+        read(file) if confined_to is None else read_source(folder, shader["source"]),
+        stage=shader["stage"], dialect=shader["dialect"], name=shader["source"],
+        target=record.get("target", checking.TARGET), debug=True, defines=record["defines"],
+        entry_point=record["entry_point"] or "main",
+        include_paths=[file.parent], confined_to=confined_to,
+    )  # fmt: skip
+    return set_local_size(module, record["local_size"]) if record.get("local_size") else module
 
 
 def _place(key: str) -> tuple[int, int]:

@@ -14,7 +14,9 @@ from typing import Any
 from vkgroup.device import Capabilities
 from vkgroup.errors import InvalidInput, describe
 from vkgroup.files import Unwritable, write_whole, writing
+from vkgroup.reading import read_bytes, read_text
 from vkgroup.results.reproduction import schema
+from vkgroup.results.reproduction.confinement import inside
 from vkgroup.results.reproduction.values import Json, load
 
 RECORD, README, DEVICE = "repro.json", "README.md", "device.json"
@@ -86,9 +88,9 @@ def write(folder: Path, record: Json) -> None:
 
 def read(folder: Path) -> dict[str, Any]:
     """Read the record."""
-    path = folder / RECORD
+    path = inside(folder, RECORD)
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
+        record = json.loads(read_text(path))
     except OSError as error:
         raise InvalidInput(
             f"{folder} is not a reproduction folder: {path.name} cannot be read ({error.strerror}). Such "
@@ -128,7 +130,7 @@ def damaged(folder: Path, error: BaseException) -> str:
 def digests(folder: Path) -> dict[str, str]:
     """Return the SHA-256 of each array that decides a verdict, by its file: inputs and expected values."""
     files = sorted(file for part in _DECIDING for file in (folder / part).glob("*.npy"))
-    return {file.relative_to(folder).as_posix(): sha256(file.read_bytes()).hexdigest() for file in files}
+    return {file.relative_to(folder).as_posix(): sha256(read_bytes(file)).hexdigest() for file in files}
 
 
 def verify(folder: Path, record: Json) -> None:
@@ -138,7 +140,7 @@ def verify(folder: Path, record: Json) -> None:
         return
     for file, digest in recorded.items():
         load(folder, file)  # a missing or unreadable file, or one outside of the folder, has its own message
-        if sha256((folder / file).read_bytes()).hexdigest() != digest:
+        if sha256(read_bytes(folder / file)).hexdigest() != digest:
             raise InvalidInput(
                 f"{folder / file} is damaged: its content is not what was recorded. Make the folder again."
             )

@@ -36,7 +36,13 @@ from vkgroup.results.reproduction import folder as folders
 from vkgroup.results.reproduction import lanes, steps
 from vkgroup.results.reproduction.folder import DAMAGE, damaged
 from vkgroup.results.reproduction.lanes import Judged
-from vkgroup.results.reproduction.shaders import RecordingExecutor, RepeatingExecutor, Shaders, read_module
+from vkgroup.results.reproduction.shaders import (
+    RecordingExecutor,
+    RepeatingExecutor,
+    Shaders,
+    read_module,
+    read_source,
+)
 from vkgroup.results.reproduction.steps import Output
 from vkgroup.results.reproduction.tap import Tap
 from vkgroup.results.reproduction.values import Encoder, Files, Json, load
@@ -245,7 +251,7 @@ def repeat(executor: Executor, request: Repeat) -> Repeated:
         if case is None:
             return Repeated(tuple(outputs), judged)
         modules = {
-            (folder / entry["source"]).read_text(encoding="utf-8"): read_module(folder, entry["spirv"])
+            read_source(folder, entry["source"]): read_module(folder, entry["spirv"])
             for entry in data["shaders"]
             if "source" in entry
         }

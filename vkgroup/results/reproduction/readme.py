@@ -8,6 +8,7 @@ from shlex import quote
 from vkgroup.files import writing
 from vkgroup.results.reproduction import lanes
 from vkgroup.results.reproduction.folder import DEVICE, PROGRAM, README, SHRUNK
+from vkgroup.results.reproduction.shaders import read_source
 from vkgroup.results.reproduction.values import Json
 
 _LAST = ("input", "operand", "expected", "got")
@@ -219,7 +220,7 @@ def _program(folder: Path, record: Json) -> list[str]:
     sources = [entry["source"] for entry in record["shaders"] if "source" in entry]
     if "of" not in record or not sources:
         return []
-    text = (folder / sources[0]).read_text(encoding="utf-8")
+    text = read_source(folder, sources[0])
     start = "void main()"
     return [
         "## The program",

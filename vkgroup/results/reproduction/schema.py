@@ -67,7 +67,7 @@ class _Bytes(_Encoded):
     bytes: Annotated[str, Meta(pattern="^([0-9a-f]{2})*$")]
 
 
-class _Module(_Encoded):
+class _Module(_Encoded, forbid_unknown_fields=True):
     module: str
 
 
@@ -144,12 +144,12 @@ _VALUES: dict[str, type[_Encoded]] = {
 # --- steps --------------------------------------------------------------------------------------------------
 
 
-class _Pair(Struct, rename={"elements": "tuple"}):
+class _Pair(Struct, rename={"elements": "tuple"}, forbid_unknown_fields=True):
     elements: tuple[_Module, _Module]
 
 
-class _Modules(Struct, rename={"as_tuple": "tuple", "as_list": "list"}):
-    """Modules in a tuple or a list."""
+class _Modules(Struct, rename={"as_tuple": "tuple", "as_list": "list"}, forbid_unknown_fields=True):
+    """Modules in a tuple or a list, and nothing else: a text would be the name of a shader's file."""
 
     as_tuple: list[_Module] = []
     as_list: list[_Module] = []

@@ -11,6 +11,8 @@ from vkgroup.conformance.execute import Executor
 from vkgroup.dispatch import Buffer, Device
 from vkgroup.errors import InvalidInput, VkgroupError
 from vkgroup.files import writing
+from vkgroup.reading import read_bytes, read_text
+from vkgroup.results.reproduction.confinement import inside
 from vkgroup.spec.stages import STAGE_NAMES
 from vkgroup.spirv import Module
 
@@ -71,13 +73,22 @@ def _text(module: Module) -> str:
 
 def read_module(folder: Path, file: str) -> Module:
     """Read a module of a folder."""
-    path = folder / file
-    if not path.resolve().is_relative_to(folder.resolve()):
-        raise InvalidInput(f"{folder}: {file} lies outside of the folder; make the folder again.")
+    path = inside(folder, file)
     try:
-        return Module.from_bytes(path.read_bytes())
+        return Module.from_bytes(read_bytes(path))
     except OSError as error:
         raise InvalidInput(f"{path} cannot be read: {error.strerror}") from error
+
+
+def read_source(folder: Path, file: str) -> str:
+    """Read the source of a shader of a folder."""
+    path = inside(folder, file)
+    try:
+        return read_text(path)
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"{path} is not UTF-8 text: {error.reason}") from error
 
 
 class RecordingExecutor(Executor):

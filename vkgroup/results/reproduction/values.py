@@ -31,6 +31,8 @@ from vkgroup.dispatch import (
 from vkgroup.dispatch.slots import Slot, slots_of
 from vkgroup.errors import InvalidInput
 from vkgroup.files import write_array, writing
+from vkgroup.reading import read_array
+from vkgroup.results.reproduction.confinement import inside
 from vkgroup.sampler import Sampler
 from vkgroup.spirv import Module
 
@@ -132,11 +134,9 @@ class Files:
 
 def load(folder: Path, file: str) -> Array:
     """Read an array of a folder."""
-    path = folder / file
-    if not path.resolve().is_relative_to(folder.resolve()):
-        raise InvalidInput(f"{folder}: {file} lies outside of the folder; make the folder again.")
+    path = inside(folder, file)
     try:
-        found = np.load(path, allow_pickle=False)
+        found = read_array(path)
     except Exception as error:
         # NumPy parses the header as Python and allocates its size: a wrong header can raise almost any error.
         raise InvalidInput(f"{path} cannot be read as an .npy file: {error}") from error

@@ -13,6 +13,7 @@ from distributed import Nanny, Scheduler, SpecCluster
 
 from vkgroup.device import DeviceInfo
 from vkgroup.errors import InvalidInput, NoDevice
+from vkgroup.reading import read_bytes
 from vkgroup.runner import multi_device
 from vkgroup.runner.cluster.offer import KEY, Offer, silence
 from vkgroup.runner.cluster.serving import CONNECT_SECONDS, members, no_scheduler, options
@@ -96,7 +97,7 @@ def scheduler_address(given: str) -> str:
     """Return a scheduler's address, read from the scheduler's file where that is given."""
     if given.endswith(".json") or Path(given).is_file():
         try:
-            return msgspec.json.decode(Path(given).read_bytes(), type=_SchedulerFile).address
+            return msgspec.json.decode(read_bytes(given), type=_SchedulerFile).address
         except (OSError, ValueError, RecursionError) as error:
             raise InvalidInput(
                 f"{given} is not a file of a Dask scheduler (`dask scheduler --scheduler-file {given}`): "

@@ -1,6 +1,7 @@
 // Every case in a table that can be searched and filtered; what is chosen is in the address.
 
 const CASES_A_PAGE = 100;
+const SHORT_NOTE = 200;
 const caseFilter = { q: "", status: "", category: "", stage: "", operation: "", type: "" };
 const caseControls = {};
 
@@ -90,5 +91,5 @@ function caseRow(one) {
   return element("tr", {}, element("td", {}, badge(one.status)),
     element("th", { scope: "row" }, element("a", { href: caseLink(one.name) }, one.name)),
     element("td", { class: "amount" }, number(one.defined)), element("td", { class: "amount" }, number(one.undefinedLanes)),
-    element("td", { class: "note", title: words }, element("span", {}, words)));
+    element("td", { class: "note", title: words }, words.length > LONGEST_TEXT ? shortened(words, SHORT_NOTE) : element("span", {}, words)));
 }

@@ -1,13 +1,39 @@
 // Elements from data. Texts only ever become text nodes, so that no name or message is read as markup.
 
+// A browser needs minutes to lay out texts of hundreds of thousands of characters. Longer texts are cut, and a
+// button shows the rest. Links and options cannot hold buttons.
+const LONGEST_TEXT = 2000;
+const LONGEST_CODE = 20000;
+const WITHOUT_BUTTONS = ["a", "button", "label", "option", "summary"];
+
+function cut(text, length) {
+  const splitsPair = /[\uD800-\uDBFF]/.test(text[length - 1]);
+  return text.slice(0, splitsPair ? length - 1 : length);
+}
+
+function shortened(text, length) {
+  const start = cut(text, length);
+  const more = element("button", { type: "button", class: "more" }, `… show all ${number(text.length)} characters`);
+  more.addEventListener("click", () => more.replaceWith(text.slice(start.length)));
+  return [start, more];
+}
+
+function limited(tag, text) {
+  const length = tag === "pre" || tag === "code" ? LONGEST_CODE : LONGEST_TEXT;
+  if (typeof text !== "string" || text.length <= length) return [text];
+  return WITHOUT_BUTTONS.includes(tag) ? [`${cut(text, length)}…`] : shortened(text, length);
+}
+
 function element(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (value === false || value === null || value === undefined) continue;
     if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
+    else if (name === "title" || name === "aria-label") made.setAttribute(name, limited("option", String(value))[0]);
     else made.setAttribute(name, value === true ? "" : String(value));
   }
-  made.append(...children.flat(3).filter((child) => child !== null && child !== undefined && child !== false));
+  const shown = children.flat(3).filter((child) => child !== null && child !== undefined && child !== false);
+  made.append(...shown.flatMap((child) => limited(tag, child)));
   return made;
 }
 

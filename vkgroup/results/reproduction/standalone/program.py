@@ -14,6 +14,7 @@ from vkgroup.conformance.glsl_types import planes
 from vkgroup.device import Capabilities
 from vkgroup.files import writing
 from vkgroup.results.reproduction.folder import PROGRAM
+from vkgroup.results.reproduction.shaders import read_source
 from vkgroup.results.reproduction.standalone import expected, literals
 from vkgroup.results.reproduction.standalone.recorded import NoProgram, RecordedCase
 from vkgroup.results.reproduction.standalone.requirements import requirements_of
@@ -255,7 +256,7 @@ class _Writer:
         entry = next(entry for entry in self.case.record["shaders"] if entry["stage"] == stage)
         if "source" not in entry:
             return ""
-        source = (self.case.folder / entry["source"]).read_text(encoding="utf-8")
+        source = read_source(self.case.folder, entry["source"])
         return literals.comment([f"The {stage} shader as source:", "", *source.splitlines()])
 
     # --- the subgroup size --------------------------------------------------------------------------------
