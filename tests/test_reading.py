@@ -32,6 +32,7 @@ OWN_FILES = {
     "conformance/caselist.py": "package data",
     "drivers/build.py": "drivers that vkgroup builds",
     "drivers/cache.py": "cache",
+    "drivers/own_c_library.py": "manifest of an unpacked package",
     "reading.py": "the helper functions",
     "reference/interpreter/program/site.py": "package data",
     "results/causes/findings.py": "package data",

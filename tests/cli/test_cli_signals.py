@@ -123,8 +123,8 @@ def test_an_interrupted_check_prints_its_findings(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     shader = SHADER.parents[1] / "wrong" / "blur_in_place.comp"
-    # The first three runs find out how long the arrays must be.
-    signalled(monkeypatch, Dispatch, "run", signal.SIGTERM, 5)
+    # The first runs find out how long the arrays must be.
+    signalled(monkeypatch, Dispatch, "run", signal.SIGTERM, 7)
     json_file = tmp_path / "found.json"
     printed = ended(
         capsys, signal.SIGTERM, "check", str(shader), "--device", "none", "--json", str(json_file)

@@ -57,3 +57,22 @@ def test_costs_survive_json() -> None:
     assert Cost.from_json(before.to_json(), "file") == before
     with pytest.raises(InvalidInput, match=r"file\.json: .*vkgroup cost --json"):
         Cost.from_json({"device": 1}, "file.json")
+
+
+def test_a_statistic_that_nvidia_reports_wrongly_is_left_out() -> None:
+    """Driver 580.159 on an H200, a shader with an array in local memory or without one."""
+    statistics = {
+        "Register Count": 32,
+        "Binary Size": 6400,
+        "Stack Size": 0,
+        "Local Memory Size": 2**36,
+        "Shared Memory Size": 512,
+    }
+    found = quantities("NVIDIA", statistics)
+    assert found == {"vector_registers": 32, "scratch": 0, "shared_memory": 512, "code_size": 6400}
+
+
+def test_labels_of_devices() -> None:
+    absent = Cost("radv-26.1.6:navi31", "AMD Radeon Graphics (RADV NAVI31)", 64, Status.COMPILED)
+    present = Cost("/usr/share/vulkan/icd.d/nvidia_icd.json", "NVIDIA H200", 32, Status.COMPILED)
+    assert (absent.label, present.label) == ("radv:navi31", "NVIDIA H200")

@@ -18,6 +18,7 @@ from vkgroup.cost.comparing import paired
 from vkgroup.device import DeviceInfo
 from vkgroup.device.launch import representatives
 from vkgroup.errors import InvalidInput, NoDevice, Unsupported
+from vkgroup.reading import read_text
 from vkgroup.runner.multi_device import choose
 from vkgroup.spirv import Module
 
@@ -116,8 +117,7 @@ def _print(title: str, costs: Sequence[Cost], others: Sequence[Cost] | None, str
     names = [name for name in FIELDS if any(name in cost.quantities for cost, _ in rows)]
     shown = [["device", "size", *(FIELDS[name].title for name in names), "kinds"]]
     for cost, other in rows:
-        device = cost.key[0] if cost.gpu not in cost.device else cost.gpu
-        cells = [device, str(cost.subgroup_size)]
+        cells = [cost.label, str(cost.subgroup_size)]
         if cost.status is not Status.COMPILED:
             cells += [cost.status.value, *([""] * len(names))]
         else:
@@ -129,7 +129,7 @@ def _print(title: str, costs: Sequence[Cost], others: Sequence[Cost] | None, str
     for cost, other in rows:
         for entry in filter(None, (cost, other)):
             if entry.status is not Status.COMPILED:
-                print(f"{entry.device}, subgroups of {entry.subgroup_size}: {entry.status}: {entry.detail}",
+                print(f"{entry.label}, subgroups of {entry.subgroup_size}: {entry.status}: {entry.detail}",
                       file=stream)  # fmt: skip
 
 
@@ -144,7 +144,7 @@ def _cell(name: str, cost: Cost, other: Cost | None) -> str:
 
 def _print_assembly(costs: Sequence[Cost], stream: TextIO) -> None:
     for cost in costs:
-        print(f"\n{cost.device}, subgroups of {cost.subgroup_size}:", file=stream)
+        print(f"\n{cost.label}, subgroups of {cost.subgroup_size}:", file=stream)
         print(cost.assembly or "The driver provides no assembly.", file=stream)
 
 
@@ -189,7 +189,7 @@ def _data(
 def _read(file: Path) -> dict[str, list[Cost]]:
     """Return the costs of each shader in a file of ``--json``."""
     try:
-        data = json.loads(file.read_text("utf-8"))
+        data = json.loads(read_text(file))
     except OSError as error:
         raise InvalidInput(f"{file} cannot be read: {error.strerror}") from error
     except ValueError as error:

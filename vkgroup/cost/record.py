@@ -89,6 +89,12 @@ class Cost:
         family = family.partition("-")[0] if colon else family
         return family + colon + gpu, self.subgroup_size
 
+    @property
+    def label(self) -> str:
+        """The device's name in tables: of a compile-only device its choice, without the version."""
+        name = self.key[0]
+        return name if ":" in name else self.gpu
+
     def to_json(self) -> dict[str, Any]:
         """Return the fields as JSON data."""
         return asdict(self)
