@@ -41,6 +41,11 @@ def require_regular(path: Path | str) -> None:
         raise NotRegular(errno.EINVAL, f"it is {kind}; give a regular file", str(path))
 
 
+def printable(path: Path | str) -> str:
+    """Return a path as text that UTF-8 can encode; other bytes of a name become ``\\udcff`` and the like."""
+    return str(path).encode("utf-8", "backslashreplace").decode()
+
+
 def is_inside(path: Path | str, folder: Path) -> bool:
     """Return whether a path, with its symbolic links resolved, lies in a folder."""
     try:

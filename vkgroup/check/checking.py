@@ -34,7 +34,7 @@ from vkgroup.compiler.front_ends import compiler_of
 from vkgroup.device import DeviceInfo
 from vkgroup.dispatch.slots import check_kinds
 from vkgroup.errors import InvalidInput
-from vkgroup.reading import read_bytes
+from vkgroup.reading import printable, read_bytes
 from vkgroup.reference.interpreter.execution.program import Program
 from vkgroup.reference.interpreter.program.form import DERIVATIVE_GROUPS
 from vkgroup.spec.limits import QUAD_SIZE
@@ -117,7 +117,7 @@ def check(
     needs_quads = entry.stage == "fragment" or bool(DERIVATIVE_GROUPS.keys() & entry.execution_modes.keys())
     if sizes is None and needs_quads:
         run_sizes = [number for number in run_sizes if number >= QUAD_SIZE]
-    title = name or ("shader" if isinstance(shader, Module) else str(shader))
+    title = printable(name or ("shader" if isinstance(shader, Module) else str(shader)))
     require_no_addresses(module)
     if entry.stage == "fragment":
         options = FragmentOptions(

@@ -60,13 +60,17 @@ def store(key: str, module: Module, dependencies: Dependencies) -> None:
     """Store `module` under `key`; do nothing if the cache cannot be written."""
     path = _path(key)
     try:
+        entry = _pack(module, dependencies)
+    except UnicodeEncodeError:  # the name of an included file is not UTF-8
+        return
+    try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(prefix=".", dir=path.parent)
     except OSError:
         return
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(_pack(module, dependencies))
+            file.write(entry)
         os.replace(temporary, path)
     except OSError:
         with contextlib.suppress(OSError):

@@ -25,6 +25,7 @@ from vkgroup.compiler.registers import shifted, shifts_of
 from vkgroup.compiler.request import Request, Target, clean, failure, hint_at_opengl, read
 from vkgroup.compiler.tools import tools_version, validates
 from vkgroup.errors import CompileError, Diagnostic, InvalidModule
+from vkgroup.reading import printable
 from vkgroup.spec.stages import STAGE_NAMES, STAGES
 from vkgroup.spirv import Module, rename_entry_point
 from vkgroup.spirv.editor import set_source
@@ -241,7 +242,8 @@ def _request(
         raise CompileError(f"unknown stage {stage!r}; choose one of: {known}")
     return Request(
         source=clean(source, name),
-        name=name,
+        name=printable(name),
+        path=name,
         stage=kind,
         dialect=dialect,
         target=Target.of(options.get("target", Target.VULKAN_1_1)).for_stage(kind),

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from vkgroup.compiler.request import Request, decode, failure
 from vkgroup.errors import CompileError
-from vkgroup.reading import is_inside, read_bytes
+from vkgroup.reading import is_inside, printable, read_bytes
 
 #: Maximum depth of inclusion; a deeper one is reported as a cycle without an include guard.
 MAXIMUM_DEPTH = 64
@@ -156,10 +156,10 @@ class Inclusion:
         try:
             included = self.includer.include(name, includer, depth, local)
         except IncludeError as error:
-            self._reason = str(error).encode()
+            self._reason = printable(str(error)).encode()
             self._refused = (name, includer, depth) if local else None
             return b"", self._reason
-        return included.name.encode(), included.text.encode()
+        return printable(included.name).encode(), included.text.encode()
 
 
 _DIRECTIVE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)', re.MULTILINE)

@@ -96,7 +96,7 @@ class Request:
     """All inputs of a compilation."""
 
     source: str  # text with line feeds as line ends and without a byte-order mark
-    name: str  # name of the source in diagnostics
+    name: str  # name of the source in diagnostics and in the module
     # `stage`, `dialect`, `target`, `optimize`, `debug`, `entry_point`, `lower_legacy`: see `compile_source`
     stage: Stage
     dialect: str
@@ -109,12 +109,14 @@ class Request:
     limits: Limits = ()  # implementation limits by OpenGL name; for the GL dialect
     lower_legacy: bool = False
     register_shifts: tuple[tuple[str, int], ...] = ()  # for HLSL and Slang, by class of registers
+    path: str = ""  # the name as the file system has it, which need not be UTF-8; empty if it is `name`
     confined_to: Path | None = None  # the folder that all included files must lie in; None for any
 
     @property
     def folder(self) -> Path | None:
         """Folder that ``#include "…"`` in `source` searches first; None for text without a file."""
-        return Path(self.name).parent if os.path.dirname(self.name) or os.path.isfile(self.name) else None
+        path = self.path or self.name
+        return Path(path).parent if os.path.dirname(path) or os.path.isfile(path) else None
 
     @property
     def has_includes(self) -> bool:

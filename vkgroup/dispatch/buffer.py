@@ -87,6 +87,11 @@ class Buffer(Closing):
             self.nbytes, self.dtype, self.shape = int(data), np.dtype(np.uint8), (int(data),)
             self._create(host, shared, written=False)
         else:
+            if isinstance(data, bool | float | complex | str) and not isinstance(data, np.generic):
+                raise InvalidDispatch(
+                    f"Device.buffer: {data!r} is neither a number of bytes (an integer) nor an array;"
+                    " for a buffer of one number give an array, such as np.float32([1])."
+                )
             array = checked_array(data, "Device.buffer")
             self.nbytes, self.dtype, self.shape = array.nbytes, array.dtype, array.shape
             self._create(host, shared)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from vkgroup.errors import InvalidInput
-from vkgroup.reading import read_text, require_regular
+from vkgroup.reading import printable, read_text, require_regular
 from vkgroup.results.history.documents import NAMES, describe, identify, is_check, kind_of, parse, reports_of
 from vkgroup.results.record import Kind, Result, RunRecord, Status, case_in, parse_result
 
@@ -309,4 +309,4 @@ def _written(path: Path) -> str:
 def _source(path: Path) -> str:
     """Return the folder of a conformance run, or the file of another run."""
     whole = path.resolve()
-    return str(whole.parent if whole.name in (RESULTS, _COMPRESSED, SUMMARY) else whole)
+    return printable(whole.parent if whole.name in (RESULTS, _COMPRESSED, SUMMARY) else whole)

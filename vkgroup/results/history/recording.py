@@ -11,6 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
 
+from vkgroup.reading import printable
 from vkgroup.results.history.connection import DatabaseError
 from vkgroup.results.history.database import Database
 from vkgroup.results.history.writing import Writer
@@ -49,7 +50,7 @@ class Recording:
             run.info,
             vkgroup=run.info.vkgroup or version("vkgroup"),
             started=run.info.started or datetime.now(UTC).isoformat(timespec="seconds"),
-            source=str(self._source.resolve()) if self._source is not None else "",
+            source=printable(self._source.resolve()) if self._source is not None else "",
             host=run.info.host or platform.node(),
         )
         try:

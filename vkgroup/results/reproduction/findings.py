@@ -23,7 +23,7 @@ from vkgroup.errors import InvalidInput, VkgroupError
 from vkgroup.files import writing
 from vkgroup.opening import open_device
 from vkgroup.probe import Probe
-from vkgroup.reading import read_bytes
+from vkgroup.reading import printable, read_bytes
 from vkgroup.results.reproduction import folder as folders
 from vkgroup.results.reproduction.confinement import inside
 from vkgroup.results.reproduction.folder import DEVICE, README
@@ -90,7 +90,7 @@ def write_readme(folder: Path, record: Json) -> None:
         lines += [f"Mend `{source}`, and the same command checks the mended shader.", ""]
     lines += [*_files(record), f"Made by vkgroup {record['vkgroup']}, seed {record['seed']}."]
     with writing(folder / README):
-        (folder / README).write_text("\n".join(lines) + "\n", encoding="utf-8")
+        (folder / README).write_text(printable("\n".join(lines)) + "\n", encoding="utf-8")
 
 
 def _files(record: Json) -> list[str]:

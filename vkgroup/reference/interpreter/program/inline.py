@@ -27,6 +27,8 @@ from vkgroup.spirv import Instruction, PointerType, ScalarType, grammar
 _CHAINS = frozenset({"OpAccessChain", "OpInBoundsAccessChain"})
 _ELEMENT_CHAINS = frozenset({"OpPtrAccessChain", "OpInBoundsPtrAccessChain"})
 _MOST_SEGMENTS = 100_000
+_DEEPEST_CALL = 256
+"""Maximum number of calls inside each other; Python's limit of recursion is a thousand frames."""
 _LARGEST_INDEX = 2**63 - 1
 """Constant indices are int64, as varying ones are; no array is that long."""
 _SUBGROUP_SCOPE = 3
@@ -79,6 +81,12 @@ class Inliner:
         """Add a function's segments; returns branch to `back` and write their value to slot `result`."""
         if function.id in self._calls:
             raise InvalidModule("a function calls itself, which SPIR-V forbids")
+        if len(self._calls) > _DEEPEST_CALL:
+            raise Unsupported(
+                f"The shader's functions call each other over {_DEEPEST_CALL} levels deep, which is the limit"
+                " of the reference device. Call fewer functions inside each other.",
+                ["call depth"],
+            )
         self._calls.append(function.id)
         for block in function.blocks:
             for entry in (*block.phis, *block.body):

@@ -1,0 +1,71 @@
+"""Modules at the limits of the reference device: a message with the limit, no traceback, no memory taken."""
+
+from __future__ import annotations
+
+import resource
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import vkgroup
+from vkgroup.cli.main import NO_DEVICE, main
+from vkgroup.compiler import compile_source
+from vkgroup.errors import InvalidDispatch
+
+SHADER = """#version 460
+layout(local_size_x = 64) in;
+layout(binding = 0) buffer X { uint x[]; };
+void main() { x[gl_GlobalInvocationID.x] += 1u; }
+"""
+
+OP_DECORATE, ARRAY_STRIDE = 71, 6
+
+
+def chain(length: int) -> str:
+    """Return a shader whose functions call each other."""
+    calls = [f"uint f{n}(uint a) {{ return f{n - 1}(a) + 1u; }}" for n in range(1, length)]
+    functions = ["uint f0(uint a) { return a + 1u; }", *calls]
+    main_ = f"void main() {{ x[gl_GlobalInvocationID.x] = f{length - 1}(0u); }}"
+    return "\n".join([*SHADER.splitlines()[:3], *functions, main_, ""])
+
+
+@pytest.mark.parametrize("length", [600, 5000])
+def test_deep_calls_are_refused(length: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shader = tmp_path / "deep.comp"
+    shader.write_text(chain(length))
+    run = ["run", str(shader), "--groups", "1", "--out", "0=uint[64]", "--device", "reference"]
+    for command in (run, ["check", str(shader), "--device", "none", "--subgroup-size", "4"]):
+        assert main(command) == NO_DEVICE
+        assert "call each other over 256 levels deep" in capsys.readouterr().err
+
+
+def test_calls_up_to_the_limit_run() -> None:
+    with vkgroup.open("reference") as device:
+        result = device.run(chain(256), 1, {0: np.zeros(64, np.uint32)})
+        assert (result[0] == 256).all()
+
+
+@pytest.mark.parametrize("bit", [20, 26, 31])
+def test_a_stride_with_a_flipped_bit(bit: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = list(compile_source(SHADER, stage="compute").words)
+    position = 5
+    while words[position] & 0xFFFF != OP_DECORATE or words[position + 2] != ARRAY_STRIDE:
+        position += words[position] >> 16
+    words[position + 3] ^= 1 << bit
+    module = tmp_path / "stride.spv"
+    module.write_bytes(struct.pack(f"<{len(words)}I", *words))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert main(["check", str(module), "--device", "none", "--subgroup-size", "4"]) == NO_DEVICE
+    assert "the limit of all generated buffers is 64 MiB" in capsys.readouterr().err
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300_000
+
+
+@pytest.mark.parametrize("data", [float("nan"), float("inf"), 1.5, True, "x", 1j])
+@pytest.mark.parametrize("device", ["reference", "swiftshader"])
+def test_a_buffer_is_made_of_bytes_or_an_array(data: object, device: str) -> None:
+    with vkgroup.open(device) as opened:
+        with pytest.raises(InvalidDispatch, match="is neither a number of bytes"):
+            opened.buffer(data)
+        assert opened.buffer(np.float32(1.5)).nbytes == 4
