@@ -83,7 +83,8 @@ def write_output(path: Path, text: str, advice: str = "") -> None:
 def cache_folder() -> Path:
     """Return vkgroup's cache folder: ``VKGROUP_CACHE``, else a folder in the system's cache.
 
-    For a user without a home directory the path cannot exist, so nothing is cached.
+    For a user without a home directory the path cannot exist, so nothing is cached. A home that does not
+    exist, as services have, is not created.
     """
     chosen = os.environ.get("VKGROUP_CACHE")
     if chosen:
@@ -92,7 +93,9 @@ def cache_folder() -> Path:
         folder = Path(platformdirs.user_cache_dir("vkgroup"))
     except RuntimeError:  # newer versions raise an error without a home, older ones keep the "~"
         folder = Path("~")
-    return folder if folder.is_absolute() else Path(os.devnull, "vkgroup")
+    home = Path(os.path.expanduser("~"))
+    missing = folder.is_relative_to(home) and not home.is_dir()
+    return folder if folder.is_absolute() and not missing else Path(os.devnull, "vkgroup")
 
 
 def expanded(name: str) -> Path:

@@ -215,6 +215,17 @@ def test_folder_follows_the_environment(tmp_path: Path, monkeypatch: pytest.Monk
     assert cache.cache_folder().name == "modules"
 
 
+def test_a_home_that_does_not_exist_is_not_created(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Root could create it; services often have such a home."""
+    monkeypatch.setenv("HOME", str(tmp_path / "nonexistent"))
+    monkeypatch.delenv("VKGROUP_CACHE")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    assert compile_source(COMPUTE, stage="compute").version == (1, 3)
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "there"))
+    assert tmp_path / "there" in cache.cache_folder().parents
+
+
 def test_full_folder_loses_its_older_half(modules: Path) -> None:
     module = compile_source(COMPUTE, stage="compute", cache=False)
     keys = [f"ab{'f0'}{index:060x}" for index in range(140)]

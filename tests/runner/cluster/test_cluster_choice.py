@@ -9,6 +9,7 @@ import threading
 import time
 from dataclasses import replace
 
+import distributed
 import pytest
 
 from vkgroup.cli.main import main
@@ -274,3 +275,19 @@ def test_running_batches_have_a_grace_period_after_the_time_limit(grace, judged,
     for arrived in run(Setup(GPU, 0, 1.0), batches, deadline=clock[0] + 0.05):
         results += arrived
     assert (backend.submitted, len(results)) == (2, judged)
+
+
+def test_workers_serve_http_on_the_loopback_interface_only() -> None:
+    """Dask serves HTTP without a dashboard, too, by default on all interfaces."""
+    member = Member(Offer(GPU, "model", 1, "host", build()), None)  # type: ignore[arg-type]
+    arguments = serving.options(member) | {"plugins": (), "startup_information": {}}
+
+    async def addresses() -> set[str]:
+        own = {"dashboard": False, "dashboard_address": "127.0.0.1:0", "port": 0}
+        async with (
+            distributed.Scheduler(host="127.0.0.1", **own) as dask,
+            distributed.Worker(dask.address, host="0.0.0.0", **arguments) as worker,
+        ):
+            return {listening.getsockname()[0] for listening in worker.http_server._sockets.values()}
+
+    assert asyncio.run(addresses()) == {"127.0.0.1"}

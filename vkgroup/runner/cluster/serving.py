@@ -51,6 +51,7 @@ def options(member: Member) -> dict[str, Any]:
         "startup_information": {KEY: partial(_announce, member.offer.to_json())},
         "memory_limit": 0,  # the memory of worker processes, which Dask does not see
         "dashboard": False,
+        "dashboard_address": "127.0.0.1:0",  # Dask serves HTTP also without a dashboard
         "silence_logs": logging.ERROR,
     }
 
