@@ -34,6 +34,8 @@ void main() {
 }"""
 WORDS = 64 * 1024
 SLOW = 2000
+LONG = 10 * SLOW
+"""Rounds of work that is still in flight if the calls that follow are delayed."""
 
 
 def added(data: np.ndarray, times: int) -> np.ndarray:
@@ -90,7 +92,7 @@ def test_a_read_waits_for_the_work_on_its_buffer_alone(
     with two_queues.buffer(data) as buffer, pipeline.bind({"b": buffer}) as work:
         number = work.dispatch(WORDS // 64, push={"times": 7}, wait=False)
         used = buffer.memory.used
-        busy.dispatch(WORDS // 64, push={"times": SLOW}, wait=False)
+        busy.dispatch(WORDS // 64, push={"times": LONG}, wait=False)
         assert np.array_equal(buffer.read(), added(data, 7)), number
         assert copies == [used]
 
@@ -98,7 +100,7 @@ def test_a_read_waits_for_the_work_on_its_buffer_alone(
 def test_a_write_beside_work_is_seen_by_later_work(two_queues: Device, busy: Work, copies: list[int]) -> None:
     data = words(2, 3 * PIECE_BYTES // 4 + 64)
     pipeline = two_queues.pipeline(two_queues.compile(ADD_SLOWLY))
-    busy.dispatch(WORDS // 64, push={"times": SLOW}, wait=False)
+    busy.dispatch(WORDS // 64, push={"times": LONG}, wait=False)
     with two_queues.buffer(data) as buffer, pipeline.bind({"b": buffer}) as work:
         assert len(copies) >= 3, "one for each piece"
         data_before = data.copy()
