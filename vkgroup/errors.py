@@ -50,7 +50,8 @@ class CompileError(VkgroupError):
         self.diagnostics = tuple(diagnostics)
 
     def __str__(self) -> str:
-        lines = [super().__str__(), *(str(d) for d in self.diagnostics)]
+        # Once each: a file that includes itself gives the same error hundreds of times.
+        lines = [super().__str__(), *dict.fromkeys(str(d) for d in self.diagnostics)]
         return "\n".join(lines)
 
 

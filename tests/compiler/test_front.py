@@ -292,6 +292,15 @@ def test_stage_is_not_guessed(tmp_path: Path) -> None:
         compile_file(tmp_path / "shader.txt", stage="comput")
 
 
+def test_hlsl_with_numthreads_is_a_compute_shader(tmp_path: Path) -> None:
+    file = tmp_path / "shader.hlsl"
+    file.write_text("[numthreads(8, 1, 1)] void main() {}")
+    assert compile_file(file).reflection.entry_point(None).stage == "compute"
+    file.write_text("float4 main() : SV_Target { return 0; }")
+    with pytest.raises(CompileError, match="the suffix does not determine the stage"):
+        compile_file(file)
+
+
 def test_invalid_module_from_valid_glsl_is_a_compile_error() -> None:
     # glslang lets structures nest without end; SPIR-V stops at 255 (specification 2.17).
     nested = "struct S0 { int a; };\n" + "".join(f"struct S{i} {{ S{i - 1} a; }};\n" for i in range(1, 300))

@@ -8,6 +8,7 @@ import pytest
 from sources import diagnostics_of, places
 
 from vkgroup.compiler import compile_file, compile_source
+from vkgroup.errors import CompileError
 
 HEAD = "#version 460\n"
 MAIN = "layout(binding = 0) buffer B { int v; } b;\nvoid main() { b.v = VALUE; }\n"
@@ -231,3 +232,15 @@ def test_a_folder_is_no_file(tmp_path: Path) -> None:
     main = write(tmp_path, main=HEAD + '#include "a.glsl"\nvoid main() {}\n')
     (found,) = diagnostics_of(lambda: compile_file(main))
     assert "no such file" in found.message
+
+
+def test_a_file_that_includes_itself_has_short_errors(tmp_path: Path) -> None:
+    file = tmp_path / "self.comp"
+    file.write_text(
+        "#version 460\n#extension GL_GOOGLE_include_directive : require\n"
+        '#include "self.comp"\nvoid main() {}\n'
+    )
+    with pytest.raises(CompileError) as error:
+        compile_file(file)
+    lines = str(error.value).splitlines()
+    assert len(lines) == len(set(lines)) < 20

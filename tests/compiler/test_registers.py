@@ -150,6 +150,18 @@ def test_built_ins_in_several_functions_and_blocks(vulkan_device: vkgroup.Device
             assert np.array_equal(found["data"], expected)
 
 
+def test_a_built_in_whose_first_input_is_not_read() -> None:
+    """The product with 0 is removed, and its input with it from the interface, but not from the module."""
+    source = """RWStructuredBuffer<uint> data;
+uint zero() { return WaveGetLaneCount() * 0; }
+[numthreads(32, 1, 1)] void main(uint3 id : SV_DispatchThreadID) { data[id.x] = zero() + WaveGetLaneCount(); }
+"""
+    module = compile_source(source, stage="compute", dialect="hlsl")
+    with vkgroup.open("reference") as device:
+        found = device.run(module, 1, {"data": np.zeros(32, np.uint32)}, subgroup_size=8)
+    assert (found["data"] == 8).all()
+
+
 def test_built_ins_of_a_pixel_shader() -> None:
     source = """uint lanes() { return WaveGetLaneCount() + WaveGetLaneIndex(); }
 float4 main(float4 at : SV_Position) : SV_Target0 { return float4(lanes(), WaveGetLaneCount(), at.xy); }

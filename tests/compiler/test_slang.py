@@ -61,6 +61,11 @@ def test_entry_points_by_name() -> None:
         assert point.local_size.resolve() == (threads, 1, 1)
     with pytest.raises(CompileError, match="main"):
         compile_source(source, stage="compute", dialect="slang")
+    # The only function with [numthreads(…)] needs no name; a name that does not exist is an error.
+    module = compile_source(SUM, stage="compute", dialect="slang")
+    assert [point.stage for point in module.reflection.entry_points] == ["compute"]
+    with pytest.raises(CompileError, match="undefined identifier"):
+        compile_source(SUM, stage="compute", dialect="slang", entry_point="zz")
 
 
 MODEL_6_5 = """RWStructuredBuffer<uint> data;

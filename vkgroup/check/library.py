@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,11 +10,10 @@ from vkgroup.errors import InvalidInput
 from vkgroup.reading import read_text
 
 _LANGUAGES = (".glsl", ".hlsl", ".slang")
-_NUMTHREADS = re.compile(r"\[\s*numthreads\s*\(")
 
 
-def shaders_in(folder: Path) -> list[tuple[Path, str | None]]:
-    """Return the compute shaders below a folder, each with its stage if the file does not determine it.
+def shaders_in(folder: Path) -> list[Path]:
+    """Return the compute shaders below a folder.
 
     They are files with the suffix ``.comp``, also before ``.glsl``, ``.hlsl`` or ``.slang``, and files of
     HLSL and Slang with a compute entry point. Hidden files and folders are left out.
@@ -28,16 +26,18 @@ def shaders_in(folder: Path) -> list[tuple[Path, str | None]]:
     return found
 
 
-def _compute_shaders(folder: Path) -> Iterator[tuple[Path, str | None]]:
+def _compute_shaders(folder: Path) -> Iterator[Path]:
     for path in folder.rglob("*"):
         parts = path.relative_to(folder).parts
         if any(part.startswith(".") for part in parts) or not path.is_file():
             continue
         suffixes = [suffix for suffix in path.suffixes if suffix not in _LANGUAGES]
-        if suffixes[-1:] == [".comp"]:
-            yield path, None
-        elif not suffixes and path.suffix in (".hlsl", ".slang"):
-            text = read_text(path, errors="replace")
-            stage = stage_of_source(text)
-            if stage == "compute" or (stage is None and _NUMTHREADS.search(text)):
-                yield path, None if stage else "compute"
+        if suffixes[-1:] == [".comp"] or (not suffixes and _is_compute(path)):
+            yield path
+
+
+def _is_compute(path: Path) -> bool:
+    """Whether a file of HLSL or Slang is a compute shader by its source."""
+    if path.suffix not in (".hlsl", ".slang"):
+        return False
+    return stage_of_source(read_text(path, errors="replace")) == "compute"

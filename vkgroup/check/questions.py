@@ -181,7 +181,7 @@ def near_lengths(search: Search) -> dict[tuple[int, int], tuple[int, int]]:
     total = search.trier.invocations
     lengths = {}
     for place, needed in search.first.needed.items():
-        if needed <= total:
+        if needed < total:  # without a guard it would be the number of invocations
             lengths[place] = (partial_count(total), search.first.elements[place])
             continue
         length = max(1, round(needed / total)) * total

@@ -64,9 +64,8 @@ def _settings(arguments: argparse.Namespace) -> list[Settings]:
             for entry in settings_of(arguments)
         ]
     settings = []
-    for shader, stage in shaders_in(arguments.shader):
+    for shader in shaders_in(arguments.shader):
         options = argparse.Namespace(**{**vars(arguments), "shader": shader})
-        options.stage = arguments.stage or stage
         settings.append(Settings(options, name=_name(shader, arguments.shader)))
     return settings
 

@@ -6,8 +6,12 @@ import re
 
 from vkgroup.compiler.request import Request
 
-_ENTRY_POINT = re.compile(r'\[\s*shader\s*\(\s*"(\w+)"\s*\)\s*\](?:\s*\[[^\]]*\])*\s*[\w<>, ]+?\s+(\w+)\s*\(')
+_FUNCTION = r"(?:\s*\[[^\]]*\])*\s*[\w<>, ]+?\s+(\w+)\s*\("
+_ENTRY_POINT = re.compile(r'\[\s*shader\s*\(\s*"(\w+)"\s*\)\s*\]' + _FUNCTION)
 """The stage and the name of a function with the attribute ``[shader("…")]``."""
+
+_NUMTHREADS = re.compile(r"\[\s*numthreads\s*\([^)]*\)\s*\]" + _FUNCTION)
+"""The name of a function with the attribute ``[numthreads(…)]``."""
 
 
 def entry_points(source: str) -> list[tuple[str, str]]:
@@ -18,12 +22,14 @@ def entry_points(source: str) -> list[tuple[str, str]]:
 def entry_point_of(request: Request) -> str:
     """Return the function that is the entry point of a request.
 
-    If the source has no function with the request's name, and one function with ``[shader("…")]`` of the
-    stage, that is the entry point.
+    If that is ``main``, the default, and the source has no such function, it is the only function with
+    ``[shader("…")]`` of the stage, or else the only one with ``[numthreads(…)]`` of a compute shader.
     """
-    if re.search(rf"\b{re.escape(request.entry_point)}\s*\(", request.source):
+    if request.entry_point != "main" or re.search(r"\bmain\s*\(", request.source):
         return request.entry_point
     marked = [name for stage, name in entry_points(request.source) if _stage_of(stage) == request.stage.name]
+    if not marked and request.stage.name == "compute":
+        marked = _NUMTHREADS.findall(request.source)
     return marked[0] if len(marked) == 1 else request.entry_point
 
 
@@ -39,8 +45,13 @@ def _stage_of(name: str) -> str:
 
 
 def stage_of_source(source: str) -> str | None:
-    """Return the stage of a source whose functions with ``[shader("…")]`` all have one; else None."""
+    """Return the stage of a source whose functions with ``[shader("…")]`` all have one; else None.
+
+    Without such functions it is a compute shader if it has ``[numthreads(…)]``; mesh shaders have that too.
+    """
     stages = {_stage_of(stage) for stage, _ in entry_points(source)}
+    if not stages and _NUMTHREADS.search(source) and "outputtopology" not in source:
+        return "compute"
     return stages.pop() if len(stages) == 1 else None
 
 

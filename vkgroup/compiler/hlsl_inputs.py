@@ -29,7 +29,8 @@ def merge_inputs(module: Module) -> Module:
 
     def entry(editor: Editor, words: Words) -> list[Words]:
         start = 3 + literal_length(words[3:])
-        interface = [variable for variable in words[start:] if variable not in merged]
+        # The interface may lack an input that is not read; the one that replaces others may be read now.
+        interface = dict.fromkeys(merged.get(variable, variable) for variable in words[start:])
         return [editor.instruction("OpEntryPoint", *words[1:start], *interface)]
 
     rewrites = dict.fromkeys(("OpName", "OpDecorate"), drop(1)) | dict.fromkeys(_READS, read)

@@ -138,7 +138,8 @@ def _check_kind(slot: Slot) -> None:
     kinds = {entry.kind for entry in slot.variables}
     if len(kinds) > 1 or slot.kind not in DESCRIPTOR_TYPES:
         what = " and ".join(sorted(kinds)).replace("_", " ")
-        raise Unsupported(f"{slot.label} is a {what}, which cannot be bound.", sorted(kinds))
+        advice = " Give each variable its own binding (HLSL: --register-shift)." if len(kinds) > 1 else ""
+        raise Unsupported(f"{slot.label} is a {what}, which cannot be bound.{advice}", sorted(kinds))
 
 
 def _check_images(slot: Slot) -> None:
