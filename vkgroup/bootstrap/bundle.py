@@ -1,4 +1,4 @@
-"""Reading of bundles: all files that a host without network needs, in one folder below 60 MB.
+"""Reading of bundles: all files that a host without network needs, in one folder below 100 MB.
 
 ::
 

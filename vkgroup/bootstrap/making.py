@@ -27,7 +27,7 @@ from vkgroup.bootstrap.environment import SetupError, say
 from vkgroup.errors import DriverFetchError, VkgroupError
 
 PYTHONS = ("3.11", "3.12", "3.13")
-SIZE_LIMIT = 60_000_000
+SIZE_LIMIT = 100_000_000
 """Maximum size of a bundle in bytes."""
 
 # The dictionary must be larger than two wheels of NumPy, which have 50 MB each without compression.
