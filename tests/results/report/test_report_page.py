@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import sample_runs as made
 from browser import open_browser
 
+from vkgroup.results.record import Result, Status
 from vkgroup.results.report import Inputs, html_of, read, write_html
 
 pytestmark = pytest.mark.slow
@@ -429,3 +430,22 @@ def test_causes_come_first_and_failures_link_to_them(context_page: Page, tmp_pat
     cause = page.locator(f"#{cause.get_attribute('id')}")
     cause.locator("details summary").last.click()
     expect(cause.get_by_role("link", name=made.WRONG).last).to_be_visible()
+
+
+def test_a_run_that_only_compiled_has_its_own_statuses(context_page: Page, tmp_path: Path) -> None:
+    compiled = [
+        Result(f"arithmetic.compute.subgroupAdd.uint.all.case{number}", Status.COMPILED)
+        for number in range(3)
+    ]
+    rejected = Result("arithmetic.compute.subgroupXor.bool.all", Status.REJECTED, detail="u2u1")
+    made.write_run(tmp_path / "run", [*compiled, rejected])
+    path, page = tmp_path / "report.html", context_page
+    write_html(read([tmp_path / "run"]), path)
+    open_report(page, path)
+    card = page.locator("#summary .card")
+    expect(card.locator(".tiles")).to_contain_text("3 Compiled")
+    expect(card.locator(".tiles")).to_contain_text("1 Rejected")
+    expect(card.locator(".tiles")).not_to_contain_text("Pass")
+    expect(card).to_contain_text("4 cases; nothing was executed")
+    cells = page.locator("#map td.pass, #map td.fail")
+    assert sorted(cells.all_inner_texts()) == ["✓ 3", "✗ 1/1"]

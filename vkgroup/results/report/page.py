@@ -141,10 +141,7 @@ def _run(run: RunRecord, table: Table, failures: Failures, inputs: Inputs) -> di
             "vkgroup": run.info.vkgroup or None,
         },
         "promises": [str(one) for one in promises] if isinstance(promises, list) else [],
-        "totals": {
-            status.value: cases.totals[status] or totals.get(status.value, 0)
-            for status in possible_statuses([status for status in Status if totals.get(status.value)])
-        },
+        "totals": _totals(cases.totals, totals),
         "judged": {
             "defined": cases.defined or lanes.get("defined", 0),
             "undefined": cases.undefined or lanes.get("undefined", 0),
@@ -153,6 +150,13 @@ def _run(run: RunRecord, table: Table, failures: Failures, inputs: Inputs) -> di
         "failures": failures.of(run, cases.against, inputs),
         "causes": causes_shown(run, capabilities_told(run, inputs)),
     }
+
+
+def _totals(counted: Mapping[Status, int], recorded: Mapping[str, Any]) -> dict[str, int]:
+    """Return the number of cases by status: counted in the results, or as the summary has them."""
+    totals = {status: counted.get(status) or recorded.get(status.value, 0) for status in Status}
+    seen = [status for status, count in totals.items() if count]
+    return {status.value: totals[status] for status in possible_statuses(seen)}
 
 
 def _of(data: Mapping[str, Any], name: str) -> dict[str, Any]:

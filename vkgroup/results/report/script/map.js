@@ -38,7 +38,7 @@ function mapShown() {
   const axis = mapState.columns;
   const other = axis === "stage" ? "type" : "stage";
   const blocks = shown.blocks.filter((block) => !mapState[other] || block[other] === mapState[other]);
-  const ran = (list) => !mapState.ran || list.some((block) => sum(counted([block]), "PFCTU"));
+  const ran = (list) => !mapState.ran || list.some((block) => sum(counted([block]), GIVEN));
   const columns = ordered(blocks.map((block) => block[axis]))
     .filter((value) => ran(blocks.filter((block) => block[axis] === value)));
   const rows = new Map();
@@ -55,7 +55,8 @@ function mapShown() {
 }
 
 function legend() {
-  return [["pass", "✓", "all pass"], ["fail", "✗", "failing / run"], ["undefined", "◌", "nothing defined"],
+  const compiled = "Compiled" in shown.totals;
+  return [["pass", "✓", compiled ? "all compiled" : "all pass"], ["fail", "✗", compiled ? "failing / compiled" : "failing / run"], ["undefined", "◌", "nothing defined"],
     ["lacking", "–", "not supported"]].map(([style, mark, text]) =>
     element("span", { class: "item" }, element("span", { class: `swatch ${style}` }, mark), ` ${text}`));
 }
@@ -93,14 +94,14 @@ function mapCell(category, operation, axis, value, other, blocks) {
   if (!blocks.length) return element("td", { class: "empty" });
   const totals = counted(blocks);
   const against = sum(totals, AGAINST);
-  const judged = sum(totals, "PFCTU");
-  const letter = against ? (totals.get("F") ? "F" : totals.get("C") ? "C" : "T") : totals.get("P") ? "P" : totals.get("U") ? "U" : "N";
+  const judged = sum(totals, GIVEN);
+  const letter = [..."FRCTPDU"].find((one) => totals.get(one)) ?? "N";
   const { mark, style } = MARKS[letter];
   const count = letter === "N" ? "" : against ? `${number(against)}/${number(judged)}` : number(judged);
   const undefinedLanes = totals.get("undefined") ?? 0;
-  const words = `${operation}, ${axis} ${value}: ` + ["P", "F", "C", "T", "U", "N"].filter((one) => totals.get(one))
+  const words = `${operation}, ${axis} ${value}: ` + Object.keys(MARKS).filter((one) => totals.get(one))
     .map((one) => `${number(totals.get(one))} ${MARKS[one].name}`).join(", ")
-    + `; ${some(totals.get("defined") ?? 0, "lane")} judged, ${number(undefinedLanes)} undefined`;
+    + (totals.get("D") ? "" : `; ${some(totals.get("defined") ?? 0, "lane")} judged, ${number(undefinedLanes)} undefined`);
   const filter = { cases: "", category, operation, [axis]: value };
   if (mapState[other]) filter[other] = mapState[other];
   if (shown !== withCases[0]) filter.run = shown.index;

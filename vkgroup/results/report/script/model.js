@@ -14,6 +14,8 @@ const MARKS = {
 };
 const LETTER_OF = Object.fromEntries(Object.entries(data.statuses).map(([letter, name]) => [name, letter]));
 const AGAINST = "FCTR";
+// Cases that the driver was given, whether it executes or only compiles.
+const GIVEN = "PFCTUDR";
 const STAGES = ["vertex", "tessellation_control", "tessellation_evaluation", "geometry", "fragment", "compute", "task", "mesh",
   "raygen", "any_hit", "closest_hit", "miss", "intersection", "callable"];
 const AXES = ["category", "stage", "operation", "type"];

@@ -10,7 +10,8 @@ function summaryShown() {
         return element("li", { class: count ? style : "none" }, element("span", { "aria-hidden": "true" }, `${mark} `),
           element("strong", {}, number(count)), ` ${name}`);
       })),
-      element("p", {}, `${some(total, "case")}; ${some(run.judged.defined, "lane")} judged, ${number(run.judged.undefined)} undefined`),
+      element("p", {}, `${some(total, "case")}; ` + ("Compiled" in run.totals ? "nothing was executed"
+        : `${some(run.judged.defined, "lane")} judged, ${number(run.judged.undefined)} undefined`)),
       run.promises.map((promise) => element("p", { class: "notice" }, `The device breaks a promise of Vulkan: ${promise}`)),
       run.damaged > 0 && element("p", { class: "notice" }, `${some(run.damaged, "line")} of the results could not be read.`),
       element("dl", {}, about.map(([name, value]) => [element("dt", {}, name), element("dd", {}, String(value))]),
