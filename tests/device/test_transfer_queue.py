@@ -90,6 +90,8 @@ def test_a_read_waits_for_the_work_on_its_buffer_alone(
     data = words(1)
     pipeline = two_queues.pipeline(two_queues.compile(ADD_SLOWLY))
     with two_queues.buffer(data) as buffer, pipeline.bind({"b": buffer}) as work:
+        two_queues.synchronize()
+        copies.clear()
         number = work.dispatch(WORDS // 64, push={"times": 7}, wait=False)
         used = buffer.memory.used
         busy.dispatch(WORDS // 64, push={"times": LONG}, wait=False)
@@ -125,10 +127,13 @@ def test_pinned_arrays_are_copied_beside_work(two_queues: Device, busy: Work, co
     source, target = two_queues.host_array(WORDS, np.uint32), two_queues.host_array(WORDS, np.uint32)
     source[:] = words(5)
     with two_queues.buffer(source) as buffer:
-        busy.dispatch(WORDS // 64, push={"times": SLOW}, wait=False)
+        # The upload may itself have been beside that of the work's buffer.
+        two_queues.synchronize()
+        copies.clear()
+        busy.dispatch(WORDS // 64, push={"times": LONG}, wait=False)
         buffer.read(out=target)
         source[:] = words(6)
-        busy.dispatch(WORDS // 64, push={"times": SLOW}, wait=False)
+        busy.dispatch(WORDS // 64, push={"times": LONG}, wait=False)
         buffer.write(source)
         assert len(copies) == 2
         source[:] = 0
