@@ -17,7 +17,7 @@ from vkgroup.errors import (
     InvalidDispatch,
     Unsupported,
 )
-from vkgroup.isolation.session import OPEN, Call, CallSession
+from vkgroup.isolation.session import OPEN, Call, CallSession, Raised
 from vkgroup.runner.messages import Failure
 from vkgroup.runner.worker_process import START_SECONDS, WorkerDied, WorkerProcess
 
@@ -109,10 +109,10 @@ class IsolatedHost(DeviceBase):
         if isinstance(answer, Failure):
             self._end()
             raise self._failed(answer, what)
-        if isinstance(answer, DeviceLost | DispatchTimeout):
-            self._end()
-        if isinstance(answer, Exception):
-            raise answer
+        if isinstance(answer, Raised):
+            if isinstance(answer.error, DeviceLost | DispatchTimeout):
+                self._end()
+            raise answer.error
         return answer
 
     def _ended(self, error: WorkerDied, what: str) -> Exception:

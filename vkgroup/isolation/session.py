@@ -24,6 +24,13 @@ class Call:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Raised:
+    """The answer of a call that raised an exception."""
+
+    error: Exception
+
+
 @dataclass
 class CallSession:
     """The first message to the worker of an isolated device, and its session; see `vkgroup.runner.messages`.
@@ -43,7 +50,7 @@ class CallSession:
         return self
 
     def perform(self, call: Call) -> Any:
-        """Return the result of a call, or its exception.
+        """Return the result of a call, or `Raised` with its exception.
 
         An exception that is not of vkgroup has the traceback in the worker as a note.
         """
@@ -54,10 +61,10 @@ class CallSession:
             assert self._opened is not None, "the first call opens the device"
             return getattr(self._opened, call.method)(*call.arguments, **call.options)
         except VkgroupError as error:
-            return error
+            return Raised(error)
         except Exception as error:
             error.add_note("In the worker process of the device:\n" + traceback.format_exc())
-            return error
+            return Raised(error)
 
     def close(self) -> None:
         """Close the device."""
