@@ -341,8 +341,9 @@ def switch_case(mutant: Mutant, rng: random.Random) -> bool:
         return False
     words = mutant.lines[rng.choice(indices)]
     position = rng.randrange(3, len(words) - 1, 2)
+    free = sorted({0, 1, 2, 3, 7, 0x7FFFFFFF, 0xFFFFFFFF} - set(words[3::2]))
     if rng.random() < 0.5:
-        words[position] = rng.choice((0, 1, 2, 3, 7, 0x7FFFFFFF, 0xFFFFFFFF))
+        words[position] = rng.choice(free)
     else:
         del words[position : position + 2]
         words[0] = len(words) << 16 | words[0] & 0xFFFF

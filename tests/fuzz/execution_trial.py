@@ -15,15 +15,18 @@ from vkgroup.check.fields import fields_of
 from vkgroup.check.findings import Configuration
 from vkgroup.check.inputs import Inputs
 from vkgroup.check.runs import Answer, Dispatch, Run, bindings_of, outputs_of_answer
+from vkgroup.device.limits import local_size_problems
 from vkgroup.dispatch import Device, RunResult
 from vkgroup.errors import (
     DeviceLost,
     DispatchTimeout,
     DriverCrash,
     InternalError,
+    Unsupported,
     VkgroupError,
     describe,
 )
+from vkgroup.reference.device.capabilities import capabilities_of
 from vkgroup.reference.interpreter.execution.program import Program
 from vkgroup.spirv import Module, StructType
 
@@ -131,6 +134,9 @@ class Trial:
 
 def _dispatch(base: Base, module: Module, seconds: float) -> Dispatch:
     """Return the dispatch of a module with the contents of its base's inputs."""
+    over = local_size_problems(module.reflection.entry_point(None), base.specialization, capabilities_of())
+    if over:
+        raise Unsupported(f"The reference device lacks {', '.join(over)}.", over)
     program = Program(module, None, base.specialization)
     known = {entry.place: entry for entry in base.inputs.bindings}
     entries = []
