@@ -24,6 +24,7 @@ from execution_mutations import mutated
 from execution_trial import AGREED, EXECUTED, NOT_RUN, UNDEFINED, Outcome, Trial
 
 from vkgroup.compiler import validate
+from vkgroup.device import DeviceInfo
 from vkgroup.dispatch import Device
 from vkgroup.errors import InvalidModule
 from vkgroup.isolation import IsolatedDevice
@@ -54,7 +55,6 @@ class Task:
     seed: int
     start: int
     stop: int
-    step: int
     drivers: tuple[str, ...]
     corpus: str
     seconds: float
@@ -105,19 +105,21 @@ def load_corpus(file: Path, most: int | None) -> list[Base]:
 def work(task: Task, say: Callable[[Mapping[str, Any]], None]) -> None:
     """Run the modules of a task."""
     bases = load_corpus(Path(task.corpus), task.most)
-    say({"ready": len(bases)})
     infos = {name: select(name) for name in task.drivers}
-    trial: Trial | None = None
-    for done, number in enumerate(range(task.start, task.stop, task.step)):
-        if trial is None or done % REOPEN == 0:
-            if trial is not None:
-                _close(trial.devices)
-            trial = Trial(
-                {name: IsolatedDevice(info, _opener(task), {}) for name, info in infos.items()}, task.seconds
-            )
-        say(_report(trial, bases, task.seed, number))
-    if trial is not None:
-        _close(trial.devices)
+    devices = _opened(task, infos)
+    say({"ready": len(bases)})
+    for done, number in enumerate(range(task.start, task.stop), 1):
+        say(_report(Trial(devices, task.seconds), bases, task.seed, number))
+        if done % REOPEN == 0:
+            _close(devices)
+            devices = _opened(task, infos)
+    _close(devices)
+
+
+def _opened(task: Task, infos: Mapping[str, DeviceInfo]) -> dict[str, Device]:
+    name, _, function = task.opener.partition(":")
+    opener: Callable[..., Device] = getattr(import_module(name), function)
+    return {driver: IsolatedDevice(info, opener, {}) for driver, info in infos.items()}
 
 
 def _report(trial: Trial, bases: list[Base], seed: int, number: int) -> dict[str, Any]:
@@ -143,12 +145,6 @@ def _is_remarkable(outcome: Outcome) -> bool:
 
 def _text(module: Module) -> str:
     return base64.b64encode(module.to_bytes()).decode()
-
-
-def _opener(task: Task) -> Callable[..., Device]:
-    name, _, function = task.opener.partition(":")
-    opener: Callable[..., Device] = getattr(import_module(name), function)
-    return opener
 
 
 def _close(devices: Mapping[str, Device]) -> None:
