@@ -14,7 +14,7 @@ import resource
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from vkgroup.compiler import validate
 from vkgroup.device import DeviceInfo
 from vkgroup.dispatch import Device
 from vkgroup.errors import InvalidModule
+from vkgroup.files import write_whole
 from vkgroup.isolation import IsolatedDevice
 from vkgroup.opening import select
 from vkgroup.spirv import Module
@@ -105,7 +106,7 @@ def load_corpus(file: Path, most: int | None) -> list[Base]:
 def work(task: Task, say: Callable[[Mapping[str, Any]], None]) -> None:
     """Run the modules of a task."""
     bases = load_corpus(Path(task.corpus), task.most)
-    infos = {name: select(name) for name in task.drivers}
+    infos = {name: _info(name, Path(task.corpus).parent) for name in task.drivers}
     devices = _opened(task, infos)
     say({"ready": len(bases)})
     for done, number in enumerate(range(task.start, task.stop), 1):
@@ -114,6 +115,20 @@ def work(task: Task, say: Callable[[Mapping[str, Any]], None]) -> None:
             _close(devices)
             devices = _opened(task, infos)
     _close(devices)
+
+
+def _info(name: str, folder: Path) -> DeviceInfo:
+    """Return a device's information from a file of the campaign, which is made if it is missing.
+
+    A busy machine takes longer to load a driver than `select` waits.
+    """
+    file = folder / f"{name}.json"
+    if not file.exists():
+        selected = select(name)
+        # The folder of the cache is the campaign's own; the drivers in it are links.
+        selected = replace(selected, manifest=str(Path(selected.manifest).resolve()))
+        write_whole(file, json.dumps(asdict(selected)))
+    return DeviceInfo.from_json(json.loads(file.read_text()))
 
 
 def _opened(task: Task, infos: Mapping[str, DeviceInfo]) -> dict[str, Device]:

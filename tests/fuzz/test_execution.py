@@ -84,10 +84,12 @@ def test_planted_failures_of_a_driver_are_found(
     assert outcomes.keys() == set(range(modules))
     names = {"crash": CRASH, "hang": TIME_LIMIT, "differed": DIFFERED}
     for number, outcome in outcomes.items():
-        if outcome in names.values():
+        # A mutation may itself make an endless loop.
+        if outcome in (CRASH, DIFFERED):
             assert names[planted[number]] == outcome
     # What a device does not support or the rules leave undefined shows no failure.
-    assert {outcome for outcome in outcomes.values() if outcome in names.values()} == set(names.values())
+    found = {failure for number, failure in planted.items() if outcomes[number] == names[failure]}
+    assert found == set(OF_DRIVER)
 
 
 def test_planted_failures_of_vkgroup_are_found(
