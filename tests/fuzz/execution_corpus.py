@@ -50,7 +50,7 @@ _EVERYWHERE = ("vote", "ballot", "shuffle", "shuffle_relative", "arithmetic", "b
 _MOST_WORDS = 1_800
 _MOST_INVOCATIONS = 512
 _MOST_BYTES = 1 << 18
-_PREPARE_SECONDS = 5.0
+_PREPARE_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
@@ -68,14 +68,13 @@ Sources = list[tuple[str, Callable[[], Module]]]
 """Names of modules, each with the function that compiles it."""
 
 
-def corpus(most: int | None = None) -> list[Base]:
-    """Return all modules, or about as many as `most` of every kind, always the same ones."""
+def corpus() -> list[Base]:
+    """Return all modules, always the same ones."""
     bases = []
-    for sources in (_files(), _cases(), _programs()):
-        for name, compiled in sources[:: 1 if most is None else max(1, len(sources) // most)]:
-            with contextlib.suppress(VkgroupError):
-                base = _base(name, compiled())
-                bases += [] if base is None else [base]
+    for name, compiled in (*_files(), *_cases(), *_programs()):
+        with contextlib.suppress(VkgroupError):
+            base = base_of(name, compiled())
+            bases += [] if base is None else [base]
     return bases
 
 
@@ -110,7 +109,7 @@ def _programs() -> Sources:
     ]
 
 
-def _base(name: str, module: Module) -> Base | None:
+def base_of(name: str, module: Module) -> Base | None:
     """Return a module with its inputs; None if it is large.
 
     Raises VkgroupError: it cannot run on the reference device.

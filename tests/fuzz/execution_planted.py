@@ -29,19 +29,22 @@ def failure_of(module: Module, failures: tuple[str, ...]) -> str:
 def planted_driver(info: DeviceInfo, **options: Any) -> Device:
     """Open a device with planted failures."""
     device = open_device(info, **options)
-    original = device.run
+    run, run_again = device.run, device._run_again
 
-    def run(module: Module, groups: Any, bindings: Any, **given: Any) -> Any:
-        failure = failure_of(module, OF_DRIVER)
-        if failure == "crash":
-            os.kill(os.getpid(), signal.SIGSEGV)
-        if failure == "hang":
-            ctypes.CDLL(None).pause()
-        result = original(module, groups, bindings, **given)
-        if failure == "differed":
+    def planted_run(*, module: Module, **given: Any) -> Any:
+        result = run(module=module, **given)
+        if failure_of(module, OF_DRIVER) == "differed":
             for key in result:
                 result[key].reshape(-1).view("u1")[...] ^= 0xFF
         return result
 
-    device.run = run  # type: ignore[method-assign]
+    def planted_run_again(choice: Any, *arguments: Any) -> Any:
+        failure = failure_of(choice.key[0], OF_DRIVER)
+        if failure == "crash":
+            os.kill(os.getpid(), signal.SIGSEGV)
+        if failure == "hang":
+            ctypes.CDLL(None).pause()
+        return run_again(choice, *arguments)
+
+    device.run, device._run_again = planted_run, planted_run_again  # type: ignore[method-assign]
     return device

@@ -28,6 +28,7 @@ from vkgroup.errors import (
 )
 from vkgroup.reference.device.capabilities import capabilities_of
 from vkgroup.reference.interpreter.execution.program import Program
+from vkgroup.results.causes.findings import findings_for
 from vkgroup.spirv import Module, StructType
 
 REFERENCE = "reference"
@@ -48,14 +49,18 @@ CRASH, TIME_LIMIT, UNDEFINED, ERROR = "crash", "time limit", "undefined", "error
 NOT_RUN = "not run, because the reference device reports a hang"
 
 _DISTURBING = ("hang", "barrier", "race", "bounds")
+_ONLY_DATA = "holds an undefined value at the end"
+"""End of the message of an undefined value that decides no address and no branch."""
 
 
 @dataclass(frozen=True)
 class Outcome:
     """What became of a module on a device.
 
-    `kind`: one of the outcomes above; ``"undefined: race"`` and the like, with the rule; or ``"refused: "``
-    with the name of the error.
+    `kind`: one of the outcomes above; ``"undefined: "`` with the rules that the module breaks (``"race"``,
+    ``"barrier"``, ``"bounds"``, ``"hang"``; ``"value"`` for an address or a branch that depends on an
+    undefined value); ``"refused: "`` with the name of the error; or a failure with ``": "`` and the known
+    error of the driver that its shader shows (`vkgroup/findings`).
     """
 
     kind: str
@@ -96,6 +101,7 @@ class Trial:
             if outcomes[name].kind == TIME_LIMIT and not _hangs(expected):
                 # A busy machine may be slow.
                 outcomes[name] = self._on_driver(device, base, dispatch, expected, PATIENCE * self.seconds)
+            outcomes[name] = _explained(outcomes[name], base, device)
         return outcomes
 
     def _on_driver(
@@ -140,6 +146,17 @@ class Trial:
             return _refusal(error)
 
 
+def _explained(outcome: Outcome, base: Base, device: Device) -> Outcome:
+    """Return a failure with the name of the known error that its shader was written for."""
+    if outcome.kind not in (CRASH, DIFFERED, TIME_LIMIT):
+        return outcome
+    info = device.info
+    for finding in findings_for(info.driver_name, info.driver_info):
+        if finding.shader and base.name == f"shaders/findings/{finding.shader}":
+            return replace(outcome, kind=f"{outcome.kind}: {finding.id}")
+    return outcome
+
+
 def _dispatch(base: Base, module: Module, seconds: float) -> Dispatch:
     """Return the dispatch of a module with the contents of its base's inputs."""
     over = local_size_problems(module.reflection.entry_point(None), base.specialization, capabilities_of())
@@ -175,7 +192,10 @@ def _of_reference(run: Run) -> Outcome:
 
 def _rules(run: Run) -> str:
     """Return the kinds of the events that make the outputs meaningless."""
-    return ", ".join(sorted({event.kind for event in run.events} & set(_DISTURBING)))
+    rules = {event.kind for event in run.events} & set(_DISTURBING)
+    if any(event.kind == "undefined" and not event.message.endswith(_ONLY_DATA) for event in run.events):
+        rules.add("value")
+    return ", ".join(sorted(rules))
 
 
 def _hangs(expected: Run | Outcome) -> bool:

@@ -49,8 +49,8 @@ _UNREMARKABLE = (AGREED, EXECUTED, NOT_RUN, UNDEFINED, "refused: Unsupported")
 class Task:
     """What a worker does.
 
-    `most`: modules of each kind in the corpus, None for all. `opener`: ``"module:function"`` that opens the
-    devices in their processes, as `vkgroup.opening.open_device`.
+    `corpus`: file with the modules to mutate, which is made if it is missing.
+    `opener`: ``"module:function"`` that opens a device in its process, as `vkgroup.opening.open_device` does.
     """
 
     seed: int
@@ -59,7 +59,6 @@ class Task:
     drivers: tuple[str, ...]
     corpus: str
     seconds: float
-    most: int | None = None
     opener: str = "vkgroup.opening:open_device"
 
 
@@ -93,11 +92,11 @@ def module_of(bases: list[Base], seed: int, number: int) -> Mutated | None:
     return None
 
 
-def load_corpus(file: Path, most: int | None) -> list[Base]:
-    """Return the corpus from a file, which is made if it is missing."""
+def load_corpus(file: Path) -> list[Base]:
+    """Return the modules of a file, which is made if it is missing."""
     if not file.exists():
         made = file.with_suffix(f".{os.getpid()}")
-        made.write_bytes(pickle.dumps(corpus(most)))
+        made.write_bytes(pickle.dumps(corpus()))
         made.replace(file)
     bases: list[Base] = pickle.loads(file.read_bytes())
     return bases
@@ -105,7 +104,7 @@ def load_corpus(file: Path, most: int | None) -> list[Base]:
 
 def work(task: Task, say: Callable[[Mapping[str, Any]], None]) -> None:
     """Run the modules of a task."""
-    bases = load_corpus(Path(task.corpus), task.most)
+    bases = load_corpus(Path(task.corpus))
     infos = {name: _info(name, Path(task.corpus).parent) for name in task.drivers}
     devices = _opened(task, infos)
     say({"ready": len(bases)})
