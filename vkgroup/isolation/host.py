@@ -21,7 +21,7 @@ from vkgroup.isolation.session import OPEN, Answer, Call, CallSession
 from vkgroup.runner.messages import Failure
 from vkgroup.runner.worker_process import START_SECONDS, WorkerDied, WorkerProcess
 
-GRACE_SECONDS = 1.0
+GRACE_SECONDS = 0.5
 """Seconds after the time limit of a call until the worker is ended from outside.
 
 The worker itself ends the wait for a dispatch at the time limit. It cannot do so while the driver hangs
