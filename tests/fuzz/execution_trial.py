@@ -22,6 +22,7 @@ from vkgroup.errors import (
     DispatchTimeout,
     DriverCrash,
     InternalError,
+    InvalidDispatch,
     Unsupported,
     VkgroupError,
     describe,
@@ -174,6 +175,8 @@ def _dispatch(base: Base, module: Module, seconds: float) -> Dispatch:
         entry = known[place]
         fields = entry.fields
         if isinstance(binding.type, StructType) and entry.arrays:
+            if binding.type.fixed_size > entry.arrays[0].nbytes:
+                raise InvalidDispatch(f"The array of {binding.name} is smaller than its block.")
             fields = tuple(fields_of(binding.type, entry.arrays[0].nbytes, binding.name))
         entries.append(replace(entry, binding=binding, fields=fields))
     inputs = Inputs(tuple(entries), base.inputs.push, (), ())

@@ -108,6 +108,19 @@ def test_an_image_atomic_at_undefined_coordinates_is_reported(index: str) -> Non
     assert [message for message in messages if "coordinates" in message] == expected
 
 
+def test_a_load_at_undefined_coordinates_is_undefined() -> None:
+    source = """#version 450
+        layout(local_size_x = 8) in;
+        layout(binding = 0, r32ui) uniform uimage1D numbers;
+        layout(binding = 1) buffer Data { uint data[]; };
+        void main() { uint at; data[gl_LocalInvocationIndex] = imageLoad(numbers, int(at)).x; }"""
+    arrays = {"numbers": np.zeros(8, np.uint32), "Data": np.zeros(8, np.uint32)}
+    with vkgroup.open("reference") as device:
+        result = device.run(compiled(source), 1, arrays)
+    assert result.defined is not None
+    assert not result.defined["Data"].any()
+
+
 def test_a_sum_of_ranges_broadcasts_its_terms() -> None:
     one, many = Span(np.ones(1), np.ones(1)), Span(np.zeros((3, 4)), np.ones((3, 4)))
     total = Format(24, 2.0**-126, 3.4e38, half=False).sum([one, many, one])

@@ -327,14 +327,14 @@ def _element_offsets(image: ImageMemory, offset: Offsets) -> Offsets:
 
 def texel_result(kind: Type | None, data: Data, cause: Causes | None) -> Value:
     """Return texels (4, n) in the shape and the number type of an instruction's result."""
+    if cause is not None:
+        # The texel may be the same in all invocations, and the cause not.
+        cause = np.broadcast_to(cause, np.broadcast_shapes(cause.shape, data.shape))
     if isinstance(kind, VectorType):
         rows = data[: kind.count].astype(kind.component.dtype, copy=False)
-        return single(rows, None if cause is None else np.broadcast_to(cause, data.shape)[: kind.count])
+        return single(rows, None if cause is None else cause[: kind.count])
     assert isinstance(kind, ScalarType)
-    return single(
-        data[0].astype(kind.dtype, copy=False),
-        None if cause is None else np.broadcast_to(cause, data.shape)[0],
-    )
+    return single(data[0].astype(kind.dtype, copy=False), None if cause is None else cause[0])
 
 
 def rows(value: Value) -> tuple[Data, Causes | None]:
